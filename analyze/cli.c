@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "analyze/export/export.h"
-#include "analyze/model/crew.h"
+#include "analyze/model/thread_pool.h"
 #include "analyze/view/memory.h"
 #include "common/nearest.h"
 #include "common/options.h"
@@ -164,8 +164,8 @@ static int take_threads(void *state, const struct option_row *row, const char *v
 {
     int status = options_take_count(state, row, value);
     uint64_t *threads = (uint64_t *)((char *)state + row->offset);
-    if (status == 0 && *threads > CREW_MOST_THREADS) {
-        report_error("option '--%s' takes %d at most, not '%s'", row->name, CREW_MOST_THREADS, value);
+    if (status == 0 && *threads > THREAD_POOL_MAX) {
+        report_error("option '--%s' takes %d at most, not '%s'", row->name, THREAD_POOL_MAX, value);
         return -EINVAL;
     }
     return status;
@@ -216,7 +216,7 @@ static const struct option_row rows[] = {
     {0, "by", "comm|object|function|stack", 0, take_diff_by, FIELD(diff_by), 0, DIFF,
      "compare these (default: commands and functions)"},
     {0, "total", NULL, 0, options_take_flag, FIELD(total), 0, DIFF,
-     "compare functions and objects with all that they called, not self"},
+     "compare functions and DSOs with all that they called, not self"},
     {0, "sort", "weight|share", 0, take_choice, FIELD(diff_sort), 0, DIFF,
      "order by change of weight (the default) or by Points"},
     {0, "reverse", NULL, 0, options_take_flag, FIELD(reverse), 0, FLAME,
@@ -257,10 +257,10 @@ static const struct option_row rows[] = {
      "only this command, by name or pattern such as 'cc1*'; may be repeated"},
     {0, "command-line", "TEXT", 0, take_list, FIELD(command_lines), 0, PROFILE | DIFF,
      "only tasks with TEXT in their command line, such as 'big.cpp'; may be repeated"},
-    {0, "object", "NAME", 0, take_list, FIELD(objects), 0, FLAME,
-     "only stacks through this object; may be repeated"},
-    {'o', "object", "NAME", 0, take_list, FIELD(objects), 0, REPORT | SCRIPT | SUMMARY | DIFF | ANNOTATE | TOP,
-     "only functions of this object, by path, name or pattern; may be repeated"},
+    {0, "object", "NAME", 0, take_list, FIELD(dsos), 0, FLAME,
+     "only stacks through this DSO; may be repeated"},
+    {'o', "object", "NAME", 0, take_list, FIELD(dsos), 0, REPORT | SCRIPT | SUMMARY | DIFF | ANNOTATE | TOP,
+     "only functions of this DSO, by path, name or pattern; may be repeated"},
     {'S', "symbol", "NAME", 0, take_list, FIELD(symbols), 0, FLAME,
      "only stacks through this function; may be repeated"},
     {'S', "symbol", "NAME", 0, take_list, FIELD(symbols), 0, REPORT | SCRIPT | SUMMARY | DIFF | ANNOTATE | TOP,
@@ -302,7 +302,7 @@ static const struct option_row rows[] = {
     {'o', "output", "FILE", 0, options_take_string, FIELD(file), 0, FLAME,
      "file to write (default: flame.svg); '-' is stdout"},
     {'o', "output", "TO", 0, options_take_string, FIELD(archive), 0, ARCHIVE,
-     "folder, .tar or .tar.gz to write (default: the folder BASE.symbols beside the results)"},
+     "directory, .tar or .tar.gz to write (default: the directory BASE.symbols beside the results)"},
     {0, "title", "TEXT", 0, options_take_string, FIELD(title), 0, FLAME, "title (default: the command line)"},
     {'j', "json", NULL, 0, options_take_flag, FIELD(json), 0, REPORT | TREE | COUNTS | DIFF | ANNOTATE,
      "print one JSON document"},
@@ -342,7 +342,7 @@ static void settings_release(struct settings *settings)
     free(settings->tids.items);
     free(settings->comms.items);
     free(settings->command_lines.items);
-    free(settings->objects.items);
+    free(settings->dsos.items);
     free(settings->symbols.items);
     free(settings->debug_paths.items);
     *settings = (struct settings){0};
@@ -369,7 +369,7 @@ static int find_command(int argc, char **argv, const struct cli_command **ret_co
 }
 
 /* The operands of a pair: two, or any number on each side of "--", which is taken out. 0 or -EINVAL after a message. */
-static int divide(struct cli *cli, char **operands)
+static int divide_operands(struct cli *cli, char **operands)
 {
     size_t at = 0;
     while (at < cli->operand_count && strcmp(operands[at], "--") != 0)
@@ -387,7 +387,7 @@ static int divide(struct cli *cli, char **operands)
         if (at > 0 && at < cli->operand_count && !again)
             return 0;
     }
-    report_error("'%s' compares two sides: 'panalyze %s BEFORE AFTER' (folders or files), or several runs of each: "
+    report_error("'%s' compares two sides: 'panalyze %s BEFORE AFTER' (directories or files), or several runs of each: "
                  "'panalyze %s A1 A2 A3 -- B1 B2 B3'",
                  cli->command->name, cli->command->name, cli->command->name);
     return -EINVAL;
@@ -454,7 +454,7 @@ int cli_parse(struct cli *cli, int argc, char **argv)
     if (check_use(cli) < 0)
         return -EINVAL;
     if ((cli->command->needs & CLI_PAIR) && !cli->settings.help && !cli->settings.version)
-        return divide(cli, argv + first + skip);
+        return divide_operands(cli, argv + first + skip);
     return 0;
 }
 
@@ -497,8 +497,8 @@ void cli_help(const struct cli_command *command, int width, FILE *to)
         return;
     }
     fputs("Usage: panalyze [COMMAND] [OPTIONS] [FILE...]\n"
-          "Shows what pinject-run (or perf record) wrote. FILE: result files, a folder of them, or perf.data;\n"
-          "without FILE the files out.PID.TID of this folder.\n\n"
+          "Shows what pinject-run (or perf record) wrote. FILE: result files, a directory of them, or perf.data;\n"
+          "without FILE the files out.PID.TID of this directory.\n\n"
           "  panalyze out.*                  where the time went\n"
           "  panalyze tree out.*             what ran\n"
           "  panalyze flame out.*            a picture for the browser\n"
@@ -514,7 +514,8 @@ void cli_help(const struct cli_command *command, int width, FILE *to)
     fputs("\nOptions of several commands ('panalyze help COMMAND' has those of one):\n\n", to);
     options_help(rows, 0, OPTIONS_SHARED, width, to);
     fputs(
-        "\nExit status: 0 success, 1 something could not be read or written, 2 wrong usage, 141 the reader of the output "
+        "\nExit status: 0 success, 1 something could not be read or written, 2 wrong usage, 141 the reader of the "
+        "output "
         "closed it.\n",
         to);
 }

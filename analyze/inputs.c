@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "analyze/read/folder.h"
+#include "analyze/read/directory.h"
 #include "analyze/view/archive.h"
 #include "analyze/view/memory.h"
 #include "common/report.h"
@@ -49,56 +49,56 @@ static bool is_result(const char *name, const char *base)
     return false;
 }
 
-static void add(struct inputs *inputs, char *path)
+static void add_input(struct inputs *inputs, char *path)
 {
     inputs->paths = memory_grow(inputs->paths, &inputs->capacity, inputs->count + 1, sizeof(*inputs->paths));
     inputs->paths[inputs->count++] = path;
 }
 
-static int compare(const void *left, const void *right)
+static int compare_inputs(const void *left, const void *right)
 {
     return strverscmp(*(char *const *)left, *(char *const *)right);
 }
 
-/* Adds the result files of FOLDER, in the order of their numbers. How many, or -errno. */
-static long add_folder(struct inputs *inputs, const char *folder, const char *base)
+/* Adds the result files of DIRECTORY, in the order of their numbers. How many, or -errno. */
+static long add_directory(struct inputs *inputs, const char *directory, const char *base)
 {
     size_t before = inputs->count;
-    bool here = strcmp(folder, ".") == 0;
-    DIR *directory = opendir(folder);
-    if (!directory)
+    bool here = strcmp(directory, ".") == 0;
+    DIR *listing = opendir(directory);
+    if (!listing)
         return -errno;
-    for (struct dirent *entry; (entry = readdir(directory));) {
+    for (struct dirent *entry; (entry = readdir(listing));) {
         struct stat status;
         if (!is_result(entry->d_name, base))
             continue;
-        const char *slash = here || folder[strlen(folder) - 1] == '/' ? "" : "/";
-        char *path = memory_print("%s%s%s", here ? "" : folder, slash, entry->d_name);
+        const char *slash = here || directory[strlen(directory) - 1] == '/' ? "" : "/";
+        char *path = memory_print("%s%s%s", here ? "" : directory, slash, entry->d_name);
         /* A fifo would be waited for. */
         if (stat(path, &status) == 0 && S_ISREG(status.st_mode))
-            add(inputs, path);
+            add_input(inputs, path);
         else
             free(path);
     }
-    closedir(directory);
+    closedir(listing);
     if (inputs->count > before)
-        qsort(inputs->paths + before, inputs->count - before, sizeof(*inputs->paths), compare);
+        qsort(inputs->paths + before, inputs->count - before, sizeof(*inputs->paths), compare_inputs);
     return (long)(inputs->count - before);
 }
 
 static int find_here(struct inputs *inputs)
 {
-    long found = add_folder(inputs, ".", "out");
+    long found = add_directory(inputs, ".", "out");
     if (found > 0) {
-        report_note("no file named: taking out.* of this folder (%ld)", found);
+        report_note("no file named: taking out.* of this directory (%ld)", found);
         return 0;
     }
     if (access("perf.data", R_OK) == 0) {
-        report_note("no file named: taking perf.data of this folder");
-        add(inputs, memory_text("perf.data"));
+        report_note("no file named: taking perf.data of this directory");
+        add_input(inputs, memory_text("perf.data"));
         return 0;
     }
-    report_error("no file named, and no result files (out.PID.TID) in this folder; "
+    report_error("no file named, and no result files (out.PID.TID) in this directory; "
                  "'pinject-run --follow-all -- COMMAND' writes some, then type 'panalyze out.*'");
     return -ENOENT;
 }
@@ -114,18 +114,18 @@ int inputs_find(struct inputs *inputs, const char *const *operands, size_t count
         if (archive_is(operands[i]))
             continue;
         if (stat(operands[i], &status) < 0 || !S_ISDIR(status.st_mode)) {
-            add(inputs, memory_text(operands[i]));
+            add_input(inputs, memory_text(operands[i]));
             continue;
         }
-        long found = add_folder(inputs, operands[i], NULL);
-        if (found == 0 && folder_is_perf(operands[i])) {
-            add(inputs, memory_text(operands[i]));
+        long found = add_directory(inputs, operands[i], NULL);
+        if (found == 0 && directory_is_perf(operands[i])) {
+            add_input(inputs, memory_text(operands[i]));
             continue;
         }
         if (found < 0)
-            report_error("the folder '%s' cannot be read: %s", operands[i], strerror((int)-found));
+            report_error("the directory '%s' cannot be read: %s", operands[i], strerror((int)-found));
         else if (found == 0)
-            report_error("the folder '%s' has no result files (NAME.PID.TID)", operands[i]);
+            report_error("the directory '%s' has no result files (NAME.PID.TID)", operands[i]);
         if (found <= 0) {
             inputs_release(inputs);
             return -ENOENT;
@@ -144,15 +144,15 @@ static const char *name_of(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* All result files of PATH's folder whose names begin with SIZE bytes of its last part. How many, or -errno. */
+/* All result files of PATH's directory whose names begin with SIZE bytes of its last part. How many, or -errno. */
 static long add_base(struct inputs *inputs, const char *path, size_t size)
 {
     const char *name = name_of(path);
-    char *folder = name > path ? memory_print("%.*s", (int)(name - path), path) : memory_text(".");
+    char *directory = name > path ? memory_print("%.*s", (int)(name - path), path) : memory_text(".");
     char *base = memory_print("%.*s", (int)size, name);
-    long found = add_folder(inputs, folder, base);
+    long found = add_directory(inputs, directory, base);
     free(base);
-    free(folder);
+    free(directory);
     return found;
 }
 
@@ -199,9 +199,9 @@ int inputs_follow(struct inputs *inputs, const char *base, const char *const *op
         struct stat status;
         size_t size = base_of(name_of(operands[i]));
         if (stat(operands[i], &status) == 0 && S_ISDIR(status.st_mode))
-            add_folder(inputs, operands[i], NULL);
+            add_directory(inputs, operands[i], NULL);
         else if (!size)
-            add(inputs, memory_text(operands[i]));
+            add_input(inputs, memory_text(operands[i]));
         else if (!is_known(operands, i, operands[i]))
             add_base(inputs, operands[i], size);
     }

@@ -12,14 +12,17 @@ struct inputs {
 };
 
 /*
- * OPERANDS[COUNT]: files, and folders, which stand for the result files in them. None: out.PID.TID of the working
+ * OPERANDS[COUNT]: files, and directories, which stand for the result files in them. None: out.PID.TID of the working
  * directory, or else perf.data, which is said. 0, or -ENOENT after a message when there is nothing to read.
  */
 int inputs_find(struct inputs *inputs, const char *const *operands, size_t count);
-/* Whether the operands A and B name results of one place: files BASE.PID.TID with the same BASE and folder, or equal. */
+/*
+ * Whether the operands A and B name results of one place: files BASE.PID.TID with the same BASE and directory, or
+ * equal.
+ */
 bool inputs_same_place(const char *a, const char *b);
 /*
- * The same for files of a session that still runs: a result file stands for all BASE.PID.TID of its folder that are
+ * The same for files of a session that still runs: a result file stands for all BASE.PID.TID of its directory that are
  * there by now. BASE not NULL: that one, without OPERANDS.
  */
 int inputs_follow(struct inputs *inputs, const char *base, const char *const *operands, size_t count);

@@ -12,10 +12,10 @@
 #include "analyze/export/export.h"
 #include "analyze/inputs.h"
 #include "analyze/live/live.h"
-#include "analyze/model/document.h"
+#include "analyze/model/json_document.h"
 #include "analyze/progress.h"
 #include "analyze/view/event_group.h"
-#include "analyze/view/hits.h"
+#include "analyze/view/histogram.h"
 #include "analyze/view/memory.h"
 #include "analyze/view/names.h"
 #include "analyze/view/output.h"
@@ -27,7 +27,7 @@
 #define USAGE 2
 
 /* Whatever was inherited: no signal for a closed pipe, and no input file in the place of a closed stdout. */
-static void settle(void)
+static void set_up_process(void)
 {
     signal(SIGPIPE, SIG_IGN);
     for (int fd = 0; fd <= 2; fd++)
@@ -80,21 +80,21 @@ static int check_operands(const struct cli *cli)
     return 0;
 }
 
-/* A folder that is not there would be passed over without a word. */
-static int check_folder(const char *option, const char *path)
+/* A directory that is not there would be passed over without a word. */
+static int check_directory(const char *option, const char *path)
 {
     struct stat status;
     int error = stat(path, &status) < 0 ? errno : S_ISDIR(status.st_mode) ? 0 : ENOTDIR;
     if (error)
-        report_error("option '--%s' needs a folder, not '%s': %s", option, path, strerror(error));
+        report_error("option '--%s' needs a directory, not '%s': %s", option, path, strerror(error));
     return -error;
 }
 
-static int check_folders(const struct settings *settings)
+static int check_directories(const struct settings *settings)
 {
-    int wrong = settings->symfs ? check_folder("symfs", settings->symfs) : 0;
+    int wrong = settings->symfs ? check_directory("symfs", settings->symfs) : 0;
     for (size_t i = 0; i < settings->debug_paths.count && wrong == 0; i++)
-        wrong = check_folder("debug-path", settings->debug_paths.items[i]);
+        wrong = check_directory("debug-path", settings->debug_paths.items[i]);
     return wrong < 0 ? -ENOENT : 0;
 }
 
@@ -135,7 +135,7 @@ static bool shows_inlined(const struct cli *cli)
     bool flame = cli->command->view == view_flame;
     /* A function that is named may be an inlined one. */
     bool chains = flame || settings->callers || settings->callees || settings->call_tree || settings->symbols.count;
-    bool functions = settings->by == BY_FUNCTION || !hits_has_stacks(settings->by);
+    bool functions = settings->by == BY_FUNCTION || !histogram_has_stacks(settings->by);
     if (cli->command->view == view_diff)
         return settings->inlined;
     return (flame || cli->command->view == view_report) && functions && !settings->no_inline &&
@@ -143,7 +143,7 @@ static bool shows_inlined(const struct cli *cli)
 }
 
 /* Names and selection for the profile of VIEW, if it wants one. */
-static void prepare(const struct cli *cli, struct view *view)
+static void prepare_view(const struct cli *cli, struct view *view)
 {
     const struct settings *settings = &cli->settings;
     bool rows = cli->command->view == view_report && settings->by != BY_TASK && settings->by != BY_PROCESS &&
@@ -157,7 +157,7 @@ static void prepare(const struct cli *cli, struct view *view)
     view->selection = select_new(view->profile, settings, view->names, whole);
 }
 
-static void release(struct view *view)
+static void release_view(struct view *view)
 {
     select_free(view->selection);
     names_free(view->names);
@@ -181,8 +181,8 @@ static int refuse_nothing(const struct cli *cli, struct view *view)
         report_error("no task matches the filters; 'panalyze tree' lists the tasks");
         return 1;
     }
-    if (view->inlined && (cli->settings.symbols.count || cli->settings.objects.count))
-        view_look_ahead(view);
+    if (view->inlined && (cli->settings.symbols.count || cli->settings.dsos.count))
+        view_symbolize(view);
     bool sampled = profile->event_count && profile->events[profile->event].samples;
     sampled |= event_group_has(view, EVENT_GROUP_ALL);
     if (!sampled || !(cli->command->needs & CLI_PLACES) || event_group_finds(view, EVENT_GROUP_ALL) ||
@@ -191,7 +191,7 @@ static int refuse_nothing(const struct cli *cli, struct view *view)
     return suggest_refuse(view);
 }
 
-static int show(const struct cli *cli, struct view *view)
+static int show_view(const struct cli *cli, struct view *view)
 {
     struct output output;
     bool pager = !cli->settings.no_pager && !(cli->command->needs & CLI_DOCUMENT);
@@ -219,7 +219,7 @@ static enum profile_merge merge_of(const struct cli *cli)
     bool by_task = settings->by == BY_TASK || settings->by == BY_PROCESS;
     if (select_by_task(settings))
         return PROFILE_BY_TASK;
-    bool whole_samples = settings->objects.count || settings->symbols.count;
+    bool whole_samples = settings->dsos.count || settings->symbols.count;
     bool together = settings->json ? settings->tasks == TASKS_TOGETHER : settings->tasks != TASKS_APART;
     bool report = cli->command->view == view_report && together && settings->by != BY_COMM;
     if ((cli->command->view == view_summary && !whole_samples) || (report && !by_task)) /* a document has commands */
@@ -234,13 +234,14 @@ static enum profile_merge merge_of(const struct cli *cli)
 static bool shows_few_tasks(const struct cli *cli)
 {
     const struct settings *settings = &cli->settings;
-    return cli->command->view == view_report && hits_has_stacks(settings->by) && !settings->json && !settings->group &&
-           settings->top != SETTINGS_ALL && !settings->objects.count && !settings->symbols.count &&
+    return cli->command->view == view_report && histogram_has_stacks(settings->by) && !settings->json &&
+        !settings->group &&
+           settings->top != SETTINGS_ALL && !settings->dsos.count && !settings->symbols.count &&
            !select_by_task(settings);
 }
 
 /* The profile of VIEW from its paths. 0; 1 after messages about some of the files; -1 after one that says why not. */
-static int load(const struct cli *cli, struct view *view, const char *session)
+static int load_profile(const struct cli *cli, struct view *view, const char *session)
 {
     struct progress progress;
     progress_init(&progress);
@@ -280,15 +281,15 @@ static struct view view_of(const struct cli *cli, const struct inputs *inputs)
 static int analyze(const struct cli *cli, const struct inputs *inputs)
 {
     struct view view = view_of(cli, inputs);
-    int bad = cli->command->needs & CLI_PROFILE ? load(cli, &view, cli->settings.session) : 0;
+    int bad = cli->command->needs & CLI_PROFILE ? load_profile(cli, &view, cli->settings.session) : 0;
     int status = 1;
     if (bad >= 0) {
-        prepare(cli, &view);
-        status = show(cli, &view);
+        prepare_view(cli, &view);
+        status = show_view(cli, &view);
         /* The view may have read the files again. */
         bad |= view.profile && view.profile->files_bad;
     }
-    release(&view);
+    release_view(&view);
     return status ? status : bad;
 }
 
@@ -327,7 +328,7 @@ struct runs {
     size_t before;
 };
 
-/* Files BASE.PID.TID of one BASE are one run, and so is each folder, report, and other file. */
+/* Files BASE.PID.TID of one BASE are one run, and so is each directory, report, and other file. */
 static void add_operand(struct runs *runs, size_t first, const char *operand)
 {
     size_t at = document_is(operand) ? runs->count : first;
@@ -359,7 +360,7 @@ static int load_run(const struct cli *cli, struct run *run, int side, struct vie
     int loaded = -1;
     if (inputs_find(&run->inputs, run->operands, run->count) == 0) {
         *view = view_of(cli, &run->inputs);
-        loaded = load(cli, view, session);
+        loaded = load_profile(cli, view, session);
     }
     free(session);
     return loaded;
@@ -377,12 +378,12 @@ static int analyze_pair(const struct cli *cli)
     }
     if (bad >= 0) {
         for (size_t i = 0; i < runs.count; i++)
-            prepare(cli, &views[i]);
+            prepare_view(cli, &views[i]);
         views[0].runs = &all;
-        status = show(cli, &views[0]);
+        status = show_view(cli, &views[0]);
     }
     for (size_t i = 0; i < runs.count; i++) {
-        release(&views[i]);
+        release_view(&views[i]);
         inputs_release(&runs.list[i].inputs);
         free(runs.list[i].operands);
     }
@@ -405,7 +406,7 @@ static int look(void *context, const struct top_look *look)
     return status;
 }
 
-static int follow(struct cli *cli)
+static int follow_session(struct cli *cli)
 {
     struct settings *settings = &cli->settings;
     const struct live_options options = {.interval = settings->interval,
@@ -423,7 +424,7 @@ static int follow(struct cli *cli)
 int main(int argc, char **argv)
 {
     struct cli cli;
-    settle();
+    set_up_process();
     report_program("panalyze");
     int status = cli_parse(&cli, argc, argv) < 0 ? USAGE : 0;
     if (status)
@@ -437,11 +438,11 @@ int main(int argc, char **argv)
         if (wrong == 0)
             wrong = check_operands(&cli);
         if (wrong == 0)
-            wrong = check_folders(&cli.settings);
+            wrong = check_directories(&cli.settings);
         if (wrong < 0)
             status = wrong == -EINVAL ? USAGE : 1;
         else if (cli.command->needs & CLI_FOLLOW)
-            status = follow(&cli);
+            status = follow_session(&cli);
         else
             status = cli.command->needs & CLI_PAIR ? analyze_pair(&cli) : analyze_one(&cli);
     }

@@ -11,7 +11,7 @@ static bool ended_before(const struct process *process, uint64_t time_ns)
     return process && !process->live && !process->left && process->leader && process->leader->end_ns <= time_ns;
 }
 
-/* Ends are met in any order, those of a net a moment late: times decide, where they are known. */
+/* Ends are met in any order, those of an inherited set a moment late: times decide, where they are known. */
 bool account_is_orphan(const struct tasks *tasks, const struct process *process)
 {
     const struct process *parent = tasks_find_process(tasks, process->ppid);
@@ -47,7 +47,7 @@ static void count_for_parent(struct tasks *tasks, const struct process *process,
 /* Whose wait was not seen may be in nobody's rusage; a parent whose rusage has room for them shows that they are. */
 static void settle_unwaited(struct tasks *tasks, struct process *process, struct process *parent, uint64_t used)
 {
-    if (process_waited_unseen(process)) {
+    if (process_wait_was_missed(process)) {
         tasks->unwaited_ns -= process->unwaited_ns;
         process->unwaited_ns = 0;
     }
@@ -69,16 +69,16 @@ static const char *reason_revoked(void)
 
 static void account_one(struct tasks *tasks, struct process *process)
 {
-    if (process->net_owed) /* it ended before the next sweep */
-        tasks_tell_no_net(tasks, process, -EACCES);
+    if (process->inherit_owed) /* it ended before the next sweep */
+        tasks_tell_no_inherit(tasks, process, -EACCES);
     if (process->revoked && process->leader) /* and it did not ask anew */
-        unseen_add(&tasks->unseen, reason_revoked(), process->leader->comm, 1, 0);
+        missed_add(&tasks->missed, reason_revoked(), process->leader->comm, 1, 0);
     process_ask_status(process);
     /* In this order: a zombie that is found after its parent's death was not waited for by that parent. */
     const bool parent_dead = has_dead_parent(tasks, process);
     process_ask_clock(process);
     process->orphan |= parent_dead && process->own_ns;
-    process->strangers = unseen_has_strangers(&tasks->unseen, process->pid);
+    process->untracked_children = missed_has_untracked(&tasks->missed, process->pid);
     process->exit_known = process_exit_cost(process, &process->exit_ns);
     uint64_t used = process->clock_ns + (process->exit_known ? process->exit_ns : 0);
     struct process *parent = process->waited || process->orphan ? NULL : tasks_find_process(tasks, process->ppid);
@@ -89,7 +89,7 @@ static void account_one(struct tasks *tasks, struct process *process)
     if (process->leader && process->leader->armed) { /* a child of vfork that only exited, or whose exec failed */
         uint64_t own = process->rusage_ns > used ? process->rusage_ns : used;
         if (own)
-            unseen_add(&tasks->unseen, "child exited before it ran a program", process->leader->comm, 1, own);
+            missed_add(&tasks->missed, "child exited before it ran a program", process->leader->comm, 1, own);
         return;
     }
     tasks->attributed_ns += used;

@@ -15,7 +15,7 @@ bool account_is_orphan(const struct tasks *tasks, const struct process *process)
  * That of its ended children, who are still held, comes first: what is theirs cannot be its own.
  */
 void account_process(struct tasks *tasks, struct process *process);
-/* PROCESS has ended and waits for news of its end; or it does so no longer, which may be said twice. */
+/* PROCESS has ended and is held until its parent's wait is reported; or no longer, which may be said twice. */
 void account_hold(struct tasks *tasks, struct process *process);
 void account_let_go(struct tasks *tasks, struct process *process);
 /* It leaves the table: no child of it knows it any more. */

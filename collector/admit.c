@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Arrivals: new tasks, new images, news of all of them. */
+/* Handles notifications: new tasks, new exec generations, and what is reported of them. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,101 +7,103 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "collector/net.h"
+#include "collector/inherited.h"
 #include "collector/tasks.h"
 
-static struct task *new_task(const struct tasks *tasks, struct arrival *arrival)
+static struct task *new_task(const struct tasks *tasks, struct notification *notification)
 {
     struct task *task = calloc(1, sizeof(*task));
     if (!task)
         return NULL;
-    struct attached *events = arrival->events;
+    struct attached *events = notification->events;
     task->events = events;
-    task->netted = arrival->netted;
-    task->net = arrival->net;
-    task->readings = arrival->readings;
-    task->found_ns = arrival->found ? arrival->answered_ns : 0;
-    if (task->netted && !(task->values = calloc(PLAN_EVENTS, sizeof(*task->values)))) {
+    task->inherited = notification->inherited;
+    task->inherited_set = notification->inherited_set;
+    task->readings = notification->readings;
+    task->attached_late_ns = notification->attached_late ? notification->answered_ns : 0;
+    if (task->inherited && !(task->values = calloc(CONFIG_EVENTS, sizeof(*task->values)))) {
         free(task);
         return NULL;
     }
     task->ring_fd = -1;
-    task->pid = arrival->pid;
-    task->tid = arrival->tid;
-    task->ppid = arrival->ppid;
-    task->parent_tid = arrival->parent_tid;
-    task->kind = arrival->kind;
-    task->start_ns = arrival->time_ns;
+    task->pid = notification->pid;
+    task->tid = notification->tid;
+    task->ppid = notification->ppid;
+    task->parent_tid = notification->parent_tid;
+    task->kind = notification->kind;
+    task->start_ns = notification->time_ns;
     task->flushed_ns = tasks->now_ns;
-    task->startup_ns = arrival->startup_ns;
-    task->armed = arrival->kind == PINJECT_ARM;
-    task->timed = events && events->timer;
+    task->startup_ns = notification->startup_ns;
+    task->armed = notification->kind == PINJECT_ARM;
+    task->by_timer = events && events->timer;
     task->counted_only = events && !events->timer && !events->ring;
     task->ring_error = events ? __atomic_load_n(&events->ring_error, __ATOMIC_RELAXED) : 0;
     task->refusal = events ? events->refusal : 0;
     task->name_known = !task->armed; /* what comes before the exec's record waits for it */
-    memcpy(task->ids, events ? events->ids : nets_ids(tasks->session->nets), sizeof(task->ids));
+    memcpy(task->ids, events ? events->ids : inherited_ids(tasks->session->inherited_sets), sizeof(task->ids));
     buffer_init(&task->backlog);
-    if (task->timed)
-        tasks_ring_timed(task);
+    if (task->by_timer)
+        tasks_use_timer_ring(task);
     else if (events && events->ring) {
         pinject_ring_init(&task->ring, events->ring, (const char *)events->ring + sysconf(_SC_PAGESIZE),
                           events->ring_size);
-        task->ring.sealed = true;
+        task->ring.immutable = true;
     }
-    arrival->events = NULL;
+    notification->events = NULL;
     return task;
 }
 
-static void set_root(struct tasks *tasks, struct process *process, const struct arrival *arrival)
+static void set_root(struct tasks *tasks, struct process *process, const struct notification *notification)
 {
-    bool first = !tasks->root && tasks->session->settings->bare && arrival->kind == PINJECT_PROCESS;
+    bool first = !tasks->root && tasks->session->settings->bare && notification->kind == PINJECT_PROCESS;
     if (first) {
         tasks->root = process->pid;
-        tasks->tree_startup_ns = arrival->startup_ns;
+        tasks->tree_startup_ns = notification->startup_ns;
     }
-    if (process->pid == tasks->root && !tasks->root_process && process->pid == arrival->tid) {
+    if (process->pid == tasks->root && !tasks->root_process && process->pid == notification->tid) {
         process->root = true;
         tasks->root_process = process;
     }
 }
 
 /* Another user than the session's may say that it was made by a process of his own, or by whom the kernel says. */
-static bool may_say(const struct arrival *arrival, const struct process *parent)
+static bool may_say(const struct notification *notification, const struct process *parent)
 {
-    return !arrival->limited || parent->pid == arrival->ppid || (parent->limited && parent->user == arrival->user);
+    return !notification->limited || parent->pid == notification->ppid ||
+        (parent->limited && parent->user == notification->user);
 }
 
 /* Who made it: by the thread that did, since getppid() is 1 once the parent has ended. */
-static struct process *find_parent(const struct tasks *tasks, const struct arrival *arrival)
+static struct process *find_parent(const struct tasks *tasks, const struct notification *notification)
 {
-    const struct task *creator = arrival->parent_tid ? tasks_find(tasks, arrival->parent_tid) : NULL;
+    const struct task *creator = notification->parent_tid ? tasks_find(tasks, notification->parent_tid) : NULL;
     struct process *parent = creator ? creator->process : NULL;
-    if (!parent && arrival->parent_tid)
-        parent = tasks_find_process(tasks, arrival->parent_tid);
-    return parent && may_say(arrival, parent) ? parent : tasks_find_process(tasks, arrival->ppid);
+    if (!parent && notification->parent_tid)
+        parent = tasks_find_process(tasks, notification->parent_tid);
+    return parent && may_say(notification, parent) ? parent : tasks_find_process(tasks, notification->ppid);
 }
 
 /* A fork runs on a copy of what its parent was at that moment. */
-static int copy_parent(struct tasks *tasks, struct process *process, const struct arrival *arrival)
+static int copy_parent(struct tasks *tasks, struct process *process, const struct notification *notification)
 {
-    struct process *parent = find_parent(tasks, arrival);
+    struct process *parent = find_parent(tasks, notification);
     if (!parent)
         return 0;
     tasks_drain_process(tasks, parent);
     process->program = program_get(parent->program);
-    return space_fork(&parent->space, arrival->time_ns, &process->space);
+    return space_fork(&parent->space, notification->time_ns, &process->space);
 }
 
 /* It lost its events in an exec (of what its user may not read, or by a thread that had none), and asks anew. */
-static bool goes_on(const struct process *old, const struct arrival *arrival)
+static bool goes_on(const struct process *old, const struct notification *notification)
 {
-    return arrival->kind == PINJECT_PROCESS && !arrival->found && !old->accounted && old->pidfd >= 0 &&
+    return notification->kind == PINJECT_PROCESS && !notification->attached_late && !old->accounted &&
+        old->pidfd >= 0 &&
            !process_is_dead(old);
 }
 
 /* Its CPU time from before is in the new one's accounting, and in its first thread's clock. */
-static void continue_process(struct process *process, const struct process *before, struct arrival *arrival)
+static void continue_process(struct process *process, const struct process *before, struct notification *notification)
 {
     process->clock_ns = before->clock_ns;
     process->children_ns = before->children_ns;
@@ -110,29 +112,30 @@ static void continue_process(struct process *process, const struct process *befo
     process->guessed_ns = before->guessed_ns;
     process->unwaited_ns = before->unwaited_ns;
     process->ended_tasks = before->ended_tasks;
-    uint64_t *startup = &arrival->startup_ns;
+    uint64_t *startup = &notification->startup_ns;
     *startup = *startup > before->clock_ns ? *startup - before->clock_ns : 0;
 }
 
 /* Who says nothing himself has his parent's, as the kernel tells that; what a request says of a parent is not asked. */
-static struct share *find_share(struct tasks *tasks, const struct arrival *arrival, const struct process *parent)
+static struct share *find_share(struct tasks *tasks, const struct notification *notification,
+                                const struct process *parent)
 {
-    if (arrival->limited)
-        return shares_of(&tasks->shares, arrival->user);
-    return parent && (arrival->netted || arrival->found) ? parent->share : &tasks->shares.own;
+    if (notification->limited)
+        return shares_of(&tasks->shares, notification->user);
+    return parent && (notification->inherited || notification->attached_late) ? parent->share : &tasks->shares.own;
 }
 
 /* The process of a first thread. */
-static struct process *new_process(struct tasks *tasks, struct arrival *arrival)
+static struct process *new_process(struct tasks *tasks, struct notification *notification)
 {
-    struct process *old = tasks_find_process(tasks, arrival->pid);
-    const struct process *parent = find_parent(tasks, arrival);
-    struct share *share = find_share(tasks, arrival, parent);
-    const pid_t told_ppid = arrival->ppid;
-    if (parent && parent->pid != arrival->pid)
-        arrival->ppid = parent->pid;
+    struct process *old = tasks_find_process(tasks, notification->pid);
+    const struct process *parent = find_parent(tasks, notification);
+    struct share *share = find_share(tasks, notification, parent);
+    const pid_t told_ppid = notification->ppid;
+    if (parent && parent->pid != notification->pid)
+        notification->ppid = parent->pid;
     struct process before = {.clock_ns = 0};
-    if (old && goes_on(old, arrival)) { /* in the totals once, with what comes */
+    if (old && goes_on(old, notification)) { /* in the totals once, with what comes */
         before = *old;
         old->accounted = true;
         if (old->leader)
@@ -140,45 +143,45 @@ static struct process *new_process(struct tasks *tasks, struct arrival *arrival)
     }
     if (old && old->leader && !old->leader->live)
         tasks_finish_process(tasks, old); /* the number is used again */
-    struct process *process = tasks_add_process(tasks, arrival->pid, arrival->ppid, arrival->time_ns);
+    struct process *process = tasks_add_process(tasks, notification->pid, notification->ppid, notification->time_ns);
     int error = 0;
     if (!process)
         return NULL;
     process->told_ppid = told_ppid;
-    continue_process(process, &before, arrival);
-    process->pidfd = arrival->pidfd;
-    arrival->pidfd = -1;
-    set_root(tasks, process, arrival);
-    if (arrival->kind == PINJECT_FORK)
-        error = copy_parent(tasks, process, arrival);
+    continue_process(process, &before, notification);
+    process->pidfd = notification->pidfd;
+    notification->pidfd = -1;
+    set_root(tasks, process, notification);
+    if (notification->kind == PINJECT_FORK)
+        error = copy_parent(tasks, process, notification);
     process_set_share(process, share);
-    if (arrival->kind == PINJECT_PROCESS) {
-        process->program = program_new(arrival->exec, arrival->cmdline, arrival->cmdline_size);
-        error = arrival->maps ? space_add_maps(&process->space, arrival->maps, arrival->time_ns) : 0;
+    if (notification->kind == PINJECT_PROCESS) {
+        process->program = program_new(notification->exec, notification->cmdline, notification->cmdline_size);
+        error = notification->maps ? space_add_maps(&process->space, notification->maps, notification->time_ns) : 0;
         tasks_expect_files(tasks, process);
     }
     if (error)
-        unseen_add(&tasks->unseen, "mappings were dropped: the collector is out of memory", arrival->comm, 1, 0);
+        missed_add(&tasks->missed, "mappings were dropped: the collector is out of memory", notification->comm, 1, 0);
     return process;
 }
 
 /* The name at the start: told, or that of the creator. */
-static void set_comm(struct tasks *tasks, struct task *task, const struct arrival *arrival)
+static void set_comm(struct tasks *tasks, struct task *task, const struct notification *notification)
 {
-    const struct task *creator = arrival->comm[0] ? NULL : tasks_find(tasks, arrival->parent_tid);
-    const struct process *parent = arrival->kind == PINJECT_THREAD ? tasks_find_process(tasks, arrival->pid)
-                                                                   : find_parent(tasks, arrival);
-    if (!arrival->comm[0] && !creator && parent)
+    const struct task *creator = notification->comm[0] ? NULL : tasks_find(tasks, notification->parent_tid);
+    const struct process *parent = notification->kind == PINJECT_THREAD ? tasks_find_process(tasks, notification->pid)
+                                                                        : find_parent(tasks, notification);
+    if (!notification->comm[0] && !creator && parent)
         creator = parent->leader;
-    snprintf(task->comm, sizeof(task->comm), "%.15s", creator ? creator->comm : arrival->comm);
+    snprintf(task->comm, sizeof(task->comm), "%.15s", creator ? creator->comm : notification->comm);
 }
 
-/* The task that ARRIVAL, of a task that has events, is about. */
-static struct task *find_of_image(struct tasks *tasks, const struct arrival *arrival)
+/* The task that NOTIFICATION, of a task that has events, is about. */
+static struct task *find_of_generation(struct tasks *tasks, const struct notification *notification)
 {
-    struct task *task = tasks_find(tasks, arrival->tid);
-    struct process *process = tasks_find_process(tasks, arrival->pid);
-    if (process && arrival->tid == arrival->pid) {
+    struct task *task = tasks_find(tasks, notification->tid);
+    struct process *process = tasks_find_process(tasks, notification->pid);
+    if (process && notification->tid == notification->pid) {
         if (task)
             tasks_drain(tasks, task);
         else
@@ -190,212 +193,212 @@ static struct task *find_of_image(struct tasks *tasks, const struct arrival *arr
     return task;
 }
 
-static void refused(struct tasks *tasks, const struct arrival *arrival)
+static void refused(struct tasks *tasks, const struct notification *notification)
 {
     char reason[160];
-    const char *what = arrival->kind == PINJECT_THREAD ? "thread" : "process";
-    struct process *process = tasks_find_process(tasks, arrival->pid);
-    if (arrival->result == -ESRCH && arrival->kind == PINJECT_PROCESS && process && process->leader) {
-        /* The first message of an image that ended before it was read: its events were there all the time. */
-        struct task *task = find_of_image(tasks, arrival);
+    const char *what = notification->kind == PINJECT_THREAD ? "thread" : "process";
+    struct process *process = tasks_find_process(tasks, notification->pid);
+    if (notification->result == -ESRCH && notification->kind == PINJECT_PROCESS && process && process->leader) {
+        /* The first message of an exec generation that ended before it was read: its events were there all the time. */
+        struct task *task = find_of_generation(tasks, notification);
         if (task)
-            tasks_image_arrived(tasks, task, arrival);
+            tasks_generation_notified(tasks, task, notification);
         return;
     }
-    if (arrival->kind == PINJECT_ARM && (arrival->result == -EACCES || arrival->result == -EPERM)) {
+    if (notification->kind == PINJECT_ARM && (notification->result == -EACCES || notification->result == -EPERM)) {
         /* Not dumpable: after its exec it asks for itself, or is found. By our clock: its own may be another one. */
-        uint64_t since = arrival->answered_ns ? arrival->answered_ns : arrival->time_ns;
-        unseen_expected(&tasks->unseen, arrival->ppid, arrival->pid, since);
+        uint64_t since = notification->answered_ns ? notification->answered_ns : notification->time_ns;
+        missed_expected(&tasks->missed, notification->ppid, notification->pid, since);
         return;
     }
-    unseen_arrived(&tasks->unseen, arrival->tid);
-    if (arrival->result == -ESRCH)
+    missed_requested(&tasks->missed, notification->tid);
+    if (notification->result == -ESRCH)
         snprintf(reason, sizeof(reason), "%s exited before its events were open", what);
     else
         snprintf(reason, sizeof(reason), "%s refused by the kernel: %s", what,
-                 strerror(arrival->result < 0 ? -arrival->result : EIO));
-    unseen_add(&tasks->unseen, reason, arrival->comm, 1, 0);
+                 strerror(notification->result < 0 ? -notification->result : EIO));
+    missed_add(&tasks->missed, reason, notification->comm, 1, 0);
     if (process)
         process->incomplete = true;
 }
 
-static void give_back(struct tasks *tasks, struct arrival *arrival)
+static void give_back(struct tasks *tasks, struct notification *notification)
 {
-    unseen_add(&tasks->unseen, "dropped: the collector is out of memory", arrival->comm, 1, 0);
-    if (arrival->events)
-        attach_retire(tasks->session, arrival->events);
-    attach_free(arrival->events);
-    arrival->events = NULL;
+    missed_add(&tasks->missed, "dropped: the collector is out of memory", notification->comm, 1, 0);
+    if (notification->events)
+        attach_retire(tasks->session, notification->events);
+    attach_free(notification->events);
+    notification->events = NULL;
 }
 
-/* Its next program cannot be injected: what it is, and whether a net will take what comes from it. */
-static void cover(struct tasks *tasks, struct process *process, const struct arrival *arrival)
+/* Its next program cannot be injected: what it is, and whether an inherited set will take what comes from it. */
+static void cover(struct tasks *tasks, struct process *process, const struct notification *notification)
 {
-    const struct task *task = tasks_find(tasks, arrival->tid);
-    if (arrival->kind != PINJECT_NET && !(arrival->flags & PINJECT_REQUEST_NET))
+    const struct task *task = tasks_find(tasks, notification->tid);
+    if (notification->kind != PINJECT_INHERIT_EXEC && !(notification->flags & PINJECT_REQUEST_INHERIT_EXEC))
         return;
-    if (task && task->timed) /* accounting tells of it */
+    if (task && task->by_timer) /* accounting tells of it */
         process->uncounted = true;
-    bool leaves = task && task->timed && !(tasks->session->settings->follow & PINJECT_SESSION_EXEC);
-    if (tasks->plan->source == PINJECT_SOURCE_TIMER || leaves) /* there are no nets */
+    bool leaves = task && task->by_timer && !(tasks->session->settings->follow & PINJECT_SESSION_EXEC);
+    if (tasks->config->source == PINJECT_SOURCE_TIMER || leaves) /* there are no inherited sets */
         return;
-    if (!arrival->found && !(task && task->timed))
-        tasks_program_announced(tasks, process, arrival);
-    process->secure = arrival->flags & PINJECT_REQUEST_SECURE;
-    process->net |= !process->secure && arrival->net_error == 0;
-    if (arrival->net_error == -EACCES || arrival->net_error == -EPERM)
-        tasks_owe_net(tasks, process);
-    else if (arrival->net_error)
-        tasks_tell_no_net(tasks, process, arrival->net_error);
+    if (!notification->attached_late && !(task && task->by_timer))
+        tasks_program_announced(tasks, process, notification);
+    process->secure = notification->flags & PINJECT_REQUEST_SECURE;
+    process->inherits |= !process->secure && notification->inherit_error == 0;
+    if (notification->inherit_error == -EACCES || notification->inherit_error == -EPERM)
+        tasks_owe_inherit(tasks, process);
+    else if (notification->inherit_error)
+        tasks_tell_no_inherit(tasks, process, notification->inherit_error);
 }
 
 /*
- * What makes a netted task announces it to nobody else; no record tells of the threads that a timed one makes, nor of
- * anything that one without a ring does. It is not waited for: its number may be another's then.
+ * What makes an inherited task announces it to nobody else; no record tells of the threads that a task with a timer
+ * makes, nor of anything that one without a ring does. It is not waited for: its number may be another's then.
  */
-static bool is_announced_by_nobody(const struct tasks *tasks, const struct arrival *arrival)
+static bool is_announced_by_nobody(const struct tasks *tasks, const struct notification *notification)
 {
-    const struct task *creator = tasks_find(tasks, arrival->parent_tid);
-    if (!creator || creator->timed)
-        return creator && arrival->kind == PINJECT_THREAD;
-    bool expected = unseen_find(&tasks->unseen, arrival->tid);
-    return (arrival->netted && creator->netted) || (creator->counted_only && !expected);
+    const struct task *creator = tasks_find(tasks, notification->parent_tid);
+    if (!creator || creator->by_timer)
+        return creator && notification->kind == PINJECT_THREAD;
+    bool expected = missed_find(&tasks->missed, notification->tid);
+    return (notification->inherited && creator->inherited) || (creator->counted_only && !expected);
 }
 
-static void admit(struct tasks *tasks, struct arrival *arrival)
+static void admit(struct tasks *tasks, struct notification *notification)
 {
-    if (!arrival->events && !arrival->netted) {
-        refused(tasks, arrival);
+    if (!notification->events && !notification->inherited) {
+        refused(tasks, notification);
         return;
     }
-    if (!is_announced_by_nobody(tasks, arrival))
-        unseen_arrived(&tasks->unseen, arrival->tid);
-    struct task *same = tasks_find(tasks, arrival->tid);
+    if (!is_announced_by_nobody(tasks, notification))
+        missed_requested(&tasks->missed, notification->tid);
+    struct task *same = tasks_find(tasks, notification->tid);
     if (same) /* its end is about to be seen */
         tasks_task_ended(tasks, same, true);
-    bool first = arrival->kind != PINJECT_THREAD;
-    struct process *process = first ? new_process(tasks, arrival) : tasks_find_process(tasks, arrival->pid);
+    bool first = notification->kind != PINJECT_THREAD;
+    struct process *process = first ? new_process(tasks, notification) : tasks_find_process(tasks, notification->pid);
     if (!process) {
-        process = tasks_add_process(tasks, arrival->pid, arrival->ppid, arrival->time_ns);
+        process = tasks_add_process(tasks, notification->pid, notification->ppid, notification->time_ns);
         if (process)
             process->incomplete = true;
     }
-    struct task *task = process ? new_task(tasks, arrival) : NULL;
+    struct task *task = process ? new_task(tasks, notification) : NULL;
     if (!task) {
         if (process && first)
             tasks_remove_process(tasks, process);
-        give_back(tasks, arrival);
+        give_back(tasks, notification);
         return;
     }
-    set_comm(tasks, task, arrival);
+    set_comm(tasks, task, notification);
     tasks_link(tasks, task, process);
     if (first) {
         process->leader = process->main = task;
         task->root = process->root;
-        cover(tasks, process, arrival);
-        tasks->netted_images += arrival->netted;
+        cover(tasks, process, notification);
+        tasks->inherited_generations += notification->inherited;
     }
     if (task->armed)
         return;
     tasks_count(tasks, task);
-    struct image *image = tasks_add_image(task, task->start_ns, task->comm, process->program);
-    if (image && process->program && process->program->cmdline)
-        image->named = true;
+    struct exec_generation *generation = tasks_add_generation(task, task->start_ns, task->comm, process->program);
+    if (generation && process->program && process->program->cmdline)
+        generation->named = true;
     tasks_begin_file(tasks, task);
     tasks_introduce(tasks, task, task->start_ns);
-    if (first && arrival->found)
-        tasks_adopt_family(tasks, task->pid, task->start_ns);
+    if (first && notification->attached_late)
+        tasks_attach_tree(tasks, task->pid, task->start_ns);
 }
 
-bool tasks_is_ready(const struct tasks *tasks, const struct arrival *arrival)
+bool tasks_is_ready(const struct tasks *tasks, const struct notification *notification)
 {
     const struct task *task;
-    switch (arrival->kind) {
+    switch (notification->kind) {
     case PINJECT_PROCESS:
         /* One that has ended may have had events before: refused(). */
-        return arrival->events || arrival->result != -ESRCH || tasks_find_process(tasks, arrival->pid);
+        return notification->events || notification->result != -ESRCH || tasks_find_process(tasks, notification->pid);
     case PINJECT_FORK:
-        return find_parent(tasks, arrival);
-    case PINJECT_IMAGE:
-        task = tasks_find(tasks, arrival->tid);
+        return find_parent(tasks, notification);
+    case PINJECT_GENERATION:
+        task = tasks_find(tasks, notification->tid);
         /* Its exec has to be known first. */
-        return task && task->netted ? tasks->nets_taken_ns > arrival->time_ns
-                                    : tasks_find_process(tasks, arrival->pid) != NULL;
+        return task && task->inherited ? tasks->inherited_taken_ns > notification->time_ns
+                                       : tasks_find_process(tasks, notification->pid) != NULL;
     case PINJECT_THREAD:
     case PINJECT_SNAPSHOT:
-    case PINJECT_NET:
-        return tasks_find_process(tasks, arrival->pid);
+    case PINJECT_INHERIT_EXEC:
+        return tasks_find_process(tasks, notification->pid);
     case PINJECT_REAPED: /* a tracer is told of threads, too */
-        return tasks_find_process(tasks, arrival->pid) || tasks_knows_thread(tasks, arrival->pid);
+        return tasks_find_process(tasks, notification->pid) || tasks_knows_thread(tasks, notification->pid);
     default:
         return true;
     }
 }
 
 /* Who has a channel of his own speaks for himself, also when nobody can ask the kernel any more. */
-static bool is_anothers(const struct tasks *tasks, const struct arrival *arrival)
+static bool is_anothers(const struct tasks *tasks, const struct notification *notification)
 {
-    const struct process *process = tasks_find_process(tasks, arrival->pid);
-    const struct task *task = tasks_find(tasks, arrival->tid);
-    if (!arrival->gone || arrival->limited || arrival->events)
+    const struct process *process = tasks_find_process(tasks, notification->pid);
+    const struct task *task = tasks_find(tasks, notification->tid);
+    if (!notification->gone || notification->limited || notification->events)
         return false;
-    return (process && process->limited) || (task && (task->pid != arrival->pid || task->process->limited));
+    return (process && process->limited) || (task && (task->pid != notification->pid || task->process->limited));
 }
 
 /* The kernel was asked whether the process is that user's (origin.h). */
-static void note_user(struct tasks *tasks, const struct arrival *arrival)
+static void note_user(struct tasks *tasks, const struct notification *notification)
 {
-    struct process *process = arrival->limited && arrival->kind != PINJECT_REAPED
-                                  ? tasks_find_process(tasks, arrival->pid)
+    struct process *process = notification->limited && notification->kind != PINJECT_REAPED
+                                  ? tasks_find_process(tasks, notification->pid)
                                   : NULL;
     if (process) {
         process->limited = true;
-        process->user = arrival->user;
-        process_set_share(process, shares_of(&tasks->shares, arrival->user));
+        process->user = notification->user;
+        process_set_share(process, shares_of(&tasks->shares, notification->user));
     }
 }
 
-void tasks_admit(struct tasks *tasks, struct arrival *arrival)
+void tasks_admit(struct tasks *tasks, struct notification *notification)
 {
     struct task *task;
-    if (is_anothers(tasks, arrival)) {
+    if (is_anothers(tasks, notification)) {
         __atomic_fetch_add(&tasks->session->denied, 1, __ATOMIC_RELAXED);
-        arrival_free(arrival);
+        notification_free(notification);
         return;
     }
-    switch (arrival->kind) {
+    switch (notification->kind) {
     case PINJECT_PROCESS:
     case PINJECT_FORK:
     case PINJECT_THREAD:
-        admit(tasks, arrival);
+        admit(tasks, notification);
         break;
     case PINJECT_ARM:
-        admit(tasks, arrival);
-        tasks_silent_timed(tasks, arrival);
+        admit(tasks, notification);
+        tasks_leave_timer(tasks, notification);
         break;
-    case PINJECT_IMAGE:
-        task = find_of_image(tasks, arrival);
+    case PINJECT_GENERATION:
+        task = find_of_generation(tasks, notification);
         if (task)
-            tasks_image_arrived(tasks, task, arrival);
+            tasks_generation_notified(tasks, task, notification);
         break;
     case PINJECT_SNAPSHOT:
-        task = arrival->result ? NULL : tasks_find(tasks, arrival->tid);
+        task = notification->result ? NULL : tasks_find(tasks, notification->tid);
         if (task)
-            tasks_snapshot_arrived(tasks, task, arrival);
+            tasks_snapshot_notified(tasks, task, notification);
         break;
-    case PINJECT_NET:
-        if (tasks_find_process(tasks, arrival->pid))
-            cover(tasks, tasks_find_process(tasks, arrival->pid), arrival);
-        tasks_silent_timed(tasks, arrival);
+    case PINJECT_INHERIT_EXEC:
+        if (tasks_find_process(tasks, notification->pid))
+            cover(tasks, tasks_find_process(tasks, notification->pid), notification);
+        tasks_leave_timer(tasks, notification);
         break;
     case PINJECT_REAPED:
-        tasks_reaped(tasks, arrival);
+        tasks_reaped(tasks, notification);
         break;
     default:
         break;
     }
-    note_user(tasks, arrival);
-    attach_free(arrival->events); /* NULL unless nobody wanted them */
-    arrival->events = NULL;
-    arrival_free(arrival);
+    note_user(tasks, notification);
+    attach_free(notification->events); /* NULL unless nobody wanted them */
+    notification->events = NULL;
+    notification_free(notification);
 }

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "collector/attach_table.h"
-#include "collector/net.h"
+#include "collector/inherited.h"
 #include "collector/probe.h"
 #include "collector/session.h"
 #include "collector/stacks.h"
@@ -37,16 +37,16 @@ static int keep_event(const struct session *session, int fd)
 
 static int open_event(const struct attached *attached, unsigned index, enum attach_how how, size_t pages)
 {
-    const struct plan *plan = attached->session->plan;
-    struct perf_event_attr attr = plan->events[index].attr;
+    const struct event_config *config = attached->session->config;
+    struct perf_event_attr attr = config->events[index].attr;
     pid_t tid = attached->tid;
-    stacks_attr(plan, &plan->events[index], attached->dump, &attr);
+    stacks_attr(config, &config->events[index], attached->dump, &attr);
     attr.disabled = attr.enable_on_exec = how == ATTACH_ON_EXEC;
     if (attr.watermark)
         attr.wakeup_watermark = (uint32_t)(pages * (size_t)sysconf(_SC_PAGESIZE) / 4);
     int fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
     if (fd < 0 && errno == EINVAL && attr.freq) {
-        /* Where samples were dear the kernel has lowered its limit since the plan was made. */
+        /* Where samples were dear the kernel has lowered its limit since the event configuration was made. */
         int64_t limit = probe_read_sysctl("perf_event_max_sample_rate", 0);
         if (limit > 0 && (uint64_t)limit < attr.sample_freq)
             attr.sample_freq = (uint64_t)limit;
@@ -70,11 +70,11 @@ size_t attach_ring_pages(uint64_t budget, uint64_t used, size_t wanted, bool dum
 static size_t choose_pages(const struct attached *attached, enum attach_how how)
 {
     const struct session *session = attached->session;
-    size_t pages = how == ATTACH_THREAD ? session->plan->thread_ring_pages : session->plan->ring_pages;
+    size_t pages = how == ATTACH_THREAD ? session->config->thread_ring_pages : session->config->ring_pages;
     uint64_t budget = session->ring_budget, used = __atomic_load_n(&session->ring_bytes, __ATOMIC_RELAXED);
-    if (session->plan->dump)
-        pages = stacks_pages(session, attached->dump_limit, attached->need, pages);
-    return attach_ring_pages(budget, used, pages, session->plan->dump);
+    if (session->config->dump)
+        pages = stacks_pages(session, attached->dump_limit, attached->sizes, pages);
+    return attach_ring_pages(budget, used, pages, session->config->dump);
 }
 
 static void map_ring(struct attached *attached, size_t pages)
@@ -98,11 +98,11 @@ static void map_ring(struct attached *attached, size_t pages)
 
 static void open_others(struct attached *attached, enum attach_how how)
 {
-    const struct plan *plan = attached->session->plan;
+    const struct event_config *config = attached->session->config;
     /* Short of descriptors, a sample of a further task is worth more than the counters of this one. */
     bool scarce = (uint64_t)attached->fds[0] >= attached->session->fd_limit / 4 * 3;
-    for (unsigned i = 1; i < plan->count; i++) {
-        bool samples = plan->events[i].samples;
+    for (unsigned i = 1; i < config->count; i++) {
+        bool samples = config->events[i].samples;
         int fd = scarce && !samples ? -EMFILE : open_event(attached, i, how, 0);
         fd = keep_event(attached->session, fd);
         if (fd < 0) {
@@ -143,10 +143,10 @@ static int open_all(struct attached *attached, enum attach_how how)
         count_descriptors(attached);
         return 0;
     }
-    if (attached->session->plan->dump)
+    if (attached->session->config->dump)
         attached->dump_limit = dump_limits_find(&attached->session->dump_limits, attached->pid);
     size_t pages = choose_pages(attached, how);
-    attached->dump = stacks_dump(attached->session, attached->dump_limit, attached->need,
+    attached->dump = stacks_dump(attached->session, attached->dump_limit, attached->sizes,
                                  pages * (size_t)sysconf(_SC_PAGESIZE));
     int fd = open_event(attached, 0, how, pages);
     fd = keep_event(attached->session, fd);
@@ -169,10 +169,10 @@ static struct attached *new_attached(struct session *session, pid_t pid, pid_t t
     attached->session = session;
     attached->pid = pid;
     attached->tid = attached->key = tid;
-    attached->count = session->plan->count;
+    attached->count = session->config->count;
     attached->end_fd = attached->number = -1;
-    attached->timer = session->plan->source == PINJECT_SOURCE_TIMER;
-    for (unsigned i = 0; i < PLAN_EVENTS; i++)
+    attached->timer = session->config->source == PINJECT_SOURCE_TIMER;
+    for (unsigned i = 0; i < CONFIG_EVENTS; i++)
         attached->fds[i] = -1;
     return attached;
 }
@@ -193,17 +193,17 @@ static int enter(struct session *session, struct attached *attached, int status,
 int attach_open(struct session *session, pid_t pid, pid_t tid, const char *name, enum attach_how how,
                 struct attached **ret)
 {
-    if (attach_knows(session, pid, tid, NULL) || nets_know(session->nets, tid))
+    if (attach_knows(session, pid, tid, NULL) || inherited_know(session->inherited_sets, tid))
         return -EEXIST;
     struct attached *attached = new_attached(session, pid, tid);
     if (!attached)
         return -ENOMEM;
     if (name && *name)
-        attached->need = needs_find(session->needs, name);
+        attached->sizes = stack_predictor_find(session->predictor, name);
     return enter(session, attached, open_all(attached, how), ret);
 }
 
-int attach_open_timed(struct session *session, pid_t pid, pid_t tid, int refusal, struct attached **ret)
+int attach_open_timer(struct session *session, pid_t pid, pid_t tid, int refusal, struct attached **ret)
 {
     struct attached *attached = new_attached(session, pid, tid);
     if (!attached)
@@ -265,7 +265,7 @@ void attach_read(const struct attached *attached, struct attach_value *values)
         return;
     }
     for (unsigned i = 0; i < attached->count; i++)
-        read_event(attached->fds[i], attached->session->plan->events[i].attr.read_format, &values[i]);
+        read_event(attached->fds[i], attached->session->config->events[i].attr.read_format, &values[i]);
 }
 
 void attach_free(struct attached *attached)
@@ -276,7 +276,7 @@ void attach_free(struct attached *attached)
     if (attached->number >= 0)
         rings_give(&attached->session->rings, attached->number);
     else if (attached->ring)
-        spent_add(attached->session, attached->ring, attached->ring_size + (size_t)sysconf(_SC_PAGESIZE));
+        deferred_munmap_add(attached->session, attached->ring, attached->ring_size + (size_t)sysconf(_SC_PAGESIZE));
     for (unsigned i = 0; i < attached->count; i++)
         if (attached->fds[i] >= 0)
             close(attached->fds[i]);

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "collector/plan.h"
+#include "collector/event_config.h"
 
 struct session;
 
@@ -18,22 +18,22 @@ struct attach_value {
 
 struct attached {
     pid_t tid;
-    unsigned count;             /* events, as in the plan */
-    int fds[PLAN_EVENTS];       /* -1: refused */
-    uint64_t ids[PLAN_EVENTS];  /* 0: refused */
-    void *ring;                 /* struct perf_event_mmap_page; NULL: counted only */
-    size_t ring_size;           /* bytes of data, without the metadata page */
-    int ring_error;             /* -errno why there is no ring */
-    uint32_t dump;              /* bytes of stack with each sample; 0: none */
-    uint32_t dump_limit;        /* that many at most, since its user's tasks were too much (dump_limits.h); 0: none */
-    struct need *need;          /* of programs of its name; NULL: nothing is known */
-    int error;                  /* -errno of the first counter that was refused or dropped (EMFILE); 0: all are open */
-    unsigned descriptors;       /* how many of them are open, end_fd too */
-    int number;                 /* of the timer's ring (rings.h), which RING is then; -1: it is the kernel's, or NULL */
-    bool timer;                 /* has no events: a timer of the object samples, if it has a ring */
-    int refusal;                /* of such a one in a session with events: -errno why it has none */
-    bool armed;                 /* the same before the first image that can start one */
-    int64_t base_ns;            /* CPU time before the timer: not in the counts. Atomic: set by doors */
+    unsigned count;              /* events, as in the event configuration */
+    int fds[CONFIG_EVENTS];      /* -1: refused */
+    uint64_t ids[CONFIG_EVENTS]; /* 0: refused */
+    void *ring;                  /* struct perf_event_mmap_page; NULL: counted only */
+    size_t ring_size;            /* bytes of data, without the metadata page */
+    int ring_error;              /* -errno why there is no ring */
+    uint32_t dump;               /* bytes of stack with each sample; 0: none */
+    uint32_t dump_limit;         /* that many at most, since its user's tasks were too much (dump_limits.h); 0: none */
+    struct stack_sizes *sizes;   /* of programs of its name; NULL: nothing is known */
+    int error;                   /* -errno of the first counter that was refused or dropped (EMFILE); 0: all are open */
+    unsigned descriptors;        /* how many of them are open, end_fd too */
+    int number; /* of the timer's ring (rings.h), which RING is then; -1: it is the kernel's, or NULL */
+    bool timer;                  /* has no events: a timer of the preload object samples, if it has a ring */
+    int refusal;                 /* of such a one in a session with events: -errno why it has none */
+    bool armed;                  /* the same before the first exec generation that can start one */
+    int64_t base_ns;             /* CPU time before the timer: not in the counts. Atomic: set by workers */
     int end_fd;                 /* only without a ring of the kernel, whose fd tells the end by EPOLLHUP: pidfd, EPOLLIN
                                    at its end; -1: none */
 
@@ -50,7 +50,7 @@ struct attached {
     struct attached *next_thread, **thread_at;
 };
 
-/* The ring; any thread. Of a timer's task a door makes it when the event loop may have the task already: what belongs
+/* The ring; any thread. Of a timer's task a worker makes it when the event loop may have the task already: what belongs
    to it, number and size, is there with it. */
 static inline void *attach_ring(const struct attached *attached)
 {
@@ -64,10 +64,10 @@ enum attach_how {
 };
 
 /*
- * Opens the plan's events on TID, maps the ring, marks TID as covered in the segment and enters it into the table of
- * live tasks. 0, or -errno when no event could be opened at all (-ESRCH, -EACCES, -EPERM, -EMFILE, ...). Without a ring
- * (mlock budget): counted only, 0.
- * A task that is in the table already (armed twice, IMAGE of a covered one) gives -EEXIST.
+ * Opens the configured events on TID, maps the ring, marks TID as covered in the segment and enters it into the table
+ * of live tasks. 0, or -errno when no event could be opened at all (-ESRCH, -EACCES, -EPERM, -EMFILE, ...). Without a
+ * ring (mlock budget): counted only, 0. A task that is in the table already (armed twice, GENERATION of a covered one)
+ * gives -EEXIST.
  */
 int attach_task(struct session *session, pid_t tid, enum attach_how how, struct attached **ret);
 /*
@@ -83,15 +83,15 @@ void attach_complete(struct attached *attached);
 void attach_enable(const struct attached *attached);
 /*
  * The same for a task whose events the kernel refuses us (REFUSAL: -errno) though others have theirs: it is not
- * dumpable. A timer of the object may stand in; only for who runs already, and has asked. Its covered bit stays clear:
- * a timer does not survive exec, so that its next image has to ask.
+ * dumpable. A timer of the preload object may be its fallback; only for a task that runs already, and has asked. Its
+ * covered bit stays clear: a timer does not survive exec, so that its next exec generation has to ask.
  */
-int attach_open_timed(struct session *session, pid_t pid, pid_t tid, int refusal, struct attached **ret);
-/* Reads the counters; works after the task's end. VALUES has plan.count entries; refused ones are all 0. */
+int attach_open_timer(struct session *session, pid_t pid, pid_t tid, int refusal, struct attached **ret);
+/* Reads the counters; works after the task's end. VALUES has config.count entries; refused ones are all 0. */
 void attach_read(const struct attached *attached, struct attach_value *values);
 /*
  * Closes and frees, after attach_retire() and before session_release(). NULL is accepted. The ring is unmapped later,
- * with others (spent.h).
+ * with others (deferred_munmap.h).
  */
 void attach_free(struct attached *attached);
 /* Data pages of the next ring, WANTED or fewer: BUDGET (session_ring_budget()) and what is USED of it in bytes. DUMPS:
@@ -106,8 +106,8 @@ size_t attach_ring_pages(uint64_t budget, uint64_t used, size_t wanted, bool dum
 bool attach_knows(struct session *session, pid_t pid, pid_t tid, bool *ret_ring);
 /* Whether one of PID's tasks is there and lives. */
 bool attach_has_process(struct session *session, pid_t pid);
-/* Does a timer stand in for the events of the live task TID? */
-bool attach_is_timed(struct session *session, pid_t tid);
+/* Is a timer the fallback of the live task TID? */
+bool attach_has_timer(struct session *session, pid_t tid);
 /*
  * The answer to a task that timers sample: its ring's number + 1, 0: it has none, or there are events. STARTUP_NS: CPU
  * time before its first timer.
@@ -121,11 +121,11 @@ void attach_retire(struct session *session, struct attached *attached);
 void attach_cover(struct session *session, pid_t tid, bool covered);
 
 /*
- * attach_timer.c. Index of the event that timers sample, -1: none of the plan's is a clock that they know. Event INDEX:
- * do they count it as perf would?
+ * attach_timer.c. Index of the event that timers sample, -1: none of the event configuration's is a clock that they
+ * know. Event INDEX: do they count it as perf would?
  */
-int attach_timer_event(const struct plan *plan);
-bool attach_timer_counts(const struct plan *plan, unsigned index);
+int attach_timer_event(const struct event_config *config);
+bool attach_timer_counts(const struct event_config *config, unsigned index);
 /* Private to attach.c: its ids and what tells its end; a ring for it, where there is room; its counts. */
 void attach_timer_init(struct attached *attached);
 void attach_timer_open(struct attached *attached);

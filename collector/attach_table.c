@@ -46,7 +46,7 @@ void attach_cover(struct session *session, pid_t tid, bool covered)
 /* In a session with events the bit says that there are some. */
 static bool is_marked(const struct attached *attached)
 {
-    return !attached->timer || attached->session->plan->source == PINJECT_SOURCE_TIMER;
+    return !attached->timer || attached->session->config->source == PINJECT_SOURCE_TIMER;
 }
 
 static void list(struct session *session, struct attached *attached, pid_t key)
@@ -180,7 +180,7 @@ bool attach_has_process(struct session *session, pid_t pid)
 int attach_table_enter(struct session *session, struct attached *attached)
 {
     pthread_mutex_lock(&session->table.lock);
-    /* Two requests for one task at the same time come only from a confused object: the first one stays. */
+    /* Two requests for one task at the same time come only from a confused preload object: the first one stays. */
     int status = find(session, attached->tid) ? -EEXIST : 0;
     if (status == 0)
         list(session, attached, attached->tid);
@@ -188,15 +188,15 @@ int attach_table_enter(struct session *session, struct attached *attached)
     return status;
 }
 
-bool attach_is_timed(struct session *session, pid_t tid)
+bool attach_has_timer(struct session *session, pid_t tid)
 {
-    if (session->plan->source != PINJECT_SOURCE_TIMER && !session_has_rings(session))
+    if (session->config->source != PINJECT_SOURCE_TIMER && !session_has_rings(session))
         return false;
     pthread_mutex_lock(&session->table.lock);
     const struct attached *attached = find(session, tid);
-    bool timed = attached && attached->timer;
+    bool by_timer = attached && attached->timer;
     pthread_mutex_unlock(&session->table.lock);
-    return timed;
+    return by_timer;
 }
 
 /* Who asks again after an exec may be another thread than the one that its process began with. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The live tasks of a session that have events, or a timer of their own, by tid: so that doors know whom they have met,
- * and read counters of whom they have not opened. It does not own them; attach.h says what it is asked. Thread-safe.
+ * The live tasks of a session that have events, or a timer of their own, by tid: so that workers know whom they have
+ * met, and read counters of whom they have not opened. It does not own them; attach.h says what it is asked.
+ * Thread-safe.
  */
 #ifndef COLLECTOR_ATTACH_TABLE_H
 #define COLLECTOR_ATTACH_TABLE_H

@@ -14,7 +14,7 @@
 struct budget {
     uint64_t window_ns;  /* atomic: when the current tenth of a second began */
     uint64_t wasted_ns;  /* atomic: CPU time for requests that came to nothing, and is not forgotten */
-    uint32_t told;       /* atomic: requests that open nothing: images, ends, of who is covered */
+    uint32_t told;       /* atomic: requests that open nothing: exec generations, ends, of who is covered */
     uint64_t held;       /* atomic: how often the limit was met */
 };
 

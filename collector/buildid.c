@@ -135,7 +135,7 @@ static bool read_header(int fd, struct layout *ret)
     return !cursor.failed && ret->phentsize == (ret->wide ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr));
 }
 
-/* Segments are read a few at a time: ordinary objects have about ten. */
+/* Segments are read a few at a time: ordinary DSOs have about ten. */
 bool buildid_of_file(int fd, struct buildid *ret)
 {
     struct layout layout;
@@ -189,12 +189,12 @@ static bool kernel_id(struct buildids *buildids, struct buildid *ret)
 /* That of our own image: a task of another class is not followed, so it is theirs too. */
 static bool vdso_id(struct buildids *buildids, struct buildid *ret)
 {
-    const unsigned char *image = (const unsigned char *)getauxval(AT_SYSINFO_EHDR);
-    if (!buildids->vdso_known && image) {
-        const ElfW(Ehdr) *header = (const void *)image;
-        const ElfW(Phdr) *segments = (const void *)(image + header->e_phoff);
+    const unsigned char *buffer = (const unsigned char *)getauxval(AT_SYSINFO_EHDR);
+    if (!buildids->vdso_known && buffer) {
+        const ElfW(Ehdr) *header = (const void *)buffer;
+        const ElfW(Phdr) *segments = (const void *)(buffer + header->e_phoff);
         for (unsigned i = 0; i < header->e_phnum; i++)
-            if (segments[i].p_type == PT_NOTE && buildid_of_notes(image + segments[i].p_offset, segments[i].p_filesz,
+            if (segments[i].p_type == PT_NOTE && buildid_of_notes(buffer + segments[i].p_offset, segments[i].p_filesz,
                                                                   false, segments[i].p_align, &buildids->vdso))
                 break;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Build ids of the objects that tasks have mapped, by path: from the ELF file's notes, found by its program headers
+ * Build ids of the DSOs that tasks have mapped, by path: from the ELF file's notes, found by its program headers
  * alone. The files are hostile (any bytes, FIFOs, devices). Context: the event loop's thread only.
  */
 #ifndef COLLECTOR_BUILDID_H
@@ -35,7 +35,7 @@ struct opener *buildids_opener(struct buildids *buildids);
 void buildids_expect(struct buildids *buildids, const struct mapped_file *mapped, uint64_t ino_generation,
                      uint64_t now_ns);
 /*
- * The build id of the object that was mapped from MODULE's path when it was that inode. What nobody expected, or
+ * The build id of the DSO that was mapped from MODULE's path when it was that inode. What nobody expected, or
  * was refused then, is asked for now; what is not answered yet is waited for a bounded moment (opener_settle()). False
  * when there is none, or when another file lies there by now. "[vdso]" and "[kernel.kallsyms]" mean those of this
  * machine.

@@ -14,7 +14,7 @@ enum {
     CALLERS_USERS = 33, /* further users in one second share the last place */
     CALLERS_HELD = 16,  /* of one user; a further one takes the place of the oldest */
     CALLERS_ALL = 32,   /* of all users: descriptors that results may need */
-    CALLERS_LATE_NS = 40000000, /* then its object has given up, or is about to */
+    CALLERS_LATE_NS = 40000000, /* then its preload object has given up, or is about to */
 };
 
 struct caller {

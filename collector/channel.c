@@ -11,10 +11,10 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "collector/door.h"
 #include "collector/guard.h"
 #include "collector/session.h"
 #include "collector/shared_file.h"
+#include "collector/worker.h"
 #include "common/clock.h"
 #include "common/report.h"
 
@@ -116,15 +116,16 @@ static int open_channel(struct channel *channel)
 }
 
 /*
- * The user gets the file last: until then nobody rings its bells, so workers end at once where not all can be started.
+ * The user gets the file last: until then nobody rings its doorbells, so workers end at once where not all can be
+ * started.
  */
 static int complete(struct channel *channel)
 {
-    int error = channel->session->channels.doors_open ? door_start_all(channel) : 0;
+    int error = channel->session->channels.workers_run ? worker_start_all(channel) : 0;
     if (error == 0)
         error = shared_file_give(channel->fd, channel->user, 0600);
     if (error < 0)
-        door_stop_all(channel, UINT64_MAX);
+        worker_stop_all(channel, UINT64_MAX);
     return error;
 }
 
@@ -167,7 +168,7 @@ static int may_make(const struct channels *channels, uid_t user, bool asked)
     return shared_file_can_give(user);
 }
 
-/* The collector's threads see it by the count, objects by the segment. */
+/* The collector's threads see it by the count, preload objects by the segment. */
 static void publish(struct session *session, struct channel *channel)
 {
     struct channels *channels = &session->channels;
@@ -209,54 +210,55 @@ int channels_prepare(struct session *session, uid_t user)
     return error;
 }
 
-int channels_open_doors(struct session *session)
+int channels_start_workers(struct session *session)
 {
     struct channels *channels = &session->channels;
     int error = 0;
     pthread_mutex_lock(&channels->lock);
     for (uint32_t i = 0; i < channels->count && error == 0; i++)
-        error = door_start_all(channels->list[i]);
+        error = worker_start_all(channels->list[i]);
     if (error < 0)
         report_error("cannot start a thread: %s; raise 'ulimit -u'", strerror(-error));
-    channels->doors_open = error == 0;
+    channels->workers_run = error == 0;
     for (uint32_t i = 0; i < channels->count && error == 0; i++)
-        door_await_all(channels->list[i]);
+        worker_await_all(channels->list[i]);
     pthread_mutex_unlock(&channels->lock);
     return error;
 }
 
-void channels_close_doors(struct session *session)
+void channels_stop_workers(struct session *session)
 {
-    /* Not under the lock: a door may be about to make another channel, and is refused. */
+    /* Not under the lock: a worker may be about to make another channel, and is refused. */
     pthread_mutex_lock(&session->channels.lock);
     session->channels.closed = true;
-    session->channels.doors_open = false;
+    session->channels.workers_run = false;
     pthread_mutex_unlock(&session->channels.lock);
     uint64_t end_ns = clock_ns(CLOCK_MONOTONIC) + session->stop_s * UINT64_C(1000000000);
     for (uint32_t i = 0, count = count_of(session); i < count; i++)
-        door_ask_to_stop(session->channels.list[i]);
+        worker_ask_to_stop(session->channels.list[i]);
     for (uint32_t i = 0, count = count_of(session); i < count; i++)
-        door_stop_all(session->channels.list[i], end_ns);
+        worker_stop_all(session->channels.list[i], end_ns);
 }
 
-void channels_renew_doors(struct session *session)
+void channels_renew_workers(struct session *session)
 {
     for (uint32_t i = 0, count = count_of(session); i < count; i++)
-        door_renew_all(session->channels.list[i]);
+        worker_renew_all(session->channels.list[i]);
 }
 
-void channels_take_news(struct session *session)
+void channels_take_notifications(struct session *session)
 {
     for (uint32_t i = 0, count = count_of(session); i < count; i++)
-        door_take_news(session->channels.list[i]);
+        worker_take_notifications(session->channels.list[i]);
 }
 
-bool channels_are_rung(const struct session *session)
+bool channels_have_requests(const struct session *session)
 {
     for (uint32_t i = 0, count = count_of(session); i < count; i++)
-        for (unsigned bell = 0; bell < session->bells; bell++)
+        for (unsigned doorbell = 0; doorbell < session->doorbells; doorbell++)
             for (unsigned word = 0; word < PINJECT_SLOTS / 64; word++)
-                if (__atomic_load_n(&session->channels.list[i]->requests->bells[bell].pending[word], __ATOMIC_RELAXED))
+                if (__atomic_load_n(&session->channels.list[i]->requests->doorbells[doorbell].pending[word],
+                                    __ATOMIC_RELAXED))
                     return true;
     return false;
 }
@@ -283,8 +285,8 @@ static uint32_t counter(const struct pinject_requests *requests, enum channel_co
         return __atomic_load_n(&requests->dropped, __ATOMIC_RELAXED);
     case CHANNEL_FOREIGN:
         return __atomic_load_n(&requests->foreign, __ATOMIC_RELAXED);
-    case CHANNEL_SEALED:
-        return __atomic_load_n(&requests->sealed, __ATOMIC_RELAXED);
+    case CHANNEL_BLOCKED:
+        return __atomic_load_n(&requests->blocked, __ATOMIC_RELAXED);
     }
     return 0;
 }

@@ -2,7 +2,7 @@
 /*
  * Channels: by which the processes of one user send requests (struct pinject_requests in wire.h). The collector's own
  * user has one from the start, another user gets one when the first process asks the listener for it, or has become
- * that user. Each has slots, bells and workers of its own, so that nobody who writes to one reaches the others.
+ * that user. Each has slots, doorbells and workers of its own, so that nobody who writes to one reaches the others.
  */
 #ifndef COLLECTOR_CHANNEL_H
 #define COLLECTOR_CHANNEL_H
@@ -16,9 +16,9 @@
 #include "pinject/wire.h"
 
 struct session;
-struct door;
+struct worker;
 
-/* Users in one session; who comes after that is found from outside. */
+/* Users in one session; who comes after that is attached late. */
 enum {
     CHANNELS_MAX = PINJECT_USERS,
     CHANNELS_ASKED = 24, /* so many there may be for one to be made on request: the rest is for users that have come */
@@ -35,15 +35,15 @@ struct channel {
     uint64_t name;                     /* the end of it, as the segment tells it; 0: none */
     char mapping[64];                  /* how /proc/PID/maps tells it: device and inode */
     struct budget budget;
-    struct door *doors;                /* private to door.c */
-    struct door *left;                 /* private to door.c: threads that did not end in time still use them */
+    struct worker *workers;            /* private to worker.c */
+    struct worker *left;               /* private to worker.c: threads that did not end in time still use them */
 };
 
 struct channels {
     struct channel *list[CHANNELS_MAX];
     uint32_t count;        /* atomic: those before it are complete, and stay until channels_release() */
     pthread_mutex_t lock;
-    bool doors_open;       /* new ones get workers at once */
+    bool workers_run;      /* new ones get workers at once */
     bool closed;           /* the session ends: there are no new ones */
     uint64_t again_ns;     /* CLOCK_MONOTONIC: channels_prepare() makes none before, as it could not */
     uint64_t refused;      /* atomic: users beyond CHANNELS_MAX, or for whom there were no memory and threads */
@@ -53,7 +53,7 @@ enum channel_count {
     CHANNEL_UNANSWERED,
     CHANNEL_DROPPED,
     CHANNEL_FOREIGN,
-    CHANNEL_SEALED,
+    CHANNEL_BLOCKED,
 };
 
 void channels_init(struct channels *channels);
@@ -69,21 +69,21 @@ struct channel *channels_get(struct session *session, uid_t user, int *ret_error
 /* Makes the channel of a USER of whom there is no process yet: 0 or -errno. After a failure it rests for a second. */
 int channels_prepare(struct session *session, uid_t user);
 /* The workers of all: 0 or -errno after report_error(). */
-int channels_open_doors(struct session *session);
+int channels_start_workers(struct session *session);
 /* Ends the workers of all, within session->stop_s. No channel is made after that. */
-void channels_close_doors(struct session *session);
-void channels_renew_doors(struct session *session);
-/* See door_take_news(). */
-void channels_take_news(struct session *session);
+void channels_stop_workers(struct session *session);
+void channels_renew_workers(struct session *session);
+/* See worker_take_notifications(). */
+void channels_take_notifications(struct session *session);
 /* Is something posted that no worker has taken? */
-bool channels_are_rung(const struct session *session);
+bool channels_have_requests(const struct session *session);
 /* Has nobody but the collector's user one? */
 bool channels_are_alone(const struct session *session);
 /* How often a channel's budget was used up. */
 uint64_t channels_held(const struct session *session);
 /*
- * What the objects of channel NUMBER counted, and "" or, where it is not of the collector's user, whose word that is:
- * each process of a user can write any figure there. False: there are no more channels.
+ * What the preload objects of channel NUMBER counted, and "" or, where it is not of the collector's user, whose word
+ * that is: each process of a user can write any figure there. False: there are no more channels.
  */
 bool channels_counted(const struct session *session, uint32_t number, enum channel_count which, uint64_t *ret_count,
                       char *ret_word, size_t size);

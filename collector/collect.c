@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "collector/net.h"
+#include "collector/inherited.h"
 #include "collector/opener.h"
 #include "collector/tasks.h"
 #include "common/buffer.h"
@@ -24,15 +24,15 @@
 
 enum {
     EVENTS = 4096,                 /* of a round: more ends than tasks that begin in the meantime */
-    WRITE_SLICE = 8,               /* files between two looks for news */
+    WRITE_SLICE = 8,               /* files between two looks for notifications */
     WRITE_NS = 1000 * 1000,        /* and so long at most, in a storm */
     WRITE_QUEUE = 8192,            /* complete tasks in memory, before each round writes some */
     WRITE_QUEUE_MAX = 65536,       /* and before each does, whatever else is short */
-    GATHER_NS = 5 * 1000 * 1000,   /* between two rounds that had news */
+    GATHER_NS = 5 * 1000 * 1000,   /* between two rounds with notifications */
     STORM_NS = 1000 * 1000,        /* and in a storm: rings freed soon are in the caches when they are used again */
     STORM = 2,                     /* events of a round */
     SWEEP_NS = 100 * 1000 * 1000,
-    TIMED_SWEEP_NS = 25 * 1000 * 1000, /* with timers nobody tells of records, and what is mapped is seen late */
+    TIMER_SWEEP_NS = 25 * 1000 * 1000, /* with timers nobody tells of records, and what is mapped is seen late */
     TRIM = 1024,                   /* ended tasks whose memory is worth a call */
     STACK = 2 << 20,               /* of the loop's thread */
     GRACE_NS = 500 * 1000 * 1000,  /* for tasks that are ending when the root has ended */
@@ -45,8 +45,8 @@ struct collect {
     struct tasks tasks;
     int epoll;
     uint64_t swept_ns;
-    uint64_t gather_ns;      /* until then news may gather; 0: there were none */
-    uint64_t write_ns;       /* no file before that while there are news */
+    uint64_t gather_ns;      /* until then notifications may gather; 0: there were none */
+    uint64_t write_ns;       /* no file before that while there are notifications */
     uint64_t alone_ns;       /* bare, or lingering: since when there is no task; 0: there is one */
     unsigned interrupts;
     uint64_t trimmed;        /* tasks that had been seen when memory was given back last */
@@ -128,17 +128,17 @@ static void check_root(struct collect *collect)
 }
 
 /* As the exec hook would tell it. */
-static void tell_program(struct arrival *arrival, const struct collect_args *args)
+static void tell_program(struct notification *notification, const struct collect_args *args)
 {
     struct buffer text = BUFFER_INIT;
-    for (char *const *argument = args->root_closed; *argument; argument++)
+    for (char *const *argument = args->root_non_injectable; *argument; argument++)
         buffer_append(&text, *argument, strlen(*argument) + 1);
-    arrival->flags |= PINJECT_REQUEST_NET;
-    arrival->net_error = args->root_net_error;
-    arrival->exec = strdup(args->root_closed[0]);
+    notification->flags |= PINJECT_REQUEST_INHERIT_EXEC;
+    notification->inherit_error = args->root_inherit_error;
+    notification->exec = strdup(args->root_non_injectable[0]);
     if (!buffer_failed(&text)) {
-        arrival->cmdline_size = text.size;
-        arrival->cmdline = (char *)text.data; /* the arrival's from here on */
+        notification->cmdline_size = text.size;
+        notification->cmdline = (char *)text.data; /* the notification's from here on */
     } else {
         buffer_release(&text);
     }
@@ -148,10 +148,10 @@ static void admit_root(struct collect *collect)
 {
     const struct collect_args *args = collect->args;
     struct tasks *tasks = &collect->tasks;
-    struct arrival *arrival = args->root_events ? calloc(1, sizeof(*arrival)) : NULL;
+    struct notification *notification = args->root_events ? calloc(1, sizeof(*notification)) : NULL;
     tasks->root = args->root;
-    if (!arrival) {
-        unseen_add(&tasks->unseen,
+    if (!notification) {
+        missed_add(&tasks->missed,
                    args->root_events ? "the command itself: dropped, the collector is out of memory"
                                      : "the command itself: refused by the kernel",
                    "", 1, 0);
@@ -161,17 +161,18 @@ static void admit_root(struct collect *collect)
         }
         return;
     }
-    *arrival = (struct arrival){.kind = PINJECT_ARM,
-                                .pid = args->root,
-                                .tid = args->root,
-                                .ppid = getpid(),
-                                .time_ns = args->root_start_ns,
-                                .startup_ns = args->root_startup_ns,
-                                .events = args->root_events,
-                                .pidfd = args->root_pidfd < 0 ? -1 : fcntl(args->root_pidfd, F_DUPFD_CLOEXEC, 0)};
-    if (args->root_closed)
-        tell_program(arrival, args);
-    tasks_arrive(tasks, arrival);
+    *notification = (struct notification){.kind = PINJECT_ARM,
+                                          .pid = args->root,
+                                          .tid = args->root,
+                                          .ppid = getpid(),
+                                          .time_ns = args->root_start_ns,
+                                          .startup_ns = args->root_startup_ns,
+                                          .events = args->root_events,
+                                          .pidfd = args->root_pidfd < 0 ? -1
+                                          : fcntl(args->root_pidfd, F_DUPFD_CLOEXEC, 0)};
+    if (args->root_non_injectable)
+        tell_program(notification, args);
+    tasks_notify(tasks, notification);
 }
 
 /* ---- The loop ---- */
@@ -197,16 +198,17 @@ static void take_event(struct collect *collect, const struct epoll_event *event)
 }
 
 /*
- * While there are NEWS, files take a quarter of the time at most, and half of it where many wait: creating one can take
- * a millisecond, and those who ended hold memory and descriptors until they are met. Short of these, none is written.
+ * While there are notifications, files take a quarter of the time at most, and half of it where many wait: creating one
+ * can take a millisecond, and those who ended hold memory and descriptors until they are met. Short of these, none is
+ * written.
  */
-static void write_files(struct collect *collect, bool news)
+static void write_files(struct collect *collect, bool notified)
 {
     struct tasks *tasks = &collect->tasks;
     const bool many = tasks->done_count > WRITE_QUEUE, most = tasks->done_count > WRITE_QUEUE_MAX;
-    if (!tasks->done || (news && !many && tasks->now_ns < collect->write_ns))
+    if (!tasks->done || (notified && !many && tasks->now_ns < collect->write_ns))
         return;
-    if (news && !most && pressure_needs_room(collect->args->session))
+    if (notified && !most && pressure_needs_room(collect->args->session))
         return;
     uint64_t start = tasks_now_ns(), end;
     unsigned written = 0;
@@ -214,7 +216,7 @@ static void write_files(struct collect *collect, bool news)
         tasks_write(tasks, 1);
         tasks_bury(tasks);
         end = tasks_now_ns();
-    } while (tasks->done && ++written < WRITE_SLICE && (!news || (many && end - start < WRITE_NS)));
+    } while (tasks->done && ++written < WRITE_SLICE && (!notified || (many && end - start < WRITE_NS)));
     collect->write_ns = end + 3 * (end - start);
 }
 
@@ -234,7 +236,7 @@ static void trim_memory(struct collect *collect)
     if (tasks->done || more < TRIM || tasks->live_count > more / 2)
         return;
     results_trim(tasks->results);
-    session_renew_doors(collect->args->session);
+    session_renew_workers(collect->args->session);
     collect->hand_over = !collect->alone;
     collect->trim = true;
     collect->trimmed = tasks->seen;
@@ -249,7 +251,7 @@ static bool is_scarce(const struct session *session)
 
 /*
  * A thread is told of, and ends, within microseconds. To wake for each would take the CPU from the program each time:
- * in a storm news gather, while files are written. The end of the command and signals are not kept waiting.
+ * in a storm notifications gather, while files are written. The end of the command and signals are not kept waiting.
  */
 static void gather(struct collect *collect)
 {
@@ -259,7 +261,8 @@ static void gather(struct collect *collect)
         {signals->ends, POLLIN, 0}, {signals->others, POLLIN, 0}, {collect->args->root_pidfd, POLLIN, 0}};
     uint64_t now = tasks_now_ns();
     while (now < collect->gather_ns && !tasks->unread && !is_scarce(collect->args->session) &&
-           !pressure_needs_room(collect->args->session) && !arrivals_are_many(&collect->args->session->arrivals)) {
+           !pressure_needs_room(collect->args->session) &&
+           !notifications_are_many(&collect->args->session->notifications)) {
         struct timespec rest = {.tv_nsec = tasks->done ? 0 : (long)(collect->gather_ns - now)};
         if (ppoll(urgent, 3, &rest, NULL) > 0)
             return;
@@ -332,10 +335,10 @@ static void serve_stacks(struct collect *collect)
 /* Between two sweeps. */
 static uint64_t sweep_ns(const struct collect *collect)
 {
-    return collect->tasks.timed_live ? TIMED_SWEEP_NS : SWEEP_NS;
+    return collect->tasks.timer_live ? TIMER_SWEEP_NS : SWEEP_NS;
 }
 
-/* One round; how many news there were. */
+/* One round; how many notifications there were. */
 static int run_round(struct collect *collect, int timeout_ms)
 {
     struct epoll_event *events = collect->events;
@@ -349,15 +352,15 @@ static int run_round(struct collect *collect, int timeout_ms)
     tasks->round++;
     collect->gather_ns = count ? tasks->now_ns + (count < STORM ? GATHER_NS : STORM_NS) : 0;
     /* Before the ends of this round: who has ended may have told something first. */
-    session_take_news(collect->args->session);
-    struct arrival *arrivals = arrivals_take(&collect->args->session->arrivals);
-    bool arrivals_came = arrivals != NULL;
-    if (arrivals_came || tasks->waiting)
-        tasks_arrive(tasks, arrivals);
-    tasks_take_nets(tasks, false);
+    session_take_notifications(collect->args->session);
+    struct notification *notifications = notifications_take(&collect->args->session->notifications);
+    bool notifications_came = notifications != NULL;
+    if (notifications_came || tasks->waiting)
+        tasks_notify(tasks, notifications);
+    tasks_take_inherited(tasks, false);
     tasks_drain_rest(tasks);
     if (tasks->owed_count)
-        tasks_retry_nets_soon(tasks);
+        tasks_retry_inherit_soon(tasks);
     bool root = false, swept = false;
     for (int i = 0; i < count; i++) {
         const void *tag = events[i].data.ptr;
@@ -365,7 +368,7 @@ static int run_round(struct collect *collect, int timeout_ms)
         if (tag == &collect->args->signals)
             take_signals(collect);
         else if (tag != &collect->args->root_pidfd && tag != &collect->args->session &&
-                 tag != &collect->args->session->nets)
+                 tag != &collect->args->session->inherited_sets)
             take_event(collect, &events[i]);
     }
     if (tasks->now_ns - collect->swept_ns >= sweep_ns(collect)) {
@@ -378,11 +381,11 @@ static int run_round(struct collect *collect, int timeout_ms)
     if (collect->args->stacks)
         serve_stacks(collect);
     opener_take(results_opener(tasks->results));
-    write_files(collect, count || arrivals_came);
+    write_files(collect, count || notifications_came);
     tasks_bury(tasks);
     if (swept)
         trim_memory(collect);
-    return count + arrivals_came;
+    return count + notifications_came;
 }
 
 static int timeout_ms(const struct collect *collect)
@@ -417,7 +420,7 @@ static uint64_t alone_ns(struct collect *collect)
 static bool is_deserted(struct collect *collect)
 {
     const struct tasks *tasks = &collect->tasks;
-    if (!tasks->arrivals)
+    if (!tasks->notifications)
         return tasks->now_ns - collect->args->session->start_ns > NOBODY_NS;
     uint64_t alone = alone_ns(collect);
     return alone > LINGER_NS || (collect->alone_ns && is_tree_over(collect->args->session));
@@ -440,8 +443,9 @@ static void grace(struct collect *collect)
     unsigned interrupts = collect->interrupts;
     /* A second one: the first was for the command. */
     while (tasks_now_ns() < end && (collect->interrupts == interrupts || collect->interrupts < 2)) {
-        int news = run_round(collect, 1);
-        if (!news && !tasks->waiting && !channels_are_rung(collect->args->session) && !is_somebody_ending(tasks))
+        int notified = run_round(collect, 1);
+        if (!notified && !tasks->waiting && !channels_have_requests(collect->args->session) &&
+            !is_somebody_ending(tasks))
             break;
     }
     tasks->root_ended = true;
@@ -508,10 +512,10 @@ static void finish(struct collect *collect, struct outcome *outcome)
     struct tasks *tasks = &collect->tasks;
     tasks->now_ns = tasks_now_ns();
     tasks->round++;
-    /* What a door still has in hand is the last news of somebody. */
-    session_close_doors(collect->args->session);
-    tasks_arrive(tasks, arrivals_take(&collect->args->session->arrivals));
-    tasks_take_nets(tasks, true);
+    /* A worker may still handle the last notification of a task. */
+    session_stop_workers(collect->args->session);
+    tasks_notify(tasks, notifications_take(&collect->args->session->notifications));
+    tasks_take_inherited(tasks, true);
     tasks_close(tasks);
     outcome->root_ended = collect->root_ended;
     outcome->root_status = collect->root_status;
@@ -530,8 +534,8 @@ static void finish(struct collect *collect, struct outcome *outcome)
                                        .complete = true,
                                        .stacks = outcome->stacks,
                                        .stolen = outcome->stolen,
-                                       .unseen = outcome->unseen,
-                                       .unseen_count = outcome->unseen_count};
+                                       .missed = outcome->missed,
+                                       .missed_count = outcome->missed_count};
     tasks_finish_root(tasks, &coverage);
     outcome_complete(outcome, tasks);
 }
@@ -544,9 +548,9 @@ static int prepare(struct collect *collect)
         return -errno;
     int error = tasks_init(&collect->tasks, args->session, args->results, collect->epoll);
     if (!error)
-        error = watch(collect, args->session->arrivals.eventfd, (void *)&args->session);
+        error = watch(collect, args->session->notifications.eventfd, (void *)&args->session);
     if (!error)
-        error = watch(collect, nets_fd(args->session->nets), (void *)&args->session->nets);
+        error = watch(collect, inherited_fd(args->session->inherited_sets), (void *)&args->session->inherited_sets);
     if (!error)
         error = watch(collect, args->signals->ends, (void *)&args->signals);
     if (!error)
@@ -566,7 +570,7 @@ static void give_up(const struct collect_args *args, int error, struct outcome *
         attach_retire(args->session, args->root_events);
     attach_free(args->root_events);
     /* Requests are refused at once from now on. */
-    session_close_doors(args->session);
+    session_stop_workers(args->session);
     while (args->root && wait4(args->root, &outcome->root_status, 0, &outcome->tree) < 0 && errno == EINTR)
         ;
     outcome->root_ended = args->root != 0;

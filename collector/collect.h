@@ -15,8 +15,8 @@
 
 /*
  * Stacks of all that a session follows while it runs (--stacks-after, SIGQUIT): a thread of its own looks and writes,
- * the event loop goes on, but leaves the command alone: the stops of what is traced are news of this process' children
- * as well. Called by the event loop.
+ * the event loop goes on, but leaves the command alone: the stops of what is traced are reported as those of this
+ * process' children as well. Called by the event loop.
  */
 struct collect_stacks {
     /* Of PIDS[COUNT], which is taken over for free(), and of what descends from them. 0 or -errno. */
@@ -41,8 +41,8 @@ struct collect_args {
     uint64_t root_start_ns;
     uint64_t root_startup_ns;     /* CPU time of the child between fork and exec, before its events started */
     struct signals *signals;
-    char *const *root_closed;     /* arguments of a command that cannot be injected; NULL: it can */
-    int root_net_error;           /* 0 or -errno of its net */
+    char *const *root_non_injectable; /* arguments of a command that cannot be injected; NULL: it can */
+    int root_inherit_error;           /* 0 or -errno of its inherited set */
     const struct collect_stacks *stacks; /* NULL: they cannot be had here */
 };
 int collect_run(const struct collect_args *args, struct outcome *outcome);

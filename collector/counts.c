@@ -15,10 +15,10 @@ static uint64_t scaled(const struct attach_value *value)
     return whole > UINT64_MAX ? UINT64_MAX : (uint64_t)whole;
 }
 
-void counts_add(struct counts *counts, const struct plan *plan, const struct result_task *task)
+void counts_add(struct counts *counts, const struct event_config *config, const struct result_task *task)
 {
-    int clock = plan_find_clock(plan);
-    for (unsigned i = 0; i < plan->count; i++) {
+    int clock = event_config_find_clock(config);
+    for (unsigned i = 0; i < config->count; i++) {
         const struct attach_value *value = &task->values[i];
         bool never_ran = value->enabled_ns && !value->running_ns;
         if (!task->ids[i] || never_ran)
@@ -70,7 +70,7 @@ static uint64_t accounted(const struct perf_event_attr *attr, const struct rusag
     }
 }
 
-static void append_amount(struct buffer *line, const struct plan_event *event, uint64_t value, bool known)
+static void append_amount(struct buffer *line, const struct config_event *event, uint64_t value, bool known)
 {
     char amount[AMOUNT];
     if (!known)
@@ -82,10 +82,10 @@ static void append_amount(struct buffer *line, const struct plan_event *event, u
     buffer_printf(line, "%*s  %-18s", WIDTH, amount, event->name);
 }
 
-static void say_event(const struct counts *counts, const struct plan *plan, unsigned i, const struct counts_run *run,
-                      void (*say)(struct buffer *line))
+static void say_event(const struct counts *counts, const struct event_config *config, unsigned i,
+                      const struct counts_run *run, void (*say)(struct buffer *line))
 {
-    const struct plan_event *event = &plan->events[i];
+    const struct config_event *event = &config->events[i];
     uint64_t own = counts->events[i].value, tree = accounted(&event->attr, &run->tree);
     uint64_t value = tree > own ? tree : own;
     bool known = counts->events[i].known || tree;
@@ -104,14 +104,14 @@ static void say_event(const struct counts *counts, const struct plan *plan, unsi
     buffer_release(&line);
 }
 
-void counts_say(const struct counts *counts, const struct plan *plan, const struct counts_run *run,
+void counts_say(const struct counts *counts, const struct event_config *config, const struct counts_run *run,
                 void (*say)(struct buffer *line))
 {
-    for (unsigned i = plan->dummy ? 1 : 0; i < plan->count; i++)
-        say_event(counts, plan, i, run, say);
-    for (unsigned i = 0; i < plan->missing_count; i++) {
+    for (unsigned i = config->dummy ? 1 : 0; i < config->count; i++)
+        say_event(counts, config, i, run, say);
+    for (unsigned i = 0; i < config->missing_count; i++) {
         struct buffer line = BUFFER_INIT;
-        buffer_printf(&line, "%*s  %s", WIDTH, "<not supported>", plan->missing[i]);
+        buffer_printf(&line, "%*s  %s", WIDTH, "<not supported>", config->missing[i]);
         say(&line);
         buffer_release(&line);
     }

@@ -15,8 +15,8 @@
 static const struct row {
     const char *label; /* without a probe: a heading */
     doctor_probe *probe;
-    bool command;     /* only where a command is given */
-    const char *lack; /* what a profile lacks where this is limited; the verdict says it. NULL: it never is */
+    bool command;        /* only where a command is given */
+    const char *missing; /* what a profile lacks where this is limited; the verdict says it. NULL: it never is */
 } rows[] = {
     {"events", NULL, false, NULL},
     {"perf events", doctor_perf_events, false, "with timers instead of perf events"},
@@ -36,14 +36,14 @@ static const struct row {
     {"shared memory", doctor_segment, false, NULL},
     {"result files", doctor_output, false, "with little disk space"},
     {"injection", NULL, false, NULL},
-    {"object", doctor_object, false, NULL},
-    {"other users", doctor_object_reach, false, NULL},
+    {"object", doctor_preload, false, NULL},
+    {"other users", doctor_preload_access, false, NULL},
     {"LD_PRELOAD", doctor_injection, false, NULL},
     {"attaching", doctor_outside, false, "without some names"},
     {"Yama", doctor_yama, false, NULL},
     {"the command", NULL, true, NULL},
     {"file", doctor_command_file, true, "without the program that env starts"},
-    {"program", doctor_command_image, true, "without LD_PRELOAD"},
+    {"program", doctor_command_executable, true, "without LD_PRELOAD"},
     {"rights", doctor_command_rights, true, "without samples of this program"},
     {"loader", doctor_command_loader, true, "without LD_PRELOAD"},
 };
@@ -91,8 +91,8 @@ static void print_verdict(FILE *to, const struct doctor_facts *facts, const stru
     for (size_t i = 0; i < ROWS && report->worst >= DOCTOR_LIMITED; i++) {
         if (report->findings[i].level != report->worst)
             continue;
-        const char *lack = report->worst == DOCTOR_LIMITED && rows[i].lack ? rows[i].lack : rows[i].label;
-        buffer_printf(&text, "%s%s: %s", before, lack, report->findings[i].value);
+        const char *missing = report->worst == DOCTOR_LIMITED && rows[i].missing ? rows[i].missing : rows[i].label;
+        buffer_printf(&text, "%s%s: %s", before, missing, report->findings[i].value);
         before = "; ";
     }
     buffer_append(&text, ".", 2);

@@ -15,8 +15,8 @@ struct doctor_args {
 };
 
 /*
- * Opens events, maps a ring, starts a shell with the object preloaded; leaves nothing behind. Returns whether full
- * profiling works. The caller checks that TO was written.
+ * Opens events, maps a ring, starts a shell with the preload object preloaded; leaves nothing behind. Returns whether
+ * full profiling works. The caller checks that TO was written.
  */
 bool doctor_run(const struct doctor_args *args, FILE *to);
 

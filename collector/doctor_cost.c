@@ -79,11 +79,11 @@ static bool is_clock(const struct perf_event_attr *attr)
            (attr->config == PERF_COUNT_SW_TASK_CLOCK || attr->config == PERF_COUNT_SW_CPU_CLOCK);
 }
 
-void doctor_try_cost(const struct plan *plan, struct doctor_cost *ret)
+void doctor_try_cost(const struct event_config *config, struct doctor_cost *ret)
 {
     static uint32_t gaps[GAPS];
-    struct perf_event_attr attr = plan->events[0].attr;
-    size_t size = (plan->ring_pages + 1) * (size_t)sysconf(_SC_PAGESIZE);
+    struct perf_event_attr attr = config->events[0].attr;
+    size_t size = (config->ring_pages + 1) * (size_t)sysconf(_SC_PAGESIZE);
     bool clock = is_clock(&attr);
     /* Other software events do not come by themselves. */
     if (!clock && attr.type != PERF_TYPE_HARDWARE) {
@@ -118,7 +118,7 @@ void doctor_sample_cost(const struct doctor_facts *facts, struct doctor_finding 
         return;
     }
     if (cost->status == -EOPNOTSUPP) {
-        DOCTOR_TEXT(finding->value, "depends on how often %s happens", facts->shared->plan.events[0].name);
+        DOCTOR_TEXT(finding->value, "depends on how often %s happens", facts->shared->config.events[0].name);
         return;
     }
     if (cost->status < 0) {

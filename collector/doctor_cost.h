@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "collector/plan.h"
+#include "collector/event_config.h"
 
 struct doctor_cost {
     int status;     /* 0, or -errno: it could not be tried */
@@ -15,7 +15,7 @@ struct doctor_cost {
 };
 
 /* Samples the calling thread for 60 ms. Context: a child that ends soon; what it opens is left to its end. */
-void doctor_try_cost(const struct plan *plan, struct doctor_cost *ret);
+void doctor_try_cost(const struct event_config *config, struct doctor_cost *ret);
 /* The median of the SAMPLES longest of GAPS[COUNT], which it sorts; 0 of none. */
 uint32_t doctor_median_gap(uint32_t *gaps, size_t count, size_t samples);
 

@@ -61,7 +61,7 @@ static void try_perf(void *state)
 {
     struct doctor_shared *found = state;
     /* The kernel looks at the flags before it looks at rights: another answer was given in front of it. */
-    found->reach = syscall(SYS_perf_event_open, NULL, 0, -1, -1, -1L) < 0 ? -errno : 0;
+    found->refusal = syscall(SYS_perf_event_open, NULL, 0, -1, -1, -1L) < 0 ? -errno : 0;
     found->user = try_clock(true);
     found->kernel = try_clock(false);
     struct perf_event_attr attr = probe_attr(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES);
@@ -72,36 +72,36 @@ static void try_perf(void *state)
     found->cycles = fd < 0 ? fd : 0;
 }
 
-static int try_ring(const struct plan *plan)
+static int try_ring(const struct event_config *config)
 {
-    size_t size = (plan->ring_pages + 1) * (size_t)sysconf(_SC_PAGESIZE);
-    int fd = probe_open(&plan->events[0].attr);
+    size_t size = (config->ring_pages + 1) * (size_t)sysconf(_SC_PAGESIZE);
+    int fd = probe_open(&config->events[0].attr);
     if (fd < 0)
         return fd;
     return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED ? -errno : 0;
 }
 
-static void try_plan(void *state)
+static void try_config(void *state)
 {
     const struct doctor_facts *facts = state;
     struct doctor_shared *found = facts->shared;
     /* In a copy that a failed attempt may leave half-made. */
-    found->plan_status = plan_init(&found->plan, facts->args->settings);
-    if (found->plan_status == 0 && found->plan.count > 0)
-        found->ring = try_ring(&found->plan);
+    found->config_status = event_config_init(&found->config, facts->args->settings);
+    if (found->config_status == 0 && found->config.count > 0)
+        found->ring = try_ring(&found->config);
 }
 
 static void try_cost(void *state)
 {
     struct doctor_shared *found = state;
-    doctor_try_cost(&found->plan, &found->cost);
+    doctor_try_cost(&found->config, &found->cost);
 }
 
 static bool has_sampler(const struct doctor_facts *facts)
 {
     const struct doctor_shared *found = facts->shared;
-    return facts->plan.tried && found->plan_status == 0 && found->plan.sampling && found->ring == 0 &&
-           found->plan.source == PINJECT_SOURCE_PERF;
+    return facts->config.tried && found->config_status == 0 && found->config.sampling && found->ring == 0 &&
+           found->config.source == PINJECT_SOURCE_PERF;
 }
 
 static volatile sig_atomic_t ticks;
@@ -141,7 +141,7 @@ static void try_all(struct doctor_facts *facts)
     doctor_guard(try_timer, facts->shared, DOCTOR_PATIENCE_MS, &facts->timer);
     if (!facts->perf.tried)
         return;
-    doctor_guard(try_plan, facts, DOCTOR_PATIENCE_MS, &facts->plan);
+    doctor_guard(try_config, facts, DOCTOR_PATIENCE_MS, &facts->config);
     if (has_sampler(facts))
         doctor_guard(try_cost, facts->shared, DOCTOR_PATIENCE_MS, &facts->cost);
     if (facts->args->preload[0])
@@ -170,9 +170,9 @@ int doctor_facts_init(struct doctor_facts *facts, const struct doctor_args *args
         return -errno;
     facts->shared = shared;
     facts->shared->user = facts->shared->kernel = facts->shared->cycles = -ENOSYS;
-    facts->shared->plan_status = facts->shared->injection = -ENOSYS;
+    facts->shared->config_status = facts->shared->injection = -ENOSYS;
     if (args->settings->command)
-        doctor_image_find(args->settings->command[0], &facts->image);
+        doctor_executable_find(args->settings->command[0], &facts->executable);
     try_all(facts);
     return 0;
 }

@@ -20,7 +20,7 @@ enum { SAID = 64 << 10 };
 struct child {
     pid_t pid;
     int limit_ms;
-    int news;   /* its stderr; -1 once it has ended */
+    int report; /* its stderr; -1 once it has ended */
     int out;    /* its stdout, or -1 */
     char *said; /* [SAID] */
     size_t said_size;
@@ -34,14 +34,14 @@ static int64_t now_ms(void)
 }
 
 /* Context: the child. */
-static void set_output(int out, int news)
+static void set_output(int out, int report)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (null >= 0)
         dup2(null, 0);
     if (out >= 0 || null >= 0)
         dup2(out >= 0 ? out : null, 1);
-    dup2(news, 2);
+    dup2(report, 2);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
@@ -62,16 +62,16 @@ static bool take(int fd, char *to, size_t *size, size_t limit)
 static bool follow(struct child *child)
 {
     int64_t end = now_ms() + child->limit_ms;
-    while (child->news >= 0 || child->out >= 0) {
-        struct pollfd fds[] = {{child->news, POLLIN, 0}, {child->out, POLLIN, 0}};
+    while (child->report >= 0 || child->out >= 0) {
+        struct pollfd fds[] = {{child->report, POLLIN, 0}, {child->out, POLLIN, 0}};
         int64_t left = end - now_ms();
         if (left <= 0)
             return false;
         if (poll(fds, 2, (int)left) <= 0)
             continue;
-        if (fds[0].revents && !take(child->news, child->said, &child->said_size, SAID)) {
-            close(child->news);
-            child->news = -1;
+        if (fds[0].revents && !take(child->report, child->said, &child->said_size, SAID)) {
+            close(child->report);
+            child->report = -1;
         }
         if (fds[1].revents && !take(child->out, child->ret_out, &child->out_size, child->out_limit)) {
             close(child->out);
@@ -112,8 +112,8 @@ static void finish(struct child *child, struct doctor_guarded *ret)
     make_safe(ret, child->said, child->said_size);
     if (child->ret_out)
         child->ret_out[child->out_size] = '\0';
-    if (child->news >= 0)
-        close(child->news);
+    if (child->report >= 0)
+        close(child->report);
     if (child->out >= 0)
         close(child->out);
 }
@@ -121,10 +121,10 @@ static void finish(struct child *child, struct doctor_guarded *ret)
 /* True in the child. */
 static bool start(struct child *child, bool wants_out, struct doctor_guarded *ret)
 {
-    int news[2], out[2] = {-1, -1};
+    int report[2], out[2] = {-1, -1};
     *ret = (struct doctor_guarded){0};
     child->said = malloc(SAID);
-    if (!child->said || pipe2(news, O_CLOEXEC) < 0) {
+    if (!child->said || pipe2(report, O_CLOEXEC) < 0) {
         ret->error = child->said ? -errno : -ENOMEM;
         return false;
     }
@@ -132,18 +132,18 @@ static bool start(struct child *child, bool wants_out, struct doctor_guarded *re
         ret->error = -errno;
     child->pid = ret->error ? -1 : fork();
     if (child->pid == 0) {
-        set_output(out[1], news[1]);
+        set_output(out[1], report[1]);
         return true;
     }
     if (child->pid < 0 && !ret->error)
         ret->error = -errno;
-    close(news[1]);
+    close(report[1]);
     if (out[1] >= 0)
         close(out[1]);
-    child->news = news[0];
+    child->report = report[0];
     child->out = out[0];
     if (ret->error) {
-        close(news[0]);
+        close(report[0]);
         if (out[0] >= 0)
             close(out[0]);
     }
@@ -152,7 +152,7 @@ static bool start(struct child *child, bool wants_out, struct doctor_guarded *re
 
 void doctor_guard(void (*work)(void *state), void *state, int limit_ms, struct doctor_guarded *ret)
 {
-    struct child child = {.pid = -1, .limit_ms = limit_ms, .news = -1, .out = -1};
+    struct child child = {.pid = -1, .limit_ms = limit_ms, .report = -1, .out = -1};
     if (start(&child, false, ret)) {
         work(state);
         _exit(0);
@@ -166,7 +166,7 @@ void doctor_guard_program(const char *const *argv, const char *preload, struct d
                           unsigned long size)
 {
     struct child child = {
-        .pid = -1, .limit_ms = DOCTOR_PATIENCE_MS, .news = -1, .out = -1, .ret_out = ret_out, .out_limit = size};
+        .pid = -1, .limit_ms = DOCTOR_PATIENCE_MS, .report = -1, .out = -1, .ret_out = ret_out, .out_limit = size};
     ret_out[0] = '\0';
     if (start(&child, true, ret)) {
         if (preload)

@@ -11,30 +11,34 @@
 #include <unistd.h>
 
 #include "collector/doctor_probe.h"
+#include "collector/inherited.h"
 #include "collector/launch.h"
-#include "collector/net.h"
 #include "collector/session.h"
 
 /* ---- Trying ---- */
 
-static void take_arrivals(struct session *session, pid_t pid, struct doctor_shared *found)
+static void take_notifications(struct session *session, pid_t pid, struct doctor_shared *found)
 {
-    for (struct arrival *arrival = arrivals_take(&session->arrivals), *next; arrival; arrival = next) {
-        next = arrival->next;
-        if (arrival->kind == PINJECT_PROCESS && arrival->pid == pid) {
+    for (struct notification *notification = notifications_take(&session->notifications),
+         *next; notification; notification = next) {
+        next = notification->next;
+        if (notification->kind == PINJECT_PROCESS && notification->pid == pid) {
             found->arrived = true;
-            found->attached = arrival->result;
-            found->maps = arrival->maps != NULL;
+            found->attached = notification->result;
+            found->maps = notification->maps != NULL;
         }
-        if (arrival->events) {
-            attach_retire(session, arrival->events);
-            attach_free(arrival->events);
+        if (notification->events) {
+            attach_retire(session, notification->events);
+            attach_free(notification->events);
         }
-        arrival_free(arrival);
+        notification_free(notification);
     }
 }
 
-/* Nothing is armed beforehand: the object asks from its constructor, a door answers, as for a child of posix_spawn. */
+/*
+ * Nothing is armed beforehand: the preload object asks from its constructor, a worker answers, as for a child of
+ * posix_spawn.
+ */
 static int start_shell(struct session *session, struct doctor_shared *found)
 {
     static char shell[] = "/bin/sh", option[] = "-c", nothing[] = ":";
@@ -44,14 +48,14 @@ static int start_shell(struct session *session, struct doctor_shared *found)
     sigemptyset(&none);
     int status = launch_start(&launch, session, command, &none);
     if (status == 0)
-        status = session_open_doors(session);
+        status = session_start_workers(session);
     if (status == 0)
         status = -launch_go(&launch, command[0]);
     if (status == 0)
         while (waitpid(launch.pid, NULL, 0) < 0 && errno == EINTR)
             continue;
-    session_close_doors(session);
-    take_arrivals(session, launch.pid, found);
+    session_stop_workers(session);
+    take_notifications(session, launch.pid, found);
     launch_release(&launch);
     return status;
 }
@@ -63,18 +67,18 @@ void doctor_inject_try(void *state)
     struct doctor_shared *found = facts->shared;
     struct settings settings = *facts->args->settings;
     settings.follow = PINJECT_SESSION_ALL;
-    found->injection = session_init(&session, &settings, &found->plan, facts->args->preload);
+    found->injection = session_init(&session, &settings, &found->config, facts->args->preload);
     if (found->injection)
         return;
     found->injection = start_shell(&session, found);
-    if (found->plan_status == 0)
-        found->net = nets_open(session.nets, getpid(), getpid(), NETS_EXECS);
+    if (found->config_status == 0)
+        found->inherited = inherited_open(session.inherited_sets, getpid(), getpid(), INHERIT_EXECS);
     session_release(&session);
 }
 
 /* ---- Findings ---- */
 
-void doctor_object(const struct doctor_facts *facts, struct doctor_finding *finding)
+void doctor_preload(const struct doctor_facts *facts, struct doctor_finding *finding)
 {
     const struct doctor_args *args = facts->args;
     if (args->preload[0]) {
@@ -88,7 +92,7 @@ void doctor_object(const struct doctor_facts *facts, struct doctor_finding *find
     else if (access("/proc/self/exe", F_OK) < 0)
         doctor_remedy(finding, "mount -t proc proc /proc    # as root");
     else
-        doctor_remedy(finding, "cmake --install BUILD-FOLDER --prefix /usr/local");
+        doctor_remedy(finding, "cmake --install BUILD-DIRECTORY --prefix /usr/local");
 }
 
 /* The first part of PATH that others may not pass or read: its mode is missing BIT. False: they may. */
@@ -107,7 +111,7 @@ static bool find_closed(const char *path, char *ret, size_t size, char *ret_bit)
     }
 }
 
-void doctor_object_reach(const struct doctor_facts *facts, struct doctor_finding *finding)
+void doctor_preload_access(const struct doctor_facts *facts, struct doctor_finding *finding)
 {
     char closed[PATH_MAX], bit;
     const char *preload = facts->args->preload;
@@ -115,12 +119,13 @@ void doctor_object_reach(const struct doctor_facts *facts, struct doctor_finding
         finding->level = DOCTOR_NOTE;
         DOCTOR_TEXT(finding->value, "not tried: libpinject.so is missing");
     } else if (!find_closed(preload, closed, sizeof(closed), &bit)) {
-        DOCTOR_TEXT(finding->value, "every user can load the object");
+        DOCTOR_TEXT(finding->value, "every user can load the preload object");
     } else {
         finding->level = DOCTOR_NOTE;
         DOCTOR_TEXT(finding->value, "other users cannot %s '%s'", bit == 'r' ? "read" : "enter", closed);
         DOCTOR_TEXT(finding->meaning,
-                    "a process that changes its user loses the object at its next exec, and ld.so prints an error");
+                    "a process that changes its user loses the preload object at its next exec, and ld.so prints an "
+                    "error");
         doctor_remedy(finding, "chmod o+%c %s", bit, doctor_word(closed));
     }
 }
@@ -140,7 +145,7 @@ static bool explain_failed_try(const struct doctor_facts *facts, struct doctor_f
     } else if (guarded->error)
         DOCTOR_TEXT(finding->value, "cannot start a process: %s", strerror(-guarded->error));
     else if (guarded->late)
-        DOCTOR_TEXT(finding->value, "a shell with the object did not exit in time");
+        DOCTOR_TEXT(finding->value, "a shell with the preload object did not exit in time");
     else if (guarded->signal)
         DOCTOR_TEXT(finding->value, "the test session was killed: %s", strsignal(guarded->signal));
     else
@@ -154,17 +159,17 @@ void doctor_injection(const struct doctor_facts *facts, struct doctor_finding *f
     if (explain_failed_try(facts, finding))
         return;
     if (facts->shared->arrived) {
-        DOCTOR_TEXT(finding->value, "works: the object was loaded into /bin/sh and answered");
+        DOCTOR_TEXT(finding->value, "works: the preload object was loaded into /bin/sh and answered");
         return;
     }
     const char *preload = doctor_word(facts->args->preload);
     finding->level = DOCTOR_REFUSED;
-    DOCTOR_TEXT(finding->value, "no effect: /bin/sh did not load the object");
+    DOCTOR_TEXT(finding->value, "no effect: /bin/sh did not load the preload object");
     DOCTOR_TEXT(finding->meaning, "threads and children cannot be followed%s%s",
                 facts->injection.said[0] ? "; " : "", facts->injection.said);
     doctor_remedy(finding, "LD_PRELOAD=%s /bin/sh -c :    # shows the loader's error", preload);
     doctor_remedy(finding, "findmnt -o TARGET,OPTIONS -T %s    # with noexec it cannot be loaded", preload);
-    doctor_remedy(finding, "cmake --install BUILD-FOLDER --prefix /usr/local    # if nothing else helps");
+    doctor_remedy(finding, "cmake --install BUILD-DIRECTORY --prefix /usr/local    # if nothing else helps");
 }
 
 void doctor_outside(const struct doctor_facts *facts, struct doctor_finding *finding)
@@ -173,7 +178,7 @@ void doctor_outside(const struct doctor_facts *facts, struct doctor_finding *fin
     if (!found->arrived) {
         finding->level = DOCTOR_NOTE;
         DOCTOR_TEXT(finding->value, "not tried: LD_PRELOAD does not work");
-    } else if (found->user < 0 || found->plan_status < 0) {
+    } else if (found->user < 0 || found->config_status < 0) {
         finding->level = DOCTOR_NOTE;
         DOCTOR_TEXT(finding->value, "not tried: no event can be opened");
     } else if (found->attached < 0) {
@@ -185,7 +190,7 @@ void doctor_outside(const struct doctor_facts *facts, struct doctor_finding *fin
     } else if (!found->maps) {
         finding->level = DOCTOR_LIMITED;
         DOCTOR_TEXT(finding->value, "/proc/PID/maps of another process cannot be read");
-        DOCTOR_TEXT(finding->meaning, "code that was mapped before the object ran has addresses, but no names");
+        DOCTOR_TEXT(finding->meaning, "code that was mapped before the preload object ran has addresses, but no names");
         doctor_remedy(finding, "mount -o remount,hidepid=0 /proc    # as root");
     } else
         DOCTOR_TEXT(finding->value, "events and mappings of this user's other processes can be opened");

@@ -3,7 +3,10 @@
 #ifndef COLLECTOR_DOCTOR_INJECT_H
 #define COLLECTOR_DOCTOR_INJECT_H
 
-/* FACTS: struct doctor_facts, after the plan was tried. Context: a guarded child; complaints go to stderr. */
+/*
+ * FACTS: struct doctor_facts, after the event configuration was tried. Context: a guarded child; complaints go to
+ * stderr.
+ */
 void doctor_inject_try(void *facts);
 
 #endif

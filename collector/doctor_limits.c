@@ -57,17 +57,17 @@ void doctor_rings(const struct doctor_facts *facts, struct doctor_finding *findi
 {
     const struct doctor_shared *found = facts->shared;
     uint64_t soft, hard, page = (uint64_t)sysconf(_SC_PAGESIZE);
-    if (!facts->plan.tried || found->plan_status < 0 || found->user < 0) {
+    if (!facts->config.tried || found->config_status < 0 || found->user < 0) {
         finding->level = DOCTOR_NOTE;
         DOCTOR_TEXT(finding->value, "not tried: no event can be opened");
         return;
     }
     get_limit(RLIMIT_MEMLOCK, &soft, &hard);
     uint64_t budget = session_ring_budget(hard == UINT64_MAX ? (uint64_t)RLIM_INFINITY : hard);
-    unsigned count = doctor_count_rings(budget, found->plan.thread_ring_pages, found->plan.dump);
+    unsigned count = doctor_count_rings(budget, found->config.thread_ring_pages, found->config.dump);
     if (found->ring < 0) {
         finding->level = DOCTOR_LIMITED;
-        DOCTOR_TEXT(finding->value, "the kernel refuses a ring buffer of %zu pages: %s", found->plan.ring_pages,
+        DOCTOR_TEXT(finding->value, "the kernel refuses a ring buffer of %zu pages: %s", found->config.ring_pages,
                     strerror(-found->ring));
         DOCTOR_TEXT(finding->meaning, "%s",
                     found->ring == -EPERM
@@ -76,7 +76,7 @@ void doctor_rings(const struct doctor_facts *facts, struct doctor_finding *findi
         change_locked_memory(finding, facts->container);
     } else if (budget == UINT64_MAX) {
         DOCTOR_TEXT(finding->value, "no limit (a ring buffer of %zu KiB was mapped)",
-                    (size_t)(found->plan.ring_pages * page >> 10));
+                    (size_t)(found->config.ring_pages * page >> 10));
     } else {
         DOCTOR_TEXT(finding->value, "%" PRIu64 " KiB of locked memory: ring buffers for %u tasks at a time",
                     budget >> 10, count);
@@ -108,14 +108,15 @@ void doctor_descriptors(const struct doctor_facts *facts, struct doctor_finding 
 {
     uint64_t soft, hard;
     /* One more: the pidfd of a process. */
-    unsigned events = (facts->shared->plan.count ? facts->shared->plan.count : 4) + 1, counted;
+    unsigned events = (facts->shared->config.count ? facts->shared->config.count : 4) + 1, counted;
     get_limit(RLIMIT_NOFILE, &soft, &hard);
     unsigned sampled = doctor_count_tasks(hard, events, &counted);
     if (hard == UINT64_MAX)
         DOCTOR_TEXT(finding->value, "no limit");
     else {
         DOCTOR_TEXT(finding->value,
-                    "%" PRIu64 " open files: enough to sample %u tasks at a time, %u of them with counters", hard, sampled,
+                    "%" PRIu64 " open files: enough to sample %u tasks at a time, %u of them with counters", hard,
+                    sampled,
                     counted);
         if (soft < hard)
             DOCTOR_TEXT(finding->meaning, "pinject-run raises the soft limit of %" PRIu64, soft);
@@ -146,12 +147,12 @@ void doctor_tasks(const struct doctor_facts *facts, struct doctor_finding *findi
 /* ---- Places ---- */
 
 /* Without a name, where the file system can do that, so that nothing is left. */
-static int try_space(const char *folder, size_t size)
+static int try_space(const char *directory, size_t size)
 {
     char path[PATH_MAX];
-    int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    int fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == ENOENT)) {
-        snprintf(path, sizeof(path), "%.3000s/pinject-doctor-XXXXXX", folder);
+        snprintf(path, sizeof(path), "%.3000s/pinject-doctor-XXXXXX", directory);
         fd = mkostemp(path, O_CLOEXEC);
         if (fd >= 0)
             unlink(path);
@@ -170,16 +171,16 @@ void doctor_segment(const struct doctor_facts *facts, struct doctor_finding *fin
     struct buffer refused = BUFFER_INIT;
     bool limited = false;
     for (unsigned i = 0; i < 3; i++) {
-        const char *folder = paths_segment_place(i);
-        if (!folder)
+        const char *directory = paths_segment_place(i);
+        if (!directory)
             continue;
-        int status = try_space(folder, sizeof(struct pinject_segment));
+        int status = try_space(directory, sizeof(struct pinject_segment));
         if (status == 0) {
-            DOCTOR_TEXT(finding->value, "%zu KiB fit into %s", sizeof(struct pinject_segment) >> 10, folder);
+            DOCTOR_TEXT(finding->value, "%zu KiB fit into %s", sizeof(struct pinject_segment) >> 10, directory);
             finding->level = i == 0 ? DOCTOR_OK : DOCTOR_NOTE;
             break;
         }
-        buffer_printf(&refused, "%s%s: %s", refused.size ? ", " : "", folder, strerror(-status));
+        buffer_printf(&refused, "%s%s: %s", refused.size ? ", " : "", directory, strerror(-status));
         finding->level = DOCTOR_REFUSED;
         limited |= status == -EFBIG;
     }
@@ -194,7 +195,7 @@ void doctor_segment(const struct doctor_facts *facts, struct doctor_finding *fin
             doctor_remedy(finding, "mount -o remount,size=64M /dev/shm    # as root");
         if (facts->container[0] && !limited)
             doctor_remedy(finding, "%s run --shm-size 64m ...", facts->container);
-        doctor_remedy(finding, "export TMPDIR=FOLDER    # a writable one with 2 MiB free");
+        doctor_remedy(finding, "export TMPDIR=DIRECTORY    # a writable one with 2 MiB free");
     }
     buffer_release(&refused);
 }
@@ -205,8 +206,8 @@ void doctor_output(const struct doctor_facts *facts, struct doctor_finding *find
     struct statvfs space;
     const struct settings *settings = facts->args->settings;
     const char *wish = settings->outfile;
-    const bool is_made = settings->folder && access(settings->folder, F_OK) < 0; /* by the run */
-    int error = paths_absolute(is_made ? settings->folder : wish, path, sizeof(path));
+    const bool is_made = settings->directory && access(settings->directory, F_OK) < 0; /* by the run */
+    int error = paths_absolute(is_made ? settings->directory : wish, path, sizeof(path));
     char *slash = error ? NULL : strrchr(path, '/');
     if (slash)
         slash[slash == path] = '\0';

@@ -34,8 +34,8 @@ enum doctor_cause doctor_judge_perf(const struct doctor_shared *found, bool kill
         return found->kernel == 0 ? DOCTOR_WORKS : DOCTOR_USER_ONLY;
     if (found->user == -EMFILE || found->user == -ENFILE)
         return DOCTOR_BY_DESCRIPTORS;
-    if (found->reach != -EINVAL) {
-        if (found->reach == -ENOSYS && paranoid == INT64_MIN)
+    if (found->refusal != -EINVAL) {
+        if (found->refusal == -ENOSYS && paranoid == INT64_MIN)
             return DOCTOR_NOT_IN_KERNEL;
         return seccomp == 0 ? DOCTOR_BY_SANDBOX : DOCTOR_BY_SECCOMP;
     }
@@ -191,7 +191,7 @@ static void explain_filter(const struct doctor_facts *facts, struct doctor_findi
     if (kills)
         DOCTOR_TEXT(finding->value, "a seccomp filter kills the caller");
     else
-        DOCTOR_TEXT(finding->value, "refused by a seccomp filter: %s", strerror(-facts->shared->reach));
+        DOCTOR_TEXT(finding->value, "refused by a seccomp filter: %s", strerror(-facts->shared->refusal));
     DOCTOR_TEXT(finding->meaning, "perf_event_open does not reach the kernel");
     lift_filter(facts, finding);
     mention_paranoid(facts, finding);
@@ -223,7 +223,7 @@ static void explain_refusal(const struct doctor_facts *facts, struct doctor_find
         explain_filter(facts, finding, cause == DOCTOR_BY_SECCOMP_KILL);
         break;
     case DOCTOR_BY_SANDBOX:
-        DOCTOR_TEXT(finding->value, "refused by a sandbox: %s", strerror(-facts->shared->reach));
+        DOCTOR_TEXT(finding->value, "refused by a sandbox: %s", strerror(-facts->shared->refusal));
         DOCTOR_TEXT(finding->meaning,
                     "something in front of the kernel answers; it is not a seccomp filter (gVisor, an emulator)");
         doctor_remedy(finding, "docker run --runtime runc --cap-add PERFMON ...    # outside the sandbox");
@@ -265,7 +265,8 @@ void doctor_perf_events(const struct doctor_facts *facts, struct doctor_finding 
     }
     /* Timers are the other way. */
     const bool timers = facts->timer.tried && facts->shared->timer == 0 && facts->shared->timer_fired;
-    finding->level = facts->plan.tried && facts->shared->plan_status == 0 && timers ? DOCTOR_LIMITED : DOCTOR_REFUSED;
+    finding->level = facts->config.tried && facts->shared->config_status == 0 && timers ? DOCTOR_LIMITED
+        : DOCTOR_REFUSED;
     explain_refusal(facts, finding, cause);
 }
 
@@ -323,21 +324,21 @@ void doctor_hardware(const struct doctor_facts *facts, struct doctor_finding *fi
 void doctor_sampler(const struct doctor_facts *facts, struct doctor_finding *finding)
 {
     const struct doctor_shared *found = facts->shared;
-    const struct plan *plan = &found->plan;
-    if (!facts->plan.tried || found->plan_status < 0) {
+    const struct event_config *config = &found->config;
+    if (!facts->config.tried || found->config_status < 0) {
         /* That is said above already, with the cause. */
         finding->level = facts->shared->user < 0 ? DOCTOR_NOTE : DOCTOR_REFUSED;
         DOCTOR_TEXT(finding->value, "nothing can be sampled or counted");
-        DOCTOR_TEXT(finding->meaning, "%s", facts->plan.said);
+        DOCTOR_TEXT(finding->meaning, "%s", facts->config.said);
         return;
     }
-    if (!plan->sampling)
+    if (!config->sampling)
         DOCTOR_TEXT(finding->value, "no samples wanted");
     else
-        DOCTOR_TEXT(finding->value, "samples %s", plan->events[0].name);
+        DOCTOR_TEXT(finding->value, "samples %s", config->events[0].name);
     const char *before = "; counts ";
-    for (unsigned i = plan->sampling ? plan->sampling : plan->dummy; i < plan->count; i++, before = ", ")
-        DOCTOR_MORE(finding->value, "%s%s", before, plan->events[i].name);
+    for (unsigned i = config->sampling ? config->sampling : config->dummy; i < config->count; i++, before = ", ")
+        DOCTOR_MORE(finding->value, "%s%s", before, config->events[i].name);
 }
 
 void doctor_rate(const struct doctor_facts *facts, struct doctor_finding *finding)
@@ -466,10 +467,10 @@ static bool read_word(const char *path, char *ret, size_t size)
 
 void doctor_clock(const struct doctor_facts *facts, struct doctor_finding *finding)
 {
-#define CLOCK_FOLDER "/sys/devices/system/clocksource/clocksource0/"
+#define CLOCK_DIRECTORY "/sys/devices/system/clocksource/clocksource0/"
     char current[64], others[128] = "";
     (void)facts;
-    if (!read_word(CLOCK_FOLDER "current_clocksource", current, sizeof(current))) {
+    if (!read_word(CLOCK_DIRECTORY "current_clocksource", current, sizeof(current))) {
         DOCTOR_TEXT(finding->value, "the kernel does not say its clock source");
         return;
     }
@@ -478,9 +479,9 @@ void doctor_clock(const struct doctor_facts *facts, struct doctor_finding *findi
         return;
     finding->level = DOCTOR_NOTE;
     DOCTOR_TEXT(finding->meaning, "slow to read: samples and context switches cost the program more");
-    read_word(CLOCK_FOLDER "available_clocksource", others, sizeof(others));
+    read_word(CLOCK_DIRECTORY "available_clocksource", others, sizeof(others));
     if (strstr(others, "tsc"))
-        doctor_remedy(finding, "echo tsc > " CLOCK_FOLDER "current_clocksource    # as root");
+        doctor_remedy(finding, "echo tsc > " CLOCK_DIRECTORY "current_clocksource    # as root");
 }
 
 void doctor_accounting(const struct doctor_facts *facts, struct doctor_finding *finding)

@@ -12,9 +12,9 @@
 
 #include "collector/doctor.h"
 #include "collector/doctor_cost.h"
+#include "collector/doctor_executable.h"
 #include "collector/doctor_guard.h"
-#include "collector/doctor_image.h"
-#include "collector/plan.h"
+#include "collector/event_config.h"
 
 enum doctor_level {
     DOCTOR_OK,
@@ -45,12 +45,12 @@ enum { DOCTOR_TASKS = 256 };
 
 /* Found by children of ours (see doctor_guard.h), who write it into shared memory. Statuses are 0 or -errno. */
 struct doctor_shared {
-    int reach;  /* of a perf_event_open() whose flags make no sense: -EINVAL when the kernel itself has answered */
-    int user;   /* task-clock of the own process in user space */
-    int kernel; /* the same, kernel included */
-    int cycles; /* the hardware's cycles, as far as the rights go */
-    int plan_status;
-    struct plan plan;
+    int refusal; /* of a perf_event_open() whose flags make no sense: -EINVAL when the kernel itself has answered */
+    int user;    /* task-clock of the own process in user space */
+    int kernel;  /* the same, kernel included */
+    int cycles;  /* the hardware's cycles, as far as the rights go */
+    int config_status;
+    struct event_config config;
     int ring;  /* mapping the planned ring */
     struct doctor_cost cost;
     int timer; /* timer_create() of the thread's CPU time */
@@ -60,7 +60,7 @@ struct doctor_shared {
     int injection; /* of starting it; then, once it has ended: */
     bool arrived, maps;
     int attached;
-    int net; /* inherited events: nets_open() */
+    int inherited; /* inherited events: inherited_open() */
 };
 
 struct doctor_status {
@@ -80,8 +80,8 @@ struct doctor_facts {
     int64_t paranoid;      /* INT64_MIN: there is no such file */
     char self[PATH_MAX];   /* this program */
     struct doctor_shared *shared;
-    struct doctor_guarded perf, plan, cost, timer, injection;
-    struct doctor_image image; /* of the command */
+    struct doctor_guarded perf, config, cost, timer, injection;
+    struct doctor_executable executable; /* of the command */
 };
 
 /* -ENOMEM when nothing could be found out. */
@@ -97,8 +97,8 @@ doctor_probe doctor_perf_events, doctor_kernel_samples, doctor_hardware, doctor_
     doctor_sample_cost, doctor_kernel_names;
 doctor_probe doctor_timers, doctor_clock, doctor_accounting;
 doctor_probe doctor_rings, doctor_descriptors, doctor_tasks, doctor_segment, doctor_output;
-doctor_probe doctor_object, doctor_object_reach, doctor_injection, doctor_outside, doctor_yama;
-doctor_probe doctor_command_file, doctor_command_image, doctor_command_rights, doctor_command_loader;
+doctor_probe doctor_preload, doctor_preload_access, doctor_injection, doctor_outside, doctor_yama;
+doctor_probe doctor_command_file, doctor_command_executable, doctor_command_rights, doctor_command_loader;
 
 /* ---- Pure parts ---- */
 

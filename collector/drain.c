@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collector/net.h"
+#include "collector/inherited.h"
 #include "collector/tasks.h"
 
 /* So much unwritten goes to disk at once, without waiting for the next sweep; or for the name of the file. */
@@ -12,10 +12,10 @@ enum { PENDING_MAX = 1 << 20 };
 enum { LOOKS = 32 };
 /*
  * Each record of a mapping becomes as many as its process has threads, and is compared with all that the process has
- * mapped; rings that must be read at once (of who ends, who forks, who is in a net) have as many as they like. And each
- * thread's file begins with all of them. So a process has so many bytes of copies and comparisons a second; when all of
- * its user have had TOLD_ALL, each of them has TOLD_LEAST: more than the file of any usual one begins with.
- * Bytes, not time: what is lost depends on the program alone, not on what else runs.
+ * mapped; rings that must be read at once (of who ends, who forks, who is in an inherited set) have as many as they
+ * like. And each thread's file begins with all of them. So a process has so many bytes of copies and comparisons a
+ * second; when all of its user have had TOLD_ALL, each of them has TOLD_LEAST: more than the file of any usual one
+ * begins with. Bytes, not time: what is lost depends on the program alone, not on what else runs.
  */
 enum { TOLD_MOST = 64 << 20, TOLD_ALL = 128 << 20, TOLD_LEAST = 1 << 20, SECOND_NS = 1000 * 1000 * 1000 };
 
@@ -26,7 +26,7 @@ void tasks_put_record(struct tasks *tasks, struct task *task, const void *record
     if (!task->name_known && task->backlog.size + size > PENDING_MAX)
         tasks_name_file(tasks, task);
     if (!task->name_known && task->backlog.size + size > PENDING_MAX)
-        tasks->unseen.uncounted++; /* out of memory, or no program runs yet */
+        tasks->missed.uncounted++; /* out of memory, or no program runs yet */
     else if (!task->name_known)
         buffer_append(&task->backlog, record, size);
     else if (task->result)
@@ -42,7 +42,7 @@ static void put_made(struct tasks *tasks, struct task *task, struct buffer *buff
         tasks_put_record(tasks, task, record, record->size);
         at += record->size;
     }
-    tasks->unseen.uncounted += buffer_failed(buffer);
+    tasks->missed.uncounted += buffer_failed(buffer);
     buffer_release(buffer);
 }
 
@@ -88,7 +88,7 @@ static void take_sample(struct tasks *tasks, struct task *task, const struct per
         kernelmap_in_modules(&tasks->kernel, record))
         map_modules(tasks, task);
     task->samples++;
-    if (task->netted && (int)event == tasks->clock)
+    if (task->inherited && (int)event == tasks->clock)
         task->sampled_ns += records_period(&tasks->layout, event, record);
     if (!task->first_sample_ns || time_ns < task->first_sample_ns)
         task->first_sample_ns = time_ns;
@@ -158,7 +158,7 @@ static bool take_mmap(struct tasks *tasks, struct task *task, const struct perf_
     map.values.time_ns = time_ns;
     struct mapping *mapping = mapping_new(&map.values, map.path);
     if (!mapping) {
-        tasks->unseen.uncounted++;
+        tasks->missed.uncounted++;
         return true;
     }
     tasks_guess_program(tasks, task, mapping);
@@ -170,7 +170,7 @@ static bool take_mmap(struct tasks *tasks, struct task *task, const struct perf_
 bool tasks_follows(const struct tasks *tasks, const struct records_task *made)
 {
     const uint32_t children = PINJECT_SESSION_FORK | PINJECT_SESSION_VFORK, follow = tasks->session->settings->follow;
-    if (made->pid == made->ppid) /* a thread: those of the first process always are, as in the object */
+    if (made->pid == made->ppid) /* a thread: those of the first process always are, as in the preload object */
         return made->pid == tasks->root || follow & PINJECT_SESSION_PTHREAD;
     return (follow & children) == children;
 }
@@ -179,10 +179,10 @@ static void take_fork(struct tasks *tasks, const struct task *creator, const str
 {
     struct records_task made = records_parse_task(record);
     bool followed = tasks_follows(tasks, &made);
-    if (!creator->netted)
-        nets_made_by(tasks->session->nets, made.ptid, made.tid);
-    if (!followed || !creator->netted) /* who is in a net does not ask */
-        unseen_announced(&tasks->unseen, made.ppid, made.pid, made.tid, made.time_ns, followed);
+    if (!creator->inherited)
+        inherited_made_by(tasks->session->inherited_sets, made.ptid, made.tid);
+    if (!followed || !creator->inherited) /* who is in an inherited set does not ask */
+        missed_announced(&tasks->missed, made.ppid, made.pid, made.tid, made.time_ns, followed);
 }
 
 /* False: nothing of the ring is wanted from here on. */
@@ -195,8 +195,8 @@ static bool take_comm(struct tasks *tasks, struct task *task, const struct perf_
     struct task *named = comm.tid == task->key ? task : tasks_find(tasks, comm.tid);
     if (named) {
         strncpy(named->comm, comm.name, sizeof(named->comm) - 1);
-        if (named->image_count == 1 && named->kind == PINJECT_THREAD)
-            memcpy(named->images[0].comm, named->comm, sizeof(named->comm));
+        if (named->generation_count == 1 && named->kind == PINJECT_THREAD)
+            memcpy(named->generations[0].comm, named->comm, sizeof(named->comm));
     }
     if (named && named != task)
         tasks_put_record(tasks, named, record, record->size);
@@ -215,8 +215,8 @@ static const struct perf_event_header *unwound(struct tasks *tasks, struct task 
 
 void tasks_take_sample(struct tasks *tasks, struct task *task, const struct perf_event_header *record)
 {
-    if (task->timed)
-        tasks_meet_timed(tasks, task, record);
+    if (task->by_timer)
+        tasks_meet_timer_sample(tasks, task, record);
     record = unwound(tasks, task, record);
     if (!record)
         return;
@@ -226,18 +226,19 @@ void tasks_take_sample(struct tasks *tasks, struct task *task, const struct perf
 
 bool tasks_take_record(struct tasks *tasks, struct task *task, const struct perf_event_header *record)
 {
-    if (!records_check(&tasks->layout, record) || (task->timed && !tasks_check_timed(tasks, task, tasks->scratch))) {
+    if (!records_check(&tasks->layout, record) ||
+        (task->by_timer && !tasks_check_timer_record(tasks, task, tasks->scratch))) {
         tasks->broken_rings++;
         return true;
     }
     uint64_t time_ns = records_time(&tasks->layout, 0, record);
-    if (record->type == PERF_RECORD_SAMPLE && !task->timed) { /* the object follows the stack itself */
+    if (record->type == PERF_RECORD_SAMPLE && !task->by_timer) { /* the preload object follows the stack itself */
         tasks_take_sample(tasks, task, record);
         return true;
     }
     switch (record->type) {
     case PERF_RECORD_SAMPLE:
-        tasks_meet_timed(tasks, task, record);
+        tasks_meet_timer_sample(tasks, task, record);
         take_sample(tasks, task, record);
         break;
     case PERF_RECORD_COMM:
@@ -308,7 +309,7 @@ static bool drain(struct tasks *tasks, struct task *task, bool all)
 {
     struct pinject_ring *ring = &task->ring;
     bool done = true;
-    if (!task->live || task->netted || !ring->page || task->left || task->broken)
+    if (!task->live || task->inherited || !ring->page || task->left || task->broken)
         return true;
     if (!has_time(tasks, task->process) && !all)
         return false;

@@ -12,9 +12,9 @@
 /* A ring has room for so many samples with their dumps; it is read when a quarter is full. */
 enum { SAMPLES_OF_RING = 16 };
 
-bool stacks_has(const struct plan *plan, const struct plan_event *event)
+bool stacks_has(const struct event_config *config, const struct config_event *event)
 {
-    return plan->dump && event->samples && !event->attr.exclude_user;
+    return config->dump && event->samples && !event->attr.exclude_user;
 }
 
 static void add_dump(uint32_t dump, struct perf_event_attr *attr)
@@ -24,50 +24,51 @@ static void add_dump(uint32_t dump, struct perf_event_attr *attr)
     attr->sample_stack_user = dump;
 }
 
-void stacks_attr(const struct plan *plan, const struct plan_event *event, uint32_t dump, struct perf_event_attr *attr)
+void stacks_attr(const struct event_config *config, const struct config_event *event, uint32_t dump,
+                 struct perf_event_attr *attr)
 {
-    if (stacks_has(plan, event))
-        add_dump(dump ? dump : plan->dump, attr);
+    if (stacks_has(config, event))
+        add_dump(dump ? dump : config->dump, attr);
 }
 
-/* What NEED says, unless the user has chosen; less where the collector could not keep up: LIMIT. */
-static uint32_t choose_dump(const struct session *session, uint32_t limit, const struct need *need)
+/* What SIZES says, unless the user has chosen; less where the collector could not keep up: LIMIT. */
+static uint32_t choose_dump(const struct session *session, uint32_t limit, const struct stack_sizes *sizes)
 {
-    const uint32_t needed = session->plan->dump_fixed ? 0 : need_stack(need);
+    const uint32_t needed = session->config->dump_fixed ? 0 : stack_sizes_predict(sizes);
     const uint32_t dump = needed ? needed : __atomic_load_n(&session->dump, __ATOMIC_RELAXED);
     return limit && limit < dump ? limit : dump;
 }
 
-uint32_t stacks_dump(const struct session *session, uint32_t limit, const struct need *need, size_t size)
+uint32_t stacks_dump(const struct session *session, uint32_t limit, const struct stack_sizes *sizes, size_t size)
 {
-    uint32_t dump = session->plan->dump ? choose_dump(session, limit, need) : 0;
+    uint32_t dump = session->config->dump ? choose_dump(session, limit, sizes) : 0;
     uint64_t most = size / SAMPLES_OF_RING / 8 * 8;
     if (dump && most < dump)
         dump = most < STACKS_DUMP_MIN ? STACKS_DUMP_MIN : (uint32_t)most;
     return dump;
 }
 
-size_t stacks_pages(const struct session *session, uint32_t limit, const struct need *need, size_t pages)
+size_t stacks_pages(const struct session *session, uint32_t limit, const struct stack_sizes *sizes, size_t pages)
 {
-    const uint32_t planned = session->plan->dump, dump = choose_dump(session, limit, need);
+    const uint32_t configured = session->config->dump, dump = choose_dump(session, limit, sizes);
     /* Lowered since the collector is behind: the ring stays, so that more samples fit. */
-    if (dump < planned && dump == limit)
+    if (dump < configured && dump == limit)
         return pages;
-    for (uint32_t more = planned; more < dump; more *= 2)
+    for (uint32_t more = configured; more < dump; more *= 2)
         pages *= 2;
-    for (uint32_t less = planned; less > dump && pages > 1; less /= 2)
+    for (uint32_t less = configured; less > dump && pages > 1; less /= 2)
         pages /= 2;
     return pages;
 }
 
-int stacks_try(const struct plan *plan)
+int stacks_try(const struct event_config *config)
 {
 #if !defined(__x86_64__) && !defined(__aarch64__)
-    (void)plan;
+    (void)config;
     return -EOPNOTSUPP;
 #else
-    for (unsigned i = 0; i < plan->sampling; i++) {
-        struct perf_event_attr attr = plan->events[i].attr;
+    for (unsigned i = 0; i < config->sampling; i++) {
+        struct perf_event_attr attr = config->events[i].attr;
         add_dump(STACKS_DUMP_MIN, &attr);
         int fd = probe_open(&attr);
         if (fd < 0)
@@ -78,29 +79,30 @@ int stacks_try(const struct plan *plan)
 #endif
 }
 
-int stacks_plan(struct plan *plan, const struct settings *settings)
+int stacks_configure(struct event_config *config, const struct settings *settings)
 {
     bool automatic = settings->call_graph == SETTINGS_CALL_GRAPH_AUTO;
-    if ((!automatic && settings->call_graph != SETTINGS_CALL_GRAPH_DWARF) || !plan->sampling)
+    if ((!automatic && settings->call_graph != SETTINGS_CALL_GRAPH_DWARF) || !config->sampling)
         return 0;
-    if (plan->source == PINJECT_SOURCE_TIMER) {
-        plan_note(plan, "call stacks by frame pointers: timers do not bring what unwind tables need");
-        plan->dump_note = settings->call_graph_given ? plan->note_count : 0;
+    if (config->source == PINJECT_SOURCE_TIMER) {
+        event_config_note(config, "call stacks by frame pointers: timers do not bring what unwind tables need");
+        config->dump_note = settings->call_graph_given ? config->note_count : 0;
         return 0;
     }
-    plan->dump = settings->dump ? settings->dump : STACKS_DUMP;
-    plan->dump_fixed = settings->dump;
-    plan->dump_auto = automatic;
-    plan->unwinder = settings->unwinder;
-    int status = stacks_try(plan);
+    config->dump = settings->dump ? settings->dump : STACKS_DUMP;
+    config->dump_fixed = settings->dump;
+    config->dump_auto = automatic;
+    config->unwinder = settings->unwinder;
+    int status = stacks_try(config);
     if (status == 0)
         return 0;
-    plan->dump = 0;
-    plan->dump_auto = false;
+    config->dump = 0;
+    config->dump_auto = false;
     const char *reason = status == -EOPNOTSUPP ? "unwinding knows x86-64 and AArch64 only" : strerror(-status);
     if (automatic) {
-        plan_note(plan, "call stacks by frame pointers: samples with registers and stack cannot be had (%s)", reason);
-        plan->dump_note = settings->call_graph_given ? plan->note_count : 0;
+        event_config_note(config, "call stacks by frame pointers: samples with registers and stack cannot be had (%s)",
+                          reason);
+        config->dump_note = settings->call_graph_given ? config->note_count : 0;
         return 0;
     }
     report_error("--call-graph dwarf cannot be had: %s; use --call-graph fp or auto", reason);

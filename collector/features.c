@@ -61,20 +61,21 @@ static void append_string(struct buffer *to, const char *text)
 
 static void prepare_attrs(struct features *features)
 {
-    const struct plan *plan = features->session->plan;
+    const struct event_config *config = features->session->config;
     /* perf wants the same trailer and the same read format of all events of a file, and perf script an address of each
      * kind of event. */
     const uint64_t sample_type =
-        plan->events[0].attr.sample_type | PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
-    for (unsigned i = 0; i < plan->count; i++) {
+        config->events[0].attr.sample_type | PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
+            PERF_SAMPLE_TIME;
+    for (unsigned i = 0; i < config->count; i++) {
         struct perf_event_attr *attr = &features->attrs[i];
-        *attr = plan->events[i].attr;
+        *attr = config->events[i].attr;
         attr->size = ATTR_SIZE;
         attr->read_format =
             PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING | PERF_FORMAT_ID | PERF_FORMAT_LOST;
         attr->sample_id_all = 1;
         /* A sampling event's records are there as its attr says; the others have none but our READ records. */
-        if (!plan->events[i].samples) {
+        if (!config->events[i].samples) {
             attr->sample_type = sample_type;
             attr->sample_period = 0;
             attr->freq = 0;
@@ -84,12 +85,12 @@ static void prepare_attrs(struct features *features)
 
 static void prepare_names(struct features *features)
 {
-    const struct plan *plan = features->session->plan;
-    for (unsigned i = 0; i < plan->count; i++) {
+    const struct event_config *config = features->session->config;
+    for (unsigned i = 0; i < config->count; i++) {
         features->name_at[i] = features->names.size;
-        append_string(&features->names, plan->events[i].name);
+        append_string(&features->names, config->events[i].name);
     }
-    features->name_at[plan->count] = features->names.size;
+    features->name_at[config->count] = features->names.size;
 }
 
 /* The command line as the user typed it, from the kernel: options may have been moved in argv. */
@@ -194,8 +195,8 @@ int features_init(struct features *features, const struct session *session)
 {
     memset(features, 0, sizeof(*features));
     features->session = session;
-    features->attrs_at = sizeof(struct perfdata_header) + session->plan->count * sizeof(uint64_t);
-    features->front = features->attrs_at + session->plan->count * ATTR_ENTRY;
+    features->attrs_at = sizeof(struct perfdata_header) + session->config->count * sizeof(uint64_t);
+    features->front = features->attrs_at + session->config->count * ATTR_ENTRY;
     machine_read(&features->machine);
     prepare_attrs(features);
     prepare_names(features);
@@ -232,17 +233,17 @@ void features_release(struct features *features)
  */
 const struct buffer *features_kernel(struct features *features)
 {
-    const struct plan *plan = features->session->plan;
+    const struct event_config *config = features->session->config;
     bool sees_kernel = false;
-    for (unsigned i = 0; i < plan->count; i++)
-        sees_kernel = sees_kernel || !plan->events[i].attr.exclude_kernel;
+    for (unsigned i = 0; i < config->count; i++)
+        sees_kernel = sees_kernel || !config->events[i].attr.exclude_kernel;
     if (features->kernel_known || !sees_kernel)
         return &features->kernel;
     features->kernel_known = true;
     struct records_layout layout;
     struct records_stamp stamp = {.pid = -1};
     struct kernelmap map;
-    records_layout_init(&layout, plan);
+    records_layout_init(&layout, config);
     kernelmap_init(&map);
     kernelmap_make(&map, &layout, &stamp, &features->kernel);
     kernelmap_release(&map);
@@ -253,17 +254,17 @@ const struct buffer *features_kernel(struct features *features)
     return &features->kernel;
 }
 
-uint64_t features_events(const struct features *features, const uint64_t ids[PLAN_EVENTS])
+uint64_t features_events(const struct features *features, const uint64_t ids[CONFIG_EVENTS])
 {
     uint64_t events = 0;
-    for (unsigned i = 0; i < features->session->plan->count; i++)
+    for (unsigned i = 0; i < features->session->config->count; i++)
         if (ids[i])
             events |= 1ull << i;
     /* perf does not read a file without any attr. */
     return events ? events : 1;
 }
 
-void features_header(const struct features *features, const uint64_t ids[PLAN_EVENTS], struct perfdata_header *ret)
+void features_header(const struct features *features, const uint64_t ids[CONFIG_EVENTS], struct perfdata_header *ret)
 {
     const int count = __builtin_popcountll(features_events(features, ids));
     *ret = (struct perfdata_header){
@@ -275,9 +276,9 @@ void features_header(const struct features *features, const uint64_t ids[PLAN_EV
     };
 }
 
-void features_front(const struct features *features, const uint64_t ids[PLAN_EVENTS], unsigned char *front)
+void features_front(const struct features *features, const uint64_t ids[CONFIG_EVENTS], unsigned char *front)
 {
-    const unsigned count = features->session->plan->count;
+    const unsigned count = features->session->config->count;
     const uint64_t events = features_events(features, ids);
     struct perfdata_header header;
     features_header(features, ids, &header);
@@ -294,26 +295,29 @@ void features_front(const struct features *features, const uint64_t ids[PLAN_EVE
     }
 }
 
-/* The counts that a file stands for: of one image with --exec-split-results, else of the whole task. NULL: unknown. */
+/*
+ * The counts that a file stands for: of one exec generation with --exec-split-results, else of the whole task. NULL:
+ * unknown.
+ */
 static const struct attach_value *file_values(const struct result_task *task)
 {
-    if (!(task->flags & PINJECT_TASK_SPLIT) || task->image_count != 1)
+    if (!(task->flags & PINJECT_TASK_SPLIT) || task->generation_count != 1)
         return task->values;
-    return task->images[0].counted ? task->images[0].values : NULL;
+    return task->generations[0].counted ? task->generations[0].values : NULL;
 }
 
-static bool is_hidden(const struct plan *plan, unsigned event)
+static bool is_hidden(const struct event_config *config, unsigned event)
 {
-    return plan->dummy && event == 0;
+    return config->dummy && event == 0;
 }
 
 void features_reads(const struct features *features, const struct result_task *task, struct buffer *to)
 {
-    const struct plan *plan = features->session->plan;
+    const struct event_config *config = features->session->config;
     const struct attach_value *values = file_values(task);
     const int32_t ids[2] = {task->pid, task->tid};
-    for (unsigned i = 0; values && i < plan->count; i++) {
-        if (!task->ids[i] || is_hidden(plan, i))
+    for (unsigned i = 0; values && i < config->count; i++) {
+        if (!task->ids[i] || is_hidden(config, i))
             continue;
         const uint64_t sample_type = features->attrs[i].sample_type;
         const int trailer = __builtin_popcountll(sample_type & TRAILER_BITS);
@@ -328,12 +332,12 @@ void features_reads(const struct features *features, const struct result_task *t
     }
 }
 
-static void append_event_desc(const struct features *features, const uint64_t ids[PLAN_EVENTS], struct buffer *to)
+static void append_event_desc(const struct features *features, const uint64_t ids[CONFIG_EVENTS], struct buffer *to)
 {
     uint64_t events = features_events(features, ids);
     buffer_u32(to, (uint32_t)__builtin_popcountll(events));
     buffer_u32(to, DESC_ATTR_SIZE);
-    for (unsigned i = 0; i < features->session->plan->count; i++) {
+    for (unsigned i = 0; i < features->session->config->count; i++) {
         if (!(events >> i & 1))
             continue;
         struct perf_event_attr attr = features->attrs[i];

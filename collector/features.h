@@ -25,15 +25,15 @@ struct features_part {
 struct features {
     const struct session *session;
     struct machine machine;
-    size_t attrs_at;                           /* offset of the attrs: behind the ids */
-    size_t front;                              /* bytes before the data: room for all events of the plan */
-    struct perf_event_attr attrs[PLAN_EVENTS]; /* as the files have them */
-    struct buffer constant;                    /* sections that are the same in every file */
-    struct buffer once;                        /* those that only the first task's file has */
-    struct features_part parts[16];            /* of both, in bit order */
+    size_t attrs_at;                             /* offset of the attrs: behind the ids */
+    size_t front; /* bytes before the data: room for all events of the event configuration */
+    struct perf_event_attr attrs[CONFIG_EVENTS]; /* as the files have them */
+    struct buffer constant;                      /* sections that are the same in every file */
+    struct buffer once;                          /* those that only the first task's file has */
+    struct features_part parts[16];              /* of both, in bit order */
     unsigned part_count;
     struct buffer names; /* EVENT_DESC's strings, one for each event */
-    size_t name_at[PLAN_EVENTS + 1];
+    size_t name_at[CONFIG_EVENTS + 1];
     struct buffer kernel; /* record with the kernel's mapping */
     bool kernel_known;
     struct buffer arguments; /* what the user typed, each with its NUL */
@@ -47,12 +47,12 @@ int features_init(struct features *features, const struct session *session);
 void features_release(struct features *features);
 /* What every file begins with: the mapping of the kernel, or nothing. */
 const struct buffer *features_kernel(struct features *features);
-/* Events of the plan that a task with IDS has in its file, as a bit set: at least the first. */
-uint64_t features_events(const struct features *features, const uint64_t ids[PLAN_EVENTS]);
+/* Events of the event configuration that a task with IDS has in its file, as a bit set: at least the first. */
+uint64_t features_events(const struct features *features, const uint64_t ids[CONFIG_EVENTS]);
 /* The header of such a task's file, without data and features. */
-void features_header(const struct features *features, const uint64_t ids[PLAN_EVENTS], struct perfdata_header *ret);
+void features_header(const struct features *features, const uint64_t ids[CONFIG_EVENTS], struct perfdata_header *ret);
 /* The same, ids and attrs into FRONT[features->front]. */
-void features_front(const struct features *features, const uint64_t ids[PLAN_EVENTS], unsigned char *front);
+void features_front(const struct features *features, const uint64_t ids[CONFIG_EVENTS], unsigned char *front);
 /* One READ record for each event's count. */
 void features_reads(const struct features *features, const struct result_task *task, struct buffer *to);
 /* The table of sections and the sections, to lie at OFFSET of the file, behind the records that TO has from DATA on;

@@ -26,45 +26,45 @@ struct files_name {
     char text[]; /* behind the base's '.' */
 };
 
-/* How much of BASE is the name of its folder, with the '/'. */
-static size_t folder_size(const char *base)
+/* How much of BASE is the name of its directory, with the '/'. */
+static size_t directory_size(const char *base)
 {
     const char *slash = strrchr(base, '/');
     return slash ? (size_t)(slash - base) + 1 : 0;
 }
 
-static int open_folder_of(const char *base, int how)
+static int open_directory_of(const char *base, int how)
 {
-    char folder[PATH_MAX] = ".";
-    size_t size = folder_size(base);
-    if (size >= sizeof(folder))
+    char directory[PATH_MAX] = ".";
+    size_t size = directory_size(base);
+    if (size >= sizeof(directory))
         return -ENAMETOOLONG;
     if (size)
-        snprintf(folder, sizeof(folder), "%.*s", (int)size, base);
-    int fd = open(folder, how | O_DIRECTORY | O_CLOEXEC);
+        snprintf(directory, sizeof(directory), "%.*s", (int)size, base);
+    int fd = open(directory, how | O_DIRECTORY | O_CLOEXEC);
     return fd < 0 ? -errno : fd;
 }
 
-static int open_folder(struct files *files)
+static int open_directory(struct files *files)
 {
-    files->directory = open_folder_of(files->base, O_RDONLY);
-    if (files->directory == -EACCES) /* files can be made in it all the same */
-        files->directory = open_folder_of(files->base, O_PATH);
-    if (files->directory < 0)
-        return files->directory;
-    files->reserve = fcntl(files->directory, F_DUPFD_CLOEXEC, 0);
+    files->directory_fd = open_directory_of(files->base, O_RDONLY);
+    if (files->directory_fd == -EACCES) /* files can be made in it all the same */
+        files->directory_fd = open_directory_of(files->base, O_PATH);
+    if (files->directory_fd < 0)
+        return files->directory_fd;
+    files->reserve = fcntl(files->directory_fd, F_DUPFD_CLOEXEC, 0);
     return files->reserve < 0 ? -errno : 0;
 }
 
 /*
- * As long as this session lives it holds a lock on one byte of the folder, which the name of its files chooses. Others
- * that share the folder see it from any pid namespace, it costs one descriptor however many files there are, nothing
- * is left when we are killed, and, other than locks of the files themselves, it covers those that are closed and
- * complete. It is a lock for readers, so that all sessions can have it; who asks for one to write meets the others.
+ * As long as this session lives it holds a lock on one byte of the directory, which the name of its files chooses.
+ * Others that share the directory see it from any pid namespace, it costs one descriptor however many files there are,
+ * nothing is left when we are killed, and, other than locks of the files themselves, it covers those that are closed
+ * and complete. It is a lock for readers, so that all sessions can have it; who asks for one to write meets the others.
  */
 static struct flock lock_of(const char *base, short type)
 {
-    const char *name = base + folder_size(base);
+    const char *name = base + directory_size(base);
     uint64_t key = fnv(FNV_BEGIN, name, strlen(name));
     return (struct flock){.l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)(key >> 2), .l_len = 1};
 }
@@ -72,22 +72,22 @@ static struct flock lock_of(const char *base, short type)
 static void lock_base(const struct files *files)
 {
     struct flock lock = lock_of(files->base, F_RDLCK);
-    (void)fcntl(files->directory, F_OFD_SETLK, &lock);
+    (void)fcntl(files->directory_fd, F_OFD_SETLK, &lock);
 }
 
-/* Whether somebody else than the holder of DIRECTORY has it. */
-static bool is_used(int directory, const char *base)
+/* Whether somebody else than the holder of DIRECTORY_FD has it. */
+static bool is_used(int directory_fd, const char *base)
 {
     struct flock lock = lock_of(base, F_WRLCK);
-    return fcntl(directory, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+    return fcntl(directory_fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
 bool files_base_is_used(const char *base)
 {
-    int directory = open_folder_of(base, O_RDONLY);
-    bool used = directory >= 0 && is_used(directory, base);
-    if (directory >= 0)
-        close(directory);
+    int directory_fd = open_directory_of(base, O_RDONLY);
+    bool used = directory_fd >= 0 && is_used(directory_fd, base);
+    if (directory_fd >= 0)
+        close(directory_fd);
     return used;
 }
 
@@ -96,15 +96,15 @@ static int link_at(const struct files *files, int fd, const char *name)
 {
     char path[40];
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    return linkat(AT_FDCWD, path, files->directory, name, AT_SYMLINK_FOLLOW) < 0 ? -errno : 0;
+    return linkat(AT_FDCWD, path, files->directory_fd, name, AT_SYMLINK_FOLLOW) < 0 ? -errno : 0;
 }
 
 /* Asks the file system itself: rights, read-only mounts and quotas have too many rules. */
-static int try_folder(struct files *files)
+static int try_directory(struct files *files)
 {
     char name[NAME_MAX + 1];
-    snprintf(name, sizeof(name), "%s.%d.test", files->base + files->folder, (int)getpid());
-    int fd = openat(files->directory, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
+    snprintf(name, sizeof(name), "%s.%d.test", files->base + files->directory, (int)getpid());
+    int fd = openat(files->directory_fd, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
     int status = fd < 0 ? -errno : link_at(files, fd, name);
     files->unnamed = status == 0;
     if (fd >= 0)
@@ -112,61 +112,62 @@ static int try_folder(struct files *files)
     if (status == -EEXIST)
         return 0;
     if (status < 0) {
-        fd = openat(files->directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        fd = openat(files->directory_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (fd < 0)
             return errno == EEXIST ? 0 : -errno;
         close(fd);
     }
-    return unlinkat(files->directory, name, 0) < 0 ? -errno : 0;
+    return unlinkat(files->directory_fd, name, 0) < 0 ? -errno : 0;
 }
 
 static int refuse_base(const struct files *files, int status)
 {
-    const char *base = files->base, *prefix = base + files->folder;
-    int folder = files->folder ? (int)files->folder : 1;
-    const char *shown = files->folder ? base : ".";
+    const char *base = files->base, *prefix = base + files->directory;
+    int directory = files->directory ? (int)files->directory : 1;
+    const char *shown = files->directory ? base : ".";
     if (status == -EISDIR)
-        report_error("'%s' is a folder: result files need a name in it, like '-o %s%sout'", base, base,
+        report_error("'%s' is a directory: result files need a name in it, like '-o %s%sout'", base, base,
                      *prefix ? "/" : "");
     else if (status == -ENAMETOOLONG)
         report_error("'%.60s...' is too long for the name of result files: shorten it (-o)", base);
     else if (status == -ENOENT)
         report_error(
-            "cannot write result files '%s.*': there is no folder '%.*s': create it, or choose another with -o", base,
-            folder, shown);
+            "cannot write result files '%s.*': there is no directory '%.*s': create it, or choose another with -o",
+            base,
+            directory, shown);
     else
-        report_error("cannot write result files '%s.*' in '%.*s': %s: choose another place with -o", base, folder,
+        report_error("cannot write result files '%s.*' in '%.*s': %s: choose another place with -o", base, directory,
                      shown, strerror(-status));
     return status;
 }
 
 static int check_base(const struct files *files)
 {
-    const char *prefix = files->base + files->folder;
+    const char *prefix = files->base + files->directory;
     if (strlen(prefix) > PREFIX_MAX || strlen(files->base) >= PATH_MAX)
         return -ENAMETOOLONG;
-    /* "out/", "..": the user meant the folder. One that is called like the files is not in their way. */
+    /* "out/", "..": the user meant the directory. One that is called like the files is not in their way. */
     return !*prefix || strcmp(prefix, ".") == 0 || strcmp(prefix, "..") == 0 ? -EISDIR : 0;
 }
 
 int files_init(struct files *files, const char *base, mode_t mode)
 {
-    *files = (struct files){.directory = -1, .reserve = -1, .mode = mode};
+    *files = (struct files){.directory_fd = -1, .reserve = -1, .mode = mode};
     if (!*base) {
         report_error("result files need a name, like '-o out'");
         return -EINVAL;
     }
     files->base = strdup(base);
-    files->folder = folder_size(base);
+    files->directory = directory_size(base);
     /* Pages of zeros cost nothing until a number is used. */
     files->given = mmap(NULL, GIVEN_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (files->given == MAP_FAILED)
         files->given = NULL;
     int status = files->base ? check_base(files) : -ENOMEM;
     if (status == 0)
-        status = open_folder(files);
+        status = open_directory(files);
     if (status == 0)
-        status = try_folder(files);
+        status = try_directory(files);
     if (status == -ENOMEM)
         report_error("out of memory");
     else if (status < 0)
@@ -180,8 +181,8 @@ int files_init(struct files *files, const char *base, mode_t mode)
 
 void files_release(struct files *files)
 {
-    if (files->directory >= 0)
-        close(files->directory);
+    if (files->directory_fd >= 0)
+        close(files->directory_fd);
     if (files->reserve >= 0)
         close(files->reserve);
     free(files->base);
@@ -193,7 +194,7 @@ void files_release(struct files *files)
     }
     if (files->given)
         munmap(files->given, GIVEN_SIZE);
-    *files = (struct files){.directory = -1, .reserve = -1};
+    *files = (struct files){.directory_fd = -1, .reserve = -1};
 }
 
 static struct files_name *find_name(struct files *files, const char *text)
@@ -275,18 +276,18 @@ int files_name(struct files *files, pid_t pid, pid_t tid, const char *exec, char
 static int open_in(struct files *files, const char *name, int flags)
 {
     flags |= O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
-    int fd = openat(files->directory, name, flags, 0600);
+    int fd = openat(files->directory_fd, name, flags, 0600);
     if (fd < 0 && (errno == EMFILE || errno == ENFILE) && files->reserve >= 0) {
         close(files->reserve);
         files->reserve = -1;
-        fd = openat(files->directory, name, flags, 0600);
+        fd = openat(files->directory_fd, name, flags, 0600);
     }
     return fd < 0 ? -errno : fd;
 }
 
 static int open_at(struct files *files, const char *path, int flags)
 {
-    return open_in(files, path + files->folder, flags);
+    return open_in(files, path + files->directory, flags);
 }
 
 /* Is what lies at PATH an older result file of ours, or an empty one that was meant to become one (*RET_EMPTY)? */
@@ -295,8 +296,8 @@ static bool is_replaceable(struct files *files, const char *path, bool *ret_empt
     struct stat status;
     uint64_t magic = 0;
     /* Looked at before it is opened: opening a device may have consequences. */
-    if (fstatat(files->directory, path + files->folder, &status, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(status.st_mode) ||
-        status.st_uid != geteuid())
+    if (fstatat(files->directory_fd, path + files->directory, &status, AT_SYMLINK_NOFOLLOW) < 0 ||
+        !S_ISREG(status.st_mode) || status.st_uid != geteuid())
         return false;
     *ret_empty = status.st_size == 0;
     if (*ret_empty)
@@ -325,7 +326,7 @@ int files_open_unnamed(struct files *files)
 static int take_name(struct files *files, const char *path, int *fd)
 {
     if (*fd >= 0)
-        return link_at(files, *fd, path + files->folder);
+        return link_at(files, *fd, path + files->directory);
     int created = open_at(files, path, O_WRONLY | O_CREAT | O_EXCL);
     if (created < 0)
         return created;
@@ -342,9 +343,10 @@ static bool move_aside(struct files *files, const char *path)
     struct stat status;
     if (snprintf(old, sizeof(old), "%s.old", path) >= (int)sizeof(old))
         return false;
-    const char *from = path + files->folder, *to = old + files->folder;
-    const bool is_free = fstatat(files->directory, to, &status, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT;
-    if ((!is_free && !is_replaceable(files, old, &empty)) || renameat(files->directory, from, files->directory, to) < 0)
+    const char *from = path + files->directory, *to = old + files->directory;
+    const bool is_free = fstatat(files->directory_fd, to, &status, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT;
+    if ((!is_free && !is_replaceable(files, old, &empty)) ||
+        renameat(files->directory_fd, from, files->directory_fd, to) < 0)
         return false;
     files->moved++;
     return true;
@@ -356,10 +358,11 @@ int files_create(struct files *files, const char *path, int *fd)
     int status = take_name(files, path, fd);
     if (status != -EEXIST || !is_replaceable(files, path, &empty))
         return status;
-    if (is_used(files->directory, files->base))
+    if (is_used(files->directory_fd, files->base))
         return -EBUSY;
     /* Moved or unlinked, not truncated: who reads it goes on with the old one. */
-    if (empty ? unlinkat(files->directory, path + files->folder, 0) < 0 && errno != ENOENT : !move_aside(files, path))
+    if (empty ? unlinkat(files->directory_fd, path + files->directory, 0) < 0 && errno != ENOENT
+        : !move_aside(files, path))
         return -EEXIST;
     return take_name(files, path, fd);
 }
@@ -383,17 +386,17 @@ bool files_is_there(struct files *files, const char *path, int fd)
 {
     struct stat file, named;
     return fstat(fd, &file) == 0 && file.st_nlink > 0 &&
-           fstatat(files->directory, path + files->folder, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+           fstatat(files->directory_fd, path + files->directory, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
            named.st_dev == file.st_dev && named.st_ino == file.st_ino;
 }
 
 void files_remove(struct files *files, const char *path)
 {
-    unlinkat(files->directory, path + files->folder, 0);
+    unlinkat(files->directory_fd, path + files->directory, 0);
 }
 
 void files_closed(struct files *files)
 {
     if (files->reserve < 0)
-        files->reserve = fcntl(files->directory, F_DUPFD_CLOEXEC, 0);
+        files->reserve = fcntl(files->directory_fd, F_DUPFD_CLOEXEC, 0);
 }

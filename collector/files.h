@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names and creation of result files below one folder. Context: the event loop's thread only. */
+/* Names and creation of result files below one directory. Context: the event loop's thread only. */
 #ifndef COLLECTOR_FILES_H
 #define COLLECTOR_FILES_H
 
@@ -11,12 +11,12 @@
 struct files_name; /* private: how often a name was given */
 
 struct files {
-    char *base;    /* as the user typed it */
-    size_t folder; /* length of its folder's part, with the '/'; 0: none */
-    int directory; /* descriptor of that folder: it may be renamed while we run, and the path is resolved once */
-    mode_t mode;   /* of each file */
-    bool unnamed;  /* the file system has files without a name (O_TMPFILE) and can give them one later */
-    int reserve;   /* a descriptor that is given up when all others are in use */
+    char *base;       /* as the user typed it */
+    size_t directory; /* length of its directory's part, with the '/'; 0: none */
+    int directory_fd; /* descriptor of that directory: it may be renamed while we run, and the path is resolved once */
+    mode_t mode;      /* of each file */
+    bool unnamed;     /* the file system has files without a name (O_TMPFILE) and can give them one later */
+    int reserve;      /* a descriptor that is given up when all others are in use */
     uint16_t *given; /* by tid: how often a name with it was given; NULL: no memory for it, names have it all */
     struct files_name *names; /* those with a program, and of tids that were given too often */
     uint64_t moved; /* files of earlier sessions that have the name PATH.old now */
@@ -26,7 +26,7 @@ struct files {
 int files_init(struct files *files, const char *base, mode_t mode);
 void files_release(struct files *files);
 /* Whether a session writes, or will write, files of BASE now: of whatever user, in whatever pid namespace. False where
- * its folder cannot be read. */
+ * its directory cannot be read. */
 bool files_base_is_used(const char *base);
 /* A name that this session has not used yet: BASE.PID.TID, with EXEC (may be NULL) behind it, then ~1, ~2 ... where
  * the session had the name, or without EXEC the tid, before. The caller frees *ret. */

@@ -17,7 +17,7 @@ enum {
     NUMBER_NS = 2000 * 1000 * 1000,     /* at most so long, while it has its number */
     NUMBER_LOOK_NS = 20 * 1000 * 1000,  /* has it one still? */
     NUMBERS = 1024,                     /* while no more than these are held: each has descriptors */
-    WAITED_NS = 20 * 1000 * 1000,       /* the same after it came, for other late news */
+    WAITED_NS = 20 * 1000 * 1000,       /* the same after it came, for other late notifications */
     FLUSH_NS = 1000 * 1000 * 1000,      /* growing files */
     PROGRAM_NS = 1000 * 1000 * 1000,    /* the same while its last program is unknown */
     LOOK_NS = 100 * 1000 * 1000,        /* what has not asked by then, will not */
@@ -35,8 +35,8 @@ void tasks_split_file(struct tasks *tasks, struct task *task, uint64_t end_ns)
 {
     struct task_view view;
     task->end_ns = end_ns;
-    /* The next image is not in the list yet: this one has ended nevertheless. */
-    task_view_init(tasks, task, task->image_count, task->images[task->image_count - 1].at_end, &view);
+    /* The next exec generation is not in the list yet: this one has ended nevertheless. */
+    task_view_init(tasks, task, task->generation_count, task->generations[task->generation_count - 1].at_end, &view);
     view.task.flags = (view.task.flags & ~(uint32_t)(PINJECT_TASK_STATUS | PINJECT_TASK_EXIT_COST)) |
                       PINJECT_TASK_ENDED;
     add_totals(tasks, task, &view);
@@ -48,22 +48,22 @@ void tasks_split_file(struct tasks *tasks, struct task *task, uint64_t end_ns)
     task->first_sample_ns = task->last_sample_ns = 0;
     task->stacks = (struct stack_counts){0};
     task->modules_mapped = false;
-    task->image_first = task->image_count;
+    task->generation_first = task->generation_count;
 }
 
 void tasks_flush(struct tasks *tasks, struct task *task)
 {
     struct task_view view;
-    struct attach_value values[PLAN_EVENTS] = {0};
+    struct attach_value values[CONFIG_EVENTS] = {0};
     if (!task->result)
         return;
-    if (task->netted)
-        tasks_netted_estimate(tasks, task);
+    if (task->inherited)
+        tasks_inherited_estimate(tasks, task);
     if (task->values)
-        memcpy(values, task->values, tasks->plan->count * sizeof(*values));
+        memcpy(values, task->values, tasks->config->count * sizeof(*values));
     else if (task->events)
         attach_read(task->events, values);
-    task_view_init(tasks, task, task->image_count, values, &view);
+    task_view_init(tasks, task, task->generation_count, values, &view);
     /* The counters were read now, not when the round began: up to here they count. */
     if (!(view.task.flags & PINJECT_TASK_ENDED))
         view.task.end_ns = tasks_now_ns();
@@ -74,32 +74,32 @@ void tasks_flush(struct tasks *tasks, struct task *task)
     task->on_disk = true;
 }
 
-static void count_rung(struct tasks *tasks, const struct task *task)
+static void count_back_end(struct tasks *tasks, const struct task *task)
 {
     /* With --stat nobody is sampled, but who started no timer is not even counted. */
-    bool less = task->counted_only && (tasks->plan->sampling || !task->timer_started);
-    tasks->counted_only += task->counted_only && tasks->plan->sampling;
+    bool less = task->counted_only && (tasks->config->sampling || !task->timer_started);
+    tasks->counted_only += task->counted_only && tasks->config->sampling;
     if (!task->refusal)
         return;
     tasks->refusal = tasks->refusal ? tasks->refusal : task->refusal;
-    tasks->stood_in++;
-    tasks->stood_in_counted += less;
+    tasks->timer_fallbacks++;
+    tasks->timer_fallbacks_counted += less;
 }
 
 /* Of an ended task. */
 static void write_task(struct tasks *tasks, struct task *task, const struct result_coverage *coverage)
 {
-    static const struct attach_value none[PLAN_EVENTS];
+    static const struct attach_value none[CONFIG_EVENTS];
     struct task_view view;
     tasks_name_file(tasks, task);
-    task_view_init(tasks, task, task->image_count, task->values ? task->values : none, &view);
+    task_view_init(tasks, task, task->generation_count, task->values ? task->values : none, &view);
     add_totals(tasks, task, &view);
-    counts_add(&tasks->counts, tasks->plan, &view.task);
-    count_rung(tasks, task);
+    counts_add(&tasks->counts, tasks->config, &view.task);
+    count_back_end(tasks, task);
     if (coverage)
-        notes_add_stand_ins(&view.notes, tasks);
+        notes_add_fallbacks(&view.notes, tasks);
     task_view_show_notes(&view);
-    tasks->without_sample += !task->counted_only && tasks->plan->sampling && !task->samples;
+    tasks->without_sample += !task->counted_only && tasks->config->sampling && !task->samples;
     if (task->result)
         result_finish(task->result, &view.task, coverage);
     task->result = NULL;
@@ -133,15 +133,15 @@ void tasks_write(struct tasks *tasks, size_t count)
 }
 
 /*
- * A door of another CPU may have the last news of an ended process still in hand: what its last program was. On a
+ * A worker of another CPU may still handle the last notification of an ended process: what its last program was. On a
  * machine with more work than CPUs that takes a while.
  */
 static bool awaits_program(const struct tasks *tasks, const struct process *process)
 {
     const struct task *leader = process->leader;
-    if (!leader || leader->netted || !leader->image_count || process->left || tasks->closing)
+    if (!leader || leader->inherited || !leader->generation_count || process->left || tasks->closing)
         return false;
-    return !leader->images[leader->image_count - 1].named && tasks->now_ns - process->ended_ns < PROGRAM_NS;
+    return !leader->generations[leader->generation_count - 1].named && tasks->now_ns - process->ended_ns < PROGRAM_NS;
 }
 
 /* What is known of the process goes to the file of its first thread. */
@@ -154,7 +154,7 @@ static void tell_leader(const struct process *process)
     leader->exit_ns = process->exit_ns;
 }
 
-static void hold(struct tasks *tasks, struct process *process)
+static void hold_process(struct tasks *tasks, struct process *process)
 {
     if (process->held)
         return;
@@ -172,10 +172,10 @@ static void hold(struct tasks *tasks, struct process *process)
 static void set_revoked(struct task *task)
 {
     struct process *process = task->process;
-    struct image *image = task->image_count ? &task->images[task->image_count - 1] : NULL;
+    struct exec_generation *generation = task->generation_count ? &task->generations[task->generation_count - 1] : NULL;
     task->revoked = process->revoked = true;
-    if (image && !image->program)
-        image->program = program_get(process->announced);
+    if (generation && !generation->program)
+        generation->program = program_get(process->announced);
 }
 
 void tasks_task_ended(struct tasks *tasks, struct task *task, bool ended)
@@ -184,21 +184,21 @@ void tasks_task_ended(struct tasks *tasks, struct task *task, bool ended)
     tasks_drain(tasks, task);
     if (!task->live)
         return;
-    if (task->netted && tasks_netted_estimate(tasks, task))
+    if (task->inherited && tasks_inherited_estimate(tasks, task))
         tasks->estimated++;
-    if (task->timed)
-        tasks_end_timed(tasks, task);
+    if (task->by_timer)
+        tasks_end_timer(tasks, task);
     if (!task->values) {
-        task->values = calloc(PLAN_EVENTS, sizeof(*task->values));
+        task->values = calloc(CONFIG_EVENTS, sizeof(*task->values));
         if (task->values && task->events)
             attach_read(task->events, task->values);
     }
     if (ended && task->events)
-        need_add_task(task->events->need);
+        stack_sizes_add_task(task->events->sizes);
     task->ended = ended;
     if (ended && process->secure && task == process->main && !process->program)
         set_revoked(task);
-    task->covers = process->net;
+    task->covers = process->inherits;
     if (!task->end_ns)
         task->end_ns = tasks->now_ns;
     if (task->key != process->pid)
@@ -209,7 +209,7 @@ void tasks_task_ended(struct tasks *tasks, struct task *task, bool ended)
     if (process->leader != task)
         put_done(tasks, task);
     if (!process->live)
-        hold(tasks, process);
+        hold_process(tasks, process);
 }
 
 void tasks_finish_process(struct tasks *tasks, struct process *process)
@@ -247,20 +247,20 @@ static void sweep_task(struct tasks *tasks, struct task *task)
     tasks_drain_some(tasks, task);
     if (!task->live)
         return;
-    if (task->timed)
-        tasks_look_timed(tasks, task);
-    if (task->netted ? tasks_netted_gone(tasks, task) : is_gone(task)) {
+    if (task->by_timer)
+        tasks_look_at_timer(tasks, task);
+    if (task->inherited ? tasks_inherited_gone(tasks, task) : is_gone(task)) {
         tasks_task_ended(tasks, task, true);
         return;
     }
     struct process *process = task->process;
-    if (process->net_owed && task == (process->main ? process->main : process->leader))
-        tasks_retry_net(tasks, process);
-    if (task->image_count && !task->images[task->image_count - 1].named &&
-        tasks->now_ns - task->images[task->image_count - 1].start_ns > LOOK_NS)
+    if (process->inherit_owed && task == (process->main ? process->main : process->leader))
+        tasks_retry_inherit(tasks, process);
+    if (task->generation_count && !task->generations[task->generation_count - 1].named &&
+        tasks->now_ns - task->generations[task->generation_count - 1].start_ns > LOOK_NS)
         tasks_look_for_programs(tasks, task);
     if (task->live)
-        tasks_cover_silent(tasks, task);
+        tasks_cover_unreported(tasks, task);
     if (task->live && task->result && tasks->now_ns - task->flushed_ns >= FLUSH_NS &&
         (!task->on_disk || result_pending(task->result)))
         tasks_flush(tasks, task);
@@ -273,7 +273,7 @@ static bool lives_on(const struct process *process)
 }
 
 /*
- * Where there is more to do than CPUs can do, its end, its parent's wait, and the news of that each come late: it is
+ * Where there is more to do than CPUs can do, its end, its parent's wait, and the report of that each come late: it is
  * held from when its parent has waited, not from its last record on.
  */
 static void await_parent(const struct tasks *tasks, struct process *process)
@@ -297,15 +297,15 @@ void tasks_sweep(struct tasks *tasks)
             tasks_finish_process(tasks, process);
     }
     tasks->batch++;
-    tasks_adopt_strangers(tasks);
-    unseen_look(&tasks->unseen, tasks->now_ns - LOOK_NS);
-    spent_unmap(tasks->session);
+    tasks_attach_untracked(tasks);
+    missed_look(&tasks->missed, tasks->now_ns - LOOK_NS);
+    deferred_munmap_run(tasks->session);
 }
 
 void tasks_close(struct tasks *tasks)
 {
     tasks->closing = true;
-    tasks_arrive(tasks, NULL);
+    tasks_notify(tasks, NULL);
     while (tasks->live) {
         struct task *task = tasks->live;
         bool dead = process_is_dead(task->process);
@@ -320,7 +320,7 @@ void tasks_close(struct tasks *tasks)
         tasks_finish_process(tasks, tasks->held);
     if (tasks->root_process)
         account_process(tasks, tasks->root_process);
-    unseen_settle(&tasks->unseen, UINT64_MAX);
+    missed_settle(&tasks->missed, UINT64_MAX);
     tasks_write(tasks, SIZE_MAX);
     tasks_bury(tasks);
 }

@@ -15,7 +15,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "collector/plan.h"
+#include "collector/event_config.h"
 #include "collector/probe.h"
 #include "collector/stacks.h"
 #include "common/buffer.h"
@@ -115,25 +115,25 @@ static void print_limits(FILE *to)
     print_limit(to, "open files", RLIMIT_NOFILE, 1, "", "some five for each task that is alive");
 }
 
-static void print_folder(FILE *to, const char *folder)
+static void print_directory(FILE *to, const char *directory)
 {
     struct statvfs info;
-    if (statvfs(folder, &info) < 0 || access(folder, W_OK | X_OK) < 0)
-        row(to, folder, "cannot be used: %s", strerror(errno));
+    if (statvfs(directory, &info) < 0 || access(directory, W_OK | X_OK) < 0)
+        row(to, directory, "cannot be used: %s", strerror(errno));
     else
-        row(to, folder, "%" PRIu64 " MiB free", (uint64_t)info.f_bavail * info.f_frsize >> 20);
+        row(to, directory, "%" PRIu64 " MiB free", (uint64_t)info.f_bavail * info.f_frsize >> 20);
 }
 
-static void print_folders(FILE *to)
+static void print_directories(FILE *to)
 {
     const char *temporary = getenv("TMPDIR");
     fprintf(to, "\nshared memory (2 MiB in the first that has room)\n");
-    print_folder(to, "/dev/shm");
+    print_directory(to, "/dev/shm");
     if (temporary && temporary[0] == '/') {
         char safe[256];
-        print_folder(to, report_safe(safe, sizeof(safe), temporary, strlen(temporary)));
+        print_directory(to, report_safe(safe, sizeof(safe), temporary, strlen(temporary)));
     }
-    print_folder(to, "/tmp");
+    print_directory(to, "/tmp");
 }
 
 /* Whether the event samples too is found by asking for a period. */
@@ -157,7 +157,7 @@ static void print_event(FILE *to, const struct event_name *event)
     const char *how = try_event(event, user_only, true) == 0 ? "counts and samples" : "counts";
     if (!user_only)
         row(to, event->name, "%s", how);
-    else if (plan_happens_in_kernel(event->type, event->config))
+    else if (event_config_in_kernel(event->type, event->config))
         row(to, event->name, "refused: it happens in the kernel, which kernel.perf_event_paranoid hides");
     else
         row(to, event->name, "%s%s", how,
@@ -173,9 +173,9 @@ static void print_events(FILE *to)
         print_event(to, &events_names[i]);
 }
 
-static void print_call_graphs(FILE *to, const struct plan *plan)
+static void print_call_graphs(FILE *to, const struct event_config *config)
 {
-    int status = plan->source == PINJECT_SOURCE_PERF ? stacks_try(plan) : -EACCES;
+    int status = config->source == PINJECT_SOURCE_PERF ? stacks_try(config) : -EACCES;
     if (status == 0)
         row(to, "call graphs", "auto (without options), fp, dwarf, none");
     else
@@ -185,20 +185,20 @@ static void print_call_graphs(FILE *to, const struct plan *plan)
 
 static void print_defaults(FILE *to)
 {
-    static struct plan plan; /* large, and used once */
+    static struct event_config config; /* large, and used once */
     const struct settings settings = {.frequency = 99};
     fprintf(to, "\nwithout options\n");
-    if (plan_init(&plan, &settings) < 0) {
+    if (event_config_init(&config, &settings) < 0) {
         row(to, "samples", "none");
         return;
     }
-    row(to, "samples", "%s%s%s", plan.events[0].name, plan.reason[0] ? ": " : "", plan.reason);
-    for (unsigned i = 1; i < plan.count; i++)
-        row(to, i == 1 ? "counts" : "", "%s", plan.events[i].name);
-    for (unsigned i = 0; i < plan.note_count; i++)
-        row(to, i == 0 ? "notes" : "", "%s", plan.notes[i]);
-    print_call_graphs(to, &plan);
-    plan_release(&plan);
+    row(to, "samples", "%s%s%s", config.events[0].name, config.reason[0] ? ": " : "", config.reason);
+    for (unsigned i = 1; i < config.count; i++)
+        row(to, i == 1 ? "counts" : "", "%s", config.events[i].name);
+    for (unsigned i = 0; i < config.note_count; i++)
+        row(to, i == 0 ? "notes" : "", "%s", config.notes[i]);
+    print_call_graphs(to, &config);
+    event_config_release(&config);
 }
 
 void info_print(FILE *to)
@@ -206,7 +206,7 @@ void info_print(FILE *to)
     fprintf(to, "pinject-run %s, protocol %u\n\n", PINJECT_VERSION_STRING, PINJECT_WIRE_VERSION);
     print_machine(to);
     print_limits(to);
-    print_folders(to);
+    print_directories(to);
     print_events(to);
     print_defaults(to);
 }

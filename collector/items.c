@@ -22,15 +22,15 @@ static void end(struct buffer *to, size_t start, enum pinject_item_type type)
         memcpy(to->data + start, &item, sizeof(item));
 }
 
-static bool is_hidden(const struct plan *plan, unsigned event)
+static bool is_hidden(const struct event_config *config, unsigned event)
 {
-    return plan->dummy && event == 0;
+    return config->dummy && event == 0;
 }
 
 static void append_session(const struct session *session, const struct buffer *arguments, uint32_t count,
                            struct buffer *to)
 {
-    const struct plan *plan = session->plan;
+    const struct event_config *config = session->config;
     const bool bare = session->settings->bare;
     /* What a bare session's collector was given was not typed by the user. */
     const bool typed = !bare && count > 0;
@@ -43,13 +43,13 @@ static void append_session(const struct session *session, const struct buffer *a
         .uid = getuid(),
         .arguments = typed ? count : 0,
         .bare = bare,
-        .exclude_kernel = plan->exclude_kernel,
+        .exclude_kernel = config->exclude_kernel,
     };
-    unsigned main_event = is_hidden(plan, 0) && plan->count > 1 ? 1 : 0;
+    unsigned main_event = is_hidden(config, 0) && config->count > 1 ? 1 : 0;
     size_t start = begin(to, &fixed, sizeof(fixed));
     buffer_string(to, PINJECT_VERSION_STRING);
-    buffer_string(to, plan->count ? plan->events[main_event].name : "");
-    buffer_string(to, plan->reason);
+    buffer_string(to, config->count ? config->events[main_event].name : "");
+    buffer_string(to, config->reason);
     if (typed)
         buffer_append(to, arguments->data, arguments->size);
     end(to, start, PINJECT_ITEM_SESSION);
@@ -76,7 +76,7 @@ static void append_task(const struct result_task *task, struct buffer *to)
     end(to, begin(to, &fixed, sizeof(fixed)), PINJECT_ITEM_TASK);
 }
 
-static void append_stacks(const struct plan *plan, const struct stack_counts *counts, struct buffer *to)
+static void append_stacks(const struct event_config *config, const struct stack_counts *counts, struct buffer *to)
 {
     if (!stacks_sum(counts))
         return;
@@ -90,41 +90,41 @@ static void append_stacks(const struct plan *plan, const struct stack_counts *co
         .chosen = counts->chosen,
         .behind = counts->behind,
         .foreign = counts->foreign,
-        .dump = plan->dump,
-        .flags = (plan->dump_auto ? 1u : 0) | (plan->unwinder == UNWIND_ENGINE_LIBUNWIND ? 2u : 0),
+        .dump = config->dump,
+        .flags = (config->dump_auto ? 1u : 0) | (config->unwinder == UNWIND_ENGINE_LIBUNWIND ? 2u : 0),
     };
     end(to, begin(to, &fixed, sizeof(fixed)), PINJECT_ITEM_STACKS);
 }
 
-static void append_image(const struct result_image *image, unsigned number, struct buffer *to)
+static void append_generation(const struct result_generation *generation, unsigned number, struct buffer *to)
 {
-    struct pinject_item_image fixed = {.start_ns = image->start_ns, .number = number};
+    struct pinject_item_generation fixed = {.start_ns = generation->start_ns, .number = number};
     /* A command line whose last argument has no NUL was cut: it gets one. */
-    const bool open_end = image->cmdline_size > 0 && image->cmdline[image->cmdline_size - 1] != '\0';
-    for (const char *at = image->cmdline, *stop = at + image->cmdline_size; at < stop;) {
+    const bool open_end = generation->cmdline_size > 0 && generation->cmdline[generation->cmdline_size - 1] != '\0';
+    for (const char *at = generation->cmdline, *stop = at + generation->cmdline_size; at < stop;) {
         const char *nul = memchr(at, '\0', (size_t)(stop - at));
         fixed.arguments++;
         at = nul ? nul + 1 : stop;
     }
     size_t start = begin(to, &fixed, sizeof(fixed));
-    buffer_string(to, image->comm ? image->comm : "");
-    buffer_string(to, image->exec ? image->exec : "");
-    buffer_append(to, image->cmdline, image->cmdline_size);
+    buffer_string(to, generation->comm ? generation->comm : "");
+    buffer_string(to, generation->exec ? generation->exec : "");
+    buffer_append(to, generation->cmdline, generation->cmdline_size);
     if (open_end)
         buffer_string(to, "");
-    end(to, start, PINJECT_ITEM_IMAGE);
+    end(to, start, PINJECT_ITEM_GENERATION);
 }
 
-/* Those of one image, or of the whole task (UINT32_MAX). */
-static void append_counts(const struct plan *plan, uint64_t events, const struct result_task *task,
-                          const struct attach_value *values, uint32_t image, struct buffer *to)
+/* Those of one exec generation, or of the whole task (UINT32_MAX). */
+static void append_counts(const struct event_config *config, uint64_t events, const struct result_task *task,
+                          const struct attach_value *values, uint32_t generation, struct buffer *to)
 {
     uint32_t index = 0;
-    for (unsigned i = 0; i < plan->count; i++) {
+    for (unsigned i = 0; i < config->count; i++) {
         const bool has_attr = events >> i & 1;
         const uint32_t attr = index;
         index += has_attr;
-        if (!task->ids[i] || is_hidden(plan, i))
+        if (!task->ids[i] || is_hidden(config, i))
             continue;
         struct pinject_item_count fixed = {
             .value = values[i].value,
@@ -132,12 +132,12 @@ static void append_counts(const struct plan *plan, uint64_t events, const struct
             .running_ns = values[i].running_ns,
             .lost = values[i].lost,
             .event = has_attr ? attr : UINT32_MAX,
-            .image = image,
-            .nanoseconds = plan->events[i].nanoseconds,
+            .generation = generation,
+            .nanoseconds = config->events[i].nanoseconds,
         };
         size_t start = begin(to, &fixed, sizeof(fixed));
         if (!has_attr)
-            buffer_string(to, plan->events[i].name);
+            buffer_string(to, config->events[i].name);
         end(to, start, PINJECT_ITEM_COUNT);
     }
 }
@@ -163,13 +163,13 @@ static void append_coverage(const struct result_coverage *coverage, struct buffe
                                                .samples = coverage->unwritten_samples};
     if (unwritten.files)
         end(to, begin(to, &unwritten, sizeof(unwritten)), PINJECT_ITEM_UNWRITTEN);
-    for (unsigned i = 0; i < coverage->unseen_count; i++) {
-        const struct result_unseen *unseen = &coverage->unseen[i];
-        struct pinject_item_unseen item = {.count = unseen->count, .cpu_ns = unseen->cpu_ns};
+    for (unsigned i = 0; i < coverage->missed_count; i++) {
+        const struct result_missed *missed = &coverage->missed[i];
+        struct pinject_item_missed item = {.count = missed->count, .cpu_ns = missed->cpu_ns};
         size_t start = begin(to, &item, sizeof(item));
-        buffer_string(to, unseen->reason ? unseen->reason : "");
-        buffer_string(to, unseen->comm ? unseen->comm : "");
-        end(to, start, PINJECT_ITEM_UNSEEN);
+        buffer_string(to, missed->reason ? missed->reason : "");
+        buffer_string(to, missed->comm ? missed->comm : "");
+        end(to, start, PINJECT_ITEM_MISSED);
     }
 }
 
@@ -185,22 +185,22 @@ void items_append(const struct session *session, const struct buffer *arguments,
                   const struct result_task *task, const struct result_coverage *coverage, const char *note,
                   struct buffer *to)
 {
-    const struct plan *plan = session->plan;
+    const struct event_config *config = session->config;
     const bool split = task->flags & PINJECT_TASK_SPLIT;
     append_session(session, arguments, count, to);
     append_task(task, to);
-    append_stacks(plan, &task->stacks, to);
-    for (unsigned i = 0; i < task->image_count; i++)
-        append_image(&task->images[i], i, to);
+    append_stacks(config, &task->stacks, to);
+    for (unsigned i = 0; i < task->generation_count; i++)
+        append_generation(&task->generations[i], i, to);
     if (!split)
-        append_counts(plan, events, task, task->values, UINT32_MAX, to);
-    /* The only image of a whole task has the task's counts. */
-    for (unsigned i = 0; i < task->image_count; i++)
-        if (task->images[i].counted && (split || task->image_count > 1))
-            append_counts(plan, events, task, task->images[i].values, i, to);
+        append_counts(config, events, task, task->values, UINT32_MAX, to);
+    /* The only exec generation of a whole task has the task's counts. */
+    for (unsigned i = 0; i < task->generation_count; i++)
+        if (task->generations[i].counted && (split || task->generation_count > 1))
+            append_counts(config, events, task, task->generations[i].values, i, to);
     /* What was refused for all stands once, beside the coverage. */
-    for (unsigned i = 0; task->flags & PINJECT_TASK_ROOT && i < plan->note_count; i++)
-        append_note(plan->notes[i], to);
+    for (unsigned i = 0; task->flags & PINJECT_TASK_ROOT && i < config->note_count; i++)
+        append_note(config->notes[i], to);
     for (unsigned i = 0; i < task->note_count; i++)
         append_note(task->notes[i], to);
     if (note)

@@ -22,7 +22,7 @@ static uint64_t last_tick(uint64_t known_ns)
 }
 
 /* Behind its name, which may have anything in it. */
-static bool parse(const char *text, struct known_task *ret, unsigned long long *ret_start)
+static bool parse_stat(const char *text, struct known_task *ret, unsigned long long *ret_start)
 {
     const char *rest = strrchr(text, ')');
     return rest && sscanf(rest, ") %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
@@ -36,7 +36,7 @@ int known_look(pid_t pid, pid_t tid, uint64_t known_ns, struct known_task *ret)
     struct known_task task = {0};
     snprintf(name, sizeof(name), "task/%d/stat", (int)tid);
     char *text = procfs_read(pid, name, STAT_MAX, NULL);
-    bool seen = text && parse(text, &task, &start);
+    bool seen = text && parse_stat(text, &task, &start);
     free(text);
     if (!seen)
         return -ENOENT;

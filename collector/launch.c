@@ -12,11 +12,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "collector/door.h"
+#include "collector/worker.h"
 #include "common/buffer.h"
 #include "common/clock.h"
 #include "common/report.h"
-#include "preload/image.h"
+#include "preload/exec_kind.h"
 
 extern char **environ;
 
@@ -58,25 +58,25 @@ static bool leads_session_without_terminal(void)
 }
 
 /* What the child says: first this, then, only when exec failed, an int with the errno. */
-struct launch_news {
+struct launch_report {
     uint64_t startup_ns;
 };
 
-/* "OBJECT" in front of what LD_PRELOAD already holds, unless it is there. Owned by the caller; NULL: out of memory. */
-static char *preload_value(const char *object, const char *old)
+/* "PRELOAD" in front of what LD_PRELOAD already holds, unless it is there. Owned by the caller; NULL: out of memory. */
+static char *preload_value(const char *preload, const char *old)
 {
     char *value = NULL;
     if (!old || !old[0])
-        return strdup(object);
-    size_t size = strlen(object);
+        return strdup(preload);
+    size_t size = strlen(preload);
     for (const char *at = old; *at;) {
         size_t length = strcspn(at, ": ");
-        if (length == size && !memcmp(at, object, size))
+        if (length == size && !memcmp(at, preload, size))
             return strdup(old);
         at += length;
         at += strspn(at, ": ");
     }
-    if (asprintf(&value, "%s:%s", object, old) < 0)
+    if (asprintf(&value, "%s:%s", preload, old) < 0)
         return NULL;
     return value;
 }
@@ -93,24 +93,24 @@ static int set_environment(const struct pinject_segment *segment)
 
 /* Context: the child. Never returns. */
 static _Noreturn void run_child(const struct launch *launch, const struct session *session, char *const *command,
-                                const sigset_t *mask, int gate, int news)
+                                const sigset_t *mask, int gate, int report)
 {
     char byte;
     ssize_t got;
     close(launch->gate);
-    close(launch->news);
+    close(launch->report);
     session_restore_limits(session);
     if (launch->apart)
         setsid();
     /* Another class's loader would complain, or refuse to start the command; what it starts inherits the variables. */
-    int error = launch->closed ? 0 : set_environment(session->segment) ? ENOMEM : 0;
+    int error = launch->non_injectable ? 0 : set_environment(session->segment) ? ENOMEM : 0;
     do
         got = read(gate, &byte, 1);
     while (got < 0 && errno == EINTR);
     if (got != 1)
         _exit(125); /* the collector is gone, or gave up */
-    struct launch_news first = {clock_ns(CLOCK_PROCESS_CPUTIME_ID)};
-    if (buffer_write(news, &first, sizeof first))
+    struct launch_report first = {clock_ns(CLOCK_PROCESS_CPUTIME_ID)};
+    if (buffer_write(report, &first, sizeof first))
         _exit(125);
     restore_signals();
     sigprocmask(SIG_SETMASK, mask, NULL);
@@ -118,24 +118,24 @@ static _Noreturn void run_child(const struct launch *launch, const struct sessio
         execvp(command[0], command);
         error = errno;
     }
-    (void)!write(news, &error, sizeof error);
+    (void)!write(report, &error, sizeof error);
     _exit(error == ENOENT ? 127 : 126);
 }
 
 int launch_start(struct launch *launch, const struct session *session, char *const *command, const sigset_t *mask)
 {
-    int gate[2], news[2];
+    int gate[2], report[2];
     struct pinject_judge judge = {.directory = AT_FDCWD};
-    *launch = (struct launch){.pid = -1, .pidfd = -1, .gate = -1, .news = -1};
+    *launch = (struct launch){.pid = -1, .pidfd = -1, .gate = -1, .report = -1};
     /* Where it would wait for its answers, a whole profile is worth more than to lead a session. */
-    launch->apart = leads_session_without_terminal() && door_reaches_other_sessions();
-    launch->closed = pinject_image_is_closed(pinject_image_search(&judge, command[0]));
+    launch->apart = leads_session_without_terminal() && worker_outruns_other_sessions();
+    launch->non_injectable = pinject_exec_is_non_injectable(pinject_exec_search(&judge, command[0]));
     if (pipe2(gate, O_CLOEXEC)) {
         int error = errno;
         report_error("cannot make a pipe: %s", strerror(error));
         return -error;
     }
-    if (pipe2(news, O_CLOEXEC)) {
+    if (pipe2(report, O_CLOEXEC)) {
         int error = errno;
         report_error("cannot make a pipe: %s", strerror(error));
         close(gate[0]);
@@ -143,13 +143,13 @@ int launch_start(struct launch *launch, const struct session *session, char *con
         return -error;
     }
     launch->gate = gate[1];
-    launch->news = news[0];
+    launch->report = report[0];
     launch->pid = fork();
     if (launch->pid == 0)
-        run_child(launch, session, command, mask, gate[0], news[1]);
+        run_child(launch, session, command, mask, gate[0], report[1]);
     int error = launch->pid < 0 ? errno : 0;
     close(gate[0]);
-    close(news[1]);
+    close(report[1]);
     if (!error) {
         launch->pidfd = (int)syscall(SYS_pidfd_open, launch->pid, 0);
         if (launch->pidfd < 0)
@@ -192,20 +192,20 @@ static void report_refusal(const char *command, int error)
 
 int launch_go(struct launch *launch, const char *command)
 {
-    struct launch_news first;
+    struct launch_report first;
     int error = 0;
-    if (buffer_write(launch->gate, "", 1) || read_all(launch->news, &first, sizeof first) != sizeof first) {
+    if (buffer_write(launch->gate, "", 1) || read_all(launch->report, &first, sizeof first) != sizeof first) {
         report_error("the process for '%s' ended before it could run the command", command);
         error = ECHILD;
-    } else if (read_all(launch->news, &error, sizeof error) == sizeof error) {
+    } else if (read_all(launch->report, &error, sizeof error) == sizeof error) {
         report_refusal(command, error);
     } else {
         error = 0;
         launch->startup_ns = first.startup_ns;
     }
     close(launch->gate);
-    close(launch->news);
-    launch->gate = launch->news = -1;
+    close(launch->report);
+    launch->gate = launch->report = -1;
     if (error) {
         waitpid(launch->pid, NULL, 0);
         launch->pid = -1;
@@ -217,17 +217,17 @@ void launch_release(struct launch *launch)
 {
     if (launch->gate >= 0)
         close(launch->gate); /* the child at the gate reads the end and exits */
-    if (launch->news >= 0) {
-        close(launch->news);
+    if (launch->report >= 0) {
+        close(launch->report);
         if (launch->pid > 0)
             waitpid(launch->pid, NULL, 0);
     }
     if (launch->pidfd >= 0)
         close(launch->pidfd);
-    *launch = (struct launch){.pid = -1, .pidfd = -1, .gate = -1, .news = -1};
+    *launch = (struct launch){.pid = -1, .pidfd = -1, .gate = -1, .report = -1};
 }
 
-/* Where the object lies, seen from the folder of this program. */
+/* Where the preload object lies, seen from the directory of this program. */
 static const char *const preload_places[] = {
 #ifdef PINJECT_LIBDIR_FROM_BINDIR
     PINJECT_LIBDIR_FROM_BINDIR "/libpinject.so",

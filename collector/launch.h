@@ -18,10 +18,11 @@ struct launch {
     pid_t pid;
     int pidfd;
     int gate;    /* the child waits for a byte */
-    int news;    /* the child's CPU time, then the error of a failed exec */
+    int report;  /* the child's CPU time, then the error of a failed exec */
     uint64_t startup_ns; /* CPU time of the child before exec */
-    bool apart;  /* we lead our session; so does the command, one of its own */
-    bool closed; /* static, another class or libc: the object will not be in the command, nor are our variables */
+    bool apart;          /* we lead our session; so does the command, one of its own */
+    /* static, another class or libc: the preload object will not be in the command, nor are our variables */
+    bool non_injectable;
 };
 
 /*

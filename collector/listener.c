@@ -17,9 +17,9 @@
 
 #include "collector/callers.h"
 #include "collector/channel.h"
-#include "collector/door.h"
 #include "collector/origin.h"
 #include "collector/session.h"
+#include "collector/worker.h"
 #include "common/clock.h"
 
 /*
@@ -32,7 +32,7 @@ enum {
     QUEUE = 64,
     FREE_NS = 5000000,
     REST_NS = 2000000,
-    REST_MOST_NS = 16000000, /* an object waits for 50 ms */
+    REST_MOST_NS = 16000000, /* a preload object waits for 50 ms */
     RESTS_PER_WORK = 59,     /* rest so many times as long as the round took: 1.7 % of a CPU... */
     ROUND_NS = 1000000,      /* ... and 6 % where the longest rest follows the longest round */
     BATCH = 8,               /* peers between two looks at the clock */
@@ -90,7 +90,7 @@ static void send_files(int peer, int segment, int requests)
 }
 
 /* Its user is the one that it had when it connected: whoever changes afterwards has to come again. */
-static void serve(struct listener *listener, int peer)
+static void serve_peer(struct listener *listener, int peer)
 {
     struct session *session = listener->session;
     struct ucred who;
@@ -107,15 +107,16 @@ static void serve(struct listener *listener, int peer)
     struct channel *channel = channels_get(session, who.uid, &error);
     if (!channel)
         return;
-    door_await_all(channel);
+    worker_await_all(channel);
     send_files(peer, listener->segment, channel->fd);
 }
 
 /* Closes PEER. BEGUN: of the listener's CPU time, when the current second began. */
-static void answer(struct listener *listener, struct callers *callers, struct caller *caller, int peer, uint64_t begun)
+static void answer_peer(struct listener *listener, struct callers *callers, struct caller *caller, int peer,
+                        uint64_t begun)
 {
     uint64_t before = clock_ns(CLOCK_THREAD_CPUTIME_ID), now;
-    serve(listener, peer);
+    serve_peer(listener, peer);
     close(peer);
     now = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     callers->used_ns = now - begun;
@@ -141,14 +142,14 @@ static bool take_queue(struct listener *listener, struct callers *callers, uint6
         }
         struct caller *caller = callers_find(callers, who.uid);
         if (!callers_is_dear(callers, caller, allowed))
-            answer(listener, callers, caller, peer, begun);
+            answer_peer(listener, callers, caller, peer, begun);
         else
             callers_hold(callers, caller, peer, clock_ns(CLOCK_MONOTONIC));
     }
     return true;
 }
 
-static void rest(uint64_t worked_ns)
+static void rest_after(uint64_t worked_ns)
 {
     uint64_t ns = worked_ns * RESTS_PER_WORK;
     ns = ns < REST_NS ? REST_NS : ns < REST_MOST_NS ? ns : REST_MOST_NS;
@@ -164,7 +165,7 @@ static void *listen_main(void *argument)
     struct caller *caller;
     int peer = -1;
     pthread_setname_np(pthread_self(), "pinject-listen");
-    door_ask_for_quick_wakes(); /* a process that has become another user waits for its channel */
+    worker_ask_for_quick_wakes(); /* a process that has become another user waits for its channel */
     callers_init(&callers);
     for (;;) {
         if (poll(polled, 2, peer < 0 ? -1 : 0) < 0 && errno != EINTR)
@@ -180,11 +181,11 @@ static void *listen_main(void *argument)
         bool room = take_queue(listener, &callers, allowed, begun);
         peer = callers_next(&callers, clock_ns(CLOCK_MONOTONIC), &caller);
         if (peer >= 0)
-            answer(listener, &callers, caller, peer, begun);
+            answer_peer(listener, &callers, caller, peer, begun);
         uint64_t used = clock_ns(CLOCK_THREAD_CPUTIME_ID);
         callers.used_ns = used - begun;
         if (callers.used_ns > allowed || !room)
-            rest(used - cpu);
+            rest_after(used - cpu);
     }
     callers_release(&callers);
     return NULL;

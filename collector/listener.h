@@ -14,7 +14,7 @@ struct session;
 
 struct listener {
     struct session *session;
-    int socket;        /* -1: there is none; then such processes are found from outside */
+    int socket;        /* -1: there is none; then such processes are attached late */
     int segment;       /* the segment, for reading */
     int stop;          /* eventfd */
     uint64_t free_ns;  /* CPU time a second, for each CPU, that is spent at once; further answers are 2 ms apart */

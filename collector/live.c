@@ -57,7 +57,7 @@ static int refuse_mixing(const struct live *live, const struct settings *setting
                  out && error ? ">log 2>&1"
                  : out        ? ">log"
                               : "2>log",
-                 settings->folder ? settings->folder : settings->outfile, settings->folder ? "" : ".*");
+                 settings->directory ? settings->directory : settings->outfile, settings->directory ? "" : ".*");
     return -EBUSY;
 }
 
@@ -123,7 +123,7 @@ int live_init(struct live *live, const struct settings *settings)
     return error;
 }
 
-static int spawn(struct live *live, char *const *words, const char *path, int until, const sigset_t *mask)
+static int spawn_panalyze(struct live *live, char *const *words, const char *path, int until, const sigset_t *mask)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attr;
@@ -150,7 +150,7 @@ static int spawn(struct live *live, char *const *words, const char *path, int un
 }
 
 /* Both are told by the id: files of an older run may lie there, and other runs may begin. */
-static int start(struct live *live, const struct session *session, const sigset_t *mask)
+static int start_live(struct live *live, const struct session *session, const sigset_t *mask)
 {
     const unsigned char *id = (const unsigned char *)session->id;
     char path[PATH_MAX], base[PATH_MAX + 16], only[64], until[32], name[] = "panalyze", command[] = "top";
@@ -167,7 +167,7 @@ static int start(struct live *live, const struct session *session, const sigset_
     if (error)
         return error;
     ends[0] = above_streams(ends[0]);
-    error = spawn(live, words, path, ends[0], mask);
+    error = spawn_panalyze(live, words, path, ends[0], mask);
     close(ends[0]);
     if (error) {
         live->pid = 0;
@@ -187,7 +187,7 @@ void live_start(struct live *live, const struct session *session, const sigset_t
 {
     if (live->to < 0)
         return;
-    int error = start(live, session, mask);
+    int error = start_live(live, session, mask);
     if (error)
         report_warning("--live: panalyze cannot be started: %s; the command runs without a screen", strerror(-error));
 }

@@ -15,13 +15,13 @@
 
 #include "collector/collect.h"
 #include "collector/doctor.h"
+#include "collector/event_config.h"
 #include "collector/info.h"
+#include "collector/inherited.h"
 #include "collector/launch.h"
 #include "collector/live.h"
-#include "collector/net.h"
 #include "collector/paths.h"
 #include "collector/place.h"
-#include "collector/plan.h"
 #include "collector/result.h"
 #include "collector/session.h"
 #include "collector/settings_parse.h"
@@ -37,7 +37,7 @@ enum { STATUS_LIMITED = 1, STATUS_OWN = 125, STATUS_NOT_RUN = 126, STATUS_NOT_FO
 
 struct run {
     struct settings_line line;
-    struct plan plan;
+    struct event_config config;
     struct session session;
     struct results *results;
     struct launch launch;
@@ -46,35 +46,35 @@ struct run {
     struct outcome outcome;
     char preload[PINJECT_PATH];
     char outfile[PATH_MAX];              /* absolute */
-    char base[PATH_MAX], folder[PATH_MAX]; /* as the user called them */
+    char base[PATH_MAX], directory[PATH_MAX]; /* as the user called them */
     struct signals signals;
 };
 
-/* The default is no folder, also where there is one of its name. A name that is too long is refused where files are
+/* The default is no directory, also where there is one of its name. A name that is too long is refused where files are
  * made. */
 static void find_outfile(struct run *run)
 {
     struct settings *settings = &run->line.settings;
     if (strcmp(settings->outfile, SETTINGS_OUTFILE) == 0 ||
-        paths_outfile(settings->outfile, run->base, run->folder, sizeof run->base))
+        paths_outfile(settings->outfile, run->base, run->directory, sizeof run->base))
         return;
     settings->outfile = run->base;
-    settings->folder = run->folder[0] ? run->folder : NULL;
+    settings->directory = run->directory[0] ? run->directory : NULL;
 }
 
-static int make_folder(const struct settings *settings)
+static int make_directory(const struct settings *settings)
 {
-    int error = settings->folder && mkdir(settings->folder, 0777) < 0 && errno != EEXIST ? -errno : 0;
+    int error = settings->directory && mkdir(settings->directory, 0777) < 0 && errno != EEXIST ? -errno : 0;
     if (error)
-        report_error("cannot make the folder '%s' for result files: %s; choose another place with --outfile",
-                     settings->folder, strerror(-error));
+        report_error("cannot make the directory '%s' for result files: %s; choose another place with --outfile",
+                     settings->directory, strerror(-error));
     return error;
 }
 
 static int make_outfile_absolute(struct run *run)
 {
     struct settings *settings = &run->line.settings;
-    int error = make_folder(settings);
+    int error = make_directory(settings);
     if (error)
         return error;
     error = paths_absolute(settings->outfile, run->outfile, sizeof run->outfile);
@@ -85,21 +85,21 @@ static int make_outfile_absolute(struct run *run)
 }
 
 /* Everything that both kinds of session need, up to the point where the command may start. */
-static int prepare(struct run *run)
+static int prepare_run(struct run *run)
 {
     struct settings *settings = &run->line.settings;
     wait_sweep();
-    int error = plan_init(&run->plan, settings);
+    int error = event_config_init(&run->config, settings);
     if (error)
         return error;
     error = make_outfile_absolute(run);
     if (error) {
-        plan_release(&run->plan);
+        event_config_release(&run->config);
         return error;
     }
-    error = session_init(&run->session, settings, &run->plan, run->preload);
+    error = session_init(&run->session, settings, &run->config, run->preload);
     if (error) {
-        plan_release(&run->plan);
+        event_config_release(&run->config);
         return error;
     }
     run->session.self = getpid();
@@ -107,24 +107,24 @@ static int prepare(struct run *run)
     error = results_new(&run->session, &run->results);
     if (error) {
         session_release(&run->session);
-        plan_release(&run->plan);
+        event_config_release(&run->config);
     }
     return error;
 }
 
-static void unprepare(struct run *run)
+static void release_run(struct run *run)
 {
     results_free(run->results);
     session_release(&run->session);
     if (!run->session.hangs)
-        plan_release(&run->plan);
+        event_config_release(&run->config);
 }
 
 static void say_notes(const struct run *run)
 {
     if (run->line.settings.verbose)
-        for (unsigned i = 0; i < run->plan.note_count; i++)
-            report_note("%s", run->plan.notes[i]);
+        for (unsigned i = 0; i < run->config.note_count; i++)
+            report_note("%s", run->config.notes[i]);
 }
 
 static int exit_status(int status)
@@ -157,18 +157,19 @@ static int run_command(struct run *run)
                        strerror(-error));
         run->args.root_events = NULL;
     }
-    if (run->launch.closed && run->args.root_events) {
-        run->args.root_closed = run->line.settings.command;
-        run->args.root_net_error = nets_open(run->session.nets, run->launch.pid, run->launch.pid, NETS_EXECS);
+    if (run->launch.non_injectable && run->args.root_events) {
+        run->args.root_non_injectable = run->line.settings.command;
+        run->args.root_inherit_error = inherited_open(run->session.inherited_sets, run->launch.pid, run->launch.pid,
+                                                      INHERIT_EXECS);
     }
     run->session.segment->root = run->launch.pid;
     run->args.root_start_ns = run->session.start_ns;
-    error = session_open_doors(&run->session);
+    error = session_start_workers(&run->session);
     if (error)
         return STATUS_OWN;
     error = let_go(run);
     if (error) {
-        session_close_doors(&run->session);
+        session_stop_workers(&run->session);
         if (run->args.root_events) {
             attach_retire(&run->session, run->args.root_events);
             attach_free(run->args.root_events);
@@ -178,7 +179,7 @@ static int run_command(struct run *run)
     run->args.root_startup_ns = run->launch.startup_ns;
     live_start(&run->live, &run->session, &run->signals.old_mask);
     error = collect_run(&run->args, &run->outcome);
-    session_close_doors(&run->session);
+    session_stop_workers(&run->session);
     live_end(&run->live, run->signals.ends);
     summary_print(&run->session, run->results, &run->outcome, &run->line.settings);
     if (run->line.settings.strict && (summary_incomplete(&run->session, run->results, &run->outcome) || error))
@@ -197,7 +198,7 @@ static int run_session(struct run *run)
     find_outfile(run);
     if (live_init(&run->live, &run->line.settings))
         return STATUS_OWN;
-    if (prepare(run)) {
+    if (prepare_run(run)) {
         live_release(&run->live);
         return STATUS_OWN;
     }
@@ -222,11 +223,11 @@ static int run_session(struct run *run)
     if (!error)
         signals_release(signals);
     live_release(&run->live);
-    unprepare(run);
+    release_run(run);
     return status;
 }
 
-/* Tells the object that started us where the session is, or why there is none. */
+/* Tells the preload object that started us where the session is, or why there is none. */
 static void answer_object(int fd, const char *text)
 {
     char line[PINJECT_PATH + 2];
@@ -278,14 +279,14 @@ static int collect_session(struct run *run)
     report_quiet(run->line.settings.quiet || !run->line.settings.verbose);
     find_outfile(run);
     if (!error)
-        error = prepare(run);
+        error = prepare_run(run);
     if (error) {
         answer_object(fd, "!");
         return STATUS_OWN;
     }
     error = signals_init(&run->signals);
     if (!error)
-        error = session_open_doors(&run->session);
+        error = session_start_workers(&run->session);
     if (!error) {
         answer_object(fd, run->session.segment->path);
         detach_output(&run->line.settings);
@@ -293,12 +294,12 @@ static int collect_session(struct run *run)
         run->args = (struct collect_args){
             .session = &run->session, .results = run->results, .root_pidfd = -1, .signals = &run->signals};
         error = collect_run(&run->args, &run->outcome);
-        session_close_doors(&run->session);
+        session_stop_workers(&run->session);
         if (run->line.settings.verbose)
             summary_print(&run->session, run->results, &run->outcome, &run->line.settings);
         outcome_release(&run->outcome);
     }
-    unprepare(run);
+    release_run(run);
     return error ? STATUS_OWN : 0;
 }
 
@@ -311,7 +312,7 @@ static int flush_output(void)
     return STATUS_OWN;
 }
 
-static int examine(struct run *run)
+static int examine_machine(struct run *run)
 {
     char reason[2 * PATH_MAX + 256] = "the path of libpinject.so is too long; install pinject below a shorter one";
     int status = launch_look_for_preload(run->preload, reason, sizeof reason);
@@ -334,8 +335,8 @@ static int print_stacks(const struct settings_line *line)
 }
 
 /*
- * What doors allocate the event loop frees: with an arena for each thread that costs locks and page faults, and giving
- * memory back and taking it again costs system calls, each a thousand times a second.
+ * What workers allocate the event loop frees: with an arena for each thread that costs locks and page faults, and
+ * giving memory back and taking it again costs system calls, each a thousand times a second.
  */
 static void tune_allocator(void)
 {
@@ -361,13 +362,13 @@ int main(int argc, char **argv)
             run.line.settings.outfile = run.line.wait_base;
         const char *base = run.line.settings.outfile;
         find_outfile(&run);
-        /* The folder of that name may have come since the session began. */
-        return wait_for(run.line.settings.outfile, run.line.settings.folder && !strchr(base, '/') ? base : NULL);
+        /* The directory of that name may have come since the session began. */
+        return wait_for(run.line.settings.outfile, run.line.settings.directory && !strchr(base, '/') ? base : NULL);
     case SETTINGS_INFO:
         info_print(stdout);
         return flush_output();
     case SETTINGS_DOCTOR:
-        return examine(&run);
+        return examine_machine(&run);
     case SETTINGS_STACKS:
         return print_stacks(&run.line);
     case SETTINGS_VERSION:

@@ -217,7 +217,7 @@ static bool is_mapped_one(int fd, const struct mapped_file *file, const struct s
 }
 
 /* Takes PLACE, a descriptor that only names a file, or -1. */
-static int check(int place, const struct mapped_file *file, struct stat *ret)
+static int check_file(int place, const struct mapped_file *file, struct stat *ret)
 {
     char self[32];
     int fd = -1;
@@ -266,13 +266,13 @@ static int name_by_kernel(pid_t pid, const struct mapped_file *file, bool map)
 int mapped_file_open(const struct mapped_file *file, struct stat *ret)
 {
     /* Ours first: it is there after the end of the process too. */
-    int fd = check(open(file->path, FLAGS), file, ret);
+    int fd = check_file(open(file->path, FLAGS), file, ret);
     if (fd < 0 && file->pid > 0)
-        fd = check(name_in_root(file->pid, file->path), file, ret);
+        fd = check_file(name_in_root(file->pid, file->path), file, ret);
     /* What was deleted is there as long as it is mapped. */
     if (fd < 0 && file->pid > 0)
-        fd = check(name_by_kernel(file->pid, file, true), file, ret);
+        fd = check_file(name_by_kernel(file->pid, file, true), file, ret);
     if (fd < 0 && file->pid > 0)
-        fd = check(name_by_kernel(file->pid, file, false), file, ret);
+        fd = check_file(name_by_kernel(file->pid, file, false), file, ret);
     return fd < 0 ? -ENOENT : fd;
 }

@@ -19,7 +19,7 @@ struct notes {
 void notes_add(struct notes *notes, const char *text);
 /* Of TASK as it stands. */
 void notes_make(struct notes *notes, const struct tasks *tasks, const struct task *task);
-/* For the whole session, when all of its tasks are known: how many timers stood in for. */
-void notes_add_stand_ins(struct notes *notes, const struct tasks *tasks);
+/* For the whole session, when all of its tasks are known: how many had a timer as fallback. */
+void notes_add_fallbacks(struct notes *notes, const struct tasks *tasks);
 
 #endif

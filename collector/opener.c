@@ -101,7 +101,7 @@ static void hand_over_rest(struct opener *opener)
 }
 
 /* The file that it was at did it. */
-static void bury(struct opener *opener, struct helper *helper)
+static void bury_helper(struct opener *opener, struct helper *helper)
 {
     struct job *job = helper->flying.first ? jobs_take(&helper->flying, &helper->flying.first) : NULL;
     if (helper->apart)
@@ -119,7 +119,7 @@ static void take_replies(struct opener *opener, struct helper *helper)
     int status;
     while (helper->fd >= 0 && (status = helper_receive(helper, &reply)) != 0) {
         if (status < 0) {
-            bury(opener, helper);
+            bury_helper(opener, helper);
             return;
         }
         struct job *job = jobs_take(&helper->flying, &helper->flying.first);

@@ -103,7 +103,7 @@ bool user_has_patience(struct user *user, uint64_t now)
 
 /* ---- Helpers ---- */
 
-static int start(struct opener *opener, struct helper *helper)
+static int start_helper(struct opener *opener, struct helper *helper)
 {
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
@@ -165,7 +165,7 @@ struct helper *helper_find(struct opener *opener)
     uint64_t now = opener_now_ns();
     if (!unused || now < opener->again_ns)
         return NULL;
-    if (start(opener, unused) == 0)
+    if (start_helper(opener, unused) == 0)
         return unused;
     opener->again_ns = now + AGAIN_NS;
     return NULL;

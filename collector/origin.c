@@ -43,7 +43,7 @@ static int read_pidfd(int pidfd, struct origin *ret)
 }
 
 /* What we lack says nothing of the process. */
-static bool is_lack(int error)
+static bool is_shortage(int error)
 {
     return error == -EMFILE || error == -ENFILE || error == -ENOMEM;
 }
@@ -61,7 +61,7 @@ static int read_status(pid_t pid, struct origin *ret)
                 sscanf(users, "\nUid: %u %u %u", &origin.users[0], &origin.users[1], &origin.users[2]) == 3;
     buffer_release(&buffer);
     if (!good)
-        return is_lack(error) ? error : -ESRCH;
+        return is_shortage(error) ? error : -ESRCH;
     *ret = origin;
     return 0;
 }

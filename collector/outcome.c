@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "collector/opener.h"
 #include "collector/machine_time.h"
+#include "collector/opener.h"
 #include "collector/tasks.h"
 #include "common/clock.h"
 
@@ -18,92 +18,92 @@ enum { CONTRADICTS_NS = 20 * 1000 * 1000, CONTRADICTS_PART = 10 };
 static void add_files(struct tasks *tasks)
 {
     const struct opener_counts counts = opener_counts(results_opener(tasks->results));
-    unseen_add(&tasks->unseen, "file that was mapped and did not answer when it was read", "", counts.hung, 0);
-    unseen_add(&tasks->unseen, "file that was mapped and not read: others of its user's did not answer, or too many"
+    missed_add(&tasks->missed, "file that was mapped and did not answer when it was read", "", counts.hung, 0);
+    missed_add(&tasks->missed, "file that was mapped and not read: others of its user's did not answer, or too many"
                                " came", "", counts.refused, 0);
-    unseen_add(&tasks->unseen, "file that was mapped and not read: the process that reads such files ended, or could"
+    missed_add(&tasks->missed, "file that was mapped and not read: the process that reads such files ended, or could"
                                " not be started", "", counts.failed, 0);
-    unseen_add(&tasks->unseen, "build id of a mapped file forgotten: too many files (those that are still there are"
+    missed_add(&tasks->missed, "build id of a mapped file forgotten: too many files (those that are still there are"
                                " read again)", "", counts.forgotten, 0);
 }
 
 /* What rings told, and was left out. */
 static void add_records(struct tasks *tasks)
 {
-    struct unseen *unseen = &tasks->unseen;
-    unseen_add(unseen, "executable mapping dropped: too many in one process", "",
+    struct missed *missed = &tasks->missed;
+    missed_add(missed, "executable mapping dropped: too many in one process", "",
                tasks->mappings_forgotten + (tasks->root_process ? tasks->root_process->space.forgotten : 0), 0);
-    unseen_add(unseen, "executable mapping dropped: too many in the processes of a user", "",
+    missed_add(missed, "executable mapping dropped: too many in the processes of a user", "",
                shares_refused(&tasks->shares), 0);
-    unseen_add(unseen, "executable mapping not in the files of all threads: too many in one process", "",
+    missed_add(missed, "executable mapping not in the files of all threads: too many in one process", "",
                tasks->mappings_untold, 0);
-    unseen_add(unseen, "damaged ring or record", "", tasks->broken_rings, 0);
+    missed_add(missed, "damaged ring or record", "", tasks->broken_rings, 0);
 }
 
-static void add_counted(struct unseen *unseen, const struct session *session, enum channel_count which,
+static void add_counted(struct missed *missed, const struct session *session, enum channel_count which,
                         const char *reason)
 {
     char word[64];
     uint64_t count;
     for (uint32_t i = 0; channels_counted(session, i, which, &count, word, sizeof(word)); i++)
-        unseen_add(unseen, reason, word, count, 0);
+        missed_add(missed, reason, word, count, 0);
 }
 
 /*
- * In another pid namespace nobody asks; objects count starts and images there. What makes it is covered by inheritance,
- * mostly, and then so is all that is in it: no more of them than starts and images that nets told of. Those beyond that
- * are missing, whoever else was covered.
+ * In another pid namespace nobody asks; preload objects count starts and exec generations there. What makes it is
+ * covered by inheritance, mostly, and then so is all that is in it: no more of them than starts and exec generations
+ * that inherited sets told of. Those beyond that are missing, whoever else was covered.
  */
-static void add_foreign(const struct tasks *tasks, struct unseen *unseen)
+static void add_foreign(const struct tasks *tasks, struct missed *missed)
 {
     const struct session *session = tasks->session;
-    const bool all = session->plan->source == PINJECT_SOURCE_TIMER ||
+    const bool all = session->config->source == PINJECT_SOURCE_TIMER ||
                      __atomic_load_n(&session->uninherited, __ATOMIC_RELAXED);
-    uint64_t covered = all ? 0 : tasks->netted_images, count;
+    uint64_t covered = all ? 0 : tasks->inherited_generations, count;
     char word[64];
     for (uint32_t i = 0; channels_counted(session, i, CHANNEL_FOREIGN, &count, word, sizeof(word)); i++) {
         const uint64_t less = count < covered ? count : covered;
         covered -= less;
-        unseen_add(unseen, "in another pid namespace", word, count - less, 0);
+        missed_add(missed, "in another pid namespace", word, count - less, 0);
     }
 }
 
-static void add_ledger(struct tasks *tasks)
+static void add_losses(struct tasks *tasks)
 {
     const struct session *session = tasks->session;
-    struct unseen *unseen = &tasks->unseen;
-    add_counted(unseen, session, CHANNEL_UNANSWERED,
+    struct missed *missed = &tasks->missed;
+    add_counted(missed, session, CHANNEL_UNANSWERED,
                 "started before the collector answered: start-up counted but not sampled");
-    add_counted(unseen, session, CHANNEL_DROPPED,
+    add_counted(missed, session, CHANNEL_DROPPED,
                 "request queue full: a task got no events, or an exited child was not reported");
-    add_counted(unseen, session, CHANNEL_SEALED,
+    add_counted(missed, session, CHANNEL_BLOCKED,
                 "start under a seccomp filter of the program's own that forbids to announce it");
-    add_foreign(tasks, unseen);
-    unseen_add(unseen, "notification dropped: queue full", "",
-               __atomic_load_n(&session->arrivals.refused, __ATOMIC_RELAXED), 0);
-    unseen_add(unseen, "mappings and arguments dropped: queue full", "",
-               __atomic_load_n(&session->arrivals.cut, __ATOMIC_RELAXED), 0);
-    unseen_add(unseen, "request processed out of order: too many were waiting", "", tasks->hurried, 0);
-    unseen_add(unseen, "malformed request", "", __atomic_load_n(&session->malformed, __ATOMIC_RELAXED), 0);
-    unseen_add(unseen, "request for a task that had already exited", "",
+    add_foreign(tasks, missed);
+    missed_add(missed, "notification dropped: queue full", "",
+               __atomic_load_n(&session->notifications.refused, __ATOMIC_RELAXED), 0);
+    missed_add(missed, "mappings and arguments dropped: queue full", "",
+               __atomic_load_n(&session->notifications.cut, __ATOMIC_RELAXED), 0);
+    missed_add(missed, "request processed out of order: too many were waiting", "", tasks->hurried, 0);
+    missed_add(missed, "malformed request", "", __atomic_load_n(&session->malformed, __ATOMIC_RELAXED), 0);
+    missed_add(missed, "request for a task that had already exited", "",
                __atomic_load_n(&session->ended, __ATOMIC_RELAXED), 0);
-    unseen_add(unseen, "request refused: the task is not in the session, or belongs to another user", "",
+    missed_add(missed, "request refused: the task is not in the session, or belongs to another user", "",
                __atomic_load_n(&session->denied, __ATOMIC_RELAXED), 0);
-    unseen_add(unseen, "requests paused: too many had no effect", "", channels_held(session), 0);
-    unseen_add(unseen, "process of a user for whom there was no channel", "",
+    missed_add(missed, "requests paused: too many had no effect", "", channels_held(session), 0);
+    missed_add(missed, "process of a user for whom there was no channel", "",
                __atomic_load_n(&session->channels.refused, __ATOMIC_RELAXED), 0);
-    unseen_add(unseen,
+    missed_add(missed,
                "record of a non-injectable program's child lost: ring full or damaged", "",
-               tasks->net_lost, 0);
-    unseen_add(unseen,
+               tasks->inherited_lost, 0);
+    missed_add(missed,
                "task below a non-injectable program: it began while that was found, or the kernel lost its start", "",
                tasks->unannounced.count, 0);
-    unseen_add(unseen,
+    missed_add(missed,
                "task below a non-injectable program without counts: CPU time estimated from samples",
                "", tasks->estimated, 0);
-    unseen_add(unseen, "look-up in /proc given up: it took too long, or no thread was free for it", "",
+    missed_add(missed, "look-up in /proc given up: it took too long, or no thread was free for it", "",
                session->errands.given_up, 0);
-    unseen_add(unseen, "request dropped: the collector has no memory or no descriptors left", "",
+    missed_add(missed, "request dropped: the collector has no memory or no descriptors left", "",
                __atomic_load_n(&session->no_memory, __ATOMIC_RELAXED), 0);
     add_records(tasks);
     add_files(tasks);
@@ -164,7 +164,7 @@ static void add_contradiction(const struct outcome *outcome, struct tasks *tasks
 {
     uint64_t tree = outcome->cpu_ns;
     if (tree && outcome->attributed_ns > tree + tree / CONTRADICTS_PART + CONTRADICTS_NS)
-        unseen_add(&tasks->unseen,
+        missed_add(&tasks->missed,
                    "contradiction: tasks have more CPU time than their tree, a program told false times", "", 1,
                    outcome->attributed_ns - tree);
 }
@@ -178,7 +178,7 @@ void outcome_fill(struct outcome *outcome, struct tasks *tasks, bool bare)
 {
     const struct process *root = tasks->root_process;
     struct machine_time now;
-    add_ledger(tasks);
+    add_losses(tasks);
     if (bare && root && root->status_known) {
         outcome->root_ended = true;
         outcome->root_status = root->status;
@@ -197,8 +197,8 @@ void outcome_fill(struct outcome *outcome, struct tasks *tasks, bool bare)
     add_others(outcome, &tasks->machine, &now, bare ? tasks->tree_startup_ns : 0);
     add_stolen(outcome, &tasks->machine, &now);
     add_contradiction(outcome, tasks);
-    outcome->unseen = unseen_take(&tasks->unseen, &outcome->unseen_count);
-    outcome->uncounted = tasks->unseen.uncounted;
+    outcome->missed = missed_take(&tasks->missed, &outcome->missed_count);
+    outcome->uncounted = tasks->missed.uncounted;
     outcome->stacks_behind = tasks->stacks ? tasks->stacks->counts.behind : 0;
     stacks_describe(tasks, outcome->stacks);
 }
@@ -210,8 +210,8 @@ void outcome_complete(struct outcome *outcome, const struct tasks *tasks)
     outcome->counts = tasks->counts;
     outcome->counted_only = tasks->counted_only;
     outcome->without_sample = tasks->without_sample;
-    outcome->stood_in = tasks->stood_in;
-    outcome->stood_in_counted = tasks->stood_in_counted;
+    outcome->timer_fallbacks = tasks->timer_fallbacks;
+    outcome->timer_fallbacks_counted = tasks->timer_fallbacks_counted;
     outcome->refusal = tasks->refusal;
     outcome->wall_ns = tasks_now_ns() - tasks->session->start_ns;
     outcome->collector_ns = own_cpu_ns(tasks);
@@ -224,11 +224,11 @@ uint64_t outcome_time(const struct timeval *time)
 
 void outcome_release(struct outcome *outcome)
 {
-    for (unsigned i = 0; i < outcome->unseen_count; i++) {
-        free((char *)outcome->unseen[i].reason);
-        free((char *)outcome->unseen[i].comm);
+    for (unsigned i = 0; i < outcome->missed_count; i++) {
+        free((char *)outcome->missed[i].reason);
+        free((char *)outcome->missed[i].comm);
     }
-    free(outcome->unseen);
-    outcome->unseen = NULL;
-    outcome->unseen_count = 0;
+    free(outcome->missed);
+    outcome->missed = NULL;
+    outcome->missed_count = 0;
 }

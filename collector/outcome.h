@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What came out of a session, in figures. Context: the event loop's thread, when all doors are closed. */
+/* What came out of a session, in figures. Context: the event loop's thread, when all workers have ended. */
 #ifndef COLLECTOR_OUTCOME_H
 #define COLLECTOR_OUTCOME_H
 
@@ -30,20 +30,21 @@ struct outcome {
     char stacks[STACKS_TEXT];     /* how call stacks came about, where they are unwound; else "" */
     uint64_t stacks_behind;       /* of them, by frame pointers since the collector had fallen behind */
     uint64_t without_sample;
-    uint64_t stood_in;            /* tasks whose events were refused, and in which the object was to start a timer */
-    uint64_t stood_in_counted;    /* of them, those that were not sampled; in counted_only too */
-    int refusal;                  /* -errno of the first of them */
-    uint64_t cpu_ns;              /* of the tree by the kernel's accounting, and what was stolen of it; 0: unknown */
-    uint64_t stolen_ns;           /* of cpu_ns; 0: too little to be said */
-    uint64_t machine_ns;          /* how long the machine's time was looked at; 0: not known */
-    uint64_t others_ns;           /* CPU time of all else on the machine in that time */
-    char stolen[STOLEN_TEXT];     /* a note of that, or "" */
+    /* tasks whose events were refused, and in which the preload object was to start a timer */
+    uint64_t timer_fallbacks;
+    uint64_t timer_fallbacks_counted; /* of them, those that were not sampled; in counted_only too */
+    int refusal;                      /* -errno of the first of them */
+    uint64_t cpu_ns; /* of the tree by the kernel's accounting, and what was stolen of it; 0: unknown */
+    uint64_t stolen_ns;               /* of cpu_ns; 0: too little to be said */
+    uint64_t machine_ns;              /* how long the machine's time was looked at; 0: not known */
+    uint64_t others_ns;               /* CPU time of all else on the machine in that time */
+    char stolen[STOLEN_TEXT];         /* a note of that, or "" */
     uint64_t attributed_ns;
     uint64_t collector_ns;        /* own CPU time */
     uint64_t wall_ns;             /* of the session */
     uint64_t elapsed_ns;          /* of the command; 0: it has not ended */
-    struct result_unseen *unseen; /* strings owned */
-    unsigned unseen_count;
+    struct result_missed *missed; /* strings owned */
+    unsigned missed_count;
     uint64_t uncounted;           /* further ones, and records, that the collector had no memory for */
 };
 

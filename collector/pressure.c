@@ -9,7 +9,7 @@
 #include "collector/session.h"
 #include "common/clock.h"
 
-/* Far below what an object waits: one wait for a whole round of requests. */
+/* Far below what a preload object waits: one wait for a whole round of requests. */
 enum { WAIT_NS = 3 * 1000 * 1000 };
 /* Unwritten tasks hold about 6 kB each. */
 enum { UNWRITTEN = 16384 };
@@ -66,7 +66,7 @@ bool pressure_needs_room(const struct session *session)
 
 bool pressure_is_high(const struct session *session)
 {
-    return pressure_needs_room(session) || arrivals_are_many(&session->arrivals) ||
+    return pressure_needs_room(session) || notifications_are_many(&session->notifications) ||
            __atomic_load_n(&session->pressure.unwritten, __ATOMIC_RELAXED) > UNWRITTEN;
 }
 

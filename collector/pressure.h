@@ -2,7 +2,7 @@
 /*
  * Back-pressure: the event loop gives back the descriptors and rings of ended tasks, and writes their files. Where it
  * falls behind, those that begin would be refused what those that ended still hold, or what is to be written would fill
- * the memory; doors then wait a bounded moment before they open more.
+ * the memory; workers then wait a bounded moment before they open more.
  * Thread-safe.
  */
 #ifndef COLLECTOR_PRESSURE_H
@@ -17,8 +17,8 @@ struct pressure {
     uint64_t descriptors; /* atomic: open for tasks */
     uint64_t unwritten;   /* atomic: ended tasks whose file is not written yet */
     uint32_t progress;    /* atomic, futex word: counts what may end a wait */
-    uint32_t waiting;     /* atomic: doors */
-    bool idle;            /* atomic: the loop waits for news: it holds nothing that it could give back */
+    uint32_t waiting;     /* atomic: workers */
+    bool idle;            /* atomic: the loop waits for notifications: it holds nothing that it could give back */
 };
 
 /* A task took COUNT descriptors, or gave them back. */
@@ -29,13 +29,13 @@ void pressure_queued(struct session *session);
 void pressure_written(struct session *session);
 /* Are descriptors or rings so short that giving them back comes before everything else? */
 bool pressure_needs_room(const struct session *session);
-/* That, or so many unwritten tasks, or arrivals that the loop has not taken, that no more should come. */
+/* That, or so many unwritten tasks, or notifications that the loop has not taken, that no more should come. */
 bool pressure_is_high(const struct session *session);
-/* The loop, before and after it waits for news. */
+/* The loop, before and after it waits for notifications. */
 void pressure_idle(struct session *session, bool idle);
 /*
- * A door, before it serves what was posted: waits until it is not high, or the loop has nothing more to give back, 3 ms
- * at most.
+ * A worker, before it serves what was posted: waits until it is not high, or the loop has nothing more to give back, 3
+ * ms at most.
  */
 void pressure_wait(struct session *session);
 

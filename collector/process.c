@@ -133,17 +133,17 @@ static uint64_t switching_ns(const struct process *process)
 }
 
 /*
- * OWN: CPU time of the process, with the ends of the children that were taken off; UNSEEN: what these had used. A child
+ * OWN: CPU time of the process, with the ends of the children that were taken off; MISSED: what these had used. A child
  * that does next to nothing uses as much again while it ends.
  */
-static bool is_plausible(const struct process *process, uint64_t own, uint64_t unseen, uint64_t *ret_ns)
+static bool is_plausible(const struct process *process, uint64_t own, uint64_t missed, uint64_t *ret_ns)
 {
-    uint64_t counted = process->clock_ns + unseen;
+    uint64_t counted = process->clock_ns + missed;
     if (!own || own + CLOCK_SLACK_NS + counted / CLOCK_SLACK_SHARE < process->clock_ns)
         return false;
     uint64_t cost = own > process->clock_ns ? own - process->clock_ns : 0;
     bool free = process->revoked || process->uncounted;
-    uint64_t most = EXIT_COST_NS + own / EXIT_COST_SHARE + process->ended_tasks * TASK_EXIT_COST_NS + unseen;
+    uint64_t most = EXIT_COST_NS + own / EXIT_COST_SHARE + process->ended_tasks * TASK_EXIT_COST_NS + missed;
     if (!free && cost > most + switching_ns(process))
         return false;
     *ret_ns = cost;
@@ -151,10 +151,10 @@ static bool is_plausible(const struct process *process, uint64_t own, uint64_t u
 }
 
 /* What the children whose wait was not seen used while they ended: nobody else is told. OWN: without any child. */
-static uint64_t ends_of_unseen(const struct process *process, uint64_t own)
+static uint64_t ends_of_missed(const struct process *process, uint64_t own)
 {
     uint64_t guessed = process->guessed_ns, known = own + process->children_ns + guessed;
-    if (!guessed || process->strangers || process->rusage_ns <= known)
+    if (!guessed || process->untracked_children || process->rusage_ns <= known)
         return 0;
     uint64_t ends = process->rusage_ns - known;
     return ends <= EXIT_COST_NS + guessed ? ends : 0;
@@ -180,10 +180,10 @@ bool process_exit_cost(const struct process *process, uint64_t *ret_ns)
     if (process->own_ns && !(process->revoked && process->rusage_ns)) {
         if (!is_plausible(process, process->own_ns, 0, ret_ns))
             return false;
-        *ret_ns += ends_of_unseen(process, process->own_ns);
+        *ret_ns += ends_of_missed(process, process->own_ns);
         return true;
     }
-    if (process->strangers || most < children)
+    if (process->untracked_children || most < children)
         return false;
     if (!are_waited_for(process))
         return is_plausible(process, most - children, 0, ret_ns);
@@ -193,7 +193,7 @@ bool process_exit_cost(const struct process *process, uint64_t *ret_ns)
     return true;
 }
 
-bool process_waited_unseen(const struct process *process)
+bool process_wait_was_missed(const struct process *process)
 {
     uint64_t own = process->own_ns ? process->own_ns : process->clock_ns, guessed = process->guessed_ns;
     uint64_t slack = CLOCK_SLACK_NS + (own + guessed) / CLOCK_SLACK_SHARE;

@@ -14,7 +14,10 @@ struct share;
 struct stack_trust;
 struct task;
 
-/* What was executed. Shared by the tasks and images that run it; immutable but for filling in what was not known. */
+/*
+ * What was executed. Shared by the tasks and exec generations that run it; immutable but for filling in what was not
+ * known.
+ */
 struct program {
     unsigned references;
     char *exec;              /* path, "" when unknown */
@@ -44,12 +47,12 @@ struct process {
     struct task *leader;         /* the first thread, until its file is written; may have ended */
     struct task *main;           /* the task that has tid == pid now, NULL: ended or never seen */
     struct space space;
-    struct program *program;     /* of the current image; NULL: unknown */
+    struct program *program;     /* of the current exec generation; NULL: unknown */
     struct program *announced;   /* of the next one, where it will not speak for itself; NULL: unknown */
     uint64_t announced_ns;       /* when that was said */
-    bool net;                    /* a net is under it */
-    bool net_refused;            /* an image of it said nothing, and what comes from it cannot be covered */
-    unsigned net_owed;           /* refused before the exec, when the process was not dumpable: tries that are left */
+    bool inherits;               /* an inherited set is under it */
+    bool inherit_refused;        /* an exec generation of it said nothing, and what comes from it cannot be covered */
+    unsigned inherit_owed;       /* refused before the exec, when the process was not dumpable: tries that are left */
     int pidfd;                   /* -1: none */
     uint64_t start_ns;
     uint64_t maps_ns;            /* when its mappings were read because an address lay in none; 0: at its start */
@@ -64,11 +67,11 @@ struct process {
     bool exit_known;
     bool root;
     bool left;                   /* went on, after exec, to where we do not follow */
-    bool secure;                 /* its last program is setuid or cannot be read, as far as the object saw */
+    bool secure;                 /* its last program is setuid or cannot be read, as far as the preload object saw */
     bool revoked;                /* the kernel took its events away before its end */
     bool incomplete;             /* a thread of it was not seen */
     bool uncounted;              /* timers: a program of it was not counted, and all that is known is its accounting */
-    bool strangers;              /* it made children of which nothing is known: they may be in its rusage */
+    bool untracked_children;     /* it made children of which nothing is known: they may be in its rusage */
     bool orphan;                 /* its parent ended before it */
     bool waited;                 /* its parent's wait was seen */
     bool status_known;
@@ -98,14 +101,14 @@ uint64_t process_rusage_ns(const struct rusage *usage);
 void process_set_waited(struct process *process, int status, uint64_t rusage_ns);
 /*
  * CPU time that the kernel charged to the process beyond what its events counted: mostly the end of the process itself,
- * and the ends of children that were waited for within libc (system, pclose) or in a program without the object. False
- * when it is not known or not plausible (children that were waited for behind our back).
+ * and the ends of children that were waited for within libc (system, pclose) or in a program without the preload
+ * object. False when it is not known or not plausible (children that were waited for behind our back).
  */
 bool process_exit_cost(const struct process *process, uint64_t *ret_ns);
 /* It is about to end, or nobody has waited for it yet: zombies keep their number. False when that is not known. */
 bool process_has_number(const struct process *process);
-/* Whether guessed_ns is in its rusage: they were waited for, unseen. False when that is not known. */
-bool process_waited_unseen(const struct process *process);
+/* Whether guessed_ns is in its rusage: they were waited for, and that was missed. False when that is not known. */
+bool process_wait_was_missed(const struct process *process);
 /* Asks the kernel for the status of an ended process, if its parent's wait was not seen. */
 void process_ask_status(struct process *process);
 /* Asks for the CPU time of an ended process that nobody waited for yet. */

@@ -35,14 +35,14 @@ static const uint64_t id_parts[] = {PERF_SAMPLE_TID,       PERF_SAMPLE_TIME, PER
                                     PERF_SAMPLE_STREAM_ID, PERF_SAMPLE_CPU,  PERF_SAMPLE_IDENTIFIER};
 enum { ID_PARTS = sizeof(id_parts) / sizeof(id_parts[0]) };
 
-void records_layout_init(struct records_layout *layout, const struct plan *plan)
+void records_layout_init(struct records_layout *layout, const struct event_config *config)
 {
-    *layout = (struct records_layout){.count = plan->count};
-    layout->lost_known = plan->count > 0;
-    layout->read_format = plan->count > 0 ? plan->events[0].attr.read_format : 0;
-    for (unsigned i = 0; i < plan->count; i++) {
-        layout->sample_type[i] = plan->events[i].attr.sample_type;
-        if (!(plan->events[i].attr.read_format & PERF_FORMAT_LOST))
+    *layout = (struct records_layout){.count = config->count};
+    layout->lost_known = config->count > 0;
+    layout->read_format = config->count > 0 ? config->events[0].attr.read_format : 0;
+    for (unsigned i = 0; i < config->count; i++) {
+        layout->sample_type[i] = config->events[i].attr.sample_type;
+        if (!(config->events[i].attr.read_format & PERF_FORMAT_LOST))
             layout->lost_known = false;
     }
 }

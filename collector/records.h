@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records of perf: where their fields lie under the plan's attributes, whether they make sense, and how to make new
- * ones.
+ * Records of perf: where their fields lie under the event configuration's attributes, whether they make sense, and how
+ * to make new ones.
  */
 #ifndef COLLECTOR_RECORDS_H
 #define COLLECTOR_RECORDS_H
@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "collector/plan.h"
+#include "collector/event_config.h"
 #include "collector/space.h"
 #include "common/buffer.h"
 
@@ -21,7 +21,7 @@ enum { RECORDS_MAPPED_FILE = 40, RECORDS_MAPPED_PATH = 72 };
 
 struct records_layout {
     unsigned count;
-    uint64_t sample_type[PLAN_EVENTS];
+    uint64_t sample_type[CONFIG_EVENTS];
     uint64_t read_format;
     bool lost_known;             /* the counters tell what was lost */
 };
@@ -31,7 +31,7 @@ struct records_stamp {
     pid_t pid, tid;
     uint64_t time_ns;
     uint64_t id;                 /* of the event that owns the task's ring */
-    unsigned event;              /* its index in the plan */
+    unsigned event;              /* its index in the event configuration */
 };
 
 /* The fields of COMM, FORK, EXIT and MMAP2 that are of interest. Pointers go into the record. */
@@ -50,7 +50,7 @@ struct records_mmap {
     struct mapping values;       /* without time and path */
 };
 
-void records_layout_init(struct records_layout *layout, const struct plan *plan);
+void records_layout_init(struct records_layout *layout, const struct event_config *config);
 
 /*
  * Index of the event that wrote RECORD, by its IDENTIFIER; IDS as in struct attached. Event 0 when there is no

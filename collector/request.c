@@ -12,9 +12,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "collector/attach_late.h"
 #include "collector/channel.h"
-#include "collector/found.h"
-#include "collector/net.h"
+#include "collector/inherited.h"
 #include "collector/numbers.h"
 #include "collector/origin.h"
 #include "collector/procfs.h"
@@ -43,14 +43,14 @@ static bool is_task(int32_t tid)
 }
 
 /* The program that comes cannot be injected. */
-static bool wants_net(uint32_t kind, uint32_t flags)
+static bool wants_inherit(uint32_t kind, uint32_t flags)
 {
-    return kind == PINJECT_NET || (kind == PINJECT_ARM && flags & PINJECT_REQUEST_NET);
+    return kind == PINJECT_INHERIT_EXEC || (kind == PINJECT_ARM && flags & PINJECT_REQUEST_INHERIT_EXEC);
 }
 
 static bool has_text(uint32_t kind, uint32_t flags)
 {
-    return kind == PINJECT_PROCESS || kind == PINJECT_IMAGE || wants_net(kind, flags);
+    return kind == PINJECT_PROCESS || kind == PINJECT_GENERATION || wants_inherit(kind, flags);
 }
 
 /* A time that cannot be is no time. */
@@ -72,7 +72,7 @@ static void check_times(const struct session *session, struct pinject_slot *slot
 /* After an exec every thread is its process' first. */
 static bool is_of_first_thread(uint32_t kind)
 {
-    return kind == PINJECT_PROCESS || kind == PINJECT_FORK || kind == PINJECT_ARM || kind == PINJECT_IMAGE ||
+    return kind == PINJECT_PROCESS || kind == PINJECT_FORK || kind == PINJECT_ARM || kind == PINJECT_GENERATION ||
            kind == PINJECT_SPAWN;
 }
 
@@ -104,57 +104,57 @@ int request_copy(const struct session *session, const struct pinject_slot *from,
 
 /* ---- Acting ---- */
 
-static void take_text(const struct request *request, struct arrival *arrival)
+static void take_text(const struct request *request, struct notification *notification)
 {
     const struct pinject_slot *slot = &request->slot;
-    if (slot->exec_size > 0 && !arrival->exec)
-        arrival->exec = strdup(slot->text);
-    bool running = !wants_net(slot->kind, slot->flags);
+    if (slot->exec_size > 0 && !notification->exec)
+        notification->exec = strdup(slot->text);
+    bool running = !wants_inherit(slot->kind, slot->flags);
     if (slot->flags & PINJECT_REQUEST_TEXT_CUT && !running)
         return; /* of a program to come: /proc tells it later */
     if (slot->flags & PINJECT_REQUEST_TEXT_CUT) {
-        arrival->cmdline = procfs_cmdline(slot->pid, &arrival->cmdline_size);
-        if (arrival->cmdline)
+        notification->cmdline = procfs_cmdline(slot->pid, &notification->cmdline_size);
+        if (notification->cmdline)
             return;
     }
-    arrival->cmdline_size = slot->cmdline_size;
+    notification->cmdline_size = slot->cmdline_size;
     if (slot->cmdline_size == 0)
         return;
     /* One byte more: the last argument ends, whatever was written. */
-    arrival->cmdline = malloc(slot->cmdline_size + 1u);
-    if (!arrival->cmdline) {
-        arrival->cmdline_size = 0;
+    notification->cmdline = malloc(slot->cmdline_size + 1u);
+    if (!notification->cmdline) {
+        notification->cmdline_size = 0;
         return;
     }
-    memcpy(arrival->cmdline, slot->text + slot->exec_size, slot->cmdline_size);
-    arrival->cmdline[slot->cmdline_size] = '\0';
-    if (arrival->cmdline[slot->cmdline_size - 1] != '\0')
-        arrival->cmdline_size++;
+    memcpy(notification->cmdline, slot->text + slot->exec_size, slot->cmdline_size);
+    notification->cmdline[slot->cmdline_size] = '\0';
+    if (notification->cmdline[slot->cmdline_size - 1] != '\0')
+        notification->cmdline_size++;
 }
 
-static struct arrival *new_arrival(const struct pinject_slot *slot)
+static struct notification *new_notification(const struct pinject_slot *slot)
 {
-    struct arrival *arrival = calloc(1, sizeof(*arrival));
-    if (!arrival)
+    struct notification *notification = calloc(1, sizeof(*notification));
+    if (!notification)
         return NULL;
-    arrival->kind = slot->kind;
-    arrival->flags = slot->flags;
-    arrival->pid = slot->pid;
-    arrival->tid = slot->tid;
-    arrival->ppid = slot->ppid;
-    arrival->parent_tid = slot->parent_tid;
-    arrival->time_ns = slot->time_ns;
-    arrival->startup_ns = slot->startup_ns;
-    arrival->utime_ns = slot->utime_ns;
-    arrival->stime_ns = slot->stime_ns;
-    arrival->switches = slot->switches;
-    arrival->status = slot->status;
-    memcpy(arrival->comm, slot->comm, sizeof(arrival->comm));
-    arrival->comm[sizeof(arrival->comm) - 1] = '\0';
-    memcpy(arrival->program, slot->program, sizeof(arrival->program));
-    arrival->program[sizeof(arrival->program) - 1] = '\0';
-    arrival->pidfd = -1;
-    return arrival;
+    notification->kind = slot->kind;
+    notification->flags = slot->flags;
+    notification->pid = slot->pid;
+    notification->tid = slot->tid;
+    notification->ppid = slot->ppid;
+    notification->parent_tid = slot->parent_tid;
+    notification->time_ns = slot->time_ns;
+    notification->startup_ns = slot->startup_ns;
+    notification->utime_ns = slot->utime_ns;
+    notification->stime_ns = slot->stime_ns;
+    notification->switches = slot->switches;
+    notification->status = slot->status;
+    memcpy(notification->comm, slot->comm, sizeof(notification->comm));
+    notification->comm[sizeof(notification->comm) - 1] = '\0';
+    memcpy(notification->program, slot->program, sizeof(notification->program));
+    notification->program[sizeof(notification->program) - 1] = '\0';
+    notification->pidfd = -1;
+    return notification;
 }
 
 /* Whether TID is a task of the process PID: a forged pair would put samples under another name. */
@@ -168,12 +168,12 @@ static bool is_alive(pid_t tid)
     return syscall(SYS_tkill, tid, 0) == 0 || errno == EPERM;
 }
 
-static int begin_snapshot(struct session *session, struct arrival *arrival)
+static int begin_snapshot(struct session *session, struct notification *notification)
 {
-    arrival->values = calloc(PLAN_EVENTS, sizeof(*arrival->values));
-    if (!arrival->values)
+    notification->values = calloc(CONFIG_EVENTS, sizeof(*notification->values));
+    if (!notification->values)
         return -ENOMEM;
-    return attach_snapshot(session, arrival->tid, arrival->values);
+    return attach_snapshot(session, notification->tid, notification->values);
 }
 
 /*
@@ -201,8 +201,8 @@ static void open_tree_end(struct session *session, pid_t tid)
 }
 
 /*
- * The net under the tree of a bare session, which nobody waits for: counts what the first process and all that come
- * from it use. Opened while it waits, so that nothing is missed.
+ * The inherited set under the tree of a bare session, which nobody waits for: counts what the first process and all
+ * that come from it use. Opened while it waits, so that nothing is missed.
  */
 static void open_tree_clock(struct session *session, pid_t tid)
 {
@@ -212,7 +212,7 @@ static void open_tree_clock(struct session *session, pid_t tid)
                                    .size = sizeof(attr),
                                    .config = PERF_COUNT_SW_TASK_CLOCK,
                                    .inherit = 1,
-                                   .exclude_kernel = session->plan->exclude_kernel};
+                                   .exclude_kernel = session->config->exclude_kernel};
     int none = -1, fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
     if (fd < 0)
         return;
@@ -228,17 +228,17 @@ static bool is_refused(int status)
 }
 
 /* What the kernel tells only while it happens has happened: the program, and its mappings. */
-static void read_running(struct arrival *arrival, bool gone_on)
+static void read_running(struct notification *notification, bool gone_on)
 {
-    arrival->exec = procfs_exec(arrival->pid);
-    arrival->maps = procfs_maps(arrival->pid);
+    notification->exec = procfs_exec(notification->pid);
+    notification->maps = procfs_maps(notification->pid);
     if (gone_on) {
-        arrival->cmdline = procfs_cmdline(arrival->pid, &arrival->cmdline_size);
-        procfs_comm(arrival->pid, arrival->tid, arrival->comm);
+        notification->cmdline = procfs_cmdline(notification->pid, &notification->cmdline_size);
+        procfs_comm(notification->pid, notification->tid, notification->comm);
     }
 }
 
-static int begin_task(struct session *session, struct arrival *arrival)
+static int begin_task(struct session *session, struct notification *notification)
 {
     static const enum attach_how hows[] = {
         [PINJECT_PROCESS] = ATTACH_RUNNING,
@@ -246,33 +246,33 @@ static int begin_task(struct session *session, struct arrival *arrival)
         [PINJECT_THREAD] = ATTACH_THREAD,
         [PINJECT_ARM] = ATTACH_ON_EXEC,
     };
-    const bool arms = arrival->kind == PINJECT_ARM, first = arrival->kind == PINJECT_PROCESS;
+    const bool arms = notification->kind == PINJECT_ARM, first = notification->kind == PINJECT_PROCESS;
     /* It may run another program by now, which no record will tell. */
-    const bool gone_on = arrival->late && (arms || arrival->kind == PINJECT_FORK);
-    const char *name = arms ? arrival->program : arrival->comm;
+    const bool gone_on = notification->late && (arms || notification->kind == PINJECT_FORK);
+    const char *name = arms ? notification->program : notification->comm;
     /* Events that waited for its exec could wait for ever. */
-    const enum attach_how how = arms && arrival->late ? ATTACH_RUNNING : hows[arrival->kind];
+    const enum attach_how how = arms && notification->late ? ATTACH_RUNNING : hows[notification->kind];
     /* Of who was gone when it was asked whose it is, the number may be another's by now. */
-    int status = arrival->gone ? -ESRCH : arrival->unchecked;
+    int status = notification->gone ? -ESRCH : notification->unchecked;
     if (status == 0)
-        status = attach_open(session, arrival->pid, arrival->tid, name, how, &arrival->events);
-    if (status == 0 && gone_on && !arrival->events->timer)
-        arrival->kind = PINJECT_PROCESS;
+        status = attach_open(session, notification->pid, notification->tid, name, how, &notification->events);
+    if (status == 0 && gone_on && !notification->events->timer)
+        notification->kind = PINJECT_PROCESS;
     /* Who is about to exec is dumpable again afterwards, and asks anew. */
     if (is_refused(status) && !arms)
-        status = attach_open_timed(session, arrival->pid, arrival->tid, status, &arrival->events);
-    arrival->answered_ns = clock_ns(CLOCK_MONOTONIC);
+        status = attach_open_timer(session, notification->pid, notification->tid, status, &notification->events);
+    notification->answered_ns = clock_ns(CLOCK_MONOTONIC);
     if (status == -EEXIST)
         return status;
     if (status == 0 && first)
-        open_tree_clock(session, arrival->tid);
-    if (status == 0 && arrival->late && !arrival->events->timer)
-        arrival->startup_ns = found_used_before(session, arrival);
-    if (arrival->kind == PINJECT_PROCESS && status == 0)
-        read_running(arrival, gone_on);
+        open_tree_clock(session, notification->tid);
+    if (status == 0 && notification->late && !notification->events->timer)
+        notification->startup_ns = attach_late_used_before(session, notification);
+    if (notification->kind == PINJECT_PROCESS && status == 0)
+        read_running(notification, gone_on);
     /* Killed since it was checked, it may have left its number to another: asked when all is open and read. */
-    if (status == 0 && !numbers_hold(arrival->pidfd, arrival->pid, arrival->tid)) {
-        found_give_back(arrival);
+    if (status == 0 && !numbers_hold(notification->pidfd, notification->pid, notification->tid)) {
+        attach_late_undo(notification);
         status = -ESRCH;
     }
     if (status < 0)
@@ -280,31 +280,32 @@ static int begin_task(struct session *session, struct arrival *arrival)
     return status;
 }
 
-/* Its own events are there, whatever becomes of the net. */
-static int begin_net(struct session *session, struct arrival *arrival)
+/* Its own events are there, whatever becomes of the inherited set. */
+static int begin_inherit_exec(struct session *session, struct notification *notification)
 {
     /* A timer's task tells also of what is not followed. */
-    if (!(session->settings->follow & PINJECT_SESSION_EXEC) && attach_is_timed(session, arrival->tid))
+    if (!(session->settings->follow & PINJECT_SESSION_EXEC) && attach_has_timer(session, notification->tid))
         return 0;
-    if (arrival->flags & PINJECT_REQUEST_SECURE)
+    if (notification->flags & PINJECT_REQUEST_SECURE)
         /* Its events may end in that exec: then what comes has to ask. */
-        attach_cover(session, arrival->tid, false);
+        attach_cover(session, notification->tid, false);
     else
-        arrival->net_error = nets_open_of(session->nets, arrival->pid, arrival->tid, arrival->pidfd,
-                                          arrival->late ? NETS_RUNS : NETS_EXECS);
+        notification->inherit_error = inherited_open_of(session->inherited_sets, notification->pid, notification->tid,
+                                                        notification->pidfd,
+                                                        notification->late ? INHERIT_RUNS : INHERIT_EXECS);
     return 0;
 }
 
 /* Whose events are ours: nothing that is made by it has to ask. */
-static int begin_inherit(struct session *session, const struct arrival *arrival)
+static int begin_inherit(struct session *session, const struct notification *notification)
 {
-    int status = arrival->gone ? -ESRCH : check_task(arrival->pid, arrival->tid);
-    if (status == 0 && !attach_knows(session, arrival->pid, arrival->tid, NULL) &&
-        !nets_know(session->nets, arrival->tid))
+    int status = notification->gone ? -ESRCH : check_task(notification->pid, notification->tid);
+    if (status == 0 && !attach_knows(session, notification->pid, notification->tid, NULL) &&
+        !inherited_know(session->inherited_sets, notification->tid))
         status = -ESRCH;
     if (status == 0)
-        status = nets_open_of(session->nets, arrival->pid, arrival->tid, arrival->pidfd,
-                              arrival->late ? NETS_RUNS : NETS_WAITS);
+        status = inherited_open_of(session->inherited_sets, notification->pid, notification->tid, notification->pidfd,
+                                   notification->late ? INHERIT_RUNS : INHERIT_WAITS);
     __atomic_fetch_add(status < 0 ? &session->uninherited : &session->inherited, 1, __ATOMIC_RELAXED);
     return status;
 }
@@ -322,51 +323,51 @@ static bool is_root(pid_t pid)
 }
 
 /* Nobody but root can become whom he likes. What is refused here has the socket. */
-static int begin_become(struct channel *channel, const struct arrival *arrival, uint32_t user)
+static int begin_become(struct channel *channel, const struct notification *notification, uint32_t user)
 {
-    return channel->user == 0 && is_root(arrival->pid) ? channels_prepare(channel->session, user) : -EPERM;
+    return channel->user == 0 && is_root(notification->pid) ? channels_prepare(channel->session, user) : -EPERM;
 }
 
-/* Whoever is not ours to see stays announced, and is in the ledger with what its parent's wait tells. */
-static int begin_spawned(struct session *session, struct arrival *arrival)
+/* A task that we may not see stays announced, and is counted as missed, with what its parent's wait tells. */
+static int begin_spawned(struct session *session, struct notification *notification)
 {
-    int status = found_open(session, arrival);
+    int status = attach_late_open(session, notification);
     return is_refused(status) || status == -ESRCH ? -EEXIST : status;
 }
 
-static int begin(struct session *session, struct arrival *arrival)
+static int begin(struct session *session, struct notification *notification)
 {
-    if (arrival->kind == PINJECT_REAPED)
+    if (notification->kind == PINJECT_REAPED)
         return 0;
-    if (arrival->kind == PINJECT_SNAPSHOT)
-        return begin_snapshot(session, arrival);
-    if (arrival->kind == PINJECT_IMAGE) {
+    if (notification->kind == PINJECT_SNAPSHOT)
+        return begin_snapshot(session, notification);
+    if (notification->kind == PINJECT_GENERATION) {
         bool ring;
-        if (attach_knows(session, arrival->pid, arrival->tid, &ring)) {
+        if (attach_knows(session, notification->pid, notification->tid, &ring)) {
             if (!ring) /* no record will tell it */
-                arrival->exec = procfs_exec(arrival->pid);
+                notification->exec = procfs_exec(notification->pid);
             return 0;
         }
         /* Its covered bit was left by an earlier task of this number. */
-        arrival->kind = PINJECT_PROCESS;
+        notification->kind = PINJECT_PROCESS;
     }
-    if (arrival->kind == PINJECT_NET)
-        return begin_net(session, arrival);
-    if (arrival->kind == PINJECT_SPAWN)
-        return begin_spawned(session, arrival);
-    const uint32_t asked = arrival->kind;
-    int status = begin_task(session, arrival);
-    if ((status == 0 || status == -EEXIST) && wants_net(asked, arrival->flags)) {
+    if (notification->kind == PINJECT_INHERIT_EXEC)
+        return begin_inherit_exec(session, notification);
+    if (notification->kind == PINJECT_SPAWN)
+        return begin_spawned(session, notification);
+    const uint32_t asked = notification->kind;
+    int status = begin_task(session, notification);
+    if ((status == 0 || status == -EEXIST) && wants_inherit(asked, notification->flags)) {
         if (status == -EEXIST) /* its events were armed for an exec that failed */
-            arrival->kind = PINJECT_NET;
-        status = begin_net(session, arrival);
+            notification->kind = PINJECT_INHERIT_EXEC;
+        status = begin_inherit_exec(session, notification);
     }
     if (status == -EEXIST && asked == PINJECT_PROCESS) {
-        arrival->kind = PINJECT_IMAGE;
+        notification->kind = PINJECT_GENERATION;
         status = 0;
-        if (attach_is_timed(session, arrival->tid)) {
-            arrival->exec = procfs_exec(arrival->pid);
-            arrival->maps = procfs_maps(arrival->pid);
+        if (attach_has_timer(session, notification->tid)) {
+            notification->exec = procfs_exec(notification->pid);
+            notification->maps = procfs_maps(notification->pid);
         }
     }
     return status;
@@ -381,98 +382,100 @@ static bool is_of_new_process(uint32_t kind)
  * Most requests are of processes that are known, and while nobody else has a channel that is enough. Those that begin
  * and those for which something is opened get their pidfd here: the task may end, and its number be another's.
  */
-static int check_origin(const struct channel *channel, struct arrival *arrival)
+static int check_origin(const struct channel *channel, struct notification *notification)
 {
-    bool begins = is_of_new_process(arrival->kind);
+    bool begins = is_of_new_process(notification->kind);
     struct origin origin;
-    if (arrival->kind == PINJECT_REAPED) /* the child is gone, and its waiter is looked at when it is used */
+    if (notification->kind == PINJECT_REAPED) /* the child is gone, and its waiter is looked at when it is used */
         return 0;
-    if (check_task(arrival->pid, arrival->tid) < 0)
-        return is_alive(arrival->tid) ? -EPERM : -ESRCH;
+    if (check_task(notification->pid, notification->tid) < 0)
+        return is_alive(notification->tid) ? -EPERM : -ESRCH;
     if (!begins && channel->own && channels_are_alone(channel->session) &&
-        attach_has_process(channel->session, arrival->pid))
+        attach_has_process(channel->session, notification->pid))
         return 0;
-    int pidfd = (int)syscall(SYS_pidfd_open, arrival->pid, 0);
-    int status = origin_check(channel, arrival->pid, pidfd, &origin);
+    int pidfd = (int)syscall(SYS_pidfd_open, notification->pid, 0);
+    int status = origin_check(channel, notification->pid, pidfd, &origin);
     /* Another user's word for a parent could be any process. */
-    if (status == 0 && (origin.ppid > 1 || arrival->limited))
-        arrival->ppid = origin.ppid;
-    if (begins || arrival->kind == PINJECT_SPAWN || arrival->kind == PINJECT_NET || arrival->kind == PINJECT_INHERIT)
-        arrival->pidfd = pidfd;
+    if (status == 0 && (origin.ppid > 1 || notification->limited))
+        notification->ppid = origin.ppid;
+    if (begins || notification->kind == PINJECT_SPAWN || notification->kind == PINJECT_INHERIT_EXEC ||
+        notification->kind == PINJECT_INHERIT)
+        notification->pidfd = pidfd;
     else if (pidfd >= 0)
         close(pidfd);
     return status;
 }
 
 /* What a task says it used before its events began is no more than what its process used, by the kernel's clock. */
-static void check_startup(struct arrival *arrival)
+static void check_startup(struct notification *notification)
 {
     clockid_t clock;
     uint64_t used = 0;
-    if (arrival->startup_ns <= START_NS)
+    if (notification->startup_ns <= START_NS)
         return;
-    if (clock_getcpuclockid(arrival->pid, &clock) == 0)
+    if (clock_getcpuclockid(notification->pid, &clock) == 0)
         used = clock_ns(clock);
-    if (arrival->startup_ns > used)
-        arrival->startup_ns = used;
+    if (notification->startup_ns > used)
+        notification->startup_ns = used;
 }
 
-int request_begin(struct channel *channel, const struct request *request, struct arrival **ret_arrival)
+int request_begin(struct channel *channel, const struct request *request, struct notification **ret_notification)
 {
     struct session *session = channel->session;
-    *ret_arrival = NULL;
-    struct arrival *arrival = new_arrival(&request->slot);
-    if (!arrival) {
+    *ret_notification = NULL;
+    struct notification *notification = new_notification(&request->slot);
+    if (!notification) {
         __atomic_fetch_add(&session->no_memory, 1, __ATOMIC_RELAXED);
         return -ENOMEM;
     }
-    arrival->late = request->late;
-    arrival->limited = !channel->own;
-    arrival->user = channel->user;
-    int origin = check_origin(channel, arrival);
+    notification->late = request->late;
+    notification->limited = !channel->own;
+    notification->user = channel->user;
+    int origin = check_origin(channel, notification);
     /* Nobody can ask the kernel whose it was. Of the own user's, it is told that it ended too soon. */
-    bool gone = origin == -ESRCH && (arrival->limited || arrival->kind == PINJECT_SPAWN ||
-                                     arrival->kind == PINJECT_NET || arrival->kind == PINJECT_SNAPSHOT ||
-                                     arrival->kind == PINJECT_BECOME);
+    bool gone = origin == -ESRCH && (notification->limited || notification->kind == PINJECT_SPAWN ||
+                                     notification->kind == PINJECT_INHERIT_EXEC ||
+                                     notification->kind == PINJECT_SNAPSHOT ||
+                                     notification->kind == PINJECT_BECOME);
     if (origin == -EPERM || gone) {
         __atomic_fetch_add(gone ? &session->ended : &session->denied, 1, __ATOMIC_RELAXED);
-        arrival_free(arrival);
+        notification_free(notification);
         return origin;
     }
-    arrival->gone = origin == -ESRCH;
-    arrival->unchecked = arrival->gone ? 0 : origin;
-    if (arrival->unchecked < 0 && !is_of_new_process(arrival->kind) && arrival->kind != PINJECT_THREAD) {
+    notification->gone = origin == -ESRCH;
+    notification->unchecked = notification->gone ? 0 : origin;
+    if (notification->unchecked < 0 && !is_of_new_process(notification->kind) && notification->kind != PINJECT_THREAD) {
         __atomic_fetch_add(&session->no_memory, 1, __ATOMIC_RELAXED);
-        arrival_free(arrival);
+        notification_free(notification);
         return origin;
     }
-    check_startup(arrival);
-    if (arrival->kind == PINJECT_INHERIT || arrival->kind == PINJECT_BECOME) {
-        int status = arrival->kind == PINJECT_INHERIT ? begin_inherit(session, arrival)
-                                                      : begin_become(channel, arrival, request->slot.user);
-        arrival_free(arrival);
+    check_startup(notification);
+    if (notification->kind == PINJECT_INHERIT || notification->kind == PINJECT_BECOME) {
+        int status = notification->kind == PINJECT_INHERIT ? begin_inherit(session, notification)
+                                                           : begin_become(channel, notification, request->slot.user);
+        notification_free(notification);
         return status;
     }
-    int status = begin(session, arrival);
+    int status = begin(session, notification);
     if (status == -EEXIST) {
         /* Asked twice: it has what it wants. */
-        arrival_free(arrival);
+        notification_free(notification);
         return 0;
     }
-    arrival->result = status;
-    *ret_arrival = arrival;
-    bool wants_ring = arrival->kind == PINJECT_PROCESS || arrival->kind == PINJECT_IMAGE ||
-                      arrival->kind == PINJECT_FORK || arrival->kind == PINJECT_THREAD;
-    if (status == 0 && wants_ring && !arrival->found && attach_is_timed(session, arrival->tid))
-        return attach_answer(session, arrival->tid, arrival->startup_ns);
+    notification->result = status;
+    *ret_notification = notification;
+    bool wants_ring = notification->kind == PINJECT_PROCESS || notification->kind == PINJECT_GENERATION ||
+                      notification->kind == PINJECT_FORK || notification->kind == PINJECT_THREAD;
+    if (status == 0 && wants_ring && !notification->attached_late && attach_has_timer(session, notification->tid))
+        return attach_answer(session, notification->tid, notification->startup_ns);
     return status;
 }
 
-void request_finish(struct session *session, const struct request *request, struct arrival *arrival)
+void request_finish(struct session *session, const struct request *request, struct notification *notification)
 {
-    if (arrival->events && !arrival->found)
-        attach_complete(arrival->events);
-    if (!arrival->found && !arrival->cmdline && has_text(arrival->kind, arrival->flags))
-        take_text(request, arrival);
-    arrivals_put(&session->arrivals, arrival);
+    if (notification->events && !notification->attached_late)
+        attach_complete(notification->events);
+    if (!notification->attached_late && !notification->cmdline && has_text(notification->kind, notification->flags))
+        take_text(request, notification);
+    notifications_put(&session->notifications, notification);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What a request means: the checked copy of a slot, and what is done for it. Context: a door thread. */
+/* What a request means: the checked copy of a slot, and what is done for it. Context: a worker thread. */
 #ifndef COLLECTOR_REQUEST_H
 #define COLLECTOR_REQUEST_H
 
 #include <pinject/wire.h>
 #include <stdbool.h>
 
-#include "collector/arrivals.h"
+#include "collector/notifications.h"
 
 struct channel;
 struct session;
@@ -21,11 +21,11 @@ struct request {
 /* 0, or -EINVAL: it makes no sense. */
 int request_copy(const struct session *session, const struct pinject_slot *from, struct request *ret);
 /*
- * What the task waits for. Returns the answer, 0 or -errno, and *ret_arrival: to be finished; NULL: no news. -EPERM: it
- * is about a task that CHANNEL may not name (origin.h); that is counted.
+ * What the task waits for. Returns the answer, 0 or -errno, and *ret_notification: to be finished; NULL: nothing to
+ * report. -EPERM: it is about a task that CHANNEL may not name (origin.h); that is counted.
  */
-int request_begin(struct channel *channel, const struct request *request, struct arrival **ret_arrival);
-/* What can be done while the task runs on already; queues ARRIVAL. */
-void request_finish(struct session *session, const struct request *request, struct arrival *arrival);
+int request_begin(struct channel *channel, const struct request *request, struct notification **ret_notification);
+/* What can be done while the task runs on already; queues NOTIFICATION. */
+void request_finish(struct session *session, const struct request *request, struct notification *notification);
 
 #endif

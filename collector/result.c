@@ -247,7 +247,7 @@ const char *results_reason(int error)
     return error == -ESTALE ? "deleted, moved or replaced while it was written" : strerror(-error);
 }
 
-/* Two sessions that both have a process 1, in containers that share a folder. */
+/* Two sessions that both have a process 1, in containers that share a directory. */
 static void note_shared(struct result *result, const char *name)
 {
     if (!result->results->shared)
@@ -298,7 +298,7 @@ static int create_file(struct result *result)
     struct results *results = result->results;
     int fd = files_open_unnamed(&results->files);
     result->fd = fd < 0 ? -1 : fd;
-    /* What is wrong with the folder, creating a file by name says best. */
+    /* What is wrong with the directory, creating a file by name says best. */
     int status = fd < 0 ? name_file(result) : 0;
     results->open += status == 0;
     return status;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One result file: a complete perf.data file for one task (or one image of it), readable at every moment while it
- * grows. Context: the event loop's thread only.
+ * One result file: a complete perf.data file for one task (or one exec generation of it), readable at every moment
+ * while it grows. Context: the event loop's thread only.
  *
  * Order of writing an update: header without features, data and feature sections behind it, header with sizes and
  * features; so a reader, a killed collector or a full disk never meet a header that promises what is not there. The
@@ -27,17 +27,17 @@ struct result;
 struct mapping;
 struct opener;
 
-struct result_image {
+struct result_generation {
     uint64_t start_ns;
     const char *comm;
     const char *exec;    /* "" when unknown */
     const char *cmdline; /* arguments, each NUL-terminated */
     size_t cmdline_size;
-    bool counted;                            /* values are known */
-    struct attach_value values[PLAN_EVENTS]; /* of this image alone */
+    bool counted;                              /* values are known */
+    struct attach_value values[CONFIG_EVENTS]; /* of this exec generation alone */
 };
 
-/* An object that was mapped executable: what its build id is looked up by. */
+/* A DSO that was mapped executable: what its build id is looked up by. */
 struct result_module {
     const char *path;
     uint32_t maj, min;
@@ -54,15 +54,15 @@ struct result_task {
     uint64_t start_ns, end_ns, startup_ns, exit_ns, lost, samples;
     uint64_t first_sample_ns, last_sample_ns; /* 0: none */
     struct stack_counts stacks;
-    uint64_t ids[PLAN_EVENTS];
-    struct attach_value values[PLAN_EVENTS]; /* of the whole task */
-    const struct result_image *images;
-    unsigned image_count;
+    uint64_t ids[CONFIG_EVENTS];
+    struct attach_value values[CONFIG_EVENTS]; /* of the whole task */
+    const struct result_generation *generations;
+    unsigned generation_count;
     const char *const *notes;
     unsigned note_count;
 };
 
-struct result_unseen {
+struct result_missed {
     const char *reason;
     const char *comm;
     uint64_t count, cpu_ns;
@@ -76,8 +76,8 @@ struct result_coverage {
     uint64_t user_ns, kernel_ns;    /* of cpu_ns, where that is known; else 0 */
     uint64_t incomplete_files, unwritten_samples; /* see results_error(); set by result_flush() and result_finish() */
     bool complete;
-    const struct result_unseen *unseen;
-    unsigned unseen_count;
+    const struct result_missed *missed;
+    unsigned missed_count;
     const char *stacks; /* a note: how call stacks came about; "" or NULL: none */
     const char *stolen; /* a note: see outcome.h; "" or NULL: none */
 };

@@ -75,7 +75,7 @@ int rings_init(struct rings *rings, const char *segment_path)
 {
     int status = rings_open(rings, segment_path, PINJECT_RINGS_MAX);
     if (status < 0)
-        report_error("cannot create the rings of the session '%s%s': %s; set TMPDIR to a folder with room%s",
+        report_error("cannot create the rings of the session '%s%s': %s; set TMPDIR to a directory with room%s",
                      segment_path, PINJECT_RINGS_SUFFIX, strerror(-status),
                      status == -EFBIG ? ", and allow files of that size (ulimit -f)" : "");
     return status;
@@ -125,7 +125,7 @@ static void clear_bit(struct rings *rings, uint32_t number)
 }
 
 /* Allocated, not only there: on a full file system the first touch of a page kills whoever touches it, the target. */
-static int reserve(const struct rings *rings, int number)
+static int reserve_ring(const struct rings *rings, int number)
 {
     off_t at = (off_t)number * PINJECT_RING_STRIDE;
     if (fallocate(rings->fd, 0, at, sysconf(_SC_PAGESIZE)) == 0 &&
@@ -141,7 +141,7 @@ static void give_memory_back(const struct rings *rings, int number)
 }
 
 /* A file system that cannot punch holes leaves what the last owner wrote. */
-static void clean(const struct rings *rings, int number, uint64_t interval_ns, uint64_t flags)
+static void clean_ring(const struct rings *rings, int number, uint64_t interval_ns, uint64_t flags)
 {
     struct perf_event_mmap_page *page = rings_page(rings, number);
     struct pinject_timer_head *head = rings_head(rings, number);
@@ -161,13 +161,13 @@ int rings_take(struct rings *rings, uint64_t interval_ns, uint64_t flags)
         }
         if (!set_bit(rings, number))
             continue;
-        int status = reserve(rings, (int)number);
+        int status = reserve_ring(rings, (int)number);
         if (status < 0) {
             give_memory_back(rings, (int)number);
             clear_bit(rings, number);
             return status;
         }
-        clean(rings, (int)number, interval_ns, flags);
+        clean_ring(rings, (int)number, interval_ns, flags);
         return (int)number;
     }
     return -ENOSPC;

@@ -14,11 +14,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "collector/door.h"
 #include "collector/guard.h"
-#include "collector/net.h"
+#include "collector/inherited.h"
 #include "collector/probe.h"
 #include "collector/shared_file.h"
+#include "collector/worker.h"
 #include "common/buffer.h"
 #include "common/clock.h"
 #include "common/report.h"
@@ -81,11 +81,11 @@ static void raise_limits(struct session *session)
     raise_limit(RLIMIT_NOFILE, &session->old_nofile, &session->fd_limit);
     raise_limit(RLIMIT_MEMLOCK, &session->old_memlock, &memlock);
     session->ring_budget = session_ring_budget(memlock);
-    session->dump = session->plan->dump;
+    session->dump = session->config->dump;
     if (session->dump && session->ring_budget > DUMP_BUDGET)
         session->ring_budget = DUMP_BUDGET;
     if (session->dump)
-        session->needs = needs_new(); /* NULL: all get what is asked for */
+        session->predictor = stack_predictor_new(); /* NULL: all get what is asked for */
 }
 
 static void grow_table_of_fds(const struct session *session)
@@ -113,9 +113,9 @@ static mode_t segment_mode(void)
     return geteuid() == 0 ? 0644 : 0600;
 }
 
-static int create_in(const char *folder, const uint64_t id[2], char *ret_path, size_t size)
+static int create_in(const char *directory, const uint64_t id[2], char *ret_path, size_t size)
 {
-    int length = snprintf(ret_path, size, "%s/pinject-%016" PRIx64 "%016" PRIx64, folder, id[0], id[1]);
+    int length = snprintf(ret_path, size, "%s/pinject-%016" PRIx64 "%016" PRIx64, directory, id[0], id[1]);
     if (length < 0 || (size_t)length >= size)
         return -ENAMETOOLONG;
     int fd = shared_file_create(ret_path, sizeof(struct pinject_segment));
@@ -129,24 +129,25 @@ static int create_in(const char *folder, const uint64_t id[2], char *ret_path, s
 
 static int create_segment_file(const uint64_t id[2], char *ret_path, size_t size)
 {
-    const char *folders[] = {"/dev/shm", getenv("TMPDIR"), "/tmp"};
+    const char *directories[] = {"/dev/shm", getenv("TMPDIR"), "/tmp"};
     struct buffer tried = BUFFER_INIT;
     int fd = -ENOENT;
-    for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]) && fd < 0; i++) {
-        /* A relative one would mean another folder to a program that changes its own. */
-        if (!folders[i] || folders[i][0] != '/')
+    for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]) && fd < 0; i++) {
+        /* A relative one would mean another directory to a program that changes its own. */
+        if (!directories[i] || directories[i][0] != '/')
             continue;
-        fd = create_in(folders[i], id, ret_path, size);
+        fd = create_in(directories[i], id, ret_path, size);
         if (fd < 0)
-            buffer_printf(&tried, "%s%s: %s", tried.size ? ", " : "", folders[i], strerror(-fd));
+            buffer_printf(&tried, "%s%s: %s", tried.size ? ", " : "", directories[i], strerror(-fd));
     }
     if (fd < 0) {
         buffer_append(&tried, "", 1);
         report_error("cannot create the shared memory of the session (%s); %s",
                      tried.data ? (const char *)tried.data : "out of memory",
                      fd == -EMFILE  ? "raise the limit of open files (ulimit -Hn)"
-                     : fd == -EFBIG ? "set TMPDIR to a folder with 2 MiB free, and allow files of that size (ulimit -f)"
-                                    : "set TMPDIR to a folder with 2 MiB free");
+                     : fd == -EFBIG ? "set TMPDIR to a directory with 2 MiB free, and allow files of that size (ulimit "
+                                      "-f)"
+                                    : "set TMPDIR to a directory with 2 MiB free");
     }
     buffer_release(&tried);
     return fd;
@@ -165,12 +166,12 @@ static int map_segment(struct session *session, const char *path)
     return 0;
 }
 
-static uint32_t segment_flags(const struct settings *settings, const struct plan *plan)
+static uint32_t segment_flags(const struct settings *settings, const struct event_config *config)
 {
     uint32_t flags = settings->follow & PINJECT_SESSION_ALL;
-    if (plan->source == PINJECT_SOURCE_TIMER)
+    if (config->source == PINJECT_SOURCE_TIMER)
         flags |= PINJECT_SESSION_TIMER;
-    if (plan->dump)
+    if (config->dump)
         flags |= PINJECT_SESSION_DUMPS;
     if (settings->split || !(flags & PINJECT_SESSION_EXEC))
         flags |= PINJECT_SESSION_SNAPSHOT;
@@ -196,7 +197,7 @@ static int fill_header(struct session *session, const char *path, const char *pr
     segment->size = sizeof(*segment);
     memcpy(segment->id, session->id, sizeof(segment->id));
     segment->pid_namespace = namespace.st_ino;
-    segment->flags = segment_flags(session->settings, session->plan);
+    segment->flags = segment_flags(session->settings, session->config);
     segment->wait_us = PINJECT_WAIT_MAX_US;
     segment->user = geteuid();
     segment->user_namespace = stat("/proc/self/ns/user", &user_namespace) == 0 ? user_namespace.st_ino : 0;
@@ -204,7 +205,7 @@ static int fill_header(struct session *session, const char *path, const char *pr
     segment->collector = getpid();
     snprintf(segment->path, sizeof(segment->path), "%s", path);
     snprintf(segment->preload, sizeof(segment->preload), "%s", preload);
-    door_assign_bells(session);
+    worker_assign_doorbells(session);
     /* Last: without it the segment is none. */
     __atomic_store_n(&segment->magic, PINJECT_WIRE_MAGIC, __ATOMIC_RELEASE);
     return 0;
@@ -212,7 +213,7 @@ static int fill_header(struct session *session, const char *path, const char *pr
 
 /*
  * After the last descriptor of the file that is closed before the end: any close() gives the lock up. Without it
- * objects ask /proc.
+ * preload objects ask /proc.
  */
 static void lock_segment(struct session *session)
 {
@@ -224,7 +225,7 @@ static void lock_segment(struct session *session)
 static void publish_rings(struct session *session)
 {
     guard_add(session->rings.map, rings_size(&session->rings));
-    /* Pairs with the acquire in the object's write_rings_path(). */
+    /* Pairs with the acquire in the preload object's write_rings_path(). */
     __atomic_store_n(&session->segment->rings, session->rings.name, __ATOMIC_RELEASE);
 }
 
@@ -238,7 +239,7 @@ static int open_rings(struct session *session)
 
 int session_need_rings(struct session *session)
 {
-    if (session->plan->source == PINJECT_SOURCE_TIMER)
+    if (session->config->source == PINJECT_SOURCE_TIMER)
         return 0;
     pthread_mutex_lock(&session->rings_lock);
     if (!session_has_rings(session)) {
@@ -292,37 +293,37 @@ static int init_segment(struct session *session, const char *preload)
     status = map_segment(session, path);
     if (status == 0)
         status = open_own_channel(session);
-    if (status == 0 && session->plan->source == PINJECT_SOURCE_TIMER)
+    if (status == 0 && session->config->source == PINJECT_SOURCE_TIMER)
         status = open_rings(session);
     return status < 0 ? status : fill_header(session, path, preload);
 }
 
-int session_init(struct session *session, const struct settings *settings, const struct plan *plan,
+int session_init(struct session *session, const struct settings *settings, const struct event_config *config,
                  const char *preload)
 {
     memset(session, 0, sizeof(*session));
     session->open = true;
     session->settings = settings;
-    session->plan = plan;
+    session->config = config;
     session->stop_s = STOP_S;
     session->sleep_s = SLEEP_S;
     rings_init_none(&session->rings);
-    session->segment_fd = session->arrivals.eventfd = session->tree_fd = session->tree_end_fd = -1;
+    session->segment_fd = session->notifications.eventfd = session->tree_fd = session->tree_end_fd = -1;
     listener_init(&session->listener);
     channels_init(&session->channels);
     attach_table_init(&session->table);
-    spent_init(&session->spent);
+    deferred_munmap_init(&session->deferred_munmap);
     pthread_mutex_init(&session->rings_lock, NULL);
     raise_limits(session);
     session->cpus = sysconf(_SC_NPROCESSORS_CONF) > 0 ? (unsigned)sysconf(_SC_NPROCESSORS_CONF) : PINJECT_CPUS;
     session->start_ns = clock_ns(CLOCK_MONOTONIC);
     session->start_realtime_ns = clock_ns(CLOCK_REALTIME);
-    int status = arrivals_init(&session->arrivals);
+    int status = notifications_init(&session->notifications);
     if (status < 0)
         report_error("cannot create an event descriptor: %s", strerror(-status));
     else
         status = init_segment(session, preload);
-    if (status == 0 && !(session->nets = nets_new(session)))
+    if (status == 0 && !(session->inherited_sets = inherited_new(session)))
         status = -ENOMEM;
     if (status < 0) {
         session_release(session);
@@ -334,30 +335,30 @@ int session_init(struct session *session, const struct settings *settings, const
     return 0;
 }
 
-int session_open_doors(struct session *session)
+int session_start_workers(struct session *session)
 {
-    int status = channels_open_doors(session);
+    int status = channels_start_workers(session);
     if (status == 0)
         listener_start(&session->listener);
     return status;
 }
 
-void session_close_doors(struct session *session)
+void session_stop_workers(struct session *session)
 {
     if (session->segment)
         __atomic_store_n(&session->segment->closed, 1, __ATOMIC_SEQ_CST);
     listener_stop(&session->listener);
-    channels_close_doors(session);
+    channels_stop_workers(session);
 }
 
-void session_renew_doors(struct session *session)
+void session_renew_workers(struct session *session)
 {
-    channels_renew_doors(session);
+    channels_renew_workers(session);
 }
 
-void session_take_news(struct session *session)
+void session_take_notifications(struct session *session)
 {
-    channels_take_news(session);
+    channels_take_notifications(session);
 }
 
 /* Last: whoever sweeps after a killed session finds its other files by this one's name. */
@@ -380,17 +381,17 @@ void session_release(struct session *session)
     if (!session->open)
         return;
     session->open = false;
-    session_close_doors(session);
+    session_stop_workers(session);
     session->hangs |= !errands_end(&session->errands);
     if (session->hangs) {
         leave_all(session);
         return;
     }
     listener_release(&session->listener);
-    arrivals_release(&session->arrivals);
-    spent_unmap(session);
-    nets_free(session->nets);
-    session->nets = NULL;
+    notifications_release(&session->notifications);
+    deferred_munmap_run(session);
+    inherited_free(session->inherited_sets);
+    session->inherited_sets = NULL;
     if (session->tree_fd >= 0)
         close(session->tree_fd);
     session->tree_fd = -1;
@@ -414,8 +415,8 @@ void session_release(struct session *session)
         close(session->segment_fd);
     session->segment_fd = -1;
     attach_table_release(&session->table);
-    spent_release(&session->spent);
-    needs_free(session->needs);
-    session->needs = NULL;
+    deferred_munmap_release(&session->deferred_munmap);
+    stack_predictor_free(session->predictor);
+    session->predictor = NULL;
     pthread_mutex_destroy(&session->rings_lock);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* One run: the segment, the doors, the plan. Created before the command starts, shared by the collector's threads. */
+/*
+ * One run: the segment, the workers, the event configuration. Created before the command starts, shared by the
+ * collector's threads.
+ */
 #ifndef COLLECTOR_SESSION_H
 #define COLLECTOR_SESSION_H
 
@@ -9,43 +12,43 @@
 #include <stdint.h>
 #include <sys/resource.h>
 
-#include "collector/arrivals.h"
 #include "collector/attach_table.h"
 #include "collector/channel.h"
+#include "collector/deferred_munmap.h"
 #include "collector/dump_limits.h"
 #include "collector/errand.h"
+#include "collector/event_config.h"
 #include "collector/listener.h"
-#include "collector/needs.h"
-#include "collector/plan.h"
+#include "collector/notifications.h"
 #include "collector/pressure.h"
 #include "collector/rings.h"
 #include "collector/settings.h"
-#include "collector/spent.h"
+#include "collector/stack_predictor.h"
 
 struct session {
     const struct settings *settings;
-    const struct plan *plan;
-    struct pinject_segment *segment; /* what objects believe; nobody but we writes to it */
+    const struct event_config *config;
+    struct pinject_segment *segment; /* what preload objects believe; nobody but we writes to it */
     char path[PINJECT_PATH];     /* of the segment file: the value of PINJECT_SESSION */
     int segment_fd;
     pid_t self;                  /* this process, which no request may name; 0: a unit test names itself */
     uint64_t id[2];
     uint64_t start_ns;           /* CLOCK_MONOTONIC */
     uint64_t start_realtime_ns;
-    struct arrivals arrivals;
-    struct nets *nets;
+    struct notifications notifications;
+    struct inherited_sets *inherited_sets;
     struct errands errands;      /* of the event loop */
     unsigned stop_s;             /* seconds that a thread gets to end */
-    unsigned sleep_s;            /* seconds that a door sleeps at most when nobody rings */
+    unsigned sleep_s;            /* seconds that a worker sleeps at most when nobody rings */
     bool hangs;                  /* one did not: it is left in the kernel, and what it uses ends with the process */
     struct channels channels;
     struct channel *own;         /* of this process' user */
-    unsigned bells;              /* of each channel */
+    unsigned doorbells;          /* of each channel */
     unsigned cpus;               /* of the machine */
     struct listener listener;
-    struct attach_table table;   /* live tasks, for doors and snapshots */
-    struct spent spent;          /* rings of ended ones */
-    struct rings rings;          /* of tasks with timers; where there are events, none until one is refused them */
+    struct attach_table table;              /* live tasks, for workers and snapshots */
+    struct deferred_munmap deferred_munmap; /* rings of ended ones */
+    struct rings rings; /* of tasks with timers; where there are events, none until one is refused them */
     pthread_mutex_t rings_lock;
     uint32_t rings_asked;        /* atomic: session_need_rings() was called */
     int rings_error;
@@ -53,8 +56,8 @@ struct session {
     uint64_t ring_bytes;         /* atomic: of them in use */
     uint32_t dump;               /* atomic: bytes of stack with each sample of those who come now (stacks.h) */
     struct dump_limits dump_limits; /* who gets less */
-    struct needs *needs;         /* with dumps: what the programs that come need of them; else NULL */
-    uint64_t fd_limit;           /* RLIMIT_NOFILE as raised */
+    struct stack_predictor *predictor; /* with dumps: what the programs that come need of them; else NULL */
+    uint64_t fd_limit;                 /* RLIMIT_NOFILE as raised */
     struct pressure pressure;
     struct rlimit old_nofile, old_memlock;
     bool open;                   /* not released yet */
@@ -62,7 +65,7 @@ struct session {
     int tree_fd;                 /* bare: task-clock of the first process and all that come from it; -1: none. Atomic */
     int tree_end_fd;             /* bare: hangs up when all of them have ended; -1: none. Atomic */
     void *tree_end_ring;         /* without it, it would always hang up */
-    /* Counted by door.c, atomic: */
+    /* Counted by worker.c, atomic: */
     uint64_t refused;            /* tasks without any event */
     uint64_t malformed;          /* requests that made no sense */
     uint64_t ended;              /* requests about tasks that were gone, where it takes the task to judge them */
@@ -76,17 +79,17 @@ struct session {
  * channel of this user and the queue, and raises RLIMIT_NOFILE and RLIMIT_MEMLOCK of the collector to the hard limits
  * (session_restore_limits() in the child gives the command the old ones). Catches SIGBUS of that memory until
  * session_release(): one session at a time has that.
- * PRELOAD: absolute path of the object. 0 or -errno after report_error().
+ * PRELOAD: absolute path of the preload object. 0 or -errno after report_error().
  */
-int session_init(struct session *session, const struct settings *settings, const struct plan *plan,
+int session_init(struct session *session, const struct settings *settings, const struct event_config *config,
                  const char *preload);
 /* Context: the forked child before exec. */
 void session_restore_limits(const struct session *session);
-/* Starts / stops the door threads. Stopping answers what is waiting, sets closed, and joins. */
-int session_open_doors(struct session *session);
-void session_close_doors(struct session *session);
-/* After a storm: see door_renew_all(). */
-void session_renew_doors(struct session *session);
+/* Starts / stops the worker threads. Stopping answers what is waiting, sets closed, and joins. */
+int session_start_workers(struct session *session);
+void session_stop_workers(struct session *session);
+/* After a storm: see worker_renew_all(). */
+void session_renew_workers(struct session *session);
 /*
  * Thread-safe. Rings in a session with events: made by the first call, for a thousand tasks. 0 or -errno, the same each
  * time: then who would have a ring is known by accounting.
@@ -94,8 +97,8 @@ void session_renew_doors(struct session *session);
 int session_need_rings(struct session *session);
 /* Whether it was called. */
 bool session_has_rings(const struct session *session);
-/* Queues the arrivals of what objects told without waking anybody (door_take_news()). */
-void session_take_news(struct session *session);
+/* Queues the notifications of what preload objects told without waking anybody (worker_take_notifications()). */
+void session_take_notifications(struct session *session);
 /* Bytes of rings that this user may lock with RLIMIT_MEMLOCK at MEMLOCK; UINT64_MAX: no limit. */
 uint64_t session_ring_budget(uint64_t memlock);
 /* Removes the segment file and frees everything. Of one that is zeroed, or released already: nothing. */

@@ -183,7 +183,8 @@ static int take_help(void *state, const struct option_row *row, const char *valu
 static int take_pid(void *state, const struct option_row *row, const char *value)
 {
     (void)state;
-    report_error("--%s: pinject cannot attach to a running process yet; start it again with 'pinject-run -- COMMAND', or "
+    report_error("--%s: pinject cannot attach to a running process yet; start it again with 'pinject-run -- COMMAND', "
+                 "or "
                  "type: perf record -g -p %s, then: panalyze perf.data",
                  row->name, value);
     return -EINVAL;
@@ -227,7 +228,7 @@ static int take_collect(void *state, const struct option_row *row, const char *v
 static const struct option_row rows[] = {
     {0, NULL, NULL, 0, NULL, 0, 0, 0, "Profiling"},
     {'o', "outfile", "BASE", 0, options_take_string, FIELD(outfile), 0, GROUP_BOTH,
-     "write result files BASE.PID.TID (default: out); DIR/: in a folder"},
+     "write result files BASE.PID.TID (default: out); DIR/: in a directory"},
     {0, "mode", "OCTAL", OPTION_MORE, take_mode, 0, 0, GROUP_BOTH,
      "who may read the result files, as for chmod: 0640 for a group, 0644 for all (default: 0600, you alone)"},
     {'e', "events", "LIST", 0, take_events, 0, 0, GROUP_BOTH,
@@ -286,7 +287,7 @@ static const struct option_row rows[] = {
     {0, "collect", "FD", OPTION_HIDDEN, take_collect, 0, 0, GROUP_LINE,
      "collect for the process at the other end of FD"},
     {0, "preload", "PATH", OPTION_HIDDEN, options_take_string, offsetof(struct settings_line, preload), 0, GROUP_LINE,
-     "the object that asks"},
+     "the preload object that asks"},
     {0, "started", "FILE", OPTION_HIDDEN, options_take_string, offsetof(struct settings_line, started), 0, GROUP_LINE,
      "create FILE when the command is let go: pinject-ci starts it itself where it was not"},
     {0},

@@ -24,7 +24,7 @@ enum settings_call_graph {
 
 struct settings {
     const char *outfile;        /* BASE of the result files, "out" */
-    const char *folder;         /* of them, as the user called it; NULL: only BASE was named */
+    const char *directory;      /* of them, as the user called it; NULL: only BASE was named */
     bool linger;                /* after the command exits, wait for the tasks that it left running */
     unsigned mode;              /* of all files with profile data, 0600 */
     struct event_choice events[SETTINGS_EVENTS]; /* -e; none: the default of the machine */
@@ -46,7 +46,7 @@ struct settings {
     const char *live_to;        /* the terminal or file; NULL: the controlling terminal */
     uint64_t stacks_after_ns;   /* --stacks-after: so long after the start; 0: not */
     unsigned verbose;           /* number of -v */
-    bool bare;                  /* started by the object */
+    bool bare;                  /* started by the preload object */
     char *const *command;       /* ended by NULL; NULL in bare mode */
 };
 

@@ -26,7 +26,7 @@ struct settings_line {
     const char *wait_base;    /* --wait: NULL: as in outfile */
     bool stacks, tree, json;  /* --stacks, --tree, --json */
     uint64_t collect_fd;      /* --collect */
-    const char *preload;      /* --preload: path of the object that started us */
+    const char *preload;      /* --preload: path of the preload object that started us */
     const char *started;  /* to be created when the command is let go; NULL: nothing */
 };
 

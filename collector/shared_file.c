@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 /* Allocated, not only extended. */
-static int reserve(int fd, size_t size)
+static int reserve_space(int fd, size_t size)
 {
     if (ftruncate(fd, (off_t)size) < 0)
         return -errno;
@@ -23,7 +23,7 @@ int shared_file_create(const char *path, size_t size)
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, 0600);
     if (fd < 0)
         return -errno;
-    int status = reserve(fd, size);
+    int status = reserve_space(fd, size);
     if (status == 0)
         return fd;
     unlink(path);
@@ -36,7 +36,7 @@ int shared_file_nameless(size_t size)
     int fd = memfd_create("pinject", MFD_CLOEXEC);
     if (fd < 0)
         return -errno;
-    int status = reserve(fd, size);
+    int status = reserve_space(fd, size);
     if (status == 0)
         return fd;
     close(fd);

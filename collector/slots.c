@@ -18,7 +18,7 @@
 /* Sweeps, 0.9 s apart, after which a slot that did not move belongs to nobody: claim and post are close. */
 enum { STILL = 3 };
 
-static bool move(uint32_t *state, uint32_t from, uint32_t to, int order)
+static bool move_state(uint32_t *state, uint32_t from, uint32_t to, int order)
 {
     if (order == __ATOMIC_RELEASE)
         return __atomic_compare_exchange_n(state, &from, to, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
@@ -31,7 +31,7 @@ static uint32_t with_phase(uint32_t state, enum pinject_phase phase)
 }
 
 /* POSTED or ABANDONED -> TAKEN. *ret_taken: the state then; *ret_alone: nobody would read an answer. */
-static bool take(struct pinject_slot *slot, uint32_t *ret_taken, bool *ret_alone)
+static bool take_request(struct pinject_slot *slot, uint32_t *ret_taken, bool *ret_alone)
 {
     uint32_t state = __atomic_load_n(&slot->state, __ATOMIC_RELAXED);
     /* Twice: between the look and the exchange its owner may give it up. */
@@ -40,7 +40,7 @@ static bool take(struct pinject_slot *slot, uint32_t *ret_taken, bool *ret_alone
         if (phase != PINJECT_POSTED && phase != PINJECT_ABANDONED)
             return false;
         *ret_taken = with_phase(state, PINJECT_TAKEN);
-        /* Pairs with the object's release when it posted. */
+        /* Pairs with the preload object's release when it posted. */
         if (__atomic_compare_exchange_n(&slot->state, &state, *ret_taken, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
             *ret_alone = phase == PINJECT_ABANDONED;
             return true;
@@ -50,31 +50,32 @@ static bool take(struct pinject_slot *slot, uint32_t *ret_taken, bool *ret_alone
 }
 
 /* TAKEN -> ANSWERED or FREE. False: its sender has given up meanwhile. */
-static bool answer(struct channel *channel, struct pinject_slot *slot, uint32_t taken, bool reply, int result)
+static bool answer_request(struct channel *channel, struct pinject_slot *slot, uint32_t taken, bool reply, int result)
 {
-    /* A door that answers is not stalled, whoever asked. */
+    /* A worker that answers is not stalled, whoever asked. */
     if (__atomic_load_n(&channel->requests->stalled, __ATOMIC_RELAXED))
         __atomic_store_n(&channel->requests->stalled, 0, __ATOMIC_RELAXED);
     if (reply) {
         __atomic_store_n(&slot->result, result, __ATOMIC_RELAXED);
-        /* Pairs with the object's acquire when it reads the answer. */
-        if (move(&slot->state, taken, with_phase(taken, PINJECT_ANSWERED), __ATOMIC_RELEASE)) {
+        /* Pairs with the preload object's acquire when it reads the answer. */
+        if (move_state(&slot->state, taken, with_phase(taken, PINJECT_ANSWERED), __ATOMIC_RELEASE)) {
             syscall(SYS_futex, &slot->state, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
             return true;
         }
-    } else if (move(&slot->state, taken, with_phase(taken, PINJECT_FREE), __ATOMIC_RELEASE)) {
+    } else if (move_state(&slot->state, taken, with_phase(taken, PINJECT_FREE), __ATOMIC_RELEASE)) {
         return true;
     }
     /* Abandoned meanwhile. */
-    move(&slot->state, with_phase(taken, PINJECT_ABANDONED), with_phase(taken, PINJECT_FREE), __ATOMIC_RELEASE);
+    move_state(&slot->state, with_phase(taken, PINJECT_ABANDONED), with_phase(taken, PINJECT_FREE), __ATOMIC_RELEASE);
     return false;
 }
 
 /*
  * BEGAN: the thread's CPU time when it took a request of which nothing came; else 0. TOLD: nothing was opened for it:
- * it was news, is covered by a net already, as the children of whoever said INHERIT are, or could not be had.
+ * it was a notification, is covered by an inherited set already, as the children of whoever said INHERIT are, or could
+ * not be had.
  */
-static void charge(struct channel *channel, uint64_t began, bool told)
+static void charge_budget(struct channel *channel, uint64_t began, bool told)
 {
     if (began)
         budget_waste(&channel->budget, clock_ns(CLOCK_MONOTONIC_COARSE), clock_ns(CLOCK_THREAD_CPUTIME_ID) - began);
@@ -84,44 +85,45 @@ static void charge(struct channel *channel, uint64_t began, bool told)
 
 static bool only_tells(uint32_t kind)
 {
-    return kind == PINJECT_REAPED || kind == PINJECT_IMAGE || kind == PINJECT_SNAPSHOT || kind == PINJECT_NET;
+    return kind == PINJECT_REAPED || kind == PINJECT_GENERATION || kind == PINJECT_SNAPSHOT ||
+        kind == PINJECT_INHERIT_EXEC;
 }
 
 /*
- * Serves what is posted in the slot, if anything is; with NEWS ended children alone. Under the slot's lock until it is
- * answered. Whether something came of it.
+ * Serves what is posted in the slot, if anything is; with REAPED_ONLY ended children alone. Under the slot's lock until
+ * it is answered. Whether something came of it.
  */
-static bool serve_locked(struct slots *slots, unsigned number, bool news)
+static bool serve_locked(struct slots *slots, unsigned number, bool reaped_only)
 {
     struct session *session = slots->session;
     struct pinject_slot *slot = &slots->channel->requests->slots[number];
-    struct arrival *arrival = NULL;
+    struct notification *notification = NULL;
     struct request request;
     uint32_t taken;
     bool alone;
-    if (!take(slot, &taken, &alone)) {
+    if (!take_request(slot, &taken, &alone)) {
         pthread_mutex_unlock(&slots->locks[number]);
         return false;
     }
     uint64_t began = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     int result = request_copy(session, slot, &request);
     request.late = alone || request.slot.flags & PINJECT_REQUEST_NO_WAIT;
-    if (result == 0 && news && request.slot.kind != PINJECT_REAPED)
+    if (result == 0 && reaped_only && request.slot.kind != PINJECT_REAPED)
         result = -EINVAL; /* written over after it was posted */
     if (result < 0)
         __atomic_fetch_add(&session->malformed, 1, __ATOMIC_RELAXED);
     else
-        result = request_begin(slots->channel, &request, &arrival);
+        result = request_begin(slots->channel, &request, &notification);
     /* What we have no descriptor or memory for is not the sender's fault. */
-    bool done = arrival ? result != -ESRCH : result == 0;
-    charge(slots->channel, done ? 0 : began, !arrival || result < 0 || only_tells(arrival->kind));
+    bool done = notification ? result != -ESRCH : result == 0;
+    charge_budget(slots->channel, done ? 0 : began, !notification || result < 0 || only_tells(notification->kind));
     alone |= request.slot.flags & (PINJECT_REQUEST_NO_REPLY | PINJECT_REQUEST_NO_WAIT);
-    bool met = answer(slots->channel, slot, taken, !alone, result);
-    if (!met && arrival && arrival->kind == PINJECT_ARM && arrival->events)
-        attach_enable(arrival->events); /* its exec may be over */
+    bool met = answer_request(slots->channel, slot, taken, !alone, result);
+    if (!met && notification && notification->kind == PINJECT_ARM && notification->events)
+        attach_enable(notification->events); /* its exec may be over */
     pthread_mutex_unlock(&slots->locks[number]);
-    if (arrival)
-        request_finish(session, &request, arrival);
+    if (notification)
+        request_finish(session, &request, notification);
     return done;
 }
 
@@ -132,31 +134,31 @@ bool slots_serve(struct slots *slots, unsigned number)
 }
 
 /* What nobody waits for, and nothing is opened for. A slot that is posted stays who it is while its lock is held. */
-static bool is_news(const struct pinject_slot *slot)
+static bool is_notification(const struct pinject_slot *slot)
 {
     return PINJECT_STATE_PHASE(__atomic_load_n(&slot->state, __ATOMIC_ACQUIRE)) == PINJECT_POSTED &&
            __atomic_load_n(&slot->kind, __ATOMIC_RELAXED) == PINJECT_REAPED;
 }
 
-bool slots_serve_news(struct slots *slots, unsigned number, uint64_t *pending, uint64_t bit)
+bool slots_serve_notification(struct slots *slots, unsigned number, uint64_t *pending, uint64_t bit)
 {
     const struct pinject_slot *slot = &slots->channel->requests->slots[number];
-    if (!is_news(slot) || pthread_mutex_trylock(&slots->locks[number]) != 0)
+    if (!is_notification(slot) || pthread_mutex_trylock(&slots->locks[number]) != 0)
         return false;
-    /* Pairs with the object's release when it set the bit. */
-    if (is_news(slot) && __atomic_fetch_and(pending, ~bit, __ATOMIC_ACQUIRE) & bit)
+    /* Pairs with the preload object's release when it set the bit. */
+    if (is_notification(slot) && __atomic_fetch_and(pending, ~bit, __ATOMIC_ACQUIRE) & bit)
         return serve_locked(slots, number, true);
     pthread_mutex_unlock(&slots->locks[number]);
     return false;
 }
 
-/* ---- Sweeping: what no bell tells ---- */
+/* ---- Sweeping: what no doorbell tells ---- */
 
 /* A look at one that was never claimed would give it a page. */
 static unsigned slots_used(const struct pinject_requests *requests)
 {
-    uint32_t reach = __atomic_load_n(&requests->reach, __ATOMIC_RELAXED);
-    return reach < PINJECT_SLOTS ? reach : PINJECT_SLOTS;
+    uint32_t claimed = __atomic_load_n(&requests->slots_claimed, __ATOMIC_RELAXED);
+    return claimed < PINJECT_SLOTS ? claimed : PINJECT_SLOTS;
 }
 
 static bool is_gone(int32_t owner)
@@ -191,18 +193,18 @@ void slots_sweep(struct slots *slots)
         idle &= !moved && phase == PINJECT_FREE;
         if (moved || phase == PINJECT_FREE)
             continue;
-        /* Busy: a door is at it, and may have to wait for the kernel. */
+        /* Busy: a worker is at it, and may have to wait for the kernel. */
         if (pthread_mutex_trylock(&slots->locks[i]) != 0)
             continue;
         if (phase == PINJECT_POSTED || phase == PINJECT_ABANDONED) {
             serve_locked(slots, i, false);
             continue;
         }
-        /* Under the lock no door has it: TAKEN, or a phase that does not exist, was written by somebody else. */
+        /* Under the lock no worker has it: TAKEN, or a phase that does not exist, was written by somebody else. */
         bool nonsense = phase == PINJECT_TAKEN || phase > PINJECT_ABANDONED;
         /* The owner is what the slot says: one that lives, and has never heard of it, would keep the slot for ever. */
         if (nonsense || slots->still[i] == STILL || is_gone(__atomic_load_n(&slot->owner, __ATOMIC_RELAXED)))
-            move(&slot->state, state, with_phase(state, PINJECT_FREE), __ATOMIC_RELEASE);
+            move_state(&slot->state, state, with_phase(state, PINJECT_FREE), __ATOMIC_RELEASE);
         pthread_mutex_unlock(&slots->locks[i]);
     }
     /* All slots may have been of the dead: then there was nothing to answer. */
@@ -221,8 +223,8 @@ void slots_refuse(struct channel *channel)
         struct pinject_slot *slot = &channel->requests->slots[i];
         uint32_t taken;
         bool alone;
-        if (take(slot, &taken, &alone))
-            answer(channel, slot, taken, !alone, -ECANCELED);
+        if (take_request(slot, &taken, &alone))
+            answer_request(channel, slot, taken, !alone, -ECANCELED);
     }
 }
 

@@ -32,12 +32,14 @@ void slots_init(struct slots *slots, struct channel *channel);
 void slots_destroy(struct slots *slots);
 /* Serves what is posted in slot NUMBER; waits for who serves it already. False: nothing was, or nothing came of it. */
 bool slots_serve(struct slots *slots, unsigned number);
-/* The same if it is news that nobody waits for (an ended child), and BIT in *PENDING says so; waits for nobody. False:
-   nothing came of it, or somebody else is at it. */
-bool slots_serve_news(struct slots *slots, unsigned number, uint64_t *pending, uint64_t bit);
 /*
- * What no bell tells: frees what a dead owner left, serves what was posted without a bell; what has moved since the
- * last sweep is left alone. Context: one thread alone.
+ * The same if it is a notification that nobody waits for (an ended child), and BIT in *PENDING says so; waits for
+ * nobody. False: nothing came of it, or somebody else is at it.
+ */
+bool slots_serve_notification(struct slots *slots, unsigned number, uint64_t *pending, uint64_t bit);
+/*
+ * What no doorbell tells: frees what a dead owner left, serves what was posted without a doorbell; what has moved since
+ * the last sweep is left alone. Context: one thread alone.
  */
 void slots_sweep(struct slots *slots);
 /* The session is over: whoever has posted does not have to wait until its patience ends. */

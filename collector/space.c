@@ -62,7 +62,7 @@ static bool take_room(struct space *space, struct mapping *mapping)
     return true;
 }
 
-bool mapping_same_object(const struct mapping *a, const struct mapping *b)
+bool mapping_same_dso(const struct mapping *a, const struct mapping *b)
 {
     if (a == b)
         return true;
@@ -144,7 +144,7 @@ static int make_writable(struct space *space)
     return 0;
 }
 
-static bool covers(const struct mapping *newer, const struct mapping_range *older)
+static bool covers_range(const struct mapping *newer, const struct mapping_range *older)
 {
     return older->start >= newer->start && older->start - newer->start <= newer->size &&
            older->size <= newer->size - (older->start - newer->start);
@@ -171,7 +171,7 @@ static size_t take_out(struct mapping_list *list, size_t first, size_t most,
 
 static bool is_covered(const struct mapping_list *list, size_t index, const struct mapping *mapping)
 {
-    return covers(mapping, &list->ranges[index]) && list->items[index]->time_ns <= mapping->time_ns;
+    return covers_range(mapping, &list->ranges[index]) && list->items[index]->time_ns <= mapping->time_ns;
 }
 
 static bool is_nameless(const struct mapping_list *list, size_t index, const struct mapping *mapping)
@@ -196,7 +196,7 @@ int space_add(struct space *space, struct mapping *mapping)
         return error;
     struct mapping_list *list = space->list;
     size_t first = 0, most = SPACE_MAPPINGS / 8;
-    while (first < list->count && !covers(mapping, &list->ranges[first]))
+    while (first < list->count && !covers_range(mapping, &list->ranges[first]))
         first++;
     take_out(list, first, SIZE_MAX, is_covered, mapping);
     if (list->count >= SPACE_MAPPINGS) {
@@ -310,7 +310,7 @@ int space_add_maps(struct space *space, const char *maps, uint64_t time_ns)
     return error;
 }
 
-static bool overlap(const struct mapping_range *a, const struct mapping *b)
+static bool do_overlap(const struct mapping_range *a, const struct mapping *b)
 {
     return a->start - b->start < b->size || b->start - a->start < a->size;
 }
@@ -319,23 +319,23 @@ bool space_knows(const struct space *space, const struct mapping *mapping)
 {
     size_t i = space_count(space);
     while (i-- > 0)
-        if (overlap(&space->list->ranges[i], mapping)) {
+        if (do_overlap(&space->list->ranges[i], mapping)) {
             const struct mapping *known = space_at(space, i);
             /* /proc tells no generation */
             return known->start == mapping->start && known->size == mapping->size && known->offset == mapping->offset &&
-                   known->time_ns <= mapping->time_ns && mapping_same_object(known, mapping) &&
+                   known->time_ns <= mapping->time_ns && mapping_same_dso(known, mapping) &&
                    (known->ino_generation == mapping->ino_generation || !known->ino_generation);
         }
     return false;
 }
 
-bool space_has(const struct space *space, const struct mapping *mapping, bool object)
+bool space_has(const struct space *space, const struct mapping *mapping, bool dso)
 {
     for (size_t i = space_count(space); i-- > 0;) {
         const struct mapping_range *range = &space->list->ranges[i];
         if (range->start == mapping->start && range->size == mapping->size &&
             space_at(space, i)->offset == mapping->offset &&
-            (!object || mapping_same_object(space_at(space, i), mapping)))
+            (!dso || mapping_same_dso(space_at(space, i), mapping)))
             return true;
     }
     return false;

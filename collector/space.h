@@ -64,7 +64,7 @@ struct mapping *mapping_new(const struct mapping *values, const char *path);
 struct mapping *mapping_get(struct mapping *mapping);
 void mapping_put(struct mapping *mapping);
 /* The same file (or name), wherever it is mapped. */
-bool mapping_same_object(const struct mapping *a, const struct mapping *b);
+bool mapping_same_dso(const struct mapping *a, const struct mapping *b);
 
 void space_init(struct space *space);
 void space_release(struct space *space);
@@ -79,9 +79,9 @@ int space_fork(const struct space *space, uint64_t time_ns, struct space *copy);
 int space_add_maps(struct space *space, const char *maps, uint64_t time_ns);
 /* The newest mapping of ADDRESS, or NULL. It is the newest of all from *LOW to *HIGH, exclusive; those may be NULL. */
 const struct mapping *space_find(const struct space *space, uint64_t address, uint64_t *low, uint64_t *high);
-/* Is there one at the place of MAPPING, of the same offset? With OBJECT: and of the same file. */
-bool space_has(const struct space *space, const struct mapping *mapping, bool object);
-/* MAPPING changes nothing: the same object has been at the same place since before, with nothing newer over it. */
+/* Is there one at the place of MAPPING, of the same offset? With DSO: and of the same file. */
+bool space_has(const struct space *space, const struct mapping *mapping, bool dso);
+/* MAPPING changes nothing: the same DSO has been at the same place since before, with nothing newer over it. */
 bool space_knows(const struct space *space, const struct mapping *mapping);
 size_t space_count(const struct space *space);
 struct mapping *space_at(const struct space *space, size_t index);

@@ -15,25 +15,25 @@ enum {
     AGAIN_NS = 100 * 1000 * 1000, /* a file is looked at again: it may have been replaced */
 };
 
-static void empty(struct stack_object *object)
+static void empty(struct stack_dso *dso)
 {
-    mapping_put(object->mapping);
-    *object = (struct stack_object){0};
+    mapping_put(dso->mapping);
+    *dso = (struct stack_dso){0};
 }
 
 void stack_files_release(struct stacks *stacks)
 {
-    for (unsigned i = 0; i < STACKS_OBJECTS; i++)
-        empty(&stacks->objects[i]);
+    for (unsigned i = 0; i < STACKS_DSOS; i++)
+        empty(&stacks->dsos[i]);
 }
 
 void stack_files_make_room(struct stacks *stacks)
 {
     if (!unwind_files_are_many(stacks->files))
         return;
-    for (struct stack_object *object = stacks->objects; object < stacks->objects + STACKS_OBJECTS; object++)
-        if (unwind_file_leaves(object->file))
-            empty(object);
+    for (struct stack_dso *dso = stacks->dsos; dso < stacks->dsos + STACKS_DSOS; dso++)
+        if (unwind_file_leaves(dso->file))
+            empty(dso);
     memset(stacks->blocks, 0, sizeof(stacks->blocks));
     unwind_files_trim(stacks->files);
 }
@@ -55,34 +55,34 @@ static struct mapped_file file_of(pid_t pid, const struct mapping *mapping)
 }
 
 /* Blocks remember what they found, and what they did not. */
-static void put_file(struct stacks *stacks, struct stack_object *object, struct unwind_file *file)
+static void put_file(struct stacks *stacks, struct stack_dso *dso, struct unwind_file *file)
 {
-    if (object->file == file)
+    if (dso->file == file)
         return;
-    object->file = file;
+    dso->file = file;
     memset(stacks->blocks, 0, sizeof(stacks->blocks));
 }
 
 /* In the loop itself: each user's files have a share of its time. */
-static struct unwind_file *read_tables(struct stacks *stacks, struct stack_object *object,
+static struct unwind_file *read_tables(struct stacks *stacks, struct stack_dso *dso,
                                        const struct unwind_stat *stat, int fd)
 {
     struct unwind_file *file;
-    const bool before = object->put_off;
-    object->put_off = false;
+    const bool before = dso->put_off;
+    dso->put_off = false;
     if (unwind_files_know(stacks->files, stat, &file))
         return file;
-    struct table_user *user = table_time_of(&stacks->time, object->user == (uid_t)-1 ? procfs_uid(object->pid)
-                                                                                     : object->user);
-    object->put_off = !table_time_begin(&stacks->time, user, tasks_now_ns());
-    stacks->time.put_off += object->put_off && !before;
-    if (object->put_off)
+    struct table_user *user = table_time_of(&stacks->time, dso->user == (uid_t)-1 ? procfs_uid(dso->pid)
+                                                                                  : dso->user);
+    dso->put_off = !table_time_begin(&stacks->time, user, tasks_now_ns());
+    stacks->time.put_off += dso->put_off && !before;
+    if (dso->put_off)
         return NULL;
     file = unwind_files_copy(stacks->files, stat, fd);
     table_time_end(&stacks->time, user);
     if (!file && !unwind_files_know(stacks->files, stat, &file)) {
         stacks->no_room += !before;
-        object->put_off = true;
+        dso->put_off = true;
     }
     return file;
 }
@@ -90,49 +90,49 @@ static struct unwind_file *read_tables(struct stacks *stacks, struct stack_objec
 static void take_answer(void *context, uint64_t ticket, const struct opener_answer *answer)
 {
     struct stacks *stacks = context;
-    struct stack_object *object = stacks->objects, *end = object + STACKS_OBJECTS;
-    while (object < end && object->ticket != ticket)
-        object++;
-    if (object == end) /* another one has its place */
+    struct stack_dso *dso = stacks->dsos, *end = dso + STACKS_DSOS;
+    while (dso < end && dso->ticket != ticket)
+        dso++;
+    if (dso == end) /* another one has its place */
         return;
-    object->ticket = 0;
+    dso->ticket = 0;
     if (answer->status == -ENOEXEC || answer->status == -EFBIG)
-        put_file(stacks, object, NULL);
+        put_file(stacks, dso, NULL);
     if (answer->status < 0) /* else it was there before, and is gone with its process: the tables hold */
         return;
     const struct unwind_stat stat = {answer->dev, answer->ino, answer->size, answer->mtime_ns, answer->ctime_ns};
-    put_file(stacks, object, read_tables(stacks, object, &stat, answer->fd));
+    put_file(stacks, dso, read_tables(stacks, dso, &stat, answer->fd));
 }
 
 /*
  * Where it is looked for. Whoever chooses his file's path can have another one's place, so that nothing is told by it.
  */
-static struct stack_object *find_place(struct stacks *stacks, const struct mapping *mapping)
+static struct stack_dso *find_place(struct stacks *stacks, const struct mapping *mapping)
 {
     uint64_t key = mapping->ino * 31 + mapping->ino_generation;
     key = key * 31 + ((uint64_t)mapping->maj << 32 | mapping->min);
     key = fnv(key, mapping->path, strlen(mapping->path));
-    return &stacks->objects[(key ^ key >> 20) % STACKS_OBJECTS];
+    return &stacks->dsos[(key ^ key >> 20) % STACKS_DSOS];
 }
 
-static bool is_of(const struct stack_object *object, const struct mapping *mapping)
+static bool is_of(const struct stack_dso *dso, const struct mapping *mapping)
 {
-    return object->mapping && object->mapping->ino_generation == mapping->ino_generation &&
-           mapping_same_object(object->mapping, mapping);
+    return dso->mapping && dso->mapping->ino_generation == mapping->ino_generation &&
+           mapping_same_dso(dso->mapping, mapping);
 }
 
 /* It is looked at now. False: there is no memory for it. */
-static bool renew(struct stack_object *object, bool known, const struct tasks *tasks, const struct task *task,
+static bool renew(struct stack_dso *dso, bool known, const struct tasks *tasks, const struct task *task,
                   const struct mapping *mapping)
 {
     if (!known) {
-        empty(object);
-        object->mapping = mapping_new(mapping, mapping->path);
+        empty(dso);
+        dso->mapping = mapping_new(mapping, mapping->path);
     }
-    object->checked_ns = tasks->now_ns;
-    object->pid = task->pid;
-    object->user = task->process->limited ? task->process->user : (uid_t)-1;
-    return object->mapping;
+    dso->checked_ns = tasks->now_ns;
+    dso->pid = task->pid;
+    dso->user = task->process->limited ? task->process->user : (uid_t)-1;
+    return dso->mapping;
 }
 
 /* The first look is waited for, a bounded moment: samples are there already. Later ones are not. */
@@ -144,20 +144,20 @@ static struct unwind_file *find_file(struct tasks *tasks, const struct task *tas
         return unwind_files_vdso(stacks->files);
     if (!is_file(mapping))
         return NULL;
-    struct stack_object *object = find_place(stacks, mapping);
-    const bool known = is_of(object, mapping);
-    if (known && (object->ticket || tasks->now_ns - object->checked_ns < AGAIN_NS)) {
-        *ret_put_off = object->put_off;
-        return object->file;
+    struct stack_dso *dso = find_place(stacks, mapping);
+    const bool known = is_of(dso, mapping);
+    if (known && (dso->ticket || tasks->now_ns - dso->checked_ns < AGAIN_NS)) {
+        *ret_put_off = dso->put_off;
+        return dso->file;
     }
     const struct mapped_file file = file_of(task->pid, mapping);
-    if (!renew(object, known, tasks, task, mapping))
+    if (!renew(dso, known, tasks, task, mapping))
         return NULL;
-    object->ticket = opener_ask(stacks->opener, OPENER_TABLES, &file, take_answer, stacks);
-    if (!known && object->ticket)
-        opener_settle(stacks->opener, object->ticket);
-    *ret_put_off = object->put_off;
-    return object->file;
+    dso->ticket = opener_ask(stacks->opener, OPENER_TABLES, &file, take_answer, stacks);
+    if (!known && dso->ticket)
+        opener_settle(stacks->opener, dso->ticket);
+    *ret_put_off = dso->put_off;
+    return dso->file;
 }
 
 /* What other threads mapped may be in rings that are read later. */

@@ -14,7 +14,7 @@ struct stack_search {
     struct task *task;
 };
 
-/* Forgets all objects. */
+/* Forgets all DSOs. */
 void stack_files_release(struct stacks *stacks);
 /* Makes room for tables. Not while a stack is unwound. */
 void stack_files_make_room(struct stacks *stacks);

@@ -33,16 +33,16 @@ struct raw {
     struct unwind_dump dump;
 };
 
-int stacks_new(const struct plan *plan, struct stacks **ret)
+int stacks_new(const struct event_config *config, struct stacks **ret)
 {
     *ret = NULL;
-    if (!plan->dump)
+    if (!config->dump)
         return 0;
     struct stacks *stacks = calloc(1, sizeof(*stacks));
     if (stacks)
         stacks->files = unwind_files_new();
     if (stacks)
-        stacks->engine = unwind_engine_new(plan->unwinder);
+        stacks->engine = unwind_engine_new(config->unwinder);
     if (!stacks || !stacks->files || !stacks->engine) {
         stacks_free(stacks);
         return -ENOMEM;
@@ -105,7 +105,7 @@ void stacks_describe(const struct tasks *tasks, char ret[STACKS_TEXT])
     uint64_t unwound = stacks_sum(counts) - counts->chosen - counts->behind - counts->foreign;
     size_t used = (size_t)snprintf(ret, STACKS_TEXT, "%" PRIu64 " call stack%s unwound%s", unwound,
                                    unwound == 1 ? "" : "s",
-                                   tasks->plan->unwinder == UNWIND_ENGINE_LIBUNWIND ? " by libunwind" : "");
+                                   tasks->config->unwinder == UNWIND_ENGINE_LIBUNWIND ? " by libunwind" : "");
     if (unwound)
         /* Rounded down, as in reports: only 100.0 % is all. */
         used += (size_t)snprintf(ret + used, STACKS_TEXT - used, ", %" PRIu64 ".%" PRIu64 " %% complete",
@@ -116,7 +116,7 @@ void stacks_describe(const struct tasks *tasks, char ret[STACKS_TEXT])
     for (unsigned end = UNWIND_BOTTOM + 1; end < UNWIND_ENDS; end++) {
         const bool larger = end == UNWIND_TRUNCATED && dump < STACKS_DUMP_MAX && !stacks->lowered;
         char truncated[TRUNCATED_TEXT];
-        describe_truncated(truncated, stacks, dump, tasks->plan->dump_auto);
+        describe_truncated(truncated, stacks, dump, tasks->config->dump_auto);
         used = describe_part(ret, used, counts->ends[end], larger ? truncated : unwind_end_name(end));
         raise_said |= larger && counts->ends[end];
     }
@@ -169,8 +169,8 @@ static bool parse_dump(struct cursor *cursor, struct raw *raw)
     return true;
 }
 
-static bool parse(const struct records_layout *layout, unsigned event, const struct perf_event_header *record,
-                  struct raw *raw)
+static bool parse_sample(const struct records_layout *layout, unsigned event, const struct perf_event_header *record,
+                         struct raw *raw)
 {
     const uint64_t before =
         PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_PERIOD;
@@ -207,7 +207,7 @@ static bool has_frame_pointers(const struct stack_trust *trust)
  * Every kernel's chain knows the sampled address: below a frame that is larger than the dump, only a process that has
  * frame pointers is led on.
  */
-static unsigned extend(const struct raw *raw, const struct stack_trust *trust, uint64_t *ips, unsigned count)
+static unsigned extend_chain(const struct raw *raw, const struct stack_trust *trust, uint64_t *ips, unsigned count)
 {
     if (count < 2 && !has_frame_pointers(trust))
         return 0;
@@ -222,9 +222,9 @@ static unsigned extend(const struct raw *raw, const struct stack_trust *trust, u
 }
 
 /* auto: is this sample to be unwound? Else the process has shown that it has frame pointers. */
-static bool is_wanted(const struct plan *plan, struct stack_trust *trust)
+static bool is_wanted(const struct event_config *config, struct stack_trust *trust)
 {
-    if (!plan->dump_auto || !has_frame_pointers(trust))
+    if (!config->dump_auto || !has_frame_pointers(trust))
         return true;
     return ++trust->taken % AUTO_AGAIN == 0;
 }
@@ -289,7 +289,7 @@ static void raise_dump(struct tasks *tasks, const struct task *task, bool cut)
     if (stacks->seen < RAISE_AFTER)
         return;
     uint32_t dump = __atomic_load_n(&session->dump, __ATOMIC_RELAXED);
-    bool wanted = stacks->cut * 100 > stacks->seen && !tasks->plan->dump_fixed;
+    bool wanted = stacks->cut * 100 > stacks->seen && !tasks->config->dump_fixed;
     if (wanted && dump < STACKS_DUMP_RAISED) {
         __atomic_store_n(&session->dump, 2 * dump, __ATOMIC_RELAXED);
         stacks->raised++;
@@ -302,12 +302,12 @@ static void tell_need(const struct task *task, const struct raw *raw, const stru
 {
     const uint64_t bytes = outcome->top - raw->dump.start;
     if (task->events && outcome->end == UNWIND_TRUNCATED)
-        need_add_stack(task->events->need, raw->dump.size, true);
+        stack_sizes_add_stack(task->events->sizes, raw->dump.size, true);
     else if (task->events && outcome->end == UNWIND_BOTTOM && bytes <= raw->dump.size)
-        need_add_stack(task->events->need, bytes, false);
+        stack_sizes_add_stack(task->events->sizes, bytes, false);
 }
 
-static unsigned unwind(struct tasks *tasks, struct task *task, const struct raw *raw)
+static unsigned unwind_sample(struct tasks *tasks, struct task *task, const struct raw *raw)
 {
     struct stacks *stacks = tasks->stacks;
     struct stack_search search = {.tasks = tasks, .task = task};
@@ -321,9 +321,9 @@ static unsigned unwind(struct tasks *tasks, struct task *task, const struct raw 
     if (tasks->at_once)
         task->process->share->unwound_ns += tasks_now_ns() - begin_ns;
     /* A chain that is not whole says nothing. */
-    if (tasks->plan->dump_auto && end == UNWIND_BOTTOM)
+    if (tasks->config->dump_auto && end == UNWIND_BOTTOM)
         compare(task->process, raw, stacks->ips, count);
-    unsigned more = end == UNWIND_TRUNCATED ? extend(raw, task->process->trust, stacks->ips, count) : 0;
+    unsigned more = end == UNWIND_TRUNCATED ? extend_chain(raw, task->process->trust, stacks->ips, count) : 0;
     raise_dump(tasks, task, end == UNWIND_TRUNCATED);
     tell_need(task, raw, &outcome);
     stacks->counts.ends[end]++;
@@ -364,18 +364,18 @@ static bool has_time(const struct tasks *tasks, const struct task *task)
     return share->unwound_ns < SHARE_UNWIND_NS;
 }
 
-static unsigned choose(struct tasks *tasks, struct task *task, const struct raw *raw)
+static unsigned choose_chain(struct tasks *tasks, struct task *task, const struct raw *raw)
 {
     struct stack_counts *ours = &tasks->stacks->counts, *its = &task->stacks;
     if (!raw->native)
         return raw->user || count_frames(raw) ? take_frames(tasks, task, raw, &ours->foreign, &its->foreign) : 0;
     if (task->behind)
         return take_frames(tasks, task, raw, &ours->behind, &its->behind);
-    if (!is_wanted(tasks->plan, task->process->trust))
+    if (!is_wanted(tasks->config, task->process->trust))
         return take_frames(tasks, task, raw, &ours->chosen, &its->chosen);
     if (!has_time(tasks, task))
         return take_frames(tasks, task, raw, &ours->behind, &its->behind);
-    return unwind(tasks, task, raw);
+    return unwind_sample(tasks, task, raw);
 }
 
 static size_t append(unsigned char *to, size_t at, const void *from, size_t size)
@@ -385,8 +385,8 @@ static size_t append(unsigned char *to, size_t at, const void *from, size_t size
 }
 
 /* PREFIX and the kernel's part fit: they came in one record, and STACKS_FRAMES leave room for both. */
-static const struct perf_event_header *make(struct stacks *stacks, const struct perf_event_header *record,
-                                            const struct raw *raw, unsigned count)
+static const struct perf_event_header *make_sample(struct stacks *stacks, const struct perf_event_header *record,
+                                                   const struct raw *raw, unsigned count)
 {
     const uint64_t context = PERF_CONTEXT_USER, total = raw->kernel_count + (count ? count + 1 : 0);
     size_t size = append(stacks->record, 0, record, raw->prefix);
@@ -406,11 +406,11 @@ const struct perf_event_header *stacks_take(struct tasks *tasks, struct task *ta
                                             const struct perf_event_header *record)
 {
     struct raw raw;
-    if (!tasks->stacks || !stacks_has(tasks->plan, &tasks->plan->events[event]))
+    if (!tasks->stacks || !stacks_has(tasks->config, &tasks->config->events[event]))
         return record;
-    if (!parse(&tasks->layout, event, record, &raw))
+    if (!parse_sample(&tasks->layout, event, record, &raw))
         return NULL;
-    return make(tasks->stacks, record, &raw, choose(tasks, task, &raw));
+    return make_sample(tasks->stacks, record, &raw, choose_chain(tasks, task, &raw));
 }
 
 /* ---- Falling behind ---- */
@@ -420,7 +420,7 @@ static void lower_dump(struct tasks *tasks, const struct task *task)
 {
     struct session *session = tasks->session;
     struct stacks *stacks = tasks->stacks;
-    if (tasks->plan->dump_fixed)
+    if (tasks->config->dump_fixed)
         return;
     const uint32_t dump = __atomic_load_n(&session->dump, __ATOMIC_RELAXED);
     const uint32_t less = dump_limits_lower(&session->dump_limits, task->pid, dump, tasks->now_ns);

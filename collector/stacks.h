@@ -9,12 +9,12 @@
 #include <linux/perf_event.h>
 #include <stdint.h>
 
-#include "collector/plan.h"
+#include "collector/event_config.h"
 #include "collector/table_time.h"
 #include "unwind/engine.h"
 
 struct mapping;
-struct need;
+struct stack_sizes;
 struct process;
 struct session;
 struct task;
@@ -28,7 +28,7 @@ enum {
     STACKS_FRAMES = 1024,     /* of a user's part */
     STACKS_TAIL = 2,          /* frames below main() or a thread's start routine that frame pointers do not find */
     STACKS_BLOCKS = 1024,
-    STACKS_OBJECTS = 1024,
+    STACKS_DSOS = 1024,
     STACKS_TEXT = 512,
 };
 
@@ -61,8 +61,8 @@ struct stack_block {
     bool mapped;
 };
 
-/* The tables of a mapped object, by what its mapping says of it. */
-struct stack_object {
+/* The tables of a mapped DSO, by what its mapping says of it. */
+struct stack_dso {
     struct mapping *mapping;  /* owned, one of it; NULL: empty */
     uint64_t checked_ns;      /* when the file was looked at last */
     uint64_t ticket;          /* of the question that was not answered yet (opener.h); 0: none */
@@ -77,7 +77,7 @@ struct stacks {
     struct unwind_engine *engine;
     struct opener *opener;    /* who reads them; not ours */
     struct stack_block blocks[STACKS_BLOCKS];
-    struct stack_object objects[STACKS_OBJECTS];
+    struct stack_dso dsos[STACKS_DSOS];
     struct stack_counts counts;
     struct table_time time;   /* for reading tables */
     uint64_t no_room;         /* files whose tables had no room at once */
@@ -89,29 +89,30 @@ struct stacks {
     _Alignas(8) unsigned char record[65536]; /* the sample that was made last */
 };
 
-/* *RET is NULL where the plan has no dumps. 0 or -ENOMEM. */
-int stacks_new(const struct plan *plan, struct stacks **ret);
+/* *RET is NULL where the event configuration has no dumps. 0 or -ENOMEM. */
+int stacks_new(const struct event_config *config, struct stacks **ret);
 /* NULL is accepted. */
 void stacks_free(struct stacks *stacks);
 
 /*
- * Sets PLAN's dump as SETTINGS want it, by trying. Where dwarf cannot be had: -errno after report_error(); auto, and
+ * Sets CONFIG's dump as SETTINGS want it, by trying. Where dwarf cannot be had: -errno after report_error(); auto, and
  * timers, go on with frame pointers and a note.
  */
-int stacks_plan(struct plan *plan, const struct settings *settings);
-/* Could PLAN's samples come with registers and stack on this machine? 0 or -errno. */
-int stacks_try(const struct plan *plan);
-/* Are the samples of EVENT of the plan unwound? */
-bool stacks_has(const struct plan *plan, const struct plan_event *event);
+int stacks_configure(struct event_config *config, const struct settings *settings);
+/* Could CONFIG's samples come with registers and stack on this machine? 0 or -errno. */
+int stacks_try(const struct event_config *config);
+/* Are the samples of EVENT of the event configuration unwound? */
+bool stacks_has(const struct event_config *config, const struct config_event *event);
 /* Adds to ATTR, with which EVENT is opened, what unwinding needs: DUMP bytes of stack. Any thread. */
-void stacks_attr(const struct plan *plan, const struct plan_event *event, uint32_t dump, struct perf_event_attr *attr);
+void stacks_attr(const struct event_config *config, const struct config_event *event, uint32_t dump,
+                 struct perf_event_attr *attr);
 /*
- * For a task of a program that NEED is of (NULL: not known), any thread: bytes of stack where its ring has SIZE bytes,
- * such that enough samples fit; 0: none. LIMIT: dump_limits_find(). Pages of a ring where with the plan's dumps
- * there would be PAGES.
+ * For a task of a program that SIZES is of (NULL: not known), any thread: bytes of stack where its ring has SIZE bytes,
+ * such that enough samples fit; 0: none. LIMIT: dump_limits_find(). Pages of a ring where with the event
+ * configuration's dumps there would be PAGES.
  */
-uint32_t stacks_dump(const struct session *session, uint32_t limit, const struct need *need, size_t size);
-size_t stacks_pages(const struct session *session, uint32_t limit, const struct need *need, size_t pages);
+uint32_t stacks_dump(const struct session *session, uint32_t limit, const struct stack_sizes *sizes, size_t size);
+size_t stacks_pages(const struct session *session, uint32_t limit, const struct stack_sizes *sizes, size_t pages);
 
 /*
  * RECORD, a sample of event EVENT as it came from the ring of TASK, as it goes to the file; valid until the next call.

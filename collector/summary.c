@@ -13,7 +13,7 @@
 #define LEAST_KERNEL_NS 40000000 /* ten clock ticks of most kernels: less of them says nothing */
 
 enum { FOLLOWED_PERCENT = 95 /* of the CPU time: where less is followed, that is said */ };
-enum { UNSEEN_SHOWN = 3 };
+enum { MISSED_SHOWN = 3 };
 
 /* "1 task", "2 tasks", "3 processes" */
 static void append_count(struct buffer *to, uint64_t count, const char *one, const char *many)
@@ -83,13 +83,13 @@ static void append_quoted(struct buffer *to, const char *base)
 }
 
 /* The events that samples are of. */
-static void append_events(struct buffer *to, const struct plan *plan)
+static void append_events(struct buffer *to, const struct event_config *config)
 {
     const char *comma = "";
-    for (unsigned i = 0; i < plan->count; i++) {
-        if (!plan->events[i].samples)
+    for (unsigned i = 0; i < config->count; i++) {
+        if (!config->events[i].samples)
             continue;
-        buffer_printf(to, "%s%s", comma, plan->events[i].name);
+        buffer_printf(to, "%s%s", comma, config->events[i].name);
         comma = ", ";
     }
 }
@@ -112,7 +112,7 @@ static void print_tasks(const struct session *session, const struct outcome *out
         buffer_printf(line, ", ");
         append_count(line, outcome->samples, "sample", "samples");
         buffer_printf(line, " of ");
-        append_events(line, session->plan);
+        append_events(line, session->config);
         buffer_printf(line, ", %" PRIu64 " lost", outcome->lost);
     }
     say(line);
@@ -124,8 +124,8 @@ static void print_narrow(const struct settings *settings, const struct outcome *
     char follow[FOLLOW_TEXT];
     double percent = outcome->cpu_ns ? 100.0 * (double)outcome->attributed_ns / (double)outcome->cpu_ns : 100;
     bool left_out = false;
-    for (unsigned i = 0; i < outcome->unseen_count; i++)
-        left_out |= strstr(outcome->unseen[i].reason, "not followed") != NULL;
+    for (unsigned i = 0; i < outcome->missed_count; i++)
+        left_out |= strstr(outcome->missed[i].reason, "not followed") != NULL;
     if (percent >= FOLLOWED_PERCENT || !left_out || follow_is_all(settings->follow))
         return;
     buffer_printf(line, "only %.1f %% of the CPU time is in this profile: --follow=%s left out other tasks "
@@ -157,9 +157,9 @@ static void print_time(const struct outcome *outcome, struct buffer *line)
 }
 
 /* What the samples do not have, though it is in the CPU time. */
-static void print_kernel(const struct plan *plan, const struct outcome *outcome, struct buffer *line)
+static void print_kernel(const struct event_config *config, const struct outcome *outcome, struct buffer *line)
 {
-    if (plan->source != PINJECT_SOURCE_PERF || !plan->exclude_kernel)
+    if (config->source != PINJECT_SOURCE_PERF || !config->exclude_kernel)
         return;
     buffer_printf(line, "kernel code is not sampled");
     if (outcome->cpu_ns && outcome_time(&outcome->tree.ru_stime) >= LEAST_KERNEL_NS) {
@@ -172,14 +172,15 @@ static void print_kernel(const struct plan *plan, const struct outcome *outcome,
 }
 
 /* Of --stat: what was counted, and how long the command took. */
-static void print_counts(const struct plan *plan, const struct outcome *outcome, bool linger, struct buffer *line)
+static void print_counts(const struct event_config *config, const struct outcome *outcome, bool linger,
+                         struct buffer *line)
 {
     const struct counts_run run = {
         .cpu_ns = outcome->cpu_ns ? outcome->cpu_ns : outcome->attributed_ns,
         .elapsed_ns = outcome->elapsed_ns && !linger ? outcome->elapsed_ns : outcome->wall_ns,
         .tree = outcome->tree,
     };
-    counts_say(&outcome->counts, plan, &run, say);
+    counts_say(&outcome->counts, config, &run, say);
     append_time(line, run.elapsed_ns);
     buffer_printf(line, " elapsed");
     if (outcome->cpu_ns) {
@@ -194,24 +195,24 @@ static void print_counts(const struct plan *plan, const struct outcome *outcome,
 
 static int by_count(const void *one, const void *other)
 {
-    const struct result_unseen *const *a = one, *const *b = other;
+    const struct result_missed *const *a = one, *const *b = other;
     if ((*a)->cpu_ns != (*b)->cpu_ns)
         return (*a)->cpu_ns < (*b)->cpu_ns ? 1 : -1;
     return ((*a)->count < (*b)->count) - ((*a)->count > (*b)->count);
 }
 
 /* The heaviest first; all of them are in the files. */
-static void print_unseen(const struct outcome *outcome, bool all, struct buffer *line)
+static void print_missed(const struct outcome *outcome, bool all, struct buffer *line)
 {
-    if (!outcome->unseen_count)
+    if (!outcome->missed_count)
         return;
-    const struct result_unseen **sorted = calloc(outcome->unseen_count, sizeof(*sorted));
+    const struct result_missed **sorted = calloc(outcome->missed_count, sizeof(*sorted));
     if (!sorted)
         return;
-    for (unsigned i = 0; i < outcome->unseen_count; i++)
-        sorted[i] = &outcome->unseen[i];
-    qsort(sorted, outcome->unseen_count, sizeof(*sorted), by_count);
-    unsigned shown = all || outcome->unseen_count < UNSEEN_SHOWN ? outcome->unseen_count : UNSEEN_SHOWN;
+    for (unsigned i = 0; i < outcome->missed_count; i++)
+        sorted[i] = &outcome->missed[i];
+    qsort(sorted, outcome->missed_count, sizeof(*sorted), by_count);
+    unsigned shown = all || outcome->missed_count < MISSED_SHOWN ? outcome->missed_count : MISSED_SHOWN;
     for (unsigned i = 0; i < shown; i++) {
         buffer_printf(line, "not seen: %" PRIu64 " x %s", sorted[i]->count, sorted[i]->reason);
         if (sorted[i]->comm && sorted[i]->comm[0])
@@ -220,33 +221,33 @@ static void print_unseen(const struct outcome *outcome, bool all, struct buffer 
             buffer_printf(line, ", CPU time ");
             append_time(line, sorted[i]->cpu_ns);
         }
-        if (i == shown - 1 && outcome->unseen_count > shown)
-            buffer_printf(line, "; and %u more %s: panalyze tree", outcome->unseen_count - shown,
-                          outcome->unseen_count - shown == 1 ? "reason" : "reasons");
+        if (i == shown - 1 && outcome->missed_count > shown)
+            buffer_printf(line, "; and %u more %s: panalyze tree", outcome->missed_count - shown,
+                          outcome->missed_count - shown == 1 ? "reason" : "reasons");
         say(line);
     }
     free(sorted);
 }
 
-/* Which rung of the ladder it is, where that is not the first one. */
-static void print_rung(const struct plan *plan, const struct settings *settings, struct buffer *line)
+/* The back end, where it is not the usual one. */
+static void print_back_end(const struct event_config *config, const struct settings *settings, struct buffer *line)
 {
-    if (plan->source != PINJECT_SOURCE_TIMER || settings->verbose) /* then said among the notes, at the start */
+    if (config->source != PINJECT_SOURCE_TIMER || settings->verbose) /* then said among the notes, at the start */
         return;
-    buffer_printf(line, "%s", plan->notes[0]);
+    buffer_printf(line, "%s", config->notes[0]);
     say(line);
 }
 
-/* Timers stood in for the events of some. */
-static void print_stand_ins(const struct outcome *outcome, bool stat, struct buffer *line)
+/* Some tasks had timers as fallback. */
+static void print_fallbacks(const struct outcome *outcome, bool stat, struct buffer *line)
 {
     const char *reason = strerror(-outcome->refusal);
-    uint64_t less = outcome->stood_in_counted, more = outcome->stood_in - less;
+    uint64_t less = outcome->timer_fallbacks_counted, more = outcome->timer_fallbacks - less;
     if (more) {
         append_count(line, more, "task was", "tasks were");
         buffer_printf(line, " %s: the kernel refused %s events (%s: not dumpable, or of another "
                       "user; root may see %s)",
-                      stat ? "counted by the object" : "sampled by timers", more == 1 ? "its" : "their", reason,
+                      stat ? "counted by the preload object" : "sampled by timers", more == 1 ? "its" : "their", reason,
                       more == 1 ? "it" : "them");
         say(line);
     }
@@ -259,11 +260,11 @@ static void print_stand_ins(const struct outcome *outcome, bool stat, struct buf
 }
 
 /* The same of what was asked for explicitly. */
-static void print_no_dumps(const struct plan *plan, const struct settings *settings, struct buffer *line)
+static void print_no_dumps(const struct event_config *config, const struct settings *settings, struct buffer *line)
 {
-    if (!plan->dump_note || settings->verbose)
+    if (!config->dump_note || settings->verbose)
         return;
-    buffer_printf(line, "%s", plan->notes[plan->dump_note - 1]);
+    buffer_printf(line, "%s", config->notes[config->dump_note - 1]);
     say(line);
 }
 
@@ -278,12 +279,13 @@ static void print_alive(const struct outcome *outcome, const struct settings *se
     say(line);
 }
 
-static void print_limits(const struct plan *plan, const struct outcome *outcome, bool stat, struct buffer *line)
+static void print_limits(const struct event_config *config, const struct outcome *outcome, bool stat,
+                         struct buffer *line)
 {
-    uint64_t short_of_memory = outcome->counted_only > outcome->stood_in_counted
-                                   ? outcome->counted_only - outcome->stood_in_counted : 0;
-    print_stand_ins(outcome, stat, line);
-    if (outcome->counted_only && plan->source == PINJECT_SOURCE_TIMER) {
+    uint64_t short_of_memory = outcome->counted_only > outcome->timer_fallbacks_counted
+                                   ? outcome->counted_only - outcome->timer_fallbacks_counted : 0;
+    print_fallbacks(outcome, stat, line);
+    if (outcome->counted_only && config->source == PINJECT_SOURCE_TIMER) {
         append_count(line, outcome->counted_only, "task was", "tasks were");
         buffer_printf(line, " counted by the kernel, but not sampled: no timer ran in %s",
                       outcome->counted_only == 1 ? "it" : "them");
@@ -299,8 +301,8 @@ static void print_limits(const struct plan *plan, const struct outcome *outcome,
 /* What to give to panalyze. */
 static void append_place(struct buffer *line, const struct settings *settings)
 {
-    append_quoted(line, settings->folder ? settings->folder : settings->outfile);
-    buffer_printf(line, "%s", settings->folder ? "" : ".*");
+    append_quoted(line, settings->directory ? settings->directory : settings->outfile);
+    buffer_printf(line, "%s", settings->directory ? "" : ".*");
 }
 
 static void print_files(const struct results *results, const struct settings *settings, struct buffer *line)
@@ -309,7 +311,7 @@ static void print_files(const struct results *results, const struct settings *se
     if (!files)
         return;
     append_count(line, files, "file", "files");
-    buffer_printf(line, "%s", settings->folder ? " in " : " ");
+    buffer_printf(line, "%s", settings->directory ? " in " : " ");
     append_place(line, settings);
     buffer_printf(line, " (");
     append_bytes(line, results_bytes(results));
@@ -348,9 +350,9 @@ void summary_print(const struct session *session, const struct results *results,
         print_narrow(settings, outcome, &line);
         print_tasks(session, outcome, settings->stat, &line);
         if (settings->stat)
-            print_counts(session->plan, outcome, settings->linger, &line);
-        print_rung(session->plan, settings, &line);
-        print_no_dumps(session->plan, settings, &line);
+            print_counts(session->config, outcome, settings->linger, &line);
+        print_back_end(session->config, settings, &line);
+        print_no_dumps(session->config, settings, &line);
         if (outcome->stacks[0]) {
             buffer_printf(&line, "%s", outcome->stacks);
             say(&line);
@@ -358,9 +360,9 @@ void summary_print(const struct session *session, const struct results *results,
         if (outcome->attributed_ns || outcome->cpu_ns)
             print_time(outcome, &line);
         if (!settings->stat)
-            print_kernel(session->plan, outcome, &line);
-        print_unseen(outcome, settings->verbose > 0, &line);
-        print_limits(session->plan, outcome, settings->stat, &line);
+            print_kernel(session->config, outcome, &line);
+        print_missed(outcome, settings->verbose > 0, &line);
+        print_limits(session->config, outcome, settings->stat, &line);
         print_alive(outcome, settings, &line);
         if (settings->verbose && outcome->without_sample && !settings->stat) {
             append_count(&line, outcome->without_sample, "task was", "tasks were");
@@ -386,7 +388,7 @@ unsigned summary_incomplete(const struct session *session, const struct results 
 {
     uint64_t failed, samples;
     int error = results_error(results, &failed, &samples);
-    bool sampling = session->plan->sampling;
+    bool sampling = session->config->sampling;
     unsigned reasons = say_count(error ? failed : 0, "file is missing or not complete",
                                  "files are missing or not complete");
     reasons += say_count(outcome->lost, "sample was lost", "samples were lost");
@@ -399,8 +401,8 @@ unsigned summary_incomplete(const struct session *session, const struct results 
                          "tasks still run: what they do from now on is missing");
     reasons += say_count(outcome->uncounted, "task or record is missing: out of memory",
                          "tasks or records are missing: out of memory");
-    for (unsigned i = 0; i < outcome->unseen_count; i++) {
-        const struct result_unseen *line = &outcome->unseen[i];
+    for (unsigned i = 0; i < outcome->missed_count; i++) {
+        const struct result_missed *line = &outcome->missed[i];
         if (line->chosen)
             continue;
         report_error("--strict: not seen: %" PRIu64 " x %s%s%s", line->count, line->reason, line->comm[0] ? ": " : "",

@@ -14,39 +14,39 @@ static void subtract(struct attach_value *values, const struct attach_value *bas
     }
 }
 
-/* The counts of image INDEX alone; NOW, NULL when unknown: at the end of the last one. False: unknown. */
-static bool image_values(const struct tasks *tasks, const struct task *task, unsigned index,
-                         const struct attach_value *now, struct attach_value *ret)
+/* The counts of exec generation INDEX alone; NOW, NULL when unknown: at the end of the last one. False: unknown. */
+static bool generation_values(const struct tasks *tasks, const struct task *task, unsigned index,
+                              const struct attach_value *now, struct attach_value *ret)
 {
-    const struct image *image = &task->images[index];
-    const struct attach_value *end = index + 1 == task->image_count ? now : image->at_end;
-    const struct attach_value *start = index ? task->images[index - 1].at_end : NULL;
-    if (!end || (index && !start) || task->images_more)
+    const struct exec_generation *generation = &task->generations[index];
+    const struct attach_value *end = index + 1 == task->generation_count ? now : generation->at_end;
+    const struct attach_value *start = index ? task->generations[index - 1].at_end : NULL;
+    if (!end || (index && !start) || task->generations_more)
         return false;
-    memcpy(ret, end, tasks->plan->count * sizeof(*ret));
+    memcpy(ret, end, tasks->config->count * sizeof(*ret));
     if (start)
-        subtract(ret, start, tasks->plan->count);
+        subtract(ret, start, tasks->config->count);
     return true;
 }
 
-static void view_images(const struct tasks *tasks, const struct task *task, struct task_view *view,
-                        const struct attach_value *now, unsigned end)
+static void view_generations(const struct tasks *tasks, const struct task *task, struct task_view *view,
+                             const struct attach_value *now, unsigned end)
 {
-    unsigned first = task->image_first;
+    unsigned first = task->generation_first;
     bool split = tasks->session->settings->split;
-    view->images = end > first ? calloc(end - first, sizeof(*view->images)) : NULL;
-    for (unsigned i = first; view->images && i < end; i++) {
-        const struct image *from = &task->images[i];
-        struct result_image *to = &view->images[i - first];
+    view->generations = end > first ? calloc(end - first, sizeof(*view->generations)) : NULL;
+    for (unsigned i = first; view->generations && i < end; i++) {
+        const struct exec_generation *from = &task->generations[i];
+        struct result_generation *to = &view->generations[i - first];
         to->start_ns = from->start_ns;
         to->comm = from->comm;
         to->exec = from->program ? from->program->exec : "";
         to->cmdline = from->program && from->program->cmdline ? from->program->cmdline : "";
         to->cmdline_size = from->program ? from->program->cmdline_size : 0;
-        to->counted = (split || task->image_count > 1) && image_values(tasks, task, i, now, to->values);
+        to->counted = (split || task->generation_count > 1) && generation_values(tasks, task, i, now, to->values);
     }
-    view->task.images = view->images;
-    view->task.image_count = view->images ? end - first : 0;
+    view->task.generations = view->generations;
+    view->task.generation_count = view->generations ? end - first : 0;
 }
 
 static uint64_t count_lost(const struct tasks *tasks, const struct attach_value *values, uint64_t records)
@@ -54,20 +54,23 @@ static uint64_t count_lost(const struct tasks *tasks, const struct attach_value 
     uint64_t lost = 0;
     if (!tasks->layout.lost_known)
         return records;
-    for (unsigned i = 0; i < tasks->plan->count; i++)
-        lost += tasks->plan->events[i].samples ? values[i].lost : 0;
+    for (unsigned i = 0; i < tasks->config->count; i++)
+        lost += tasks->config->events[i].samples ? values[i].lost : 0;
     return lost;
 }
 
-/* Counts of the file: of the task, or (--exec-split-results) of its image that ends before image END. */
+/*
+ * Counts of the file: of the task, or (--exec-split-results) of its exec generation that ends before exec generation
+ * END.
+ */
 static void view_values(const struct tasks *tasks, const struct task *task, struct task_view *view,
                         const struct attach_value *now, unsigned end)
 {
     bool known = true;
-    if (tasks->session->settings->split && task->image_count)
-        known = image_values(tasks, task, end - 1, now, view->task.values);
+    if (tasks->session->settings->split && task->generation_count)
+        known = generation_values(tasks, task, end - 1, now, view->task.values);
     else if (now)
-        memcpy(view->task.values, now, tasks->plan->count * sizeof(*now));
+        memcpy(view->task.values, now, tasks->config->count * sizeof(*now));
     if (!known)
         notes_add(&view->notes, "its counts are unknown: they could not be read at the moment of exec");
     view->task.samples = task->samples - task->split_samples;
@@ -76,9 +79,9 @@ static void view_values(const struct tasks *tasks, const struct task *task, stru
 
 static enum pinject_task_source source_of(const struct task *task)
 {
-    if (task->netted)
-        return PINJECT_SOURCE_NET;
-    if (!task->timed)
+    if (task->inherited)
+        return PINJECT_SOURCE_INHERITED;
+    if (!task->by_timer)
         return PINJECT_SOURCE_PERF;
     return task->timer_started ? PINJECT_SOURCE_TIMER : PINJECT_SOURCE_ACCOUNTING;
 }
@@ -92,7 +95,7 @@ void task_view_show_notes(struct task_view *view)
 void task_view_init(const struct tasks *tasks, const struct task *task, unsigned end, const struct attach_value *now,
                     struct task_view *view)
 {
-    bool last = end == task->image_count;
+    bool last = end == task->generation_count;
     *view = (struct task_view){
         .task = {.pid = task->pid,
                  .tid = task->tid,
@@ -100,15 +103,16 @@ void task_view_init(const struct tasks *tasks, const struct task *task, unsigned
                  .parent_tid = task->parent_tid,
                  .source = source_of(task),
                  .kind = task->kind,
-                 .start_ns = task->image_first ? task->images[task->image_first].start_ns : task->start_ns,
+                 .start_ns = task->generation_first ? task->generations[task->generation_first].start_ns
+                 : task->start_ns,
                  .end_ns = last && task->end_ns ? task->end_ns : tasks->now_ns,
-                 .startup_ns = task->image_first ? 0 : task->startup_ns,
+                 .startup_ns = task->generation_first ? 0 : task->startup_ns,
                  .first_sample_ns = task->first_sample_ns,
                  .last_sample_ns = task->last_sample_ns,
                  .stacks = task->stacks}};
     memcpy(view->task.ids, task->ids, sizeof(task->ids));
     if (!last)
-        view->task.end_ns = task->images[end].start_ns;
+        view->task.end_ns = task->generations[end].start_ns;
     if (!last || task->ended)
         view->task.flags |= PINJECT_TASK_ENDED;
     if (last && task->status_known) {
@@ -123,12 +127,12 @@ void task_view_init(const struct tasks *tasks, const struct task *task, unsigned
     view->task.flags |= tasks->session->settings->split ? PINJECT_TASK_SPLIT : 0;
     view->task.flags |= task->root ? PINJECT_TASK_ROOT : 0;
     view_values(tasks, task, view, now, end);
-    view_images(tasks, task, view, now, end);
+    view_generations(tasks, task, view, now, end);
     notes_make(&view->notes, tasks, task);
     task_view_show_notes(view);
 }
 
 void task_view_release(struct task_view *view)
 {
-    free(view->images);
+    free(view->generations);
 }

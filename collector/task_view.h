@@ -13,13 +13,13 @@
 /* TASK points into the rest and to what it was made of: it cannot be copied, and is gone when that changes. */
 struct task_view {
     struct result_task task;
-    struct result_image *images;
+    struct result_generation *generations;
     struct notes notes;
 };
 
 /*
- * END: one more than the last image that is shown. NOW: the counts, plan.count of them; NULL: unknown. What there is no
- * memory for (images) is left out.
+ * END: one more than the last exec generation that is shown. NOW: the counts, config.count of them; NULL: unknown. What
+ * there is no memory for (exec generations) is left out.
  */
 void task_view_init(const struct tasks *tasks, const struct task *task, unsigned end, const struct attach_value *now,
                     struct task_view *view);

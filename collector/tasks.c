@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "collector/account.h"
-#include "collector/net.h"
+#include "collector/inherited.h"
 #include "common/clock.h"
 
 /* Of a process, in a round of the loop. */
@@ -23,35 +23,35 @@ int tasks_init(struct tasks *tasks, struct session *session, struct results *res
 {
     memset(tasks, 0, sizeof(*tasks));
     tasks->session = session;
-    tasks->plan = session->plan;
+    tasks->config = session->config;
     tasks->results = results;
     tasks->epoll = epoll;
     tasks->done_end = &tasks->done;
-    tasks->clock = plan_find_clock(session->plan);
+    tasks->clock = event_config_find_clock(session->config);
     tasks->now_ns = tasks_now_ns();
     tasks->share_ns = SHARE_NS;
     machine_time_read(&tasks->machine);
-    records_layout_init(&tasks->layout, session->plan);
+    records_layout_init(&tasks->layout, session->config);
     int error = tids_init(&tasks->known);
     if (error == 0)
         error = tids_init(&tasks->unannounced);
     if (error == 0)
-        error = unseen_init(&tasks->unseen);
+        error = missed_init(&tasks->missed);
     if (error == 0)
-        error = stacks_new(session->plan, &tasks->stacks);
+        error = stacks_new(session->config, &tasks->stacks);
     if (tasks->stacks)
         tasks->stacks->opener = results_opener(results);
-    tasks->unseen.dropped = session->own ? &session->own->requests->dropped : NULL;
+    tasks->missed.dropped = session->own ? &session->own->requests->dropped : NULL;
     return error;
 }
 
 static void free_task(struct task *task)
 {
-    for (unsigned i = 0; i < task->image_count; i++) {
-        program_put(task->images[i].program);
-        free(task->images[i].at_end);
+    for (unsigned i = 0; i < task->generation_count; i++) {
+        program_put(task->generations[i].program);
+        free(task->generations[i].at_end);
     }
-    free(task->images);
+    free(task->generations);
     for (unsigned i = 0; i < task->snapshot_count; i++)
         free(task->snapshots[i].values);
     free(task->values);
@@ -90,16 +90,16 @@ void tasks_release(struct tasks *tasks)
     while (tasks->waiting) {
         struct waiting *waiting = tasks->waiting;
         tasks->waiting = waiting->next;
-        attach_free(waiting->arrival->events);
-        arrival_free(waiting->arrival);
+        attach_free(waiting->notification->events);
+        notification_free(waiting->notification);
         free(waiting);
     }
     while (tasks->early) {
-        struct net_record *kept = tasks->early;
+        struct inherited_record *kept = tasks->early;
         tasks->early = kept->next;
         free(kept);
     }
-    tasks_forget_families(tasks);
+    tasks_forget_late_trees(tasks);
     *tasks->done_end = tasks->graveyard;
     tasks->graveyard = tasks->done;
     tasks->done = NULL;
@@ -107,7 +107,7 @@ void tasks_release(struct tasks *tasks)
     tasks_bury(tasks);
     stacks_free(tasks->stacks);
     kernelmap_release(&tasks->kernel);
-    unseen_release(&tasks->unseen);
+    missed_release(&tasks->missed);
     tids_release(&tasks->known);
     tids_release(&tasks->unannounced);
 }
@@ -154,11 +154,11 @@ void tasks_remove_process(struct tasks *tasks, struct process *process)
     process_free(process);
 }
 
-static void watch(struct tasks *tasks, struct task *task)
+static void watch_task(struct tasks *tasks, struct task *task)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = task};
-    if (task->netted) {
-        tasks->netted_live++;
+    if (task->inherited) {
+        tasks->inherited_tasks_live++;
         return;
     }
     int fd = !task->events->timer && task->events->ring ? task->events->fds[0] : task->events->end_fd;
@@ -207,10 +207,10 @@ void tasks_link(struct tasks *tasks, struct task *task, struct process *process)
         process->tasks->process_prev = task;
     process->tasks = task;
     process->live++;
-    tasks->timed_live += task->timed;
+    tasks->timer_live += task->by_timer;
     if (++tasks->live_count > tasks->active_max)
         tasks->active_max = tasks->live_count;
-    watch(tasks, task);
+    watch_task(tasks, task);
 }
 
 static void leave_process(struct process *process, struct task *task)
@@ -238,8 +238,8 @@ void tasks_unlink(struct tasks *tasks, struct task *task)
     if (task->ring_fd >= 0)
         epoll_ctl(tasks->epoll, EPOLL_CTL_DEL, task->ring_fd, NULL);
     task->ring_fd = -1;
-    tasks->netted_live -= task->netted;
-    tasks->timed_live -= task->timed;
+    tasks->inherited_tasks_live -= task->inherited;
+    tasks->timer_live -= task->by_timer;
     if (task->events)
         attach_retire(tasks->session, task->events);
     attach_free(task->events);
@@ -280,5 +280,5 @@ struct records_stamp tasks_stamp(const struct tasks *tasks, const struct task *t
 
 uint64_t tasks_clock(const struct tasks *tasks, const struct attach_value *values)
 {
-    return plan_clock(tasks->plan, values);
+    return event_config_clock(tasks->config, values);
 }

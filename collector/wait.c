@@ -113,8 +113,8 @@ static void wait_one(void *context, int dir, const char *name, const struct foun
     waiting->met++;
 }
 
-/* Segments of other users cannot be read. That a session writes there can be seen in the folder. */
-static void wait_for_folder(struct waiting *waiting)
+/* Segments of other users cannot be read. That a session writes there can be seen in the directory. */
+static void wait_for_directory(struct waiting *waiting)
 {
     while (files_base_is_used(waiting->base)) {
         struct timespec rest = {.tv_nsec = LOOK_MS * 1000000};
@@ -137,7 +137,7 @@ int wait_for(const char *base, const char *other)
         }
         struct waiting waiting = {path, 0};
         each(wait_one, &waiting);
-        wait_for_folder(&waiting);
+        wait_for_directory(&waiting);
         met += waiting.met;
     }
     if (!met)

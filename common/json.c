@@ -39,7 +39,7 @@ static uint32_t code_of(const unsigned char *text, size_t size)
     return code;
 }
 
-static void quote(FILE *to, const char *value)
+static void quote_text(FILE *to, const char *value)
 {
     fputc('"', to);
     for (const unsigned char *at = (const unsigned char *)value; *at;) {
@@ -69,7 +69,7 @@ static void begin(struct json *json, const char *key)
     if (json->depth > 0 && json->depth <= 2)
         fprintf(json->to, "\n%*s", json->depth, "");
     if (key) {
-        quote(json->to, key);
+        quote_text(json->to, key);
         fputc(':', json->to);
     }
     json->filled = true;
@@ -116,7 +116,7 @@ void json_string(struct json *json, const char *key, const char *value)
 {
     begin(json, key);
     if (value)
-        quote(json->to, value);
+        quote_text(json->to, value);
     else
         fputs("null", json->to);
 }

@@ -258,7 +258,7 @@ static int label_of(const struct option_row *row, char *ret, size_t size)
 }
 
 /* Prints TEXT[SIZE] from COLUMN on, broken between words before WIDTH; a newline in TEXT breaks too. */
-static void wrap(const char *text, size_t size, int column, int width, FILE *to)
+static void wrap_text(const char *text, size_t size, int column, int width, FILE *to)
 {
     const char *const end = text + size;
     int at = column;
@@ -352,6 +352,6 @@ void options_help(const struct option_row *rows, uint32_t groups, enum options_w
         else
             fprintf(to, "%*s", column - size, "");
         const char *help = row->help ? row->help : "";
-        wrap(help, which == OPTIONS_BRIEF ? strcspn(help, ";") : strlen(help), column, width, to);
+        wrap_text(help, which == OPTIONS_BRIEF ? strcspn(help, ";") : strlen(help), column, width, to);
     }
 }

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 #include "env_choice.h"
-#include "object.h"
+#include "preload.h"
 
 #include <errno.h>
 
 char *const *pinject_env_chosen(struct pinject_room *room, char *const *envp, bool join)
 {
-    const struct pinject_object *object = &pinject_object;
-    struct pinject_env_plan plan;
-    int error = pinject_env_plan(&plan, envp, object->ours, join);
-    if (error == 0 && !plan.changes)
+    const struct pinject_preload *preload = &pinject_preload;
+    struct pinject_env_layout layout;
+    int error = pinject_env_layout(&layout, envp, preload->ours, join);
+    if (error == 0 && !layout.changes)
         return envp;
-    void *memory = error == 0 ? pinject_room_vector(room, plan.bytes) : NULL;
+    void *memory = error == 0 ? pinject_room_vector(room, layout.bytes) : NULL;
     if (memory)
-        return pinject_env_build(&plan, memory);
+        return pinject_env_build(&layout, memory);
     if (error != -EFAULT && join)
-        __atomic_fetch_add(&object->channel.requests->dropped, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&preload->channel.requests->dropped, 1, __ATOMIC_RELAXED);
     return envp;
 }

@@ -29,11 +29,13 @@ static bool token_is(const char *token, size_t length, const char *text)
     return text && strlen(text) == length && memcmp(token, text, length) == 0;
 }
 
-/* Ours: the path we know, or whatever has our file's name (a relative path, another copy: two objects would count
-   twice). */
+/*
+ * Ours: the path we know, or whatever has our file's name (a relative path, another copy: two preload objects would
+ * count twice).
+ */
 static bool token_is_ours(const char *token, size_t length, const char *preload)
 {
-    static const char name[] = PINJECT_OBJECT_NAME;
+    static const char name[] = PINJECT_PRELOAD_NAME;
     const size_t size = sizeof(name) - 1;
     if (token_is(token, length, preload))
         return true;
@@ -48,7 +50,7 @@ static size_t put(char *out, size_t at, const char *bytes, size_t size)
     return at + size;
 }
 
-bool pinject_preload_has(const char *value, const char *preload)
+bool pinject_ld_preload_has(const char *value, const char *preload)
 {
     while (*value) {
         size_t length = token_length(value);
@@ -60,7 +62,7 @@ bool pinject_preload_has(const char *value, const char *preload)
 }
 
 /* Under this very path. */
-static bool names_object(const char *value, const char *preload)
+static bool names_preload(const char *value, const char *preload)
 {
     while (*value) {
         size_t length = token_length(value);
@@ -71,10 +73,10 @@ static bool names_object(const char *value, const char *preload)
     return false;
 }
 
-size_t pinject_preload_join(const char *value, const char *preload, char *out)
+size_t pinject_ld_preload_join(const char *value, const char *preload, char *out)
 {
     size_t size = 0;
-    if (!pinject_preload_has(value, preload)) {
+    if (!pinject_ld_preload_has(value, preload)) {
         size = put(out, size, preload, strlen(preload));
         size = put(out, size, ":", 1);
         return put(out, size, value, strlen(value));
@@ -92,7 +94,7 @@ size_t pinject_preload_join(const char *value, const char *preload, char *out)
     return size;
 }
 
-size_t pinject_preload_leave(const char *value, const char *preload, char *out, bool *ret_gone)
+size_t pinject_ld_preload_leave(const char *value, const char *preload, char *out, bool *ret_gone)
 {
     size_t size = 0;
     bool had = false, separated = false;
@@ -103,7 +105,7 @@ size_t pinject_preload_leave(const char *value, const char *preload, char *out, 
         if (ours) {
             had = true;
             separated = !last;
-            /* The separator behind goes too; behind the last object there is none, so that the one before goes. */
+            /* The separator behind goes too; behind the last entry there is none, so that the one before goes. */
             if (last && size > 0)
                 size--;
         } else {
@@ -124,7 +126,7 @@ const char *pinject_env_value(char *const *envp, const char *name_and_equals)
     return NULL;
 }
 
-static bool starts(const char *entry, const char *name)
+static bool starts_with(const char *entry, const char *name)
 {
     return strncmp(entry, name, strlen(name)) == 0;
 }
@@ -137,41 +139,41 @@ static bool session_is_ours(const char *entry, struct pinject_ours ours)
 /* What becomes of one entry. */
 enum verdict { KEEP, DROP, CHANGE };
 
-static enum verdict judge(const struct pinject_env_plan *plan, size_t index, const char *entry, size_t *ret_size)
+static enum verdict judge(const struct pinject_env_layout *layout, size_t index, const char *entry, size_t *ret_size)
 {
     *ret_size = 0;
-    if (entry[0] == 'P' && starts(entry, SESSION))
-        return !plan->join && session_is_ours(entry, plan->ours) ? DROP : KEEP;
-    if (entry[0] != 'L' || !starts(entry, PRELOAD))
+    if (entry[0] == 'P' && starts_with(entry, SESSION))
+        return !layout->join && session_is_ours(entry, layout->ours) ? DROP : KEEP;
+    if (entry[0] != 'L' || !starts_with(entry, PRELOAD))
         return KEEP;
     const char *value = entry + strlen(PRELOAD);
     bool gone = false;
     size_t size;
-    if (plan->join && index != plan->preload_at)
+    if (layout->join && index != layout->preload_at)
         return KEEP;
-    if (plan->join) {
-        size = pinject_preload_join(value, plan->ours.preload, NULL);
+    if (layout->join) {
+        size = pinject_ld_preload_join(value, layout->ours.preload, NULL);
     } else {
-        if (!pinject_preload_has(value, plan->ours.preload))
+        if (!pinject_ld_preload_has(value, layout->ours.preload))
             return KEEP;
-        size = pinject_preload_leave(value, plan->ours.preload, NULL, &gone);
+        size = pinject_ld_preload_leave(value, layout->ours.preload, NULL, &gone);
     }
     *ret_size = strlen(PRELOAD) + size + 1;
     return gone ? DROP : CHANGE;
 }
 
 /* Which one the entry is: of this name it can be compared, and the whole of it. Negative: wild. */
-static int look_at(struct pinject_reach *reach, const char *entry)
+static int look_at(struct pinject_safe_read *safe, const char *entry)
 {
     static const char *const names[] = {[IS_SESSION] = SESSION, [IS_PRELOAD] = PRELOAD, [IS_TRACE] = TRACE};
     /* Most entries differ from all names in the first byte. */
-    if (!pinject_reach(reach, entry, 1))
+    if (!pinject_safe_read(safe, entry, 1))
         return -EFAULT;
     if (*entry != 'P' && *entry != 'L')
         return IS_OTHER;
     unsigned possible = 1u << IS_SESSION | 1u << IS_PRELOAD | 1u << IS_TRACE;
     for (size_t i = 0; possible; i++) {
-        if (!pinject_reach(reach, entry + i, 1))
+        if (!pinject_safe_read(safe, entry + i, 1))
             return -EFAULT;
         for (int which = IS_SESSION; which <= IS_TRACE; which++) {
             if (!(possible >> which & 1))
@@ -179,7 +181,7 @@ static int look_at(struct pinject_reach *reach, const char *entry)
             if (entry[i] != names[which][i]) {
                 possible &= ~(1u << which);
             } else if (!names[which][i + 1]) {
-                long length = pinject_reach_length(reach, entry, PINJECT_ENV_STRING);
+                long length = pinject_safe_length(safe, entry, PINJECT_ENV_STRING);
                 return length < 0 ? (int)length : which;
             }
         }
@@ -188,108 +190,109 @@ static int look_at(struct pinject_reach *reach, const char *entry)
 }
 
 /*
- * Counts, and finds the variables; every byte that judge() and build read later has been reached here. An image that
- * the loader only lists the objects of (ldd) is not to have ours.
+ * Counts, and finds the variables; every byte that judge() and build read later has been reached here. An exec
+ * generation that the loader only lists the DSOs of (ldd) is not to have ours.
  */
-static int scan(struct pinject_env_plan *plan, bool *ret_foreign)
+static int scan_vector(struct pinject_env_layout *layout, bool *ret_foreign)
 {
-    struct pinject_reach reach = {0};
+    struct pinject_safe_read safe = {0};
     size_t last_preload = 0;
     bool has_preload = false;
-    for (;; plan->entries++) {
-        if (!pinject_reach(&reach, plan->envp + plan->entries, sizeof(char *)))
+    for (;; layout->entries++) {
+        if (!pinject_safe_read(&safe, layout->envp + layout->entries, sizeof(char *)))
             return -EFAULT;
-        const char *entry = plan->envp[plan->entries];
+        const char *entry = layout->envp[layout->entries];
         if (!entry)
             break;
-        if (plan->entries >= PINJECT_ENV_ENTRIES)
+        if (layout->entries >= PINJECT_ENV_ENTRIES)
             return -E2BIG;
-        int found = look_at(&reach, entry);
+        int found = look_at(&safe, entry);
         if (found < 0)
             return found;
         if (found == IS_SESSION) {
-            plan->has_session = true;
-            *ret_foreign |= !session_is_ours(entry, plan->ours);
+            layout->has_session = true;
+            *ret_foreign |= !session_is_ours(entry, layout->ours);
         } else if (found == IS_PRELOAD) {
             has_preload = true;
-            last_preload = plan->entries;
+            last_preload = layout->entries;
         } else if (found == IS_TRACE) {
-            plan->join = false;
+            layout->join = false;
         }
     }
-    plan->preload_at = has_preload ? last_preload : plan->entries;
+    layout->preload_at = has_preload ? last_preload : layout->entries;
     return 0;
 }
 
-int pinject_env_plan(struct pinject_env_plan *plan, char *const *envp, struct pinject_ours ours, bool join)
+int pinject_env_layout(struct pinject_env_layout *layout, char *const *envp, struct pinject_ours ours, bool join)
 {
     bool foreign = false;
-    *plan = (struct pinject_env_plan){.envp = envp, .ours = ours, .join = join};
+    *layout = (struct pinject_env_layout){.envp = envp, .ours = ours, .join = join};
     if (envp) {
-        int error = scan(plan, &foreign);
+        int error = scan_vector(layout, &foreign);
         if (error < 0)
             return error;
     }
     if (foreign)
         return 0;
-    join = plan->join;
+    join = layout->join;
     size_t strings = 0;
-    for (size_t i = 0; i < plan->entries; i++) {
+    for (size_t i = 0; i < layout->entries; i++) {
         size_t size;
-        enum verdict verdict = judge(plan, i, envp[i], &size);
-        /* A join that finds its object in there under the right name changes nothing. */
+        enum verdict verdict = judge(layout, i, envp[i], &size);
+        /* A join that finds its entry in there under the right name changes nothing. */
         if (verdict == DROP)
-            plan->changes = true;
+            layout->changes = true;
         if (verdict != CHANGE)
             continue;
         strings += size;
-        plan->changes |= !join || size != strlen(envp[i]) + 1 || !names_object(envp[i] + strlen(PRELOAD), ours.preload);
+        layout->changes |= !join || size != strlen(envp[i]) + 1 ||
+            !names_preload(envp[i] + strlen(PRELOAD), ours.preload);
     }
-    if (join && plan->preload_at == plan->entries) {
+    if (join && layout->preload_at == layout->entries) {
         strings += strlen(PRELOAD) + strlen(ours.preload) + 1;
-        plan->changes = true;
+        layout->changes = true;
     }
-    if (join && !plan->has_session)
-        plan->changes = true; /* the session's string is the caller's own */
-    plan->bytes = (plan->entries + 3) * sizeof(char *) + strings;
+    if (join && !layout->has_session)
+        layout->changes = true; /* the session's string is the caller's own */
+    layout->bytes = (layout->entries + 3) * sizeof(char *) + strings;
     return 0;
 }
 
-static char *write_preload(const struct pinject_env_plan *plan, const char *value, char *out)
+static char *write_preload(const struct pinject_env_layout *layout, const char *value, char *out)
 {
     bool gone;
     size_t size = put(out, 0, PRELOAD, strlen(PRELOAD));
-    if (!plan->join)
-        size += pinject_preload_leave(value, plan->ours.preload, out + size, &gone);
+    if (!layout->join)
+        size += pinject_ld_preload_leave(value, layout->ours.preload, out + size, &gone);
     else if (value)
-        size += pinject_preload_join(value, plan->ours.preload, out + size);
+        size += pinject_ld_preload_join(value, layout->ours.preload, out + size);
     else
-        size = put(out, size, plan->ours.preload, strlen(plan->ours.preload));
+        size = put(out, size, layout->ours.preload, strlen(layout->ours.preload));
     out[size] = 0;
     return out + size + 1;
 }
 
-char **pinject_env_build(const struct pinject_env_plan *plan, void *memory)
+char **pinject_env_build(const struct pinject_env_layout *layout, void *memory)
 {
     char **out = memory;
-    char *strings = (char *)(out + plan->entries + 3);
+    char *strings = (char *)(out + layout->entries + 3);
     size_t count = 0;
-    for (size_t i = 0; i < plan->entries; i++) {
+    for (size_t i = 0; i < layout->entries; i++) {
         size_t size;
-        enum verdict verdict = judge(plan, i, plan->envp[i], &size);
+        enum verdict verdict = judge(layout, i, layout->envp[i], &size);
         if (verdict == KEEP)
-            out[count++] = plan->envp[i];
+            out[count++] = layout->envp[i];
         if (verdict != CHANGE)
             continue;
         out[count++] = strings;
-        strings = write_preload(plan, plan->envp[i] + strlen(PRELOAD), strings);
+        strings = write_preload(layout, layout->envp[i] + strlen(PRELOAD), strings);
     }
     /* Ours come last, so that taking them out again moves nobody else's string. */
-    if (plan->join && !plan->has_session)
-        out[count++] = (char *)(uintptr_t)plan->ours.session;
-    if (plan->join && plan->preload_at == plan->entries) {
+    if (layout->join && !layout->has_session)
+        out[count++] = (char *)(uintptr_t)layout->ours.session;
+    if (layout->join && layout->preload_at == layout->entries) {
         out[count++] = strings;
-        write_preload(plan, NULL, strings);
+        write_preload(layout, NULL, strings);
     }
     out[count] = NULL;
     return out;
@@ -297,13 +300,13 @@ char **pinject_env_build(const struct pinject_env_plan *plan, void *memory)
 
 size_t pinject_env_leave_in_place(char **envp, struct pinject_ours ours, char *buffer, size_t size)
 {
-    struct pinject_env_plan plan = {.ours = ours};
+    struct pinject_env_layout layout = {.ours = ours};
     size_t kept = 0, index = 0;
     bool gone;
     for (; envp[index]; index++) {
         size_t needed;
         char *entry = envp[index];
-        enum verdict verdict = judge(&plan, index, entry, &needed);
+        enum verdict verdict = judge(&layout, index, entry, &needed);
         if (verdict == DROP)
             continue;
         if (verdict == CHANGE) {
@@ -315,7 +318,7 @@ size_t pinject_env_leave_in_place(char **envp, struct pinject_ours ours, char *b
                 size -= needed;
             }
             char *end = out + strlen(PRELOAD);
-            end += pinject_preload_leave(entry + strlen(PRELOAD), ours.preload, end, &gone);
+            end += pinject_ld_preload_leave(entry + strlen(PRELOAD), ours.preload, end, &gone);
             *end = 0;
             entry = out;
         }

@@ -148,11 +148,14 @@ static bool is_harmed(const struct sock_filter *code, size_t length, const struc
     return action != SECCOMP_RET_ALLOW && (call->needed || action != SECCOMP_RET_ERRNO);
 }
 
-#define FOLDER ((uint64_t)(int64_t)AT_FDCWD)
+#define DIRECTORY ((uint64_t)(int64_t)AT_FDCWD)
 
-static const struct own_call reaches = {SYS_rt_sigprocmask, {(uint64_t)-1, 0x1000, 0, 8}, false};
+static const struct own_call safe_read = {SYS_rt_sigprocmask, {(uint64_t)-1, 0x1000, 0, 8}, false};
 
-/* What sys.h is used for once the constructor has run, and by the constructor of a followed image; pointers are any. */
+/*
+ * What sys.h is used for once the constructor has run, and by the constructor of a followed exec generation; pointers
+ * are any.
+ */
 static const struct own_call calls[] = {
     {SYS_gettid, {0}, true},
     {SYS_getpid, {0}, true},
@@ -168,15 +171,15 @@ static const struct own_call calls[] = {
     {SYS_prctl, {PR_GET_NAME, 0x1000}, false},
     {SYS_prctl, {PR_SET_MM, PR_SET_MM_MAP, 0x1000, sizeof(struct prctl_mm_map)}, false},
     {SYS_brk, {0}, false},
-    {SYS_openat, {FOLDER, 0x1000, O_RDONLY | O_CLOEXEC}, false},
-    {SYS_openat, {FOLDER, 0x1000, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY}, false},
-    {SYS_openat, {FOLDER, 0x1000, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY}, false},
-    {SYS_openat, {FOLDER, 0x1000, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY}, false},
-    {SYS_openat, {FOLDER, 0x1000, O_PATH | O_DIRECTORY | O_CLOEXEC}, false},
-    {SYS_statx, {FOLDER, 0x1000, 0, STATX_TYPE | STATX_MODE}, false},
-    {SYS_faccessat, {FOLDER, 0x1000, 0}, false},
-    {SYS_faccessat, {FOLDER, 0x1000, X_OK}, false},
-    {SYS_faccessat2, {FOLDER, 0x1000, X_OK, AT_EACCESS}, false},
+    {SYS_openat, {DIRECTORY, 0x1000, O_RDONLY | O_CLOEXEC}, false},
+    {SYS_openat, {DIRECTORY, 0x1000, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY}, false},
+    {SYS_openat, {DIRECTORY, 0x1000, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY}, false},
+    {SYS_openat, {DIRECTORY, 0x1000, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY}, false},
+    {SYS_openat, {DIRECTORY, 0x1000, O_PATH | O_DIRECTORY | O_CLOEXEC}, false},
+    {SYS_statx, {DIRECTORY, 0x1000, 0, STATX_TYPE | STATX_MODE}, false},
+    {SYS_faccessat, {DIRECTORY, 0x1000, 0}, false},
+    {SYS_faccessat, {DIRECTORY, 0x1000, X_OK}, false},
+    {SYS_faccessat2, {DIRECTORY, 0x1000, X_OK, AT_EACCESS}, false},
     {SYS_getuid, {0}, false},
     {SYS_geteuid, {0}, false},
     {SYS_getgid, {0}, false},
@@ -241,9 +244,9 @@ bool pinject_filter_harms_timers(const struct sock_filter *code, size_t length)
     return false;
 }
 
-bool pinject_filter_harms_reach(const struct sock_filter *code, size_t length)
+bool pinject_filter_harms_safe_read(const struct sock_filter *code, size_t length)
 {
-    return is_harmed(code, length, &reaches);
+    return is_harmed(code, length, &safe_read);
 }
 
 bool pinject_filter_harms(const struct sock_filter *code, size_t length)
@@ -251,5 +254,5 @@ bool pinject_filter_harms(const struct sock_filter *code, size_t length)
     for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
         if (is_harmed(code, length, &calls[i]))
             return true;
-    return pinject_filter_harms_reach(code, length);
+    return pinject_filter_harms_safe_read(code, length);
 }

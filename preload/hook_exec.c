@@ -4,9 +4,9 @@
  * handler on a small one: automatic variables, few of them, and a room (room.h).
  */
 #include "env_choice.h"
-#include "image.h"
+#include "exec_kind.h"
 #include "next.h"
-#include "object.h"
+#include "preload.h"
 #include "sys.h"
 #include "timer.h"
 #include "timer_signal.h"
@@ -46,57 +46,63 @@ static int exec_next(const struct exec_call *call, char *const *envp)
     return -1;
 }
 
-/* Whether the new image of this task shall be followed. A child of vfork (or of a bare clone) is told by its pid. */
-static bool image_is_followed(void)
+/*
+ * Whether the new exec generation of this task shall be followed. A child of vfork (or of a bare clone) is told by its
+ * pid.
+ */
+static bool exec_is_followed(void)
 {
-    const struct pinject_object *object = &pinject_object;
-    pinject_object_count_sealed(PINJECT_SESSION_EXEC | PINJECT_SESSION_VFORK);
-    if (!pinject_object_follows())
+    const struct pinject_preload *preload = &pinject_preload;
+    pinject_preload_count_blocked(PINJECT_SESSION_EXEC | PINJECT_SESSION_VFORK);
+    if (!pinject_preload_follows())
         return false;
-    return object->flags & (sys_getpid() == object->pid ? PINJECT_SESSION_EXEC : PINJECT_SESSION_VFORK);
+    return preload->flags & (sys_getpid() == preload->pid ? PINJECT_SESSION_EXEC : PINJECT_SESSION_VFORK);
 }
 
-static enum pinject_image image_of(struct pinject_judge *judge, const struct exec_call *call)
+static enum pinject_exec_kind exec_kind_of(struct pinject_judge *judge, const struct exec_call *call)
 {
     judge->directory = AT_FDCWD;
     judge->searches = false;
     switch (call->way) {
     case BY_PATH:
     case BY_NUMBER:
-        return pinject_image_at(judge, AT_FDCWD, call->path);
+        return pinject_exec_at(judge, AT_FDCWD, call->path);
     case BY_SEARCH:
-        return pinject_image_search(judge, call->path);
+        return pinject_exec_search(judge, call->path);
     case BY_FD:
-        return pinject_image_at(judge, call->fd, "");
+        return pinject_exec_at(judge, call->fd, "");
     case BY_FD_AND_PATH:
     case BY_NUMBER_FD_AND_PATH:
-        return pinject_image_at(judge, call->fd, call->path);
+        return pinject_exec_at(judge, call->fd, call->path);
     }
-    return PINJECT_IMAGE_UNKNOWN;
+    return PINJECT_EXEC_UNKNOWN;
 }
 
-/* Events from the exec on, for a task without; or its last counts of this image. A net under what is closed. */
-static void announce(const struct exec_call *call, bool follow, enum pinject_image image)
+/*
+ * Events from the exec on, for a task without; or its last counts of this exec generation. Inherited events under what
+ * is non-injectable.
+ */
+static void announce_exec(const struct exec_call *call, bool follow, enum pinject_exec_kind exec_kind)
 {
-    const struct pinject_object *object = &pinject_object;
-    bool timed = pinject_timer_runs(), timers = timed || object->flags & PINJECT_SESSION_TIMER;
-    bool closed = follow && (pinject_image_is_closed(image) || pinject_image_is_secure(image));
-    uint32_t flags = pinject_image_is_secure(image) ? PINJECT_REQUEST_SECURE : 0;
-    bool covered = timed || pinject_request_covered(&object->channel, sys_gettid());
-    if (covered && object->flags & PINJECT_SESSION_SNAPSHOT)
-        pinject_object_snapshot();
+    const struct pinject_preload *preload = &pinject_preload;
+    bool by_timer = pinject_timer_runs(), timers = by_timer || preload->flags & PINJECT_SESSION_TIMER;
+    bool non_injectable = follow && (pinject_exec_is_non_injectable(exec_kind) || pinject_exec_is_secure(exec_kind));
+    uint32_t flags = pinject_exec_is_secure(exec_kind) ? PINJECT_REQUEST_SECURE : 0;
+    bool covered = by_timer || pinject_request_covered(&preload->channel, sys_gettid());
+    if (covered && preload->flags & PINJECT_SESSION_SNAPSHOT)
+        pinject_preload_snapshot();
     /* No kernel tells that a task goes on to where no timer is. */
-    if (covered && (closed || (timers && !follow)))
-        pinject_object_net(true, flags, call->path, call->argv);
+    if (covered && (non_injectable || (timers && !follow)))
+        pinject_preload_inherit_exec(true, flags, call->path, call->argv);
     if (covered || !follow)
         return;
     /* The parent is outside: the child will have another pid namespace than the collector. */
-    if (sys_getpid() != object->pid && sys_getppid() == 0)
+    if (sys_getpid() != preload->pid && sys_getppid() == 0)
         return;
-    if (closed)
-        pinject_object_net(false, flags, call->path, call->argv);
-    else if (!timers) /* else the new image asks for itself */
-        pinject_object_arm(call->path);
+    if (non_injectable)
+        pinject_preload_inherit_exec(false, flags, call->path, call->argv);
+    else if (!timers) /* else the new exec generation asks for itself */
+        pinject_preload_arm(call->path);
 }
 
 struct preparation {
@@ -111,14 +117,14 @@ struct preparation {
 static void prepare(void *data)
 {
     struct preparation *this = data;
-    bool follow = image_is_followed();
-    enum pinject_image image =
-        follow ? pinject_object_admits(image_of(&this->room->judge, this->call)) : PINJECT_IMAGE_UNKNOWN;
-    this->joined = follow && pinject_image_takes(image);
+    bool follow = exec_is_followed();
+    enum pinject_exec_kind exec_kind =
+        follow ? pinject_preload_admits(exec_kind_of(&this->room->judge, this->call)) : PINJECT_EXEC_UNKNOWN;
+    this->joined = follow && pinject_exec_takes(exec_kind);
     this->chosen = pinject_env_chosen(this->room, this->envp, this->joined);
-    /* A shell tries one folder after the other: only what exists is worth the wait. */
-    if (pinject_object_follows() && image != PINJECT_IMAGE_MISSING)
-        announce(this->call, follow, image);
+    /* A shell tries one directory after the other: only what exists is worth the wait. */
+    if (pinject_preload_follows() && exec_kind != PINJECT_EXEC_MISSING)
+        announce_exec(this->call, follow, exec_kind);
 }
 
 static void leave_out(void *data)
@@ -128,65 +134,66 @@ static void leave_out(void *data)
 }
 
 /* execve and what stands on it. Of the stack it takes what a small one has left under a handler's frame. */
-static int exec_image(const struct exec_call *call, char *const *envp)
+static int exec_program(const struct exec_call *call, char *const *envp)
 {
-    pinject_object_ready();
+    pinject_preload_ready();
     /* libc refuses an fexecve without an environment, and must not get a vector of ours. */
-    if (pinject_object.standing == PINJECT_NOTHING || (call->way == BY_FD && !envp))
+    if (pinject_preload.state == PINJECT_NOTHING || (call->way == BY_FD && !envp))
         return exec_next(call, envp);
     struct preparation this = {.call = call, .envp = envp, .chosen = envp};
-    pinject_object_enter();
+    pinject_preload_enter();
     this.room = pinject_room_claim(&this.mark);
     if (this.room)
         pinject_room_call(this.room, prepare, &this);
-    else if (pinject_object.standing == PINJECT_FOLLOWED)
-        __atomic_fetch_add(&pinject_object.channel.requests->dropped, 1, __ATOMIC_RELAXED);
+    else if (pinject_preload.state == PINJECT_FOLLOWED)
+        __atomic_fetch_add(&pinject_preload.channel.requests->dropped, 1, __ATOMIC_RELAXED);
     bool changed = pinject_signal_before_exec();
     bool told = pinject_timer_before_exec();
-    pinject_object_leave();
+    pinject_preload_leave();
     int result = exec_next(call, this.chosen);
     /* Ours may be too much, also where the program's own environ holds them: then it goes unfollowed. */
     if (errno == E2BIG && this.joined) {
         pinject_room_call(this.room, leave_out, &this);
         result = exec_next(call, this.chosen);
     }
-    pinject_object_enter();
+    pinject_preload_enter();
     pinject_timer_after_exec(told);
     pinject_signal_after_exec(changed);
     pinject_room_release(this.room);
-    pinject_object_leave();
+    pinject_preload_leave();
     return result;
 }
 
 PINJECT_HOOK int execve(const char *path, char *const argv[], char *const envp[])
 {
-    return exec_image(&(struct exec_call){.way = BY_PATH, .path = path, .argv = argv}, envp);
+    return exec_program(&(struct exec_call){.way = BY_PATH, .path = path, .argv = argv}, envp);
 }
 
 PINJECT_HOOK int execv(const char *path, char *const argv[])
 {
-    return exec_image(&(struct exec_call){.way = BY_PATH, .path = path, .argv = argv}, environ);
+    return exec_program(&(struct exec_call){.way = BY_PATH, .path = path, .argv = argv}, environ);
 }
 
 PINJECT_HOOK int execvpe(const char *file, char *const argv[], char *const envp[])
 {
-    return exec_image(&(struct exec_call){.way = BY_SEARCH, .path = file, .argv = argv}, envp);
+    return exec_program(&(struct exec_call){.way = BY_SEARCH, .path = file, .argv = argv}, envp);
 }
 
 PINJECT_HOOK int execvp(const char *file, char *const argv[])
 {
-    return exec_image(&(struct exec_call){.way = BY_SEARCH, .path = file, .argv = argv}, environ);
+    return exec_program(&(struct exec_call){.way = BY_SEARCH, .path = file, .argv = argv}, environ);
 }
 
 PINJECT_HOOK int fexecve(int fd, char *const argv[], char *const envp[])
 {
-    return exec_image(&(struct exec_call){.way = BY_FD, .fd = fd, .argv = argv}, envp);
+    return exec_program(&(struct exec_call){.way = BY_FD, .fd = fd, .argv = argv}, envp);
 }
 
 PINJECT_HOOK int execveat(int fd, const char *path, char *const argv[], char *const envp[], int flags)
 {
-    return exec_image(&(struct exec_call){.way = BY_FD_AND_PATH, .fd = fd, .path = path, .argv = argv, .flags = flags},
-                      envp);
+    return exec_program(&(struct exec_call){.way = BY_FD_AND_PATH, .fd = fd, .path = path, .argv = argv,
+                                            .flags = flags},
+                        envp);
 }
 
 /* syscall(), when it is one of these two. */
@@ -196,11 +203,11 @@ __attribute__((used, visibility("hidden"))) long pinject_exec_by_syscall(long nu
 long pinject_exec_by_syscall(long number, long a, long b, long c, long d, long e)
 {
     if (number == SYS_execve)
-        return exec_image(&(struct exec_call){.way = BY_NUMBER, .path = (const char *)a, .argv = (char *const *)b},
-                          (char *const *)c);
-    return exec_image(&(struct exec_call){.way = BY_NUMBER_FD_AND_PATH, .fd = (int)a, .path = (const char *)b,
-                                          .argv = (char *const *)c, .flags = (int)e},
-                      (char *const *)d);
+        return exec_program(&(struct exec_call){.way = BY_NUMBER, .path = (const char *)a, .argv = (char *const *)b},
+                            (char *const *)c);
+    return exec_program(&(struct exec_call){.way = BY_NUMBER_FD_AND_PATH, .fd = (int)a, .path = (const char *)b,
+                                            .argv = (char *const *)c, .flags = (int)e},
+                        (char *const *)d);
 }
 
 /* Arguments of a list, with the first and the NULL; 0 when there are more than the kernel could be given. */

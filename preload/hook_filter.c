@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program that puts a seccomp filter on itself lists what it calls, not what we do. Both doors to it are watched
+ * A program that puts a seccomp filter on itself lists what it calls, not what we do. Both ways to it are watched
  * (libc's prctl, and syscall, by which libseccomp goes), the filter is asked about our calls, and where it would harm
- * one, none is made any more: the process is sealed. Events that are open count on.
+ * one, none is made any more: the process is blocked by seccomp. Events that are open count on.
  */
 #include "filter.h"
 #include "next.h"
-#include "object.h"
 #include "own_environ.h"
-#include "reach.h"
+#include "preload.h"
+#include "safe_read.h"
 #include "sys.h"
 #include "timer.h"
 
@@ -21,65 +21,67 @@
 #define SECCOMP_FILTER_FLAG_NEW_LISTENER (1UL << 3)
 #endif
 
-enum seal { UNHARMED = 0, SEALED = 1, BLIND = 2, UNTIMED = 4, USER_FIXED = 8 };
+enum block { UNHARMED = 0, BLOCKED = 1, BLIND = 2, UNTIMED = 4, USER_FIXED = 8 };
 
 /* `program` is a struct sock_fprog, and may be wild: the kernel shall say so. */
 static unsigned judge(bool strict, const void *program)
 {
-    struct pinject_reach reach = {0};
+    struct pinject_safe_read safe = {0};
     struct sock_fprog copy;
     if (strict)
-        return SEALED | BLIND | UNTIMED;
-    if (!pinject_reach(&reach, program, sizeof(copy)))
+        return BLOCKED | BLIND | UNTIMED;
+    if (!pinject_safe_read(&safe, program, sizeof(copy)))
         return UNHARMED;
     copy = *(const struct sock_fprog *)program;
     if (copy.len == 0 || copy.len > BPF_MAXINSNS ||
-        !pinject_reach(&reach, copy.filter, copy.len * sizeof(*copy.filter)))
+        !pinject_safe_read(&safe, copy.filter, copy.len * sizeof(*copy.filter)))
         return UNHARMED;
-    return (pinject_filter_harms(copy.filter, copy.len) ? SEALED : 0) |
-           (pinject_filter_harms_reach(copy.filter, copy.len) ? BLIND : 0) |
+    return (pinject_filter_harms(copy.filter, copy.len) ? BLOCKED : 0) |
+           (pinject_filter_harms_safe_read(copy.filter, copy.len) ? BLIND : 0) |
            (pinject_filter_harms_timers(copy.filter, copy.len) ? UNTIMED : 0) |
            (pinject_filter_harms_user(copy.filter, copy.len) ? USER_FIXED : 0);
 }
 
 /* Both are counted, as several threads may be at it and not all succeed. */
-static void seal(unsigned kind, int change)
+static void block(unsigned kind, int change)
 {
-    if (kind & SEALED)
-        __atomic_fetch_add(&pinject_object.sealed, change, __ATOMIC_SEQ_CST);
+    if (kind & BLOCKED)
+        __atomic_fetch_add(&pinject_preload.blocked, change, __ATOMIC_SEQ_CST);
     if (kind & BLIND)
-        __atomic_fetch_add(&pinject_reach_blind, change, __ATOMIC_SEQ_CST);
+        __atomic_fetch_add(&pinject_safe_read_blind, change, __ATOMIC_SEQ_CST);
     if (kind & USER_FIXED)
-        __atomic_fetch_add(&pinject_object.user_fixed, change, __ATOMIC_SEQ_CST);
+        __atomic_fetch_add(&pinject_preload.user_fixed, change, __ATOMIC_SEQ_CST);
 }
 
 /* Before the filter is there. One for all threads waits for those that make system calls of ours. */
-static unsigned seal_for(bool strict, const void *program, bool all_threads)
+static unsigned block_for(bool strict, const void *program, bool all_threads)
 {
     int saved = errno;
-    pinject_object_ready();
-    bool before = pinject_object_sealed();
-    unsigned kind = pinject_object.standing == PINJECT_NOTHING ? UNHARMED : judge(strict, program);
-    /* A new image would begin a timer under the filter. */
-    if (kind & UNTIMED && pinject_object.flags & PINJECT_SESSION_TIMER)
-        kind |= SEALED;
+    pinject_preload_ready();
+    bool before = pinject_preload_blocked();
+    unsigned kind = pinject_preload.state == PINJECT_NOTHING ? UNHARMED : judge(strict, program);
+    /* A new exec generation would begin a timer under the filter. */
+    if (kind & UNTIMED && pinject_preload.flags & PINJECT_SESSION_TIMER)
+        kind |= BLOCKED;
     if (kind & ~(unsigned)USER_FIXED)
         pinject_timer_end_all(true);
-    seal(kind, 1);
-    if (all_threads && !before && kind & (SEALED | UNTIMED))
-        pinject_object_settle();
+    block(kind, 1);
+    if (all_threads && !before && kind & (BLOCKED | UNTIMED))
+        pinject_preload_settle();
     errno = saved;
     return kind;
 }
 
-/* What libc passes on within itself must not know of us any more: a new image would be under the filter too. */
-static long sealed(unsigned kind, bool strict, bool failed, long result)
+/*
+ * What libc passes on within itself must not know of us any more: a new exec generation would be under the filter too.
+ */
+static long after_filter(unsigned kind, bool strict, bool failed, long result)
 {
     int saved = errno;
     if (failed)
-        seal(kind, -1);
-    else if (kind & SEALED && !strict && pinject_object.flags & PINJECT_SESSION_VFORK)
-        pinject_own_environ_forget(pinject_object.ours);
+        block(kind, -1);
+    else if (kind & BLOCKED && !strict && pinject_preload.flags & PINJECT_SESSION_VFORK)
+        pinject_own_environ_forget(pinject_preload.ours);
     errno = saved;
     return result;
 }
@@ -94,9 +96,9 @@ PINJECT_HOOK int prctl(int option, ...)
     if (option != PR_SET_SECCOMP)
         return pinject_next()->prctl(option, a, b, c, d);
     bool strict = a == SECCOMP_MODE_STRICT;
-    unsigned kind = seal_for(strict, (const void *)b, false);
+    unsigned kind = block_for(strict, (const void *)b, false);
     int result = pinject_next()->prctl(option, a, b, c, d);
-    return (int)sealed(kind, strict, result != 0, result);
+    return (int)after_filter(kind, strict, result != 0, result);
 }
 
 /* hook_exec.c: syscall(), when it is execve or execveat. */
@@ -115,11 +117,11 @@ long pinject_filter_by_syscall(long number, long a, long b, long c, long d, long
         return pinject_next_syscall(number, a, b, c, d, e, 0L);
     bool strict = by_prctl ? b == SECCOMP_MODE_STRICT : a == SECCOMP_SET_MODE_STRICT;
     bool all_threads = !by_prctl && !strict && (unsigned)b & SECCOMP_FILTER_FLAG_TSYNC;
-    unsigned kind = seal_for(strict, (const void *)c, all_threads);
+    unsigned kind = block_for(strict, (const void *)c, all_threads);
     long result = pinject_next_syscall(number, a, b, c, d, e, 0L);
     /* A positive result is a thread that could not get the filter, or the listener's descriptor. */
     bool listener = !by_prctl && !strict && (unsigned)b & SECCOMP_FILTER_FLAG_NEW_LISTENER;
-    return sealed(kind, strict, result < 0 || (result > 0 && !listener), result);
+    return after_filter(kind, strict, result < 0 || (result > 0 && !listener), result);
 }
 
 #if defined(__x86_64__)

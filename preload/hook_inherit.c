@@ -7,9 +7,9 @@
  */
 #define _LARGEFILE64_SOURCE
 #include "next.h"
-#include "object.h"
 #include "own_environ.h"
-#include "reach.h"
+#include "preload.h"
+#include "safe_read.h"
 #include "sys.h"
 
 #include <aio.h>
@@ -48,14 +48,14 @@ static bool makes_threads(const struct sigevent *event)
 PINJECT_HOOK int timer_create(clockid_t clock, struct sigevent *event, timer_t *timer)
 {
     if (makes_threads(event))
-        pinject_object_inherit();
+        pinject_preload_inherit();
     return pinject_next()->timer_create(clock, event, timer);
 }
 
 PINJECT_HOOK int mq_notify(mqd_t queue, const struct sigevent *event)
 {
     if (makes_threads(event))
-        pinject_object_inherit();
+        pinject_preload_inherit();
     return CALL_NEXT(int (*function)(mqd_t, const struct sigevent *), "mq_notify", queue, event);
 }
 
@@ -63,7 +63,7 @@ PINJECT_HOOK int mq_notify(mqd_t queue, const struct sigevent *event)
 #define AIO_HOOK(name, type)                                                        \
     PINJECT_HOOK int name(struct type *block)                                       \
     {                                                                               \
-        pinject_object_inherit();                                                   \
+        pinject_preload_inherit();                                                  \
         return CALL_NEXT(int (*function)(struct type *), #name, block);             \
     }
 
@@ -75,20 +75,20 @@ AIO_HOOK(aio_write64, aiocb64)
 
 PINJECT_HOOK int aio_fsync64(int operation, struct aiocb64 *block)
 {
-    pinject_object_inherit();
+    pinject_preload_inherit();
     return CALL_NEXT(int (*function)(int, struct aiocb64 *), "aio_fsync64", operation, block);
 }
 
 PINJECT_HOOK int lio_listio64(int mode, struct aiocb64 *const list[], int count, struct sigevent *event)
 {
-    pinject_object_inherit();
+    pinject_preload_inherit();
     return CALL_NEXT(int (*function)(int, struct aiocb64 *const[], int, struct sigevent *), "lio_listio64", mode, list,
                      count, event);
 }
 
 PINJECT_HOOK int getaddrinfo_a(int mode, struct gaicb *list[], int count, struct sigevent *event)
 {
-    pinject_object_inherit();
+    pinject_preload_inherit();
     return CALL_NEXT(int (*function)(int, struct gaicb *[], int, struct sigevent *), "getaddrinfo_a", mode, list, count,
                      event);
 }
@@ -96,27 +96,29 @@ PINJECT_HOOK int getaddrinfo_a(int mode, struct gaicb *list[], int count, struct
 
 PINJECT_HOOK int aio_fsync(int operation, struct aiocb *block)
 {
-    pinject_object_inherit();
+    pinject_preload_inherit();
     return CALL_NEXT(int (*function)(int, struct aiocb *), "aio_fsync", operation, block);
 }
 
 PINJECT_HOOK int lio_listio(int mode, struct aiocb *const list[], int count, struct sigevent *event)
 {
-    pinject_object_inherit();
+    pinject_preload_inherit();
     return CALL_NEXT(int (*function)(int, struct aiocb *const[], int, struct sigevent *), "lio_listio", mode, list,
                      count, event);
 }
 
 /* ---- Shells that libc starts within itself ---- */
 
-/* They get environ as it is. Where they could not load the object or open the session, it says nothing of us. */
+/*
+ * They get environ as it is. Where they could not load the preload object or open the session, it says nothing of us.
+ */
 static void prepare_shell(void)
 {
     int saved = errno;
-    pinject_object_ready();
-    if (pinject_object_follows() && pinject_object.flags & PINJECT_SESSION_VFORK && !pinject_object_reachable()) {
-        pinject_object_inherit();
-        pinject_own_environ_forget(pinject_object.ours);
+    pinject_preload_ready();
+    if (pinject_preload_follows() && pinject_preload.flags & PINJECT_SESSION_VFORK && !pinject_preload_reachable()) {
+        pinject_preload_inherit();
+        pinject_own_environ_forget(pinject_preload.ours);
     }
     errno = saved;
 }
@@ -140,14 +142,14 @@ PINJECT_HOOK FILE *popen(const char *command, const char *mode)
 static bool before(uint64_t flags)
 {
     if (flags & OTHER_WORLD)
-        pinject_object_inherit();
-    return flags & CLONE_NEWUSER ? pinject_object_user_moves(true) : false;
+        pinject_preload_inherit();
+    return flags & CLONE_NEWUSER ? pinject_preload_user_moves(true) : false;
 }
 
 static void stays(uint64_t flags, bool moved)
 {
     if (flags & CLONE_NEWUSER)
-        pinject_object_user_moves(moved);
+        pinject_preload_user_moves(moved);
 }
 
 PINJECT_HOOK int unshare(int flags)
@@ -191,8 +193,8 @@ __attribute__((used, visibility("hidden"))) void pinject_inherit_by_syscall(long
 /* The flags come first in clone3's structure, which may be wild. */
 static uint64_t flags_of_clone3(const uint64_t *arguments)
 {
-    struct pinject_reach reach = {0};
-    return pinject_reach(&reach, arguments, sizeof(*arguments)) ? *arguments : 0;
+    struct pinject_safe_read safe = {0};
+    return pinject_safe_read(&safe, arguments, sizeof(*arguments)) ? *arguments : 0;
 }
 
 void pinject_inherit_by_syscall(long number, long a, long b)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What happens between the constructors and main. */
 #include "next.h"
-#include "object.h"
 #include "own_environ.h"
+#include "preload.h"
 
 #include <link.h>
 
@@ -20,15 +20,15 @@ int __libc_start_main(int (*run)(int, char **, char **), int argc, char **argv, 
 PINJECT_HOOK int __libc_start_main(int (*run)(int, char **, char **), int argc, char **argv, void (*begin)(void),
                                    void (*end)(void), void (*unload)(void), void *stack)
 {
-    pinject_object_ready();
-    if (pinject_object.environ_join)
-        pinject_own_environ_join(pinject_object.ours);
+    pinject_preload_ready();
+    if (pinject_preload.environ_join)
+        pinject_own_environ_join(pinject_preload.ours);
     __atomic_store_n(&main_begun, 1, __ATOMIC_RELAXED);
     /* A tail call: no frame of ours lies below main. */
     return pinject_next()->libc_start_main(run, argc, argv, begin, end, unload, stack);
 }
 
-extern const char pinject_image_start[] __asm__("__ehdr_start") __attribute__((visibility("hidden")));
+extern const char pinject_elf_start[] __asm__("__ehdr_start") __attribute__((visibility("hidden")));
 
 struct visit {
     int (*callback)(struct dl_phdr_info *, size_t, void *);
@@ -38,7 +38,7 @@ struct visit {
 static int visit_others(struct dl_phdr_info *info, size_t size, void *data)
 {
     const struct visit *visit = data;
-    return info->dlpi_addr == (uintptr_t)pinject_image_start ? 0 : visit->callback(info, size, visit->data);
+    return info->dlpi_addr == (uintptr_t)pinject_elf_start ? 0 : visit->callback(info, size, visit->data);
 }
 
 /*

@@ -4,8 +4,8 @@
  * really blocked, and neither its handler nor that is shown.
  */
 #include "next.h"
-#include "object.h"
-#include "reach.h"
+#include "preload.h"
+#include "safe_read.h"
 #include "timer.h"
 #include "timer_signal.h"
 
@@ -23,7 +23,7 @@ static uint64_t bit_of(int number)
  */
 static int hidden(void)
 {
-    return pinject_object_sealed() ? 0 : pinject_signal_number();
+    return pinject_preload_blocked() ? 0 : pinject_signal_number();
 }
 
 /* ---- Handlers ---- */
@@ -87,12 +87,12 @@ PINJECT_HOOK int sigaction(int number, const struct sigaction *action, struct si
 /* Ours would end the program on a stack that is too small for it. */
 PINJECT_HOOK int sigaltstack(const stack_t *stack, stack_t *old)
 {
-    struct pinject_reach reach = {0};
+    struct pinject_safe_read safe = {0};
     if (stack && hidden()) {
-        pinject_object_enter();
-        if (hidden() && pinject_reach(&reach, stack, sizeof(*stack)) && !(stack->ss_flags & SS_DISABLE))
+        pinject_preload_enter();
+        if (hidden() && pinject_safe_read(&safe, stack, sizeof(*stack)) && !(stack->ss_flags & SS_DISABLE))
             pinject_timer_alternate(stack->ss_size);
-        pinject_object_leave();
+        pinject_preload_leave();
     }
     return pinject_next()->sigaltstack(stack, old);
 }

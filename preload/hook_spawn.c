@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * posix_spawn and pidfd_spawn: only the environment is chosen; the exec happens within libc, and the new image
- * announces itself.
+ * posix_spawn and pidfd_spawn: only the environment is chosen; the exec happens within libc, and the new exec
+ * generation announces itself.
  */
 #include "env_choice.h"
-#include "image.h"
+#include "exec_kind.h"
 #include "next.h"
-#include "object.h"
-#include "reach.h"
+#include "preload.h"
 #include "room.h"
+#include "safe_read.h"
 #include "spawn_directory.h"
 #include "sys.h"
 #include "timer_signal.h"
@@ -37,20 +37,20 @@ static bool has_other_rights(const posix_spawnattr_t *attr)
            (SYS_0(SYS_getuid) != SYS_0(SYS_geteuid) || SYS_0(SYS_getgid) != SYS_0(SYS_getegid));
 }
 
-static enum pinject_image judge(struct pinject_judge *judge, const struct spawn_call *call)
+static enum pinject_exec_kind judge(struct pinject_judge *judge, const struct spawn_call *call)
 {
     struct pinject_spawn_directory directory;
-    enum pinject_image image = PINJECT_IMAGE_UNKNOWN;
+    enum pinject_exec_kind exec_kind = PINJECT_EXEC_UNKNOWN;
     if (has_other_rights(call->attr) || pinject_spawn_directory_find(call->actions, &directory) < 0)
-        return PINJECT_IMAGE_UNKNOWN;
+        return PINJECT_EXEC_UNKNOWN;
     judge->directory = directory.fd;
     judge->searches = false;
     if (!directory.descriptors || !pinject_spawn_names_descriptor(call->path))
-        image = call->search ? pinject_image_search(judge, call->path)
-                             : pinject_image_at(judge, directory.fd, call->path);
+        exec_kind = call->search ? pinject_exec_search(judge, call->path)
+                                 : pinject_exec_at(judge, directory.fd, call->path);
     pinject_spawn_directory_close(&directory);
     /* It may become one until libc looks. */
-    return pinject_object_admits(image == PINJECT_IMAGE_MISSING ? PINJECT_IMAGE_UNKNOWN : image);
+    return pinject_preload_admits(exec_kind == PINJECT_EXEC_MISSING ? PINJECT_EXEC_UNKNOWN : exec_kind);
 }
 
 /* What arguments and environment may take in all, whatever the limit of the stack is, and what the kernel takes of it
@@ -58,15 +58,15 @@ static enum pinject_image judge(struct pinject_judge *judge, const struct spawn_
 enum { LEAST = 131072, MOST = 6 << 20, NAMES = 3 * PATH_MAX };
 
 /* Adds to *TAKEN what the kernel keeps of a vector, until it is more than any kernel takes; false: it is wild. */
-static bool measure(char *const *vector, size_t *taken)
+static bool measure_vector(char *const *vector, size_t *taken)
 {
-    struct pinject_reach reach = {0};
+    struct pinject_safe_read safe = {0};
     for (; vector && *taken <= MOST; vector++) {
-        if (!pinject_reach(&reach, vector, sizeof(*vector)))
+        if (!pinject_safe_read(&safe, vector, sizeof(*vector)))
             return false;
         if (!*vector)
             break;
-        long length = pinject_reach_length(&reach, *vector, LEAST);
+        long length = pinject_safe_length(&safe, *vector, LEAST);
         if (length < 0 && length != -E2BIG)
             return false;
         *taken += (length < 0 ? MOST : (size_t)length) + 1 + sizeof(*vector);
@@ -80,9 +80,9 @@ static bool measure(char *const *vector, size_t *taken)
  */
 static bool is_near_limit(char *const *argv, char *const *envp)
 {
-    size_t taken = NAMES + strlen(pinject_object.session) + strlen(pinject_object.preload) + 64;
+    size_t taken = NAMES + strlen(pinject_preload.session) + strlen(pinject_preload.preload) + 64;
     struct rlimit stack = {RLIM_INFINITY, RLIM_INFINITY};
-    if (!measure(argv, &taken) || !measure(envp, &taken))
+    if (!measure_vector(argv, &taken) || !measure_vector(envp, &taken))
         return false; /* the kernel says so */
     if (taken <= LEAST)
         return false;
@@ -92,26 +92,26 @@ static bool is_near_limit(char *const *argv, char *const *envp)
 }
 
 /* Not followed: as if it were missing. */
-static enum pinject_image image_to_follow(struct pinject_room *room, const struct spawn_call *call)
+static enum pinject_exec_kind exec_to_follow(struct pinject_room *room, const struct spawn_call *call)
 {
-    pinject_object_count_sealed(PINJECT_SESSION_VFORK);
-    if (!pinject_object_follows() || !(pinject_object.flags & PINJECT_SESSION_VFORK))
-        return PINJECT_IMAGE_MISSING;
+    pinject_preload_count_blocked(PINJECT_SESSION_VFORK);
+    if (!pinject_preload_follows() || !(pinject_preload.flags & PINJECT_SESSION_VFORK))
+        return PINJECT_EXEC_MISSING;
     return judge(&room->judge, call);
 }
 
-/* It runs already: it cannot ask for itself. The process may have been sealed meanwhile. */
-static void announce(enum pinject_image image, const pid_t *pid)
+/* It runs already: it cannot ask for itself. The process may have been blocked by seccomp meanwhile. */
+static void announce_spawn(enum pinject_exec_kind exec_kind, const pid_t *pid)
 {
     int saved = errno;
-    if (pinject_image_is_closed(image) && pinject_object_follows())
-        pinject_object_spawned(*pid);
+    if (pinject_exec_is_non_injectable(exec_kind) && pinject_preload_follows())
+        pinject_preload_spawned(*pid);
     errno = saved;
 }
 
 struct spawn_preparation {
     struct pinject_room *room;
-    enum pinject_image image;
+    enum pinject_exec_kind exec_kind;
     char *const *chosen;
     bool join, changed;
 };
@@ -119,13 +119,13 @@ struct spawn_preparation {
 static void prepare(const struct spawn_call *call, char *const argv[], char *const envp[],
                     struct spawn_preparation *ret)
 {
-    ret->image = image_to_follow(ret->room, call);
-    if (pinject_image_takes(ret->image) && is_near_limit(argv, envp))
-        ret->image = PINJECT_IMAGE_REFUSES;
-    ret->join = pinject_image_takes(ret->image);
+    ret->exec_kind = exec_to_follow(ret->room, call);
+    if (pinject_exec_takes(ret->exec_kind) && is_near_limit(argv, envp))
+        ret->exec_kind = PINJECT_EXEC_REFUSES;
+    ret->join = pinject_exec_takes(ret->exec_kind);
     ret->chosen = pinject_env_chosen(ret->room, envp, ret->join);
-    if (call->pidfd && pinject_image_is_closed(ret->image))
-        pinject_object_inherit(); /* nobody can announce the child afterwards */
+    if (call->pidfd && pinject_exec_is_non_injectable(ret->exec_kind))
+        pinject_preload_inherit(); /* nobody can announce the child afterwards */
     ret->changed = pinject_signal_before_exec();
 }
 
@@ -134,26 +134,26 @@ static int spawn(const struct spawn_call *call, pid_t *pid, char *const argv[], 
     pid_t own_pid, *pid_to = pid ? pid : &own_pid;
     struct spawn_preparation this = {.room = NULL};
     uint32_t mark;
-    pinject_object_ready();
-    if (pinject_object.standing == PINJECT_NOTHING)
+    pinject_preload_ready();
+    if (pinject_preload.state == PINJECT_NOTHING)
         return call->next(pid, call->path, call->actions, call->attr, argv, envp);
-    pinject_object_enter();
+    pinject_preload_enter();
     this.room = pinject_room_claim(&mark);
     if (this.room)
         prepare(call, argv, envp, &this);
-    pinject_object_leave();
+    pinject_preload_leave();
     if (!this.room)
         return call->next(pid, call->path, call->actions, call->attr, argv, envp);
     int error = call->next(pid_to, call->path, call->actions, call->attr, argv, this.chosen);
     if (error == E2BIG && this.join)
         error = call->next(pid_to, call->path, call->actions, call->attr, argv,
                            pinject_env_chosen(this.room, envp, false));
-    pinject_object_enter();
+    pinject_preload_enter();
     pinject_signal_after_exec(this.changed);
     pinject_room_release(this.room);
     if (error == 0 && !call->pidfd)
-        announce(this.image, pid_to);
-    pinject_object_leave();
+        announce_spawn(this.exec_kind, pid_to);
+    pinject_preload_leave();
     return error;
 }
 

@@ -9,35 +9,35 @@
 #define __pthread_unwind_next pinject_unwind_next
 
 #include "next.h"
-#include "object.h"
+#include "preload.h"
 #include "sys.h"
-#include "thread_pool.h"
+#include "thread_records.h"
 #include "timer.h"
 #include "timer_signal.h"
 
 #include <errno.h>
 #include <pthread.h>
 
-/* In the new thread: announces it, and gives the record back then (pinject_thread_pool_wait()), so that nothing of ours
+/* In the new thread: announces it, and gives the record back then (pinject_thread_throttle()), so that nothing of ours
    is left when the program's code runs. */
 __attribute__((noinline)) static struct pinject_thread_record begin(void *data)
 {
     struct pinject_thread_record record = *(struct pinject_thread_record *)data;
-    pinject_object_enter();
-    if (pinject_signal_number() && !pinject_object_sealed())
+    pinject_preload_enter();
+    if (pinject_signal_number() && !pinject_preload_blocked())
         pinject_timer_thread(record.masked);
-    pinject_object_thread(record.creator);
-    pinject_thread_pool_give(data);
-    pinject_object_leave();
+    pinject_preload_thread(record.creator);
+    pinject_thread_record_give(data);
+    pinject_preload_leave();
     return record;
 }
 
 static void end(void *nothing)
 {
     (void)nothing;
-    pinject_object_enter();
+    pinject_preload_enter();
     pinject_timer_stop();
-    pinject_object_leave();
+    pinject_preload_leave();
 }
 
 /* A timer outlives its thread, and nobody but the thread knows its last counts. pthread_exit and cancel come by. */
@@ -76,17 +76,17 @@ static int begin_c11(void *data)
     return record.start.c11(record.argument);
 }
 
-static struct pinject_thread_record *take(union pinject_thread_start start, void *argument)
+static struct pinject_thread_record *take_record(union pinject_thread_start start, void *argument)
 {
-    if (!pinject_object.threads || !pinject_object_follows()) {
-        if (pinject_object.threads)
-            pinject_object_count_sealed(~0u);
+    if (!pinject_preload.threads || !pinject_preload_follows()) {
+        if (pinject_preload.threads)
+            pinject_preload_count_blocked(~0u);
         return NULL;
     }
-    pinject_thread_pool_wait(&pinject_object.channel.requests->stalled);
-    struct pinject_thread_record *record = pinject_thread_pool_take();
+    pinject_thread_throttle(&pinject_preload.channel.requests->stalled);
+    struct pinject_thread_record *record = pinject_thread_record_take();
     if (!record) {
-        __atomic_fetch_add(&pinject_object.channel.requests->dropped, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&pinject_preload.channel.requests->dropped, 1, __ATOMIC_RELAXED);
         return NULL;
     }
     record->creator = sys_gettid();
@@ -98,10 +98,10 @@ static struct pinject_thread_record *take(union pinject_thread_start start, void
 
 static struct pinject_thread_record *prepare(union pinject_thread_start start, void *argument)
 {
-    pinject_object_ready();
-    pinject_object_enter();
-    struct pinject_thread_record *record = take(start, argument);
-    pinject_object_leave();
+    pinject_preload_ready();
+    pinject_preload_enter();
+    struct pinject_thread_record *record = take_record(start, argument);
+    pinject_preload_leave();
     return record;
 }
 
@@ -116,7 +116,7 @@ PINJECT_HOOK int pthread_create(pthread_t *thread, const pthread_attr_t *attr, v
         return pinject_next()->pthread_create(thread, attr, begin_posix, record);
     int error = pinject_next()->pthread_create(thread, attr, begin_posix, record);
     if (error != 0)
-        pinject_thread_pool_give(record);
+        pinject_thread_record_give(record);
     return error;
 }
 
@@ -129,6 +129,6 @@ PINJECT_HOOK int thrd_create(thrd_t *thread, thrd_start_t start, void *argument)
         return pinject_next()->thrd_create(thread, begin_c11, record);
     int result = pinject_next()->thrd_create(thread, begin_c11, record);
     if (result != thrd_success)
-        pinject_thread_pool_give(record);
+        pinject_thread_record_give(record);
     return result;
 }

@@ -5,7 +5,7 @@
  * it goes. seteuid() for a while changes nothing: the process keeps the right to come back.
  */
 #include "next.h"
-#include "object.h"
+#include "preload.h"
 
 #include <errno.h>
 #include <unistd.h>
@@ -13,24 +13,24 @@
 static const uid_t SAME = (uid_t)-1;
 
 /* Before the call, if it is to do what it does to root. */
-static void changes(uid_t real, uid_t effective, uid_t saved, bool setreuid)
+static void before_change(uid_t real, uid_t effective, uid_t saved, bool setreuid)
 {
     int before = errno;
-    pinject_object_ready();
-    if (pinject_object.standing == PINJECT_FOLLOWED)
-        pinject_object_changes_user(real, effective, saved, setreuid);
+    pinject_preload_ready();
+    if (pinject_preload.state == PINJECT_FOLLOWED)
+        pinject_preload_changes_user(real, effective, saved, setreuid);
     errno = before;
 }
 
 /* After the call, as a failed one changes nothing. */
-static int changed(int result)
+static int after_change(int result)
 {
     int saved = errno;
-    if (pinject_object.standing == PINJECT_FOLLOWED) {
+    if (pinject_preload.state == PINJECT_FOLLOWED) {
         if (result == 0)
-            pinject_object_changed_user();
+            pinject_preload_changed_user();
         else
-            pinject_object_keeps_user();
+            pinject_preload_keeps_user();
     }
     errno = saved;
     return result;
@@ -38,24 +38,24 @@ static int changed(int result)
 
 PINJECT_HOOK int setuid(uid_t user)
 {
-    changes(user, user, user, false);
-    return changed(pinject_next()->setuid(user));
+    before_change(user, user, user, false);
+    return after_change(pinject_next()->setuid(user));
 }
 
 PINJECT_HOOK int seteuid(uid_t user)
 {
-    changes(SAME, user, SAME, false);
-    return changed(pinject_next()->seteuid(user));
+    before_change(SAME, user, SAME, false);
+    return after_change(pinject_next()->seteuid(user));
 }
 
 PINJECT_HOOK int setreuid(uid_t real, uid_t effective)
 {
-    changes(real, effective, SAME, true);
-    return changed(pinject_next()->setreuid(real, effective));
+    before_change(real, effective, SAME, true);
+    return after_change(pinject_next()->setreuid(real, effective));
 }
 
 PINJECT_HOOK int setresuid(uid_t real, uid_t effective, uid_t saved)
 {
-    changes(real, effective, saved, false);
-    return changed(pinject_next()->setresuid(real, effective, saved));
+    before_change(real, effective, saved, false);
+    return after_change(pinject_next()->setresuid(real, effective, saved));
 }

@@ -4,16 +4,16 @@
  * no event of it has. All of them stay what they are, cancellation points too: one of libc's waits.
  */
 #include "next.h"
-#include "object.h"
+#include "preload.h"
 #include "sys.h"
 
 #include <errno.h>
 #include <limits.h>
 
-static bool reports(void)
+static bool reports_waits(void)
 {
-    pinject_object_ready();
-    return pinject_object.flags & PINJECT_SESSION_REAPED && pinject_object_follows();
+    pinject_preload_ready();
+    return pinject_preload.flags & PINJECT_SESSION_REAPED && pinject_preload_follows();
 }
 
 static uint64_t ns_of(struct timeval time)
@@ -21,21 +21,21 @@ static uint64_t ns_of(struct timeval time)
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_usec * 1000u;
 }
 
-/* Inline, for the stack. The process may have been sealed while it waited. */
+/* Inline, for the stack. The process may have been blocked by seccomp while it waited. */
 __attribute__((always_inline)) static inline void report(pid_t pid, int status, const struct rusage *usage)
 {
     if (pid <= 0 || (!WIFEXITED(status) && !WIFSIGNALED(status)))
         return;
-    pinject_object_enter();
-    if (pinject_object_follows())
-        pinject_object_reaped(pid, status, ns_of(usage->ru_utime), ns_of(usage->ru_stime),
-                              (uint64_t)(usage->ru_nvcsw + usage->ru_nivcsw));
-    pinject_object_leave();
+    pinject_preload_enter();
+    if (pinject_preload_follows())
+        pinject_preload_reaped(pid, status, ns_of(usage->ru_utime), ns_of(usage->ru_stime),
+                               (uint64_t)(usage->ru_nvcsw + usage->ru_nivcsw));
+    pinject_preload_leave();
 }
 
 PINJECT_HOOK pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage)
 {
-    if (!reports())
+    if (!reports_waits())
         return pinject_next()->wait4(pid, status, options, usage);
     struct rusage own_usage;
     int own_status;
@@ -62,7 +62,7 @@ static pid_t wait_by_waitid(pid_t pid, int *status, int options)
 {
     const struct pinject_next *next = pinject_next();
     idtype_t type = pid > 0 ? P_PID : pid == -1 ? P_ALL : P_PGID;
-    if (!reports() || pid == 0 || pid == INT_MIN || options & (WEXITED | WNOWAIT))
+    if (!reports_waits() || pid == 0 || pid == INT_MIN || options & (WEXITED | WNOWAIT))
         return next->waitpid(pid, status, options);
     for (;;) {
         siginfo_t seen;
@@ -129,7 +129,7 @@ static int tell_nothing(siginfo_t *info, int result)
 PINJECT_HOOK int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 {
     const long untouched = -1;
-    if (!(options & WEXITED) || options & WNOWAIT || !reports())
+    if (!(options & WEXITED) || options & WNOWAIT || !reports_waits())
         return pinject_next()->waitid(type, id, info, options);
     for (;;) {
         siginfo_t seen;

@@ -318,7 +318,7 @@ static bool wait4_cancels(const void *version)
     return minor >= 31;
 }
 
-static void resolve(void)
+static void resolve_all(void)
 {
     enum { SYSCALL = MEMBERS, SANITIZER, VERSION, FIRST_OTHER, ALL = FIRST_OTHER + OTHERS };
     struct pinject_symbol symbols[ALL];
@@ -345,7 +345,7 @@ const struct pinject_next *pinject_next(void)
     /* Two threads may both resolve: they store the same. Acquire and release pair with each other. */
     if (__builtin_expect(!__atomic_load_n(&next_known, __ATOMIC_ACQUIRE), 0)) {
         int saved = errno;
-        resolve();
+        resolve_all();
         __atomic_store_n(&next_known, 1, __ATOMIC_RELEASE);
         errno = saved;
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The functions that the hooks stand before: libc's, or those of another preloaded object. */
+/* The functions that the hooks stand before: libc's, or those of another preloaded DSO. */
 #ifndef PINJECT_PRELOAD_NEXT_H
 #define PINJECT_PRELOAD_NEXT_H
 

@@ -149,10 +149,10 @@ void pinject_own_environ_forget(struct pinject_ours ours)
 
 void pinject_own_environ_join(struct pinject_ours ours)
 {
-    struct pinject_env_plan plan;
-    if (pinject_env_plan(&plan, environ, ours, true) < 0 || !plan.changes)
+    struct pinject_env_layout layout;
+    if (pinject_env_layout(&layout, environ, ours, true) < 0 || !layout.changes)
         return;
-    void *memory = sys_map(plan.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+    void *memory = sys_map(layout.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
     if (!sys_failed(memory))
-        environ = pinject_env_build(&plan, memory);
+        environ = pinject_env_build(&layout, memory);
 }

@@ -85,7 +85,7 @@ static bool is_trusted(int fd, uint32_t user)
     return peer.user == 0 || peer.user == user;
 }
 
-static int receive(int fd, int ret_fds[2])
+static int receive_files(int fd, int ret_fds[2])
 {
     char byte;
     struct iovec part = {&byte, 1};
@@ -124,7 +124,7 @@ int pinject_peer_ask(const char *path, const struct pinject_segment *segment, ui
     limit_waits(fd);
     int error = (int)SYS_3(SYS_connect, fd, &address, size);
     if (error == 0)
-        error = is_trusted(fd, user) ? receive(fd, ret_fds) : -EPERM;
+        error = is_trusted(fd, user) ? receive_files(fd, ret_fds) : -EPERM;
     sys_close(fd);
     return error;
 }

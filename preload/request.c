@@ -7,7 +7,7 @@
 
 enum {
     CLAIM_ROUNDS = 6,
-    NEWS = 32,
+    REAPED_SLOTS = 32,
     CLAIM_PAUSE_NS = 500000,
     AWAKE_NS = 5000000,
     STALLED_LOOKS = 16,
@@ -22,11 +22,12 @@ bool pinject_request_covered(const struct pinject_channel *channel, int32_t tid)
     return word >> (tid % 64) & 1;
 }
 
-static void tell_reach(struct pinject_requests *requests, uint32_t reach)
+static void tell_claimed(struct pinject_requests *requests, uint32_t claimed)
 {
-    uint32_t before = __atomic_load_n(&requests->reach, __ATOMIC_RELAXED);
-    while (before < reach && !__atomic_compare_exchange_n(&requests->reach, &before, reach, true, __ATOMIC_RELAXED,
-                                                          __ATOMIC_RELAXED))
+    uint32_t before = __atomic_load_n(&requests->slots_claimed, __ATOMIC_RELAXED);
+    while (before < claimed &&
+           !__atomic_compare_exchange_n(&requests->slots_claimed, &before, claimed, true, __ATOMIC_RELAXED,
+                                                            __ATOMIC_RELAXED))
         ;
 }
 
@@ -42,7 +43,7 @@ static bool claim_slot(struct pinject_requests *requests, uint32_t index, struct
                                      __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
         return false;
     *ret_claim = (struct pinject_claim){slot, index, generation};
-    tell_reach(requests, index + 1);
+    tell_claimed(requests, index + 1);
     return true;
 }
 
@@ -91,32 +92,33 @@ struct pinject_claim pinject_request_claim(const struct pinject_channel *channel
 }
 
 /*
- * Nobody waits for the news of an ended child: the collector's loop finds it when it looks next, and no thread takes
- * the CPU from the program for it. But for one slot in so many, lest they run out. (An image is told at once: its
- * covered bit may be that of an earlier task, and then it has no events yet.)
+ * Nobody waits for the report of an ended child: the collector's loop finds it when it looks next, and no thread takes
+ * the CPU from the program for it. But for one slot in so many, lest they run out. (An exec generation is told at once:
+ * its covered bit may be that of an earlier task, and then it has no events yet.)
  */
 static bool may_lie(const struct pinject_claim *claim)
 {
-    return claim->slot->kind == PINJECT_REAPED && claim->index % NEWS != 0;
+    return claim->slot->kind == PINJECT_REAPED && claim->index % REAPED_SLOTS != 0;
 }
 
-/* ELSEWHERE: the bell of another CPU, as nobody gets this one from a real-time task. */
-static void ring_bell(const struct pinject_channel *channel, uint32_t index, bool wake, bool elsewhere)
+/* ELSEWHERE: the doorbell of another CPU, as nobody gets this one from a real-time task. */
+static void ring_doorbell(const struct pinject_channel *channel, uint32_t index, bool wake, bool elsewhere)
 {
     const struct pinject_segment *segment = channel->segment;
     struct pinject_requests *requests = channel->requests;
     int cpu = sys_cpu();
-    uint32_t number = cpu >= 0 && cpu < PINJECT_CPUS ? segment->bell_of_cpu[cpu] : 0;
-    number = number < channel->bells_used ? number : 0;
-    struct pinject_bell *bell = &requests->bells[elsewhere ? (number + 1) % channel->bells_used : number];
-    /* Pairs with the door's exchange, acquire. */
-    __atomic_fetch_or(&bell->pending[index / 64], 1ull << (index % 64), __ATOMIC_RELEASE);
+    uint32_t number = cpu >= 0 && cpu < PINJECT_CPUS ? segment->doorbell_of_cpu[cpu] : 0;
+    number = number < channel->doorbells_used ? number : 0;
+    struct pinject_doorbell *doorbell = &requests->doorbells[elsewhere ? (number + 1) % channel->doorbells_used
+                                                             : number];
+    /* Pairs with the worker's exchange, acquire. */
+    __atomic_fetch_or(&doorbell->pending[index / 64], 1ull << (index % 64), __ATOMIC_RELEASE);
     if (!wake)
         return;
-    __atomic_fetch_add(&bell->count, 1, __ATOMIC_SEQ_CST);
-    /* Sequentially consistent with the door, which sets sleeping and then looks at count and pending once more. */
-    if (__atomic_load_n(&bell->sleeping, __ATOMIC_SEQ_CST))
-        sys_futex_wake(&bell->count, 1);
+    __atomic_fetch_add(&doorbell->count, 1, __ATOMIC_SEQ_CST);
+    /* Sequentially consistent with the worker, which sets sleeping and then looks at count and pending once more. */
+    if (__atomic_load_n(&doorbell->sleeping, __ATOMIC_SEQ_CST))
+        sys_futex_wake(&doorbell->count, 1);
 }
 
 static void give_back(struct pinject_claim claim)
@@ -128,7 +130,7 @@ static void give_back(struct pinject_claim claim)
 }
 
 /* True when the slot is abandoned, false when the answer came in the last moment or somebody else has the slot. */
-static bool abandon(struct pinject_claim claim)
+static bool abandon_slot(struct pinject_claim claim)
 {
     static const uint32_t phases[] = {PINJECT_POSTED, PINJECT_TAKEN, PINJECT_POSTED, PINJECT_TAKEN};
     for (unsigned i = 0; i < sizeof(phases) / sizeof(phases[0]); i++) {
@@ -169,7 +171,7 @@ static int wait_for_answer(const struct pinject_channel *channel, struct pinject
         long error = sys_futex_wait_until(&claim.slot->state, state, &deadline);
         bool late = error != 0 && error != -EINTR && error != -EAGAIN;
         if (late || sys_clock_ns(CLOCK_MONOTONIC) >= limit) {
-            if (!abandon(claim) && __atomic_load_n(&claim.slot->state, __ATOMIC_ACQUIRE) == answered)
+            if (!abandon_slot(claim) && __atomic_load_n(&claim.slot->state, __ATOMIC_ACQUIRE) == answered)
                 continue;
             __atomic_store_n(&requests->stalled, PINJECT_STALLED_YES, __ATOMIC_RELAXED);
             __atomic_fetch_add(&requests->unanswered, 1, __ATOMIC_RELAXED);
@@ -200,7 +202,7 @@ int pinject_request_send(const struct pinject_channel *channel, struct pinject_c
         __atomic_fetch_add(&requests->unanswered, 1, __ATOMIC_RELAXED);
         return -EPROTO;
     }
-    ring_bell(channel, claim.index, wake, real_time);
+    ring_doorbell(channel, claim.index, wake, real_time);
     if (reply)
         return wait_for_answer(channel, claim);
     return stalled ? -EAGAIN : 0;

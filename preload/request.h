@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Slots of the segment, the object's side: claim, fill, send. The protocol is in pinject/wire.h.
+ * Slots of the segment, the preload object's side: claim, fill, send. The protocol is in pinject/wire.h.
  * Context: anywhere, also a vfork child (nothing of the process is written) and a signal handler. errno stays.
  */
 #ifndef PINJECT_PRELOAD_REQUEST_H
@@ -14,7 +14,7 @@
 struct pinject_channel {
     const struct pinject_segment *segment; /* read-only memory */
     struct pinject_requests *requests;     /* of this process' user: see hook_user.c */
-    uint32_t bells_used;
+    uint32_t doorbells_used;
     uint32_t wait_us;                      /* at most PINJECT_WAIT_MAX_US */
 };
 

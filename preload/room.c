@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include "preload.h"
 #include "room.h"
-#include "object.h"
 #include "sys.h"
 #include "text.h"
 
@@ -12,7 +12,7 @@ enum {
     ROUNDS = 8,
     PAUSE_NS = 500000,
     KEPT = 262144,       /* bytes of a vector that stay */
-    SEALED = 1 << 30,    /* in an owner: no tid, but the thread's place in memory */
+    BLOCKED = 1 << 30,   /* in an owner: no tid, but the thread's place in memory */
 };
 
 /* Rooms are set once each, and never given back. The first one needs no mapping. */
@@ -30,15 +30,15 @@ static uint32_t claims;
 /* A thread and its children of vfork, which run in turn, have the same. */
 static uint32_t place_in_memory(void)
 {
-    return ((uint32_t)(sys_thread_pointer() >> 6) & (SEALED - 1)) | SEALED;
+    return ((uint32_t)(sys_thread_pointer() >> 6) & (BLOCKED - 1)) | BLOCKED;
 }
 
-/* A sealed process makes no call. What stands there under its own name was left by a child of vfork. */
+/* A blocked process makes no call. What stands there under its own name was left by a child of vfork. */
 static bool is_left(uint32_t owner, uint32_t me, bool patient)
 {
-    if (me & SEALED)
+    if (me & BLOCKED)
         return owner == me;
-    return patient && !(owner & SEALED) && owner != me && sys_kill((int)owner, 0) == -ESRCH;
+    return patient && !(owner & BLOCKED) && owner != me && sys_kill((int)owner, 0) == -ESRCH;
 }
 
 /*
@@ -58,7 +58,7 @@ static bool take_abandoned(struct pinject_room_entry *entry)
 static bool claim_entry(struct pinject_room_entry *entry, uint32_t me, bool patient)
 {
     uint32_t owner = __atomic_load_n(&entry->owner, __ATOMIC_RELAXED);
-    if (owner == me && !(me & SEALED))
+    if (owner == me && !(me & BLOCKED))
         return patient && take_abandoned(entry);
     if (owner != 0 && !is_left(owner, me, patient))
         return false;
@@ -74,7 +74,7 @@ static struct pinject_room_entry *find_entry(uint32_t me)
         for (unsigned i = 0; i < ROOMS; i++)
             if (claim_entry(&entries[i], me, round > 0))
                 return &entries[i];
-        if (me & SEALED)
+        if (me & BLOCKED)
             break;
         if (round > 0)
             sys_sleep_ns(PAUSE_NS);
@@ -86,10 +86,10 @@ static struct pinject_room_entry *find_entry(uint32_t me)
  * On borrowed memory: the kernel shall clear the owner. Not where somebody has such a word already, or where the kernel
  * does not tell.
  */
-static bool watch(struct pinject_room_entry *entry)
+static bool watch_owner(struct pinject_room_entry *entry)
 {
     void *word = entry;
-    if (pinject_object_sealed() || sys_getpid() == pinject_object.pid ||
+    if (pinject_preload_blocked() || sys_getpid() == pinject_preload.pid ||
         SYS_2(SYS_prctl, PR_GET_TID_ADDRESS, &word) != 0)
         return false;
     if (word) /* taken over, it is watched already */
@@ -126,7 +126,7 @@ static void give_back(struct pinject_room_entry *entry)
 
 struct pinject_room *pinject_room_claim(uint32_t *mark)
 {
-    uint32_t me = pinject_object_sealed() ? place_in_memory() : (uint32_t)sys_gettid();
+    uint32_t me = pinject_preload_blocked() ? place_in_memory() : (uint32_t)sys_gettid();
     /* Before the search: a frame that is gone stood here, perhaps. Spread, so that nothing else looks like one. */
     __atomic_store_n(mark, __atomic_add_fetch(&claims, 1, __ATOMIC_RELAXED) * 0x9e3779b1u, __ATOMIC_RELAXED);
     struct pinject_room_entry *entry = find_entry(me);
@@ -135,7 +135,7 @@ struct pinject_room *pinject_room_claim(uint32_t *mark)
     set_mark(entry, mark);
     struct pinject_room *room = __atomic_load_n(&entry->room, __ATOMIC_RELAXED);
     if (!room) {
-        if (!pinject_object_sealed())
+        if (!pinject_preload_blocked())
             room = sys_map(sizeof(*room), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
         if (!room || sys_failed(room)) {
             give_back(entry);
@@ -144,10 +144,10 @@ struct pinject_room *pinject_room_claim(uint32_t *mark)
         __atomic_store_n(&entry->room, room, __ATOMIC_RELAXED);
     }
     /* What was too large to stay was left by a child of vfork. */
-    if (room->more_size > KEPT && !pinject_object_sealed())
+    if (room->more_size > KEPT && !pinject_preload_blocked())
         forget_vector(room);
     room->entry = entry;
-    room->watched = watch(entry);
+    room->watched = watch_owner(entry);
     return room;
 }
 
@@ -155,7 +155,7 @@ void pinject_room_release(struct pinject_room *room)
 {
     if (!room)
         return;
-    if (room->more_size > KEPT && !pinject_object_sealed())
+    if (room->more_size > KEPT && !pinject_preload_blocked())
         forget_vector(room);
     if (room->watched)
         SYS_1(SYS_set_tid_address, NULL);
@@ -168,7 +168,7 @@ void *pinject_room_vector(struct pinject_room *room, size_t size)
         return room->vector;
     if (size <= room->more_size)
         return room->more;
-    if (pinject_object_sealed())
+    if (pinject_preload_blocked())
         return NULL;
     void *more = sys_map(size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
     if (sys_failed(more))
@@ -245,7 +245,7 @@ void pinject_room_switch(void *data, void (*call)(void *), void *top)
 void pinject_room_call(struct pinject_room *room, void (*call)(void *), void *data)
 {
     static const uint64_t all = UINT64_MAX;
-    if (pinject_object_sealed() || SYS_4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &room->mask, 8) != 0) {
+    if (pinject_preload_blocked() || SYS_4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &room->mask, 8) != 0) {
         call(data);
         return;
     }

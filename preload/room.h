@@ -17,7 +17,7 @@
 #ifndef PINJECT_PRELOAD_ROOM_H
 #define PINJECT_PRELOAD_ROOM_H
 
-#include "image.h"
+#include "exec_kind.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -51,8 +51,8 @@ void pinject_room_release(struct pinject_room *room);
 void *pinject_room_vector(struct pinject_room *room, size_t size);
 
 /*
- * Calls CALL on the room's stack, with all signals blocked: a handler would find too little of it. In a sealed process,
- * which must not change its mask, on the caller's.
+ * Calls CALL on the room's stack, with all signals blocked: a handler would find too little of it. In a blocked
+ * process, which must not change its mask, on the caller's.
  */
 void pinject_room_call(struct pinject_room *room, void (*call)(void *), void *data);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How an image comes to its session: the segment, which it can only read, and the channel of its user. Both are files;
- * where they cannot be reached the collector's socket hands them out. wire.h has the protocol.
+ * How an exec generation comes to its session: the segment, which it can only read, and the channel of its user. Both
+ * are files; where they cannot be reached the collector's socket hands them out. wire.h has the protocol.
  */
-#include "object.h"
 #include "peer.h"
+#include "preload.h"
 #include "sys.h"
 #include "timer.h"
 
@@ -36,23 +36,27 @@ static bool copy_path(char *out, const char *from)
 
 static int check_header(const struct pinject_segment *segment)
 {
-    struct pinject_object *object = &pinject_object;
+    struct pinject_preload *preload = &pinject_preload;
     static const char name[] = PINJECT_ENV_SESSION "=";
     if (segment->magic != PINJECT_WIRE_MAGIC || segment->version != PINJECT_WIRE_VERSION ||
-        segment->size != sizeof(*segment) || segment->bells_used < 1 || segment->bells_used > PINJECT_BELLS)
+        segment->size != sizeof(*segment) || segment->doorbells_used < 1 || segment->doorbells_used > PINJECT_DOORBELLS)
         return -EPROTO;
     if (__atomic_load_n(&segment->closed, __ATOMIC_RELAXED))
         return -ESTALE;
-    memcpy(object->session, name, sizeof(name));
-    if (!copy_path(object->session + sizeof(name) - 1, segment->path) || !copy_path(object->preload, segment->preload))
+    memcpy(preload->session, name, sizeof(name));
+    if (!copy_path(preload->session + sizeof(name) - 1, segment->path) ||
+        !copy_path(preload->preload, segment->preload))
         return -EPROTO;
     uint32_t wait_us = segment->wait_us < PINJECT_WAIT_MAX_US ? segment->wait_us : PINJECT_WAIT_MAX_US;
-    object->ours = (struct pinject_ours){object->session, object->preload};
-    object->channel = (struct pinject_channel){segment, NULL, segment->bells_used, wait_us};
-    object->flags = segment->flags;
-    /* A path with a blank or a colon cannot stand in LD_PRELOAD: new images would complain, so none is followed. */
-    if (strchr(object->preload, ':') || strchr(object->preload, ' '))
-        object->flags &= ~(uint32_t)(PINJECT_SESSION_VFORK | PINJECT_SESSION_EXEC);
+    preload->ours = (struct pinject_ours){preload->session, preload->preload};
+    preload->channel = (struct pinject_channel){segment, NULL, segment->doorbells_used, wait_us};
+    preload->flags = segment->flags;
+    /*
+     * A path with a blank or a colon cannot stand in LD_PRELOAD: new exec generations would complain, so none is
+     * followed.
+     */
+    if (strchr(preload->preload, ':') || strchr(preload->preload, ' '))
+        preload->flags &= ~(uint32_t)(PINJECT_SESSION_VFORK | PINJECT_SESSION_EXEC);
     return 0;
 }
 
@@ -79,7 +83,7 @@ static int check_file(int fd, size_t size, bool *ret_own)
     int error = sys_statx(fd, "", AT_EMPTY_PATH, STATX_TYPE | STATX_SIZE | STATX_UID, &status);
     if (error < 0)
         return error;
-    *ret_own = status.stx_uid == pinject_object.user;
+    *ret_own = status.stx_uid == pinject_preload.user;
     if (!S_ISREG(status.stx_mode) || status.stx_size != size)
         return -EPROTO;
     return *ret_own || status.stx_uid == 0 ? 0 : -EPERM;
@@ -141,7 +145,7 @@ static int open_requests_file(const char *path, const struct pinject_user *user)
 
 static const char *segment_path(void)
 {
-    return pinject_object.session + sizeof(PINJECT_ENV_SESSION "=") - 1;
+    return pinject_preload.session + sizeof(PINJECT_ENV_SESSION "=") - 1;
 }
 
 /* OWN: this user owns the segment's file, and the collector's name for him is in it (they may have two in two user
@@ -150,8 +154,8 @@ static int open_requests(const struct pinject_segment *segment, bool own)
 {
     int fds[2];
     const char *path = segment_path();
-    int fd = open_requests_file(path, find_channel(segment, own ? segment->user : pinject_object.user));
-    if (fd >= 0 || pinject_peer_ask(path, segment, pinject_object.user, fds) < 0)
+    int fd = open_requests_file(path, find_channel(segment, own ? segment->user : pinject_preload.user));
+    if (fd >= 0 || pinject_peer_ask(path, segment, pinject_preload.user, fds) < 0)
         return fd;
     sys_close(fds[0]);
     int error = check_file(fds[1], sizeof(struct pinject_requests), &own);
@@ -168,13 +172,13 @@ static int map_requests(int fd, int flags, void *at)
     sys_close(fd);
     if (sys_failed(map))
         return (int)(intptr_t)map;
-    pinject_object.channel.requests = map;
+    pinject_preload.channel.requests = map;
     return 0;
 }
 
-void pinject_object_close(void)
+void pinject_preload_close(void)
 {
-    struct pinject_channel *channel = &pinject_object.channel;
+    struct pinject_channel *channel = &pinject_preload.channel;
     if (channel->requests)
         sys_unmap(channel->requests, sizeof(*channel->requests));
     if (channel->segment)
@@ -184,7 +188,7 @@ void pinject_object_close(void)
 }
 
 /* FD: of the segment. REQUESTS: of the channel, or negative. Both are closed. */
-static int join(int fd, int requests)
+static int join_session(int fd, int requests)
 {
     bool own = false;
     int error = map_segment(fd, &own);
@@ -194,16 +198,16 @@ static int join(int fd, int requests)
             sys_close(requests);
         return error;
     }
-    error = check_namespace(fd, pinject_object.channel.segment);
+    error = check_namespace(fd, pinject_preload.channel.segment);
     sys_close(fd);
     if (requests < 0 && (error == 0 || error == -EXDEV))
-        requests = open_requests(pinject_object.channel.segment, own);
+        requests = open_requests(pinject_preload.channel.segment, own);
     int mapped = requests < 0 ? requests : map_requests(requests, 0, NULL);
     if (error == -EXDEV && mapped == 0)
-        __atomic_fetch_add(&pinject_object.channel.requests->foreign, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&pinject_preload.channel.requests->foreign, 1, __ATOMIC_RELAXED);
     error = error < 0 ? error : mapped;
     if (error < 0)
-        pinject_object_close();
+        pinject_preload_close();
     return error;
 }
 
@@ -216,25 +220,25 @@ static int open_segment(const char *path)
 static int join_as_own_user(const char *path, int error)
 {
     uint32_t user = pinject_peer_own_user();
-    int fd = user == UINT32_MAX || user == pinject_object.user ? -EPERM : open_segment(path);
+    int fd = user == UINT32_MAX || user == pinject_preload.user ? -EPERM : open_segment(path);
     if (fd < 0)
         return error;
-    pinject_object.user = user;
-    return join(fd, -EBADF);
+    pinject_preload.user = user;
+    return join_session(fd, -EBADF);
 }
 
-int pinject_object_open(const char *path)
+int pinject_preload_open(const char *path)
 {
     int fds[2];
     int fd = open_segment(path);
     if (fd >= 0) {
-        int error = join(fd, -EBADF);
+        int error = join_session(fd, -EBADF);
         return error == -EPERM ? join_as_own_user(path, error) : error;
     }
     /* Another /dev/shm, chroot. */
-    if (path[0] != '/' || pinject_peer_ask(path, NULL, pinject_object.user, fds) < 0)
+    if (path[0] != '/' || pinject_peer_ask(path, NULL, pinject_preload.user, fds) < 0)
         return fd;
-    return join(fds[0], fds[1]);
+    return join_session(fds[0], fds[1]);
 }
 
 /* Opened, and not only looked for: landlock hides nothing, and refuses. Without a free descriptor the look decides. */
@@ -246,11 +250,11 @@ static bool opens(const char *path)
     return fd == -EMFILE || fd == -ENFILE ? sys_exists(path) : fd >= 0;
 }
 
-bool pinject_object_reachable(void)
+bool pinject_preload_reachable(void)
 {
     const char *path = segment_path();
     int fds[2];
-    if (!opens(pinject_object.preload))
+    if (!opens(pinject_preload.preload))
         return false;
     if (opens(path))
         return true;
@@ -286,13 +290,13 @@ static void give_turn_back(void)
 
 static bool may_change_user(void)
 {
-    return pinject_object_follows() && !pinject_object.user_fixed && sys_getpid() == pinject_object.pid;
+    return pinject_preload_follows() && !pinject_preload.user_fixed && sys_getpid() == pinject_preload.pid;
 }
 
 /* In another user namespace its numbers are others: which user it is then, the kernel tells the collector's socket. */
 static bool user_moved;
 
-bool pinject_object_user_moves(bool moves)
+bool pinject_preload_user_moves(bool moves)
 {
     return __atomic_exchange_n(&user_moved, moves, __ATOMIC_RELAXED);
 }
@@ -300,7 +304,7 @@ bool pinject_object_user_moves(bool moves)
 /* Whether none of its rights to the channel's user is left: then it cannot come back. */
 static bool gives_up(uint32_t real, uint32_t effective, uint32_t saved)
 {
-    const uint32_t user = pinject_object.user;
+    const uint32_t user = pinject_preload.user;
     return real != user && effective != user && saved != user;
 }
 
@@ -343,18 +347,18 @@ static struct pinject_requests *take_spare(void)
     return __atomic_exchange_n(&spare, NULL, __ATOMIC_RELAXED);
 }
 
-void pinject_object_keeps_user(void)
+void pinject_preload_keeps_user(void)
 {
     struct pinject_requests *alone = __atomic_load_n(&spare, __ATOMIC_RELAXED) ? take_spare() : NULL;
     if (alone)
         sys_unmap(alone, sizeof(*alone));
 }
 
-void pinject_object_changes_user(uint32_t real, uint32_t effective, uint32_t saved, bool setreuid)
+void pinject_preload_changes_user(uint32_t real, uint32_t effective, uint32_t saved, bool setreuid)
 {
     uint32_t now[3];
     /* Root, and the root that the collector knows: one of a user namespace has the channel of whoever made that. */
-    if (!may_change_user() || pinject_object.user != 0 || pinject_object.channel.segment->user != 0 ||
+    if (!may_change_user() || pinject_preload.user != 0 || pinject_preload.channel.segment->user != 0 ||
         SYS_3(SYS_getresuid, &now[0], &now[1], &now[2]) < 0)
         return;
     if (setreuid)
@@ -362,12 +366,12 @@ void pinject_object_changes_user(uint32_t real, uint32_t effective, uint32_t sav
     real = real == UINT32_MAX ? now[0] : real;
     effective = effective == UINT32_MAX ? now[1] : effective;
     saved = saved == UINT32_MAX ? now[2] : saved;
-    const struct pinject_segment *segment = pinject_object.channel.segment;
+    const struct pinject_segment *segment = pinject_preload.channel.segment;
     const bool leaves = gives_up(real, effective, saved);
     if (leaves || user_moved)
         hold_spare();
     if (leaves && !user_moved && !find_channel(segment, effective) && is_collectors_namespace(segment))
-        pinject_object_become(effective);
+        pinject_preload_become(effective);
 }
 
 /*
@@ -376,7 +380,7 @@ void pinject_object_changes_user(uint32_t real, uint32_t effective, uint32_t sav
  */
 static bool give_up_channel(void)
 {
-    struct pinject_requests *old = pinject_object.channel.requests;
+    struct pinject_requests *old = pinject_preload.channel.requests;
     struct pinject_requests *alone = take_spare();
     if (!alone && !(alone = map_alone()))
         return false;
@@ -429,23 +433,23 @@ static void change_user(bool asked)
         mine = wait_for_turn();
     }
     for (int i = 0; mine && i < CHANGES && gave_up(asked, &user); i++) {
-        pinject_object.user = user;
+        pinject_preload.user = user;
         /* Whoever owns the segment, it is another user now. */
-        int fd = open_requests(pinject_object.channel.segment, false);
+        int fd = open_requests(pinject_preload.channel.segment, false);
         if (fd >= 0)
-            map_requests(fd, MAP_FIXED, pinject_object.channel.requests);
+            map_requests(fd, MAP_FIXED, pinject_preload.channel.requests);
     }
     if (mine)
         give_turn_back();
-    pinject_object_keeps_user(); /* as it was not needed */
+    pinject_preload_keeps_user(); /* as it was not needed */
 }
 
-void pinject_object_changed_user(void)
+void pinject_preload_changed_user(void)
 {
     change_user(true);
 }
 
-void pinject_object_look_at_user(void)
+void pinject_preload_look_at_user(void)
 {
     change_user(false);
 }

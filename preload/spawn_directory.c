@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
+#include "safe_read.h"
 #include "spawn_directory.h"
-#include "reach.h"
 #include "sys.h"
 #include "text.h"
 
 #include <errno.h>
 
-static bool starts(const char *path, const char *with)
+static bool starts_with(const char *path, const char *with)
 {
-    struct pinject_reach reach = {0};
+    struct pinject_safe_read safe = {0};
     for (size_t i = 0; with[i]; i++)
-        if (!pinject_reach(&reach, path + i, 1) || path[i] != with[i])
+        if (!pinject_safe_read(&safe, path + i, 1) || path[i] != with[i])
             return false;
     return true;
 }
 
 bool pinject_spawn_names_descriptor(const char *path)
 {
-    return starts(path, "/proc/") || starts(path, "/dev/fd/") || starts(path, "/dev/std");
+    return starts_with(path, "/proc/") || starts_with(path, "/dev/fd/") || starts_with(path, "/dev/std");
 }
 
 #ifdef __GLIBC__
@@ -64,7 +64,7 @@ static int go_to(struct pinject_spawn_directory *directory, const char *path)
     return fd < 0 ? -EINVAL : 0;
 }
 
-static int follow(struct pinject_spawn_directory *directory, const struct action *actions, size_t at)
+static int follow_actions(struct pinject_spawn_directory *directory, const struct action *actions, size_t at)
 {
     const struct action *action = &actions[at];
     switch (action->tag) {
@@ -90,21 +90,21 @@ static int follow(struct pinject_spawn_directory *directory, const struct action
 int pinject_spawn_directory_find(const posix_spawn_file_actions_t *actions,
                                  struct pinject_spawn_directory *ret_directory)
 {
-    struct pinject_reach reach = {0};
+    struct pinject_safe_read safe = {0};
     *ret_directory = (struct pinject_spawn_directory){.fd = AT_FDCWD};
     if (!actions)
         return 0;
-    if (!pinject_reach(&reach, actions, sizeof(*actions)))
+    if (!pinject_safe_read(&safe, actions, sizeof(*actions)))
         return -EINVAL;
     int used = actions->__used;
     const struct action *list = (const struct action *)(const void *)actions->__actions;
     if (used == 0)
         return 0;
     if (used < 0 || used > ACTIONS || used > actions->__allocated ||
-        !pinject_reach(&reach, list, (size_t)used * sizeof(*list)))
+        !pinject_safe_read(&safe, list, (size_t)used * sizeof(*list)))
         return -EINVAL;
     for (size_t i = 0; i < (size_t)used; i++) {
-        int error = follow(ret_directory, list, i);
+        int error = follow_actions(ret_directory, list, i);
         if (error < 0) {
             pinject_spawn_directory_close(ret_directory);
             return error;

@@ -3,8 +3,8 @@
  * The collector of a bare LD_PRELOAD. It must never be a child that the program could wait for, nor raise a SIGCHLD, so
  * a bare clone() makes a process that only __WCLONE sees, which makes the collector and ends at once.
  */
+#include "preload.h"
 #include "start.h"
-#include "object.h"
 #include "symbols.h"
 #include "sys.h"
 
@@ -25,16 +25,16 @@ enum {
 };
 
 struct start {
-    char object[PINJECT_PATH];    /* absolute, for LD_PRELOAD */
+    char preload[PINJECT_PATH]; /* absolute, for LD_PRELOAD */
     char collector[PINJECT_PATH];
     char preload_option[PINJECT_PATH + 16];
     char line[2 * PINJECT_PATH];  /* what the helper says where no collector runs */
     char **envp;
-    int news[2];
+    int report[2];
     bool found, verbose;          /* the collector; PINJECT_VERBOSE */
 };
 
-/* The text of a descriptor's link in /proc, behind its folder. */
+/* The text of a descriptor's link in /proc, behind its directory. */
 static void write_number(char *out, int number)
 {
     char digits[12];
@@ -47,28 +47,28 @@ static void write_number(char *out, int number)
     *out = 0;
 }
 
-/* The object may have been named relative to the directory where the first process started. */
-static bool find_object(struct start *start)
+/* The preload object may have been named relative to the directory where the first process started. */
+static bool find_preload(struct start *start)
 {
-    static const char folder[] = "/proc/self/fd/";
-    char link[sizeof(folder) + 12];
+    static const char directory[] = "/proc/self/fd/";
+    char link[sizeof(directory) + 12];
     const struct link_map *self = pinject_symbols_self();
     if (!self || !self->l_name)
         return false;
     int fd = sys_open(self->l_name, O_PATH | O_CLOEXEC);
     if (fd < 0)
         return false;
-    memcpy(link, folder, sizeof(folder));
-    write_number(link + sizeof(folder) - 1, fd);
-    long size = sys_readlink(link, start->object, sizeof(start->object) - 1);
+    memcpy(link, directory, sizeof(directory));
+    write_number(link + sizeof(directory) - 1, fd);
+    long size = sys_readlink(link, start->preload, sizeof(start->preload) - 1);
     sys_close(fd);
-    if (size <= 0 || start->object[0] != '/')
+    if (size <= 0 || start->preload[0] != '/')
         return false;
-    start->object[size] = 0;
+    start->preload[size] = 0;
     return true;
 }
 
-/* Beside the object, or where an installation or a build tree has it. */
+/* Beside the preload object, or where an installation or a build tree has it. */
 static bool find_collector(struct start *start)
 {
     static const char *const places[] = {"pinject-run", "../bin/pinject-run", "../../bin/pinject-run",
@@ -81,13 +81,13 @@ static bool find_collector(struct start *start)
         memcpy(start->collector, wish, size + 1);
         return true;
     }
-    const char *slash = strrchr(start->object, '/');
-    size_t folder = (size_t)(slash - start->object) + 1;
+    const char *slash = strrchr(start->preload, '/');
+    size_t directory = (size_t)(slash - start->preload) + 1;
     for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-        if (folder + strlen(places[i]) >= sizeof(start->collector))
+        if (directory + strlen(places[i]) >= sizeof(start->collector))
             continue;
-        memcpy(start->collector, start->object, folder);
-        memcpy(start->collector + folder, places[i], strlen(places[i]) + 1);
+        memcpy(start->collector, start->preload, directory);
+        memcpy(start->collector + directory, places[i], strlen(places[i]) + 1);
         if (sys_exists(start->collector))
             return true;
     }
@@ -118,12 +118,12 @@ static _Noreturn void leave(int status)
 static void set_descriptors(const struct start *start)
 {
     int null = sys_open("/dev/null", O_RDWR);
-    int news = (int)SYS_3(SYS_fcntl, start->news[1], F_DUPFD, OUT_OF_THE_WAY);
-    bool is_pipe = start->news[0] == 2 || start->news[1] == 2; /* the program has no stderr */
+    int report = (int)SYS_3(SYS_fcntl, start->report[1], F_DUPFD, OUT_OF_THE_WAY);
+    bool is_pipe = start->report[0] == 2 || start->report[1] == 2; /* the program has no stderr */
     null = (int)SYS_3(SYS_fcntl, null, F_DUPFD, OUT_OF_THE_WAY);
-    if (news < 0 || null < 0)
+    if (report < 0 || null < 0)
         leave(127);
-    SYS_3(SYS_dup3, news, COLLECT_FD, 0);
+    SYS_3(SYS_dup3, report, COLLECT_FD, 0);
     if (is_pipe || SYS_3(SYS_dup3, 2, ERROR_FD, 0) < 0)
         SYS_3(SYS_dup3, null, ERROR_FD, 0);
     for (int fd = 0; fd < 3; fd++)
@@ -192,9 +192,9 @@ static void append_error(struct start *start, int error)
 }
 
 /*
- * The object never prints; this is the helper, a process of its own that could not become a collector. The program
- * waits for the pipe to close, so the line comes before the program's own. Blocked signals: a limit of the size of
- * files shall not make it dump core.
+ * The preload object never prints; this is the helper, a process of its own that could not become a collector. The
+ * program waits for the pipe to close, so the line comes before the program's own. Blocked signals: a limit of the size
+ * of files shall not make it dump core.
  */
 static void say_why(struct start *start, int error)
 {
@@ -206,7 +206,7 @@ static void say_why(struct start *start, int error)
         append_error(start, error);
     } else {
         append(start, "no pinject-run belongs to ");
-        append(start, start->object);
+        append(start, start->preload);
         append(start, "; PINJECT_COLLECTOR=FILE names one");
     }
     size_t size = strlen(start->line);
@@ -233,7 +233,7 @@ static _Noreturn void become_collector(struct start *start)
 }
 
 /* A program that adopts orphans shall not adopt ours. */
-static void launch(struct start *start)
+static void launch_collector(struct start *start)
 {
     int adopts = 0;
     SYS_2(SYS_prctl, PR_GET_CHILD_SUBREAPER, &adopts);
@@ -249,7 +249,7 @@ static void launch(struct start *start)
 }
 
 /* One line: the path of the session, or "!". False: the collector is gone, silent, or has said no. */
-static bool read_news(int fd, char *line, size_t size)
+static bool read_report(int fd, char *line, size_t size)
 {
     uint64_t limit = sys_clock_ns(CLOCK_MONOTONIC) + START_LIMIT_MS * 1000000ull;
     size_t at = 0;
@@ -296,21 +296,21 @@ int pinject_start(char **envp)
         return -EOPNOTSUPP;
     start.envp = envp;
     start.verbose = wants_words(envp);
-    if (!find_object(&start))
+    if (!find_preload(&start))
         return -ENOENT;
     start.found = find_collector(&start);
     if (!start.found && !start.verbose)
         return -ENOENT;
-    pinject_text_join(start.preload_option, sizeof(start.preload_option), "--preload=", start.object);
-    int error = (int)SYS_2(SYS_pipe2, start.news, O_CLOEXEC);
+    pinject_text_join(start.preload_option, sizeof(start.preload_option), "--preload=", start.preload);
+    int error = (int)SYS_2(SYS_pipe2, start.report, O_CLOEXEC);
     if (error < 0)
         return error;
-    launch(&start);
-    sys_close(start.news[1]);
-    bool ready = read_news(start.news[0], path, sizeof(path));
-    sys_close(start.news[0]);
+    launch_collector(&start);
+    sys_close(start.report[1]);
+    bool ready = read_report(start.report[0], path, sizeof(path));
+    sys_close(start.report[0]);
     if (!start.found)
         return -ENOENT;
-    return ready ? pinject_object_open(path) : -ECHILD;
+    return ready ? pinject_preload_open(path) : -ECHILD;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A bare LD_PRELOAD: the first object starts the collector itself. */
+/* A bare LD_PRELOAD: the first preload object starts the collector itself. */
 #ifndef PINJECT_PRELOAD_START_H
 #define PINJECT_PRELOAD_START_H
 

@@ -18,7 +18,7 @@ struct debug_extended {
     struct debug_extended *next;
 };
 
-/* What is needed of an object's dynamic section. */
+/* What is needed of a DSO's dynamic section. */
 struct table {
     uintptr_t base;
     const ElfW(Sym) *symbols;
@@ -156,7 +156,7 @@ struct search {
     bool behind; /* us */
 };
 
-static int search_object(struct dl_phdr_info *info, size_t size, void *data)
+static int search_dso(struct dl_phdr_info *info, size_t size, void *data)
 {
     struct search *search = data;
     struct table table;
@@ -175,6 +175,6 @@ void *pinject_symbols_find_late(int (*iterate)(int (*)(struct dl_phdr_info *, si
                                 const char *name)
 {
     struct search search = {.name = name};
-    iterate(search_object, &search);
+    iterate(search_dso, &search);
     return search.address;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions of other objects, by the dynamic loader's own list of them. Not by dlsym(): below glibc 2.34 it is in
+ * Functions of other DSOs, by the dynamic loader's own list of them. Not by dlsym(): below glibc 2.34 it is in
  * another library, which a program need not have, it allocates, and a sanitizer stands before it.
  */
 #ifndef PINJECT_PRELOAD_SYMBOLS_H
@@ -14,12 +14,12 @@ struct pinject_symbol {
     void *address; /* NULL: not found (yet) */
 };
 
-/* This object, in the list of the namespace that it is in; NULL where the loader shows no list. */
+/* This DSO, in the list of the namespace that it is in; NULL where the loader shows no list. */
 const struct link_map *pinject_symbols_self(void);
 
 /*
- * Fills in each address that is NULL, with what dlsym(RTLD_NEXT) finds: the default version of the first object behind
- * this one that defines it. Returns how many are still missing. Context: while nobody else loads or unloads objects, as
+ * Fills in each address that is NULL, with what dlsym(RTLD_NEXT) finds: the default version of the first DSO behind
+ * this one that defines it. Returns how many are still missing. Context: while nobody else loads or unloads DSOs, as
  * in a constructor.
  */
 size_t pinject_symbols_find(struct pinject_symbol *symbols, size_t count);

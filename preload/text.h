@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The functions of string.h, of the object's own. libc's may be the interceptors of a sanitizer that has not begun yet,
- * or the program's; calls that the compiler makes up (memcpy of a struct) come here too. Compared to what the hooks do,
- * their speed does not matter.
+ * The functions of string.h, of the preload object's own. libc's may be the interceptors of a sanitizer that has not
+ * begun yet, or the program's; calls that the compiler makes up (memcpy of a struct) come here too. Compared to what
+ * the hooks do, their speed does not matter.
  */
 #ifndef PINJECT_PRELOAD_TEXT_H
 #define PINJECT_PRELOAD_TEXT_H
 
 #include <stdint.h>
-#include <string.h> /* hidden by the version script: every reference binds within the object */
+#include <string.h> /* hidden by the version script: every reference binds within the preload object */
 
 /* FIRST and SECOND in one; 0 when they do not fit. */
 static inline int pinject_text_join(char *out, size_t size, const char *first, const char *second)

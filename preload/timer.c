@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "timer.h"
-#include "object.h"
+#include "preload.h"
 #include "sys.h"
+#include "timer.h"
 #include "timer_signal.h"
 
 #include <errno.h>
@@ -58,7 +58,7 @@ static bool take_turn(void)
 /* "PATH.rings.NAME"; turn is taken. */
 static int write_rings_path(void)
 {
-    const struct pinject_segment *segment = pinject_object.channel.segment;
+    const struct pinject_segment *segment = pinject_preload.channel.segment;
     /* Pairs with the release in the collector's publish_rings(). */
     const uint64_t name = segment ? __atomic_load_n(&segment->rings, __ATOMIC_ACQUIRE) : 0;
     char end[END], *at = end + sizeof(end);
@@ -69,7 +69,8 @@ static int write_rings_path(void)
     *--at = 0;
     at = pinject_text_number(at, name) - SUFFIX;
     memcpy(at, PINJECT_RINGS_SUFFIX, SUFFIX);
-    pinject_text_join(rings_path, sizeof(rings_path), pinject_object.session + sizeof(PINJECT_ENV_SESSION "=") - 1, at);
+    pinject_text_join(rings_path, sizeof(rings_path), pinject_preload.session + sizeof(PINJECT_ENV_SESSION "=") - 1,
+                      at);
     return 0;
 }
 
@@ -77,7 +78,7 @@ static int write_rings_path(void)
  * What the first timer of the process needs; the process may have many threads by then. 0, or -errno when there can be
  * none; *RET_SIGNAL: the same of their signal, which is worth telling.
  */
-static int prepare(int *ret_signal)
+static int prepare_signal(int *ret_signal)
 {
     if (!take_turn())
         return -EAGAIN;
@@ -127,7 +128,10 @@ static void init_sampler(struct pinject_sampler *sampler, void *map)
     sampler->timer = 0;
     sampler->paused = false;
     sampler->page = (struct perf_event_mmap_page *)map;
-    /* An image goes on where the one before it ended. Whatever stands there, nothing but the ring is written to. */
+    /*
+     * An exec generation goes on where the one before it ended. Whatever stands there, nothing but the ring is written
+     * to.
+     */
     sampler->at = __atomic_load_n(&sampler->page->data_head, __ATOMIC_RELAXED) & ~(uint64_t)7;
 }
 
@@ -164,11 +168,11 @@ bool pinject_timer_runs(void)
 
 bool pinject_timer_ended(void)
 {
-    return __atomic_load_n(&filtered, __ATOMIC_RELAXED) || pinject_object_sealed();
+    return __atomic_load_n(&filtered, __ATOMIC_RELAXED) || pinject_preload_blocked();
 }
 
 /* Not under a filter that ended the timers, which may kill for it. */
-static void count(struct pinject_sampler *sampler)
+static void read_counts(struct pinject_sampler *sampler)
 {
     if (!pinject_timer_ended())
         pinject_sampler_count(sampler);
@@ -179,7 +183,7 @@ static void leave_ring(struct pinject_sampler *sampler)
 {
     void *map = sampler->page;
     end_timer(sampler);
-    count(sampler);
+    read_counts(sampler);
     /* The compiler keeps the order, and the handler runs in this thread: from here on it finds nothing. */
     __atomic_store_n(&sampler->page, NULL, __ATOMIC_RELAXED);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -214,7 +218,7 @@ static bool has_small_stack(void)
 }
 
 /* ERROR: of the signal. */
-static int begin(struct pinject_sampler *sampler, int error)
+static int begin_timer(struct pinject_sampler *sampler, int error)
 {
     pinject_sampler_count(sampler);
     if (error == 0)
@@ -232,7 +236,7 @@ void pinject_timer_start(int answer)
 {
     int signal_error = 0;
     if (answer <= 0 || answer > PINJECT_RINGS_MAX || __atomic_load_n(&ended, __ATOMIC_RELAXED) ||
-        prepare(&signal_error) < 0)
+        prepare_signal(&signal_error) < 0)
         return;
     struct pinject_sampler *sampler = pinject_sampler_own();
     if (!sampler || sampler->page)
@@ -241,7 +245,7 @@ void pinject_timer_start(int answer)
     if (sys_failed(map))
         return;
     init_sampler(sampler, map);
-    int error = begin(sampler, signal_error);
+    int error = begin_timer(sampler, signal_error);
     if (error == 0)
         return;
     __atomic_store_n(&sampler->head->error, error, __ATOMIC_RELAXED);
@@ -270,17 +274,17 @@ void pinject_timer_count(void)
 
 bool pinject_timer_before_exec(void)
 {
-    struct pinject_sampler *sampler = pinject_object_sealed() ? NULL : pinject_sampler_find();
+    struct pinject_sampler *sampler = pinject_preload_blocked() ? NULL : pinject_sampler_find();
     if (!is_own(sampler) || sampler->tid == sampler->pid)
         return false;
-    count(sampler);
+    read_counts(sampler);
     __atomic_store_n(&sampler->head->execs, 1, __ATOMIC_RELAXED);
     return true;
 }
 
 void pinject_timer_after_exec(bool told)
 {
-    struct pinject_sampler *sampler = told && !pinject_object_sealed() ? pinject_sampler_find() : NULL;
+    struct pinject_sampler *sampler = told && !pinject_preload_blocked() ? pinject_sampler_find() : NULL;
     if (is_own(sampler))
         __atomic_store_n(&sampler->head->execs, 0, __ATOMIC_RELAXED);
 }
@@ -288,7 +292,7 @@ void pinject_timer_after_exec(bool told)
 void pinject_timer_stop(void)
 {
     struct pinject_sampler *sampler = pinject_sampler_find();
-    if (pinject_object_sealed() || !sampler || sampler->tid != sys_gettid())
+    if (pinject_preload_blocked() || !sampler || sampler->tid != sys_gettid())
         return;
     if (sampler->page)
         leave_ring(sampler);
@@ -316,7 +320,7 @@ void pinject_timer_end_all(bool filter)
     /* A first filter may forbid what a second one finds done. */
     if (pinject_timer_ended())
         return;
-    if (sys_getpid() != pinject_object.pid)
+    if (sys_getpid() != pinject_preload.pid)
         return; /* a child of vfork: the timers are its parent's */
     if (!__atomic_load_n(&ended, __ATOMIC_RELAXED)) {
         pinject_timer_count();

@@ -102,7 +102,10 @@ void pinject_timer_leave(void);
  * undone.
  */
 void pinject_timer_end_all(bool filter);
-/* Whether it did that, or the process is sealed: what only timers need is not called any more, as a filter may kill. */
+/*
+ * Whether it did that, or the process is blocked by seccomp: what only timers need is not called any more, as a filter
+ * may kill.
+ */
 bool pinject_timer_ended(void);
 /* After that: what the threads' rings share with the collector is replaced by memory of the process' own. */
 void pinject_timer_give_up_rings(void);

@@ -23,7 +23,7 @@ struct writer {
     uint64_t at;
 };
 
-static void put(struct writer *writer, uint64_t word)
+static void put_word(struct writer *writer, uint64_t word)
 {
     /* Whole words: the ring's size is a multiple of 8, and so is every record's. */
     *(uint64_t *)(void *)(writer->sampler->data + (writer->at & (PINJECT_RING_DATA - 1))) = word;
@@ -37,7 +37,7 @@ static void put_header(struct pinject_sampler *sampler, uint32_t type, uint16_t 
     *header = (struct perf_event_header){.type = type, .misc = misc, .size = (uint16_t)size};
 }
 
-static void publish(struct pinject_sampler *sampler, uint64_t at)
+static void publish_record(struct pinject_sampler *sampler, uint64_t at)
 {
     sampler->at = at;
     /* Pairs with the acquire in pinject_ring_begin(): the record is complete. */
@@ -110,13 +110,13 @@ static uint64_t put_chain(struct writer *writer, struct registers registers)
 {
     struct window window = {.start = 0, .size = 0};
     uint64_t count = 1, frame = registers.frame;
-    put(writer, registers.ip);
+    put_word(writer, registers.ip);
     while (count < FRAMES && frame && frame % 8 == 0) {
         uint64_t next, back;
         if (!read_word(writer->sampler, &window, frame, &next) ||
             !read_word(writer->sampler, &window, frame + 8, &back))
             break;
-        put(writer, back);
+        put_word(writer, back);
         count++;
         if (next <= frame)
             break;
@@ -134,31 +134,31 @@ static void tell_lost(struct pinject_sampler *sampler, uint64_t now_ns)
     if (sampler->lost == sampler->told)
         return;
     put_header(sampler, PERF_RECORD_LOST, 0, LOST_WORDS * sizeof(uint64_t));
-    put(&writer, sampler->id);
-    put(&writer, sampler->lost - sampler->told);
-    put(&writer, pair((uint32_t)sampler->pid, (uint32_t)sampler->tid));
-    put(&writer, now_ns);
-    put(&writer, sampler->id);
+    put_word(&writer, sampler->id);
+    put_word(&writer, sampler->lost - sampler->told);
+    put_word(&writer, pair((uint32_t)sampler->pid, (uint32_t)sampler->tid));
+    put_word(&writer, now_ns);
+    put_word(&writer, sampler->id);
     sampler->told = sampler->lost;
-    publish(sampler, writer.at);
+    publish_record(sampler, writer.at);
 }
 
 static void put_sample(struct pinject_sampler *sampler, uint64_t now_ns, uint64_t period_ns, struct registers registers)
 {
     struct writer writer = {sampler, sampler->at + sizeof(struct perf_event_header)};
-    put(&writer, sampler->id);
-    put(&writer, registers.ip);
-    put(&writer, pair((uint32_t)sampler->pid, (uint32_t)sampler->tid));
-    put(&writer, now_ns);
-    put(&writer, period_ns);
+    put_word(&writer, sampler->id);
+    put_word(&writer, registers.ip);
+    put_word(&writer, pair((uint32_t)sampler->pid, (uint32_t)sampler->tid));
+    put_word(&writer, now_ns);
+    put_word(&writer, period_ns);
     if (sampler->flags & PINJECT_TIMER_CHAINS) {
         struct writer count = writer;
-        put(&writer, 0);
-        put(&writer, (uint64_t)PERF_CONTEXT_USER);
-        put(&count, 1 + put_chain(&writer, registers));
+        put_word(&writer, 0);
+        put_word(&writer, (uint64_t)PERF_CONTEXT_USER);
+        put_word(&count, 1 + put_chain(&writer, registers));
     }
     put_header(sampler, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, writer.at - sampler->at);
-    publish(sampler, writer.at);
+    publish_record(sampler, writer.at);
 }
 
 uint64_t pinject_sampler_count(struct pinject_sampler *sampler)

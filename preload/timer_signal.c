@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "timer_signal.h"
-#include "object.h"
+#include "preload.h"
 #include "sys.h"
 #include "timer.h"
+#include "timer_signal.h"
 
 #include <errno.h>
 #include "text.h"
@@ -117,7 +117,7 @@ static void take_own(struct pinject_sampler *sampler, const siginfo_t *info, voi
 {
     if (!sampler->page || sampler->tid != sys_gettid())
         return;
-    if (!pinject_object_follows()) { /* nobody reads any more */
+    if (!pinject_preload_follows()) { /* nobody reads any more */
         pinject_timer_set(sampler->timer - 1, 0);
         return;
     }
@@ -126,10 +126,10 @@ static void take_own(struct pinject_sampler *sampler, const siginfo_t *info, voi
 
 static void take_expired(struct pinject_sampler *sampler, const siginfo_t *info, void *context)
 {
-    pinject_object_enter();
+    pinject_preload_enter();
     if (!pinject_timer_ended()) /* else it was on its way */
         take_own(sampler, info, context);
-    pinject_object_leave();
+    pinject_preload_leave();
 }
 
 /* The calling thread's number + 1; 0: it has none, or nothing may be done to it any more. */
@@ -358,7 +358,7 @@ bool pinject_signal_before_exec(void)
 {
     int number = pinject_signal_number();
     bool ignored = number && shown_now()->sa_handler == SIG_IGN;
-    if (!number || pinject_object_sealed() || (!pinject_signal_masked() && !ignored))
+    if (!number || pinject_preload_blocked() || (!pinject_signal_masked() && !ignored))
         return false;
     if (pinject_signal_masked())
         sys_mask(SIG_BLOCK, bit_of(number));
@@ -371,7 +371,7 @@ void pinject_signal_after_exec(bool changed)
 {
     int number = pinject_signal_number();
     /* What stands there is what the program asked for, but for ours. */
-    if (!changed || pinject_object_sealed())
+    if (!changed || pinject_preload_blocked())
         return;
     const struct action action = own_action();
     sys_action(number, &action, NULL);

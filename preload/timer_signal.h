@@ -32,8 +32,8 @@ void pinject_signal_put_in(int number);
 void pinject_signal_action(const struct sigaction *action, struct sigaction *old);
 
 /*
- * Around an exec or a spawn, that the new image inherits what the program believes that its mask and dispositions are.
- * Context: a vfork child too.
+ * Around an exec or a spawn, that the new exec generation inherits what the program believes that its mask and
+ * dispositions are. Context: a vfork child too.
  */
 bool pinject_signal_before_exec(void);
 void pinject_signal_after_exec(bool changed);

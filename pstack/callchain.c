@@ -95,7 +95,7 @@ static struct unwind_file *tables_of(struct callchain *callchain, const struct t
     return map->file;
 }
 
-static struct symbols_object *names_of(struct callchain *callchain, const struct target *target, struct target_map *map)
+static struct symbols_dso *names_of(struct callchain *callchain, const struct target *target, struct target_map *map)
 {
     char path[PATH_MAX];
     if (map->names_asked)
@@ -104,9 +104,9 @@ static struct symbols_object *names_of(struct callchain *callchain, const struct
     if (map->anonymous)
         map->names = symbols_jit(callchain->symbols, (uint32_t)target->pid);
     else if (!is_file(map))
-        map->names = symbols_object(callchain->symbols, map->path, NULL, 0);
+        map->names = symbols_dso(callchain->symbols, map->path, NULL, 0);
     else if (find_path(target, map, path))
-        map->names = symbols_object(callchain->symbols, path, NULL, 0);
+        map->names = symbols_dso(callchain->symbols, path, NULL, 0);
     return map->names;
 }
 
@@ -167,10 +167,10 @@ static int name_address(struct callchain *callchain, struct target *target, stru
     struct symbol_line lines[SYMBOLS_LINES_MAX];
     struct symbol symbol = {0};
     struct target_map *map = target_map_at(target, looked);
-    struct symbols_object *object = map ? names_of(callchain, target, map) : NULL;
+    struct symbols_dso *dso = map ? names_of(callchain, target, map) : NULL;
     uint64_t offset = map && !map->anonymous ? looked - map->start + map->offset : looked;
-    bool named = object && symbols_find(object, offset, &symbol);
-    size_t count = object ? symbols_lines(object, offset, lines) : 0, at = 0;
+    bool named = dso && symbols_find(dso, offset, &symbol);
+    size_t count = dso ? symbols_lines(dso, offset, lines) : 0, at = 0;
     do {
         if (thread->frame_count == TARGET_FRAMES) {
             thread->end = UNWIND_TOO_DEEP;
@@ -181,10 +181,10 @@ static int name_address(struct callchain *callchain, struct target *target, stru
             return -ENOMEM;
         bool last = at + 1 >= count;
         *frame = (struct target_frame){.ip = ip, .address = offset, .inlined = !last,
-                                       .object = map && !map->anonymous ? map->path : NULL,
+                                       .dso = map && !map->anonymous ? map->path : NULL,
                                        .unmapped = !map};
-        if (object)
-            symbols_address(object, offset, &frame->address);
+        if (dso)
+            symbols_address(dso, offset, &frame->address);
         if (at < count) {
             frame->file = lines[at].file;
             frame->line = lines[at].line;

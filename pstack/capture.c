@@ -188,7 +188,7 @@ bool capture_would_disturb(const struct target *target, const struct target_thre
  * What has come of a traced thread, as of waitpid(): its number, 0 or -1. The end of a CHILD of this process is for who
  * waits for that, and stays to be had; the kernel keeps it back from nobody.
  */
-static pid_t wait_for_news(pid_t tid, bool child, int *ret_status)
+static pid_t wait_for_change(pid_t tid, bool child, int *ret_status)
 {
     siginfo_t info = {.si_pid = 0};
     if (!child)
@@ -212,7 +212,7 @@ static int wait_until_stopped(pid_t tid, bool child, int *ret_status)
     const uint64_t end_ns = clock_ns(CLOCK_MONOTONIC) + STOP_MS * UINT64_C(1000000);
     struct timespec pause = {.tv_nsec = 20000};
     for (;;) {
-        pid_t got = wait_for_news(tid, child, ret_status);
+        pid_t got = wait_for_change(tid, child, ret_status);
         if (got == tid)
             return WIFSTOPPED(*ret_status) ? 0 : -ESRCH;
         if (got < 0 && errno != EINTR)
@@ -257,7 +257,7 @@ void capture_settle(struct capture *capture)
         const struct capture_pending pending = capture->pending[i];
         const pid_t tid = pending.tid;
         int status = 0;
-        pid_t got = wait_for_news(tid, pending.child, &status);
+        pid_t got = wait_for_change(tid, pending.child, &status);
         bool gone = got < 0 && errno != EINTR;
         if (got == tid && WIFSTOPPED(status)) {
             registers_restart_call(tid, stop_signal(status));

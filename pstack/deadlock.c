@@ -14,7 +14,7 @@ static size_t next_of(const struct target *target, size_t index)
     return thread ? (size_t)(thread - target->threads) : target->thread_count;
 }
 
-static int add(const struct target *target, size_t first, struct deadlock **ret, size_t *ret_count)
+static int add_deadlock(const struct target *target, size_t first, struct deadlock **ret, size_t *ret_count)
 {
     size_t count = 1, index = first;
     /* All have slept since before the first owner was read: none of them can have let go of what it holds. */
@@ -48,7 +48,7 @@ int deadlock_find(const struct target *target, struct deadlock **ret, size_t *re
         for (; at < target->thread_count && !walks[at]; at = next_of(target, at))
             walks[at] = i + 1;
         if (at < target->thread_count && walks[at] == i + 1)
-            error = add(target, at, ret, ret_count);
+            error = add_deadlock(target, at, ret, ret_count);
     }
     free(walks);
     return error;

@@ -86,7 +86,7 @@ static bool same_stack(const struct target_thread *a, const struct target_thread
     return true;
 }
 
-static void fold(struct target *target)
+static void fold_threads(struct target *target)
 {
     for (size_t i = 0; i < target->thread_count; i++) {
         size_t first = 0;
@@ -157,7 +157,7 @@ static int name_frames(struct work *work, struct target *target, const struct ad
     int error = 0;
     for (size_t i = 0; i < target->thread_count && !error; i++)
         error = callchain_name(&work->callchain, target, &target->threads[i], found[i].ips, found[i].count);
-    fold(target);
+    fold_threads(target);
     return error;
 }
 

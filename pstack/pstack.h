@@ -6,7 +6,7 @@
  * ptrace(2), for as long as it takes to copy its stack. docs/STACKS.md.
  *
  * Context: one call at a time. A thread of its own is the tracer; nobody else may wait for children of any kind
- * (waitpid(-1)) meanwhile, which would take its news.
+ * (waitpid(-1)) meanwhile, which would take what is reported of it.
  */
 #ifndef PSTACK_PSTACK_H
 #define PSTACK_PSTACK_H

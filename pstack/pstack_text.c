@@ -59,7 +59,7 @@ static const char *base_of(const char *path)
 
 /* ---- Reasons ---- */
 
-static void refusal(const struct target *target, char ret[ANSWER_REASON])
+static void refusal_text(const struct target *target, char ret[ANSWER_REASON])
 {
     char *text = target_read(getpid(), 0, "../sys/kernel/yama/ptrace_scope");
     const int scope = text ? atoi(text) : 0;
@@ -79,10 +79,10 @@ static void refusal(const struct target *target, char ret[ANSWER_REASON])
                                      : "it belongs to another user, or has more rights than you; run this as root");
 }
 
-static void failure(const struct target *target, int error, char ret[ANSWER_REASON])
+static void failure_text(const struct target *target, int error, char ret[ANSWER_REASON])
 {
     if (error == -EPERM || error == -EACCES)
-        refusal(target, ret);
+        refusal_text(target, ret);
     else
         snprintf(ret, ANSWER_REASON, "%s",
                  error == -EBUSY     ? "it did not stop within 100 ms"
@@ -96,7 +96,7 @@ void answer_reason(const struct target *target, const struct target_thread *thre
     ret[0] = '\0';
     if (thread->look == LOOK_NONE || (thread->error && thread->end != UNWIND_BOTTOM)) {
         if (thread->error)
-            failure(target, thread->error, ret);
+            failure_text(target, thread->error, ret);
         return;
     }
     if (thread->spared)
@@ -199,8 +199,8 @@ static void put_frame(FILE *to, const struct target_frame *frame)
         strcat(safe, " (inlined)");
     if (frame->file && frame->line)
         snprintf(place, sizeof(place), "%s:%" PRIu32, base_of(frame->file), frame->line);
-    else if (frame->object)
-        snprintf(place, sizeof(place), "%s", base_of(frame->object));
+    else if (frame->dso)
+        snprintf(place, sizeof(place), "%s", base_of(frame->dso));
     else
         snprintf(place, sizeof(place), "%s", frame->unmapped ? "not mapped" : "generated code");
     fprintf(to, "      %-*s  ", FUNCTION_WIDTH, safe);

@@ -413,7 +413,7 @@ struct tree {
 };
 
 /* Each process once, whatever the numbers say: /proc is not read in one moment. */
-static bool take(struct tree *tree, pid_t pid)
+static bool take_process(struct tree *tree, pid_t pid)
 {
     for (size_t i = 0; i < tree->parent_count; i++) {
         if (tree->parents[i].pid != pid)
@@ -433,7 +433,7 @@ static size_t first_child(const struct tree *tree, pid_t pid)
     return LOWER_BOUND(tree->parents, tree->parent_count, .ppid, pid);
 }
 
-static void insert(struct tree *tree, size_t at, pid_t pid, unsigned depth)
+static void insert_process(struct tree *tree, size_t at, pid_t pid, unsigned depth)
 {
     size_t behind = tree->count - at;
     memmove(&tree->pids[at + 1], &tree->pids[at], behind * sizeof(*tree->pids));
@@ -447,14 +447,14 @@ static void insert(struct tree *tree, size_t at, pid_t pid, unsigned depth)
 static void add_tree(struct tree *tree, pid_t root)
 {
     size_t at = tree->count;
-    if (!take(tree, root))
+    if (!take_process(tree, root))
         return;
-    for (insert(tree, at, root, 0); at < tree->count; at++) {
+    for (insert_process(tree, at, root, 0); at < tree->count; at++) {
         size_t place = at + 1;
         for (size_t i = first_child(tree, tree->pids[at]);
              i < tree->parent_count && tree->parents[i].ppid == tree->pids[at]; i++) {
             if (!tree->parents[i].taken)
-                insert(tree, place++, tree->parents[i].pid, tree->depths[at] + 1);
+                insert_process(tree, place++, tree->parents[i].pid, tree->depths[at] + 1);
             tree->parents[i].taken = true;
         }
     }

@@ -19,14 +19,14 @@ struct target_map {
     bool executable, anonymous;
     const char *path;
     struct unwind_file *file; /* where FILE_ASKED */
-    struct symbols_object *names;
+    struct symbols_dso *names;
     bool file_asked, names_asked;
 };
 
 struct target_frame {
     uint64_t ip;              /* the same for a function and what is inlined in it */
     const char *function;     /* NULL: unknown; the symbols own it */
-    const char *object;       /* path as mapped; NULL: memory without a file */
+    const char *dso;          /* path as mapped; NULL: memory without a file */
     const char *file;         /* source; NULL: unknown */
     uint32_t line;
     uint64_t address;         /* in the object */

@@ -10,13 +10,13 @@
 #include "unwind/unwind.h"
 
 enum cfi_how {
-    CFI_SAME,            /* the caller's value is the callee's */
+    CFI_SAME_VALUE,      /* the caller's value is the callee's */
     CFI_UNDEFINED,       /* of the return address: there is no caller */
-    CFI_AT_CFA,          /* in memory at CFA + number */
-    CFI_IS_CFA,          /* it is CFA + number */
+    CFI_OFFSET,          /* in memory at CFA + number */
+    CFI_VAL_OFFSET,      /* it is CFA + number */
     CFI_REGISTER,        /* it is in register REG; as rule of the CFA: REG + number */
-    CFI_AT_EXPRESSION,   /* in memory at the value of the expression */
-    CFI_IS_EXPRESSION,
+    CFI_EXPRESSION,      /* in memory at the value of the expression */
+    CFI_VAL_EXPRESSION,
 };
 
 /* An expression lies in the section's bytes at NUMBER, its length in front of it. */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The programs of call frame information. Each instruction takes a byte at least: a run is bounded by its size. */
+#include <dwarf.h>
+
 #include "common/leb.h"
 #include "unwind/cfi_parse.h"
 #include "unwind/pointer.h"
@@ -101,38 +103,38 @@ static void do_rule(struct run *run, uint8_t code, uint64_t reg)
 {
     struct cursor *cursor = &run->cursor;
     switch (code) {
-    case 0x05: /* offset_extended */
-        set(run, reg, CFI_AT_CFA, factored(run, (int64_t)leb_unsigned(cursor)));
+    case DW_CFA_offset_extended:
+        set(run, reg, CFI_OFFSET, factored(run, (int64_t)leb_unsigned(cursor)));
         break;
-    case 0x06: /* restore_extended */
+    case DW_CFA_restore_extended:
         restore(run, reg);
         break;
-    case 0x07: /* undefined */
+    case DW_CFA_undefined:
         set(run, reg, CFI_UNDEFINED, 0);
         break;
-    case 0x08: /* same_value */
-        set(run, reg, CFI_SAME, 0);
+    case DW_CFA_same_value:
+        set(run, reg, CFI_SAME_VALUE, 0);
         break;
-    case 0x09: /* register */
+    case DW_CFA_register:
         set_register(run, reg, leb_unsigned(cursor));
         break;
-    case 0x10: /* expression */
-        set(run, reg, CFI_AT_EXPRESSION, take_block(run));
+    case DW_CFA_expression:
+        set(run, reg, CFI_EXPRESSION, take_block(run));
         break;
-    case 0x11: /* offset_extended_sf */
-        set(run, reg, CFI_AT_CFA, factored(run, leb_signed(cursor)));
+    case DW_CFA_offset_extended_sf:
+        set(run, reg, CFI_OFFSET, factored(run, leb_signed(cursor)));
         break;
-    case 0x14: /* val_offset */
-        set(run, reg, CFI_IS_CFA, factored(run, (int64_t)leb_unsigned(cursor)));
+    case DW_CFA_val_offset:
+        set(run, reg, CFI_VAL_OFFSET, factored(run, (int64_t)leb_unsigned(cursor)));
         break;
-    case 0x15: /* val_offset_sf */
-        set(run, reg, CFI_IS_CFA, factored(run, leb_signed(cursor)));
+    case DW_CFA_val_offset_sf:
+        set(run, reg, CFI_VAL_OFFSET, factored(run, leb_signed(cursor)));
         break;
-    case 0x16: /* val_expression */
-        set(run, reg, CFI_IS_EXPRESSION, take_block(run));
+    case DW_CFA_val_expression:
+        set(run, reg, CFI_VAL_EXPRESSION, take_block(run));
         break;
-    case 0x2f: /* GNU_negative_offset_extended */
-        set(run, reg, CFI_AT_CFA, (int64_t)(0 - (uint64_t)factored(run, (int64_t)leb_unsigned(cursor))));
+    case DW_CFA_GNU_negative_offset_extended:
+        set(run, reg, CFI_OFFSET, (int64_t)(0 - (uint64_t)factored(run, (int64_t)leb_unsigned(cursor))));
         break;
     default: /* not known, and neither is its size */
         run->failed = true;
@@ -146,14 +148,14 @@ static void do_register(struct run *run, uint8_t code)
     struct cursor *cursor = &run->cursor;
     uint64_t reg = leb_unsigned(cursor);
     switch (code) {
-    case 0x0c: /* def_cfa */
+    case DW_CFA_def_cfa:
         set_cfa(run, reg, (int64_t)leb_unsigned(cursor));
         break;
-    case 0x0d: /* def_cfa_register */
+    case DW_CFA_def_cfa_register:
         run->failed |= run->row.cfa.how != CFI_REGISTER;
         set_cfa(run, reg, run->row.cfa.number);
         break;
-    case 0x12: /* def_cfa_sf */
+    case DW_CFA_def_cfa_sf:
         set_cfa(run, reg, factored(run, leb_signed(cursor)));
         break;
     default:
@@ -173,39 +175,43 @@ static bool do_other(struct run *run, uint8_t code)
 {
     struct cursor *cursor = &run->cursor;
     switch (code) {
-    case 0x00: /* nop */
+    case DW_CFA_nop:
         return false;
-    case 0x01: /* set_loc */
+    case DW_CFA_set_loc:
         return move_to(run, pointer_read(cursor, run->function->cie.encoding,
                                          run->cfi->address + (uint64_t)(cursor->at - run->cfi->bytes)));
-    case 0x02:
+    case DW_CFA_advance_loc1:
         return advance(run, cursor_u8(cursor));
-    case 0x03:
+    case DW_CFA_advance_loc2:
         return advance(run, cursor_u16(cursor));
-    case 0x04:
+    case DW_CFA_advance_loc4:
         return advance(run, cursor_u32(cursor));
-    case 0x0a:
+    case DW_CFA_remember_state:
         remember(run);
         return false;
-    case 0x0b:
+    case DW_CFA_restore_state:
         recall(run);
         return false;
-    case 0x0e: /* def_cfa_offset */
+    case DW_CFA_def_cfa_offset:
         set_cfa_offset(run, (int64_t)leb_unsigned(cursor));
         return false;
-    case 0x0f: /* def_cfa_expression */
-        run->row.cfa = (struct cfi_rule){.how = CFI_IS_EXPRESSION, .number = narrow(run, take_block(run))};
+    case DW_CFA_def_cfa_expression:
+        run->row.cfa = (struct cfi_rule){.how = CFI_VAL_EXPRESSION, .number = narrow(run, take_block(run))};
         return false;
-    case 0x13: /* def_cfa_offset_sf */
+    case DW_CFA_def_cfa_offset_sf:
         set_cfa_offset(run, factored(run, leb_signed(cursor)));
         return false;
 #if defined(__aarch64__)
-    case 0x2d: /* AARCH64_negate_ra_state: signatures are taken off anyway. libunwind 1.6 does not know it: now a nop */
+    /*
+     * of AArch64: DW_CFA_AARCH64_negate_ra_state; signatures are taken off anyway. libunwind 1.6 does not know it: now
+     * a nop
+     */
+    case DW_CFA_GNU_window_save:
         run->cfi->bytes[cursor->at - run->cfi->bytes - 1] = 0;
         run->blanked = true;
         return false;
 #endif
-    case 0x2e: /* GNU_args_size */
+    case DW_CFA_GNU_args_size:
         leb_unsigned(cursor);
         return false;
     default:
@@ -214,20 +220,20 @@ static bool do_other(struct run *run, uint8_t code)
     }
 }
 
-static void execute(struct run *run, struct cursor program)
+static void execute_program(struct run *run, struct cursor program)
 {
     run->cursor = program;
     bool complete = false;
     while (!complete && !run->failed && !run->cursor.failed && cursor_left(&run->cursor)) {
         uint8_t code = cursor_u8(&run->cursor), low = code & 0x3f;
-        switch (code >> 6) {
-        case 1:
+        switch (code & 0xc0) {
+        case DW_CFA_advance_loc:
             complete = advance(run, low);
             break;
-        case 2:
-            set(run, low, CFI_AT_CFA, factored(run, (int64_t)leb_unsigned(&run->cursor)));
+        case DW_CFA_offset:
+            set(run, low, CFI_OFFSET, factored(run, (int64_t)leb_unsigned(&run->cursor)));
             break;
-        case 3:
+        case DW_CFA_restore:
             restore(run, low);
             break;
         default:
@@ -250,13 +256,13 @@ bool cfi_run(const struct cfi *cfi, const struct cfi_function *function, uint64_
     run.row = (struct cfi_row){
         .return_reg = (uint8_t)function->cie.return_reg, .signal = function->cie.signal, .debug = cfi->debug};
     run.row.cfa.how = CFI_UNDEFINED;
-    run.row.rules[UNWIND_SP] = (struct cfi_rule){.how = CFI_IS_CFA};
+    run.row.rules[UNWIND_SP] = (struct cfi_rule){.how = CFI_VAL_OFFSET};
     run.initial = run.row;
-    execute(&run, function->cie.program);
+    execute_program(&run, function->cie.program);
     run.at = function->start;
     run.initial = run.row;
     if (!run.failed)
-        execute(&run, function->program);
+        execute_program(&run, function->program);
     if (run.failed || run.row.cfa.how == CFI_UNDEFINED)
         return false;
     *ret = run.row;

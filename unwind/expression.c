@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "unwind/expression.h"
 
+#include <dwarf.h>
 #include <string.h>
 
 #include "common/leb.h"
@@ -89,26 +90,26 @@ static void do_two(struct machine *machine, uint8_t code)
     uint64_t b = pop(machine), a = pop(machine), result = 0;
     int64_t sa = (int64_t)a, sb = (int64_t)b;
     switch (code) {
-    case 0x1a: result = a & b; break;
-    case 0x1b: result = divide(machine, sa, sb); break;
-    case 0x1c: result = a - b; break;
-    case 0x1d:
+    case DW_OP_and: result = a & b; break;
+    case DW_OP_div: result = divide(machine, sa, sb); break;
+    case DW_OP_minus: result = a - b; break;
+    case DW_OP_mod:
         machine->failed |= b == 0;
         result = b ? a % b : 0;
         break;
-    case 0x1e: result = a * b; break;
-    case 0x21: result = a | b; break;
-    case 0x22: result = a + b; break;
-    case 0x24: result = b > 63 ? 0 : a << b; break;
-    case 0x25: result = b > 63 ? 0 : a >> b; break;
-    case 0x26: result = shift_right_signed(a, b); break;
-    case 0x27: result = a ^ b; break;
-    case 0x29: result = sa == sb; break;
-    case 0x2a: result = sa >= sb; break;
-    case 0x2b: result = sa > sb; break;
-    case 0x2c: result = sa <= sb; break;
-    case 0x2d: result = sa < sb; break;
-    case 0x2e: result = sa != sb; break;
+    case DW_OP_mul: result = a * b; break;
+    case DW_OP_or: result = a | b; break;
+    case DW_OP_plus: result = a + b; break;
+    case DW_OP_shl: result = b > 63 ? 0 : a << b; break;
+    case DW_OP_shr: result = b > 63 ? 0 : a >> b; break;
+    case DW_OP_shra: result = shift_right_signed(a, b); break;
+    case DW_OP_xor: result = a ^ b; break;
+    case DW_OP_eq: result = sa == sb; break;
+    case DW_OP_ge: result = sa >= sb; break;
+    case DW_OP_gt: result = sa > sb; break;
+    case DW_OP_le: result = sa <= sb; break;
+    case DW_OP_lt: result = sa < sb; break;
+    case DW_OP_ne: result = sa != sb; break;
     default: machine->failed = true; break;
     }
     push(machine, result);
@@ -118,18 +119,18 @@ static bool do_constant(struct machine *machine, uint8_t code)
 {
     struct cursor *at = &machine->code;
     switch (code) {
-    case 0x03: /* addr: a link-time address, of which the bias is not known here */
+    case DW_OP_addr: /* a link-time address, of which the bias is not known here */
         return false;
-    case 0x08: push(machine, cursor_u8(at)); return true;
-    case 0x09: push(machine, (uint64_t)(int64_t)(int8_t)cursor_u8(at)); return true;
-    case 0x0a: push(machine, cursor_u16(at)); return true;
-    case 0x0b: push(machine, (uint64_t)(int64_t)(int16_t)cursor_u16(at)); return true;
-    case 0x0c: push(machine, cursor_u32(at)); return true;
-    case 0x0d: push(machine, (uint64_t)(int64_t)(int32_t)cursor_u32(at)); return true;
-    case 0x0e:
-    case 0x0f: push(machine, cursor_u64(at)); return true;
-    case 0x10: push(machine, leb_unsigned(at)); return true;
-    case 0x11: push(machine, (uint64_t)leb_signed(at)); return true;
+    case DW_OP_const1u: push(machine, cursor_u8(at)); return true;
+    case DW_OP_const1s: push(machine, (uint64_t)(int64_t)(int8_t)cursor_u8(at)); return true;
+    case DW_OP_const2u: push(machine, cursor_u16(at)); return true;
+    case DW_OP_const2s: push(machine, (uint64_t)(int64_t)(int16_t)cursor_u16(at)); return true;
+    case DW_OP_const4u: push(machine, cursor_u32(at)); return true;
+    case DW_OP_const4s: push(machine, (uint64_t)(int64_t)(int32_t)cursor_u32(at)); return true;
+    case DW_OP_const8u:
+    case DW_OP_const8s: push(machine, cursor_u64(at)); return true;
+    case DW_OP_constu: push(machine, leb_unsigned(at)); return true;
+    case DW_OP_consts: push(machine, (uint64_t)leb_signed(at)); return true;
     default: return false;
     }
 }
@@ -138,15 +139,15 @@ static void do_stack(struct machine *machine, uint8_t code)
 {
     uint64_t a, b, c;
     switch (code) {
-    case 0x12: push(machine, pick(machine, 0)); break;
-    case 0x13: pop(machine); break;
-    case 0x14: push(machine, pick(machine, 1)); break;
-    case 0x15: push(machine, pick(machine, cursor_u8(&machine->code))); break;
-    case 0x16:
+    case DW_OP_dup: push(machine, pick(machine, 0)); break;
+    case DW_OP_drop: pop(machine); break;
+    case DW_OP_over: push(machine, pick(machine, 1)); break;
+    case DW_OP_pick: push(machine, pick(machine, cursor_u8(&machine->code))); break;
+    case DW_OP_swap:
         a = pop(machine), b = pop(machine);
         push(machine, a), push(machine, b);
         break;
-    case 0x17:
+    case DW_OP_rot:
         a = pop(machine), b = pop(machine), c = pop(machine);
         push(machine, a), push(machine, c), push(machine, b);
         break;
@@ -159,26 +160,26 @@ static void do_other(struct machine *machine, uint8_t code)
     uint64_t value;
     int16_t by;
     switch (code) {
-    case 0x06: load(machine, sizeof(uint64_t)); break;
-    case 0x94: load(machine, cursor_u8(&machine->code)); break;
-    case 0x19:
+    case DW_OP_deref: load(machine, sizeof(uint64_t)); break;
+    case DW_OP_deref_size: load(machine, cursor_u8(&machine->code)); break;
+    case DW_OP_abs:
         value = pop(machine);
         push(machine, value >> 63 ? 0 - value : value);
         break;
-    case 0x1f: push(machine, 0 - pop(machine)); break;
-    case 0x20: push(machine, ~pop(machine)); break;
-    case 0x23: push(machine, pop(machine) + leb_unsigned(&machine->code)); break;
-    case 0x28:
+    case DW_OP_neg: push(machine, 0 - pop(machine)); break;
+    case DW_OP_not: push(machine, ~pop(machine)); break;
+    case DW_OP_plus_uconst: push(machine, pop(machine) + leb_unsigned(&machine->code)); break;
+    case DW_OP_bra:
         by = (int16_t)cursor_u16(&machine->code);
         if (pop(machine))
             jump(machine, by);
         break;
-    case 0x2f: jump(machine, (int16_t)cursor_u16(&machine->code)); break;
-    case 0x92:
+    case DW_OP_skip: jump(machine, (int16_t)cursor_u16(&machine->code)); break;
+    case DW_OP_bregx:
         value = leb_unsigned(&machine->code);
         push_register(machine, value, leb_signed(&machine->code));
         break;
-    case 0x96: break; /* nop */
+    case DW_OP_nop: break;
     default: do_two(machine, code); break;
     }
 }
@@ -186,11 +187,11 @@ static void do_other(struct machine *machine, uint8_t code)
 static void step(struct machine *machine)
 {
     uint8_t code = cursor_u8(&machine->code);
-    if (code >= 0x30 && code <= 0x4f)
-        push(machine, code - 0x30u);
-    else if (code >= 0x70 && code <= 0x8f)
-        push_register(machine, code - 0x70u, leb_signed(&machine->code));
-    else if (code >= 0x12 && code <= 0x17)
+    if (code >= DW_OP_lit0 && code <= DW_OP_lit31)
+        push(machine, (uint64_t)code - DW_OP_lit0);
+    else if (code >= DW_OP_breg0 && code <= DW_OP_breg31)
+        push_register(machine, (uint64_t)code - DW_OP_breg0, leb_signed(&machine->code));
+    else if (code >= DW_OP_dup && code <= DW_OP_rot)
         do_stack(machine, code);
     else if (!do_constant(machine, code))
         do_other(machine, code);

@@ -9,10 +9,10 @@
 #include <string.h>
 
 #include "unwind/expression.h"
-#include "unwind/file.h"
 #include "unwind/libunwind_engine.h"
 #include "unwind/signal_frame.h"
 #include "unwind/signature.h"
+#include "unwind/unwind_file.h"
 
 /* libunwind keeps this one to itself by its header; perf and others call it by its name, as meant for remote tables. */
 #define search_unwind_table UNW_OBJ(dwarf_search_unwind_table)
@@ -156,10 +156,10 @@ static bool enter_file(struct walk *walk, uint64_t ip)
     uint64_t in_file;
     walk->file = NULL;
     if (!find_map(walk, ip) || !walk->map.file ||
-        !file_address(walk->map.file, ip - walk->map.start + walk->map.offset, &in_file) ||
+        !unwind_file_address(walk->map.file, ip - walk->map.start + walk->map.offset, &in_file) ||
         !walk->map.file->frames.bytes)
         return false;
-    file_use(walk->map.file);
+    unwind_file_use(walk->map.file);
     walk->file = walk->map.file;
     walk->bias = ip - in_file;
     return true;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "unwind/pointer.h"
 
+#include <dwarf.h>
+
 #include "common/leb.h"
 
 static uint64_t fail(struct cursor *cursor)
@@ -13,21 +15,21 @@ static uint64_t fail(struct cursor *cursor)
 static uint64_t read_value(struct cursor *cursor, uint8_t format)
 {
     switch (format) {
-    case 0x00: /* absptr */
-    case 0x04: /* udata8 */
-    case 0x0c: /* sdata8 */
+    case DW_EH_PE_absptr:
+    case DW_EH_PE_udata8:
+    case DW_EH_PE_sdata8:
         return cursor_u64(cursor);
-    case 0x01:
+    case DW_EH_PE_uleb128:
         return leb_unsigned(cursor);
-    case 0x02:
+    case DW_EH_PE_udata2:
         return cursor_u16(cursor);
-    case 0x03:
+    case DW_EH_PE_udata4:
         return cursor_u32(cursor);
-    case 0x09:
+    case DW_EH_PE_sleb128:
         return (uint64_t)leb_signed(cursor);
-    case 0x0a:
+    case DW_EH_PE_sdata2:
         return (uint64_t)(int64_t)(int16_t)cursor_u16(cursor);
-    case 0x0b:
+    case DW_EH_PE_sdata4:
         return (uint64_t)(int64_t)(int32_t)cursor_u32(cursor);
     default:
         return fail(cursor);

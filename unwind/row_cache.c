@@ -51,9 +51,9 @@ const struct row_known *row_cache_find(struct row_cache *cache, uint64_t address
 static bool pack_rule(const struct cfi_rule *rule, int16_t *ret)
 {
     *ret = 0;
-    if (rule->how == CFI_SAME || rule->how == CFI_UNDEFINED)
+    if (rule->how == CFI_SAME_VALUE || rule->how == CFI_UNDEFINED)
         return true;
-    if (rule->how != CFI_AT_CFA || rule->number == 0 || rule->number < INT16_MIN || rule->number > INT16_MAX)
+    if (rule->how != CFI_OFFSET || rule->number == 0 || rule->number < INT16_MIN || rule->number > INT16_MAX)
         return false;
     *ret = (int16_t)rule->number;
     return true;
@@ -69,13 +69,13 @@ static bool are_others_plain(const struct cfi_row *row)
 {
     const struct cfi_rule *stack = &row->rules[UNWIND_SP];
     for (unsigned reg = 0; reg < UNWIND_REGS; reg++)
-        if (!is_kept(reg) && reg != UNWIND_SP && row->rules[reg].how != CFI_SAME &&
+        if (!is_kept(reg) && reg != UNWIND_SP && row->rules[reg].how != CFI_SAME_VALUE &&
             row->rules[reg].how != CFI_UNDEFINED)
             return false;
-    return stack->how == CFI_IS_CFA && stack->number == 0;
+    return stack->how == CFI_VAL_OFFSET && stack->number == 0;
 }
 
-static bool pack(uint64_t address, const struct cfi_row *row, struct row_known *ret)
+static bool pack_row(uint64_t address, const struct cfi_row *row, struct row_known *ret)
 {
     *ret = (struct row_known){.address = address, .cfa = row->cfa.number, .cfa_reg = row->cfa.reg};
     ret->bottom = row->rules[row->return_reg].how == CFI_UNDEFINED;
@@ -91,7 +91,7 @@ static bool pack(uint64_t address, const struct cfi_row *row, struct row_known *
 
 /* ---- Room ---- */
 
-static void put(struct row_cache *cache, const struct row_known *row)
+static void put_row(struct row_cache *cache, const struct row_known *row)
 {
     struct row_set *set = find_set(cache, row->address);
     cache->displaced += set->ways[1].address != 0;
@@ -99,7 +99,7 @@ static void put(struct row_cache *cache, const struct row_known *row)
     set->ways[0] = *row;
 }
 
-static bool resize(struct row_cache *cache, unsigned bits)
+static bool resize_cache(struct row_cache *cache, unsigned bits)
 {
     struct row_set *sets = aligned_alloc(sizeof(*sets), sizeof(*sets) << bits);
     if (!sets)
@@ -109,7 +109,7 @@ static bool resize(struct row_cache *cache, unsigned bits)
     for (size_t i = 0; cache->sets && i < (size_t)1 << cache->bits; i++)
         for (unsigned way = ROW_WAYS; way-- > 0;)
             if (cache->sets[i].ways[way].address)
-                put(&larger, &cache->sets[i].ways[way]);
+                put_row(&larger, &cache->sets[i].ways[way]);
     free(cache->sets);
     larger.displaced = 0;
     *cache = larger;
@@ -119,11 +119,11 @@ static bool resize(struct row_cache *cache, unsigned bits)
 void row_cache_add(struct row_cache *cache, uint64_t address, const struct cfi_row *row)
 {
     struct row_known packed;
-    if (!address || !pack(address, row, &packed))
+    if (!address || !pack_row(address, row, &packed))
         return;
-    if (!cache->sets && !resize(cache, BITS_MIN))
+    if (!cache->sets && !resize_cache(cache, BITS_MIN))
         return;
-    if (cache->bits < BITS_MAX && cache->displaced >= (size_t)1 << cache->bits && !resize(cache, cache->bits + 1))
+    if (cache->bits < BITS_MAX && cache->displaced >= (size_t)1 << cache->bits && !resize_cache(cache, cache->bits + 1))
         cache->displaced = 0; /* no memory: not at each address again */
-    put(cache, &packed);
+    put_row(cache, &packed);
 }

@@ -2,9 +2,9 @@
 #include <string.h>
 
 #include "unwind/expression.h"
-#include "unwind/file.h"
 #include "unwind/signal_frame.h"
 #include "unwind/signature.h"
+#include "unwind/unwind_file.h"
 
 /* A wrong step must not look like a long stack. */
 enum { FRAMES_BY_POINTER = 4096, ENTRY_SIZE = 64 };
@@ -76,13 +76,13 @@ static const struct unwind_map *find_map(struct walk *walk, uint64_t address)
     if (!found)
         map->low = map->high = 0;
     if (found && map->file)
-        file_use(map->file);
+        unwind_file_use(map->file);
     walk->next_map = (walk->next_map + (map->high != 0)) % MAPS;
     return found ? map : NULL;
 }
 
 /* False: that was too much for one chain. */
-static bool charge(struct walk *walk, const struct cfi_row *row)
+static bool charge_work(struct walk *walk, const struct cfi_row *row)
 {
     walk->work += row->work;
     return walk->work <= WORK_MAX;
@@ -94,12 +94,12 @@ static bool is_return_address(struct walk *walk, uint64_t address)
     const struct unwind_map *map = find_map(walk, address - 1);
     struct cfi_row row;
     uint64_t in_file;
-    if (!map || !map->file || !file_address(map->file, address - 1 - map->start + map->offset, &in_file))
+    if (!map || !map->file || !unwind_file_address(map->file, address - 1 - map->start + map->offset, &in_file))
         return false;
     if (row_cache_find(&map->file->rows, in_file))
         return true;
-    bool found = file_row(map->file, in_file, &row);
-    return charge(walk, &row) && found;
+    bool found = unwind_file_row(map->file, in_file, &row);
+    return charge_work(walk, &row) && found;
 }
 
 /* ---- By tables ---- */
@@ -146,12 +146,12 @@ static bool find_plain_cfa(struct walk *walk, unsigned reg, int32_t number, int3
 
 static int32_t place_of(const struct cfi_rule *rule)
 {
-    return rule->how == CFI_AT_CFA ? rule->number : 0;
+    return rule->how == CFI_OFFSET ? rule->number : 0;
 }
 
 static bool find_cfa(struct walk *walk, const struct cfi *cfi, const struct cfi_row *row, uint64_t *ret)
 {
-    if (row->cfa.how == CFI_IS_EXPRESSION)
+    if (row->cfa.how == CFI_VAL_EXPRESSION)
         return run_expression(walk, cfi, row->cfa.number, NULL, ret);
     return find_plain_cfa(walk, row->cfa.reg, row->cfa.number, place_of(&row->rules[UNWIND_FP]),
                           place_of(&row->rules[UNWIND_RETURN]), ret);
@@ -164,22 +164,22 @@ static bool find_register(struct walk *walk, const struct cfi *cfi, const struct
     const struct cfi_rule *rule = &row->rules[index];
     uint64_t address = cfa + (uint64_t)(int64_t)rule->number;
     switch (rule->how) {
-    case CFI_AT_CFA:
+    case CFI_OFFSET:
         if (walk->leaf && address < walk->regs.value[UNWIND_SP]) {
             /* Popped already: tables do not say so before a return. */
             *ret = walk->regs.value[index];
             return true;
         }
         return read_stack(walk, address, ret);
-    case CFI_IS_CFA:
+    case CFI_VAL_OFFSET:
         *ret = address;
         return true;
     case CFI_REGISTER:
         *ret = walk->regs.value[rule->reg];
         return true;
-    case CFI_AT_EXPRESSION:
+    case CFI_EXPRESSION:
         return run_expression(walk, cfi, rule->number, &cfa, &address) && read_stack(walk, address, ret);
-    case CFI_IS_EXPRESSION:
+    case CFI_VAL_EXPRESSION:
         return run_expression(walk, cfi, rule->number, &cfa, ret);
     default:
         *ret = walk->regs.value[index];
@@ -207,7 +207,7 @@ static enum step step_by_row(struct walk *walk, const struct cfi *cfi, const str
      * bytes at all where its return address is in a register, as in vfork().
      */
     const struct cfi_rule *rule = &row->rules[row->return_reg];
-    const bool empty = walk->leaf && (rule->how == CFI_REGISTER || (LINKED && rule->how == CFI_SAME));
+    const bool empty = walk->leaf && (rule->how == CFI_REGISTER || (LINKED && rule->how == CFI_SAME_VALUE));
     if (!row->signal && caller.value[UNWIND_SP] < walk->regs.value[UNWIND_SP] + !empty) {
         walk->missed = 0;
         return STEP_MEMORY;
@@ -307,15 +307,15 @@ static enum step step_by_tables(struct walk *walk, struct unwind_file *file, uin
     struct cfi_row row;
     if (known)
         return step_by_known(walk, known);
-    bool found = file_row(file, address, &row);
-    if (!charge(walk, &row))
+    bool found = unwind_file_row(file, address, &row);
+    if (!charge_work(walk, &row))
         return STEP_NO_TABLE;
     if (found && row.signal && step_by_signal_frame(walk))
         return STEP_ON;
     if (found)
         return step_by_row(walk, row.debug ? &file->debug : &file->frames, &row);
     found = walk->leaf && cfi_find_split(&file->frames, address, &row);
-    if (walk->leaf && !charge(walk, &row))
+    if (walk->leaf && !charge_work(walk, &row))
         return STEP_NO_TABLE;
     if (found)
         return walk->regs.value[UNWIND_RESULT] ? step_by_row(walk, &file->frames, &row) : STEP_BOTTOM;
@@ -355,7 +355,7 @@ static enum step step(struct walk *walk)
         return step_from_nowhere(walk);
     if (map->anonymous)
         return step_by_trampoline(walk);
-    if (!map->file || !file_address(map->file, ip - map->start + map->offset, &address))
+    if (!map->file || !unwind_file_address(map->file, ip - map->start + map->offset, &address))
         return step_without_table(walk);
     return step_by_tables(walk, map->file, address);
 }

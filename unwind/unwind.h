@@ -124,8 +124,8 @@ bool unwind_files_know(const struct unwind_files *files, const struct unwind_sta
 struct unwind_file *unwind_files_copy(struct unwind_files *files, const struct unwind_stat *stat, int copy);
 /* Copies those parts of FD, a file of SIZE bytes, that are read here to COPY, at the same places. 0 or -ENOEXEC. */
 int unwind_copy_tables(int fd, uint64_t size, int copy);
-/* The same of an image in memory, which is copied; NAME ("[vdso]") finds it again. */
-struct unwind_file *unwind_files_image(struct unwind_files *files, const char *name, const void *bytes, size_t size);
+/* The same of an ELF file in memory, which is copied; NAME ("[vdso]") finds it again. */
+struct unwind_file *unwind_files_memory(struct unwind_files *files, const char *name, const void *bytes, size_t size);
 /* The vdso of this process, which is that of every 64-bit process of the machine. NULL: there is none. */
 struct unwind_file *unwind_files_vdso(struct unwind_files *files);
 /* Bytes of tables and of rows that are remembered, and files. */

@@ -9,17 +9,17 @@
 
 #include "analyze/export/export.h"
 #include "analyze/view/counters.h"
-#include "analyze/view/family.h"
-#include "common/json.h"
 #include "analyze/view/memory.h"
+#include "analyze/view/process_tree.h"
 #include "analyze/view/text.h"
+#include "common/json.h"
 
 struct chrome {
     struct view *view;
     struct json json;
     uint64_t start_ns;  /* of everything */
     uint64_t last_ns;   /* the end of those whose own is not known */
-    struct family family;
+    struct process_tree lineage;
     struct change *changes;
     size_t change_count, change_capacity;
 };
@@ -78,18 +78,18 @@ static uint64_t start_of(const struct chrome *chrome, const struct profile_task 
     return task->start_ns ? task->start_ns : chrome->start_ns;
 }
 
-static void put_args(struct chrome *chrome, const struct profile_task *task, const struct profile_image *image,
-                     bool last)
+static void put_args(struct chrome *chrome, const struct profile_task *task,
+                     const struct profile_generation *generation, bool last)
 {
     struct json *json = &chrome->json;
     bool estimate;
     json_object(json, "args");
-    char *command = image ? text_command(image->cmdline, image->cmdline_count) : memory_text("");
+    char *command = generation ? text_command(generation->cmdline, generation->cmdline_count) : memory_text("");
     if (*command)
         json_string(json, "command", command);
     free(command);
-    if (image && image->exec[0])
-        json_string(json, "exec", image->exec);
+    if (generation && generation->exec[0])
+        json_string(json, "exec", generation->exec);
     if (last) {
         uint64_t cpu = counters_cpu(chrome->view->profile, task, chrome->view->selection->weights[task->index],
                                     &estimate);
@@ -106,45 +106,45 @@ static void put_args(struct chrome *chrome, const struct profile_task *task, con
     json_end_object(json);
 }
 
-/* The program IMAGE (NULL: all of the task) from FROM to TO. */
-static void put_slice(struct chrome *chrome, const struct profile_task *task, const struct profile_image *image,
-                      uint64_t from_ns, uint64_t to_ns, bool last)
+/* The program GENERATION (NULL: all of the task) from FROM to TO. */
+static void put_slice(struct chrome *chrome, const struct profile_task *task,
+                      const struct profile_generation *generation, uint64_t from_ns, uint64_t to_ns, bool last)
 {
-    const char *name = image && image->comm[0] ? image->comm : task->comm;
+    const char *name = generation && generation->comm[0] ? generation->comm : task->comm;
     begin_event(chrome, "X", task->pid == task->tid ? name : task->comm, task);
     json_string(&chrome->json, "cat", task->pid == task->tid ? "process" : "thread");
     put_time(&chrome->json, "ts", chrome->start_ns, from_ns);
     put_time(&chrome->json, "dur", from_ns, to_ns);
-    put_args(chrome, task, image, last);
+    put_args(chrome, task, generation, last);
     json_end_object(&chrome->json);
 }
 
 static void put_slices(struct chrome *chrome, const struct profile_task *task)
 {
     uint64_t start_ns = start_of(chrome, task), end_ns = end_of(chrome, task);
-    if (task->image_count == 0 || task->pid != task->tid) {
-        put_slice(chrome, task, task->image_count ? &task->images[0] : NULL, start_ns, end_ns, true);
+    if (task->generation_count == 0 || task->pid != task->tid) {
+        put_slice(chrome, task, task->generation_count ? &task->generations[0] : NULL, start_ns, end_ns, true);
         return;
     }
-    for (uint32_t i = 0; i < task->image_count; i++) {
-        const struct profile_image *image = &task->images[i];
-        bool last = i + 1 == task->image_count;
-        uint64_t from_ns = i == 0 ? start_ns : image->start_ns;
+    for (uint32_t i = 0; i < task->generation_count; i++) {
+        const struct profile_generation *generation = &task->generations[i];
+        bool last = i + 1 == task->generation_count;
+        uint64_t from_ns = i == 0 ? start_ns : generation->start_ns;
         if (i > 0) {
             begin_event(chrome, "i", "exec", task);
             json_string(&chrome->json, "s", "t");
             put_time(&chrome->json, "ts", chrome->start_ns, from_ns);
             json_end_object(&chrome->json);
         }
-        put_slice(chrome, task, image, from_ns, last ? end_ns : task->images[i + 1].start_ns, last);
+        put_slice(chrome, task, generation, from_ns, last ? end_ns : task->generations[i + 1].start_ns, last);
     }
 }
 
 /* An arrow from the creator's slice to the new task's, where the creator has one. */
 static void put_creation(struct chrome *chrome, const struct profile_task *task)
 {
-    const uint32_t parent = chrome->family.parent[task->index];
-    const struct profile_task *creator = parent == FAMILY_NONE ? NULL : &chrome->view->profile->tasks[parent];
+    const uint32_t parent = chrome->lineage.parent[task->index];
+    const struct profile_task *creator = parent == PROCESS_TREE_NONE ? NULL : &chrome->view->profile->tasks[parent];
     if (!creator || !task->start_ns || creator->pid != (task->pid == task->tid ? task->ppid : task->pid))
         return;
     for (int i = 0; i < 2; i++) {
@@ -194,11 +194,11 @@ static void put_changes(struct chrome *chrome, const struct profile_task *root)
     }
 }
 
-static void put_tasks(struct chrome *chrome, struct sink *sink)
+static void put_tasks(struct chrome *chrome, struct output_file *out)
 {
     const struct profile *profile = chrome->view->profile;
     const struct profile_task *root = NULL;
-    for (uint32_t i = 0; i < profile->task_count && !sink_is_over(sink); i++) {
+    for (uint32_t i = 0; i < profile->task_count && !output_file_is_over(out); i++) {
         const struct profile_task *task = &profile->tasks[i];
         if (!chrome->view->selection->tasks[i])
             continue;
@@ -229,16 +229,16 @@ static void find_times(struct chrome *chrome)
     }
 }
 
-int chrome_write(struct view *view, struct sink *sink)
+int chrome_write(struct view *view, struct output_file *out)
 {
     const struct profile_session *session = &view->profile->session;
-    struct chrome chrome = {.view = view, .json = {.to = sink->to}};
+    struct chrome chrome = {.view = view, .json = {.to = out->to}};
     struct json *json = &chrome.json;
     find_times(&chrome);
-    family_init(&chrome.family, view->profile, view->selection->tasks);
+    process_tree_init(&chrome.lineage, view->profile, view->selection->tasks);
     json_object(json, NULL);
     json_list(json, "traceEvents");
-    put_tasks(&chrome, sink);
+    put_tasks(&chrome, out);
     json_end_list(json);
     json_string(json, "displayTimeUnit", "ms");
     json_object(json, "otherData");
@@ -249,7 +249,7 @@ int chrome_write(struct view *view, struct sink *sink)
     json_unsigned(json, "start_realtime_ns", session->start_realtime_ns);
     json_end_object(json);
     json_end_object(json);
-    family_release(&chrome.family);
+    process_tree_release(&chrome.lineage);
     free(chrome.changes);
     return 0;
 }

@@ -8,7 +8,7 @@
 #include "analyze/export/export.h"
 #include "analyze/export/utf8.h"
 #include "analyze/view/counters.h"
-#include "analyze/view/hits.h"
+#include "analyze/view/histogram.h"
 #include "analyze/view/memory.h"
 #include "analyze/view/text.h"
 
@@ -82,36 +82,36 @@ static void put_names(struct row *row, const char *const *names)
         put_text(row, *names);
 }
 
-static void put_function(struct row *row, const struct hits *hits, const struct hits_row *hit)
+static void put_function(struct row *row, const struct histogram *histogram, const struct histogram_row *hit)
 {
-    struct names_function function = names_function(hits->names, (uint32_t)hit->key);
+    struct names_function function = names_function(histogram->names, (uint32_t)hit->key);
     put_text(row, function.symbol);
-    put_text(row, function.object);
+    put_text(row, function.dso);
     put_number(row, hit->self_samples);
     put_number(row, hit->self_weight);
-    put_percent(row, hit->self_weight, hits->weight);
+    put_percent(row, hit->self_weight, histogram->weight);
     put_number(row, hit->total_samples);
     put_number(row, hit->total_weight);
-    put_percent(row, hit->total_weight, hits->weight);
+    put_percent(row, hit->total_weight, histogram->weight);
     end(row);
 }
 
-int csv_write(struct view *view, struct sink *sink)
+int csv_write(struct view *view, struct output_file *out)
 {
     static const char *const names[] = {"symbol", "object", "self_samples", "self_weight", "self_percent",
                                         "total_samples", "total_weight", "total_percent", NULL};
     const struct selection *selection = view->selection;
-    struct row row = {.to = sink->to};
-    struct hits hits;
-    hits_init(&hits, view->profile, view->names, BY_FUNCTION);
+    struct row row = {.to = out->to};
+    struct histogram histogram;
+    histogram_init(&histogram, view->profile, view->names, BY_FUNCTION);
     for (uint32_t i = 0; i < selection->entry_count; i++)
-        hits_add(&hits, &view->profile->entries[selection->entries[i]]);
-    hits_sort(&hits, SORT_SELF);
+        histogram_add(&histogram, &view->profile->entries[selection->entries[i]]);
+    histogram_sort(&histogram, SORT_SELF);
     put_names(&row, names);
     end(&row);
-    for (size_t i = 0; i < hits.count && !sink_is_over(sink); i++)
-        put_function(&row, &hits, &hits.rows[i]);
-    hits_release(&hits);
+    for (size_t i = 0; i < histogram.count && !output_file_is_over(out); i++)
+        put_function(&row, &histogram, &histogram.rows[i]);
+    histogram_release(&histogram);
     return 0;
 }
 
@@ -160,13 +160,13 @@ static void put_task(struct row *row, const struct view *view, uint32_t index, s
     end(row);
 }
 
-int csv_tasks_write(struct view *view, struct sink *sink)
+int csv_tasks_write(struct view *view, struct output_file *out)
 {
     static const char *const names[] = {"pid", "tid", "ppid", "comm", "exec", "start_ns", "end_ns", "ended", "exit",
                                         "cpu_ns", "startup_ns", "exit_ns", "samples", "weight", "lost", "command",
                                         NULL};
     const struct profile *profile = view->profile;
-    struct row row = {.to = sink->to};
+    struct row row = {.to = out->to};
     struct counter *counters = memory_new(profile->event_count, sizeof(*counters));
     bool *counted = find_counted(view, counters);
     put_names(&row, names);
@@ -174,7 +174,7 @@ int csv_tasks_write(struct view *view, struct sink *sink)
         if (counted[i])
             put_text(&row, profile->events[i].name);
     end(&row);
-    for (uint32_t i = 0; i < profile->task_count && !sink_is_over(sink); i++)
+    for (uint32_t i = 0; i < profile->task_count && !output_file_is_over(out); i++)
         if (view->selection->tasks[i])
             put_task(&row, view, i, counters, counted);
     free(counted);

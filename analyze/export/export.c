@@ -17,12 +17,13 @@
 #include "pinject/format.h"
 
 static const struct export_format formats[] = {
-    {"perf", ".data", SINK_BINARY, EXPORT_UNPACKED, merge_write, "one perf.data of all files, for perf and hotspot"},
-    {"pprof", ".pb.gz .pprof", SINK_BINARY | SINK_GZIP, EXPORT_SAMPLES, pprof_write,
+    {"perf", ".data", OUTPUT_FILE_BINARY, EXPORT_UNPACKED, merge_write, "one perf.data of all files, for perf and "
+                                                                        "hotspot"},
+    {"pprof", ".pb.gz .pprof", OUTPUT_FILE_BINARY | OUTPUT_FILE_GZIP, EXPORT_SAMPLES, pprof_write,
      "profile.proto, for go tool pprof"},
     {"speedscope", ".speedscope.json", 0, EXPORT_SAMPLES, speedscope_write,
      "for www.speedscope.app: a profile per thread, with --aggregate one"},
-    {"firefox", ".json.gz .firefox", SINK_BINARY | SINK_GZIP, EXPORT_SAMPLES, firefox_write,
+    {"firefox", ".json.gz .firefox", OUTPUT_FILE_BINARY | OUTPUT_FILE_GZIP, EXPORT_SAMPLES, firefox_write,
      "for profiler.firefox.com"},
     {"folded", ".folded .collapsed", 0, EXPORT_SAMPLES, folded_write,
      "a line per stack, for flamegraph.pl and its kin"},
@@ -91,7 +92,7 @@ void export_help(FILE *to)
         fprintf(to, "  %-11s %-18s %s\n", formats[i].name, formats[i].endings, formats[i].help);
 }
 
-static const char *nearest(const char *word)
+static const char *nearest_format(const char *word)
 {
     const char *names[FORMAT_COUNT];
     for (size_t i = 0; i < FORMAT_COUNT; i++)
@@ -116,8 +117,10 @@ const struct export_format *export_choose(const char *operand, const char *outpu
         report_error("the name '%s' does not say which format it shall have; name one in front of the files: %s",
                      output, names);
     else
-        report_error("unknown format '%s'; %s%s%sthere are %s", operand, nearest(operand) ? "did you mean '" : "",
-                     nearest(operand) ? nearest(operand) : "", nearest(operand) ? "'? Else " : "", names);
+        report_error("unknown format '%s'; %s%s%sthere are %s", operand, nearest_format(operand) ? "did you mean '"
+                     : "",
+                     nearest_format(operand) ? nearest_format(operand) : "", nearest_format(operand) ? "'? Else "
+                     : "", names);
     return NULL;
 }
 
@@ -138,7 +141,7 @@ static bool is_recording(const struct export_format *format, const char *output)
 {
     struct problem problem;
     struct file file;
-    if (!sink_holds_samples(output))
+    if (!output_file_holds_samples(output))
         return false;
     if (format->write != merge_write)
         return true;
@@ -189,21 +192,21 @@ int export_view(struct view *view)
         report_error("%s: a file of this format is not read when it is packed; leave '.gz' off", output);
         return 1;
     }
-    struct sink sink;
-    mode_t rights = sink_rights(view->paths, view->path_count);
-    if (sink_open(&sink, output, format->flags | (packed ? SINK_GZIP : 0), rights) < 0)
+    struct output_file out;
+    mode_t rights = output_file_rights(view->paths, view->path_count);
+    if (output_file_open(&out, output, format->flags | (packed ? OUTPUT_FILE_GZIP : 0), rights) < 0)
         return 1;
     if (view->settings->inlined)
         view->lines = lines_new(view->names, view->profile->frame_count);
     if (format->needs & EXPORT_SAMPLES)
-        view_look_ahead(view);
-    int status = format->write(view, &sink);
+        view_symbolize(view);
+    int status = format->write(view, &out);
     lines_free(view->lines);
     view->lines = NULL;
-    int closed = sink_close(&sink, status == 0);
+    int closed = output_file_close(&out, status == 0);
     bool named = output && strcmp(output, "-") != 0 && view->path_count;
     if (!status && !closed && named && format->write == merge_write)
-        tell_merged(view, output, sink.bytes);
+        tell_merged(view, output, out.bytes);
     if (!status && !closed && (format->needs & EXPORT_SAMPLES))
         missing_tell(view);
     return status ? status : closed;

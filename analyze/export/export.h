@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * One profile on its way into the format of another program. The table of formats is in export.c; each of them writes
- * to export->to and never looks whether it arrives (but may stop early: sink_is_over()).
+ * to export->to and never looks whether it arrives (but may stop early: output_file_is_over()).
  */
 #ifndef ANALYZE_EXPORT_EXPORT_H
 #define ANALYZE_EXPORT_EXPORT_H
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "analyze/view/sink.h"
+#include "analyze/view/output_file.h"
 #include "analyze/view/view.h"
 
 enum export_needs {
@@ -21,9 +21,9 @@ enum export_needs {
 struct export_format {
     const char *name;    /* "pprof" */
     const char *endings; /* of file names, with spaces between them: ".pb.gz .pprof" */
-    unsigned flags;      /* enum sink_flags */
+    unsigned flags;      /* enum output_file_flags */
     unsigned needs;      /* enum export_needs */
-    int (*write)(struct view *view, struct sink *sink); /* an exit status, after a message */
+    int (*write)(struct view *view, struct output_file *out); /* an exit status, after a message */
     const char *help;
 };
 
@@ -42,13 +42,13 @@ void export_help(FILE *to);
 int export_view(struct view *view);
 
 /* The formats. */
-int merge_write(struct view *view, struct sink *sink);
-int pprof_write(struct view *view, struct sink *sink);
-int speedscope_write(struct view *view, struct sink *sink);
-int firefox_write(struct view *view, struct sink *sink);
-int folded_write(struct view *view, struct sink *sink);
-int chrome_write(struct view *view, struct sink *sink);
-int csv_write(struct view *view, struct sink *sink);
-int csv_tasks_write(struct view *view, struct sink *sink);
+int merge_write(struct view *view, struct output_file *out);
+int pprof_write(struct view *view, struct output_file *out);
+int speedscope_write(struct view *view, struct output_file *out);
+int firefox_write(struct view *view, struct output_file *out);
+int folded_write(struct view *view, struct output_file *out);
+int chrome_write(struct view *view, struct output_file *out);
+int csv_write(struct view *view, struct output_file *out);
+int csv_tasks_write(struct view *view, struct output_file *out);
 
 #endif

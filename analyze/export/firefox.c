@@ -10,11 +10,11 @@
 
 #include "analyze/export/export.h"
 #include "analyze/export/lives.h"
-#include "analyze/export/samples.h"
+#include "analyze/export/sample_list.h"
 #include "analyze/export/tree.h"
-#include "common/json.h"
 #include "analyze/view/memory.h"
 #include "analyze/view/text.h"
+#include "common/json.h"
 
 #define PROCESSED_VERSION 60
 #define GECKO_VERSION 30
@@ -25,7 +25,7 @@ enum { RESOURCE_LIBRARY = 1 };
 
 struct firefox {
     struct view *view;
-    struct sink *sink;
+    struct output_file *out;
     struct json json;
     struct tree tree;
     struct samples samples;
@@ -33,7 +33,7 @@ struct firefox {
     struct lives lives;
     struct map_strings strings;
     struct map functions;       /* (function of the tree, string of the file + 1) */
-    struct map_strings resources; /* paths of objects */
+    struct map_strings resources; /* paths of DSOs */
     struct map files;           /* (string) */
     struct map symbols;         /* (address of a frame's own symbol, resource) */
     uint32_t *symbol_functions; /* by number in SYMBOLS */
@@ -111,7 +111,7 @@ static uint32_t symbol_of(struct firefox *firefox, const struct names_place *pla
         return MAP_NONE;
     size_t known = firefox->symbols.count;
     uint32_t number = map_add(&firefox->symbols, place->address - place->offset,
-                              map_strings_add(&firefox->resources, place->object));
+                              map_strings_add(&firefox->resources, place->dso));
     if (number < known)
         return number;
     firefox->symbol_functions = memory_grow(firefox->symbol_functions, &firefox->symbol_capacity, known + 1,
@@ -189,8 +189,8 @@ static void put_functions(struct firefox *firefox)
     json_end_list(json);
     json_list(json, "resource");
     for (size_t i = 0; i < count; i++) {
-        const char *object = tree_function(&firefox->tree, (uint32_t)pairs[i].a).object;
-        json_unsigned(json, NULL, map_strings_add(&firefox->resources, object));
+        const char *dso = tree_function(&firefox->tree, (uint32_t)pairs[i].a).dso;
+        json_unsigned(json, NULL, map_strings_add(&firefox->resources, dso));
     }
     json_end_list(json);
     json_list(json, "source");
@@ -209,7 +209,7 @@ static void put_functions(struct firefox *firefox)
     json_end_object(json);
 }
 
-/* Every object is a resource and a library of the same number. */
+/* Every DSO is a resource and a library of the same number. */
 static void put_resources(struct firefox *firefox)
 {
     struct json *json = &firefox->json;
@@ -464,7 +464,7 @@ static void put_all(struct firefox *firefox)
     json_object(json, NULL);
     put_meta(firefox);
     json_list(json, "threads");
-    for (uint32_t i = 0; i < profile->task_count && !sink_is_over(firefox->sink); i++)
+    for (uint32_t i = 0; i < profile->task_count && !output_file_is_over(firefox->out); i++)
         if (firefox->view->selection->tasks[i])
             put_task(firefox, &profile->tasks[i]);
     json_end_list(json);
@@ -473,13 +473,13 @@ static void put_all(struct firefox *firefox)
     json_end_object(json);
 }
 
-int firefox_write(struct view *view, struct sink *sink)
+int firefox_write(struct view *view, struct output_file *out)
 {
-    struct firefox firefox = {.view = view, .sink = sink, .json = {.to = sink->to}};
+    struct firefox firefox = {.view = view, .out = out, .json = {.to = out->to}};
     uint32_t count = view->profile->task_count;
     firefox.start_ns = view->profile->session.start_ns;
     tree_init(&firefox.tree, view, false);
-    int status = samples_collect(&firefox.samples, view, sink, &firefox.tree);
+    int status = samples_collect(&firefox.samples, view, out, &firefox.tree);
     firefox.first = memory_new(count, sizeof(*firefox.first));
     for (uint32_t i = 0; i < count; i++)
         firefox.first[i] = firefox.samples.count;

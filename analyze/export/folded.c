@@ -76,16 +76,16 @@ static void gather(struct folded *folded)
     }
 }
 
-int folded_write(struct view *view, struct sink *sink)
+int folded_write(struct view *view, struct output_file *out)
 {
     struct folded folded = {.view = view};
     tree_init(&folded.tree, view, true);
     folded.tree.inlined_apart = true;
     gather(&folded);
-    for (size_t i = 0; i < folded.lines.count && !sink_is_over(sink); i++) {
-        put_name(sink->to, (const char *)(uintptr_t)folded.lines.pairs[i].a);
-        put_stack(sink->to, &folded, (uint32_t)folded.lines.pairs[i].b);
-        fprintf(sink->to, " %" PRIu64 "\n", folded.weights[i]);
+    for (size_t i = 0; i < folded.lines.count && !output_file_is_over(out); i++) {
+        put_name(out->to, (const char *)(uintptr_t)folded.lines.pairs[i].a);
+        put_stack(out->to, &folded, (uint32_t)folded.lines.pairs[i].b);
+        fprintf(out->to, " %" PRIu64 "\n", folded.weights[i]);
     }
     tree_release(&folded.tree);
     map_release(&folded.lines);

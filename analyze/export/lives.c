@@ -9,21 +9,22 @@
 
 uint32_t lives_count(const struct profile_task *task)
 {
-    return task->image_count ? task->image_count : 1;
+    return task->generation_count ? task->generation_count : 1;
 }
 
 /* The program that TASK ran at TIME_NS. */
 static uint32_t program_at(const struct profile_task *task, uint64_t time_ns)
 {
-    size_t after = UPPER_BOUND(task->images, task->image_count, .start_ns, time_ns);
+    size_t after = UPPER_BOUND(task->generations, task->generation_count, .start_ns, time_ns);
     return after ? (uint32_t)after - 1 : 0;
 }
 
 /* The task that stands for the process of TASK. */
 static const struct profile_task *leader_of(const struct lives *lives, const struct profile_task *task)
 {
-    uint32_t parent = lives->family.parent[task->index];
-    bool thread = task->pid != task->tid && parent != FAMILY_NONE && lives->profile->tasks[parent].pid == task->pid;
+    uint32_t parent = lives->lineage.parent[task->index];
+    bool thread = task->pid != task->tid && parent != PROCESS_TREE_NONE &&
+        lives->profile->tasks[parent].pid == task->pid;
     return thread ? &lives->profile->tasks[parent] : task;
 }
 
@@ -42,7 +43,7 @@ void lives_init(struct lives *lives, const struct profile *profile, const bool *
 {
     uint32_t sum = 0;
     lives->profile = profile;
-    family_init(&lives->family, profile, wanted);
+    process_tree_init(&lives->lineage, profile, wanted);
     lives->first = memory_new(profile->task_count, sizeof(*lives->first));
     for (uint32_t i = 0; i < profile->task_count; i++) {
         lives->first[i] = sum;
@@ -69,7 +70,7 @@ void lives_init(struct lives *lives, const struct profile *profile, const bool *
 
 void lives_release(struct lives *lives)
 {
-    family_release(&lives->family);
+    process_tree_release(&lives->lineage);
     free(lives->first);
     free(lives->numbers);
 }
@@ -87,14 +88,15 @@ bool lives_get(const struct lives *lives, const struct samples *samples, const s
                uint32_t number, size_t from, struct life *ret)
 {
     const struct profile_task *leader = leader_of(lives, task);
-    const struct profile_image *image = leader == task && task->image_count ? &task->images[number] : NULL;
+    const struct profile_generation *generation = leader == task && task->generation_count
+        ? &task->generations[number] : NULL;
     const bool last = number + 1 >= lives_count(task);
     if (!*number_of(lives, task, number))
         return false;
-    *ret = (struct life){.comm = last || !image ? task->comm : image->comm,
-                         .exec = last || !image ? task->exec : image->exec,
-                         .start_ns = number && image ? image->start_ns : task->start_ns,
-                         .end_ns = !last ? task->images[number + 1].start_ns : task->ended ? task->end_ns : 0,
+    *ret = (struct life){.comm = last || !generation ? task->comm : generation->comm,
+                         .exec = last || !generation ? task->exec : generation->exec,
+                         .start_ns = number && generation ? generation->start_ns : task->start_ns,
+                         .end_ns = !last ? task->generations[number + 1].start_ns : task->ended ? task->end_ns : 0,
                          .from = from};
     while (from < samples->count && samples->items[from].task == task->index &&
            (last || samples->items[from].time_ns < ret->end_ns))

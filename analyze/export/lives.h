@@ -9,14 +9,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "analyze/export/samples.h"
-#include "analyze/view/family.h"
+#include "analyze/export/sample_list.h"
+#include "analyze/view/process_tree.h"
 
 enum { LIVES_NUMBER = 24 };
 
 struct lives {
     const struct profile *profile;
-    struct family family;
+    struct process_tree lineage;
     uint32_t *first;   /* by task: index of its first program in NUMBERS */
     uint32_t *numbers; /* of a program among those of its task that are shown, from 1 on; 0: it is left out */
 };

@@ -40,7 +40,7 @@ static uint32_t event_of(struct merge *merge, const struct attr *attr)
 }
 
 /* perf wants every record's event at the same place. */
-static bool fits(const struct merge *merge, const struct file *file)
+static bool fits_session(const struct merge *merge, const struct file *file)
 {
     const struct perf_event_attr *first = merge->event_count ? &merge->events[0].attr : &file->attrs.items[0].perf;
     for (uint32_t i = 0; i < file->attrs.count; i++) {
@@ -56,7 +56,7 @@ static bool fits(const struct merge *merge, const struct file *file)
 static int take_events(struct merge *merge, const struct file *file)
 {
     const struct attr_list *attrs = &file->attrs;
-    if (!merge->one_file && !fits(merge, file)) {
+    if (!merge->one_file && !fits_session(merge, file)) {
         report_error("%s: records its events in another form than the files before; export it alone", merge->path);
         return 1;
     }
@@ -102,7 +102,7 @@ static void set_id(unsigned char *copy, size_t size, size_t at, uint64_t id)
         memcpy(copy + at, &id, sizeof(id));
 }
 
-/* The ids in the record COPY become that of EVENT. All have IDENTIFIER: fits(). */
+/* The ids in the record COPY become that of EVENT. All have IDENTIFIER: fits_session(). */
 static void replace_ids(unsigned char *copy, size_t size, uint32_t type, const struct merge_event *event)
 {
     uint64_t id = event->ids[0];
@@ -242,12 +242,12 @@ static int put_all(const struct merge *merge, FILE *to)
 }
 
 /* The spool lies where the result will, which has the same size. Owned by the caller. */
-static char *spool_folder(const struct view *view)
+static char *spool_directory(const struct view *view)
 {
-    const char *output = view->settings->file, *folder = getenv("TMPDIR");
+    const char *output = view->settings->file, *directory = getenv("TMPDIR");
     const char *slash = output ? strrchr(output, '/') : NULL;
     if (!output || strcmp(output, "-") == 0 || strncmp(output, "/dev/", 5) == 0)
-        return memory_text(folder && *folder ? folder : "/tmp");
+        return memory_text(directory && *directory ? directory : "/tmp");
     return slash ? memory_print("%.*s", slash == output ? 1 : (int)(slash - output), output) : memory_text(".");
 }
 
@@ -259,7 +259,7 @@ static void choose_tasks(struct merge *merge)
             map_add(&merge->tasks, (uint32_t)profile->tasks[i].pid, (uint32_t)profile->tasks[i].tid);
 }
 
-static void release(struct merge *merge)
+static void release_merge(struct merge *merge)
 {
     for (size_t i = 0; i < merge->event_count; i++) {
         free(merge->events[i].name);
@@ -289,28 +289,28 @@ static int gather(struct merge *merge)
     return status ? 1 : 0;
 }
 
-int merge_write(struct view *view, struct sink *sink)
+int merge_write(struct view *view, struct output_file *out)
 {
     struct merge merge = {.view = view, .one_file = raw_count(view->profile) == 1};
-    char *folder = spool_folder(view);
+    char *directory = spool_directory(view);
     merge.copy = memory_new(LARGEST_RECORD, 1);
     choose_tasks(&merge);
-    int spooled = merge_spool_open(&merge.spool, folder);
+    int spooled = merge_spool_open(&merge.spool, directory);
     int status = spooled == 0 ? gather(&merge) : 1;
     if (spooled == 0 && (status == 0 || merge.spool.error))
         spooled = merge_spool_finish(&merge.spool);
     if (spooled < 0) {
-        report_error("records could not be put aside in '%s': %s", folder, strerror(-spooled));
+        report_error("records could not be put aside in '%s': %s", directory, strerror(-spooled));
         status = 1;
     }
-    merge_features_take_objects(&merge, view->profile);
-    if (status == 0 && put_all(&merge, sink->to) < 0) {
+    merge_features_take_dsos(&merge, view->profile);
+    if (status == 0 && put_all(&merge, out->to) < 0) {
         report_error("out of memory");
         status = 1;
     }
     if (status == 0 && merge.refused)
         report_warning("%" PRIu64 " hardware traces (AUX) are left out", merge.refused);
-    release(&merge);
-    free(folder);
+    release_merge(&merge);
+    free(directory);
     return status;
 }

@@ -39,7 +39,7 @@ struct merge_spool {
     int error;
 };
 
-int merge_spool_open(struct merge_spool *spool, const char *folder);
+int merge_spool_open(struct merge_spool *spool, const char *directory);
 void merge_spool_add(struct merge_spool *spool, uint64_t time_ns, const void *record, size_t size);
 void merge_spool_end_file(struct merge_spool *spool);
 /* 0 or -errno: all is there, and can be read. */
@@ -77,10 +77,10 @@ struct merge {
 /* The size of each attr in the result: the oldest version of the structure that has all that is set in one of them, as
  * perf refuses a file of a later version than its own. At least that of Linux 3.19, which result files have. */
 uint32_t merge_attr_size(const struct merge *merge);
-/* Takes what FILE says of the machine and the objects. */
+/* Takes what FILE says of the machine and the DSOs. */
 void merge_features_take(struct merge *merge, const struct file *file);
-/* Takes the build-ids of the objects that were hit: perf before 5.12 reads none in mappings. After all files. */
-void merge_features_take_objects(struct merge *merge, const struct profile *profile);
+/* Takes the build-ids of the DSOs that were hit: perf before 5.12 reads none in mappings. After all files. */
+void merge_features_take_dsos(struct merge *merge, const struct profile *profile);
 /* The table of sections and the sections, to lie at OFFSET; BITS: as in the header. */
 void merge_features_append(const struct merge *merge, uint64_t offset, struct buffer *to, uint64_t bits[4]);
 

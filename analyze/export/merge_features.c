@@ -84,9 +84,9 @@ static void take_numbers(struct merge *merge, const struct features *features)
     if (features->argument_count == 0)
         return;
     /* panalyze shows the program of a result file, not pinject-run: the same of this one. */
-    const struct profile_image *image = heading_image(merge->view->profile);
-    const char *const *words = image ? image->cmdline : features->arguments;
-    const uint32_t count = image ? image->cmdline_count : features->argument_count;
+    const struct profile_generation *generation = heading_generation(merge->view->profile);
+    const char *const *words = generation ? generation->cmdline : features->arguments;
+    const uint32_t count = generation ? generation->cmdline_count : features->argument_count;
     begin_text(merge, PERFDATA_CMDLINE, &at);
     buffer_u32(&merge->texts, count);
     for (uint32_t i = 0; i < count; i++)
@@ -146,7 +146,7 @@ void merge_features_take(struct merge *merge, const struct file *file)
         take_build_id(merge, &features->build_ids[i]);
 }
 
-static void take_object(struct merge *merge, const char *path, const unsigned char *id, size_t size, bool kernel)
+static void take_dso(struct merge *merge, const char *path, const unsigned char *id, size_t size, bool kernel)
 {
     struct feature_build_id item = {.path = path, .size = (uint8_t)size, .kernel = kernel};
     if (!size || size > sizeof(item.id))
@@ -159,7 +159,7 @@ static void take_object(struct merge *merge, const char *path, const unsigned ch
         known->size = 0;
 }
 
-void merge_features_take_objects(struct merge *merge, const struct profile *profile)
+void merge_features_take_dsos(struct merge *merge, const struct profile *profile)
 {
     const struct profile_session *session = &profile->session;
     merge->build_ids_told = merge->build_id_paths.count;
@@ -167,9 +167,9 @@ void merge_features_take_objects(struct merge *merge, const struct profile *prof
         const struct profile_module *module = profile->modules[i];
         /* With an id perf looks for a file [vdso], without one it takes its own. */
         if (module->path[0] == '/')
-            take_object(merge, module->path, module->build_id, module->build_id_size, false);
+            take_dso(merge, module->path, module->build_id, module->build_id_size, false);
     }
-    take_object(merge, "[kernel.kallsyms]", session->kernel_build_id, session->kernel_build_id_size, true);
+    take_dso(merge, "[kernel.kallsyms]", session->kernel_build_id, session->kernel_build_id_size, true);
 }
 
 static void append_build_ids(const struct merge *merge, struct buffer *to)

@@ -13,12 +13,12 @@
 #define MOST_MAPPINGS 4096 /* of a process that are remembered */
 #define COMM_EXEC (1u << 13) /* PERF_RECORD_MISC_COMM_EXEC */
 
-int merge_spool_open(struct merge_spool *spool, const char *folder)
+int merge_spool_open(struct merge_spool *spool, const char *directory)
 {
     *spool = (struct merge_spool){0};
-    int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    int fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (fd < 0) {
-        char *name = memory_print("%s/panalyze-XXXXXX", folder);
+        char *name = memory_print("%s/panalyze-XXXXXX", directory);
         fd = mkostemp(name, O_CLOEXEC);
         int error = errno;
         if (fd >= 0)
@@ -191,7 +191,7 @@ static bool is_earlier(const struct run *a, const struct run *b)
     return a->time_ns != b->time_ns ? a->time_ns < b->time_ns : a->number < b->number;
 }
 
-static void sink_down(struct merging *merging, size_t at)
+static void sift_down(struct merging *merging, size_t at)
 {
     struct run *heap = merging->heap;
     for (;;) {
@@ -220,11 +220,11 @@ static void start_heap(struct merging *merging)
         merging->heap[merging->heap_count++] = run;
     }
     for (size_t i = merging->heap_count / 2; i-- > 0;)
-        sink_down(merging, i);
+        sift_down(merging, i);
 }
 
 /* The file's next record, or the end of it. */
-static void advance(struct merging *merging, size_t size)
+static void advance_merging(struct merging *merging, size_t size)
 {
     struct run *top = &merging->heap[0];
     top->at += sizeof(uint64_t) + size;
@@ -232,7 +232,7 @@ static void advance(struct merging *merging, size_t size)
         top->time_ns = u64_at(merging->spool->bytes + top->at);
     else
         *top = merging->heap[--merging->heap_count];
-    sink_down(merging, 0);
+    sift_down(merging, 0);
 }
 
 int merge_spool_write(const struct merge_spool *spool, FILE *to, uint64_t *ret_size)
@@ -249,7 +249,7 @@ int merge_spool_write(const struct merge_spool *spool, FILE *to, uint64_t *ret_s
             if (to)
                 fwrite(record, header.size, 1, to);
         }
-        advance(&merging, header.size);
+        advance_merging(&merging, header.size);
     }
     for (size_t i = 0; i < merging.processes.count; i++)
         free(merging.spaces[i].mappings);

@@ -37,7 +37,7 @@ struct group {
 
 struct pprof {
     struct view *view;
-    struct sink *sink;
+    struct output_file *out;
     struct map_strings strings;
     struct tree tree;        /* for its functions alone */
     struct map functions;    /* (function of the tree, string of the file) */
@@ -68,7 +68,7 @@ static void flush(struct pprof *pprof, uint32_t field, struct buffer *message)
     proto_message(&head, field, message);
     pprof->failed |= buffer_failed(&head) || buffer_failed(message);
     if (!pprof->failed)
-        fwrite(head.data, 1, head.size, pprof->sink->to);
+        fwrite(head.data, 1, head.size, pprof->out->to);
     buffer_release(&head);
     buffer_clear(message);
 }
@@ -79,7 +79,7 @@ static void put_number(struct pprof *pprof, uint32_t field, uint64_t value)
     proto_number(&bytes, field, value);
     pprof->failed |= buffer_failed(&bytes);
     if (!pprof->failed && bytes.size)
-        fwrite(bytes.data, 1, bytes.size, pprof->sink->to);
+        fwrite(bytes.data, 1, bytes.size, pprof->out->to);
     buffer_release(&bytes);
 }
 
@@ -298,7 +298,7 @@ static void put_about(struct pprof *pprof)
 
 static void put_strings(struct pprof *pprof)
 {
-    for (size_t i = 0; i < pprof->strings.count && !sink_is_over(pprof->sink); i++) {
+    for (size_t i = 0; i < pprof->strings.count && !output_file_is_over(pprof->out); i++) {
         buffer_append(&pprof->message, pprof->strings.texts[i], strlen(pprof->strings.texts[i]));
         flush(pprof, PROFILE_STRINGS, &pprof->message);
     }
@@ -308,9 +308,9 @@ static void put_all(struct pprof *pprof)
 {
     const struct profile *profile = pprof->view->profile;
     put_types(pprof);
-    for (size_t i = 0; i < pprof->groups.count && !sink_is_over(pprof->sink); i++)
+    for (size_t i = 0; i < pprof->groups.count && !output_file_is_over(pprof->out); i++)
         put_sample(pprof, &pprof->group_list[i]);
-    for (uint32_t i = 0; i < profile->frame_count && !sink_is_over(pprof->sink); i++)
+    for (uint32_t i = 0; i < profile->frame_count && !output_file_is_over(pprof->out); i++)
         if (pprof->located[i])
             put_location(pprof, i);
     put_mappings(pprof);
@@ -319,9 +319,9 @@ static void put_all(struct pprof *pprof)
     put_strings(pprof);
 }
 
-int pprof_write(struct view *view, struct sink *sink)
+int pprof_write(struct view *view, struct output_file *out)
 {
-    struct pprof pprof = {.view = view, .sink = sink};
+    struct pprof pprof = {.view = view, .out = out};
     pprof.located = memory_new(view->profile->frame_count, sizeof(*pprof.located));
     pprof.limits = memory_new(view->profile->module_count, sizeof(*pprof.limits));
     map_strings_add(&pprof.strings, ""); /* string 0 */

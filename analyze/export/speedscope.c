@@ -6,14 +6,14 @@
 #include <stdlib.h>
 
 #include "analyze/export/export.h"
-#include "analyze/export/samples.h"
+#include "analyze/export/sample_list.h"
 #include "analyze/export/tree.h"
-#include "common/json.h"
 #include "analyze/view/memory.h"
+#include "common/json.h"
 
 struct speedscope {
     struct view *view;
-    struct sink *sink;
+    struct output_file *out;
     struct json json;
     struct tree tree;
     uint32_t *path; /* from the leaf outwards */
@@ -103,14 +103,14 @@ static int put_tasks(struct speedscope *speedscope)
 {
     const struct view *view = speedscope->view;
     struct samples samples;
-    int status = samples_collect(&samples, speedscope->view, speedscope->sink, &speedscope->tree);
+    int status = samples_collect(&samples, speedscope->view, speedscope->out, &speedscope->tree);
     size_t *first = memory_new((size_t)view->profile->task_count, sizeof(*first));
     for (size_t at = 0; at < samples.count; at = samples_end(&samples, at))
         first[samples.items[at].task] = at;
     for (uint32_t i = 0; i < view->selection->task_count && samples.count; i++) {
         const struct profile_task *task = &view->profile->tasks[view->selection->order[i]];
         const struct samples_item *items = &samples.items[first[task->index]];
-        if (items->task == task->index && !sink_is_over(speedscope->sink))
+        if (items->task == task->index && !output_file_is_over(speedscope->out))
             put_task(speedscope, task, items, samples_end(&samples, first[task->index]) - first[task->index]);
     }
     free(first);
@@ -128,16 +128,16 @@ static void put_frames(struct speedscope *speedscope)
         struct tree_function function = tree_function(&speedscope->tree, call->function);
         json_object(json, NULL);
         json_string(json, "name", function.symbol);
-        json_string(json, "file", function.object);
+        json_string(json, "file", function.dso);
         json_end_object(json);
     }
     json_end_list(json);
     json_end_object(json);
 }
 
-int speedscope_write(struct view *view, struct sink *sink)
+int speedscope_write(struct view *view, struct output_file *out)
 {
-    struct speedscope speedscope = {.view = view, .sink = sink, .json = {.to = sink->to}};
+    struct speedscope speedscope = {.view = view, .out = out, .json = {.to = out->to}};
     struct json *json = &speedscope.json;
     int status = 0;
     tree_init(&speedscope.tree, view, true);

@@ -47,10 +47,10 @@ struct tree_function tree_function(const struct tree *tree, uint32_t function)
 {
     if (tree->view->lines) {
         struct lines_function part = lines_function(tree->view->lines, function);
-        return (struct tree_function){part.symbol, part.object, part.linkage};
+        return (struct tree_function){part.symbol, part.dso, part.linkage};
     }
     struct names_function named = names_function(tree->view->names, function);
-    return (struct tree_function){named.symbol, named.object, named.linkage};
+    return (struct tree_function){named.symbol, named.dso, named.linkage};
 }
 
 static uint32_t label_of(struct tree *tree, const struct tree_call *call)

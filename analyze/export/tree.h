@@ -21,7 +21,7 @@ struct tree_call {
 };
 
 struct tree_function {
-    const char *symbol, *object;
+    const char *symbol, *dso;
     const char *linkage; /* its mangled name, or SYMBOL */
 };
 

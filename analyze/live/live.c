@@ -32,7 +32,7 @@ struct live {
     bool finish; /* the session has ended: one last look, then over */
     bool quit;
     int signals; /* signalfds; */
-    int stops;   /* that of SIGTSTP is never read: see stop() */
+    int stops;   /* that of SIGTSTP is never read: see stop_live() */
     int ending; /* signal that ends us; 0: none */
     int status;
     uint64_t next_ns; /* of the next look */
@@ -64,7 +64,7 @@ static uint64_t interval_ns(const struct live *live)
     return wanted > least ? wanted : least;
 }
 
-static void draw(struct live *live)
+static void draw_screen(struct live *live)
 {
     char status[700], safe[600];
     const char *why = live->last.error, *keys = live->keys_open ? "; q quits" : "";
@@ -126,7 +126,7 @@ static void take_look(struct live *live)
     if (live->over)
         live->status = live->last.good ? 0 : 1;
     if (live->on_screen)
-        draw(live);
+        draw_screen(live);
     else
         print(live);
     /* Nothing changes any more: what is shown stays until the user goes. */
@@ -153,7 +153,7 @@ static void look_again(struct live *live)
     snapshots_stop(&live->snapshots);
     if (live->on_screen)
         screen_enter(&live->screen);
-    draw(live);
+    draw_screen(live);
     live->next_ns = 0;
 }
 
@@ -162,7 +162,7 @@ static void look_again(struct live *live)
  * read: it is still pending, unless a SIGCONT has come since, which took it away. One that was read and raised again
  * would stop us after that SIGCONT, for good.
  */
-static void stop(struct live *live)
+static void stop_live(struct live *live)
 {
     sigset_t set;
     screen_leave(&live->screen);
@@ -229,7 +229,7 @@ static void wait_for(struct live *live)
     if (poll(fds, 4, timeout) < 0)
         return;
     if (fds[3].revents)
-        stop(live);
+        stop_live(live);
     if (fds[1].revents)
         take_keys(live);
     if (fds[2].revents)
@@ -238,11 +238,11 @@ static void wait_for(struct live *live)
         take_signals(live);
 }
 
-static void run(struct live *live)
+static void run_live(struct live *live)
 {
     if (live->on_screen) {
         screen_enter(&live->screen);
-        draw(live);
+        draw_screen(live);
     }
     while (!live->over && !live->quit && !live->ending) {
         if (!live->snapshots.pid && live->next_ns <= clock_ns(CLOCK_MONOTONIC))
@@ -278,7 +278,7 @@ int live_run(const struct live_options *options, snapshot_render *render, void *
         report_error("cannot begin: %s", strerror(-status));
         return 1;
     }
-    run(&live);
+    run_live(&live);
     /* Nobody has quit, so somebody wants to read it. */
     if (live.on_screen && live.over && options->until < 0)
         live.status = buffer_write(STDOUT_FILENO, live.last.text.data, live.last.text.size) < 0 ? 1 : live.status;

@@ -105,7 +105,7 @@ static int add_frame(struct chain *chain, const struct chain_place *place, enum 
 }
 
 /* Finds in the store what was wanted. */
-static int intern(struct chain *chain)
+static int intern_stack(struct chain *chain)
 {
     const uint32_t ahead = 8;
     for (uint32_t i = 0; i < chain->count; i++) {
@@ -237,7 +237,7 @@ int chain_resolve(struct chain *chain, const struct chain_place *place, const st
 {
     chain->count = 0;
     int status = want(chain, place, sample);
-    return status < 0 ? status : intern(chain);
+    return status < 0 ? status : intern_stack(chain);
 }
 
 static uint64_t hash_of(const struct chain_place *place, const struct record *sample)
@@ -285,7 +285,7 @@ static int want_all(struct chain *chain, struct group *group)
         group->truncated[i] = chain->truncated;
     }
     group->first[group->count] = chain->count;
-    return intern(chain);
+    return intern_stack(chain);
 }
 
 static int store_stacks(struct chain *chain, struct group *group)

@@ -10,8 +10,8 @@
 
 #define ID_TEXT 33
 #define SHORT_BYTES 4 /* of an id, in messages */
-#define LONGEST_FOLDER 60
-#define DESCRIPTION (LONGEST_FOLDER + 80)
+#define LONGEST_DIRECTORY 60
+#define DESCRIPTION (LONGEST_DIRECTORY + 80)
 #define LISTED 4
 #define LIST (LISTED * (DESCRIPTION + 2) + 8)
 
@@ -21,26 +21,27 @@ void choose_text(const uint8_t *id, size_t bytes, char *ret)
         snprintf(ret + 2 * i, 3, "%02x", id[i]);
 }
 
-/* How much of PATH is its folder. */
-static size_t folder_size(const char *path)
+/* How much of PATH is its directory. */
+static size_t directory_size(const char *path)
 {
     const char *slash = path ? strrchr(path, '/') : NULL;
     return slash ? (size_t)(slash - path) + (slash == path) : 0;
 }
 
-static bool same_folder(const char *one, const char *other)
+static bool same_directory(const char *one, const char *other)
 {
-    const size_t size = folder_size(one);
-    return folder_size(other) == size && (!size || memcmp(one, other, size) == 0);
+    const size_t size = directory_size(one);
+    return directory_size(other) == size && (!size || memcmp(one, other, size) == 0);
 }
 
-/* " in FOLDER", where sessions come from several folders, else "". */
-static void describe_folder(const struct loader *loader, const struct session_seen *session, char *ret, size_t size)
+/* " in DIRECTORY", where sessions come from several directories, else "". */
+static void describe_directory(const struct loader *loader, const struct session_seen *session, char *ret, size_t size)
 {
-    const size_t length = folder_size(session->path), cut = length > LONGEST_FOLDER ? length - LONGEST_FOLDER : 0;
+    const size_t length = directory_size(session->path), cut = length > LONGEST_DIRECTORY ? length - LONGEST_DIRECTORY
+        : 0;
     bool apart = false;
     for (uint32_t i = 0; i < loader->session_count; i++)
-        apart |= loader->sessions[i].files && !same_folder(loader->sessions[i].path, session->path);
+        apart |= loader->sessions[i].files && !same_directory(loader->sessions[i].path, session->path);
     *ret = '\0';
     if (apart)
         snprintf(ret, size, " in %s%.*s", cut ? "..." : "", length ? (int)(length - cut) : 1,
@@ -48,17 +49,17 @@ static void describe_folder(const struct loader *loader, const struct session_se
 }
 
 /* "1a2b3c4d of 2026-11-21 10:51:07" */
-static void describe(const struct loader *loader, const struct session_seen *session, char *ret, size_t size)
+static void describe_session(const struct loader *loader, const struct session_seen *session, char *ret, size_t size)
 {
-    char folder[LONGEST_FOLDER + 16];
+    char directory[LONGEST_DIRECTORY + 16];
     char id[ID_TEXT], when[32] = "an unknown time";
     time_t seconds = (time_t)(session->start_realtime_ns / 1000000000u);
     struct tm tm;
     if (session->start_realtime_ns && localtime_r(&seconds, &tm))
         strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm);
     choose_text(session->id, SHORT_BYTES, id);
-    describe_folder(loader, session, folder, sizeof(folder));
-    snprintf(ret, size, "%s of %s%s", id, when, folder);
+    describe_directory(loader, session, directory, sizeof(directory));
+    snprintf(ret, size, "%s of %s%s", id, when, directory);
 }
 
 static void list_sessions(const struct loader *loader, uint32_t without, char *ret, size_t size)
@@ -74,7 +75,7 @@ static void list_sessions(const struct loader *loader, uint32_t without, char *r
             snprintf(ret + used, size - used, ", ...");
             return;
         }
-        describe(loader, &loader->sessions[i], text, sizeof(text));
+        describe_session(loader, &loader->sessions[i], text, sizeof(text));
         used += (size_t)snprintf(ret + used, size - used, "%s%s", listed > 1 ? ", " : "", text);
     }
 }
@@ -111,7 +112,7 @@ static int choose_named(const struct loader *loader, const char *wanted, uint32_
  * The newest of pinject's own. perf's files, and ours that lost what tells their session (a copy that was cut off),
  * come after them: the time of a copy must not hide the profile that was asked for.
  */
-static uint32_t newest(const struct loader *loader)
+static uint32_t newest_session(const struct loader *loader)
 {
     uint32_t found = 0;
     for (uint32_t i = 1; i < loader->session_count; i++) {
@@ -124,7 +125,7 @@ static uint32_t newest(const struct loader *loader)
 
 int choose_session(struct loader *loader, const char *wanted, uint32_t *ret_session)
 {
-    uint32_t chosen = newest(loader), others = 0, files = 0;
+    uint32_t chosen = newest_session(loader), others = 0, files = 0;
     int status = wanted ? choose_named(loader, wanted, &chosen) : 0;
     if (status < 0)
         return status;
@@ -139,7 +140,7 @@ int choose_session(struct loader *loader, const char *wanted, uint32_t *ret_sess
     if (others > 0 && !wanted) {
         char list[LIST], shown[DESCRIPTION];
         list_sessions(loader, chosen, list, sizeof(list));
-        describe(loader, &loader->sessions[chosen], shown, sizeof(shown));
+        describe_session(loader, &loader->sessions[chosen], shown, sizeof(shown));
         report_note("%u file%s of %u other session%s %s left out (%s); shown is the newest, %s; --session chooses, "
                     "'panalyze diff' compares runs",
                     files, files == 1 ? "" : "s", others, others == 1 ? "" : "s", files == 1 ? "is" : "are", list,

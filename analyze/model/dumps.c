@@ -25,26 +25,26 @@ void dumps_release(struct dumps *dumps)
     dumps->modules = 0;
 }
 
-static bool is_recorded(const struct profile_module *module, const struct elf_image *image)
+static bool is_recorded(const struct profile_module *module, const struct elf_file *elf)
 {
-    return module->build_id_size == 0 || elf_image_same_build_id(module->build_id, module->build_id_size,
-                                                                 image->build_id, image->build_id_size);
+    return module->build_id_size == 0 || elf_file_same_build_id(module->build_id, module->build_id_size,
+                                                                elf->build_id, elf->build_id_size);
 }
 
 /* The very file that was mapped, wherever it is now; tables of another one would lead anywhere. */
-static bool open_image(const struct dumps *dumps, const struct profile_module *module, struct elf_image *ret)
+static bool open_elf(const struct dumps *dumps, const struct profile_module *module, struct elf_file *ret)
 {
     size_t length = strlen(module->path), suffix = strlen(DELETED);
     bool deleted = length > suffix && strcmp(module->path + length - suffix, DELETED) == 0;
     char *path = NULL, *found = NULL;
     if (asprintf(&path, "%s%.*s", dumps->symfs, (int)(deleted ? length - suffix : length), module->path) < 0)
         return false;
-    bool opened = (!deleted || module->build_id_size) && elf_image_init(ret, path) == 0;
+    bool opened = (!deleted || module->build_id_size) && elf_file_init(ret, path) == 0;
     free(path);
     if (opened && is_recorded(module, ret))
         return true;
     if (opened)
-        elf_image_release(ret);
+        elf_file_release(ret);
     const char **roots = calloc(dumps->debug_path_count + 1, sizeof(*roots));
     if (!roots || module->build_id_size == 0) {
         free(roots);
@@ -62,13 +62,13 @@ static bool open_image(const struct dumps *dumps, const struct profile_module *m
 
 static struct unwind_file *find_file(struct dumps *dumps, const struct profile_module *module)
 {
-    struct elf_image image;
+    struct elf_file elf;
     if (strcmp(module->path, "[vdso]") == 0)
         return dumps->vdso ? unwind_files_vdso(dumps->files) : NULL;
-    if (module->pid || module->path[0] != '/' || !open_image(dumps, module, &image))
+    if (module->pid || module->path[0] != '/' || !open_elf(dumps, module, &elf))
         return NULL;
-    struct unwind_file *file = unwind_files_fd(dumps->files, image.fd);
-    elf_image_release(&image);
+    struct unwind_file *file = unwind_files_fd(dumps->files, elf.fd);
+    elf_file_release(&elf);
     return file;
 }
 
@@ -130,7 +130,7 @@ static unsigned unwind(struct dumps *dumps, const struct record *sample, size_t 
 }
 
 /* Whether perf recorded no chain of user space, as it does where it records dumps. */
-static bool lacks_user(const struct record *sample)
+static bool has_no_user_part(const struct record *sample)
 {
     bool user = false;
     for (uint64_t i = 0; i < sample->chain_count && !user; i++)
@@ -143,7 +143,7 @@ struct record dumps_unwound(struct dumps *dumps, const struct space *user, const
     struct record whole = *sample;
     size_t recorded = sample->chain_count;
     struct unwind_outcome outcome = {.end = UNWIND_NO_TABLE};
-    if (!sample->user_stack || !sample->user_regs || recorded > DUMPS_RECORDED || !lacks_user(sample))
+    if (!sample->user_stack || !sample->user_regs || recorded > DUMPS_RECORDED || !has_no_user_part(sample))
         return whole;
     dumps->user = user;
     unsigned count = unwind(dumps, sample, recorded + 1, &outcome);

@@ -23,7 +23,7 @@ static int compare_tasks(const void *left, const void *right)
 }
 
 /* What an event would have counted if it had run all the time. */
-static uint64_t scale(uint64_t value, uint64_t enabled, uint64_t running)
+static uint64_t scale_count(uint64_t value, uint64_t enabled, uint64_t running)
 {
     if (running == 0 || running >= enabled)
         return value;
@@ -31,12 +31,12 @@ static uint64_t scale(uint64_t value, uint64_t enabled, uint64_t running)
     return scaled > UINT64_MAX ? UINT64_MAX : (uint64_t)scaled;
 }
 
-/* A row for the whole task where there are only rows of its images, and none of them is missing. */
+/* A row for the whole task where there are only rows of its exec generations, and none of them is missing. */
 static int add_sums(struct task *task)
 {
     uint32_t rows = task->count_count;
     for (uint32_t i = 0; i < rows; i++) {
-        struct profile_count sum = {.event = task->counts[i].event, .image = UINT32_MAX};
+        struct profile_count sum = {.event = task->counts[i].event, .generation = UINT32_MAX};
         uint32_t parts = 0;
         bool first = true, whole = false;
         for (uint32_t j = 0; j < rows; j++) {
@@ -45,12 +45,12 @@ static int add_sums(struct task *task)
                 continue;
             first &= j >= i;
             parts++;
-            whole |= row->image == UINT32_MAX;
+            whole |= row->generation == UINT32_MAX;
             sum.value += row->value;
             sum.enabled_ns += row->enabled_ns;
             sum.running_ns += row->running_ns;
         }
-        if (!first || whole || parts < task->image_count)
+        if (!first || whole || parts < task->generation_count)
             continue;
         if (arena_room(&task->counts, &task->count_capacity, task->count_count, sizeof(sum)) < 0)
             return -ENOMEM;
@@ -66,28 +66,28 @@ static int finish_counts(struct task *task)
         status = add_sums(task);
     for (uint32_t i = 0; status == 0 && i < task->count_count; i++) {
         struct profile_count *count = &task->counts[i];
-        /* Events of the net are one per CPU as well. */
-        if (task->shown.source == PROFILE_SOURCE_NET)
+        /* Events of the inherited set are one per CPU as well. */
+        if (task->shown.source == PROFILE_SOURCE_INHERITED)
             count->enabled_ns = count->running_ns;
-        count->scaled = scale(count->value, count->enabled_ns, count->running_ns);
-        if (count->image != UINT32_MAX && !task_image_at(task, count->image))
+        count->scaled = scale_count(count->value, count->enabled_ns, count->running_ns);
+        if (count->generation != UINT32_MAX && !task_generation_at(task, count->generation))
             status = -ENOMEM;
     }
     return status;
 }
 
-static void number_images(struct task *task)
+static void number_generations(struct task *task)
 {
     for (uint32_t i = 0; i < task->count_count; i++) {
         struct profile_count *count = &task->counts[i];
-        for (uint32_t at = 0; at < task->image_count; at++) {
-            if (count->image != UINT32_MAX && task->images[at].number >= count->image) {
-                count->image = at;
+        for (uint32_t at = 0; at < task->generation_count; at++) {
+            if (count->generation != UINT32_MAX && task->generations[at].number >= count->generation) {
+                count->generation = at;
                 break;
             }
         }
-        if (count->image != UINT32_MAX && count->image >= task->image_count)
-            count->image = task->image_count - 1;
+        if (count->generation != UINT32_MAX && count->generation >= task->generation_count)
+            count->generation = task->generation_count - 1;
     }
 }
 
@@ -97,18 +97,19 @@ static int finish_task(struct loader *loader, struct task *task)
     int status = finish_counts(task);
     if (status < 0)
         return status;
-    number_images(task);
-    struct profile_image *images = arena_take(&loader->store.arena, task->image_count * sizeof(*images));
-    if (!images)
+    number_generations(task);
+    struct profile_generation *generations = arena_take(&loader->store.arena,
+                                                        task->generation_count * sizeof(*generations));
+    if (!generations)
         return -ENOMEM;
-    for (uint32_t i = 0; i < task->image_count; i++)
-        images[i] = task->images[i].shown;
-    shown->images = images;
-    shown->image_count = task->image_count;
+    for (uint32_t i = 0; i < task->generation_count; i++)
+        generations[i] = task->generations[i].shown;
+    shown->generations = generations;
+    shown->generation_count = task->generation_count;
     shown->counts = task->counts;
     shown->count_count = task->count_count;
-    if (task->image_count > 0) {
-        const struct profile_image *last = &images[task->image_count - 1];
+    if (task->generation_count > 0) {
+        const struct profile_generation *last = &generations[task->generation_count - 1];
         shown->comm = last->comm;
         shown->exec = last->exec;
         shown->cmdline = last->cmdline;
@@ -117,7 +118,7 @@ static int finish_task(struct loader *loader, struct task *task)
     return 0;
 }
 
-static void inherit(struct profile_task *task, const struct profile_task *leader)
+static void inherit_names(struct profile_task *task, const struct profile_task *leader)
 {
     if (task->cmdline_count == 0) {
         task->cmdline = leader->cmdline;
@@ -154,7 +155,7 @@ static int sweep(struct profile *profile, struct leaders *leaders)
         uint32_t *leader = find_leader(leaders, profile, task->pid);
         if (task->pid != task->tid) {
             if (leader)
-                inherit(task, &profile->tasks[*leader]);
+                inherit_names(task, &profile->tasks[*leader]);
         } else if (leader) {
             *leader = i;
         } else {
@@ -254,8 +255,8 @@ static void finish_session(struct loader *loader)
             *texts[i] = "";
     if (!session->clock)
         session->clock = "unknown";
-    session->unseen = loader->unseen;
-    session->unseen_count = loader->unseen_count;
+    session->missed = loader->missed;
+    session->missed_count = loader->missed_count;
     session->notes = loader->notes;
     session->note_count = loader->note_count;
     for (uint32_t i = 0; !session->ours && i < loader->profile.task_count; i++) {

@@ -24,7 +24,7 @@ static int list_features(struct info *info, const struct features *features)
     return 0;
 }
 
-static int fill(struct info *info, const struct file *file)
+static int fill_info(struct info *info, const struct file *file)
 {
     struct profile_file *shown = &info->shown;
     const struct profile *profile = &info->loader->profile;
@@ -52,7 +52,7 @@ static int fill(struct info *info, const struct file *file)
     return list_features(info, &file->features);
 }
 
-static int load(struct info *info, const char *path, struct problem *problem)
+static int load_info(struct info *info, const char *path, struct problem *problem)
 {
     struct loader *loader = info->loader;
     struct file file;
@@ -75,7 +75,7 @@ static int load(struct info *info, const char *path, struct problem *problem)
     if (status == 0)
         status = profile_select_event(&loader->profile, NULL);
     if (status == 0)
-        status = fill(info, &file);
+        status = fill_info(info, &file);
     file_release(&file);
     return status;
 }
@@ -88,7 +88,7 @@ int profile_file_load(const char *path, struct profile_file **ret)
     if (info)
         info->loader = info->shown.loader = loader_new();
     if (info && info->loader)
-        status = load(info, path, &problem);
+        status = load_info(info, path, &problem);
     if (status < 0) {
         report_error("%s: %s", path, problem.text[0] ? problem.text : "out of memory");
         profile_file_free(info ? &info->shown : NULL);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/model/document.h"
+#include "analyze/model/json_document.h"
 #include "analyze/model/loader.h"
 #include "common/report.h"
 
@@ -30,7 +30,7 @@ void loader_free(struct loader *loader)
         task_free(loader->tasks[i]);
     for (uint32_t i = 0; i < loader->input_count; i++)
         free(loader->inputs[i].tasks);
-    crew_free(loader->crew);
+    thread_pool_free(loader->pool);
     chain_release(&loader->chain);
     dumps_release(&loader->dumps);
     store_release(&loader->store);
@@ -40,7 +40,7 @@ void loader_free(struct loader *loader)
     free(loader->inputs);
     free(loader->sessions);
     free(loader->place_of_task);
-    free(loader->unseen);
+    free(loader->missed);
     free(loader->jit_dumps);
     free(loader->notes);
     free(loader);
@@ -160,7 +160,7 @@ int loader_take(struct loader *loader, struct input *input, struct file *file, b
 
 enum { OTHERS_SHOWN = 3 }; /* files that are no profiles, by their names */
 
-/* The files of one task in the order of its images. */
+/* The files of one task in the order of its exec generations. */
 static int compare_inputs(const void *left, const void *right)
 {
     const struct input *a = left, *b = right;
@@ -305,9 +305,9 @@ static int load(struct loader *loader, const struct profile_options *options)
     }
     status = take_all(loader, session);
     if (status == 0)
-        status = crew_finish(loader->crew);
-    crew_free(loader->crew);
-    loader->crew = NULL;
+        status = thread_pool_finish(loader->pool);
+    thread_pool_free(loader->pool);
+    loader->pool = NULL;
     if (status < 0)
         return status;
     if (loader->profile.files_read == 0)
@@ -326,8 +326,8 @@ static int load_inputs(const struct input *inputs, size_t count, const struct pr
         status = loader->inputs ? 0 : -ENOMEM;
     }
     if (status == 0) {
-        loader->crew = crew_new(&loader->chain, crew_size(options ? options->threads : 1));
-        status = loader->crew ? 0 : -ENOMEM;
+        loader->pool = thread_pool_new(&loader->chain, thread_pool_size(options ? options->threads : 1));
+        status = loader->pool ? 0 : -ENOMEM;
     }
     if (status == 0) {
         memcpy(loader->inputs, inputs, count * sizeof(*inputs));

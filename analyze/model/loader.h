@@ -4,10 +4,10 @@
 #define ANALYZE_MODEL_LOADER_H
 
 #include "analyze/model/chain.h"
-#include "analyze/model/crew.h"
 #include "analyze/model/dumps.h"
 #include "analyze/model/profile.h"
 #include "analyze/model/store.h"
+#include "analyze/model/thread_pool.h"
 #include "analyze/read/file.h"
 #include "analyze/read/item.h"
 
@@ -19,18 +19,18 @@ struct task_reading {
 
 struct task {
     struct profile_task shown;
-    struct task_image {
-        struct profile_image shown;
+    struct task_generation {
+        struct profile_generation shown;
         uint32_t number;
-    } *images;
-    uint32_t image_count, image_capacity;
-    struct profile_count *counts;   /* image is a number here, an index when finished */
+    } *generations;
+    uint32_t generation_count, generation_capacity;
+    struct profile_count *counts; /* exec generation is a number here, an index when finished */
     uint32_t count_count, count_capacity;
     struct task_reading *readings;
     uint32_t reading_count, reading_capacity;
     bool own_counts;                /* the file that is read has items for them: READ records say nothing new */
-    bool split;                     /* a file per image */
-    uint32_t first_image;           /* of the file that is read */
+    bool split;                     /* a file per exec generation */
+    uint32_t first_generation;      /* of the file that is read */
 };
 
 /* One input file. */
@@ -69,7 +69,7 @@ struct loader {
     profile_progress *progress;     /* or NULL */
     void *progress_context;
     uint64_t bytes_done, bytes_total; /* of the files before the one that is read, of all */
-    struct crew *crew;              /* that finds stacks; NULL where none are wanted, and once all are found */
+    struct thread_pool *pool;       /* that finds stacks; NULL where none are wanted, and once all are found */
     uint64_t guest_samples;         /* of the file that is read */
     uint64_t first_sample_ns;    /* the earliest time of a sample; 0: none has one */
     struct input *inputs;
@@ -80,8 +80,8 @@ struct loader {
     uint32_t task_count, task_capacity;
     struct lookup task_lookup;      /* ours, by pid, tid and start */
     uint32_t *place_of_task;        /* from the order of making to that of profile.tasks */
-    struct profile_unseen *unseen;
-    uint32_t unseen_count, unseen_capacity;
+    struct profile_missed *missed;
+    uint32_t missed_count, missed_capacity;
     struct profile_jit_dump *jit_dumps;
     uint32_t jit_dump_count, jit_dump_capacity;
     const char **notes;
@@ -91,19 +91,24 @@ struct loader {
 /* task.c */
 struct task *task_new(struct loader *loader, uint32_t *ret_index);
 void task_free(struct task *task);
-/* The image NUMBER, made when it is not there; the last one stands for those that are too many. NULL without memory. */
-struct task_image *task_image_at(struct task *task, uint32_t number);
+/*
+ * The exec generation NUMBER, made when it is not there; the last one stands for those that are too many. NULL without
+ * memory.
+ */
+struct task_generation *task_generation_at(struct task *task, uint32_t number);
 int task_add_count(struct task *task, const struct profile_count *count);
 int task_add_reading(struct task *task, const struct task_reading *reading);
-/* The readings so far become counts of IMAGE (UINT32_MAX: the whole task). */
-int task_take_readings(struct task *task, uint32_t image);
+/* The readings so far become counts of GENERATION (UINT32_MAX: the whole task). */
+int task_take_readings(struct task *task, uint32_t generation);
 
 /* ours.c: the items of our own section */
 bool ours_session(const struct file *file, struct pinject_item_session *ret);
 bool ours_task(const struct file *file, struct pinject_item_task *ret);
 const char *ours_first_comm(const struct file *file);
-/* The task of FILE (*ret_task LOOKUP_NONE when it has no item of one), with images and counts; what it says of the
- * session. 0 or -ENOMEM. */
+/*
+ * The task of FILE (*ret_task LOOKUP_NONE when it has no item of one), with exec generations and counts; what it says
+ * of the session. 0 or -ENOMEM.
+ */
 int ours_take(struct loader *loader, const struct file *file, uint32_t *ret_task);
 /* The strings of the SESSION item. */
 int ours_take_session(struct loader *loader, const struct file *file);
@@ -120,11 +125,11 @@ typedef int replay_each(void *context, uint32_t task, uint32_t event, const char
 /* First pass (EACH NULL): everything goes into LOADER. 0, -ENOMEM, or what EACH returned. */
 int replay_file(struct loader *loader, struct input *input, struct file *file, replay_each *each, void *context);
 
-/* remark.c */
+/* warning.c */
 /* A note of the session; each is kept once. 0 or -ENOMEM. */
-int remark_add(struct loader *loader, const char *text);
+int warning_add(struct loader *loader, const char *text);
 /* What FILE, one of perf's that was read, has that is not shown. 0 or -ENOMEM. */
-int remark_file(struct loader *loader, const struct file *file);
+int warning_file(struct loader *loader, const struct file *file);
 
 /* session.c */
 /* What the features of FILE say of the session, first come first served. */

@@ -47,7 +47,7 @@ int maps_start(struct replay *replay)
     return 0;
 }
 
-static bool parse(const struct record *record, struct named_mapping *ret)
+static bool parse_mapping(const struct record *record, struct named_mapping *ret)
 {
     struct cursor payload = record_cursor(record);
     *ret = (struct named_mapping){.pid = cursor_u32(&payload)};
@@ -70,7 +70,7 @@ static bool parse(const struct record *record, struct named_mapping *ret)
     return !payload.failed && ret->path_size > 0;
 }
 
-static bool starts(const char *text, size_t size, const char *with)
+static bool starts_with(const char *text, size_t size, const char *with)
 {
     return size >= strlen(with) && memcmp(text, with, strlen(with)) == 0;
 }
@@ -107,8 +107,8 @@ static int map_user(struct replay *replay, struct named_mapping *named)
         process->exec = module.path;
         uint32_t leader = threads_get(replay, process->pid, process->pid);
         struct task *task = leader == LOOKUP_NONE ? NULL : threads_task(replay, &replay->threads[leader]);
-        if (task && task->image_count > 0 && !task->images[task->image_count - 1].shown.exec[0])
-            task->images[task->image_count - 1].shown.exec = module.path;
+        if (task && task->generation_count > 0 && !task->generations[task->generation_count - 1].shown.exec[0])
+            task->generations[task->generation_count - 1].shown.exec = module.path;
     }
     int status = space_map(&process->space, &replay->limits, &named->place);
     replay->mappings_refused |= status == -ENOSPC;
@@ -163,7 +163,7 @@ static const char *module_name(struct store *store, const char *path, size_t siz
 
 static int map_kernel(struct replay *replay, struct named_mapping *named)
 {
-    bool core = starts(named->path, named->path_size, KERNEL);
+    bool core = starts_with(named->path, named->path_size, KERNEL);
     named->place.module = replay->loader->chain.kernel_module;
     if (core && (take_reference(replay, named) < 0 || take_kernel_id(replay, named) < 0))
         return -ENOMEM;
@@ -189,7 +189,7 @@ int maps_take(struct replay *replay, const struct record *record)
 {
     struct named_mapping named;
     /* What is mapped as data only holds no code. */
-    if ((record->misc & PERF_RECORD_MISC_MMAP_DATA) || !parse(record, &named))
+    if ((record->misc & PERF_RECORD_MISC_MMAP_DATA) || !parse_mapping(record, &named))
         return 0;
     switch (record->misc & PERF_RECORD_MISC_CPUMODE_MASK) {
     case PERF_RECORD_MISC_KERNEL: return map_kernel(replay, &named);

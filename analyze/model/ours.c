@@ -38,8 +38,9 @@ bool ours_task(const struct file *file, struct pinject_item_task *ret)
 const char *ours_first_comm(const struct file *file)
 {
     struct item item;
-    struct pinject_item_image image;
-    return find_item(file, PINJECT_ITEM_IMAGE, &item) && item_image(&item, &image) ? item_string(&item) : "";
+    struct pinject_item_generation generation;
+    return find_item(file, PINJECT_ITEM_GENERATION, &item) && item_generation(&item, &generation) ? item_string(&item)
+        : "";
 }
 
 static int shell_status(int status)
@@ -50,7 +51,8 @@ static int shell_status(int status)
 }
 
 /*
- * The files of one task (--exec-split-results) are one task: an image begins at the moment where the one before ended.
+ * The files of one task (--exec-split-results) are one task: an exec generation begins at the moment where the one
+ * before ended.
  */
 static struct task *find_or_make(struct loader *loader, const struct pinject_item_task *item, uint32_t *ret_index)
 {
@@ -103,20 +105,20 @@ static const char **take_strings(struct store *store, struct item *item, uint32_
     return strings;
 }
 
-static int take_image(struct loader *loader, struct task *task, uint32_t before, struct item *item)
+static int take_generation(struct loader *loader, struct task *task, uint32_t before, struct item *item)
 {
-    struct pinject_item_image fixed;
-    if (!item_image(item, &fixed) || fixed.number >= UINT32_MAX - before)
+    struct pinject_item_generation fixed;
+    if (!item_generation(item, &fixed) || fixed.number >= UINT32_MAX - before)
         return 0;
-    struct task_image *image = task_image_at(task, before + fixed.number);
-    if (!image)
+    struct task_generation *generation = task_generation_at(task, before + fixed.number);
+    if (!generation)
         return -ENOMEM;
-    image->shown.start_ns = fixed.start_ns;
-    image->shown.comm = store_string(&loader->store, item_string(item));
-    image->shown.exec = store_string(&loader->store, item_string(item));
-    image->shown.cmdline_count = fixed.arguments;
-    image->shown.cmdline = take_strings(&loader->store, item, &image->shown.cmdline_count);
-    return image->shown.comm && image->shown.exec && image->shown.cmdline ? 0 : -ENOMEM;
+    generation->shown.start_ns = fixed.start_ns;
+    generation->shown.comm = store_string(&loader->store, item_string(item));
+    generation->shown.exec = store_string(&loader->store, item_string(item));
+    generation->shown.cmdline_count = fixed.arguments;
+    generation->shown.cmdline = take_strings(&loader->store, item, &generation->shown.cmdline_count);
+    return generation->shown.comm && generation->shown.exec && generation->shown.cmdline ? 0 : -ENOMEM;
 }
 
 static int take_count(struct loader *loader, const struct file *file, struct task *task, uint32_t before,
@@ -129,11 +131,12 @@ static int take_count(struct loader *loader, const struct file *file, struct tas
     if (event == LOOKUP_NONE)
         return -ENOMEM;
     task->own_counts = true;
-    /* A row for the whole task in the file of one image is of that image. */
-    uint32_t image = fixed.image == UINT32_MAX ? (task->split ? before : UINT32_MAX) : before + fixed.image;
-    if (fixed.image != UINT32_MAX && fixed.image >= UINT32_MAX - before)
+    /* A row for the whole task in the file of one exec generation is of that exec generation. */
+    uint32_t generation = fixed.generation == UINT32_MAX ? (task->split ? before : UINT32_MAX)
+        : before + fixed.generation;
+    if (fixed.generation != UINT32_MAX && fixed.generation >= UINT32_MAX - before)
         return 0;
-    const struct profile_count count = {.event = event, .image = image, .value = fixed.value,
+    const struct profile_count count = {.event = event, .generation = generation, .value = fixed.value,
                                         .enabled_ns = fixed.enabled_ns, .running_ns = fixed.running_ns};
     return task_add_count(task, &count);
 }
@@ -163,40 +166,41 @@ int ours_take(struct loader *loader, const struct file *file, uint32_t *ret_task
     struct task *task = find_or_make(loader, &fixed, ret_task);
     if (!task)
         return -ENOMEM;
-    /* The images of one file are numbered from 0. */
-    uint32_t before = task->image_count ? task->images[task->image_count - 1].number + 1 : 0;
+    /* The exec generations of one file are numbered from 0. */
+    uint32_t before = task->generation_count ? task->generations[task->generation_count - 1].number + 1 : 0;
     task->own_counts = false;
-    task->first_image = before;
+    task->first_generation = before;
     fill_task(&task->shown, &fixed);
     struct cursor section = section_of(file);
     struct item item;
     int status = take_lost(loader, file, fixed.lost);
     while (status == 0 && item_next(&section, &item)) {
-        if (item.type == PINJECT_ITEM_IMAGE)
-            status = take_image(loader, task, before, &item);
+        if (item.type == PINJECT_ITEM_GENERATION)
+            status = take_generation(loader, task, before, &item);
         else if (item.type == PINJECT_ITEM_COUNT)
             status = take_count(loader, file, task, before, &item);
     }
     return status;
 }
 
-static int take_unseen(struct loader *loader, struct item *item)
+static int take_missed(struct loader *loader, struct item *item)
 {
-    struct pinject_item_unseen fixed;
-    if (!item_unseen(item, &fixed))
+    struct pinject_item_missed fixed;
+    if (!item_missed(item, &fixed))
         return 0;
-    struct profile_unseen unseen = {.count = fixed.count, .cpu_ns = fixed.cpu_ns};
-    unseen.reason = store_string(&loader->store, item_string(item));
-    unseen.comm = store_string(&loader->store, item_string(item));
-    if (!unseen.reason || !unseen.comm ||
-        arena_room(&loader->unseen, &loader->unseen_capacity, loader->unseen_count, sizeof(unseen)) < 0)
+    struct profile_missed missed = {.count = fixed.count, .cpu_ns = fixed.cpu_ns};
+    missed.reason = store_string(&loader->store, item_string(item));
+    missed.comm = store_string(&loader->store, item_string(item));
+    if (!missed.reason || !missed.comm ||
+        arena_room(&loader->missed, &loader->missed_capacity, loader->missed_count, sizeof(missed)) < 0)
         return -ENOMEM;
-    loader->unseen[loader->unseen_count++] = unseen;
+    loader->missed[loader->missed_count++] = missed;
     return 0;
 }
 
 /*
- * Of several files with coverage (the root's images) the one that knows the most is taken, with its list of the unseen.
+ * Of several files with coverage (the root's exec generations) the one that knows the most is taken, with its list of
+ * missed tasks.
  */
 static bool take_coverage(struct loader *loader, struct item *item)
 {
@@ -214,7 +218,7 @@ static bool take_coverage(struct loader *loader, struct item *item)
     session->recorded_tasks = fixed.tasks;
     session->recorded_files = fixed.files;
     session->incomplete_files = session->unwritten_samples = 0;
-    loader->unseen_count = 0;
+    loader->missed_count = 0;
     return true;
 }
 
@@ -306,9 +310,9 @@ int ours_take_session(struct loader *loader, const struct file *file)
         case PINJECT_ITEM_MACHINE: take_machine(loader, &item); break;
         case PINJECT_ITEM_TIMES: take_times(loader, &item); break;
         case PINJECT_ITEM_UNWRITTEN: take_unwritten(loader, &item, covered); break;
-        case PINJECT_ITEM_UNSEEN: status = covered ? take_unseen(loader, &item) : 0; break;
+        case PINJECT_ITEM_MISSED: status = covered ? take_missed(loader, &item) : 0; break;
         case PINJECT_ITEM_STACKS: take_stacks(loader, &item); break;
-        case PINJECT_ITEM_NOTE: status = remark_add(loader, item_string(&item)); break;
+        case PINJECT_ITEM_NOTE: status = warning_add(loader, item_string(&item)); break;
         }
     }
     return status;

@@ -30,14 +30,14 @@ struct profile_event {
 
 struct profile_count {
     uint32_t event;        /* index into events */
-    uint32_t image;        /* index into the task's images, UINT32_MAX: the whole task */
+    uint32_t generation;   /* index into the task's exec generations, UINT32_MAX: the whole task */
     uint64_t value;        /* as the kernel counted */
     uint64_t enabled_ns;
     uint64_t running_ns;
     uint64_t scaled; /* value * enabled / running (an estimate when running < enabled); value when never running */
 };
 
-struct profile_image {
+struct profile_generation {
     uint64_t start_ns;
     const char *comm;
     const char *exec;            /* "" when unknown */
@@ -48,7 +48,7 @@ struct profile_image {
 enum profile_task_source {
     PROFILE_SOURCE_UNKNOWN,
     PROFILE_SOURCE_PERF,
-    PROFILE_SOURCE_NET,
+    PROFILE_SOURCE_INHERITED,
     PROFILE_SOURCE_TIMER,
     PROFILE_SOURCE_ACCOUNTING,
 };
@@ -58,11 +58,11 @@ struct profile_task {
     int32_t parent_tid;          /* creator; 0: unknown */
     const char *file;            /* input file */
     const char *comm;            /* the last one */
-    const char *exec;            /* of the last image */
-    const char *const *cmdline;  /* of the last image (a thread has its process') */
+    const char *exec;            /* of the last exec generation */
+    const char *const *cmdline;  /* of the last exec generation (a thread has its process') */
     uint32_t cmdline_count;
-    const struct profile_image *images;
-    uint32_t image_count;
+    const struct profile_generation *generations;
+    uint32_t generation_count;
     uint64_t start_ns, end_ns;   /* CLOCK of the session; 0: unknown */
     bool ended;                  /* end_ns is its end */
     int exit;                    /* as a shell shows it; -1: unknown */
@@ -122,7 +122,7 @@ struct profile_entry {
     uint64_t weight;
 };
 
-struct profile_unseen {
+struct profile_missed {
     const char *reason;
     const char *comm;
     uint64_t count;
@@ -165,8 +165,8 @@ struct profile_session {
     /* Call stacks with a part in user space, where they were unwound (-g dwarf, auto): all, and those down to the
      * outermost frame, by unwind tables or by frame pointers of a process that proved to have them. */
     uint64_t stacks, whole_stacks;
-    const struct profile_unseen *unseen;
-    uint32_t unseen_count;
+    const struct profile_missed *missed;
+    uint32_t missed_count;
     const char *const *notes;
     uint32_t note_count;
 };
@@ -198,7 +198,7 @@ struct profile {
     /* Of each task and event, whatever the stack (frames[0] of stacks[0] is nowhere): in the order of their coming. */
     const struct profile_entry *sums;
     uint32_t sum_count;
-    /* Of a report's document (document.h) entries and sums do not tell which command had what: */
+    /* Of a report's document (json_document.h) entries and sums do not tell which command had what: */
     bool document;
     const struct profile_entry *commands;
     uint32_t command_count;
@@ -280,7 +280,7 @@ int profile_add_entries(struct profile *profile, const bool *wanted);
 struct profile_file {
     const char *path;
     uint64_t size, data_size;
-    uint32_t parts;              /* of a folder of perf's: files beside its `data` */
+    uint32_t parts; /* of a directory of perf's: files beside its `data` */
     bool ours, swapped, pipe;
     uint64_t records[96];        /* by record type; the last one: all others */
     uint64_t truncated_bytes;    /* bytes at the end that are no whole record */

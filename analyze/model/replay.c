@@ -9,7 +9,7 @@
 #include "analyze/read/bytes.h"
 #include "unwind/unwind.h"
 
-#define RECORDS_PER_NEWS 16384
+#define RECORDS_PER_PROGRESS 16384
 #define MOST_MAPPINGS (4u << 20) /* of all address spaces of one file: 128 MiB */
 
 /* A pipe tells its events among its records. */
@@ -139,7 +139,7 @@ static int take_one(struct replay *replay, const struct record *sample, const st
         entry.task = 0;
     if (loader->merged == PROFILE_BY_STACK)
         entry.comm = "";
-    return crew_add(loader->crew, &entry, &place, sample);
+    return thread_pool_add(loader->pool, &entry, &place, sample);
 }
 
 static int take_group(struct replay *replay, const struct record *sample, uint32_t index)
@@ -233,7 +233,7 @@ static int take_reading(struct replay *replay, const struct record *record)
 static void tell_progress(struct replay *replay)
 {
     const struct loader *loader = replay->loader;
-    if (++replay->records % RECORDS_PER_NEWS || !loader->progress || replay->each)
+    if (++replay->records % RECORDS_PER_PROGRESS || !loader->progress || replay->each)
         return;
     uint64_t done = loader->bytes_done + replay->file->source.window_offset;
     loader->progress(loader->progress_context, done, loader->bytes_total);
@@ -280,7 +280,7 @@ static int count_lost(struct replay *replay)
 static int count_readings(struct replay *replay)
 {
     struct task *task = replay->own == LOOKUP_NONE ? NULL : threads_task(replay, &replay->threads[replay->own]);
-    return task ? task_take_readings(task, task->split ? task->first_image : UINT32_MAX) : 0;
+    return task ? task_take_readings(task, task->split ? task->first_generation : UINT32_MAX) : 0;
 }
 
 static int find_own(struct replay *replay)
@@ -301,7 +301,7 @@ static int find_own(struct replay *replay)
     return threads_own(replay, task);
 }
 
-static void release(struct replay *replay)
+static void release_replay(struct replay *replay)
 {
     for (uint32_t i = 0; i < replay->process_count; i++)
         space_release(&replay->processes[i].space);
@@ -343,12 +343,12 @@ int replay_file(struct loader *loader, struct input *input, struct file *file, r
     if (status == 0)
         status = count_readings(&replay);
     if (status == 0 && !each && replay.own == LOOKUP_NONE)
-        status = remark_file(loader, file);
+        status = warning_file(loader, file);
     if (status == 0 && !each && replay.mappings_refused)
-        status = remark_add(loader, "more mappings were recorded than are followed here: code in those beyond has no "
-                                    "names");
-    if (loader->crew)
-        crew_next_file(loader->crew);
-    release(&replay);
+        status = warning_add(loader, "more mappings were recorded than are followed here: code in those beyond has no "
+                                     "names");
+    if (loader->pool)
+        thread_pool_next_file(loader->pool);
+    release_replay(&replay);
     return status;
 }

@@ -79,7 +79,7 @@ int group_member(struct group_values *values, const struct attr_list *attrs, con
                  struct group_sample *ret);
 void group_release(struct group_values *values);
 
-/* code.c: code that is in no file */
+/* code_records.c: code that is in no file */
 /* Whether memory that is mapped from PATH belongs to one process alone. */
 bool code_is_generated(const char *path, size_t size);
 /* PATH is interned: a jitdump file, where its name says so. 0 or -ENOMEM. */

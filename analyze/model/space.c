@@ -99,8 +99,8 @@ static int room_for_two(struct mappings *mappings)
 }
 
 /* Puts COUNT new items in the place of REMOVED ones at AT. */
-static void replace(struct mappings *mappings, uint32_t at, uint32_t removed, const struct mapping *fresh,
-                    uint32_t count)
+static void replace_mappings(struct mappings *mappings, uint32_t at, uint32_t removed, const struct mapping *fresh,
+                             uint32_t count)
 {
     struct mapping *items = mappings->items;
     memmove(items + at + count, items + at + removed, (mappings->count - at - removed) * sizeof(*items));
@@ -133,7 +133,7 @@ int space_map(struct space *space, struct space_limits *limits, const struct map
         rest.start = mapping->end;
         fresh[count++] = rest;
     }
-    replace(mappings, at, last - at, fresh, count);
+    replace_mappings(mappings, at, last - at, fresh, count);
     limits->mappings += before; /* one may cover several */
     limits->mappings -= mappings->count;
     space->state = ++*limits->states;

@@ -6,7 +6,7 @@
 
 /* Of one task. Beyond what any recorder writes; searching them is linear, and files may lie. */
 #define MOST_READINGS 4096 /* events times CPUs */
-#define MOST_IMAGES 4096
+#define MOST_GENERATIONS 4096
 #define MOST_COUNTS 16384
 
 struct task *task_new(struct loader *loader, uint32_t *ret_index)
@@ -28,26 +28,28 @@ void task_free(struct task *task)
 {
     if (!task)
         return;
-    free(task->images);
+    free(task->generations);
     free(task->counts);
     free(task->readings);
     free(task);
 }
 
-struct task_image *task_image_at(struct task *task, uint32_t number)
+struct task_generation *task_generation_at(struct task *task, uint32_t number)
 {
-    uint32_t at = task->image_count;
-    while (at > 0 && task->images[at - 1].number >= number)
-        if (task->images[--at].number == number)
-            return &task->images[at];
-    if (task->image_count >= MOST_IMAGES)
-        return &task->images[task->image_count - 1];
-    if (arena_room(&task->images, &task->image_capacity, task->image_count, sizeof(*task->images)) < 0)
+    uint32_t at = task->generation_count;
+    while (at > 0 && task->generations[at - 1].number >= number)
+        if (task->generations[--at].number == number)
+            return &task->generations[at];
+    if (task->generation_count >= MOST_GENERATIONS)
+        return &task->generations[task->generation_count - 1];
+    if (arena_room(&task->generations, &task->generation_capacity, task->generation_count,
+                   sizeof(*task->generations)) < 0)
         return NULL;
-    memmove(task->images + at + 1, task->images + at, (task->image_count - at) * sizeof(*task->images));
-    task->images[at] = (struct task_image){.number = number, .shown = {.comm = "", .exec = ""}};
-    task->image_count++;
-    return &task->images[at];
+    memmove(task->generations + at + 1, task->generations + at,
+            (task->generation_count - at) * sizeof(*task->generations));
+    task->generations[at] = (struct task_generation){.number = number, .shown = {.comm = "", .exec = ""}};
+    task->generation_count++;
+    return &task->generations[at];
 }
 
 int task_add_count(struct task *task, const struct profile_count *count)
@@ -55,7 +57,7 @@ int task_add_count(struct task *task, const struct profile_count *count)
     /* The files of one task (--exec-split-results) may each tell of the whole task: the latest knows the most. */
     for (uint32_t i = 0; i < task->count_count; i++) {
         struct profile_count *known = &task->counts[i];
-        if (known->event != count->event || known->image != count->image)
+        if (known->event != count->event || known->generation != count->generation)
             continue;
         if (count->value >= known->value)
             *known = *count;
@@ -85,14 +87,14 @@ int task_add_reading(struct task *task, const struct task_reading *reading)
     return 0;
 }
 
-static struct profile_count *find_count(struct task *task, uint32_t event, uint32_t image)
+static struct profile_count *find_count(struct task *task, uint32_t event, uint32_t generation)
 {
     for (uint32_t i = 0; i < task->count_count; i++)
-        if (task->counts[i].event == event && task->counts[i].image == image)
+        if (task->counts[i].event == event && task->counts[i].generation == generation)
             return &task->counts[i];
     if (arena_room(&task->counts, &task->count_capacity, task->count_count, sizeof(*task->counts)) < 0)
         return NULL;
-    task->counts[task->count_count] = (struct profile_count){.event = event, .image = image};
+    task->counts[task->count_count] = (struct profile_count){.event = event, .generation = generation};
     return &task->counts[task->count_count++];
 }
 
@@ -100,11 +102,11 @@ static struct profile_count *find_count(struct task *task, uint32_t event, uint3
  * The readings of an event on several CPUs are one count. Such events run less than they are enabled, because their
  * task was on another CPU: the time running is all the time there was.
  */
-int task_take_readings(struct task *task, uint32_t image)
+int task_take_readings(struct task *task, uint32_t generation)
 {
     for (uint32_t i = 0; i < task->reading_count; i++) {
         const struct task_reading *reading = &task->readings[i];
-        struct profile_count *count = find_count(task, reading->event, image);
+        struct profile_count *count = find_count(task, reading->event, generation);
         if (!count)
             return -ENOMEM;
         count->value += reading->value;

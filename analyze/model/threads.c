@@ -44,11 +44,11 @@ static int give_task(struct replay *replay, struct thread *thread)
     task->shown.pid = thread->pid;
     task->shown.tid = thread->tid;
     task->shown.source = PROFILE_SOURCE_PERF;
-    struct task_image *image = task_image_at(task, 0);
-    if (!image)
+    struct task_generation *generation = task_generation_at(task, 0);
+    if (!generation)
         return -ENOMEM;
-    image->shown.comm = thread->comm;
-    image->shown.exec = replay->processes[thread->process].exec;
+    generation->shown.comm = thread->comm;
+    generation->shown.exec = replay->processes[thread->process].exec;
     return 0;
 }
 
@@ -142,9 +142,9 @@ static void fill_birth(struct replay *replay, const struct thread *thread, int32
     uint32_t leader = find_thread(replay, thread->pid);
     fill_parents(&task->shown, leader == LOOKUP_NONE ? NULL : threads_task(replay, &replay->threads[leader]), ppid,
                  parent_tid);
-    task->shown.start_ns = task->images[0].shown.start_ns = time;
-    if (!task->images[0].shown.exec[0])
-        task->images[0].shown.exec = replay->processes[thread->process].exec;
+    task->shown.start_ns = task->generations[0].shown.start_ns = time;
+    if (!task->generations[0].shown.exec[0])
+        task->generations[0].shown.exec = replay->processes[thread->process].exec;
 }
 
 int threads_fork(struct replay *replay, struct cursor payload)
@@ -190,19 +190,20 @@ int threads_exit(struct replay *replay, struct cursor payload)
     return 0;
 }
 
-/* A new image of the task, or a new name of the one it has. */
-static int rename_image(struct task *task, const char *comm, bool exec, uint64_t time)
+/* A new exec generation of the task, or a new name of the one it has. */
+static int rename_generation(struct task *task, const char *comm, bool exec, uint64_t time)
 {
-    bool fresh = exec && !(task->image_count == 1 && task->shown.start_ns == 0);
-    if (fresh && task->image_count == UINT32_MAX)
+    bool fresh = exec && !(task->generation_count == 1 && task->shown.start_ns == 0);
+    if (fresh && task->generation_count == UINT32_MAX)
         return -ENOMEM;
-    struct task_image *image = task_image_at(task, fresh ? task->image_count : task->image_count - 1);
-    if (!image)
+    struct task_generation *generation = task_generation_at(task, fresh ? task->generation_count
+                                                            : task->generation_count - 1);
+    if (!generation)
         return -ENOMEM;
-    image->shown.comm = comm;
+    generation->shown.comm = comm;
     if (exec) {
-        image->shown.start_ns = time;
-        image->shown.exec = "";
+        generation->shown.start_ns = time;
+        generation->shown.exec = "";
         if (task->shown.start_ns == 0)
             task->shown.start_ns = time;
     }
@@ -245,11 +246,11 @@ int threads_comm(struct replay *replay, const struct record *record)
     }
     struct task *task = threads_task(replay, thread);
     /* Our own files say it in an item of their own, with the command line. */
-    if (!task || (replay->own != LOOKUP_NONE && task->image_count > 0))
+    if (!task || (replay->own != LOOKUP_NONE && task->generation_count > 0))
         return 0;
-    if (task->image_count == 0 && !task_image_at(task, 0))
+    if (task->generation_count == 0 && !task_generation_at(task, 0))
         return -ENOMEM;
-    return rename_image(task, comm, exec, record->time);
+    return rename_generation(task, comm, exec, record->time);
 }
 
 int threads_own(struct replay *replay, uint32_t index)

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "analyze/read/bytes.h"
-#include "analyze/read/folder.h"
+#include "analyze/read/directory.h"
 #include "common/perfdata.h"
 #include "pinject/format.h"
 
@@ -28,7 +28,7 @@ static struct cursor cursor_at(struct file *file, uint64_t offset, uint64_t size
     return cursor;
 }
 
-static bool inside(const struct file *file, struct perfdata_section section)
+static bool is_inside(const struct file *file, struct perfdata_section section)
 {
     return section.offset <= file->source.size && section.size <= file->source.size - section.offset;
 }
@@ -42,7 +42,7 @@ static struct perfdata_section take_section(struct cursor *cursor)
 
 static int read_ids(struct file *file, struct perfdata_section ids, struct problem *problem)
 {
-    if (!inside(file, ids))
+    if (!is_inside(file, ids))
         return problem_set(problem, -EBADMSG,
                            "the ids of an event lie outside of the file (at byte %llu); it is cut off or damaged",
                            (unsigned long long)ids.offset);
@@ -67,7 +67,7 @@ static int read_attrs(struct file *file, const struct perfdata_header *header, s
         return problem_set(problem, -EBADMSG,
                            "its header gives the description of an event %llu bytes: damaged, or not a perf.data file",
                            (unsigned long long)entry);
-    if (!inside(file, header->attrs)) {
+    if (!is_inside(file, header->attrs)) {
         uint64_t end = header->attrs.offset + header->attrs.size;
         return problem_set(problem, -EBADMSG,
                            "is cut off: what it says of its events ends at byte %llu, it has only %llu; copy it "
@@ -87,7 +87,7 @@ static int read_attrs(struct file *file, const struct perfdata_header *header, s
 static int take_data_end(struct file *file, const struct perfdata_header *header)
 {
     uint64_t size = header->data.size < PINJECT_DICTIONARY_MAX ? header->data.size : PINJECT_DICTIONARY_MAX;
-    if (!inside(file, header->data))
+    if (!is_inside(file, header->data))
         return 0;
     struct cursor data = cursor_at(file, header->data.offset + header->data.size - size, size);
     const void *copy = data.failed ? NULL : arena_copy(&file->arena, data.at, (size_t)size);
@@ -109,7 +109,7 @@ static int read_features(struct file *file, const struct perfdata_header *header
         struct cursor table =
             cursor_at(file, at + count++ * sizeof(struct perfdata_section), sizeof(struct perfdata_section));
         struct perfdata_section section = take_section(&table);
-        if (table.failed || !inside(file, section)) {
+        if (table.failed || !is_inside(file, section)) {
             file->features_lost = true;
             continue;
         }
@@ -131,7 +131,7 @@ static bool features_fit(struct file *file, const struct perfdata_header *header
         struct perfdata_section section;
         struct cursor table = cursor_at(file, at + i * sizeof(section), sizeof(section));
         section = take_section(&table);
-        fit = !table.failed && inside(file, section) && section.offset >= at + count * sizeof(section);
+        fit = !table.failed && is_inside(file, section) && section.offset >= at + count * sizeof(section);
     }
     return fit && count > 0;
 }
@@ -254,8 +254,9 @@ static int open_once(struct file *file, const char *path, bool *ret_changed, str
     unsigned char header[sizeof(struct perfdata_header)];
     *file = (struct file){0};
     *ret_changed = false;
-    bool folder = folder_is_perf(path);
-    int status = folder ? folder_open_data(&file->source, path, problem) : source_open(&file->source, path, problem);
+    bool directory = directory_is_perf(path);
+    int status = directory ? directory_open_data(&file->source, path, problem)
+        : source_open(&file->source, path, problem);
     if (status < 0)
         return status;
     const unsigned char *bytes = source_at(&file->source, 0, sizeof(header));
@@ -264,8 +265,8 @@ static int open_once(struct file *file, const char *path, bool *ret_changed, str
     status = start(file, problem);
     if (bytes)
         *ret_changed = !same_header(file, header, sizeof(header)) || (status == 0 && between_versions(file));
-    if (status == 0 && folder)
-        status = folder_open_parts(&file->parts, &file->part_count, path, problem);
+    if (status == 0 && directory)
+        status = directory_open_parts(&file->parts, &file->part_count, path, problem);
     if (status < 0)
         file_release(file);
     return status;
@@ -303,7 +304,7 @@ int file_open_memory(struct file *file, const void *bytes, size_t size, struct p
 void file_release(struct file *file)
 {
     source_release(&file->source);
-    folder_release_parts(file->parts, file->part_count);
+    directory_release_parts(file->parts, file->part_count);
     file->parts = NULL;
     file->part_count = 0;
     attr_list_release(&file->attrs);

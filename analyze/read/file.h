@@ -22,7 +22,7 @@ enum { FILE_RECORD_TYPES = 96 };
 
 struct file {
     struct source source;
-    struct source *parts;              /* of a folder (perf record --threads): records alone, of one thread each */
+    struct source *parts; /* of a directory (perf record --threads): records alone, of one thread each */
     uint32_t part_count;
     struct arena arena;
     bool swap, pipe;
@@ -42,8 +42,8 @@ struct file {
 };
 
 /*
- * Opens PATH (a file, or one of perf's folders: see folder.h) and reads header, events and features (a pipe's have them
- * among the records). 0, or -errno with the reason in PROBLEM. On failure there is nothing to release.
+ * Opens PATH (a file, or one of perf's directories: see directory.h) and reads header, events and features (a pipe's
+ * have them among the records). 0, or -errno with the reason in PROBLEM. On failure there is nothing to release.
  */
 int file_open(struct file *file, const char *path, struct problem *problem);
 /* The same of BYTES, which must live as long. */

@@ -99,7 +99,7 @@ bool item_task(struct item *item, struct pinject_item_task *ret)
     return !body->failed;
 }
 
-bool item_image(struct item *item, struct pinject_item_image *ret)
+bool item_generation(struct item *item, struct pinject_item_generation *ret)
 {
     ret->start_ns = cursor_u64(&item->body);
     ret->number = cursor_u32(&item->body);
@@ -115,7 +115,7 @@ bool item_count(struct item *item, struct pinject_item_count *ret)
     ret->running_ns = cursor_u64(body);
     ret->lost = cursor_u64(body);
     ret->event = cursor_u32(body);
-    ret->image = cursor_u32(body);
+    ret->generation = cursor_u32(body);
     ret->nanoseconds = cursor_u32(body);
     ret->reserved = cursor_u32(body);
     return !body->failed;
@@ -155,7 +155,7 @@ bool item_unwritten(struct item *item, struct pinject_item_unwritten *ret)
     return !item->body.failed;
 }
 
-bool item_unseen(struct item *item, struct pinject_item_unseen *ret)
+bool item_missed(struct item *item, struct pinject_item_missed *ret)
 {
     ret->count = cursor_u64(&item->body);
     ret->cpu_ns = cursor_u64(&item->body);

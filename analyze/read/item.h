@@ -25,13 +25,13 @@ bool item_next(struct cursor *section, struct item *ret);
 /* Each takes the fixed part from the body, which then stands at the strings. False: too short. ret->item is not set. */
 bool item_session(struct item *item, struct pinject_item_session *ret);
 bool item_task(struct item *item, struct pinject_item_task *ret);
-bool item_image(struct item *item, struct pinject_item_image *ret);
+bool item_generation(struct item *item, struct pinject_item_generation *ret);
 bool item_count(struct item *item, struct pinject_item_count *ret);
 bool item_coverage(struct item *item, struct pinject_item_coverage *ret);
 bool item_machine(struct item *item, struct pinject_item_machine *ret);
 bool item_times(struct item *item, struct pinject_item_times *ret);
 bool item_unwritten(struct item *item, struct pinject_item_unwritten *ret);
-bool item_unseen(struct item *item, struct pinject_item_unseen *ret);
+bool item_missed(struct item *item, struct pinject_item_missed *ret);
 bool item_stacks(struct item *item, struct pinject_item_stacks *ret);
 
 /* The next string, "" when there is none. */

@@ -27,7 +27,7 @@ static int compare(const void *left, const void *right)
     return a->sequence < b->sequence ? -1 : a->sequence > b->sequence;
 }
 
-static void sort(struct order *order)
+static void sort_entries(struct order *order)
 {
     if (!order->sorted)
         qsort(order->entries, order->count, sizeof(*order->entries), compare);
@@ -35,7 +35,7 @@ static void sort(struct order *order)
 }
 
 /* Forgets the first DONE entries and moves the rest to the front, bytes too. */
-static int compact(struct order *order, uint32_t done)
+static int compact_entries(struct order *order, uint32_t done)
 {
     buffer_clear(&order->spare);
     order->held = 0;
@@ -60,7 +60,7 @@ static int compact(struct order *order, uint32_t done)
 /* Delivers the entries up to TIME, but at most MOST. */
 static int deliver(struct order *order, uint64_t time, uint32_t most, order_take *take, void *context)
 {
-    sort(order);
+    sort_entries(order);
     uint32_t done = 0;
     int status = 0;
     while (status == 0 && done < order->count && done < most && order->entries[done].time <= time) {
@@ -69,7 +69,7 @@ static int deliver(struct order *order, uint64_t time, uint32_t most, order_take
     }
     if (status != 0 || done == 0)
         return status;
-    return compact(order, done);
+    return compact_entries(order, done);
 }
 
 int order_push(struct order *order, uint64_t time, const unsigned char *record, size_t size, bool stable,

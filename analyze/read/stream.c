@@ -18,7 +18,9 @@
 #define HELD_MOST (64u << 20)
 #define HELD_OURS (4u << 20)  /* our files are nearly in order */
 #define UPDATE_NAME 2u
-/* Of a folder's part at once: all parts together stay well below HELD_MOST, so that what is out of order is caught. */
+/*
+ * Of a directory's part at once: all parts together stay well below HELD_MOST, so that what is out of order is caught.
+ */
 #define PART_AHEAD (128u << 10)
 #define PART_TURN (64u << 10)
 
@@ -288,7 +290,7 @@ static int start_parts(struct stream *stream, uint64_t limit)
     return 0;
 }
 
-static void release(struct stream *stream)
+static void release_stream(struct stream *stream)
 {
     for (uint32_t i = 0; stream->parts && i < stream->part_count; i++)
         unzstd_release(&stream->parts[i].unzstd);
@@ -317,6 +319,6 @@ int file_records(struct file *file, uint64_t limit, file_each *each, void *conte
         status = read_all(&stream);
     if (status == 0)
         status = order_finish(&stream.order, deliver, &stream);
-    release(&stream);
+    release_stream(&stream);
     return status;
 }

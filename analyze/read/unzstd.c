@@ -35,7 +35,7 @@ void unzstd_release(struct unzstd *unzstd)
     *unzstd = (struct unzstd){0};
 }
 
-static int start(struct unzstd *unzstd)
+static int start_frame(struct unzstd *unzstd)
 {
     unzstd->stream = ZSTD_createDStream();
     unzstd->bytes = malloc(CAPACITY);
@@ -47,7 +47,7 @@ static int start(struct unzstd *unzstd)
 
 int unzstd_more(struct unzstd *unzstd, const unsigned char **input, size_t *size)
 {
-    if (!unzstd->stream && start(unzstd) < 0) {
+    if (!unzstd->stream && start_frame(unzstd) < 0) {
         unzstd_release(unzstd);
         return -ENOMEM;
     }

@@ -22,7 +22,7 @@ enum {
 extern char **environ;
 
 /* objdump's messages are read, so they must be in English. */
-static char **surroundings(void)
+static char **make_environment(void)
 {
     static char locale[] = "LC_ALL=C";
     size_t count = 0, kept = 0;
@@ -37,7 +37,7 @@ static char **surroundings(void)
     return list;
 }
 
-static int spawn(const struct code_request *request, int to, pid_t *ret_pid)
+static int spawn_objdump(const struct code_request *request, int to, pid_t *ret_pid)
 {
     char start[48], stop[48], name[] = "objdump", show[] = "-dwz", raw[] = "--no-show-raw-insn", demangle[] = "-C",
                               end[] = "--";
@@ -45,7 +45,7 @@ static int spawn(const struct code_request *request, int to, pid_t *ret_pid)
     snprintf(stop, sizeof(stop), "--stop-address=0x%" PRIx64, request->end);
     char *words[] = {name, show, raw, start, stop, request->no_demangle ? show : demangle, end, (char *)request->file,
                      NULL};
-    char **list = surroundings();
+    char **list = make_environment();
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attr;
     sigset_t defaults;
@@ -68,7 +68,7 @@ static int spawn(const struct code_request *request, int to, pid_t *ret_pid)
 }
 
 /* "    1223:\tpush   %rbp"; false: LINE is no instruction. */
-static bool parse(char *line, uint64_t *ret_address, char **ret_text)
+static bool parse_line(char *line, uint64_t *ret_address, char **ret_text)
 {
     char *end, *at = line + strspn(line, " ");
     if (!strchr("0123456789abcdef", *at) || !*at)
@@ -81,7 +81,7 @@ static bool parse(char *line, uint64_t *ret_address, char **ret_text)
     return true;
 }
 
-static int add(struct code *code, uint64_t address, const char *text)
+static int add_instruction(struct code *code, uint64_t address, const char *text)
 {
     if (code->count == INSTRUCTIONS_MAX)
         return -EFBIG;
@@ -106,7 +106,7 @@ static int add(struct code *code, uint64_t address, const char *text)
 }
 
 /* What objdump complains of, without its name: the last word of an error. */
-static void note(const char *line, char *reason, size_t size)
+static void note_error(const char *line, char *reason, size_t size)
 {
     const char *text = strstr(line, ": ");
     if (strncmp(line, "objdump", 7) == 0 || (text && strstr(line, "objdump")))
@@ -123,11 +123,11 @@ static int take(struct code *code, FILE *from, const struct code_request *reques
         uint64_t address;
         if (length && line[length - 1] == '\n')
             line[length - 1] = '\0';
-        if (!parse(line, &address, &text))
-            note(line, reason, size);
+        if (!parse_line(line, &address, &text))
+            note_error(line, reason, size);
         else if (address >= request->start && address < request->end &&
                  (!code->count || address > code->list[code->count - 1].address))
-            status = add(code, address, text);
+            status = add_instruction(code, address, text);
     }
     free(line);
     if (status)
@@ -162,7 +162,7 @@ int code_init(struct code *code, const struct code_request *request, char *reaso
         snprintf(reason, size, "%s", strerror(error));
         return -error;
     }
-    int status = spawn(request, ends[1], &pid);
+    int status = spawn_objdump(request, ends[1], &pid);
     close(ends[1]);
     FILE *from = status == 0 ? fdopen(ends[0], "r") : NULL;
     if (!from) {

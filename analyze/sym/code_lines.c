@@ -88,7 +88,7 @@ static int compare(const void *left, const void *right)
 }
 
 /* By address; of several rows at one address the last holds, but an end of a sequence only where no other begins. */
-static int settle(struct code_lines *lines)
+static int sort_lines(struct code_lines *lines)
 {
     struct order *order = calloc(lines->count + 1, sizeof(*order));
     size_t count = 0;
@@ -109,13 +109,13 @@ static int settle(struct code_lines *lines)
     return 0;
 }
 
-int code_lines_init(struct code_lines *lines, struct symbols_object *object, uint64_t start, uint64_t end)
+int code_lines_init(struct code_lines *lines, struct symbols_dso *dso, uint64_t start, uint64_t end)
 {
     *lines = (struct code_lines){0};
     struct reading reading = {lines, 0};
-    symbols_rows(object, start, end, take, &reading);
+    symbols_rows(dso, start, end, take, &reading);
     if (reading.status == 0)
-        reading.status = settle(lines);
+        reading.status = sort_lines(lines);
     if (reading.status < 0)
         code_lines_release(lines);
     return reading.status;

@@ -27,8 +27,8 @@ struct code_lines {
     size_t file_count, file_capacity;
 };
 
-/* Of the virtual addresses START up to END in OBJECT. Without rows where there are none; 0 or -ENOMEM. */
-int code_lines_init(struct code_lines *lines, struct symbols_object *object, uint64_t start, uint64_t end);
+/* Of the virtual addresses START up to END in DSO. Without rows where there are none; 0 or -ENOMEM. */
+int code_lines_init(struct code_lines *lines, struct symbols_dso *dso, uint64_t start, uint64_t end);
 void code_lines_release(struct code_lines *lines);
 /* NULL: no line is known for ADDRESS. */
 const struct code_lines_row *code_lines_at(const struct code_lines *lines, uint64_t address);

@@ -53,7 +53,7 @@ static int crc_of_file(int fd, uint32_t *ret_crc)
     return 0;
 }
 
-static bool same_machine(const struct elf_image *a, const struct elf_image *b)
+static bool same_machine(const struct elf_file *a, const struct elf_file *b)
 {
     return a->header.e_machine == b->header.e_machine && a->header.e_ident[EI_CLASS] == b->header.e_ident[EI_CLASS] &&
            a->header.e_ident[EI_DATA] == b->header.e_ident[EI_DATA];
@@ -70,14 +70,14 @@ static size_t names_behind(const char *suffix, const char *ret[2])
     return of_perf ? 2 : 1;
 }
 
-int debug_file_by_build_id(struct elf_image *ret_image, char **ret_path, const unsigned char *build_id,
+int debug_file_by_build_id(struct elf_file *ret_elf, char **ret_path, const unsigned char *build_id,
                            size_t build_id_size, const char *suffix, const struct debug_roots *roots)
 {
-    char hex[2 * ELF_IMAGE_BUILD_ID_MAX + 1];
+    char hex[2 * ELF_FILE_BUILD_ID_MAX + 1];
     const char *names[2];
     size_t count = names_behind(suffix, names);
 
-    if (build_id_size < 2 || build_id_size > ELF_IMAGE_BUILD_ID_MAX)
+    if (build_id_size < 2 || build_id_size > ELF_FILE_BUILD_ID_MAX)
         return -ENOENT;
     for (size_t i = 0; i < build_id_size; i++)
         snprintf(hex + 2 * i, 3, "%02x", build_id[i]);
@@ -86,12 +86,12 @@ int debug_file_by_build_id(struct elf_image *ret_image, char **ret_path, const u
 
         if (asprintf(&path, "%s/.build-id/%.2s/%s%s", roots->paths[i / count], hex, hex + 2, names[i % count]) < 0)
             return -ENOMEM;
-        if (elf_image_init(ret_image, path) == 0) {
-            if (ret_image->build_id_size == build_id_size && !memcmp(ret_image->build_id, build_id, build_id_size)) {
+        if (elf_file_init(ret_elf, path) == 0) {
+            if (ret_elf->build_id_size == build_id_size && !memcmp(ret_elf->build_id, build_id, build_id_size)) {
                 *ret_path = path;
                 return 0;
             }
-            elf_image_release(ret_image);
+            elf_file_release(ret_elf);
         }
         free(path);
     }
@@ -99,28 +99,28 @@ int debug_file_by_build_id(struct elf_image *ret_image, char **ret_path, const u
 }
 
 /*
- * Whether the file that a debuglink led to belongs to IMAGE: by build-id where both have one, else by the link's CRC.
+ * Whether the file that a debuglink led to belongs to ELF: by build-id where both have one, else by the link's CRC.
  */
-static bool belongs(const struct elf_image *debug, const struct elf_image *image, uint32_t crc)
+static bool belongs_to(const struct elf_file *debug, const struct elf_file *elf, uint32_t crc)
 {
     uint32_t found;
 
-    if (!same_machine(debug, image) || !elf_image_section_by_type(debug, SHT_SYMTAB))
+    if (!same_machine(debug, elf) || !elf_file_section_by_type(debug, SHT_SYMTAB))
         return false;
-    if (debug->build_id_size && image->build_id_size)
-        return debug->build_id_size == image->build_id_size &&
-               !memcmp(debug->build_id, image->build_id, image->build_id_size);
+    if (debug->build_id_size && elf->build_id_size)
+        return debug->build_id_size == elf->build_id_size &&
+               !memcmp(debug->build_id, elf->build_id, elf->build_id_size);
     return debug->file_size <= DEBUG_FILE_CRC_MAX && crc_of_file(debug->fd, &found) == 0 && found == crc;
 }
 
 /* .gnu_debuglink: a name, a NUL, padding to 4 bytes, the CRC in the file's byte order. */
-static const char *read_debuglink(const struct elf_image *image, uint32_t *ret_crc)
+static const char *read_debuglink(const struct elf_file *elf, uint32_t *ret_crc)
 {
-    const struct elf_image_section *section = elf_image_section(image, ".gnu_debuglink");
+    const struct elf_file_section *section = elf_file_section(elf, ".gnu_debuglink");
     const unsigned char *bytes;
     size_t size, length;
 
-    if (!section || !(bytes = elf_image_data(section, &size)))
+    if (!section || !(bytes = elf_file_data(section, &size)))
         return NULL;
     length = strnlen((const char *)bytes, size);
     /* A name, not a path: a hostile file must not lead elsewhere. */
@@ -129,24 +129,24 @@ static const char *read_debuglink(const struct elf_image *image, uint32_t *ret_c
     if (size < 4 || ((length + 4) & ~(size_t)3) > size - 4)
         return NULL;
     bytes += (length + 4) & ~(size_t)3;
-    if (image->header.e_ident[EI_DATA] == ELFDATA2MSB)
+    if (elf->header.e_ident[EI_DATA] == ELFDATA2MSB)
         *ret_crc = (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
     else
         *ret_crc = (uint32_t)bytes[3] << 24 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[1] << 8 | bytes[0];
-    return (const char *)elf_image_data(section, &size);
+    return (const char *)elf_file_data(section, &size);
 }
 
-static int try_debuglink(struct elf_image *ret_debug, char **ret_path, char *path, const struct elf_image *image,
+static int try_debuglink(struct elf_file *ret_debug, char **ret_path, char *path, const struct elf_file *elf,
                          uint32_t crc)
 {
     if (!path)
         return -ENOMEM;
-    if (elf_image_init(ret_debug, path) == 0) {
-        if (belongs(ret_debug, image, crc)) {
+    if (elf_file_init(ret_debug, path) == 0) {
+        if (belongs_to(ret_debug, elf, crc)) {
             *ret_path = path;
             return 0;
         }
-        elf_image_release(ret_debug);
+        elf_file_release(ret_debug);
     }
     free(path);
     return -ENOENT;
@@ -164,7 +164,7 @@ static __attribute__((format(printf, 1, 2))) char *format_path(const char *forma
     return path;
 }
 
-static int by_debuglink(struct elf_image *ret_debug, char **ret_path, const struct elf_image *image, const char *path,
+static int by_debuglink(struct elf_file *ret_debug, char **ret_path, const struct elf_file *elf, const char *path,
                         const struct debug_roots *roots)
 {
     static const char *const beside[] = {"", "/.debug"};
@@ -174,40 +174,40 @@ static int by_debuglink(struct elf_image *ret_debug, char **ret_path, const stru
     const char *name;
     uint32_t crc;
 
-    name = slash ? read_debuglink(image, &crc) : NULL;
+    name = slash ? read_debuglink(elf, &crc) : NULL;
     for (size_t i = 0; name && error == -ENOENT && i < 2; i++)
         error = try_debuglink(ret_debug, ret_path,
-                              format_path("%s%.*s%s/%s", roots->symfs, directory, path, beside[i], name), image, crc);
+                              format_path("%s%.*s%s/%s", roots->symfs, directory, path, beside[i], name), elf, crc);
     for (size_t i = 0; name && error == -ENOENT && i < roots->count; i++)
         error = try_debuglink(ret_debug, ret_path, format_path("%s%.*s/%s", roots->paths[i], directory, path, name),
-                              image, crc);
+                              elf, crc);
     return error;
 }
 
-static int by_build_id(struct elf_image *ret_debug, char **ret_path, const struct elf_image *image, const char *suffix,
+static int by_build_id(struct elf_file *ret_debug, char **ret_path, const struct elf_file *elf, const char *suffix,
                        const struct debug_roots *roots)
 {
-    int error = debug_file_by_build_id(ret_debug, ret_path, image->build_id, image->build_id_size, suffix, roots);
+    int error = debug_file_by_build_id(ret_debug, ret_path, elf->build_id, elf->build_id_size, suffix, roots);
 
     if (error)
         return error;
-    if (same_machine(ret_debug, image) && elf_image_section_by_type(ret_debug, SHT_SYMTAB))
+    if (same_machine(ret_debug, elf) && elf_file_section_by_type(ret_debug, SHT_SYMTAB))
         return 0;
-    elf_image_release(ret_debug);
+    elf_file_release(ret_debug);
     free(*ret_path);
     *ret_path = NULL;
     return -ENOENT;
 }
 
-int debug_file_init(struct elf_image *ret_debug, char **ret_path, const struct elf_image *image, const char *path,
+int debug_file_init(struct elf_file *ret_debug, char **ret_path, const struct elf_file *elf, const char *path,
                     const struct debug_roots *roots)
 {
-    int error = by_build_id(ret_debug, ret_path, image, ".debug", roots);
+    int error = by_build_id(ret_debug, ret_path, elf, ".debug", roots);
 
     /* An archive has a program that was not stripped as one file. */
-    if (error == -ENOENT && !elf_image_section_by_type(image, SHT_SYMTAB))
-        error = by_build_id(ret_debug, ret_path, image, "", roots);
+    if (error == -ENOENT && !elf_file_section_by_type(elf, SHT_SYMTAB))
+        error = by_build_id(ret_debug, ret_path, elf, "", roots);
     if (error == -ENOENT)
-        error = by_debuglink(ret_debug, ret_path, image, path, roots);
+        error = by_debuglink(ret_debug, ret_path, elf, path, roots);
     return error;
 }

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "analyze/sym/elf_image.h"
+#include "analyze/sym/elf_file.h"
 
 /* What stands behind ".build-id/xx/yyyy" in perf's cache of build-ids, and in archives. */
 #define DEBUG_FILE_ELF   "/elf"
@@ -19,15 +19,15 @@ struct debug_roots {
 };
 
 /*
- * Opens the debug file of IMAGE that has a .symtab: by build-id below each root, then by .gnu_debuglink beside the file
+ * Opens the debug file of ELF that has a .symtab: by build-id below each root, then by .gnu_debuglink beside the file
  * and below the roots. PATH is the recorded path. *ret_path is malloced. -ENOENT when there is none.
  */
-int debug_file_init(struct elf_image *ret_debug, char **ret_path, const struct elf_image *image, const char *path,
+int debug_file_init(struct elf_file *ret_debug, char **ret_path, const struct elf_file *elf, const char *path,
                     const struct debug_roots *roots);
 
 /* Opens ROOT/.build-id/xx/yyyySUFFIX of the first root that has it; it must have the very build-id. SUFFIX "" means
  * DEBUG_FILE_ELF, too, and ".debug" DEBUG_FILE_DEBUG. */
-int debug_file_by_build_id(struct elf_image *ret_image, char **ret_path, const unsigned char *build_id,
+int debug_file_by_build_id(struct elf_file *ret_elf, char **ret_path, const unsigned char *build_id,
                            size_t build_id_size, const char *suffix, const struct debug_roots *roots);
 
 #endif

@@ -28,38 +28,38 @@ const char *dwarf_sections_name(enum dwarf_part part)
     return part_names[part];
 }
 
-static const struct elf_image_section *find(const struct elf_image *image, enum dwarf_part part, bool dwo,
-                                            bool *ret_gnu)
+static const struct elf_file_section *find(const struct elf_file *elf, enum dwarf_part part, bool dwo,
+                                           bool *ret_gnu)
 {
-    const struct elf_image_section *section;
+    const struct elf_file_section *section;
     char name[64];
 
     /* The index belongs to a .dwp, whose other sections are named like those of a .dwo. */
     snprintf(name, sizeof(name), ".debug_%s%s", part_names[part], dwo && part != DWARF_CU_INDEX ? ".dwo" : "");
     *ret_gnu = false;
-    section = elf_image_section(image, name);
+    section = elf_file_section(elf, name);
     if (section)
         return section;
     snprintf(name, sizeof(name), ".zdebug_%s%s", part_names[part], dwo && part != DWARF_CU_INDEX ? ".dwo" : "");
     *ret_gnu = true;
-    return elf_image_section(image, name);
+    return elf_file_section(elf, name);
 }
 
-bool dwarf_sections_present(const struct elf_image *image)
+bool dwarf_sections_present(const struct elf_file *elf)
 {
     bool gnu;
-    const struct elf_image_section *section = find(image, DWARF_INFO, false, &gnu);
+    const struct elf_file_section *section = find(elf, DWARF_INFO, false, &gnu);
 
     return section && section->header.sh_type != SHT_NOBITS && section->header.sh_size;
 }
 
 /* BYTES[SIZE] is zlib's or zstd's stream of PLAIN bytes. NULL when it is not. */
-static void *unpack(unsigned type, const unsigned char *bytes, size_t size, uint64_t plain)
+static void *unpack_section(unsigned type, const unsigned char *bytes, size_t size, uint64_t plain)
 {
     unsigned char *to;
     uLongf filled = (uLongf)plain;
 
-    if (plain > ELF_IMAGE_DATA_MAX || plain / (type == ZSTD_TYPE ? ZSTD_RATIO_MAX : ZLIB_RATIO_MAX) > size)
+    if (plain > ELF_FILE_DATA_MAX || plain / (type == ZSTD_TYPE ? ZSTD_RATIO_MAX : ZLIB_RATIO_MAX) > size)
         return NULL;
     to = malloc(plain + 1);
     if (!to)
@@ -75,7 +75,7 @@ static void *unpack(unsigned type, const unsigned char *bytes, size_t size, uint
 }
 
 /* The head of a compressed section: its method, the size of what is in it, and the size of the head. */
-static bool read_head(const struct elf_image *image, const unsigned char *bytes, size_t size, bool gnu, bool swap,
+static bool read_head(const struct elf_file *elf, const unsigned char *bytes, size_t size, bool gnu, bool swap,
                       unsigned *ret_type, uint64_t *ret_plain, size_t *ret_head)
 {
     struct cursor cursor = cursor_of(bytes, size);
@@ -92,7 +92,7 @@ static bool read_head(const struct elf_image *image, const unsigned char *bytes,
         return true;
     }
     *ret_type = cursor_u32(&cursor);
-    if (image->header.e_ident[EI_CLASS] == ELFCLASS64) {
+    if (elf->header.e_ident[EI_CLASS] == ELFCLASS64) {
         cursor_skip(&cursor, 4);
         *ret_plain = cursor_u64(&cursor);
         *ret_head = sizeof(Elf64_Chdr);
@@ -103,10 +103,10 @@ static bool read_head(const struct elf_image *image, const unsigned char *bytes,
     return !cursor.failed && size >= *ret_head;
 }
 
-static void take(struct dwarf_sections *sections, const struct elf_image *image, enum dwarf_part part, bool dwo)
+static void take(struct dwarf_sections *sections, const struct elf_file *elf, enum dwarf_part part, bool dwo)
 {
     bool gnu;
-    const struct elf_image_section *section = find(image, part, dwo, &gnu);
+    const struct elf_file_section *section = find(elf, part, dwo, &gnu);
     struct dwarf_slice *slice = &sections->part[part];
     size_t size, head;
     const unsigned char *bytes;
@@ -115,31 +115,31 @@ static void take(struct dwarf_sections *sections, const struct elf_image *image,
 
     if (!section || section->header.sh_type == SHT_NOBITS || !section->header.sh_size)
         return;
-    bytes = elf_image_data(section, &size);
+    bytes = elf_file_data(section, &size);
     if (!bytes || !size) {
         sections->unreadable = true;
         return;
     }
     if (!gnu && !(section->header.sh_flags & SHF_COMPRESSED)) {
-        *slice = (struct dwarf_slice){bytes, size}; /* lives as long as the image */
+        *slice = (struct dwarf_slice){bytes, size}; /* lives as long as the ELF file */
         return;
     }
-    if (read_head(image, bytes, size, gnu, sections->swap, &type, &plain, &head))
-        sections->owned[part] = unpack(type, bytes + head, size - head, plain);
+    if (read_head(elf, bytes, size, gnu, sections->swap, &type, &plain, &head))
+        sections->owned[part] = unpack_section(type, bytes + head, size - head, plain);
     if (sections->owned[part])
         *slice = (struct dwarf_slice){sections->owned[part], plain};
     else
         sections->unreadable = true;
 }
 
-void dwarf_sections_init(struct dwarf_sections *sections, const struct elf_image *image, bool dwo)
+void dwarf_sections_init(struct dwarf_sections *sections, const struct elf_file *elf, bool dwo)
 {
-    bool little = image->header.e_ident[EI_DATA] != ELFDATA2MSB;
+    bool little = elf->header.e_ident[EI_DATA] != ELFDATA2MSB;
 
     memset(sections, 0, sizeof(*sections));
     sections->swap = little != (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
     for (int part = 0; part < DWARF_PARTS; part++)
-        take(sections, image, (enum dwarf_part)part, dwo);
+        take(sections, elf, (enum dwarf_part)part, dwo);
 }
 
 void dwarf_sections_release(struct dwarf_sections *sections)

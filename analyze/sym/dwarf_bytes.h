@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analyze/sym/elf_image.h"
+#include "analyze/sym/elf_file.h"
 #include "common/cursor.h"
 #include "common/leb.h"
 
@@ -41,13 +41,13 @@ struct dwarf_sections {
 };
 
 /*
- * The sections of IMAGE, which must live on, decompressed; DWO: those of split DWARF (".debug_info.dwo"). Where there
+ * The sections of ELF, which must live on, decompressed; DWO: those of split DWARF (".debug_info.dwo"). Where there
  * is no memory they are unreadable.
  */
-void dwarf_sections_init(struct dwarf_sections *sections, const struct elf_image *image, bool dwo);
+void dwarf_sections_init(struct dwarf_sections *sections, const struct elf_file *elf, bool dwo);
 void dwarf_sections_release(struct dwarf_sections *sections);
-/* Whether IMAGE has a section of debug information that tells of lines. */
-bool dwarf_sections_present(const struct elf_image *image);
+/* Whether ELF has a section of debug information that tells of lines. */
+bool dwarf_sections_present(const struct elf_file *elf);
 /* The name of PART in ELF files, without ".debug_". */
 const char *dwarf_sections_name(enum dwarf_part part);
 

@@ -50,15 +50,15 @@ static const struct form forms[] = {
     [DW_FORM_flag_present] = {0, DWARF_CONSTANT},
     [DW_FORM_strx] = {SIZE_ULEB, DWARF_TEXT_INDEX},
     [DW_FORM_addrx] = {SIZE_ULEB, DWARF_ADDRESS_INDEX},
-    [DW_FORM_ref_sup4] = {4, DWARF_REF_ALT},
-    [DW_FORM_strp_sup] = {SIZE_OFFSET, DWARF_TEXT_ALT},
+    [DW_FORM_ref_sup4] = {4, DWARF_REF_SUP},
+    [DW_FORM_strp_sup] = {SIZE_OFFSET, DWARF_TEXT_SUP},
     [DW_FORM_data16] = {16, DWARF_OTHER},
     [DW_FORM_line_strp] = {SIZE_OFFSET, DWARF_TEXT_LINE_STR},
     [DW_FORM_ref_sig8] = {8, DWARF_OTHER}, /* a type */
     [DW_FORM_implicit_const] = {0, DWARF_CONSTANT},
     [DW_FORM_loclistx] = {SIZE_ULEB, DWARF_OTHER},
     [DW_FORM_rnglistx] = {SIZE_ULEB, DWARF_LIST_INDEX},
-    [DW_FORM_ref_sup8] = {8, DWARF_REF_ALT},
+    [DW_FORM_ref_sup8] = {8, DWARF_REF_SUP},
     [DW_FORM_strx1] = {1, DWARF_TEXT_INDEX},
     [DW_FORM_strx2] = {2, DWARF_TEXT_INDEX},
     [DW_FORM_strx3] = {3, DWARF_TEXT_INDEX},
@@ -77,9 +77,9 @@ static struct form form_of(uint64_t form)
     case DW_FORM_GNU_str_index:
         return (struct form){SIZE_ULEB, DWARF_TEXT_INDEX};
     case DW_FORM_GNU_ref_alt:
-        return (struct form){SIZE_OFFSET, DWARF_REF_ALT};
+        return (struct form){SIZE_OFFSET, DWARF_REF_SUP};
     case DW_FORM_GNU_strp_alt:
-        return (struct form){SIZE_OFFSET, DWARF_TEXT_ALT};
+        return (struct form){SIZE_OFFSET, DWARF_TEXT_SUP};
     default:
         if (form && form < sizeof(forms) / sizeof(forms[0]) && (forms[form].class || forms[form].size))
             return forms[form];
@@ -88,15 +88,15 @@ static struct form form_of(uint64_t form)
 }
 
 /* The number of bytes, when it is the same for every value; else UINT32_MAX. */
-static uint32_t fixed_size(uint8_t size, const struct dwarf_shape *shape)
+static uint32_t fixed_size(uint8_t size, const struct dwarf_encoding *encoding)
 {
     switch (size) {
     case SIZE_ADDRESS:
-        return shape->address_size;
+        return encoding->address_size;
     case SIZE_OFFSET:
-        return shape->offset_size;
+        return encoding->offset_size;
     case SIZE_REF_ADDR:
-        return shape->version <= 2 ? shape->address_size : shape->offset_size;
+        return encoding->version <= 2 ? encoding->address_size : encoding->offset_size;
     default:
         return size <= 16 ? size : UINT32_MAX;
     }
@@ -112,19 +112,19 @@ static void skip_block(struct cursor *cursor, uint8_t size)
     cursor_skip(cursor, length);
 }
 
-struct dwarf_value dwarf_form_read(struct cursor *cursor, const struct dwarf_shape *shape, uint64_t form,
+struct dwarf_value dwarf_form_read(struct cursor *cursor, const struct dwarf_encoding *encoding, uint64_t form,
                                    int64_t constant)
 {
     struct form how = form_of(form);
     struct dwarf_value value = {(enum dwarf_class)how.class, 0, NULL};
-    uint32_t size = fixed_size(how.size, shape);
+    uint32_t size = fixed_size(how.size, encoding);
 
     /* One level: an indirect form that names itself would never end. */
     if (form == DW_FORM_indirect) {
         form = leb_unsigned(cursor);
         how = form_of(form == DW_FORM_implicit_const ? 0 : form);
         value.class = (enum dwarf_class)how.class;
-        size = fixed_size(how.size, shape);
+        size = fixed_size(how.size, encoding);
     }
     if (form == DW_FORM_implicit_const)
         value.number = (uint64_t)constant;
@@ -173,7 +173,7 @@ static int read_attributes(struct dwarf_abbrevs *abbrevs, struct dwarf_abbrev *a
     for (;;) {
         uint64_t name = leb_unsigned(cursor), form = leb_unsigned(cursor);
         int64_t constant = form == DW_FORM_implicit_const ? leb_signed(cursor) : 0;
-        uint32_t size = fixed_size(form_of(form).size, &abbrevs->shape);
+        uint32_t size = fixed_size(form_of(form).size, &abbrevs->encoding);
 
         if (cursor->failed || !*work)
             return -ENOEXEC;
@@ -204,14 +204,14 @@ static int by_code(const void *left, const void *right)
 }
 
 int dwarf_abbrevs_init(struct dwarf_abbrevs *abbrevs, const struct dwarf_sections *sections, uint64_t offset,
-                       const struct dwarf_shape *shape, uint64_t *work)
+                       const struct dwarf_encoding *encoding, uint64_t *work)
 {
     struct cursor cursor = dwarf_cursor(sections, DWARF_ABBREV, offset);
     size_t capacity = 0, attribute_capacity = 0;
     bool sorted = true;
     int error = 0;
 
-    *abbrevs = (struct dwarf_abbrevs){.shape = *shape, .offset = offset};
+    *abbrevs = (struct dwarf_abbrevs){.encoding = *encoding, .offset = offset};
     while (!error && !cursor.failed && cursor_left(&cursor)) {
         struct dwarf_abbrev abbrev = {.code = leb_unsigned(&cursor)};
 
@@ -261,7 +261,7 @@ void dwarf_abbrevs_skip(const struct dwarf_abbrevs *abbrevs, const struct dwarf_
         return;
     }
     for (uint32_t i = 0; i < abbrev->count && !cursor->failed; i++)
-        dwarf_form_read(cursor, &abbrevs->shape, attributes[i].form, attributes[i].constant);
+        dwarf_form_read(cursor, &abbrevs->encoding, attributes[i].form, attributes[i].constant);
 }
 
 bool dwarf_extent_take(struct dwarf_extent *extent, uint16_t attribute, const struct dwarf_value *value)

@@ -6,7 +6,7 @@
 #include "analyze/sym/dwarf_bytes.h"
 
 /* What of a unit decides how its bytes are read. */
-struct dwarf_shape {
+struct dwarf_encoding {
     uint16_t version;
     uint8_t address_size, offset_size;
 };
@@ -20,10 +20,10 @@ enum dwarf_class {
     DWARF_TEXT_STR,      /* offset in .debug_str */
     DWARF_TEXT_LINE_STR,
     DWARF_TEXT_INDEX, /* into .debug_str_offsets */
-    DWARF_TEXT_ALT,   /* offset in .debug_str of the alternate file */
+    DWARF_TEXT_SUP,   /* offset in .debug_str of the supplementary file */
     DWARF_REF,        /* offset in the unit */
     DWARF_REF_INFO,   /* offset in .debug_info */
-    DWARF_REF_ALT,    /* offset in .debug_info of the alternate file */
+    DWARF_REF_SUP,    /* offset in .debug_info of the supplementary file */
     DWARF_OFFSET,     /* in a section that the attribute means */
     DWARF_LIST_INDEX, /* into the offsets of .debug_rnglists */
     DWARF_OTHER,      /* blocks and what else nobody here asks for */
@@ -35,7 +35,7 @@ struct dwarf_value {
     const char *text;
 };
 
-/* DW_AT_low_pc, DW_AT_high_pc and DW_AT_ranges of an entry (class DWARF_NONE: not there). */
+/* DW_AT_low_pc, DW_AT_high_pc and DW_AT_ranges of a DIE (class DWARF_NONE: not there). */
 struct dwarf_extent {
     struct dwarf_value low, high, ranges;
 };
@@ -44,7 +44,7 @@ struct dwarf_extent {
 bool dwarf_extent_take(struct dwarf_extent *extent, uint16_t attribute, const struct dwarf_value *value);
 
 /* Reads a value of FORM; an unknown form fails, since its size is unknown. CONSTANT: of DW_FORM_implicit_const. */
-struct dwarf_value dwarf_form_read(struct cursor *cursor, const struct dwarf_shape *shape, uint64_t form,
+struct dwarf_value dwarf_form_read(struct cursor *cursor, const struct dwarf_encoding *encoding, uint64_t form,
                                    int64_t constant);
 
 struct dwarf_attribute {
@@ -62,7 +62,7 @@ struct dwarf_abbrev {
 
 /* One table of .debug_abbrev, for units of one shape. */
 struct dwarf_abbrevs {
-    struct dwarf_shape shape;
+    struct dwarf_encoding encoding;
     uint64_t offset;
     struct dwarf_abbrev *list; /* by code */
     size_t count;
@@ -75,11 +75,11 @@ struct dwarf_abbrevs {
  * used up, -ENOMEM.
  */
 int dwarf_abbrevs_init(struct dwarf_abbrevs *abbrevs, const struct dwarf_sections *sections, uint64_t offset,
-                       const struct dwarf_shape *shape, uint64_t *work);
+                       const struct dwarf_encoding *encoding, uint64_t *work);
 void dwarf_abbrevs_release(struct dwarf_abbrevs *abbrevs);
 /* NULL: there is no such code. */
 const struct dwarf_abbrev *dwarf_abbrevs_find(const struct dwarf_abbrevs *abbrevs, uint64_t code);
-/* Moves CURSOR behind the values of an entry. */
+/* Moves CURSOR behind the values of a DIE. */
 void dwarf_abbrevs_skip(const struct dwarf_abbrevs *abbrevs, const struct dwarf_abbrev *abbrev, struct cursor *cursor);
 
 #endif

@@ -26,12 +26,12 @@ struct used_file {
 };
 
 struct dwarf {
-    struct dwarf_file *main, *alt;
-    const struct elf_image *text;
+    struct dwarf_file *main, *sup;
+    const struct elf_file *text;
     const struct dwarf_places *places;
     struct name_pool *pool;
     struct dwarf_package package;
-    char *alt_path;
+    char *sup_path;
     struct used_file *dwos;
     struct unit_range *ranges; /* by address */
     size_t range_count, range_capacity;
@@ -42,10 +42,10 @@ struct dwarf {
 
 static bool is_code(const void *context, uint64_t address)
 {
-    const struct elf_image *text = context;
+    const struct elf_file *text = context;
 
     if (text->text_count)
-        return elf_image_text_at(text, address) != NULL;
+        return elf_file_text_at(text, address) != NULL;
     for (size_t i = 0; i < text->load_count; i++)
         if ((text->loads[i].p_flags & PF_X) && address - text->loads[i].p_vaddr < text->loads[i].p_memsz)
             return true;
@@ -122,40 +122,40 @@ static int find_ranges(struct dwarf *dwarf)
     return 0;
 }
 
-static int open_main(struct dwarf *dwarf, struct elf_image *debug)
+static int open_main(struct dwarf *dwarf, struct elf_file *debug)
 {
     struct dwarf_file *file = calloc(1, sizeof(*file));
     int error;
 
     if (!file) {
-        elf_image_release(debug);
+        elf_file_release(debug);
         return -ENOMEM;
     }
-    file->image = *debug;
-    file->has_image = true;
+    file->elf = *debug;
+    file->has_elf = true;
     file->is_code = is_code;
     file->code = dwarf->text;
     dwarf->main = file;
-    dwarf_sections_init(&file->sections, &file->image, false);
+    dwarf_sections_init(&file->sections, &file->elf, false);
     if (file->sections.unreadable)
         dwarf->missing |= DWARF_MISSING_PART;
-    error = dwarf_alt_new(&file->image, dwarf->places, &dwarf->alt, &dwarf->alt_path);
+    error = dwarf_sup_new(&file->elf, dwarf->places, &dwarf->sup, &dwarf->sup_path);
     if (error == -ENOENT)
-        dwarf->missing |= DWARF_MISSING_ALT;
-    file->alt = dwarf->alt;
-    elf_image_settle(&file->image);
+        dwarf->missing |= DWARF_MISSING_SUP;
+    file->sup = dwarf->sup;
+    elf_file_settle(&file->elf);
     dwarf_file_allow(file);
     return error == -ENOMEM ? error : dwarf_units_init(file);
 }
 
-int dwarf_new(struct elf_image *debug, const struct elf_image *text, const struct dwarf_places *places,
+int dwarf_new(struct elf_file *debug, const struct elf_file *text, const struct dwarf_places *places,
               struct name_pool *pool, struct dwarf **ret)
 {
     struct dwarf *dwarf = calloc(1, sizeof(*dwarf));
     int error;
 
     if (!dwarf) {
-        elf_image_release(debug);
+        elf_file_release(debug);
         return -ENOMEM;
     }
     dwarf->text = text;
@@ -177,7 +177,7 @@ void dwarf_free(struct dwarf *dwarf)
     if (!dwarf)
         return;
     dwarf_file_free(dwarf->main);
-    dwarf_file_free(dwarf->alt);
+    dwarf_file_free(dwarf->sup);
     dwarf_package_release(&dwarf->package);
     while (dwarf->dwos) {
         struct used_file *used = dwarf->dwos;
@@ -186,7 +186,7 @@ void dwarf_free(struct dwarf *dwarf)
         free(used->path);
         free(used);
     }
-    free(dwarf->alt_path);
+    free(dwarf->sup_path);
     free(dwarf->ranges);
     free(dwarf);
 }
@@ -209,7 +209,7 @@ static struct dwarf_file *split_of(struct dwarf *dwarf, struct dwarf_unit *unit,
     char *path;
 
     if (!unit->split_looked_for && unit->dwo_name) {
-        if (dwarf_split_new(dwarf->main, unit, &dwarf->package, dwarf->places, &dwarf->main->image, &unit->split,
+        if (dwarf_split_new(dwarf->main, unit, &dwarf->package, dwarf->places, &dwarf->main->elf, &unit->split,
                             &path) == 0)
             remember(dwarf, unit->dwo_id, path);
         else
@@ -326,24 +326,24 @@ unsigned dwarf_missing(const struct dwarf *dwarf)
     return dwarf->missing;
 }
 
-/* ".build-id/xx/yyyySUFFIX" of IMAGE. */
-static bool place_by_id(const struct elf_image *image, const char *suffix, char *ret, size_t size)
+/* ".build-id/xx/yyyySUFFIX" of ELF. */
+static bool place_by_id(const struct elf_file *elf, const char *suffix, char *ret, size_t size)
 {
-    int used = snprintf(ret, size, ".build-id/%02x/", image->build_id[0]);
+    int used = snprintf(ret, size, ".build-id/%02x/", elf->build_id[0]);
 
-    for (size_t i = 1; i < image->build_id_size; i++)
-        used += snprintf(ret + used, size - (size_t)used, "%02x", image->build_id[i]);
+    for (size_t i = 1; i < elf->build_id_size; i++)
+        used += snprintf(ret + used, size - (size_t)used, "%02x", elf->build_id[i]);
     snprintf(ret + used, size - (size_t)used, "%s", suffix);
-    return image->build_id_size > 1;
+    return elf->build_id_size > 1;
 }
 
 void dwarf_files(const struct dwarf *dwarf, dwarf_each_file *each, void *context)
 {
-    char place[2 * ELF_IMAGE_BUILD_ID_MAX + 64];
+    char place[2 * ELF_FILE_BUILD_ID_MAX + 64];
 
-    if (dwarf->alt && place_by_id(&dwarf->alt->image, DEBUG_FILE_DEBUG, place, sizeof(place)))
-        each(context, dwarf->alt_path, place);
-    if (dwarf->package.found && place_by_id(&dwarf->main->image, ".dwp", place, sizeof(place)))
+    if (dwarf->sup && place_by_id(&dwarf->sup->elf, DEBUG_FILE_DEBUG, place, sizeof(place)))
+        each(context, dwarf->sup_path, place);
+    if (dwarf->package.found && place_by_id(&dwarf->main->elf, ".dwp", place, sizeof(place)))
         each(context, dwarf->package.path, place);
     for (const struct used_file *used = dwarf->dwos; used; used = used->next) {
         snprintf(place, sizeof(place), ".dwo/%016" PRIx64 ".dwo", used->id);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Source lines and inlined functions of addresses, from the debug information of one object. Nothing is global: several
- * objects may be looked up by several threads, each object by one at a time.
+ * Source lines and inlined functions of addresses, from the debug information of one DSO. Nothing is global: several
+ * DSOs may be looked up by several threads, each DSO by one at a time.
  */
 #ifndef ANALYZE_SYM_DWARF_INFO_H
 #define ANALYZE_SYM_DWARF_INFO_H
@@ -21,12 +21,12 @@ struct dwarf_frame {
 
 struct dwarf_places {
     const char *file; /* that the debug information was read from: beside it lie .dwp, .dwo and what it links to */
-    const char *path; /* of the object, as recorded */
+    const char *path; /* of the DSO, as recorded */
     const struct debug_roots *roots;
 };
 
 enum dwarf_missing {
-    DWARF_MISSING_ALT = 1,   /* what dwz moved to another file */
+    DWARF_MISSING_SUP = 1,   /* what dwz moved to another file */
     DWARF_MISSING_SPLIT = 2, /* a .dwo or .dwp */
     DWARF_MISSING_PART = 4,  /* sections or units that are damaged, or packed in an unknown way */
 };
@@ -37,12 +37,12 @@ struct dwarf;
  * Takes DEBUG over, also on failure. TEXT tells where code is; it, PLACES and POOL (for paths) must live on. 0,
  * -ENOEXEC (there is no debug information that can be used), -ENOMEM.
  */
-int dwarf_new(struct elf_image *debug, const struct elf_image *text, const struct dwarf_places *places,
+int dwarf_new(struct elf_file *debug, const struct elf_file *text, const struct dwarf_places *places,
               struct name_pool *pool, struct dwarf **ret);
 void dwarf_free(struct dwarf *dwarf);
 
 /*
- * What ADDRESS (virtual, of the object) stands for, the innermost inlined function first; the last one has code of its
+ * What ADDRESS (virtual, of the DSO) stands for, the innermost inlined function first; the last one has code of its
  * own. How many; 0: nothing is known. RET has room for DWARF_FRAMES_MAX; strings live as long as DWARF and the pool.
  */
 size_t dwarf_find(struct dwarf *dwarf, uint64_t address, struct dwarf_frame *ret);

@@ -13,7 +13,7 @@ struct reader {
     struct dwarf_file *file;
     const struct dwarf_unit *unit;
     struct dwarf_lines *lines;
-    struct dwarf_shape shape;
+    struct dwarf_encoding encoding;
     struct cursor cursor;
     uint8_t min_length, line_range, opcode_base;
     int8_t line_base;
@@ -97,7 +97,7 @@ static void read_names(struct reader *reader, bool files)
         uint64_t directory = 0;
 
         for (unsigned j = 0; j < parts; j++) {
-            struct dwarf_value value = dwarf_form_read(&reader->cursor, &reader->shape, format[j].form, 0);
+            struct dwarf_value value = dwarf_form_read(&reader->cursor, &reader->encoding, format[j].form, 0);
 
             if (format[j].content == DW_LNCT_path)
                 name = dwarf_value_text(reader->file, reader->unit, &value);
@@ -114,7 +114,7 @@ static void read_names(struct reader *reader, bool files)
 
 static void read_all_names(struct reader *reader)
 {
-    if (reader->shape.version < 5) {
+    if (reader->encoding.version < 5) {
         read_old_names(reader);
         return;
     }
@@ -129,26 +129,26 @@ static bool read_head(struct reader *reader, uint64_t offset)
     uint64_t length = cursor_u32(&whole), head_size;
     const unsigned char *program;
 
-    reader->shape = reader->unit->shape;
-    reader->shape.offset_size = 4;
+    reader->encoding = reader->unit->encoding;
+    reader->encoding.offset_size = 4;
     if (length == UINT32_MAX) {
-        reader->shape.offset_size = 8;
+        reader->encoding.offset_size = 8;
         length = cursor_u64(&whole);
     }
     if (whole.failed || length > cursor_left(&whole))
         return false;
     *cursor = cursor_part(&whole, length);
-    reader->shape.version = reader->lines->version = cursor_u16(cursor);
-    if (reader->shape.version < 2 || reader->shape.version > 5)
+    reader->encoding.version = reader->lines->version = cursor_u16(cursor);
+    if (reader->encoding.version < 2 || reader->encoding.version > 5)
         return false;
-    if (reader->shape.version >= 5)
+    if (reader->encoding.version >= 5)
         cursor_skip(cursor, 2); /* sizes of addresses, which the unit says too, and of segments */
-    head_size = dwarf_uint(cursor, reader->shape.offset_size);
+    head_size = dwarf_uint(cursor, reader->encoding.offset_size);
     if (cursor->failed || head_size > cursor_left(cursor))
         return false;
     program = cursor->at + head_size;
     reader->min_length = dwarf_u8(cursor);
-    if (reader->shape.version >= 4)
+    if (reader->encoding.version >= 4)
         dwarf_u8(cursor); /* operations of an instruction */
     dwarf_u8(cursor);     /* default_is_stmt: every row counts here */
     reader->line_base = (int8_t)dwarf_u8(cursor);
@@ -199,7 +199,7 @@ static void end_sequence(struct reader *reader, struct dwarf_row *row)
     *row = (struct dwarf_row){.file = 1, .line = 1};
 }
 
-static void extended(struct reader *reader, struct dwarf_row *row)
+static void do_extended(struct reader *reader, struct dwarf_row *row)
 {
     uint64_t size = leb_unsigned(&reader->cursor);
     struct cursor part = cursor_part(&reader->cursor, size);
@@ -218,7 +218,7 @@ static void extended(struct reader *reader, struct dwarf_row *row)
     }
 }
 
-static void standard(struct reader *reader, uint8_t opcode, struct dwarf_row *row)
+static void do_standard(struct reader *reader, uint8_t opcode, struct dwarf_row *row)
 {
     struct cursor *cursor = &reader->cursor;
 
@@ -251,7 +251,7 @@ static void standard(struct reader *reader, uint8_t opcode, struct dwarf_row *ro
     }
 }
 
-static void run(struct reader *reader)
+static void run_program(struct reader *reader)
 {
     struct dwarf_row row = {.file = 1, .line = 1};
     struct cursor *cursor = &reader->cursor;
@@ -269,9 +269,9 @@ static void run(struct reader *reader)
             row.line += (uint32_t)(reader->line_base + (int)(step % reader->line_range));
             add_row(reader, &row);
         } else if (opcode) {
-            standard(reader, opcode, &row);
+            do_standard(reader, opcode, &row);
         } else {
-            extended(reader, &row);
+            do_extended(reader, &row);
         }
     }
     reader->lines->row_count = reader->first; /* a sequence without an end */
@@ -300,7 +300,7 @@ int dwarf_lines_new(struct dwarf_file *file, const struct dwarf_unit *unit, uint
     if (!read_head(&reader, offset) && !reader.error)
         reader.error = -ENOEXEC;
     if (!reader.error && rows) {
-        run(&reader);
+        run_program(&reader);
         if (lines->sequence_count)
             qsort(lines->sequences, lines->sequence_count, sizeof(*lines->sequences), by_low);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Addresses of entries: .debug_addr, .debug_ranges (to version 4), .debug_rnglists (since 5). */
+/* Addresses of DIEs: .debug_addr, .debug_ranges (to version 4), .debug_rnglists (since 5). */
 #include "analyze/sym/dwarf_unit.h"
 
 #include <dwarf.h>
@@ -13,8 +13,8 @@ static bool indexed_address(const struct dwarf_file *file, const struct dwarf_un
 
     if (index > of->sections.part[DWARF_ADDR].size || base > of->sections.part[DWARF_ADDR].size)
         return false;
-    cursor = dwarf_cursor(&of->sections, DWARF_ADDR, base + index * unit->shape.address_size);
-    *ret_address = dwarf_uint(&cursor, unit->shape.address_size);
+    cursor = dwarf_cursor(&of->sections, DWARF_ADDR, base + index * unit->encoding.address_size);
+    *ret_address = dwarf_uint(&cursor, unit->encoding.address_size);
     return !cursor.failed;
 }
 
@@ -40,7 +40,7 @@ struct walk {
 static void walk_ranges(struct walk *walk, const struct dwarf_file *of, uint64_t offset)
 {
     struct cursor cursor = dwarf_cursor(&of->sections, DWARF_RANGES, offset);
-    unsigned size = walk->unit->shape.address_size;
+    unsigned size = walk->unit->encoding.address_size;
     uint64_t highest = size == 8 ? UINT64_MAX : UINT32_MAX;
 
     while (walk->file->work) {
@@ -60,7 +60,7 @@ static void walk_ranges(struct walk *walk, const struct dwarf_file *of, uint64_t
 static bool list_entry(struct walk *walk, struct cursor *cursor, uint64_t *ret_low, uint64_t *ret_high)
 {
     const struct dwarf_file *file = walk->file;
-    unsigned size = walk->unit->shape.address_size;
+    unsigned size = walk->unit->encoding.address_size;
 
     *ret_low = *ret_high = 0;
     switch (dwarf_u8(cursor)) {
@@ -114,11 +114,11 @@ static bool list_offset(const struct dwarf_file *file, const struct dwarf_unit *
     struct cursor cursor;
 
     if (!unit->has_rnglists_base)
-        base = unit->shape.offset_size == 8 ? 20 : 12; /* behind the head of the only table */
+        base = unit->encoding.offset_size == 8 ? 20 : 12; /* behind the head of the only table */
     if (index > size || base > size)
         return false;
-    cursor = dwarf_cursor(&file->sections, DWARF_RNGLISTS, base + index * unit->shape.offset_size);
-    *ret_offset = base + dwarf_uint(&cursor, unit->shape.offset_size);
+    cursor = dwarf_cursor(&file->sections, DWARF_RNGLISTS, base + index * unit->encoding.offset_size);
+    *ret_offset = base + dwarf_uint(&cursor, unit->encoding.offset_size);
     return !cursor.failed;
 }
 
@@ -134,7 +134,7 @@ void dwarf_unit_ranges(struct dwarf_file *file, const struct dwarf_unit *unit, c
         if (list_offset(file, unit, ranges->number, &offset))
             walk_list(&walk, offset);
     } else if (ranges->class == DWARF_OFFSET || ranges->class == DWARF_CONSTANT) {
-        if (unit->shape.version >= 5)
+        if (unit->encoding.version >= 5)
             walk_list(&walk, ranges->number);
         else /* a split unit's are in the file of its skeleton */
             walk_ranges(&walk, file->skeleton_file ? file->skeleton_file : file,

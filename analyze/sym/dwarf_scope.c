@@ -8,8 +8,8 @@
 #include "common/bound.h"
 
 enum {
-    DEPTH_MAX = 2048, /* of entries in each other; compilers reach some dozens */
-    HOPS_MAX = 16,    /* from an entry to the one that has the name */
+    DEPTH_MAX = 2048, /* of DIEs in each other; compilers reach some dozens */
+    HOPS_MAX = 16,    /* from a DIE to the one that has the name */
 };
 
 struct interval {
@@ -85,17 +85,17 @@ static void take(struct found *found, uint16_t name, const struct dwarf_value *v
 }
 
 /* A function or an inlined one. What stands below it belongs to the scope that is returned: itself, or PARENT. */
-static uint32_t add_scope(struct walk *walk, const struct dwarf_abbrev *abbrev, struct cursor *cursor, uint64_t entry,
+static uint32_t add_scope(struct walk *walk, const struct dwarf_abbrev *abbrev, struct cursor *cursor, uint64_t die,
                           uint32_t parent)
 {
-    struct found found = {.scope = {.entry = entry}};
+    struct found found = {.scope = {.die = die}};
     bool inlined = abbrev->tag == DW_TAG_inlined_subroutine;
     size_t before = walk->interval_count;
 
     for (uint32_t i = 0; i < abbrev->count && !cursor->failed; i++) {
         const struct dwarf_attribute *attribute = &walk->abbrevs->attributes[abbrev->first + i];
         struct dwarf_value value =
-            dwarf_form_read(cursor, &walk->unit->shape, attribute->form, attribute->constant);
+            dwarf_form_read(cursor, &walk->unit->encoding, attribute->form, attribute->constant);
 
         take(&found, attribute->name, &value);
     }
@@ -118,19 +118,19 @@ static void walk_entries(struct walk *walk, struct cursor *cursor)
     const unsigned char *start = walk->file->sections.part[DWARF_INFO].at;
 
     while (cursor->at < cursor->end && !cursor->failed && !walk->error && walk->file->work) {
-        uint64_t entry = (uint64_t)(cursor->at - start);
+        uint64_t die = (uint64_t)(cursor->at - start);
         const struct dwarf_abbrev *abbrev;
         uint32_t scope = walk->parents[walk->depth];
 
         walk->file->work--;
-        if (!dwarf_entry(walk->abbrevs, cursor, &abbrev)) {
+        if (!dwarf_die(walk->abbrevs, cursor, &abbrev)) {
             if (cursor->failed || walk->depth <= 1)
                 return;
             walk->depth--;
             continue;
         }
         if (abbrev->tag == DW_TAG_subprogram || abbrev->tag == DW_TAG_inlined_subroutine)
-            scope = add_scope(walk, abbrev, cursor, entry, scope);
+            scope = add_scope(walk, abbrev, cursor, die, scope);
         else
             dwarf_abbrevs_skip(walk->abbrevs, abbrev, cursor);
         if (!abbrev->children)
@@ -202,7 +202,7 @@ static int make_parts(struct walk *walk)
 int dwarf_scopes_new(struct dwarf_file *file, const struct dwarf_unit *unit, struct dwarf_scopes **ret)
 {
     struct walk *walk = calloc(1, sizeof(*walk));
-    struct cursor cursor = dwarf_cursor(&file->sections, DWARF_INFO, unit->first);
+    struct cursor cursor = dwarf_cursor(&file->sections, DWARF_INFO, unit->die);
     int error = -ENOMEM;
 
     *ret = NULL;
@@ -251,40 +251,40 @@ struct dwarf_scope *dwarf_scopes_parent(const struct dwarf_scopes *scopes, const
     return scope->parent ? &scopes->list[scope->parent - 1] : NULL;
 }
 
-/* Where a reference leads: *FILE and *ENTRY move there. */
-static bool follow(struct dwarf_file **file, uint64_t *entry, const struct dwarf_unit *unit,
-                   const struct dwarf_value *value)
+/* Where a reference leads: *FILE and *DIE move there. */
+static bool follow_reference(struct dwarf_file **file, uint64_t *die, const struct dwarf_unit *unit,
+                             const struct dwarf_value *value)
 {
     switch (value->class) {
     case DWARF_REF:
-        *entry = unit->offset + value->number;
+        *die = unit->offset + value->number;
         return value->number < unit->end - unit->offset;
     case DWARF_REF_INFO:
-        *entry = value->number;
+        *die = value->number;
         return true;
-    case DWARF_REF_ALT:
-        *file = (*file)->alt;
-        *entry = value->number;
+    case DWARF_REF_SUP:
+        *file = (*file)->sup;
+        *die = value->number;
         return *file != NULL;
     default:
         return false;
     }
 }
 
-/* The names of one entry; *ret_next: what it refers to for more. */
-static void names_of(struct dwarf_file *file, const struct dwarf_unit *unit, uint64_t entry,
+/* The names of one DIE; *ret_next: what it refers to for more. */
+static void names_of(struct dwarf_file *file, const struct dwarf_unit *unit, uint64_t die,
                      struct dwarf_scope *scope, struct dwarf_value *ret_next)
 {
     const struct dwarf_abbrevs *abbrevs = dwarf_unit_abbrevs(file, unit);
-    struct cursor cursor = dwarf_cursor(&file->sections, DWARF_INFO, entry);
+    struct cursor cursor = dwarf_cursor(&file->sections, DWARF_INFO, die);
     const struct dwarf_abbrev *abbrev;
 
     cursor.end = file->sections.part[DWARF_INFO].at + unit->end;
-    if (!abbrevs || cursor.failed || !dwarf_entry(abbrevs, &cursor, &abbrev))
+    if (!abbrevs || cursor.failed || !dwarf_die(abbrevs, &cursor, &abbrev))
         return;
     for (uint32_t i = 0; i < abbrev->count && !cursor.failed; i++) {
         const struct dwarf_attribute *attribute = &abbrevs->attributes[abbrev->first + i];
-        struct dwarf_value value = dwarf_form_read(&cursor, &unit->shape, attribute->form, attribute->constant);
+        struct dwarf_value value = dwarf_form_read(&cursor, &unit->encoding, attribute->form, attribute->constant);
 
         if (cursor.failed)
             return;
@@ -300,19 +300,19 @@ static void names_of(struct dwarf_file *file, const struct dwarf_unit *unit, uin
 
 void dwarf_scope_name(struct dwarf_file *file, struct dwarf_scope *scope)
 {
-    uint64_t entry = scope->entry;
+    uint64_t die = scope->die;
 
     if (scope->named)
         return;
     scope->named = true;
     for (int hops = 0; hops < HOPS_MAX && !scope->linkage; hops++) {
-        const struct dwarf_unit *unit = dwarf_unit_at(file, entry);
+        const struct dwarf_unit *unit = dwarf_unit_at(file, die);
         struct dwarf_value next = {DWARF_NONE, 0, NULL};
 
-        if (!unit || entry < unit->first)
+        if (!unit || die < unit->die)
             return;
-        names_of(file, unit, entry, scope, &next);
-        if (!follow(&file, &entry, unit, &next))
+        names_of(file, unit, die, scope, &next);
+        if (!follow_reference(&file, &die, unit, &next))
             return;
     }
 }

@@ -9,7 +9,7 @@ struct dwarf_scope {
     uint32_t parent; /* index + 1 of what it was inlined into; 0: a function of its own */
     uint32_t call_line, call_column;
     uint64_t call_file;
-    uint64_t entry; /* in .debug_info */
+    uint64_t die;   /* in .debug_info */
     bool named;     /* its names were looked for */
     const char *linkage, *name;
     const char *shown; /* the user's: see struct dwarf_frame */
@@ -35,7 +35,7 @@ void dwarf_scopes_free(struct dwarf_scopes *scopes);
 /* The innermost scope at ADDRESS, or NULL; dwarf_scopes_parent() goes outwards. */
 struct dwarf_scope *dwarf_scopes_find(const struct dwarf_scopes *scopes, uint64_t address);
 struct dwarf_scope *dwarf_scopes_parent(const struct dwarf_scopes *scopes, const struct dwarf_scope *scope);
-/* Fills in linkage and name, following what the entry refers to. */
+/* Fills in linkage and name, following what the DIE refers to. */
 void dwarf_scope_name(struct dwarf_file *file, struct dwarf_scope *scope);
 
 #endif

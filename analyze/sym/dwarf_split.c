@@ -13,7 +13,7 @@ void dwarf_package_release(struct dwarf_package *package)
 {
     if (package->found) {
         dwarf_sections_release(&package->sections);
-        elf_image_release(&package->image);
+        elf_file_release(&package->elf);
     }
     free(package->path);
     *package = (struct dwarf_package){0};
@@ -27,7 +27,7 @@ static const char *base_of(const char *path)
 }
 
 /* Opens the file of the formatted path, whose text is *ret_path then. */
-static __attribute__((format(printf, 3, 4))) bool open_at(struct elf_image *image, char **ret_path, const char *format,
+static __attribute__((format(printf, 3, 4))) bool open_at(struct elf_file *elf, char **ret_path, const char *format,
                                                           ...)
 {
     va_list arguments;
@@ -37,7 +37,7 @@ static __attribute__((format(printf, 3, 4))) bool open_at(struct elf_image *imag
     if (vasprintf(&path, format, arguments) < 0)
         path = NULL;
     va_end(arguments);
-    if (path && elf_image_init(image, path) == 0) {
+    if (path && elf_file_init(elf, path) == 0) {
         *ret_path = path;
         return true;
     }
@@ -45,35 +45,35 @@ static __attribute__((format(printf, 3, 4))) bool open_at(struct elf_image *imag
     return false;
 }
 
-static bool open_by_id(struct elf_image *image, char **ret_path, const struct elf_image *debug, const char *suffix,
+static bool open_by_id(struct elf_file *elf, char **ret_path, const struct elf_file *debug, const char *suffix,
                        const char *root)
 {
-    char hex[2 * ELF_IMAGE_BUILD_ID_MAX + 1] = "";
+    char hex[2 * ELF_FILE_BUILD_ID_MAX + 1] = "";
 
     for (size_t i = 0; i < debug->build_id_size; i++)
         snprintf(hex + 2 * i, 3, "%02x", debug->build_id[i]);
-    return debug->build_id_size > 1 && open_at(image, ret_path, "%s/.build-id/%.2s/%s%s", root, hex, hex + 2, suffix);
+    return debug->build_id_size > 1 && open_at(elf, ret_path, "%s/.build-id/%.2s/%s%s", root, hex, hex + 2, suffix);
 }
 
 static void find_package(struct dwarf_package *package, const struct dwarf_places *places,
-                         const struct elf_image *debug)
+                         const struct elf_file *debug)
 {
     const struct debug_roots *roots = places->roots;
-    struct elf_image *image = &package->image;
-    bool found = open_at(image, &package->path, "%s.dwp", places->file);
+    struct elf_file *elf = &package->elf;
+    bool found = open_at(elf, &package->path, "%s.dwp", places->file);
 
     if (!found && places->path[0] == '/')
-        found = open_at(image, &package->path, "%s%s.dwp", roots->symfs, places->path);
+        found = open_at(elf, &package->path, "%s%s.dwp", roots->symfs, places->path);
     for (size_t i = 0; i < roots->count && !found; i++)
-        found = open_by_id(image, &package->path, debug, ".dwp", roots->paths[i]) ||
-                open_at(image, &package->path, "%s/%s.dwp", roots->paths[i], places->path) ||
-                open_at(image, &package->path, "%s/%s.dwp", roots->paths[i], base_of(places->path));
+        found = open_by_id(elf, &package->path, debug, ".dwp", roots->paths[i]) ||
+                open_at(elf, &package->path, "%s/%s.dwp", roots->paths[i], places->path) ||
+                open_at(elf, &package->path, "%s/%s.dwp", roots->paths[i], base_of(places->path));
     package->looked_for = true;
     package->found = found;
     if (!found)
         return;
-    dwarf_sections_init(&package->sections, image, true);
-    elf_image_settle(image);
+    dwarf_sections_init(&package->sections, elf, true);
+    elf_file_settle(elf);
 }
 
 /* Where one unit's parts lie in a package: .debug_cu_index. */
@@ -159,25 +159,25 @@ static bool cut_package(const struct dwarf_sections *package, uint64_t id, struc
     return ret->part[DWARF_INFO].size > 0;
 }
 
-static bool open_dwo(struct elf_image *image, char **ret_path, const struct dwarf_unit *unit,
+static bool open_dwo(struct elf_file *elf, char **ret_path, const struct dwarf_unit *unit,
                      const struct dwarf_places *places)
 {
     const struct debug_roots *roots = places->roots;
     const char *name = unit->dwo_name, *slash = strrchr(places->file, '/');
-    int folder = slash ? (int)(slash - places->file) : 0;
+    int directory = slash ? (int)(slash - places->file) : 0;
     bool found;
 
     if (name[0] == '/')
-        found = open_at(image, ret_path, "%s%s", roots->symfs, name);
+        found = open_at(elf, ret_path, "%s%s", roots->symfs, name);
     else
-        found = (unit->directory && open_at(image, ret_path, "%s%s/%s", roots->symfs, unit->directory, name)) ||
-                open_at(image, ret_path, "%.*s%s%s", folder, places->file, slash ? "/" : "", name);
+        found = (unit->directory && open_at(elf, ret_path, "%s%s/%s", roots->symfs, unit->directory, name)) ||
+                open_at(elf, ret_path, "%.*s%s%s", directory, places->file, slash ? "/" : "", name);
     if (!found)
-        found = open_at(image, ret_path, "%.*s%s%s", folder, places->file, slash ? "/" : "", base_of(name));
+        found = open_at(elf, ret_path, "%.*s%s%s", directory, places->file, slash ? "/" : "", base_of(name));
     for (size_t i = 0; i < roots->count && !found; i++)
-        found = open_at(image, ret_path, "%s/.dwo/%016" PRIx64 ".dwo", roots->paths[i], unit->dwo_id) ||
-                open_at(image, ret_path, "%s/%s", roots->paths[i], name) ||
-                open_at(image, ret_path, "%s/%s", roots->paths[i], base_of(name));
+        found = open_at(elf, ret_path, "%s/.dwo/%016" PRIx64 ".dwo", roots->paths[i], unit->dwo_id) ||
+                open_at(elf, ret_path, "%s/%s", roots->paths[i], name) ||
+                open_at(elf, ret_path, "%s/%s", roots->paths[i], base_of(name));
     return found;
 }
 
@@ -190,7 +190,7 @@ static bool has_unit(const struct dwarf_file *file, uint64_t id)
 }
 
 int dwarf_split_new(const struct dwarf_file *file, const struct dwarf_unit *unit, struct dwarf_package *package,
-                    const struct dwarf_places *places, const struct elf_image *debug, struct dwarf_file **ret,
+                    const struct dwarf_places *places, const struct elf_file *debug, struct dwarf_file **ret,
                     char **ret_path)
 {
     struct dwarf_file *split = calloc(1, sizeof(*split));
@@ -202,16 +202,16 @@ int dwarf_split_new(const struct dwarf_file *file, const struct dwarf_unit *unit
     if (!package->looked_for)
         find_package(package, places, debug);
     if (!package->found || !cut_package(&package->sections, unit->dwo_id, &split->sections)) {
-        if (open_dwo(&split->image, ret_path, unit, places)) {
-            split->has_image = true;
-            dwarf_sections_init(&split->sections, &split->image, true);
-            elf_image_settle(&split->image);
+        if (open_dwo(&split->elf, ret_path, unit, places)) {
+            split->has_elf = true;
+            dwarf_sections_init(&split->sections, &split->elf, true);
+            elf_file_settle(&split->elf);
         }
     }
     split->dwo = true;
     split->is_code = file->is_code;
     split->code = file->code;
-    split->alt = file->alt;
+    split->sup = file->sup;
     split->skeleton_file = file;
     split->skeleton = unit;
     dwarf_file_allow(split);
@@ -228,17 +228,17 @@ int dwarf_split_new(const struct dwarf_file *file, const struct dwarf_unit *unit
 }
 
 /* .gnu_debugaltlink: a path with a NUL, then the build-id of what it names. */
-static bool read_link(const struct elf_image *debug, const char **ret_name, const unsigned char **ret_id,
+static bool read_link(const struct elf_file *debug, const char **ret_name, const unsigned char **ret_id,
                       size_t *ret_size)
 {
-    const struct elf_image_section *section = elf_image_section(debug, ".gnu_debugaltlink");
+    const struct elf_file_section *section = elf_file_section(debug, ".gnu_debugaltlink");
     const char *bytes;
     size_t size, length;
 
-    if (!section || !(bytes = elf_image_data(section, &size)))
+    if (!section || !(bytes = elf_file_data(section, &size)))
         return false;
     length = strnlen(bytes, size);
-    if (!length || length + 3 > size || size - length - 1 > ELF_IMAGE_BUILD_ID_MAX)
+    if (!length || length + 3 > size || size - length - 1 > ELF_FILE_BUILD_ID_MAX)
         return false;
     *ret_name = bytes;
     *ret_id = (const unsigned char *)bytes + length + 1;
@@ -246,50 +246,50 @@ static bool read_link(const struct elf_image *debug, const char **ret_name, cons
     return true;
 }
 
-static bool open_alt(struct elf_image *image, char **ret_path, const char *name, const unsigned char *id, size_t size,
+static bool open_sup(struct elf_file *elf, char **ret_path, const char *name, const unsigned char *id, size_t size,
                      const struct dwarf_places *places)
 {
     const char *slash = strrchr(places->file, '/');
-    int folder = slash ? (int)(slash - places->file) : 0;
+    int directory = slash ? (int)(slash - places->file) : 0;
 
-    if (debug_file_by_build_id(image, ret_path, id, size, ".debug", places->roots) == 0)
+    if (debug_file_by_build_id(elf, ret_path, id, size, ".debug", places->roots) == 0)
         return true;
-    if (name[0] == '/' ? !open_at(image, ret_path, "%s%s", places->roots->symfs, name)
-                       : !open_at(image, ret_path, "%.*s%s%s", folder, places->file, slash ? "/" : "", name))
+    if (name[0] == '/' ? !open_at(elf, ret_path, "%s%s", places->roots->symfs, name)
+                       : !open_at(elf, ret_path, "%.*s%s%s", directory, places->file, slash ? "/" : "", name))
         return false;
-    if (image->build_id_size == size && !memcmp(image->build_id, id, size))
+    if (elf->build_id_size == size && !memcmp(elf->build_id, id, size))
         return true;
-    elf_image_release(image);
+    elf_file_release(elf);
     free(*ret_path);
     *ret_path = NULL;
     return false;
 }
 
-int dwarf_alt_new(const struct elf_image *debug, const struct dwarf_places *places, struct dwarf_file **ret,
+int dwarf_sup_new(const struct elf_file *debug, const struct dwarf_places *places, struct dwarf_file **ret,
                   char **ret_path)
 {
     const unsigned char *id;
-    struct dwarf_file *alt;
+    struct dwarf_file *sup;
     const char *name;
     size_t size;
 
     if (!read_link(debug, &name, &id, &size))
-        return elf_image_section(debug, ".gnu_debugaltlink") ? -ENOENT : -ENODATA;
-    alt = calloc(1, sizeof(*alt));
-    if (!alt)
+        return elf_file_section(debug, ".gnu_debugaltlink") ? -ENOENT : -ENODATA;
+    sup = calloc(1, sizeof(*sup));
+    if (!sup)
         return -ENOMEM;
-    alt->has_image = open_alt(&alt->image, ret_path, name, id, size, places);
-    if (alt->has_image) {
-        dwarf_sections_init(&alt->sections, &alt->image, false);
-        elf_image_settle(&alt->image);
-        dwarf_file_allow(alt);
-        if (dwarf_units_init(alt) == 0) {
-            *ret = alt;
+    sup->has_elf = open_sup(&sup->elf, ret_path, name, id, size, places);
+    if (sup->has_elf) {
+        dwarf_sections_init(&sup->sections, &sup->elf, false);
+        elf_file_settle(&sup->elf);
+        dwarf_file_allow(sup);
+        if (dwarf_units_init(sup) == 0) {
+            *ret = sup;
             return 0;
         }
         free(*ret_path);
         *ret_path = NULL;
     }
-    dwarf_file_free(alt);
+    dwarf_file_free(sup);
     return -ENOENT;
 }

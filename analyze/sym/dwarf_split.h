@@ -5,12 +5,12 @@
 
 #include "analyze/sym/dwarf_info.h"
 
-/* The .dwp of an object. */
+/* The .dwp of a DSO. */
 struct dwarf_package {
     bool looked_for;
     bool found;
     char *path;
-    struct elf_image image;
+    struct elf_file elf;
     struct dwarf_sections sections;
 };
 
@@ -21,11 +21,11 @@ void dwarf_package_release(struct dwarf_package *package);
  * came from the package, which must live on. 0, -ENOENT, -ENOMEM.
  */
 int dwarf_split_new(const struct dwarf_file *file, const struct dwarf_unit *unit, struct dwarf_package *package,
-                    const struct dwarf_places *places, const struct elf_image *debug, struct dwarf_file **ret,
+                    const struct dwarf_places *places, const struct elf_file *debug, struct dwarf_file **ret,
                     char **ret_path);
 
 /* What .gnu_debugaltlink of DEBUG names. 0, -ENODATA (there is no link), -ENOENT, -ENOMEM. */
-int dwarf_alt_new(const struct elf_image *debug, const struct dwarf_places *places, struct dwarf_file **ret,
+int dwarf_sup_new(const struct elf_file *debug, const struct dwarf_places *places, struct dwarf_file **ret,
                   char **ret_path);
 
 #endif

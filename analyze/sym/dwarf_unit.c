@@ -27,10 +27,10 @@ const struct dwarf_abbrevs *dwarf_unit_abbrevs(struct dwarf_file *file, const st
 {
     struct dwarf_abbrevs *slot = &file->abbrevs[(unit->abbrev ^ unit->abbrev >> 6) % DWARF_ABBREV_SLOTS];
 
-    if (slot->list && slot->offset == unit->abbrev && !memcmp(&slot->shape, &unit->shape, sizeof(unit->shape)))
+    if (slot->list && slot->offset == unit->abbrev && !memcmp(&slot->encoding, &unit->encoding, sizeof(unit->encoding)))
         return slot;
     dwarf_abbrevs_release(slot);
-    if (dwarf_abbrevs_init(slot, &file->sections, unit->abbrev, &unit->shape, &file->work) != 0)
+    if (dwarf_abbrevs_init(slot, &file->sections, unit->abbrev, &unit->encoding, &file->work) != 0)
         return NULL;
     return slot->list ? slot : NULL;
 }
@@ -42,7 +42,7 @@ struct dwarf_unit *dwarf_unit_at(const struct dwarf_file *file, uint64_t offset)
     return after && offset < file->units[after - 1].end ? &file->units[after - 1] : NULL;
 }
 
-bool dwarf_entry(const struct dwarf_abbrevs *abbrevs, struct cursor *cursor, const struct dwarf_abbrev **ret_abbrev)
+bool dwarf_die(const struct dwarf_abbrevs *abbrevs, struct cursor *cursor, const struct dwarf_abbrev **ret_abbrev)
 {
     uint64_t code = leb_unsigned(cursor);
 
@@ -62,31 +62,31 @@ static bool read_head(const struct dwarf_file *file, struct cursor *cursor, stru
     struct cursor head;
 
     *unit = (struct dwarf_unit){.offset = (uint64_t)(cursor->at - start) - 4};
-    unit->shape.offset_size = 4;
+    unit->encoding.offset_size = 4;
     if (length == UINT32_MAX) {
-        unit->shape.offset_size = 8;
+        unit->encoding.offset_size = 8;
         length = cursor_u64(cursor);
     }
     if (cursor->failed || length > cursor_left(cursor))
         return false;
     head = cursor_part(cursor, length);
     unit->end = (uint64_t)(head.end - start);
-    unit->shape.version = cursor_u16(&head);
+    unit->encoding.version = cursor_u16(&head);
     unit->type = DW_UT_compile;
-    if (unit->shape.version >= 5) {
+    if (unit->encoding.version >= 5) {
         unit->type = dwarf_u8(&head);
-        unit->shape.address_size = dwarf_u8(&head);
+        unit->encoding.address_size = dwarf_u8(&head);
     }
-    unit->abbrev = dwarf_uint(&head, unit->shape.offset_size);
-    if (unit->shape.version < 5)
-        unit->shape.address_size = dwarf_u8(&head);
+    unit->abbrev = dwarf_uint(&head, unit->encoding.offset_size);
+    if (unit->encoding.version < 5)
+        unit->encoding.address_size = dwarf_u8(&head);
     if (unit->type == DW_UT_skeleton || unit->type == DW_UT_split_compile)
         unit->dwo_id = cursor_u64(&head);
     if (unit->type == DW_UT_type || unit->type == DW_UT_split_type)
-        cursor_skip(&head, 8 + unit->shape.offset_size);
-    unit->first = (uint64_t)(head.at - start);
-    if (head.failed || unit->shape.version < 2 || unit->shape.version > 5 ||
-        (unit->shape.address_size != 4 && unit->shape.address_size != 8))
+        cursor_skip(&head, 8 + unit->encoding.offset_size);
+    unit->die = (uint64_t)(head.at - start);
+    if (head.failed || unit->encoding.version < 2 || unit->encoding.version > 5 ||
+        (unit->encoding.address_size != 4 && unit->encoding.address_size != 8))
         unit->type = DW_UT_type; /* nothing that is looked at */
     return true;
 }
@@ -145,20 +145,20 @@ static void take(struct dwarf_unit *unit, uint16_t attribute, const struct dwarf
     }
 }
 
-/* The first entry of UNIT. What its values mean depends on the bases, which may stand behind them. */
-static void read_first(struct dwarf_file *file, struct dwarf_unit *unit)
+/* The unit DIE of UNIT. What its values mean depends on the bases, which may stand behind them. */
+static void read_unit_die(struct dwarf_file *file, struct dwarf_unit *unit)
 {
     const struct dwarf_abbrevs *abbrevs = dwarf_unit_abbrevs(file, unit);
-    struct cursor cursor = dwarf_cursor(&file->sections, DWARF_INFO, unit->first);
+    struct cursor cursor = dwarf_cursor(&file->sections, DWARF_INFO, unit->die);
     const struct dwarf_abbrev *abbrev;
     struct texts texts = {{DWARF_NONE}, {DWARF_NONE}, {DWARF_NONE}};
 
     cursor.end = file->sections.part[DWARF_INFO].at + unit->end;
-    if (!abbrevs || cursor.failed || !dwarf_entry(abbrevs, &cursor, &abbrev))
+    if (!abbrevs || cursor.failed || !dwarf_die(abbrevs, &cursor, &abbrev))
         return;
     for (uint32_t i = 0; i < abbrev->count && !cursor.failed; i++) {
         const struct dwarf_attribute *attribute = &abbrevs->attributes[abbrev->first + i];
-        struct dwarf_value value = dwarf_form_read(&cursor, &unit->shape, attribute->form, attribute->constant);
+        struct dwarf_value value = dwarf_form_read(&cursor, &unit->encoding, attribute->form, attribute->constant);
 
         if (!cursor.failed)
             take(unit, attribute->name, &value, &texts);
@@ -188,7 +188,7 @@ int dwarf_units_init(struct dwarf_file *file)
             file->units = grown;
         }
         if (unit.type != DW_UT_type && unit.type != DW_UT_split_type)
-            read_first(file, &unit);
+            read_unit_die(file, &unit);
         file->units[file->unit_count++] = unit;
     }
     return file->unit_count ? 0 : -ENOEXEC;
@@ -207,8 +207,8 @@ void dwarf_file_free(struct dwarf_file *file)
         dwarf_abbrevs_release(&file->abbrevs[i]);
     free(file->units);
     dwarf_sections_release(&file->sections);
-    if (file->has_image)
-        elf_image_release(&file->image);
+    if (file->has_elf)
+        elf_file_release(&file->elf);
     free(file);
 }
 
@@ -220,12 +220,12 @@ static const char *indexed_text(const struct dwarf_file *file, const struct dwar
     uint64_t offset;
 
     /* A split unit's table is the only one of its file; since version 5 it has a head. */
-    if (!unit->has_str_offsets_base && file->dwo && unit->shape.version >= 5)
-        base = unit->shape.offset_size == 8 ? 16 : 8;
+    if (!unit->has_str_offsets_base && file->dwo && unit->encoding.version >= 5)
+        base = unit->encoding.offset_size == 8 ? 16 : 8;
     if (index > file->sections.part[DWARF_STR_OFFSETS].size)
         return NULL;
-    cursor = dwarf_cursor(&file->sections, DWARF_STR_OFFSETS, base + index * unit->shape.offset_size);
-    offset = dwarf_uint(&cursor, unit->shape.offset_size);
+    cursor = dwarf_cursor(&file->sections, DWARF_STR_OFFSETS, base + index * unit->encoding.offset_size);
+    offset = dwarf_uint(&cursor, unit->encoding.offset_size);
     return cursor.failed ? NULL : dwarf_text(&file->sections, DWARF_STR, offset);
 }
 
@@ -241,8 +241,8 @@ const char *dwarf_value_text(const struct dwarf_file *file, const struct dwarf_u
         return dwarf_text(&file->sections, DWARF_LINE_STR, value->number);
     case DWARF_TEXT_INDEX:
         return indexed_text(file, unit, value->number);
-    case DWARF_TEXT_ALT:
-        return file->alt ? dwarf_text(&file->alt->sections, DWARF_STR, value->number) : NULL;
+    case DWARF_TEXT_SUP:
+        return file->sup ? dwarf_text(&file->sup->sections, DWARF_STR, value->number) : NULL;
     default:
         return NULL;
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The units of one file's .debug_info, and what their first entries say. */
+/* The units of one file's .debug_info, and what their unit DIEs say. */
 #ifndef ANALYZE_SYM_DWARF_UNIT_H
 #define ANALYZE_SYM_DWARF_UNIT_H
 
@@ -7,7 +7,7 @@
 
 enum { DWARF_ABBREV_SLOTS = 64 };
 
-/* Whether code can be at ADDRESS: what a linker left out keeps its entries and lines, at address 0 or the like. */
+/* Whether code can be at ADDRESS: what a linker left out keeps its DIEs and lines, at address 0 or the like. */
 typedef bool dwarf_is_code(const void *context, uint64_t address);
 
 struct dwarf_lines;
@@ -16,11 +16,11 @@ struct dwarf_file;
 
 struct dwarf_unit {
     uint64_t offset, end; /* in .debug_info */
-    uint64_t first;       /* the first entry */
+    uint64_t die;         /* the unit DIE */
     uint64_t abbrev;
-    struct dwarf_shape shape;
+    struct dwarf_encoding encoding;
     uint8_t type; /* DW_UT_... */
-    uint16_t tag; /* of the first entry; 0: not to be read */
+    uint16_t tag; /* of the unit DIE; 0: not to be read */
     bool has_lines;
     struct dwarf_extent extent;
     uint64_t base; /* address that range lists start from */
@@ -38,15 +38,15 @@ struct dwarf_unit {
 
 struct dwarf_file {
     struct dwarf_sections sections;
-    struct elf_image image;
-    bool has_image;         /* owned; the sections point into it */
+    struct elf_file elf;
+    bool has_elf;           /* owned; the sections point into it */
     bool dwo;               /* split: addresses and range lists are the skeleton's */
     dwarf_is_code *is_code;
     const void *code;       /* its context */
     uint64_t work;          /* what reading may still cost */
     struct dwarf_unit *units;
     size_t unit_count;
-    struct dwarf_file *alt; /* not owned; NULL: none */
+    struct dwarf_file *sup; /* not owned; NULL: none */
     const struct dwarf_file *skeleton_file; /* of a split file */
     const struct dwarf_unit *skeleton;
     struct dwarf_abbrevs abbrevs[DWARF_ABBREV_SLOTS];
@@ -63,8 +63,8 @@ const struct dwarf_abbrevs *dwarf_unit_abbrevs(struct dwarf_file *file, const st
 /* The unit that holds OFFSET of .debug_info, or NULL. */
 struct dwarf_unit *dwarf_unit_at(const struct dwarf_file *file, uint64_t offset);
 
-/* An entry: its abbreviation, and the cursor at its values. False at an end of children (code 0) or damage. */
-bool dwarf_entry(const struct dwarf_abbrevs *abbrevs, struct cursor *cursor, const struct dwarf_abbrev **ret_abbrev);
+/* A DIE: its abbreviation, and the cursor at its values. False at an end of children (code 0) or damage. */
+bool dwarf_die(const struct dwarf_abbrevs *abbrevs, struct cursor *cursor, const struct dwarf_abbrev **ret_abbrev);
 
 /* What a value of UNIT means. */
 const char *dwarf_value_text(const struct dwarf_file *file, const struct dwarf_unit *unit,
@@ -74,7 +74,7 @@ bool dwarf_value_address(const struct dwarf_file *file, const struct dwarf_unit 
 
 /* Ranges of addresses, one after the other; false ends it. */
 typedef bool dwarf_each_range(void *context, uint64_t low, uint64_t high);
-/* Those of an entry of UNIT. */
+/* Those of a DIE of UNIT. */
 void dwarf_unit_ranges(struct dwarf_file *file, const struct dwarf_unit *unit, const struct dwarf_extent *extent,
                        dwarf_each_range *each, void *context);
 

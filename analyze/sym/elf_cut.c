@@ -19,7 +19,7 @@ enum {
 };
 
 struct cut {
-    const struct elf_image *from;
+    const struct elf_file *from;
     Elf *to;
     uint64_t end;        /* of the file so far, behind `low_end` */
     uint64_t low;        /* of the file so far, in front of it */
@@ -43,12 +43,12 @@ static bool is_debug(const char *name, bool *ret_gnu)
     return false;
 }
 
-static bool is_plt(const struct elf_image_section *section)
+static bool is_plt(const struct elf_file_section *section)
 {
     return !strncmp(section->name, ".plt", 4);
 }
 
-static bool is_kept(const struct cut *cut, const struct elf_image_section *section)
+static bool is_kept(const struct cut *cut, const struct elf_file_section *section)
 {
     static const char *const names[] = {".shstrtab", ".strtab", ".dynstr", ".gnu_debugdata", ".gnu_debuglink",
                                         ".gnu_debugaltlink"};
@@ -63,7 +63,7 @@ static bool is_kept(const struct cut *cut, const struct elf_image_section *secti
     if (elf_getshdrstrndx(cut->from->elf, &strings) == 0 && strings == number)
         return true;
     if (!strcmp(section->name, ".eh_frame")) /* the bounds of functions, where nothing better tells them */
-        return !elf_image_section_by_type(cut->from, SHT_SYMTAB) && !elf_image_section(cut->from, ".gnu_debugdata");
+        return !elf_file_section_by_type(cut->from, SHT_SYMTAB) && !elf_file_section(cut->from, ".gnu_debugdata");
     if (type == SHT_RELA || type == SHT_REL)
         return section->header.sh_size <= RELOCATIONS_MAX;
     if (is_plt(section) || !strncmp(section->name, ".got", 4))
@@ -74,20 +74,20 @@ static bool is_kept(const struct cut *cut, const struct elf_image_section *secti
     return false;
 }
 
-static bool has_swapped_head(const struct elf_image *image)
+static bool has_swapped_head(const struct elf_file *elf)
 {
-    return (image->header.e_ident[EI_DATA] != ELFDATA2MSB) != (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
+    return (elf->header.e_ident[EI_DATA] != ELFDATA2MSB) != (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
 }
 
 /* Packs DATA, of a section that is not packed yet; leaves it alone where that would not make it smaller. */
-static void *pack(const struct elf_image *image, Elf_Data *data, GElf_Shdr *header)
+static void *pack_section(const struct elf_file *elf, Elf_Data *data, GElf_Shdr *header)
 {
-    bool wide = image->header.e_ident[EI_CLASS] == ELFCLASS64;
+    bool wide = elf->header.e_ident[EI_CLASS] == ELFCLASS64;
     size_t head = wide ? sizeof(Elf64_Chdr) : sizeof(Elf32_Chdr);
     uLongf size = compressBound(data->d_size);
     unsigned char *bytes;
 
-    if (data->d_size < PACK_AT_LEAST || (header->sh_flags & SHF_COMPRESSED) || has_swapped_head(image))
+    if (data->d_size < PACK_AT_LEAST || (header->sh_flags & SHF_COMPRESSED) || has_swapped_head(elf))
         return NULL;
     bytes = malloc(head + size);
     if (!bytes || compress2(bytes + head, &size, data->d_buf, data->d_size, 6) != Z_OK ||
@@ -108,13 +108,13 @@ static void *pack(const struct elf_image *image, Elf_Data *data, GElf_Shdr *head
 }
 
 /*
- * perf takes the address of a stub of the linkage table from the offset of its section in the file, so these sections
+ * perf takes the address of a PLT stub from the offset of its section in the file, so these sections
  * stay where they were, with those that lie in front of them.
  */
 static void find_low(struct cut *cut)
 {
     for (size_t i = 0; i < cut->from->section_count; i++) {
-        const struct elf_image_section *section = &cut->from->sections[i];
+        const struct elf_file_section *section = &cut->from->sections[i];
         const GElf_Shdr *header = &section->header;
 
         if (!is_plt(section) || !(header->sh_flags & SHF_ALLOC) || !is_kept(cut, section))
@@ -130,7 +130,7 @@ static void find_low(struct cut *cut)
 }
 
 /* The offset in the file of a section with SIZE bytes. */
-static uint64_t place(struct cut *cut, const GElf_Shdr *header, size_t size)
+static uint64_t place_section(struct cut *cut, const GElf_Shdr *header, size_t size)
 {
     uint64_t align = header->sh_addralign, offset = header->sh_offset;
 
@@ -147,12 +147,12 @@ static uint64_t place(struct cut *cut, const GElf_Shdr *header, size_t size)
 
 static int add_section(struct cut *cut, size_t index)
 {
-    const struct elf_image_section *from = &cut->from->sections[index];
+    const struct elf_file_section *from = &cut->from->sections[index];
     Elf_Scn *scn = elf_newscn(cut->to);
     GElf_Shdr header = from->header;
     Elf_Data *data;
     size_t size;
-    const void *bytes = is_kept(cut, from) ? elf_image_data(from, &size) : NULL;
+    const void *bytes = is_kept(cut, from) ? elf_file_data(from, &size) : NULL;
     bool gnu;
 
     if (!scn)
@@ -165,9 +165,9 @@ static int add_section(struct cut *cut, size_t index)
         *data = (Elf_Data){.d_buf = (void *)(uintptr_t)bytes, .d_size = size, .d_type = ELF_T_BYTE, .d_align = 1,
                            .d_version = EV_CURRENT};
         if (is_debug(from->name, &gnu) && !gnu)
-            cut->packed[index] = pack(cut->from, data, &header);
+            cut->packed[index] = pack_section(cut->from, data, &header);
         header.sh_addralign = header.sh_addralign && header.sh_addralign <= 64 ? header.sh_addralign : 1;
-        header.sh_offset = place(cut, &header, data->d_size);
+        header.sh_offset = place_section(cut, &header, data->d_size);
         header.sh_size = data->d_size;
         /* No names of stubs for perf then, rather than false ones. */
         if (cut->plt_moves && (!strcmp(from->name, ".rela.plt") || !strcmp(from->name, ".rel.plt")))
@@ -184,7 +184,7 @@ static int add_section(struct cut *cut, size_t index)
 
 static int add_headers(struct cut *cut)
 {
-    const struct elf_image *from = cut->from;
+    const struct elf_file *from = cut->from;
     bool wide = from->header.e_ident[EI_CLASS] == ELFCLASS64;
     GElf_Ehdr header = from->header;
     size_t count;
@@ -237,19 +237,19 @@ static int read_back(int fd, unsigned char **ret, size_t *ret_size)
     return 0;
 }
 
-static int write_cut(const struct elf_image *image, int fd)
+static int write_cut(const struct elf_file *elf, int fd)
 {
-    struct cut cut = {.from = image, .to = elf_begin(fd, ELF_C_WRITE, NULL)};
+    struct cut cut = {.from = elf, .to = elf_begin(fd, ELF_C_WRITE, NULL)};
     int error = -ENOMEM;
 
-    cut.packed = calloc(image->section_count + 1, sizeof(*cut.packed));
+    cut.packed = calloc(elf->section_count + 1, sizeof(*cut.packed));
     if (cut.to && cut.packed)
         error = add_headers(&cut);
     errno = 0;
     if (!error && elf_update(cut.to, ELF_C_WRITE) < 0)
         error = errno ? -errno : -ENOEXEC;
     elf_end(cut.to);
-    for (size_t i = 0; cut.packed && i < image->section_count; i++)
+    for (size_t i = 0; cut.packed && i < elf->section_count; i++)
         free(cut.packed[i]);
     free(cut.packed);
     return error;
@@ -257,23 +257,23 @@ static int write_cut(const struct elf_image *image, int fd)
 
 int elf_cut(const char *path, unsigned char **ret, size_t *ret_size)
 {
-    struct elf_image image;
-    int error = elf_image_init(&image, path);
+    struct elf_file elf;
+    int error = elf_file_init(&elf, path);
     int fd;
 
     if (error)
         return error;
     fd = memfd_create("cut", MFD_CLOEXEC);
-    if (!image.section_count)
+    if (!elf.section_count)
         error = -ENOEXEC;
     else if (fd < 0)
         error = -errno;
     if (!error)
-        error = write_cut(&image, fd);
+        error = write_cut(&elf, fd);
     if (!error)
         error = read_back(fd, ret, ret_size);
     if (fd >= 0)
         close(fd);
-    elf_image_release(&image);
+    elf_file_release(&elf);
     return error;
 }

@@ -7,7 +7,7 @@
 
 /*
  * Reads PATH and leaves, in *RET (malloced), an ELF file with the same headers and build-id and the contents of the
- * symbol tables, the stubs of the procedure linkage table, the debug information that symbols_lines() reads (packed
+ * symbol tables, the PLT stubs, the debug information that symbols_lines() reads (packed
  * by zlib), and of a stripped file .eh_frame; other sections stay as places without contents. Offsets in the file that
  * perf computes addresses by (of code, of the linkage table) are those of PATH. 0, -ENOEXEC (no ELF file, or one
  * without sections), -ENOMEM or -errno.

@@ -4,15 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-void elf_functions_read(struct elf_functions *functions, const struct elf_image *image)
+void elf_functions_read(struct elf_functions *functions, const struct elf_file *elf)
 {
-    const struct elf_image_section *section = elf_image_section(image, ".eh_frame");
+    const struct elf_file_section *section = elf_file_section(elf, ".eh_frame");
     const void *bytes;
     size_t size;
 
-    if (!section || image->header.e_ident[EI_CLASS] != ELFCLASS64 || image->header.e_ident[EI_DATA] != ELFDATA2LSB)
+    if (!section || elf->header.e_ident[EI_CLASS] != ELFCLASS64 || elf->header.e_ident[EI_DATA] != ELFDATA2LSB)
         return;
-    bytes = elf_image_data(section, &size);
+    bytes = elf_file_data(section, &size);
     if (!bytes || !size)
         return;
     functions->cfi.bytes = malloc(size);

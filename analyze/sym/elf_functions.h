@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "analyze/sym/elf_image.h"
+#include "analyze/sym/elf_file.h"
 #include "unwind/cfi.h"
 
 struct elf_functions {
@@ -15,10 +15,10 @@ struct elf_functions {
 };
 
 /*
- * Copies the table of IMAGE, before elf_image_settle(), into FUNCTIONS (zeroed). It is read when the first address is
+ * Copies the table of ELF, before elf_file_settle(), into FUNCTIONS (zeroed). It is read when the first address is
  * looked for. A file without one (or of 32 bits, or of the other byte order) has no functions.
  */
-void elf_functions_read(struct elf_functions *functions, const struct elf_image *image);
+void elf_functions_read(struct elf_functions *functions, const struct elf_file *elf);
 void elf_functions_release(struct elf_functions *functions);
 /* The function that holds the virtual ADDRESS. Of a function in several pieces (".cold") each is one. */
 bool elf_functions_find(struct elf_functions *functions, uint64_t address, uint64_t *ret_start, uint64_t *ret_size);

@@ -8,23 +8,23 @@ struct strings {
     size_t size; /* 0 unless the last byte is a NUL: every offset below is a terminated string */
 };
 
-static struct strings strings_of(const struct elf_image *image, const struct elf_image_section *section)
+static struct strings strings_of(const struct elf_file *elf, const struct elf_file_section *section)
 {
-    const struct elf_image_section *strings = elf_image_section_by_number(image, section->header.sh_link);
+    const struct elf_file_section *strings = elf_file_section_by_number(elf, section->header.sh_link);
     struct strings result = {NULL, 0};
 
     if (!strings || strings->header.sh_type != SHT_STRTAB)
         return result;
-    result.bytes = elf_image_data(strings, &result.size);
+    result.bytes = elf_file_data(strings, &result.size);
     if (result.size && result.bytes[result.size - 1] != '\0')
         result.size = 0;
     return result;
 }
 
 /* $a, $t, $x, $d and their like tell a disassembler what follows; they name nothing. */
-static bool is_mapping_symbol(const struct elf_image *image, const char *name)
+static bool is_mapping_symbol(const struct elf_file *elf, const char *name)
 {
-    uint16_t machine = image->header.e_machine;
+    uint16_t machine = elf->header.e_machine;
 
     return name[0] == '$' && (machine == EM_ARM || machine == EM_AARCH64 || machine == EM_RISCV) && name[1] != '\0' &&
            (name[2] == '\0' || name[2] == '.' || machine == EM_RISCV);
@@ -47,22 +47,22 @@ static bool is_function(const GElf_Sym *symbol, uint32_t *ret_flags)
     }
 }
 
-static void add_one(struct name_table *table, const struct elf_image *image, const struct elf_image *text,
+static void add_one(struct name_table *table, const struct elf_file *elf, const struct elf_file *text,
                     const GElf_Sym *symbol, const struct strings *strings, uint32_t flags)
 {
-    const struct elf_image_section *section;
+    const struct elf_file_section *section;
     struct name_entry entry = {.flags = flags};
 
     if (symbol->st_shndx == SHN_UNDEF || symbol->st_shndx == SHN_ABS || symbol->st_shndx == SHN_COMMON ||
         symbol->st_name == 0 || symbol->st_name >= strings->size || !is_function(symbol, &entry.flags))
         return;
     entry.raw = strings->bytes + symbol->st_name;
-    if (entry.raw[0] == '\0' || is_mapping_symbol(image, entry.raw))
+    if (entry.raw[0] == '\0' || is_mapping_symbol(elf, entry.raw))
         return;
     entry.start = symbol->st_value;
-    if (image->header.e_machine == EM_ARM && GELF_ST_TYPE(symbol->st_info) == STT_FUNC)
+    if (elf->header.e_machine == EM_ARM && GELF_ST_TYPE(symbol->st_info) == STT_FUNC)
         entry.start &= ~UINT64_C(1);
-    section = elf_image_text_at(text, entry.start);
+    section = elf_file_text_at(text, entry.start);
     if (!section)
         return;
     /* Never past its section: a hostile size must not swallow the rest of the file. */
@@ -77,12 +77,12 @@ static void add_one(struct name_table *table, const struct elf_image *image, con
     name_table_add(table, &entry);
 }
 
-void elf_names_add(struct name_table *table, const struct elf_image *image, const struct elf_image_section *section,
-                   const struct elf_image *text, uint32_t flags)
+void elf_names_add(struct name_table *table, const struct elf_file *elf, const struct elf_file_section *section,
+                   const struct elf_file *text, uint32_t flags)
 {
-    struct strings strings = strings_of(image, section);
-    Elf_Data *data = section->header.sh_size <= ELF_IMAGE_DATA_MAX ? elf_getdata(section->scn, NULL) : NULL;
-    size_t entry_size = gelf_fsize(image->elf, ELF_T_SYM, 1, EV_CURRENT);
+    struct strings strings = strings_of(elf, section);
+    Elf_Data *data = section->header.sh_size <= ELF_FILE_DATA_MAX ? elf_getdata(section->scn, NULL) : NULL;
+    size_t entry_size = gelf_fsize(elf->elf, ELF_T_SYM, 1, EV_CURRENT);
 
     if (!data || !data->d_buf || !strings.size || !entry_size)
         return;
@@ -91,15 +91,15 @@ void elf_names_add(struct name_table *table, const struct elf_image *image, cons
 
         if (!gelf_getsym(data, (int)i, &symbol))
             return;
-        add_one(table, image, text, &symbol, &strings, flags);
+        add_one(table, elf, text, &symbol, &strings, flags);
     }
 }
 
-const char *elf_names_one(const struct elf_image *image, const struct elf_image_section *section, size_t index,
+const char *elf_names_one(const struct elf_file *elf, const struct elf_file_section *section, size_t index,
                           uint64_t *ret_value)
 {
-    struct strings strings = strings_of(image, section);
-    Elf_Data *data = section->header.sh_size <= ELF_IMAGE_DATA_MAX ? elf_getdata(section->scn, NULL) : NULL;
+    struct strings strings = strings_of(elf, section);
+    Elf_Data *data = section->header.sh_size <= ELF_FILE_DATA_MAX ? elf_getdata(section->scn, NULL) : NULL;
     GElf_Sym symbol;
 
     if (!data || !data->d_buf || index > INT32_MAX || !gelf_getsym(data, (int)index, &symbol) ||

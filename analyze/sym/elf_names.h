@@ -3,24 +3,24 @@
 #ifndef ANALYZE_SYM_ELF_NAMES_H
 #define ANALYZE_SYM_ELF_NAMES_H
 
-#include "analyze/sym/elf_image.h"
+#include "analyze/sym/elf_file.h"
 #include "analyze/sym/name_table.h"
 
 /*
- * Adds the functions of the symbol table SECTION of IMAGE (SHT_SYMTAB or SHT_DYNSYM; FLAGS: NAME_DYNSYM or 0). TEXT
- * says where code is: IMAGE itself, or the file that a debug file belongs to. Names point into IMAGE, which must live
+ * Adds the functions of the symbol table SECTION of ELF (SHT_SYMTAB or SHT_DYNSYM; FLAGS: NAME_DYNSYM or 0). TEXT
+ * says where code is: ELF itself, or the file that a debug file belongs to. Names point into ELF, which must live
  * on.
  */
-void elf_names_add(struct name_table *table, const struct elf_image *image, const struct elf_image_section *section,
-                   const struct elf_image *text, uint32_t flags);
+void elf_names_add(struct name_table *table, const struct elf_file *elf, const struct elf_file_section *section,
+                   const struct elf_file *text, uint32_t flags);
 
 /* One symbol's name of the table SECTION (for relocations), or NULL. *ret_value: its value. */
-const char *elf_names_one(const struct elf_image *image, const struct elf_image_section *section, size_t index,
+const char *elf_names_one(const struct elf_file *elf, const struct elf_file_section *section, size_t index,
                           uint64_t *ret_value);
 
 /*
- * Adds the stubs of the procedure linkage table. TABLE must be finished (it names indirect functions); finish it again.
+ * Adds the PLT stubs. TABLE must be finished (it names indirect functions); finish it again.
  */
-void elf_names_add_plt(struct name_table *table, const struct elf_image *image);
+void elf_names_add_plt(struct name_table *table, const struct elf_file *elf);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names for the stubs of the procedure linkage table. On x86 and aarch64 the code of a stub says which GOT slot it
+ * Names for the PLT stubs. On x86 and aarch64 the code of a stub says which GOT slot it
  * jumps through, and a relocation says which function the slot is for: that is right for every linker and every kind of
  * table
  * (.plt, .plt.sec, .plt.got). Elsewhere the stubs are taken to be in the order of .rela.plt.
@@ -21,8 +21,8 @@ struct slot {
 
 struct plt {
     struct name_table *table;
-    const struct elf_image *image;
-    const struct elf_image_section *symbols; /* .dynsym */
+    const struct elf_file *elf;
+    const struct elf_file_section *symbols;  /* .dynsym */
     struct slot *slots;                      /* by address */
     size_t slot_count, slot_capacity;
     struct slot *jumps; /* of .rela.plt, in its order */
@@ -45,9 +45,9 @@ static bool keep_slot(struct slot **slots, size_t *count, size_t *capacity, cons
     return true;
 }
 
-static bool is_irelative(const struct elf_image *image, uint64_t type)
+static bool is_irelative(const struct elf_file *elf, uint64_t type)
 {
-    switch (image->header.e_machine) {
+    switch (elf->header.e_machine) {
     case EM_X86_64:
         return type == R_X86_64_IRELATIVE;
     case EM_386:
@@ -59,7 +59,7 @@ static bool is_irelative(const struct elf_image *image, uint64_t type)
     }
 }
 
-static bool read_relocation(const struct elf_image_section *section, Elf_Data *data, int index, GElf_Rela *ret)
+static bool read_relocation(const struct elf_file_section *section, Elf_Data *data, int index, GElf_Rela *ret)
 {
     GElf_Rel rel;
 
@@ -71,12 +71,12 @@ static bool read_relocation(const struct elf_image_section *section, Elf_Data *d
     return true;
 }
 
-static bool read_relocations(struct plt *plt, const struct elf_image_section *section)
+static bool read_relocations(struct plt *plt, const struct elf_file_section *section)
 {
     bool of_plt = !strcmp(section->name, ".rela.plt") || !strcmp(section->name, ".rel.plt");
-    Elf_Data *data = section->header.sh_size <= ELF_IMAGE_DATA_MAX ? elf_getdata(section->scn, NULL) : NULL;
+    Elf_Data *data = section->header.sh_size <= ELF_FILE_DATA_MAX ? elf_getdata(section->scn, NULL) : NULL;
     size_t entry_size =
-        gelf_fsize(plt->image->elf, section->header.sh_type == SHT_RELA ? ELF_T_RELA : ELF_T_REL, 1, EV_CURRENT);
+        gelf_fsize(plt->elf->elf, section->header.sh_type == SHT_RELA ? ELF_T_RELA : ELF_T_REL, 1, EV_CURRENT);
 
     for (size_t i = 0; data && data->d_buf && entry_size && i < data->d_size / entry_size; i++) {
         struct slot slot = {0};
@@ -86,7 +86,7 @@ static bool read_relocations(struct plt *plt, const struct elf_image_section *se
             break;
         slot.address = rela.r_offset;
         slot.symbol = GELF_R_SYM(rela.r_info);
-        if (!slot.symbol && is_irelative(plt->image, GELF_R_TYPE(rela.r_info)))
+        if (!slot.symbol && is_irelative(plt->elf, GELF_R_TYPE(rela.r_info)))
             slot.resolver = (uint64_t)rela.r_addend;
         if (of_plt && !keep_slot(&plt->jumps, &plt->jump_count, &plt->jump_capacity, &slot))
             return false;
@@ -117,7 +117,7 @@ static void add_stub(struct plt *plt, uint64_t start, uint64_t size, const struc
 
     entry.flags = NAME_PLT | NAME_GLOBAL;
     if (slot->symbol && plt->symbols) {
-        entry.raw = elf_names_one(plt->image, plt->symbols, slot->symbol, &value);
+        entry.raw = elf_names_one(plt->elf, plt->symbols, slot->symbol, &value);
     } else if (slot->resolver) {
         const struct name_entry *function = name_table_find(plt->table, slot->resolver);
 
@@ -142,7 +142,7 @@ static const struct slot *x86_slot(const struct plt *plt, const unsigned char *b
     if (size >= 4 && (!memcmp(bytes, endbr64, 4) || !memcmp(bytes, endbr32, 4)))
         at = 4;
     /* push of an index into .rela.plt: the lazy half of a table whose other half is .plt.sec */
-    if (at + 5 <= size && bytes[at] == 0x68 && plt->image->header.e_machine == EM_X86_64) {
+    if (at + 5 <= size && bytes[at] == 0x68 && plt->elf->header.e_machine == EM_X86_64) {
         uint32_t index = little_u32(bytes + at + 1);
 
         return index < plt->jump_count ? &plt->jumps[index] : NULL;
@@ -151,16 +151,16 @@ static const struct slot *x86_slot(const struct plt *plt, const unsigned char *b
         at++;
     if (at + 6 > size || bytes[at] != 0xff)
         return NULL;
-    if (bytes[at + 1] == 0x25 && plt->image->header.e_machine == EM_X86_64)
+    if (bytes[at + 1] == 0x25 && plt->elf->header.e_machine == EM_X86_64)
         return find_slot(plt, address + at + 6 + (uint64_t)(int64_t)(int32_t)little_u32(bytes + at + 2));
     if (bytes[at + 1] == 0x25)
         return find_slot(plt, little_u32(bytes + at + 2));
-    if (bytes[at + 1] == 0xa3 && plt->image->header.e_machine == EM_386)
+    if (bytes[at + 1] == 0xa3 && plt->elf->header.e_machine == EM_386)
         return find_slot(plt, (uint32_t)(plt->got + little_u32(bytes + at + 2)));
     return NULL;
 }
 
-static void add_x86(struct plt *plt, const struct elf_image_section *section, const unsigned char *bytes, size_t size)
+static void add_x86(struct plt *plt, const struct elf_file_section *section, const unsigned char *bytes, size_t size)
 {
     static const unsigned char push_got[] = {0xff, 0x35};
     uint64_t step = section->header.sh_entsize;
@@ -185,7 +185,7 @@ static void add_x86(struct plt *plt, const struct elf_image_section *section, co
     }
 }
 
-static void add_aarch64(struct plt *plt, const struct elf_image_section *section, const unsigned char *bytes,
+static void add_aarch64(struct plt *plt, const struct elf_file_section *section, const unsigned char *bytes,
                         size_t size)
 {
     enum { BTI_C = 0xd503245f, BR_X17 = 0xd61f0220 };
@@ -216,7 +216,7 @@ static void add_aarch64(struct plt *plt, const struct elf_image_section *section
     }
 }
 
-static void add_in_order(struct plt *plt, const struct elf_image_section *section)
+static void add_in_order(struct plt *plt, const struct elf_file_section *section)
 {
     uint64_t step = section->header.sh_entsize, size = section->header.sh_size;
 
@@ -226,35 +226,35 @@ static void add_in_order(struct plt *plt, const struct elf_image_section *sectio
         add_stub(plt, section->header.sh_addr + size - (plt->jump_count - i) * step, step, &plt->jumps[i]);
 }
 
-static void add_section(struct plt *plt, const struct elf_image_section *section)
+static void add_section(struct plt *plt, const struct elf_file_section *section)
 {
     const unsigned char *bytes;
     size_t size;
 
     if (!(section->header.sh_flags & SHF_EXECINSTR) || section->header.sh_type != SHT_PROGBITS)
         return;
-    bytes = elf_image_data(section, &size);
+    bytes = elf_file_data(section, &size);
     if (!bytes)
         return;
-    if (plt->image->header.e_machine == EM_X86_64 || plt->image->header.e_machine == EM_386)
+    if (plt->elf->header.e_machine == EM_X86_64 || plt->elf->header.e_machine == EM_386)
         add_x86(plt, section, bytes, size);
-    else if (plt->image->header.e_machine == EM_AARCH64)
+    else if (plt->elf->header.e_machine == EM_AARCH64)
         add_aarch64(plt, section, bytes, size);
     else
         add_in_order(plt, section);
 }
 
-void elf_names_add_plt(struct name_table *table, const struct elf_image *image)
+void elf_names_add_plt(struct name_table *table, const struct elf_file *elf)
 {
-    const struct elf_image_section *got = elf_image_section(image, ".got.plt");
-    struct plt plt = {.table = table, .image = image};
+    const struct elf_file_section *got = elf_file_section(elf, ".got.plt");
+    struct plt plt = {.table = table, .elf = elf};
 
-    plt.symbols = elf_image_section_by_type(image, SHT_DYNSYM);
+    plt.symbols = elf_file_section_by_type(elf, SHT_DYNSYM);
     if (!got)
-        got = elf_image_section(image, ".got");
+        got = elf_file_section(elf, ".got");
     plt.got = got ? got->header.sh_addr : 0;
-    for (size_t i = 0, count = 0; i < image->section_count && count < PLT_SECTIONS_MAX; i++) {
-        const struct elf_image_section *section = &image->sections[i];
+    for (size_t i = 0, count = 0; i < elf->section_count && count < PLT_SECTIONS_MAX; i++) {
+        const struct elf_file_section *section = &elf->sections[i];
 
         if ((section->header.sh_type != SHT_RELA && section->header.sh_type != SHT_REL) ||
             !(section->header.sh_flags & SHF_ALLOC))
@@ -265,11 +265,11 @@ void elf_names_add_plt(struct name_table *table, const struct elf_image *image)
     }
     if (plt.slot_count)
         qsort(plt.slots, plt.slot_count, sizeof(*plt.slots), by_address);
-    for (size_t i = 0, count = 0; i < image->section_count && count < PLT_SECTIONS_MAX; i++) {
-        if (strncmp(image->sections[i].name, ".plt", 4))
+    for (size_t i = 0, count = 0; i < elf->section_count && count < PLT_SECTIONS_MAX; i++) {
+        if (strncmp(elf->sections[i].name, ".plt", 4))
             continue;
         count++;
-        add_section(&plt, &image->sections[i]);
+        add_section(&plt, &elf->sections[i]);
     }
     free(plt.slots);
     free(plt.jumps);

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "analyze/sym/elf_image.h"
+#include "analyze/sym/elf_file.h"
 #include "common/cursor.h"
 
 enum {
@@ -56,7 +56,7 @@ static struct cursor look(struct dump *dump, uint64_t at, size_t size)
     return cursor;
 }
 
-static void add(struct dump *dump, uint64_t start, uint64_t size, const char *raw)
+static void add_code(struct dump *dump, uint64_t start, uint64_t size, const char *raw)
 {
     struct name_entry entry = {.start = start, .end = start + size, .limit = UINT64_MAX, .raw = raw,
                                .flags = NAME_GLOBAL};
@@ -80,7 +80,7 @@ static void take_load(struct dump *dump, struct cursor record)
     dump->bytes += length + 1;
     const char *raw = name_pool_string(dump->table->pool, (const char *)record.at, length);
     if (raw)
-        add(dump, start, size, raw);
+        add_code(dump, start, size, raw);
     else
         dump->table->failed = true;
 }
@@ -95,7 +95,7 @@ static void take_move(struct dump *dump, struct cursor record)
     size_t most = 65536;
     for (size_t i = dump->table->count; !record.failed && i > 0 && most > 0; i--, most--) {
         if (entries[i - 1].start == from) {
-            add(dump, to, size, entries[i - 1].raw);
+            add_code(dump, to, size, entries[i - 1].raw);
             return;
         }
     }
@@ -156,7 +156,7 @@ static enum jit_dump_result read_dump(struct dump *dump)
 enum jit_dump_result jit_dump_read(const char *path, struct name_table *table)
 {
     struct dump dump = {.table = table};
-    dump.fd = elf_image_open_regular(path, O_NOFOLLOW, &dump.size);
+    dump.fd = elf_file_open_regular(path, O_NOFOLLOW, &dump.size);
     if (dump.fd < 0)
         return JIT_DUMP_MISSING;
     enum jit_dump_result result = read_dump(&dump);

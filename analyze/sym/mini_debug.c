@@ -11,7 +11,7 @@
 #define MEMORY_MAX ((uint64_t)128 << 20) /* of the unpacker */
 
 /* Unpacks all of BYTES[SIZE]. 0, -ENOEXEC or -ENOMEM. */
-static int unpack(const unsigned char *bytes, size_t size, unsigned char **ret, size_t *ret_size)
+static int unpack_xz(const unsigned char *bytes, size_t size, unsigned char **ret, size_t *ret_size)
 {
     lzma_stream stream = LZMA_STREAM_INIT;
     unsigned char *plain = NULL;
@@ -45,21 +45,21 @@ static int unpack(const unsigned char *bytes, size_t size, unsigned char **ret, 
 }
 #endif
 
-int mini_debug_init(struct elf_image *ret_mini, const struct elf_image *image)
+int mini_debug_init(struct elf_file *ret_mini, const struct elf_file *elf)
 {
-    const struct elf_image_section *section = elf_image_section(image, ".gnu_debugdata");
+    const struct elf_file_section *section = elf_file_section(elf, ".gnu_debugdata");
 
     if (!section)
         return -ENOENT;
 #ifdef PINJECT_LZMA
     size_t size, plain_size;
     unsigned char *plain;
-    const void *bytes = elf_image_data(section, &size);
-    int error = bytes ? unpack(bytes, size, &plain, &plain_size) : -ENOEXEC;
+    const void *bytes = elf_file_data(section, &size);
+    int error = bytes ? unpack_xz(bytes, size, &plain, &plain_size) : -ENOEXEC;
 
     if (error)
         return error;
-    error = elf_image_init_memory(ret_mini, plain, plain_size);
+    error = elf_file_init_memory(ret_mini, plain, plain_size);
     free(plain);
     return error;
 #else

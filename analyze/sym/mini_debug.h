@@ -3,9 +3,9 @@
 #ifndef ANALYZE_SYM_MINI_DEBUG_H
 #define ANALYZE_SYM_MINI_DEBUG_H
 
-#include "analyze/sym/elf_image.h"
+#include "analyze/sym/elf_file.h"
 
-/* The ELF file in IMAGE's section. 0, -ENOENT (no section), -ENOTSUP (built without liblzma), -ENOEXEC, -ENOMEM. */
-int mini_debug_init(struct elf_image *ret_mini, const struct elf_image *image);
+/* The ELF file in ELF's section. 0, -ENOENT (no section), -ENOTSUP (built without liblzma), -ENOEXEC, -ENOMEM. */
+int mini_debug_init(struct elf_file *ret_mini, const struct elf_file *elf);
 
 #endif

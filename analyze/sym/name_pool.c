@@ -23,7 +23,7 @@ void name_pool_release(struct name_pool *pool)
     }
 }
 
-static char *reserve(struct name_pool *pool, size_t size)
+static char *reserve_name(struct name_pool *pool, size_t size)
 {
     struct name_pool_chunk *chunk = pool->chunks;
 
@@ -46,7 +46,7 @@ static char *reserve(struct name_pool *pool, size_t size)
 
 const char *name_pool_string(struct name_pool *pool, const char *text, size_t size)
 {
-    char *copy = size < SIZE_MAX / 4 ? reserve(pool, size + 1) : NULL;
+    char *copy = size < SIZE_MAX / 4 ? reserve_name(pool, size + 1) : NULL;
 
     if (!copy)
         return NULL;
@@ -58,7 +58,7 @@ const char *name_pool_string(struct name_pool *pool, const char *text, size_t si
 const char *name_pool_join(struct name_pool *pool, const char *head, const char *tail)
 {
     size_t head_size = strlen(head), tail_size = strlen(tail);
-    char *copy = reserve(pool, head_size + tail_size + 1);
+    char *copy = reserve_name(pool, head_size + tail_size + 1);
 
     if (!copy)
         return NULL;

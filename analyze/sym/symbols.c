@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/sym/sym_object.h"
+#include "analyze/sym/sym_dso.h"
 
 static const char system_debug_path[] = "/usr/lib/debug";
 
@@ -58,40 +58,40 @@ int symbols_new(const struct symbols_options *options, struct symbols **ret_symb
     return 0;
 }
 
-static void free_object(struct symbols_object *object)
+static void free_dso(struct symbols_dso *dso)
 {
-    dwarf_free(object->dwarf);
-    name_table_release(&object->table);
-    elf_functions_release(&object->functions);
-    name_pool_release(&object->pool);
-    text_names_release(&object->text);
-    if (object->has_image)
-        elf_image_release(&object->image);
-    if (object->has_debug)
-        elf_image_release(&object->debug);
-    if (object->has_mini)
-        elf_image_release(&object->mini);
-    free(object->fetched_file);
-    free(object->file);
-    free(object->debug_file);
-    free(object->dump);
-    free(object->osrelease);
-    free(object->reference);
-    free(object->listing);
-    free(object->path);
-    free(object->key);
-    free(object);
+    dwarf_free(dso->dwarf);
+    name_table_release(&dso->table);
+    elf_functions_release(&dso->functions);
+    name_pool_release(&dso->pool);
+    text_names_release(&dso->text);
+    if (dso->has_elf)
+        elf_file_release(&dso->elf);
+    if (dso->has_debug)
+        elf_file_release(&dso->debug);
+    if (dso->has_mini)
+        elf_file_release(&dso->mini);
+    free(dso->fetched_file);
+    free(dso->file);
+    free(dso->debug_file);
+    free(dso->dump);
+    free(dso->osrelease);
+    free(dso->reference);
+    free(dso->listing);
+    free(dso->path);
+    free(dso->key);
+    free(dso);
 }
 
 void symbols_free(struct symbols *symbols)
 {
     if (!symbols)
         return;
-    struct symbols_object *object, *next;
-    HASH_ITER(hh, symbols->objects, object, next)
+    struct symbols_dso *dso, *next;
+    HASH_ITER(hh, symbols->dsos, dso, next)
     {
-        HASH_DEL(symbols->objects, object);
-        free_object(object);
+        HASH_DEL(symbols->dsos, dso);
+        free_dso(dso);
     }
     for (char **path = symbols->debug_paths; path && *path; path++)
         free(*path);
@@ -101,7 +101,7 @@ void symbols_free(struct symbols *symbols)
     free(symbols);
 }
 
-/* What makes an object different: its kind and the parts that are given, each with its size in front. */
+/* What makes a DSO different: its kind and the parts that are given, each with its size in front. */
 struct key {
     unsigned char *bytes;
     size_t size;
@@ -123,38 +123,38 @@ static void key_add(struct key *key, const void *part, size_t size)
     key->size += sizeof(size) + size;
 }
 
-/* The object of KEY, new or known; *ret_new. Takes the key's bytes. */
-static struct symbols_object *get_object(struct symbols *symbols, struct key *key, bool *ret_new)
+/* The DSO of KEY, new or known; *ret_new. Takes the key's bytes. */
+static struct symbols_dso *get_dso(struct symbols *symbols, struct key *key, bool *ret_new)
 {
-    struct symbols_object *object = NULL;
+    struct symbols_dso *dso = NULL;
 
     *ret_new = false;
     if (!key->failed)
-        HASH_FIND(hh, symbols->objects, key->bytes, key->size, object);
-    if (object || key->failed || !(object = calloc(1, sizeof(*object)))) {
+        HASH_FIND(hh, symbols->dsos, key->bytes, key->size, dso);
+    if (dso || key->failed || !(dso = calloc(1, sizeof(*dso)))) {
         free(key->bytes);
-        return object;
+        return dso;
     }
-    object->key = key->bytes;
-    HASH_ADD_KEYPTR(hh, symbols->objects, object->key, key->size, object);
-    if (!TABLE_HAS(object)) {
-        free(object->key);
-        free(object);
+    dso->key = key->bytes;
+    HASH_ADD_KEYPTR(hh, symbols->dsos, dso->key, key->size, dso);
+    if (!TABLE_HAS(dso)) {
+        free(dso->key);
+        free(dso);
         return NULL;
     }
     *ret_new = true;
-    object->owner = symbols;
-    name_table_init(&object->table, &object->pool, symbols->no_demangle);
-    return object;
+    dso->owner = symbols;
+    name_table_init(&dso->table, &dso->pool, symbols->no_demangle);
+    return dso;
 }
 
-/* A new object that could not be filled stays in the table, without names, and says so. */
-static void check_copy(struct symbols_object *object, bool failed)
+/* A new DSO that could not be filled stays in the table, without names, and says so. */
+static void check_copy(struct symbols_dso *dso, bool failed)
 {
     if (!failed)
         return;
-    object->loaded = true;
-    sym_object_lack(object, SYMBOLS_NO_MEMORY, "out of memory");
+    dso->loaded = true;
+    sym_dso_missing(dso, SYMBOLS_NO_MEMORY, "out of memory");
 }
 
 /* All zero bytes are no build-id: some writers leave the field so. */
@@ -162,25 +162,25 @@ static size_t known_size(const unsigned char *build_id, size_t size)
 {
     size_t used = 0;
 
-    if (size > ELF_IMAGE_BUILD_ID_MAX)
-        size = ELF_IMAGE_BUILD_ID_MAX;
+    if (size > ELF_FILE_BUILD_ID_MAX)
+        size = ELF_FILE_BUILD_ID_MAX;
     for (size_t i = 0; build_id && i < size; i++)
         if (build_id[i])
             used = size;
     return used;
 }
 
-static void copy_build_id(struct symbols_object *object, const unsigned char *build_id, size_t size)
+static void copy_build_id(struct symbols_dso *dso, const unsigned char *build_id, size_t size)
 {
     if (size)
-        memcpy(object->build_id, build_id, size);
-    object->build_id_size = size;
+        memcpy(dso->build_id, build_id, size);
+    dso->build_id_size = size;
 }
 
-struct symbols_object *symbols_object(struct symbols *symbols, const char *path, const unsigned char *build_id,
-                                      size_t build_id_size)
+struct symbols_dso *symbols_dso(struct symbols *symbols, const char *path, const unsigned char *build_id,
+                                size_t build_id_size)
 {
-    struct symbols_object *object;
+    struct symbols_dso *dso;
     struct key key = {NULL, 0, false};
     bool is_new;
 
@@ -188,20 +188,20 @@ struct symbols_object *symbols_object(struct symbols *symbols, const char *path,
     key_add(&key, "f", 1);
     key_add(&key, path, strlen(path));
     key_add(&key, build_id, build_id_size);
-    object = get_object(symbols, &key, &is_new);
+    dso = get_dso(symbols, &key, &is_new);
     if (is_new) {
-        object->kind = OBJECT_FILE;
-        object->path = strdup(path);
-        copy_build_id(object, build_id, build_id_size);
-        check_copy(object, !object->path);
+        dso->kind = DSO_FILE;
+        dso->path = strdup(path);
+        copy_build_id(dso, build_id, build_id_size);
+        check_copy(dso, !dso->path);
     }
-    return object;
+    return dso;
 }
 
-struct symbols_object *symbols_kernel(struct symbols *symbols, const struct symbols_kernel *kernel)
+struct symbols_dso *symbols_kernel(struct symbols *symbols, const struct symbols_kernel *kernel)
 {
     static const struct symbols_kernel unknown;
-    struct symbols_object *object;
+    struct symbols_dso *dso;
     struct key key = {NULL, 0, false};
     size_t build_id_size;
     bool is_new;
@@ -214,57 +214,57 @@ struct symbols_object *symbols_kernel(struct symbols *symbols, const struct symb
     key_add(&key, kernel->build_id, build_id_size);
     key_add(&key, kernel->reference_name, kernel->reference_name ? strlen(kernel->reference_name) : 0);
     key_add(&key, &kernel->reference_address, sizeof(kernel->reference_address));
-    object = get_object(symbols, &key, &is_new);
+    dso = get_dso(symbols, &key, &is_new);
     if (is_new) {
-        object->kind = OBJECT_KERNEL;
-        object->path = strdup("[kernel.kallsyms]");
-        object->osrelease = kernel->osrelease ? strdup(kernel->osrelease) : NULL;
-        object->reference = kernel->reference_name ? strdup(kernel->reference_name) : NULL;
-        object->reference_address = kernel->reference_address;
-        copy_build_id(object, kernel->build_id, build_id_size);
-        check_copy(object, !object->path || (kernel->osrelease && !object->osrelease) ||
-                               (kernel->reference_name && !object->reference));
+        dso->kind = DSO_KERNEL;
+        dso->path = strdup("[kernel.kallsyms]");
+        dso->osrelease = kernel->osrelease ? strdup(kernel->osrelease) : NULL;
+        dso->reference = kernel->reference_name ? strdup(kernel->reference_name) : NULL;
+        dso->reference_address = kernel->reference_address;
+        copy_build_id(dso, kernel->build_id, build_id_size);
+        check_copy(dso, !dso->path || (kernel->osrelease && !dso->osrelease) ||
+                               (kernel->reference_name && !dso->reference));
     }
-    return object;
+    return dso;
 }
 
-struct symbols_object *symbols_jit(struct symbols *symbols, uint32_t pid)
+struct symbols_dso *symbols_jit(struct symbols *symbols, uint32_t pid)
 {
-    struct symbols_object *object;
+    struct symbols_dso *dso;
     struct key key = {NULL, 0, false};
     bool is_new;
 
     key_add(&key, "j", 1);
     key_add(&key, &pid, sizeof(pid));
-    object = get_object(symbols, &key, &is_new);
+    dso = get_dso(symbols, &key, &is_new);
     if (is_new) {
-        object->kind = OBJECT_JIT;
-        object->path = strdup("//anon");
-        object->pid = pid;
-        check_copy(object, !object->path);
+        dso->kind = DSO_JIT;
+        dso->path = strdup("//anon");
+        dso->pid = pid;
+        check_copy(dso, !dso->path);
     }
-    return object;
+    return dso;
 }
 
-void sym_object_lack(struct symbols_object *object, enum symbols_lack lack, const char *why)
+void sym_dso_missing(struct symbols_dso *dso, enum symbols_missing missing, const char *why)
 {
-    object->lacks |= lack;
-    if (!object->why)
-        object->why = why;
+    dso->missing |= missing;
+    if (!dso->why)
+        dso->why = why;
 }
 
-static void load(struct symbols_object *object)
+static void load_names(struct symbols_dso *dso)
 {
-    static void (*const loaders[])(struct symbols_object *) = {
-        [OBJECT_FILE] = sym_object_load_file,
-        [OBJECT_KERNEL] = sym_object_load_kernel,
-        [OBJECT_JIT] = sym_object_load_jit,
+    static void (*const loaders[])(struct symbols_dso *) = {
+        [DSO_FILE] = sym_dso_load_file,
+        [DSO_KERNEL] = sym_dso_load_kernel,
+        [DSO_JIT] = sym_dso_load_jit,
     };
 
-    if (object->loaded)
+    if (dso->loaded)
         return;
-    object->loaded = true;
-    loaders[object->kind](object);
+    dso->loaded = true;
+    loaders[dso->kind](dso);
 }
 
 int symbols_debuginfod(const struct symbols *symbols)
@@ -272,33 +272,33 @@ int symbols_debuginfod(const struct symbols *symbols)
     return symbols->debuginfod_error;
 }
 
-bool symbols_address(struct symbols_object *object, uint64_t file_offset, uint64_t *ret_address)
+bool symbols_address(struct symbols_dso *dso, uint64_t file_offset, uint64_t *ret_address)
 {
-    load(object);
-    if (object->kind != OBJECT_FILE) {
+    load_names(dso);
+    if (dso->kind != DSO_FILE) {
         *ret_address = file_offset;
         return true;
     }
-    return object->has_image && elf_image_address(&object->image, file_offset, ret_address);
+    return dso->has_elf && elf_file_address(&dso->elf, file_offset, ret_address);
 }
 
-bool symbols_find(struct symbols_object *object, uint64_t file_offset, struct symbol *ret_symbol)
+bool symbols_find(struct symbols_dso *dso, uint64_t file_offset, struct symbol *ret_symbol)
 {
     struct name_entry *entry;
     uint64_t address;
 
-    if (!symbols_address(object, file_offset, &address))
+    if (!symbols_address(dso, file_offset, &address))
         return false;
-    entry = name_table_find(&object->table, address - object->shift);
-    if (!entry || (object->shift && entry->module))
+    entry = name_table_find(&dso->table, address - dso->shift);
+    if (!entry || (dso->shift && entry->module))
         return false;
-    if (object->kind == OBJECT_KERNEL && !strcmp(entry->raw, KALLSYMS_GAP))
+    if (dso->kind == DSO_KERNEL && !strcmp(entry->raw, KALLSYMS_GAP))
         return false;
     *ret_symbol = (struct symbol){
-        .name = name_table_name(&object->table, entry),
+        .name = name_table_name(&dso->table, entry),
         .raw_name = entry->raw,
         .module = entry->module,
-        .start = entry->start + object->shift,
+        .start = entry->start + dso->shift,
         .size = entry->end - entry->start,
         .address = address,
         .plt = entry->flags & NAME_PLT,
@@ -308,70 +308,70 @@ bool symbols_find(struct symbols_object *object, uint64_t file_offset, struct sy
     return true;
 }
 
-bool symbols_bounds(struct symbols_object *object, uint64_t file_offset, uint64_t *ret_start, uint64_t *ret_size)
+bool symbols_bounds(struct symbols_dso *dso, uint64_t file_offset, uint64_t *ret_start, uint64_t *ret_size)
 {
     uint64_t address;
 
-    return symbols_address(object, file_offset, &address) &&
-           elf_functions_find(&object->functions, address, ret_start, ret_size);
+    return symbols_address(dso, file_offset, &address) &&
+           elf_functions_find(&dso->functions, address, ret_start, ret_size);
 }
 
-unsigned symbols_lacks(struct symbols_object *object)
+unsigned symbols_missing(struct symbols_dso *dso)
 {
-    load(object);
-    return object->lacks;
+    load_names(dso);
+    return dso->missing;
 }
 
-const char *symbols_why(struct symbols_object *object)
+const char *symbols_why(struct symbols_dso *dso)
 {
-    load(object);
-    return object->why;
+    load_names(dso);
+    return dso->why;
 }
 
-const char *symbols_path(const struct symbols_object *object)
+const char *symbols_path(const struct symbols_dso *dso)
 {
-    return object->path ? object->path : "";
+    return dso->path ? dso->path : "";
 }
 
-const char *symbols_file(struct symbols_object *object)
+const char *symbols_file(struct symbols_dso *dso)
 {
-    load(object);
-    return object->file;
+    load_names(dso);
+    return dso->file;
 }
 
-const char *symbols_debug_file(struct symbols_object *object)
+const char *symbols_debug_file(struct symbols_dso *dso)
 {
-    load(object);
-    return object->debug_file;
+    load_names(dso);
+    return dso->debug_file;
 }
 
-bool symbols_has_code(struct symbols_object *object, uint64_t address)
+bool symbols_has_code(struct symbols_dso *dso, uint64_t address)
 {
-    load(object);
-    const struct elf_image_section *text = object->has_image ? elf_image_text_at(&object->image, address) : NULL;
+    load_names(dso);
+    const struct elf_file_section *text = dso->has_elf ? elf_file_text_at(&dso->elf, address) : NULL;
 
-    return object->has_image && (!text || text->header.sh_type != SHT_NOBITS);
+    return dso->has_elf && (!text || text->header.sh_type != SHT_NOBITS);
 }
 
-bool symbols_replaced(struct symbols_object *object)
+bool symbols_replaced(struct symbols_dso *dso)
 {
-    load(object);
-    return object->replaced;
+    load_names(dso);
+    return dso->replaced;
 }
 
-size_t symbols_count(struct symbols_object *object)
+size_t symbols_count(struct symbols_dso *dso)
 {
-    load(object);
-    return object->table.finished;
+    load_names(dso);
+    return dso->table.finished;
 }
 
-const unsigned char *symbols_build_id(struct symbols_object *object, size_t *ret_size)
+const unsigned char *symbols_build_id(struct symbols_dso *dso, size_t *ret_size)
 {
-    if (object->build_id_size) {
-        *ret_size = object->build_id_size;
-        return object->build_id;
+    if (dso->build_id_size) {
+        *ret_size = dso->build_id_size;
+        return dso->build_id;
     }
-    load(object);
-    *ret_size = object->has_image ? object->image.build_id_size : 0;
-    return object->image.build_id;
+    load_names(dso);
+    *ret_size = dso->has_elf ? dso->elf.build_id_size : 0;
+    return dso->elf.build_id;
 }

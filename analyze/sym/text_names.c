@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "analyze/sym/elf_image.h"
+#include "analyze/sym/elf_file.h"
 #include "common/bound.h"
 
 enum { TEXT_LIMIT = 512 * 1024 * 1024 };
@@ -51,7 +51,7 @@ int text_names_init(struct text_names *names, const char *path, int extra_flags,
     int fd, error;
 
     memset(names, 0, sizeof(*names));
-    fd = elf_image_open_regular(path, extra_flags, &size);
+    fd = elf_file_open_regular(path, extra_flags, &size);
     if (fd < 0)
         return fd;
     error = fstat(fd, &status) < 0 ? -errno : read_all(names, fd, (size_t)size);

@@ -9,30 +9,30 @@
 #include "analyze/sym/symbols.h"
 #include "analyze/view/map.h"
 #include "analyze/view/memory.h"
-#include "analyze/view/order.h"
+#include "analyze/view/ranking.h"
 
 /* Why nothing of the module of FRAME can be disassembled, or NULL. */
-static const char *why_no_code(const struct profile_frame *frame, struct symbols_object *object)
+static const char *why_no_code(const struct profile_frame *frame, struct symbols_dso *dso)
 {
     if (frame->kernel)
         return "the kernel's code is in no file that could be disassembled";
     if (frame->module && frame->module->pid)
         return "the code was generated while the program ran, and is gone";
-    if (!object || !symbols_file(object))
+    if (!dso || !symbols_file(dso))
         return frame->module && strcmp(frame->module->path, "[vdso]") == 0 ? "the vdso is in no file"
                                                                            : "the file is not there";
     return NULL;
 }
 
-static struct annotate_function *function_of(struct annotate *annotate, struct map *keys, struct symbols_object *object,
+static struct annotate_function *function_of(struct annotate *annotate, struct map *keys, struct symbols_dso *dso,
                                              const struct names_place *place)
 {
     uint64_t start = place->address - place->offset;
-    uint32_t index = map_add(keys, (uintptr_t)object, start);
+    uint32_t index = map_add(keys, (uintptr_t)dso, start);
     if (index == annotate->count) {
         annotate->list = memory_grow(annotate->list, &annotate->capacity, annotate->count + 1, sizeof(*annotate->list));
         annotate->list[annotate->count++] =
-            (struct annotate_function){.object = object, .symbol = place->symbol, .dso = place->object, .start = start};
+            (struct annotate_function){.dso = dso, .symbol = place->symbol, .dso_name = place->dso, .start = start};
     }
     return &annotate->list[index];
 }
@@ -41,20 +41,21 @@ static void add_hit(struct annotate_function *function, uint64_t address, const 
 {
     function->samples += entry->samples;
     function->weight += entry->weight;
-    function->hits =
-        memory_grow(function->hits, &function->hit_capacity, function->hit_count + 1, sizeof(*function->hits));
-    function->hits[function->hit_count++] = (struct annotate_hit){address, entry->samples, entry->weight};
+    function->histogram =
+        memory_grow(function->histogram, &function->hit_capacity, function->hit_count + 1,
+                    sizeof(*function->histogram));
+    function->histogram[function->hit_count++] = (struct annotate_hit){address, entry->samples, entry->weight};
 }
 
-static uint64_t function_size(struct symbols_object *object, uint64_t offset)
+static uint64_t function_size(struct symbols_dso *dso, uint64_t offset)
 {
     struct symbol symbol;
     uint64_t start, size;
-    if (!object)
+    if (!dso)
         return 0;
-    if (symbols_find(object, offset, &symbol))
+    if (symbols_find(dso, offset, &symbol))
         return symbol.size;
-    return symbols_bounds(object, offset, &start, &size) ? size : 0;
+    return symbols_bounds(dso, offset, &start, &size) ? size : 0;
 }
 
 static void add_entry(struct annotate *annotate, struct map *keys, struct map *numbers, struct view *view,
@@ -63,14 +64,14 @@ static void add_entry(struct annotate *annotate, struct map *keys, struct map *n
     uint32_t leaf = view->profile->stacks[entry->stack].frames[0];
     const struct names_place *place = names_frame(view->names, leaf);
     const struct profile_frame *frame = &view->profile->frames[leaf];
-    if (!(place->named || place->bounded) || !select_place(view->settings, place->object, place->symbol))
+    if (!(place->named || place->bounded) || !select_place(view->settings, place->dso, place->symbol))
         return;
-    struct symbols_object *object = names_symbols(view->names, leaf);
-    struct annotate_function *function = function_of(annotate, keys, object, place);
+    struct symbols_dso *dso = names_symbols(view->names, leaf);
+    struct annotate_function *function = function_of(annotate, keys, dso, place);
     map_add(numbers, place->function, 0);
     if (!function->hit_count) {
-        function->why = why_no_code(frame, object);
-        function->size = function_size(object, frame->offset);
+        function->why = why_no_code(frame, dso);
+        function->size = function_size(dso, frame->offset);
         function->shift = place->address - frame->offset;
     }
     /* Where the table has no size, what was hit is in it all the same. */
@@ -79,7 +80,7 @@ static void add_entry(struct annotate *annotate, struct map *keys, struct map *n
     add_hit(function, place->address, entry);
 }
 
-/* The functions of ANNOTATE through which an entry went; KEYS tells them by object and start, NUMBERS by names.h. */
+/* The functions of ANNOTATE through which an entry went; KEYS tells them by DSO and start, NUMBERS by names.h. */
 static void add_total(struct annotate *annotate, const struct map *keys, const struct map *numbers, struct view *view,
                       uint64_t *counted, uint64_t stamp, const struct profile_entry *entry)
 {
@@ -115,7 +116,7 @@ static int compare_weight(const void *left, const void *right)
     if (!order)
         order = strcmp(a->symbol, b->symbol);
     if (!order)
-        order = strcmp(a->dso, b->dso);
+        order = strcmp(a->dso_name, b->dso_name);
     return order ? order : order_smaller(a->start, b->start);
 }
 
@@ -135,18 +136,18 @@ void annotate_init(struct annotate *annotate, struct view *view)
 void annotate_release(struct annotate *annotate)
 {
     for (size_t i = 0; i < annotate->count; i++)
-        free(annotate->list[i].hits);
+        free(annotate->list[i].histogram);
     free(annotate->list);
     *annotate = (struct annotate){0};
 }
 
-static void add_hits(struct annotate_code *code, const struct annotate_function *function)
+static void add_histogram(struct annotate_code *code, const struct annotate_function *function)
 {
     uint64_t end = function->start + function->size;
     code->samples = memory_new(code->code.count, sizeof(*code->samples));
     code->weights = memory_new(code->code.count, sizeof(*code->weights));
     for (size_t i = 0; i < function->hit_count; i++) {
-        const struct annotate_hit *hit = &function->hits[i];
+        const struct annotate_hit *hit = &function->histogram[i];
         const struct code_instruction *at = code_at(&code->code, hit->address, end);
         if (at) {
             code->samples[at - code->code.list] += hit->samples;
@@ -173,7 +174,7 @@ static void name_inlined(struct annotate_code *code, const struct annotate_funct
     struct symbol_line found[SYMBOLS_LINES_MAX];
     for (size_t i = 0; i < code->heavy_count; i++) {
         struct annotate_line *line = &code->heavy[i];
-        const size_t count = symbols_lines(function->object, line->address - function->shift, found);
+        const size_t count = symbols_lines(function->dso, line->address - function->shift, found);
         if (count > 1 && found[0].function)
             line->inlined = memory_text(found[0].function);
     }
@@ -206,8 +207,8 @@ static const char *stub_name(const struct annotate_function *function, uint64_t 
 {
     const uint64_t offset = address - function->shift;
     uint64_t same;
-    if (!symbols_address(function->object, offset, &same) || same != address ||
-        !symbols_find(function->object, offset, symbol))
+    if (!symbols_address(function->dso, offset, &same) || same != address ||
+        !symbols_find(function->dso, offset, symbol))
         return NULL;
     return symbol->name;
 }
@@ -237,11 +238,11 @@ static void name_stub(struct code_instruction *instruction, const struct annotat
 static bool is_without_code(const struct annotate_function *function, const struct settings *settings, char *reason,
                             size_t size)
 {
-    const char *path = symbols_path(function->object), *symfs = settings->symfs ? settings->symfs : "";
-    if (symbols_has_code(function->object, function->start))
+    const char *path = symbols_path(function->dso), *symfs = settings->symfs ? settings->symfs : "";
+    if (symbols_has_code(function->dso, function->start))
         return false;
     snprintf(reason, size, "the archive has names, no code, and %s%s is %s; copy the recorded one to DIR%s and add "
-             "--symfs=DIR", symfs, path, symbols_replaced(function->object) ? "another build" : "not there", path);
+             "--symfs=DIR", symfs, path, symbols_replaced(function->dso) ? "another build" : "not there", path);
     return true;
 }
 
@@ -255,7 +256,7 @@ int annotate_code_init(struct annotate_code *code, const struct annotate_functio
     }
     if (is_without_code(function, settings, reason, size))
         return -ENODATA;
-    const char *file = symbols_file(function->object);
+    const char *file = symbols_file(function->dso);
     const struct code_request request = {.objdump = settings->objdump,
                                          .file = file,
                                          .start = function->start,
@@ -266,9 +267,9 @@ int annotate_code_init(struct annotate_code *code, const struct annotate_functio
         return status;
     for (size_t i = 0; i < code->code.count; i++)
         name_stub(&code->code.list[i], function);
-    if (code_lines_init(&code->lines, function->object, request.start, request.end) < 0)
+    if (code_lines_init(&code->lines, function->dso, request.start, request.end) < 0)
         memory_exhausted();
-    add_hits(code, function);
+    add_histogram(code, function);
     add_lines(code);
     name_inlined(code, function);
     return 0;

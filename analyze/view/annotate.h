@@ -9,23 +9,23 @@
 
 #include "analyze/sym/code.h"
 #include "analyze/sym/code_lines.h"
-#include "common/json.h"
 #include "analyze/view/source_text.h"
 #include "analyze/view/view.h"
+#include "common/json.h"
 
 struct annotate_hit {
     uint64_t address, samples, weight;
 };
 
 struct annotate_function {
-    struct symbols_object *object;
-    const char *symbol, *dso;
+    struct symbols_dso *dso;
+    const char *symbol, *dso_name;
     const char *why; /* there can be no code: static text, NULL otherwise */
     uint64_t start, size;
     uint64_t shift;           /* addresses less offsets in the file, where the code is */
     uint64_t samples, weight; /* of all hits */
     uint64_t total_samples, total_weight; /* with all that its code called; a sample counts once */
-    struct annotate_hit *hits;
+    struct annotate_hit *histogram;
     size_t hit_count, hit_capacity;
 };
 

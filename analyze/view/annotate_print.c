@@ -48,7 +48,7 @@ static void print_shares(struct view *view, const struct annotate_function *func
 static struct source_place place_of(const struct annotate_function *function, const struct code_lines *lines,
                                     uint32_t file)
 {
-    return (struct source_place){lines->files[file], lines->directories[file], symbols_file(function->object)};
+    return (struct source_place){lines->files[file], lines->directories[file], symbols_file(function->dso)};
 }
 
 /* "burn.h:40  value = ...", "burn.h:40 (burn)  value = ..." where INLINED; owned by the caller. */
@@ -75,7 +75,7 @@ static void print_head(struct view *view, const struct annotate_function *functi
     output_text(output, function->symbol);
     output_color(output, OUTPUT_PLAIN);
     fputs(" in ", output->to);
-    output_text(output, function->dso);
+    output_text(output, function->dso_name);
     fprintf(output->to, ": %s, %s in %s", text_percent(share, function->weight, view->selection->total_weight),
             text_weight(weight, function->weight, nanoseconds),
             text_plural(samples, function->samples, "sample", "samples"));
@@ -177,7 +177,7 @@ static void note_sources(struct view *view, const struct annotate_function *func
                          struct source_texts *sources)
 {
     struct stat status;
-    const char *file = symbols_file(function->object);
+    const char *file = symbols_file(function->dso);
     if (!file || stat(file, &status) < 0)
         return;
     for (uint32_t i = 0; i < code->lines.file_count; i++) {
@@ -260,7 +260,7 @@ void annotate_json(struct view *view, struct json *json, const struct annotate_f
 {
     json_object(json, NULL);
     json_string(json, "symbol", function->symbol);
-    json_string(json, "dso", function->dso);
+    json_string(json, "dso", function->dso_name);
     json_string(json, "reason", reason);
     json_unsigned(json, "start", function->start);
     json_unsigned(json, "size", function->size);

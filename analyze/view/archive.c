@@ -47,8 +47,8 @@ static bool is_packed(const char *name)
     return is;
 }
 
-/* Who may read the files may look into the folder. */
-static mode_t folder_rights(const struct archive *archive)
+/* Who may read the files may look into the directory. */
+static mode_t directory_rights(const struct archive *archive)
 {
     return archive->rights | (archive->rights & 0444) >> 2;
 }
@@ -79,13 +79,13 @@ bool archive_is(const char *path)
 char **archive_find(char **list, size_t *count, const char *path)
 {
     const char *slash = strrchr(path, '/');
-    char *folder = slash ? memory_print("%.*s", (int)(slash - path) + 1, path) : memory_text("./");
-    DIR *directory = opendir(folder);
+    char *directory = slash ? memory_print("%.*s", (int)(slash - path) + 1, path) : memory_text("./");
+    DIR *listing = opendir(directory);
     size_t capacity = *count;
-    for (struct dirent *entry; directory && (entry = readdir(directory));) {
+    for (struct dirent *entry; listing && (entry = readdir(listing));) {
         if (!archive_is_found(entry->d_name))
             continue;
-        char *found = memory_print("%s%s", folder, entry->d_name);
+        char *found = memory_print("%s%s", directory, entry->d_name);
         if (archive_is(found)) {
             list = memory_grow(list, &capacity, *count + 1, sizeof(*list));
             list[(*count)++] = found;
@@ -93,13 +93,15 @@ char **archive_find(char **list, size_t *count, const char *path)
             free(found);
         }
     }
-    if (directory)
-        closedir(directory);
-    free(folder);
+    if (listing)
+        closedir(listing);
+    free(directory);
     return list;
 }
 
-/* Whether the tar file NAME was unpacked in the folder PLACE. Earlier versions put symbols.symbols into symbols.tar. */
+/*
+ * Whether the tar file NAME was unpacked in the directory PLACE. Earlier versions put symbols.symbols into symbols.tar.
+ */
 static bool is_unpacked(const char *place, const char *name)
 {
     bool found = false;
@@ -115,16 +117,16 @@ char *archive_find_packed(const char *path)
 {
     const int size = (int)(base_of(path) - path);
     char *place = memory_print("%.*s", size, path), *first = NULL;
-    DIR *directory = opendir(size ? place : ".");
-    for (struct dirent *entry; directory && (entry = readdir(directory));) {
+    DIR *listing = opendir(size ? place : ".");
+    for (struct dirent *entry; listing && (entry = readdir(listing));) {
         const char *name = entry->d_name;
         if (!is_packed(name) || (first && strcmp(name, first) > 0) || is_unpacked(place, name))
             continue;
         free(first);
         first = memory_text(name);
     }
-    if (directory)
-        closedir(directory);
+    if (listing)
+        closedir(listing);
     char *found = first ? memory_print("%s%s", place, first) : NULL;
     free(first);
     free(place);
@@ -156,21 +158,21 @@ char *archive_results(const char *path, size_t count)
     return ret;
 }
 
-/* A folder with something else in it is not touched. */
-static int check_folder(const char *path)
+/* A directory with something else in it is not touched. */
+static int check_directory(const char *path)
 {
     char *index = memory_print("%s/" ARCHIVE_INDEX, path);
     bool known = access(index, F_OK) == 0;
     bool other = false;
-    DIR *directory = known ? NULL : opendir(path);
+    DIR *listing = known ? NULL : opendir(path);
     free(index);
-    for (struct dirent *entry; directory && (entry = readdir(directory));)
+    for (struct dirent *entry; listing && (entry = readdir(listing));)
         other |= strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
-    if (directory)
-        closedir(directory);
+    if (listing)
+        closedir(listing);
     if (!other)
         return 0;
-    report_error("the folder '%s' has other files in it; name a new one with --output", path);
+    report_error("the directory '%s' has other files in it; name a new one with --output", path);
     return -EEXIST;
 }
 
@@ -181,16 +183,16 @@ static int open_tar(struct archive *archive)
     archive->is_tar = true;
     if (!end)
         end = base + strlen(base) - strlen(".tgz");
-    archive->folder = memory_print("%.*s", (int)(end - base), base);
-    if (!archive_is_found(archive->folder)) {
-        char *longer = memory_print("%s" ARCHIVE_SUFFIX, archive->folder);
-        free(archive->folder);
-        archive->folder = longer;
+    archive->directory = memory_print("%.*s", (int)(end - base), base);
+    if (!archive_is_found(archive->directory)) {
+        char *longer = memory_print("%s" ARCHIVE_SUFFIX, archive->directory);
+        free(archive->directory);
+        archive->directory = longer;
     }
-    int error = sink_open(&archive->tar, archive->to, packed ? SINK_GZIP : 0, archive->rights);
+    int error = output_file_open(&archive->tar, archive->to, packed ? OUTPUT_FILE_GZIP : 0, archive->rights);
     if (error) {
-        free(archive->folder);
-        archive->folder = NULL;
+        free(archive->directory);
+        archive->directory = NULL;
     }
     return error;
 }
@@ -201,12 +203,12 @@ int archive_open(struct archive *archive, const char *to, mode_t rights)
     if (ends_with(to, ".tar") || ends_with(to, ".tar.gz") || ends_with(to, ".tgz"))
         return open_tar(archive);
     if (strstr(to, ".tar.")) {
-        report_error("the archive '%s': only folders, .tar, .tar.gz and .tgz can be written", to);
+        report_error("the archive '%s': only directories, .tar, .tar.gz and .tgz can be written", to);
         return -EINVAL;
     }
-    if (mkdir(to, folder_rights(archive)) < 0 && errno != EEXIST)
+    if (mkdir(to, directory_rights(archive)) < 0 && errno != EEXIST)
         return failed(archive, -errno);
-    return check_folder(to);
+    return check_directory(to);
 }
 
 /* The octal number with a NUL that fills SIZE bytes. */
@@ -227,7 +229,7 @@ static int put_tar(struct archive *archive, const char *place, const void *bytes
     size_t pad = (TAR_BLOCK - size % TAR_BLOCK) % TAR_BLOCK;
     FILE *to = archive->tar.to;
     snprintf(head, 100, "%s", place);
-    snprintf(head + 345, 155, "%s", archive->folder);
+    snprintf(head + 345, 155, "%s", archive->directory);
     octal(head + 100, 8, archive->rights & 0644);
     octal(head + 108, 8, 0);
     octal(head + 116, 8, 0);
@@ -239,7 +241,7 @@ static int put_tar(struct archive *archive, const char *place, const void *bytes
     for (int i = 0; i < TAR_BLOCK; i++)
         sum += (unsigned char)head[i];
     octal(head + 148, 7, sum);
-    if (strlen(place) >= 100 || strlen(archive->folder) >= 155 || size > INT32_MAX)
+    if (strlen(place) >= 100 || strlen(archive->directory) >= 155 || size > INT32_MAX)
         return -ENAMETOOLONG;
     fwrite(head, 1, TAR_BLOCK, to);
     fwrite(bytes, 1, size, to);
@@ -247,11 +249,11 @@ static int put_tar(struct archive *archive, const char *place, const void *bytes
     return 0;
 }
 
-static void make_folders(const struct archive *archive, char *path)
+static void make_directories(const struct archive *archive, char *path)
 {
     for (char *at = strchr(path + 1, '/'); at; at = strchr(at + 1, '/')) {
         *at = '\0';
-        mkdir(path, folder_rights(archive));
+        mkdir(path, directory_rights(archive));
         *at = '/';
     }
 }
@@ -261,7 +263,7 @@ static int put_file(struct archive *archive, const char *place, const void *byte
 {
     char *path = memory_print("%s/%s", archive->to, place), *temporary = memory_print("%s~", path);
     int error = 0;
-    make_folders(archive, path);
+    make_directories(archive, path);
     unlink(temporary);
     int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, archive->rights);
     if (fd < 0)
@@ -285,7 +287,7 @@ static int put_file(struct archive *archive, const char *place, const void *byte
 
 int archive_put(struct archive *archive, const char *place, const void *bytes, size_t size)
 {
-    int error = archive->folder ? put_tar(archive, place, bytes, size) : put_file(archive, place, bytes, size);
+    int error = archive->directory ? put_tar(archive, place, bytes, size) : put_file(archive, place, bytes, size);
     if (error)
         return failed(archive, error);
     archive->bytes += size;
@@ -295,7 +297,7 @@ int archive_put(struct archive *archive, const char *place, const void *bytes, s
 
 void archive_remove(const struct archive *archive, const char *place)
 {
-    char *path = archive->folder ? NULL : memory_print("%s/%s", archive->to, place);
+    char *path = archive->directory ? NULL : memory_print("%s/%s", archive->to, place);
     if (path)
         unlink(path);
     free(path);
@@ -304,13 +306,13 @@ void archive_remove(const struct archive *archive, const char *place)
 int archive_close(struct archive *archive, int error)
 {
     static const char end[2 * TAR_BLOCK];
-    if (archive->folder) {
+    if (archive->directory) {
         fwrite(end, 1, sizeof(end), archive->tar.to);
-        int written = sink_close(&archive->tar, !error);
+        int written = output_file_close(&archive->tar, !error);
         archive->bytes = archive->tar.bytes;
         error = error ? error : written ? -EIO : 0;
     }
-    free(archive->folder);
-    archive->folder = NULL;
+    free(archive->directory);
+    archive->directory = NULL;
     return error;
 }

@@ -12,7 +12,7 @@
  * by the caller. flame.js does the same.
  */
 char *brief_name(const char *clean, size_t columns, bool utf8);
-/* The same of a path: with "..." for its first folders; its last part stays whole. */
+/* The same of a path: with "..." for its first directories; its last part stays whole. */
 char *brief_path(const char *clean, size_t columns, bool utf8);
 
 #endif

@@ -5,18 +5,18 @@
 
 #include <stdint.h>
 
-#include "analyze/view/hits.h"
-#include "common/json.h"
+#include "analyze/view/histogram.h"
 #include "analyze/view/view.h"
+#include "common/json.h"
 
 /*
- * ROW of HITS (functions, objects or addresses), from ENTRIES[COUNT]. Each sample has one caller, that of the
+ * ROW of HISTOGRAM (functions, DSOs or addresses), from ENTRIES[COUNT]. Each sample has one caller, that of the
  * innermost call, and one callee, that of the outermost call: so both sides add up to the function's total.
  */
-void butterfly_print(struct view *view, struct hits *hits, const struct hits_row *row, const uint32_t *entries,
-                     uint32_t count);
+void butterfly_print(struct view *view, struct histogram *histogram, const struct histogram_row *row,
+                     const uint32_t *entries, uint32_t count);
 /* The members "callers" and "callees", as far as they are wanted. */
-void butterfly_json(struct json *json, struct view *view, struct hits *hits, const struct hits_row *row,
+void butterfly_json(struct json *json, struct view *view, struct histogram *histogram, const struct histogram_row *row,
                     const uint32_t *entries, uint32_t count);
 
 #endif

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "analyze/view/calls.h"
-#include "analyze/view/grid.h"
 #include "analyze/view/memory.h"
 #include "analyze/view/text.h"
+#include "analyze/view/text_table.h"
 
 #define CUT_PERCENT 0.5 /* without --min */
 #define DEEPEST 100     /* forks on the way to a line */
@@ -17,7 +17,7 @@
 struct tree {
     struct view *view;
     struct calls calls;
-    struct grid *grid;
+    struct text_table *table;
     uint64_t limit, lines, left; /* left: lines for which there was no room */
     double least;                /* percent */
 };
@@ -48,12 +48,12 @@ static void line(struct tree *tree, uint64_t whole, uint32_t index, const char *
     const struct calls_node *node = &tree->calls.nodes[index];
     bool nanoseconds = tree->view->profile->events[tree->view->profile->event].nanoseconds;
     double percent = text_share(node->weight, whole);
-    grid_cell(tree->grid, output_heat(percent), text_percent(text, node->weight, whole));
-    grid_cell(tree->grid, OUTPUT_PLAIN, text_weight(text, node->weight, nanoseconds));
-    grid_cell(tree->grid, OUTPUT_PLAIN, text_percent(text, node->self_weight, whole));
-    grid_cell(tree->grid, OUTPUT_DIM, text_base(calls_object(&tree->calls, index)));
+    text_table_cell(tree->table, output_heat(percent), text_percent(text, node->weight, whole));
+    text_table_cell(tree->table, OUTPUT_PLAIN, text_weight(text, node->weight, nanoseconds));
+    text_table_cell(tree->table, OUTPUT_PLAIN, text_percent(text, node->self_weight, whole));
+    text_table_cell(tree->table, OUTPUT_DIM, text_base(calls_dso(&tree->calls, index)));
     char *label = calls_label(&tree->calls, index), *whole_label = memory_print("%s%s%s", prefix, fork, label);
-    grid_cell(tree->grid, OUTPUT_PLAIN, whole_label);
+    text_table_cell(tree->table, OUTPUT_PLAIN, whole_label);
     free(whole_label);
     free(label);
 }
@@ -73,11 +73,11 @@ static void cut_line(struct tree *tree, uint64_t whole, uint32_t first, const ch
         tree->left++;
     } else {
         tree->lines++;
-        grid_cell(tree->grid, OUTPUT_DIM, text_percent(share, weight, whole));
-        grid_cell(tree->grid, OUTPUT_DIM, text_weight(time, weight, nanoseconds));
-        grid_cell(tree->grid, OUTPUT_PLAIN, "");
-        grid_cell(tree->grid, OUTPUT_PLAIN, "");
-        grid_cell(tree->grid, OUTPUT_DIM, text);
+        text_table_cell(tree->table, OUTPUT_DIM, text_percent(share, weight, whole));
+        text_table_cell(tree->table, OUTPUT_DIM, text_weight(time, weight, nanoseconds));
+        text_table_cell(tree->table, OUTPUT_PLAIN, "");
+        text_table_cell(tree->table, OUTPUT_PLAIN, "");
+        text_table_cell(tree->table, OUTPUT_DIM, text);
     }
     free(text);
 }
@@ -120,20 +120,20 @@ static void show_children(struct tree *tree, uint64_t whole, uint32_t parent, co
 
 void call_tree_print(struct view *view, const uint32_t *entries, uint32_t count, uint64_t limit)
 {
-    struct grid_column columns[] = {{"Total", true, false},
-                                    {"Time", true, false},
-                                    {"Self", true, false},
-                                    {"Object", false, true},
-                                    {"Function", false, true}};
+    struct text_table_column columns[] = {{"Total", true, false},
+                                          {"Time", true, false},
+                                          {"Self", true, false},
+                                          {"Object", false, true},
+                                          {"Function", false, true}};
     struct tree tree = {.view = view, .limit = limit};
     uint64_t whole = build(&tree.calls, view, entries, count);
     tree.least = view->settings->min_given ? view->settings->min : CUT_PERCENT;
     if (!view->profile->events[view->profile->event].nanoseconds)
         columns[1].head = "Weight";
-    tree.grid = grid_new(columns, sizeof(columns) / sizeof(columns[0]), view->output->utf8);
+    tree.table = text_table_new(columns, sizeof(columns) / sizeof(columns[0]), view->output->utf8);
     show_children(&tree, whole, 0, "", 0);
     if (tree.calls.nodes[0].samples)
-        grid_print(tree.grid, view->output, true);
+        text_table_print(tree.table, view->output, true);
     else
         fputs("nothing here matches the filters\n", view->output->to);
     if (tree.left) {
@@ -141,7 +141,7 @@ void call_tree_print(struct view *view, const uint32_t *entries, uint32_t count,
         fprintf(view->output->to, "and %s more; --top all shows all\n",
                 text_plural(number, tree.left, "line", "lines"));
     }
-    grid_free(tree.grid);
+    text_table_free(tree.table);
     calls_release(&tree.calls);
 }
 
@@ -153,7 +153,7 @@ static void begin_node(struct json *json, struct calls *calls, uint32_t index)
                           : calls_label(calls, index);
     json_object(json, NULL);
     json_string(json, "symbol", label);
-    json_string(json, "dso", node->frame == CALLS_GROUP ? NULL : calls_object(calls, index));
+    json_string(json, "dso", node->frame == CALLS_GROUP ? NULL : calls_dso(calls, index));
     json_unsigned(json, "total_samples", node->samples);
     json_unsigned(json, "total_weight", node->weight);
     json_unsigned(json, "self_samples", node->self_samples);

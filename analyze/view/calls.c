@@ -6,20 +6,20 @@
 #include <string.h>
 
 #include "analyze/view/memory.h"
-#include "analyze/view/order.h"
+#include "analyze/view/ranking.h"
 #include "analyze/view/text.h"
 
 void calls_init(struct calls *calls, const struct profile *profile, struct names *names, int by, bool reverse)
 {
     *calls = (struct calls){.group = by, .reverse = reverse};
-    hits_init(&calls->keys, profile, names, hits_has_stacks(by) ? by : BY_FUNCTION);
+    histogram_init(&calls->keys, profile, names, histogram_has_stacks(by) ? by : BY_FUNCTION);
     calls->nodes = memory_grow(NULL, &calls->capacity, 1, sizeof(*calls->nodes));
     calls->nodes[calls->count++] = (struct calls_node){.frame = CALLS_GROUP};
 }
 
 void calls_release(struct calls *calls)
 {
-    hits_release(&calls->keys);
+    histogram_release(&calls->keys);
     map_release(&calls->children);
     free(calls->nodes);
     *calls = (struct calls){0};
@@ -59,15 +59,15 @@ static uint64_t group_key(const struct calls *calls, const struct profile_entry 
 void calls_add(struct calls *calls, const struct profile_entry *entry)
 {
     uint32_t depth, repeats = 0, node = count_in(calls, 0, entry);
-    const uint32_t *frames = hits_stack(&calls->keys, entry->stack, &depth);
-    if (!hits_has_stacks(calls->group))
+    const uint32_t *frames = histogram_stack(&calls->keys, entry->stack, &depth);
+    if (!histogram_has_stacks(calls->group))
         node = count_in(calls, child_of(calls, node, group_key(calls, entry), CALLS_GROUP, entry->task), entry);
     for (uint32_t i = 0; i < depth; i++) {
         uint32_t frame = frames[calls->reverse ? i : depth - 1 - i];
-        uint64_t key = hits_frame_key(&calls->keys, frame);
+        uint64_t key = histogram_frame_key(&calls->keys, frame);
         const bool same = node && calls->nodes[node].frame != CALLS_GROUP && calls->nodes[node].key == key;
-        /* What goes on inside of one object is no call of the object. */
-        if (same && calls->keys.by == BY_OBJECT)
+        /* What goes on inside of one DSO is no call of the DSO. */
+        if (same && calls->keys.by == BY_DSO)
             continue;
         repeats = same ? repeats + 1 : 1;
         if (!same || !calls->fold_recursion)
@@ -133,11 +133,11 @@ static char *group_label(const struct calls *calls, const struct calls_node *nod
     return memory_print("%s %" PRId32, name, task->pid);
 }
 
-char *calls_frame_label(const struct hits *keys, uint32_t frame)
+char *calls_frame_label(const struct histogram *keys, uint32_t frame)
 {
     const struct names_place *place = names_frame(keys->names, frame);
-    if (keys->by == BY_OBJECT)
-        return memory_text(text_base(place->object));
+    if (keys->by == BY_DSO)
+        return memory_text(text_base(place->dso));
     if (keys->by == BY_ADDRESS)
         return names_address_label(place);
     return place->inlined ? memory_print("%s (inlined)", place->symbol) : memory_text(place->symbol);
@@ -159,8 +159,8 @@ bool calls_is_inlined(const struct calls *calls, uint32_t node)
     return frame != CALLS_GROUP && names_is_inlined(calls->keys.names, frame);
 }
 
-const char *calls_object(struct calls *calls, uint32_t node)
+const char *calls_dso(struct calls *calls, uint32_t node)
 {
     uint32_t frame = calls->nodes[node].frame;
-    return frame == CALLS_GROUP ? "" : names_frame(calls->keys.names, frame)->object;
+    return frame == CALLS_GROUP ? "" : names_frame(calls->keys.names, frame)->dso;
 }

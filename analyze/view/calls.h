@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "analyze/model/profile.h"
-#include "analyze/view/hits.h"
+#include "analyze/view/histogram.h"
 
 #define CALLS_GROUP UINT32_MAX /* in the place of a frame: the node is a task, process or command */
 
@@ -16,7 +16,7 @@ struct calls_node {
     uint32_t frame;               /* one of it */
     uint32_t task;                /* one that was here */
     uint32_t level;               /* of the root 0 */
-    uint64_t key;                 /* as in hits.h */
+    uint64_t key;                 /* as in histogram.h */
     uint64_t samples, weight;     /* with everything below */
     uint64_t self_samples, self_weight;
     uint32_t repeats;             /* calls in a row of the function, in the deepest stack; of a group 0 */
@@ -25,9 +25,9 @@ struct calls_node {
 struct calls {
     struct calls_node *nodes;
     size_t count, capacity;
-    struct map children; /* (parent, key) to the number of the child - 1 */
-    struct hits keys;    /* knows the key of a frame */
-    int group;           /* BY_TASK, BY_PROCESS or BY_COMM: the first level; else there is none */
+    struct map children;   /* (parent, key) to the number of the child - 1 */
+    struct histogram keys; /* knows the key of a frame */
+    int group;             /* BY_TASK, BY_PROCESS or BY_COMM: the first level; else there is none */
     bool reverse;
     bool fold_recursion; /* calls of a function by itself are one node; the caller's to set after calls_init() */
 };
@@ -46,9 +46,9 @@ uint32_t calls_after(const struct calls *calls, uint32_t node, bool below);
 bool calls_goes_on(const struct calls *calls, uint32_t node);
 /* What a reader knows NODE by; owned by the caller, as is the same of a frame where KEYS tells frames apart. */
 char *calls_label(struct calls *calls, uint32_t node);
-char *calls_frame_label(const struct hits *keys, uint32_t frame);
+char *calls_frame_label(const struct histogram *keys, uint32_t frame);
 bool calls_is_inlined(const struct calls *calls, uint32_t node);
-/* Path of the object that NODE is in; "" of a group. */
-const char *calls_object(struct calls *calls, uint32_t node);
+/* Path of the DSO that NODE is in; "" of a group. */
+const char *calls_dso(struct calls *calls, uint32_t node);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "analyze/view/map.h"
 #include "analyze/view/memory.h"
-#include "analyze/view/order.h"
+#include "analyze/view/ranking.h"
 #include "analyze/view/text.h"
 
 #define CUT_PERCENT 0.5
@@ -16,7 +16,7 @@
 struct node {
     uint32_t first, next; /* child, sibling: numbers; 0: none, as the root is nobody's child */
     uint32_t function;
-    uint64_t key; /* as in hits.h */
+    uint64_t key; /* as in histogram.h */
     uint64_t weight, self;
 };
 
@@ -26,7 +26,7 @@ struct tree {
     struct map children; /* (parent, key) to the number of the child - 1 */
     struct names *names;
     const struct profile *profile;
-    struct grid *grid;
+    struct text_table *table;
     bool utf8;
     uint64_t whole;
     int by;
@@ -45,15 +45,15 @@ static uint32_t child_of(struct tree *tree, uint32_t parent, uint64_t key, uint3
 
 /* Walks one stack from where the function stands: callers outwards from its innermost call, callees inwards from its
  * outermost. */
-static void add_stack(struct tree *tree, struct hits *hits, uint64_t key, const struct profile_entry *entry,
+static void add_stack(struct tree *tree, struct histogram *histogram, uint64_t key, const struct profile_entry *entry,
                       enum chains_direction direction)
 {
     uint32_t depth, found = UINT32_MAX;
-    const uint32_t *frames = hits_stack(hits, entry->stack, &depth);
+    const uint32_t *frames = histogram_stack(histogram, entry->stack, &depth);
     bool outwards = direction == CHAINS_CALLERS;
     for (uint32_t i = 0; i < depth && found == UINT32_MAX; i++) {
         uint32_t at = outwards ? i : depth - 1 - i;
-        if (hits_frame_key(hits, frames[at]) == key)
+        if (histogram_frame_key(histogram, frames[at]) == key)
             found = at;
     }
     if (found == UINT32_MAX)
@@ -62,7 +62,7 @@ static void add_stack(struct tree *tree, struct hits *hits, uint64_t key, const 
     tree->nodes[0].weight += entry->weight;
     for (uint32_t i = 1; i <= steps && i <= DEEPEST; i++) {
         uint32_t frame = frames[outwards ? found + i : found - i];
-        node = child_of(tree, node, hits_frame_key(hits, frame), names_function_of(tree->names, frame));
+        node = child_of(tree, node, histogram_frame_key(histogram, frame), names_function_of(tree->names, frame));
         tree->nodes[node].weight += entry->weight;
     }
     tree->nodes[node].self += entry->weight;
@@ -79,7 +79,7 @@ static int compare(const void *left, const void *right, void *context)
 static void line(struct tree *tree, const char *prefix, const char *branch, const char *share, const char *name)
 {
     char *text = memory_print("%s%s%s%s%s", prefix, branch, share, *share ? "  " : "", name);
-    grid_line(tree->grid, text);
+    text_table_line(tree->table, text);
     free(text);
 }
 
@@ -89,7 +89,7 @@ static void show_children(struct tree *tree, uint32_t parent, const char *prefix
 static void node_line(struct tree *tree, const char *prefix, const char *branch, const char *share, uint32_t node)
 {
     struct names_function function = names_function(tree->names, tree->nodes[node].function);
-    const char *name = tree->by == BY_OBJECT ? text_base(function.object) : function.symbol;
+    const char *name = tree->by == BY_DSO ? text_base(function.dso) : function.symbol;
     char *inlined = function.inlined ? memory_print("%s (inlined)", name) : NULL;
     line(tree, prefix, branch, share, inlined ? inlined : name);
     free(inlined);
@@ -159,26 +159,26 @@ static void show_children(struct tree *tree, uint32_t parent, const char *prefix
     free(list);
 }
 
-void chains_show(struct hits *hits, uint64_t key, const struct chains_part *part, enum chains_direction direction,
-                 uint64_t whole, struct grid *grid, bool utf8)
+void chains_show(struct histogram *histogram, uint64_t key, const struct chains_part *part,
+                 enum chains_direction direction, uint64_t whole, struct text_table *table, bool utf8)
 {
-    struct tree tree = {.names = hits->names, .profile = hits->profile, .grid = grid, .utf8 = utf8};
+    struct tree tree = {.names = histogram->names, .profile = histogram->profile, .table = table, .utf8 = utf8};
     tree.whole = whole;
-    tree.by = hits->by;
+    tree.by = histogram->by;
     tree.nodes = memory_grow(NULL, &tree.capacity, 1, sizeof(*tree.nodes));
     tree.nodes[tree.count++] = (struct node){0};
     for (uint32_t i = 0; i < part->count; i++) {
-        const struct profile_entry *entry = &hits->profile->entries[part->entries[i]];
+        const struct profile_entry *entry = &histogram->profile->entries[part->entries[i]];
         if (!part->marks || part->marks[entry->stack] >> part->bit & 1)
-            add_stack(&tree, hits, key, entry, direction);
+            add_stack(&tree, histogram, key, entry, direction);
     }
-    grid_line(grid, direction == CHAINS_CALLERS ? "      callers:" : "      callees:");
+    text_table_line(table, direction == CHAINS_CALLERS ? "      callers:" : "      callees:");
     if (tree.nodes[0].first)
         show_children(&tree, 0, "        ", 1, direction == CHAINS_CALLEES);
     else
-        grid_line(grid, direction == CHAINS_CALLERS ? "        none recorded"
-                                                    : "        none: it called nothing that was hit");
-    grid_line(grid, "");
+        text_table_line(table, direction == CHAINS_CALLERS ? "        none recorded"
+                                                           : "        none: it called nothing that was hit");
+    text_table_line(table, "");
     map_release(&tree.children);
     free(tree.nodes);
 }

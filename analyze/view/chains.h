@@ -7,23 +7,23 @@
 #include <stdint.h>
 
 #include "analyze/model/profile.h"
-#include "analyze/view/grid.h"
-#include "analyze/view/hits.h"
+#include "analyze/view/histogram.h"
+#include "analyze/view/text_table.h"
 
 enum chains_direction { CHAINS_CALLERS, CHAINS_CALLEES };
 
 struct chains_part {
     const uint32_t *entries; /* of the profile */
     uint32_t count;
-    const uint32_t *marks;   /* of hits_mark_stacks(); NULL: each stack is searched */
+    const uint32_t *marks;   /* of histogram_mark_stacks(); NULL: each stack is searched */
     unsigned bit;            /* of the row in them */
 };
 
 /*
- * Adds the tree of the row KEY of HITS (functions, objects or addresses), from the entries of PART, as lines to GRID.
- * Shares are of WHOLE; branches below 0.5 % of it are only summed up.
+ * Adds the tree of the row KEY of HISTOGRAM (functions, DSOs or addresses), from the entries of PART, as lines to
+ * TABLE. Shares are of WHOLE; branches below 0.5 % of it are only summed up.
  */
-void chains_show(struct hits *hits, uint64_t key, const struct chains_part *part, enum chains_direction direction,
-                 uint64_t whole, struct grid *grid, bool utf8);
+void chains_show(struct histogram *histogram, uint64_t key, const struct chains_part *part,
+                 enum chains_direction direction, uint64_t whole, struct text_table *table, bool utf8);
 
 #endif

@@ -114,7 +114,7 @@ char *command_file(const char *line)
             return copy(word);
         if (is_word(before, "-o") && !is_of_the_system(word))
             made = word;
-        /* A compiler's own, or a project that lies there: that is in a folder of its own. */
+        /* A compiler's own, or a project that lies there: that is in a directory of its own. */
         if (is_file(word) && !takes_other_file(before) && begins_with(word, "/tmp/") && !temporary.size &&
             memchr(word.text + strlen("/tmp/"), '/', word.size - strlen("/tmp/")))
             temporary = word;

@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "analyze/sym/symbols.h"
-#include "analyze/view/identity.h"
 #include "analyze/view/judge.h"
 #include "analyze/view/memory.h"
-#include "analyze/view/order.h"
+#include "analyze/view/normalize.h"
+#include "analyze/view/ranking.h"
 #include "analyze/view/text.h"
 
 #define LEAST_RUNS 3 /* of both sides together, to judge */
@@ -73,11 +73,11 @@ static uint32_t text_of(struct compare *compare, char *text)
     return number;
 }
 
-/* The object or executable at PATH, as SIDE has it. */
-static uint32_t object_of(struct compare *compare, int side, const char *path)
+/* The DSO or executable at PATH, as SIDE has it. */
+static uint32_t dso_of(struct compare *compare, int side, const char *path)
 {
-    char *name = identity_object(path);
-    uint32_t number = map_strings_add(&compare->texts, versions_object(&compare->versions, side, name));
+    char *name = normalize_dso(path);
+    uint32_t number = map_strings_add(&compare->texts, versions_dso(&compare->versions, side, name));
     free(name);
     return number;
 }
@@ -88,7 +88,7 @@ struct adding {
     struct view *view;
     int side;
     size_t run;                    /* of both sides */
-    uint32_t *functions, *objects; /* by frame: row + 1 */
+    uint32_t *functions, *dsos;    /* by frame: row + 1 */
 };
 
 static void add_to(struct adding *adding, struct compare_table *table, uint32_t row, const struct profile_entry *entry)
@@ -114,47 +114,47 @@ static void add_once(struct adding *adding, enum compare_by by, uint32_t row, co
     add_sum(adding, by, row, entry);
 }
 
-static struct compare_gone *find_gone(const struct compare *compare, uint32_t object)
+static struct compare_gone *find_gone(const struct compare *compare, uint32_t dso)
 {
     for (size_t i = 0; i < compare->gone_count; i++)
-        if (compare->gone[i].object == object)
+        if (compare->gone[i].dso == dso)
             return &compare->gone[i];
     return NULL;
 }
 
-static const char *name_of(struct compare *compare, const struct names_place *place, uint32_t object)
+static const char *name_of(struct compare *compare, const struct names_place *place, uint32_t dso)
 {
-    if (find_gone(compare, object))
+    if (find_gone(compare, dso))
         return "[functions not compared]";
     return place->named ? place->symbol : "[no symbol]";
 }
 
-/* An address without a symbol means nothing in another build: all of an object are one. */
-static void identify(struct adding *adding, uint32_t frame)
+/* An address without a symbol means nothing in another build: all of a DSO are one. */
+static void identify_frame(struct adding *adding, uint32_t frame)
 {
     struct compare *compare = adding->compare;
     const struct settings *settings = adding->view->settings;
     const struct names_place *place = names_frame(adding->view->names, frame);
-    uint32_t object = object_of(compare, adding->side, place->object);
-    uint32_t symbol = text_of(compare, identity_symbol(name_of(compare, place, object)));
-    uint32_t function_row = row_of(compare, COMPARE_FUNCTION, symbol, object);
-    uint32_t object_row = row_of(compare, COMPARE_OBJECT, object, 0);
+    uint32_t dso = dso_of(compare, adding->side, place->dso);
+    uint32_t symbol = text_of(compare, normalize_symbol(name_of(compare, place, dso)));
+    uint32_t function_row = row_of(compare, COMPARE_FUNCTION, symbol, dso);
+    uint32_t dso_row = row_of(compare, COMPARE_DSO, dso, 0);
     adding->functions[frame] = function_row + 1;
-    adding->objects[frame] = object_row + 1;
-    if (select_place(settings, place->object, place->symbol))
+    adding->dsos[frame] = dso_row + 1;
+    if (select_place(settings, place->dso, place->symbol))
         compare->tables[COMPARE_FUNCTION].rows[function_row].wanted = true;
-    if (select_object(settings, place->object))
-        compare->tables[COMPARE_OBJECT].rows[object_row].wanted = true;
+    if (select_dso(settings, place->dso))
+        compare->tables[COMPARE_DSO].rows[dso_row].wanted = true;
 }
 
 static uint32_t command_row(struct adding *adding, const struct profile_entry *entry)
 {
     struct compare *compare = adding->compare;
     const struct profile_task *task = &adding->view->profile->tasks[entry->task];
-    const char *path = compare->no_executables ? "" : identity_executable(task, entry->comm);
+    const char *path = compare->no_executables ? "" : normalize_executable(task, entry->comm);
     const char *name = versions_command(&compare->versions, adding->side, entry->comm);
     uint32_t comm = map_strings_add(&compare->texts, name);
-    uint32_t row = row_of(compare, COMPARE_COMM, comm, object_of(compare, adding->side, path));
+    uint32_t row = row_of(compare, COMPARE_COMM, comm, dso_of(compare, adding->side, path));
     compare->tables[COMPARE_COMM].rows[row].wanted = true;
     return row;
 }
@@ -164,9 +164,9 @@ static void add_function(struct adding *adding, const struct profile_entry *entr
 {
     uint32_t frame = adding->view->profile->stacks[entry->stack].frames[0];
     if (!adding->functions[frame])
-        identify(adding, frame);
+        identify_frame(adding, frame);
     add_sum(adding, COMPARE_FUNCTION, adding->functions[frame] - 1, entry);
-    add_sum(adding, COMPARE_OBJECT, adding->objects[frame] - 1, entry);
+    add_sum(adding, COMPARE_DSO, adding->dsos[frame] - 1, entry);
 }
 
 /* With --total the functions' own weights, which add up to all, tell how fast a run was. */
@@ -190,14 +190,14 @@ static void add_entry(struct adding *adding, const struct profile_entry *entry)
     for (uint32_t i = depth; i-- > 0;) {
         uint32_t frame = frames[i];
         if (!adding->functions[frame])
-            identify(adding, frame);
+            identify_frame(adding, frame);
         uint32_t function = adding->functions[frame] - 1;
         wanted |= compare->tables[COMPARE_FUNCTION].rows[function].wanted;
         at = row_of(compare, COMPARE_STACK, at + 1, function);
         if (i && !compare->total)
             continue;
         add_once(adding, COMPARE_FUNCTION, function, entry);
-        add_once(adding, COMPARE_OBJECT, adding->objects[frame] - 1, entry);
+        add_once(adding, COMPARE_DSO, adding->dsos[frame] - 1, entry);
     }
     add_sum(adding, COMPARE_STACK, at, entry);
     if (compare->total && depth)
@@ -205,19 +205,19 @@ static void add_entry(struct adding *adding, const struct profile_entry *entry)
     compare->tables[COMPARE_STACK].rows[at].wanted |= wanted;
 }
 
-/* The file of FRAME's object has gone, or is another one: why; else NULL. */
+/* The file of FRAME's DSO has gone, or is another one: why; else NULL. */
 static const char *why_gone(struct names *names, uint32_t frame)
 {
-    struct symbols_object *object = names_symbols(names, frame);
-    const char *path = names_frame(names, frame)->object;
+    struct symbols_dso *dso = names_symbols(names, frame);
+    const char *path = names_frame(names, frame)->dso;
     /* Generated code is no file. */
-    if (!object || names_frame(names, frame)->named || names_frame(names, frame)->kernel || path[0] != '/' ||
+    if (!dso || names_frame(names, frame)->named || names_frame(names, frame)->kernel || path[0] != '/' ||
         path[1] == '/')
         return NULL;
-    return symbols_lacks(object) & (SYMBOLS_NO_FILE | SYMBOLS_OTHER_BUILD_ID) ? symbols_why(object) : NULL;
+    return symbols_missing(dso) & (SYMBOLS_NO_FILE | SYMBOLS_OTHER_BUILD_ID) ? symbols_why(dso) : NULL;
 }
 
-/* A report's: an object without a name of any function had no file when it was written. */
+/* A report's: a DSO without a name of any function had no file when it was written. */
 static bool has_names(const struct view *view, const char *path)
 {
     bool any = path[0] != '/' || path[1] == '/';
@@ -229,7 +229,7 @@ static bool has_names(const struct view *view, const char *path)
     return any;
 }
 
-/* The file of FRAME's object was not there, or another one: why; else NULL. */
+/* The file of FRAME's DSO was not there, or another one: why; else NULL. */
 static const char *why_not_compared(const struct view *view, uint32_t frame)
 {
     if (!view->profile->document)
@@ -248,13 +248,13 @@ void compare_look(struct compare *compare, struct view *view, int side)
         const char *why = why_not_compared(view, frame);
         if (!why)
             continue;
-        const uint32_t object = object_of(compare, side, names_frame(view->names, frame)->object);
-        struct compare_gone *gone = find_gone(compare, object);
+        const uint32_t dso = dso_of(compare, side, names_frame(view->names, frame)->dso);
+        struct compare_gone *gone = find_gone(compare, dso);
         if (!gone) {
             compare->gone =
                 memory_grow(compare->gone, &compare->gone_capacity, compare->gone_count + 1, sizeof(*compare->gone));
             gone = &compare->gone[compare->gone_count++];
-            *gone = (struct compare_gone){object, why, {0}};
+            *gone = (struct compare_gone){dso, why, {0}};
         }
         gone->weights[side] += entry->weight;
     }
@@ -265,7 +265,7 @@ void compare_add(struct compare *compare, struct view *view, int side, size_t ru
     struct adding adding = {.compare = compare, .view = view, .side = side};
     adding.run = (side ? compare->runs[0] : 0) + run;
     adding.functions = memory_new(names_frame_count(view->names), sizeof(*adding.functions));
-    adding.objects = memory_new(names_frame_count(view->names), sizeof(*adding.objects));
+    adding.dsos = memory_new(names_frame_count(view->names), sizeof(*adding.dsos));
     for (uint32_t i = 0; i < view->selection->entry_count; i++) {
         const struct profile_entry *entry = &view->profile->entries[view->selection->entries[i]];
         noise_add(&compare->sides[side], entry->samples, entry->weight);
@@ -277,7 +277,7 @@ void compare_add(struct compare *compare, struct view *view, int side, size_t ru
     }
     for (uint32_t i = 0; i < view->profile->command_count; i++)
         add_sum(&adding, COMPARE_COMM, command_row(&adding, &view->profile->commands[i]), &view->profile->commands[i]);
-    free(adding.objects);
+    free(adding.dsos);
     free(adding.functions);
 }
 
@@ -365,10 +365,10 @@ enum compare_verdict compare_verdict(const struct compare *compare)
                                                                                         : COMPARE_NOISE;
 }
 
-double compare_object_share(const struct compare *compare, uint32_t object, int side)
+double compare_dso_share(const struct compare *compare, uint32_t dso, int side)
 {
-    const struct compare_table *table = &compare->tables[COMPARE_OBJECT];
-    const uint32_t row = map_find(&table->keys, object, 0);
+    const struct compare_table *table = &compare->tables[COMPARE_DSO];
+    const uint32_t row = map_find(&table->keys, dso, 0);
     return row == MAP_NONE ? 0 : text_share(table->rows[row].sums[side].weight, compare->sides[side].all.weight);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two sides of a comparison added up, each of one or more runs, by what two builds have in common: see identity.h.
+ * Two sides of a comparison added up, each of one or more runs, by what two builds have in common: see normalize.h.
  */
 #ifndef ANALYZE_VIEW_COMPARE_H
 #define ANALYZE_VIEW_COMPARE_H
@@ -15,10 +15,10 @@
 #include "analyze/view/view.h"
 
 /* In the order of the words of --by of diff. */
-enum compare_by { COMPARE_COMM, COMPARE_OBJECT, COMPARE_FUNCTION, COMPARE_STACK, COMPARE_KINDS };
+enum compare_by { COMPARE_COMM, COMPARE_DSO, COMPARE_FUNCTION, COMPARE_STACK, COMPARE_KINDS };
 
 struct compare_row {
-    /* Numbers of texts: comm and executable; object; symbol and object. Of a stack: the row of the stack around it +
+    /* Numbers of texts: comm and executable; DSO; symbol and DSO. Of a stack: the row of the stack around it +
      * 1, and the function's row; of an outermost one 0, and the command's row. */
     uint32_t first, second;
     struct noise_sum sums[2]; /* before, after: of all runs of a side together */
@@ -45,9 +45,9 @@ struct compare_table {
     double runs_wanted; /* of a side, to see any row change by JUDGE_SMALL of all; 0: not known */
 };
 
-/* An object whose file is not the one that ran, on one side at least: its functions have no names to compare. */
+/* A DSO whose file is not the one that ran, on one side at least: its functions have no names to compare. */
 struct compare_gone {
-    uint32_t object;  /* number of a text */
+    uint32_t dso;     /* number of a text */
     const char *why;  /* of symbols_why() */
     uint64_t weights[2]; /* of samples in it without a name */
 };
@@ -77,10 +77,10 @@ enum compare_verdict {
     COMPARE_CHANGED,
 };
 
-/* TOTAL: functions and objects with everything that they called. RUNS: at least 1 on each side. */
+/* TOTAL: functions and DSOs with everything that they called. RUNS: at least 1 on each side. */
 void compare_init(struct compare *compare, const size_t runs[2], bool total);
 void compare_release(struct compare *compare);
-/* Of all runs, before the first is added: finds the objects whose functions cannot be compared. */
+/* Of all runs, before the first is added: finds the DSOs whose functions cannot be compared. */
 void compare_look(struct compare *compare, struct view *view, int side);
 /* What VIEW has chosen, as run RUN of side 0 or 1. */
 void compare_add(struct compare *compare, struct view *view, int side, size_t run);
@@ -103,8 +103,8 @@ enum compare_verdict compare_points_verdict(const struct compare *compare, const
 bool compare_judged(const struct compare_row *row);
 /* Of all weight. */
 enum compare_verdict compare_verdict(const struct compare *compare);
-/* Percent of a side that OBJECT has, where it is compared by self. */
-double compare_object_share(const struct compare *compare, uint32_t object, int side);
+/* Percent of a side that DSO has, where it is compared by self. */
+double compare_dso_share(const struct compare *compare, uint32_t dso, int side);
 const char *compare_text(const struct compare *compare, uint32_t text);
 
 #endif

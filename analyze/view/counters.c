@@ -19,11 +19,11 @@ static void take(struct counter *counter, const struct profile_count *count)
     counter->running_ns += count->running_ns;
 }
 
-/* Whether a count of the whole task stands beside those of its images. */
+/* Whether a count of the whole task stands beside those of its exec generations. */
 static bool has_whole(const struct profile_task *task, uint32_t event)
 {
     for (uint32_t i = 0; i < task->count_count; i++)
-        if (task->counts[i].event == event && task->counts[i].image == UINT32_MAX)
+        if (task->counts[i].event == event && task->counts[i].generation == UINT32_MAX)
             return true;
     return false;
 }
@@ -49,12 +49,12 @@ void counters_of_task(const struct profile *profile, const struct profile_task *
     memset(ret, 0, profile->event_count * sizeof(*ret));
     for (uint32_t i = 0; i < task->count_count; i++) {
         const struct profile_count *count = &task->counts[i];
-        if (count->event < profile->event_count && (count->image == UINT32_MAX || !has_whole(task, count->event)))
+        if (count->event < profile->event_count && (count->generation == UINT32_MAX || !has_whole(task, count->event)))
             take(&ret[count->event], count);
     }
-    /* Events of the net are enabled on every CPU and run on one at a time: that is no multiplexing. */
+    /* Events of the inherited set are enabled on every CPU and run on one at a time: that is no multiplexing. */
     for (uint32_t i = 0; i < profile->event_count; i++)
-        ret[i].estimate = task->source != PROFILE_SOURCE_NET && ret[i].running_ns < ret[i].enabled_ns;
+        ret[i].estimate = task->source != PROFILE_SOURCE_INHERITED && ret[i].running_ns < ret[i].enabled_ns;
     add_accounting(profile, task, ret);
 }
 
@@ -81,7 +81,7 @@ uint64_t counters_cpu(const struct profile *profile, const struct profile_task *
             continue;
         bool whole = has_whole(task, i);
         for (uint32_t j = 0; j < task->count_count; j++) {
-            if (task->counts[j].event != i || (whole && task->counts[j].image != UINT32_MAX))
+            if (task->counts[j].event != i || (whole && task->counts[j].generation != UINT32_MAX))
                 continue;
             cpu += task->counts[j].value;
             counted = true;

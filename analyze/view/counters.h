@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The counters of a task, one value per event, whatever its images were. */
+/* The counters of a task, one value per event, whatever its exec generations were. */
 #ifndef ANALYZE_VIEW_COUNTERS_H
 #define ANALYZE_VIEW_COUNTERS_H
 

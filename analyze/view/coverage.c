@@ -9,7 +9,7 @@
 #include "analyze/view/memory.h"
 #include "analyze/view/text.h"
 
-#define MOST_UNSEEN 12
+#define MOST_MISSED 12
 #define SIDES_PERCENT 3 /* the parts of a total differ from it by no more */
 
 /* One line of what is said; a point of a list in Markdown, where '<' must not begin a tag. */
@@ -113,20 +113,20 @@ static void print_cpu(struct view *view)
     free(cpu);
 }
 
-static void print_unseen(struct view *view)
+static void print_missed(struct view *view)
 {
     const struct profile_session *session = &view->profile->session;
-    for (uint32_t i = 0; i < session->unseen_count && i < MOST_UNSEEN; i++) {
-        const struct profile_unseen *unseen = &session->unseen[i];
+    for (uint32_t i = 0; i < session->missed_count && i < MOST_MISSED; i++) {
+        const struct profile_missed *missed = &session->missed[i];
         char count[TEXT_AMOUNT], time[TEXT_AMOUNT];
-        char *line = memory_print("Not seen: %s%s%s, %s%s%s", unseen->comm, *unseen->comm ? ": " : "", unseen->reason,
-                                  text_plural(count, unseen->count, "time", "times"),
-                                  unseen->cpu_ns ? ", CPU time " : "",
-                                  unseen->cpu_ns ? text_time(time, unseen->cpu_ns) : "");
+        char *line = memory_print("Not seen: %s%s%s, %s%s%s", missed->comm, *missed->comm ? ": " : "", missed->reason,
+                                  text_plural(count, missed->count, "time", "times"),
+                                  missed->cpu_ns ? ", CPU time " : "",
+                                  missed->cpu_ns ? text_time(time, missed->cpu_ns) : "");
         coverage_say(view, line);
         free(line);
     }
-    if (session->unseen_count > MOST_UNSEEN)
+    if (session->missed_count > MOST_MISSED)
         coverage_say(view, "Not seen: more; 'panalyze info' lists them");
 }
 
@@ -153,7 +153,7 @@ void coverage_print(struct view *view)
         coverage_say(view, line);
         free(line);
     }
-    print_unseen(view);
+    print_missed(view);
     if (session->exclude_kernel && heading_by_timers(profile))
         coverage_say(view, "Not seen: what the kernel did for the program (timers sample user space only)");
     else if (session->exclude_kernel && !kernel_is_noted(session))
@@ -186,12 +186,12 @@ static void sampled_json(struct json *json, const struct profile *profile)
 static void missed_json(struct json *json, const struct profile_session *session)
 {
     json_list(json, "unseen");
-    for (uint32_t i = 0; i < session->unseen_count; i++) {
+    for (uint32_t i = 0; i < session->missed_count; i++) {
         json_object(json, NULL);
-        json_string(json, "reason", session->unseen[i].reason);
-        json_string(json, "comm", session->unseen[i].comm);
-        json_unsigned(json, "count", session->unseen[i].count);
-        json_unsigned(json, "cpu_ns", session->unseen[i].cpu_ns);
+        json_string(json, "reason", session->missed[i].reason);
+        json_string(json, "comm", session->missed[i].comm);
+        json_unsigned(json, "count", session->missed[i].count);
+        json_unsigned(json, "cpu_ns", session->missed[i].cpu_ns);
         json_end_object(json);
     }
     json_end_list(json);

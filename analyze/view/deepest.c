@@ -66,7 +66,7 @@ static enum rank rank_of(const struct callers *callers, size_t at)
 }
 
 /* What is behind the first MOST_ROWS is taken for callers. */
-static size_t sort(const struct callers *callers, uint32_t *rows, size_t count)
+static size_t sort_rows(const struct callers *callers, uint32_t *rows, size_t count)
 {
     uint32_t *sorted = memory_new(count, sizeof(*sorted));
     size_t at = 0, named = 0;
@@ -97,7 +97,7 @@ size_t deepest_first(const struct compare *compare, uint32_t *rows, size_t count
         callers->numbers[rows[i]] = (uint8_t)(i + 1);
     for (size_t i = 0; i < stacks->count; i++)
         add_stack(callers, &stacks->rows[i]);
-    size_t named = sort(callers, rows, count);
+    size_t named = sort_rows(callers, rows, count);
     free(callers->numbers);
     free(callers);
     return named;

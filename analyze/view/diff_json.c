@@ -5,9 +5,9 @@
 
 #include "analyze/view/diff.h"
 #include "analyze/view/heading.h"
-#include "common/json.h"
 #include "analyze/view/memory.h"
 #include "analyze/view/text.h"
+#include "common/json.h"
 
 /* Of the first run. */
 static void session_strings(struct json *json, const struct view *view)
@@ -149,7 +149,7 @@ static void rows_list(struct json *json, const struct view *view, const struct c
         json_object(json, NULL);
         if (by == COMPARE_COMM)
             command_names(json, compare, row);
-        else if (by == COMPARE_OBJECT)
+        else if (by == COMPARE_DSO)
             json_string(json, "dso", compare_text(compare, row->first));
         else if (by == COMPARE_FUNCTION)
             function_names(json, compare, row);
@@ -234,7 +234,7 @@ void diff_json(struct view *view, struct compare *compare)
     json_list(&json, "not_compared");
     for (size_t i = 0; i < compare->gone_count; i++) {
         json_object(&json, NULL);
-        json_string(&json, "dso", compare_text(compare, compare->gone[i].object));
+        json_string(&json, "dso", compare_text(compare, compare->gone[i].dso));
         json_string(&json, "why", compare->gone[i].why);
         json_unsigned(&json, "a", compare->gone[i].weights[0]);
         json_unsigned(&json, "b", compare->gone[i].weights[1]);

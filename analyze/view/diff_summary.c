@@ -236,7 +236,7 @@ static void print_changed(struct view *view, const struct compare *compare, unsi
 /* Rows are not parts of each other, and all are looked at: together they are the total. */
 static bool adds_up(const struct view *view, const struct compare *compare)
 {
-    return !compare->total && !view->settings->symbols.count && !view->settings->objects.count;
+    return !compare->total && !view->settings->symbols.count && !view->settings->dsos.count;
 }
 
 bool diff_explained(const struct view *view, const struct compare *compare, enum compare_by by, double *ret)

@@ -28,21 +28,21 @@ bool event_group_finds(const struct view *view, uint32_t task)
     return count && select_finds(view->settings, view->profile, view->names, others, count);
 }
 
-void event_group_add(const struct view *view, struct hits *hits, uint32_t task)
+void event_group_add(const struct view *view, struct histogram *histogram, uint32_t task)
 {
     uint32_t count;
     const uint32_t *others = others_of(view->selection, task, &count);
     for (uint32_t i = 0; i < count; i++)
-        hits_add_other(hits, &view->profile->entries[others[i]]);
+        histogram_add_other(histogram, &view->profile->entries[others[i]]);
 }
 
-struct hits_other event_group_sum(const struct view *view, uint32_t task, uint32_t event)
+struct histogram_other event_group_sum(const struct view *view, uint32_t task, uint32_t event)
 {
     const struct selection *selection = view->selection;
-    struct hits_other sum = {0};
+    struct histogram_other sum = {0};
     if (event == view->profile->event)
-        return task == EVENT_GROUP_ALL ? (struct hits_other){selection->total_samples, selection->total_weight}
-                                       : (struct hits_other){selection->samples[task], selection->weights[task]};
+        return task == EVENT_GROUP_ALL ? (struct histogram_other){selection->total_samples, selection->total_weight}
+                                       : (struct histogram_other){selection->samples[task], selection->weights[task]};
     uint32_t count;
     const uint32_t *others = others_of(selection, task, &count);
     for (uint32_t i = 0; i < count; i++) {
@@ -65,14 +65,16 @@ uint32_t *event_group_events(const struct profile *profile, uint32_t *ret_count)
     return events;
 }
 
-void event_group_json(struct json *json, const struct view *view, const struct hits *hits, const struct hits_row *row)
+void event_group_json(struct json *json, const struct view *view, const struct histogram *histogram,
+                      const struct histogram_row *row)
 {
     if (!view->settings->group)
         return;
     uint32_t count, *events = event_group_events(view->profile, &count);
     json_list(json, "events");
     for (uint32_t i = 0; i < count; i++) {
-        struct hits_other self = hits_of_event(hits, row, events[i]), all = hits_of_event(hits, NULL, events[i]);
+        struct histogram_other self = histogram_of_event(histogram, row, events[i]),
+            all = histogram_of_event(histogram, NULL, events[i]);
         json_object(json, NULL);
         json_string(json, "event", view->profile->events[events[i]].name);
         json_unsigned(json, "self_samples", self.samples);
@@ -91,7 +93,7 @@ void event_group_json_sums(struct json *json, const struct view *view, uint32_t 
     uint32_t count, *events = event_group_events(view->profile, &count);
     json_list(json, "events");
     for (uint32_t i = 0; i < count; i++) {
-        struct hits_other sum = event_group_sum(view, task, events[i]);
+        struct histogram_other sum = event_group_sum(view, task, events[i]);
         json_object(json, NULL);
         json_string(json, "event", view->profile->events[events[i]].name);
         json_bool(json, "nanoseconds", view->profile->events[events[i]].nanoseconds);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "analyze/view/memory.h"
-#include "analyze/view/order.h"
+#include "analyze/view/ranking.h"
 #include "analyze/view/text.h"
 
 #define MOST_BOXES 10000 /* without --min: so many a browser moves at once */
@@ -49,7 +49,7 @@ static void choose_by_share(struct flame *flame, double percent)
 }
 
 /* Children are in order of their weights: those that are not drawn are the last ones. */
-static void fold(struct flame *flame, uint32_t node)
+static void fold_node(struct flame *flame, uint32_t node)
 {
     const struct calls_node *narrow = &flame->calls.nodes[node];
     struct flame_folded *folded = &flame->folded[narrow->parent];
@@ -85,7 +85,7 @@ static void lay_out(struct flame *flame)
         } else if (!below) {
             flame->narrow_boxes++;
             flame->narrow_weight += node->weight;
-            fold(flame, at);
+            fold_node(flame, at);
         }
     }
     for (uint32_t i = 0; i < flame->calls.count; i++)
@@ -105,9 +105,9 @@ bool flame_shows_folded(const struct flame *flame, uint32_t node)
 
 static void take_entries(struct flame *flame)
 {
-    struct hits hits;
+    struct histogram histogram;
     struct view *view = flame->view;
-    hits_init(&hits, view->profile, view->names, BY_OBJECT);
+    histogram_init(&histogram, view->profile, view->names, BY_DSO);
     for (uint32_t i = 0; i < view->selection->entry_count; i++) {
         const struct profile_entry *entry = &view->profile->entries[view->selection->entries[i]];
         if (!select_stack(view->settings, view->names, entry->stack)) {
@@ -115,15 +115,15 @@ static void take_entries(struct flame *flame)
             continue;
         }
         calls_add(&flame->calls, entry);
-        hits_add(&hits, entry);
+        histogram_add(&histogram, entry);
     }
-    hits_sort(&hits, SORT_SELF);
-    for (size_t i = 0; i < hits.count && i < FLAME_COLORS; i++) {
-        flame->objects[i] = names_object(view->names, (uint32_t)hits.rows[i].key);
-        flame->object_weights[i] = hits.rows[i].self_weight;
-        flame->object_count++;
+    histogram_sort(&histogram, SORT_SELF);
+    for (size_t i = 0; i < histogram.count && i < FLAME_COLORS; i++) {
+        flame->dsos[i] = names_dso(view->names, (uint32_t)histogram.rows[i].key);
+        flame->dso_weights[i] = histogram.rows[i].self_weight;
+        flame->dso_count++;
     }
-    hits_release(&hits);
+    histogram_release(&histogram);
 }
 
 void flame_init(struct flame *flame, struct view *view)
@@ -131,8 +131,8 @@ void flame_init(struct flame *flame, struct view *view)
     const struct settings *settings = view->settings;
     int by = settings->by_given ? settings->by : settings->aggregate ? BY_FUNCTION : BY_COMM;
     *flame = (struct flame){.view = view, .hanging = settings->layout == LAYOUT_HANGING || settings->reverse};
-    if (by != BY_OBJECT)
-        view_look_ahead(view);
+    if (by != BY_DSO)
+        view_symbolize(view);
     calls_init(&flame->calls, view->profile, view->names, by, settings->reverse);
     flame->calls.fold_recursion = !settings->no_fold;
     take_entries(flame);

@@ -10,7 +10,7 @@
 #include "analyze/view/calls.h"
 #include "analyze/view/view.h"
 
-#define FLAME_COLORS 10 /* objects that have a colour of their own */
+#define FLAME_COLORS 10 /* DSOs that have a colour of their own */
 
 /* Boxes beside each other that are too small: one takes their place. */
 struct flame_folded {
@@ -30,9 +30,9 @@ struct flame {
     uint64_t narrow_boxes, narrow_weight; /* left out */
     uint64_t deep_weight;                 /* of what is too deep to be drawn */
     uint64_t unwanted_weight;             /* of stacks that --symbol and --object leave out */
-    const char *objects[FLAME_COLORS];    /* paths, heaviest (self) first */
-    uint64_t object_weights[FLAME_COLORS];
-    uint32_t object_count;
+    const char *dsos[FLAME_COLORS];       /* paths, heaviest (self) first */
+    uint64_t dso_weights[FLAME_COLORS];
+    uint32_t dso_count;
 };
 
 /* Of the chosen entries of VIEW. */

@@ -31,7 +31,7 @@
 
 extern const char flame_script[];
 
-/* Objects in the order of their weight; the last one is that of all others. */
+/* DSOs in the order of their weight; the last one is that of all others. */
 static const char *const colors[FLAME_COLORS + 1] = {"#f4a582", "#92c5de", "#b8e186", "#fdd49e", "#c2a5cf", "#80cdc1",
                                                      "#f1b6da", "#e6e49a", "#bdb6e8", "#d8b79a", "#d4d4d4"};
 #define GROUP_COLOR "#cfd8dc"
@@ -83,11 +83,11 @@ static const char *color_of(struct flame *flame, uint32_t index)
 {
     if (flame->calls.nodes[index].frame == CALLS_GROUP)
         return GROUP_COLOR;
-    const char *object = calls_object(&flame->calls, index);
+    const char *dso = calls_dso(&flame->calls, index);
     uint32_t rank = 0;
-    while (rank < flame->object_count && strcmp(flame->objects[rank], object) != 0)
+    while (rank < flame->dso_count && strcmp(flame->dsos[rank], dso) != 0)
         rank++;
-    return colors[rank < flame->object_count ? rank : FLAME_COLORS];
+    return colors[rank < flame->dso_count ? rank : FLAME_COLORS];
 }
 
 /* TEXT, cut to COLUMNS: first made harmless, as its own bytes could be cut apart. */
@@ -118,7 +118,7 @@ static void box_title(struct flame *flame, uint32_t index, const char *label, FI
     cut_text(to, label, LONGEST_NAME);
     if (node->frame != CALLS_GROUP) {
         fputc('\n', to);
-        cut_text(to, calls_object(&flame->calls, index), LONGEST_NAME);
+        cut_text(to, calls_dso(&flame->calls, index), LONGEST_NAME);
     }
     fprintf(to, "\n%s, %s, %s", text_weight(total, node->weight, nanoseconds),
             text_percent(share, node->weight, whole), text_plural(samples, node->samples, "sample", "samples"));
@@ -157,7 +157,7 @@ static void end_box(const struct flame *flame, const struct span *span, const ch
     fputs("</g>\n", to);
 }
 
-static void box(struct flame *flame, uint32_t index, FILE *to)
+static void write_box(struct flame *flame, uint32_t index, FILE *to)
 {
     const struct calls_node *node = &flame->calls.nodes[index];
     const struct span span = {flame->starts[index], node->weight, node->level};
@@ -185,12 +185,12 @@ static void folded_box(const struct flame *flame, uint32_t parent, FILE *to)
 }
 
 /* In the order of the tree, a folded box behind its siblings: as if it were the last child. */
-static void boxes(struct flame *flame, FILE *to)
+static void write_boxes(struct flame *flame, FILE *to)
 {
     const struct calls_node *nodes = flame->calls.nodes;
     uint32_t at = 0;
     do {
-        box(flame, at, to);
+        write_box(flame, at, to);
         const uint32_t from = at;
         do
             at = calls_after(&flame->calls, at, flame->drawn[at]);
@@ -207,7 +207,7 @@ static void boxes(struct flame *flame, FILE *to)
     } while (at);
 }
 
-static void tools(FILE *to)
+static void write_tools(FILE *to)
 {
     fprintf(
         to,
@@ -223,7 +223,7 @@ static void tools(FILE *to)
         WIDTH - SIDE - 290, WIDTH - SIDE - 284, WIDTH - SIDE - 200, WIDTH - SIDE);
 }
 
-static void head(struct flame *flame, unsigned height, FILE *to)
+static void write_head(struct flame *flame, unsigned height, FILE *to)
 {
     struct view *view = flame->view;
     char *command = view->settings->title ? memory_text(view->settings->title) : heading_command(view->profile);
@@ -249,25 +249,25 @@ static void head(struct flame *flame, unsigned height, FILE *to)
     fprintf(to, "  <rect x=\"0\" y=\"0\" width=\"100%%\" height=\"%u\" fill=\"#fff\"/>\n", height);
     text_line(to, SIDE, 22, " class=\"head\"", command, TITLE_LETTERS - 15);
     text_line(to, SIDE, 44, "", facts, FACTS_LETTERS);
-    tools(to);
+    write_tools(to);
     free(facts);
     free(event);
     free(command);
 }
 
-static void legend(struct flame *flame, double y, FILE *to)
+static void write_legend(struct flame *flame, double y, FILE *to)
 {
     uint64_t whole = flame->calls.nodes[0].weight, rest = whole;
     fputs("  <g class=\"legend\">\n", to);
-    for (uint32_t i = 0; i <= flame->object_count; i++) {
-        bool other = i == flame->object_count;
+    for (uint32_t i = 0; i <= flame->dso_count; i++) {
+        bool other = i == flame->dso_count;
         if (other && !rest)
             break;
-        uint64_t weight = other ? rest : flame->object_weights[i];
+        uint64_t weight = other ? rest : flame->dso_weights[i];
         double x = SIDE + (double)(i % LEGEND_COLUMNS) * LEGEND_WIDTH, at = y + (double)(i / LEGEND_COLUMNS) * LINE;
         char share[TEXT_AMOUNT];
         char *text = memory_print("%s self %s", text_percent(share, weight, whole),
-                                  other ? "others" : text_base(flame->objects[i]));
+                                  other ? "others" : text_base(flame->dsos[i]));
         fprintf(to, "    <rect x=\"%.0f\" y=\"%.0f\" width=\"11\" height=\"11\" fill=\"%s\"/>\n  ", x, at - 9,
                 colors[other ? FLAME_COLORS : i]);
         text_line(to, x + 16, at, "", text, 32);
@@ -278,7 +278,7 @@ static void legend(struct flame *flame, double y, FILE *to)
 }
 
 /* What is not in the picture. */
-static void notes(const struct flame *flame, double y, FILE *to)
+static void write_notes(const struct flame *flame, double y, FILE *to)
 {
     uint64_t whole = flame->calls.nodes[0].weight;
     char share[TEXT_AMOUNT], number[TEXT_AMOUNT];
@@ -312,16 +312,16 @@ static void notes(const struct flame *flame, double y, FILE *to)
 void flame_svg(struct flame *flame, FILE *to)
 {
     unsigned below = TOP + flame->levels * HEIGHT + LINE;
-    unsigned legend_rows = (flame->object_count + LEGEND_COLUMNS) / LEGEND_COLUMNS;
+    unsigned legend_rows = (flame->dso_count + LEGEND_COLUMNS) / LEGEND_COLUMNS;
     unsigned notes_at = below + LINE + 4 + legend_rows * LINE;
     unsigned rows = (flame->narrow_boxes > 0) + (flame->deep_weight > 0) + (flame->unwanted_weight > 0);
-    head(flame, notes_at + rows * LINE, to);
+    write_head(flame, notes_at + rows * LINE, to);
     fputs("  <g class=\"boxes\">\n", to);
-    boxes(flame, to);
+    write_boxes(flame, to);
     fputs("  </g>\n", to);
     fprintf(to, "  <text id=\"flame-details\" x=\"%d\" y=\"%u\" role=\"status\"></text>\n", SIDE,
             flame->hanging ? DETAILS : below); /* beside the outermost boxes */
-    legend(flame, below + LINE + 4, to);
-    notes(flame, notes_at, to);
+    write_legend(flame, below + LINE + 4, to);
+    write_notes(flame, notes_at, to);
     fprintf(to, "  <script><![CDATA[\n%s]]></script>\n</svg>\n", flame_script);
 }

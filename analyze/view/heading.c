@@ -31,14 +31,14 @@ static bool is_a_part(const struct profile *profile)
     return part;
 }
 
-/* What the first process ran: the options of pinject-run in front of it are no news. */
-const struct profile_image *heading_image(const struct profile *profile)
+/* What the first process ran: without the options of pinject-run in front of it. */
+const struct profile_generation *heading_generation(const struct profile *profile)
 {
     for (uint32_t i = 0; profile->session.ours && i < profile->task_count; i++) {
         const struct profile_task *task = &profile->tasks[i];
-        for (uint32_t j = 0; task->root && j < task->image_count; j++)
-            if (task->images[j].cmdline_count)
-                return &task->images[j];
+        for (uint32_t j = 0; task->root && j < task->generation_count; j++)
+            if (task->generations[j].cmdline_count)
+                return &task->generations[j];
     }
     return NULL;
 }
@@ -46,9 +46,9 @@ const struct profile_image *heading_image(const struct profile *profile)
 char *heading_command(const struct profile *profile)
 {
     const struct profile_session *session = &profile->session;
-    const struct profile_image *image = heading_image(profile);
-    if (image)
-        return text_command(image->cmdline, image->cmdline_count);
+    const struct profile_generation *generation = heading_generation(profile);
+    if (generation)
+        return text_command(generation->cmdline, generation->cmdline_count);
     if (session->argument_count)
         return text_command(session->arguments, session->argument_count);
     if (!profile->task_count)
@@ -238,8 +238,8 @@ static void append_times(struct buffer *line, const struct profile *profile)
 static bool is_narrowed(const struct profile_session *session)
 {
     bool any = false;
-    for (uint32_t i = 0; i < session->unseen_count; i++)
-        any |= strstr(session->unseen[i].reason, "not followed") != NULL;
+    for (uint32_t i = 0; i < session->missed_count; i++)
+        any |= strstr(session->missed[i].reason, "not followed") != NULL;
     return any && !follow_is_all(session->flags);
 }
 
@@ -248,7 +248,7 @@ bool heading_by_timers(const struct profile *profile)
     bool timers = false;
     for (uint32_t i = 0; i < profile->task_count; i++) {
         enum profile_task_source source = profile->tasks[i].source;
-        if (source == PROFILE_SOURCE_PERF || source == PROFILE_SOURCE_NET)
+        if (source == PROFILE_SOURCE_PERF || source == PROFILE_SOURCE_INHERITED)
             return false;
         timers |= source == PROFILE_SOURCE_TIMER || source == PROFILE_SOURCE_ACCOUNTING;
     }
@@ -391,7 +391,7 @@ static void print_facts(struct view *view)
 static void print_other(const struct view *view, uint32_t index)
 {
     const struct profile_event *event = &view->profile->events[index];
-    struct hits_other sum = event_group_sum(view, EVENT_GROUP_ALL, index);
+    struct histogram_other sum = event_group_sum(view, EVENT_GROUP_ALL, index);
     char amount[TEXT_AMOUNT], number[TEXT_AMOUNT];
     char *line = memory_print("%s: %s in %s", event->name, text_weight(amount, sum.weight, event->nanoseconds),
                               text_plural(number, sum.samples, "sample", "samples"));

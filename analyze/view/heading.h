@@ -12,7 +12,7 @@ void heading_print(struct view *view);
  */
 char *heading_run(const struct view *view);
 /* The program that the session began with, with its command line; NULL: not known, as in perf's own files. */
-const struct profile_image *heading_image(const struct profile *profile);
+const struct profile_generation *heading_generation(const struct profile *profile);
 /* The command line of the session as one line; owned by the caller. */
 char *heading_command(const struct profile *profile);
 /* "task-clock: 9.50 s in 9,523 samples of 312 tasks, none lost", of --stat "counted without samples: 312 tasks"; owned
@@ -33,7 +33,7 @@ char *heading_others_text(double least, double most, uint32_t cpus);
 
 /* CPU time that samples of the shown event stand for. False: they are no times, or there is none. */
 bool heading_sampled(const struct profile *profile, uint64_t *ret_ns);
-/* The time from the session's start to the last news of a task; 0: unknown. */
+/* The time from the session's start to the last record of a task; 0: unknown. */
 uint64_t heading_duration(const struct profile *profile);
 /* For want of events its tasks were sampled by timers, where these could run. */
 bool heading_by_timers(const struct profile *profile);

@@ -8,7 +8,7 @@
 #include "analyze/view/lines.h"
 #include "analyze/view/map.h"
 #include "analyze/view/memory.h"
-#include "analyze/view/order.h"
+#include "analyze/view/ranking.h"
 #include "analyze/view/text.h"
 
 #define HEAVY_PERCENT 5    /* of everything, by itself: what is inlined in such a function is looked up, */
@@ -27,8 +27,8 @@ struct part {
 
 struct inlines {
     struct lines *lines;
-    const struct hits *hits;
-    const struct hits_row *heavy[MOST_HEAVY];
+    const struct histogram *histogram;
+    const struct histogram_row *heavy[MOST_HEAVY];
     size_t heavy_count;
     struct map keys;
     struct part *parts;
@@ -46,7 +46,7 @@ static bool is_wanted(const struct view *view)
 static void find_heavy(struct inlines *inlines, const struct rows *rows)
 {
     for (size_t i = 0; i < rows->count && inlines->heavy_count < MOST_HEAVY; i++)
-        if (text_share(rows->list[i]->self_weight, inlines->hits->weight) >= HEAVY_PERCENT)
+        if (text_share(rows->list[i]->self_weight, inlines->histogram->weight) >= HEAVY_PERCENT)
             inlines->heavy[inlines->heavy_count++] = rows->list[i];
 }
 
@@ -76,13 +76,13 @@ static bool is_named(const struct inlines *inlines, uint32_t function)
 }
 
 /* What hit in a heavy function, which INDEX_OF has by key. */
-static void add_entries(struct inlines *inlines, struct hits *hits, const uint8_t *index_of, const uint32_t *entries,
-                        uint32_t count)
+static void add_entries(struct inlines *inlines, struct histogram *histogram, const uint8_t *index_of,
+                        const uint32_t *entries, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
-        const struct profile_entry *entry = &hits->profile->entries[entries[i]];
-        const uint32_t leaf = hits->profile->stacks[entry->stack].frames[0];
-        const uint8_t index = index_of[hits_frame_key(hits, leaf)];
+        const struct profile_entry *entry = &histogram->profile->entries[entries[i]];
+        const uint32_t leaf = histogram->profile->stacks[entry->stack].frames[0];
+        const uint8_t index = index_of[histogram_frame_key(histogram, leaf)];
         if (!index)
             continue;
         uint32_t parts;
@@ -94,21 +94,21 @@ static void add_entries(struct inlines *inlines, struct hits *hits, const uint8_
     }
 }
 
-struct inlines *inlines_new(const struct view *view, struct hits *hits, const struct rows *rows,
+struct inlines *inlines_new(const struct view *view, struct histogram *histogram, const struct rows *rows,
                             const uint32_t *entries, uint32_t count)
 {
     if (!is_wanted(view))
         return NULL;
     struct inlines *inlines = memory_new(1, sizeof(*inlines));
-    inlines->hits = hits;
+    inlines->histogram = histogram;
     find_heavy(inlines, rows);
     if (!inlines->heavy_count)
         return inlines;
-    uint8_t *index_of = memory_new(hits->row_of_capacity, sizeof(*index_of));
+    uint8_t *index_of = memory_new(histogram->row_of_capacity, sizeof(*index_of));
     for (size_t i = 0; i < inlines->heavy_count; i++)
         index_of[inlines->heavy[i]->key] = (uint8_t)(i + 1);
     inlines->lines = lines_new(view->names, view->profile->frame_count);
-    add_entries(inlines, hits, index_of, entries, count);
+    add_entries(inlines, histogram, index_of, entries, count);
     free(index_of);
     return inlines;
 }
@@ -169,7 +169,7 @@ static size_t choose(const struct inlines *inlines, uint64_t function, const str
     return count;
 }
 
-void inlines_show(const struct inlines *inlines, uint64_t function, struct grid *grid, bool utf8)
+void inlines_show(const struct inlines *inlines, uint64_t function, struct text_table *table, bool utf8)
 {
     const struct part *parts[MOST_NAMED];
     const size_t count = choose(inlines, function, parts);
@@ -178,14 +178,14 @@ void inlines_show(const struct inlines *inlines, uint64_t function, struct grid 
         char share[TEXT_AMOUNT], *clean = text_clean(lines_function(inlines->lines, parts[i]->function).symbol, utf8);
         char *name = brief_name(clean, NAME_COLUMNS, utf8);
         char *longer = memory_print("%s%s %s %s", line, i ? "," : "",
-                                    text_percent(share, parts[i]->total_weight, inlines->hits->weight), name);
+                                    text_percent(share, parts[i]->total_weight, inlines->histogram->weight), name);
         free(name);
         free(clean);
         free(line);
         line = longer;
     }
     if (count)
-        grid_line(grid, line);
+        text_table_line(table, line);
     free(line);
 }
 
@@ -197,13 +197,13 @@ void inlines_json(const struct inlines *inlines, uint64_t function, struct json 
         return;
     json_list(json, "inlined_here");
     for (size_t i = 0; i < count; i++) {
-        const struct hits_row figures = {.self_samples = parts[i]->self_samples,
-                                         .self_weight = parts[i]->self_weight,
-                                         .total_samples = parts[i]->total_samples,
-                                         .total_weight = parts[i]->total_weight};
+        const struct histogram_row figures = {.self_samples = parts[i]->self_samples,
+                                              .self_weight = parts[i]->self_weight,
+                                              .total_samples = parts[i]->total_samples,
+                                              .total_weight = parts[i]->total_weight};
         json_object(json, NULL);
         json_string(json, "symbol", lines_function(inlines->lines, parts[i]->function).symbol);
-        rows_json_figures(json, &figures, inlines->hits->weight);
+        rows_json_figures(json, &figures, inlines->histogram->weight);
         json_end_object(json);
     }
     json_end_list(json);

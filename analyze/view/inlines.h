@@ -8,24 +8,24 @@
 
 #include <stdint.h>
 
-#include "analyze/view/grid.h"
-#include "analyze/view/hits.h"
-#include "common/json.h"
+#include "analyze/view/histogram.h"
 #include "analyze/view/rows.h"
+#include "analyze/view/text_table.h"
 #include "analyze/view/view.h"
+#include "common/json.h"
 
 struct inlines;
 
 /*
- * Of the first of ROWS, from ENTRIES[COUNT] that HITS has added up; NULL: the view shows no such thing. HITS must live
- * on.
+ * Of the first of ROWS, from ENTRIES[COUNT] that HISTOGRAM has added up; NULL: the view shows no such thing. HISTOGRAM
+ * must live on.
  */
-struct inlines *inlines_new(const struct view *view, struct hits *hits, const struct rows *rows,
+struct inlines *inlines_new(const struct view *view, struct histogram *histogram, const struct rows *rows,
                             const uint32_t *entries, uint32_t count);
 void inlines_free(struct inlines *inlines);
 
 /* A line below the row of FUNCTION (its key), where there is something to say. INLINES may be NULL, as below. */
-void inlines_show(const struct inlines *inlines, uint64_t function, struct grid *grid, bool utf8);
+void inlines_show(const struct inlines *inlines, uint64_t function, struct text_table *table, bool utf8);
 /* The member "inlined_here" in the same case. */
 void inlines_json(const struct inlines *inlines, uint64_t function, struct json *json);
 

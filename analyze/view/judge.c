@@ -404,7 +404,7 @@ void judge_compare(struct compare *compare)
         measure.without[n] = memory_new(runs, sizeof(*measure.without[n]));
     judge_all(compare);
     for (int by = 0; by < COMPARE_KINDS; by++) {
-        bool overlapping = compare->total && (by == COMPARE_FUNCTION || by == COMPARE_OBJECT);
+        bool overlapping = compare->total && (by == COMPARE_FUNCTION || by == COMPARE_DSO);
         find_rest(compare, overlapping ? &compare->selves : &compare->tables[by], &measure);
         judge_table(compare, &compare->tables[by], &measure, overlapping);
     }

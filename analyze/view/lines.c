@@ -5,13 +5,13 @@
 #include <string.h>
 
 #include "analyze/sym/symbols.h"
-#include "analyze/view/ahead.h"
 #include "analyze/view/map.h"
 #include "analyze/view/memory.h"
-#include "analyze/view/order.h"
+#include "analyze/view/ranking.h"
+#include "analyze/view/symbol_batch.h"
 
 struct function {
-    uint32_t symbol, object, linkage; /* numbers of strings */
+    uint32_t symbol, dso, linkage; /* numbers of strings */
     bool inlined;
 };
 
@@ -31,7 +31,7 @@ struct lines {
     struct names *names;
     struct map_strings strings;
     struct map functions, lines;
-    struct map files; /* (string of the file, or of the object, 1 for a file) */
+    struct map files; /* (string of the file, or of the DSO, 1 for a file) */
     struct function *function_list;
     struct line *line_list;
     size_t function_capacity, line_capacity;
@@ -64,13 +64,13 @@ void lines_free(struct lines *lines)
     free(lines);
 }
 
-static uint32_t number_function(struct lines *lines, const char *symbol, const char *linkage, const char *object,
+static uint32_t number_function(struct lines *lines, const char *symbol, const char *linkage, const char *dso,
                                 bool inlined)
 {
-    struct function function = {map_strings_add(&lines->strings, symbol), map_strings_add(&lines->strings, object),
+    struct function function = {map_strings_add(&lines->strings, symbol), map_strings_add(&lines->strings, dso),
                                 map_strings_add(&lines->strings, linkage), inlined};
     const size_t before = lines->functions.count;
-    uint32_t index = map_add(&lines->functions, function.object, (uint64_t)function.symbol * 2 + inlined);
+    uint32_t index = map_add(&lines->functions, function.dso, (uint64_t)function.symbol * 2 + inlined);
     lines->function_list =
         memory_grow(lines->function_list, &lines->function_capacity, lines->functions.count, sizeof(function));
     if (lines->functions.count > before)
@@ -89,9 +89,9 @@ static uint32_t number_line(struct lines *lines, const char *file, uint32_t numb
     return index;
 }
 
-static uint32_t number_file(struct lines *lines, const char *file, const char *object)
+static uint32_t number_file(struct lines *lines, const char *file, const char *dso)
 {
-    return map_add(&lines->files, map_strings_add(&lines->strings, file ? file : object), file != NULL);
+    return map_add(&lines->files, map_strings_add(&lines->strings, file ? file : dso), file != NULL);
 }
 
 /* FOUND: NULL where COUNT is 0. */
@@ -114,9 +114,9 @@ static struct parts *number_parts(struct lines *lines, uint32_t frame, const str
             symbol = place->symbol;
             linkage = names_function(lines->names, place->function).linkage;
         }
-        parts->list[i].function = number_function(lines, symbol, linkage, place->object, inlined);
+        parts->list[i].function = number_function(lines, symbol, linkage, place->dso, inlined);
         parts->list[i].line = number_line(lines, found[i].file, found[i].line, parts->list[i].function);
-        parts->list[i].file = number_file(lines, found[i].file, place->object);
+        parts->list[i].file = number_file(lines, found[i].file, place->dso);
     }
     return parts;
 }
@@ -124,20 +124,20 @@ static struct parts *number_parts(struct lines *lines, uint32_t frame, const str
 static struct parts *look_up(struct lines *lines, uint32_t frame)
 {
     struct symbol_line found[SYMBOLS_LINES_MAX];
-    struct symbols_object *object = names_symbols(lines->names, frame);
-    size_t count = object ? symbols_lines(object, names_offset(lines->names, frame), found) : 0;
+    struct symbols_dso *dso = names_symbols(lines->names, frame);
+    size_t count = dso ? symbols_lines(dso, names_offset(lines->names, frame), found) : 0;
     return number_parts(lines, frame, found, count);
 }
 
-void lines_look_ahead(struct lines *lines, const struct profile *profile, const bool *wanted, unsigned threads)
+void lines_symbolize(struct lines *lines, const struct profile *profile, const bool *wanted, unsigned threads)
 {
-    struct ahead *ahead = ahead_new(lines->names, profile, wanted, AHEAD_LINES, threads);
+    struct symbol_batch *batch = symbol_batch_new(lines->names, profile, wanted, BATCH_LINES, threads);
     for (uint32_t i = 0; i < lines->frame_count; i++) {
-        const struct ahead_frame *found = ahead_frame(ahead, i);
+        const struct symbol_batch_frame *found = symbol_batch_frame(batch, i);
         if (found->job && !lines->frames[i])
-            lines->frames[i] = number_parts(lines, i, ahead_lines(ahead, found), found->line_count);
+            lines->frames[i] = number_parts(lines, i, symbol_batch_lines(batch, found), found->line_count);
     }
-    ahead_free(ahead);
+    symbol_batch_free(batch);
 }
 
 /* A file that grew or changed between two passes may have brought new frames. */
@@ -165,7 +165,7 @@ struct lines_function lines_function(const struct lines *lines, uint32_t index)
     const struct function *function = &lines->function_list[index];
     return (struct lines_function){
         .symbol = lines->strings.texts[function->symbol],
-        .object = lines->strings.texts[function->object],
+        .dso = lines->strings.texts[function->dso],
         .linkage = lines->strings.texts[function->linkage],
         .inlined = function->inlined,
     };
@@ -179,7 +179,7 @@ struct lines_line lines_line(const struct lines *lines, uint32_t index)
         .file = line->file == NO_FILE ? NULL : lines->strings.texts[line->file],
         .number = line->number,
         .symbol = function.symbol,
-        .object = function.object,
+        .dso = function.dso,
     };
 }
 
@@ -187,7 +187,7 @@ struct lines_source lines_source(const struct lines *lines, uint32_t index)
 {
     const struct map_pair *pair = &lines->files.pairs[index];
     const char *text = lines->strings.texts[pair->a];
-    return pair->b ? (struct lines_source){.file = text} : (struct lines_source){.object = text};
+    return pair->b ? (struct lines_source){.file = text} : (struct lines_source){.dso = text};
 }
 
 int lines_order_functions(const struct lines *lines, uint32_t a, uint32_t b)
@@ -195,7 +195,7 @@ int lines_order_functions(const struct lines *lines, uint32_t a, uint32_t b)
     struct lines_function x = lines_function(lines, a), y = lines_function(lines, b);
     int order = strcmp(x.symbol, y.symbol);
     if (!order)
-        order = strcmp(x.object, y.object);
+        order = strcmp(x.dso, y.dso);
     return order ? order : order_smaller(x.inlined, y.inlined);
 }
 
@@ -214,12 +214,12 @@ int lines_order_files(const struct lines *lines, uint32_t a, uint32_t b)
     struct lines_source x = lines_source(lines, a), y = lines_source(lines, b);
     if (!x.file != !y.file)
         return x.file ? -1 : 1;
-    return x.file ? strcmp(x.file, y.file) : strcmp(x.object, y.object);
+    return x.file ? strcmp(x.file, y.file) : strcmp(x.dso, y.dso);
 }
 
 const char *lines_why(struct lines *lines, uint32_t frame)
 {
-    struct symbols_object *object = names_symbols(lines->names, frame);
-    const char *why = object ? symbols_lines_why(object) : NULL;
+    struct symbols_dso *dso = names_symbols(lines->names, frame);
+    const char *why = dso ? symbols_lines_why(dso) : NULL;
     return why ? why : "nothing is known of the mapping";
 }

@@ -21,7 +21,7 @@ struct lines_part {
 };
 
 struct lines_function {
-    const char *symbol, *object;
+    const char *symbol, *dso;
     const char *linkage; /* as names_function has it */
     bool inlined;
 };
@@ -29,12 +29,12 @@ struct lines_function {
 struct lines_line {
     const char *file; /* NULL: not known; then the line stands for all such code of one function */
     uint32_t number;  /* 0: of no line, the compiler's own */
-    const char *symbol, *object; /* of the first code that was met */
+    const char *symbol, *dso; /* of the first code that was met */
 };
 
 struct lines_source {
-    const char *file;   /* NULL: not known; then it stands for all such code of one object */
-    const char *object; /* that one; NULL where the file is known */
+    const char *file;   /* NULL: not known; then it stands for all such code of one DSO */
+    const char *dso;    /* that one; NULL where the file is known */
 };
 
 struct lines *lines_new(struct names *names, uint32_t frame_count);
@@ -42,14 +42,14 @@ void lines_free(struct lines *lines);
 
 /* Looks up the frames with WANTED[frame] (NULL: all) at once, by THREADS (0: one per CPU); whatever their number, the
  * same is answered afterwards. */
-void lines_look_ahead(struct lines *lines, const struct profile *profile, const bool *wanted, unsigned threads);
+void lines_symbolize(struct lines *lines, const struct profile *profile, const bool *wanted, unsigned threads);
 /* At least one; valid until lines_free(). */
 const struct lines_part *lines_frame(struct lines *lines, uint32_t frame, uint32_t *ret_count);
 /* Valid until the next lines_frame(). */
 struct lines_function lines_function(const struct lines *lines, uint32_t function);
 struct lines_line lines_line(const struct lines *lines, uint32_t line);
 struct lines_source lines_source(const struct lines *lines, uint32_t file);
-/* As in order.h: by file and number, what is not known last; functions by symbol and object. */
+/* As in ranking.h: by file and number, what is not known last; functions by symbol and DSO. */
 int lines_order(const struct lines *lines, uint32_t a, uint32_t b);
 int lines_order_functions(const struct lines *lines, uint32_t a, uint32_t b);
 int lines_order_files(const struct lines *lines, uint32_t a, uint32_t b);

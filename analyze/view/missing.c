@@ -13,12 +13,12 @@
 #include "analyze/view/text.h"
 #include "common/report.h"
 
-#define LEAST_PERCENT 1 /* objects without names are mentioned from here on */
-#define MOST_OBJECTS 5
+#define LEAST_PERCENT 1 /* DSOs without names are mentioned from here on */
+#define MOST_DSOS 5
 
 struct missing {
     struct view *view;
-    struct map_strings objects; /* that were hit without a name, */
+    struct map_strings dsos;    /* that were hit without a name, */
     uint64_t *weights;          /* how often, */
     uint32_t *tasks;            /* and in which task first: */
     size_t hit;                 /* of so many */
@@ -36,17 +36,17 @@ static bool is_generated(const char *path)
     return found;
 }
 
-/* Whether an archive may have the names of the object PATH, which are missing for the reasons LACKS. */
-static bool may_be_saved(const char *path, unsigned lacks)
+/* Whether an archive may have the names of the DSO PATH, which are missing for the reasons REASONS. */
+static bool may_be_saved(const char *path, unsigned reasons)
 {
     if (strcmp(path, "[kernel.kallsyms]") == 0)
-        return lacks & (SYMBOLS_RESTRICTED | SYMBOLS_OTHER_KERNEL);
-    return path[0] == '/' && path[1] != '/' && (lacks & (SYMBOLS_NO_FILE | SYMBOLS_OTHER_BUILD_ID));
+        return reasons & (SYMBOLS_RESTRICTED | SYMBOLS_OTHER_KERNEL);
+    return path[0] == '/' && path[1] != '/' && (reasons & (SYMBOLS_NO_FILE | SYMBOLS_OTHER_BUILD_ID));
 }
 
-char *missing_advice(const char *file, const char *path, unsigned lacks)
+char *missing_advice(const char *file, const char *path, unsigned reasons)
 {
-    char *packed = file && may_be_saved(path, lacks) ? archive_find_packed(file) : NULL;
+    char *packed = file && may_be_saved(path, reasons) ? archive_find_packed(file) : NULL;
     if (!packed)
         return NULL;
     char *slash = strrchr(packed, '/'), *directory = NULL;
@@ -62,29 +62,29 @@ char *missing_advice(const char *file, const char *path, unsigned lacks)
 }
 
 static char *advice_for(const struct missing *missing, const struct profile_task *task, const char *path,
-                        unsigned lacks)
+                        unsigned reasons)
 {
     if (is_generated(path))
         return runtime_advice(task, missing->view->settings->symfs);
-    return missing_advice(task->file, path, lacks);
+    return missing_advice(task->file, path, reasons);
 }
 
-static void tell_object(void *context, const char *path, const char *why, unsigned lacks)
+static void tell_dso(void *context, const char *path, const char *why, unsigned reasons)
 {
     struct missing *missing = context;
     uint64_t whole = missing->view->selection->total_weight, weight = 0;
-    uint32_t object = map_strings_add(&missing->objects, path);
+    uint32_t dso = map_strings_add(&missing->dsos, path);
     const struct profile_task *task = NULL;
-    if (object < missing->hit) {
-        weight = missing->weights[object];
-        missing->weights[object] = 0;
-        task = &missing->view->profile->tasks[missing->tasks[object]];
+    if (dso < missing->hit) {
+        weight = missing->weights[dso];
+        missing->weights[dso] = 0;
+        task = &missing->view->profile->tasks[missing->tasks[dso]];
     }
-    if (text_share(weight, whole) < LEAST_PERCENT || missing->told >= MOST_OBJECTS)
+    if (text_share(weight, whole) < LEAST_PERCENT || missing->told >= MOST_DSOS)
         return;
-    char share[TEXT_AMOUNT], *advice = task ? advice_for(missing, task, path, lacks) : NULL;
+    char share[TEXT_AMOUNT], *advice = task ? advice_for(missing, task, path, reasons) : NULL;
     char *line = memory_print("No names for %s of the samples, in %s: %s%s%s%s", text_percent(share, weight, whole),
-                              path, why, lacks & SYMBOLS_OTHER_BUILD_ID ? " (rebuilt since the recording?)" : "",
+                              path, why, reasons & SYMBOLS_OTHER_BUILD_ID ? " (rebuilt since the recording?)" : "",
                               advice ? "; " : "", advice ? advice : "");
     free(advice);
     missing->tell(missing->view, line);
@@ -103,23 +103,23 @@ static void find(struct missing *missing)
         struct names_function function = names_function(view->names, names_function_of(view->names, leaf));
         if (function.named)
             continue;
-        size_t known = missing->objects.count;
-        uint32_t object = map_strings_add(&missing->objects, function.object);
-        missing->weights = memory_grow(missing->weights, &capacity, missing->objects.count, sizeof(uint64_t));
-        missing->tasks = memory_grow(missing->tasks, &task_capacity, missing->objects.count, sizeof(uint32_t));
-        if (object >= known)
-            missing->tasks[object] = entry->task;
-        missing->weights[object] = entry->weight + (object < known ? missing->weights[object] : 0);
+        size_t known = missing->dsos.count;
+        uint32_t dso = map_strings_add(&missing->dsos, function.dso);
+        missing->weights = memory_grow(missing->weights, &capacity, missing->dsos.count, sizeof(uint64_t));
+        missing->tasks = memory_grow(missing->tasks, &task_capacity, missing->dsos.count, sizeof(uint32_t));
+        if (dso >= known)
+            missing->tasks[dso] = entry->task;
+        missing->weights[dso] = entry->weight + (dso < known ? missing->weights[dso] : 0);
     }
-    missing->hit = missing->objects.count;
+    missing->hit = missing->dsos.count;
 }
 
 static void tell_all(struct view *view, void (*tell)(struct view *view, const char *line))
 {
     struct missing missing = {.view = view, .tell = tell};
     find(&missing);
-    names_lacks(view->names, tell_object, &missing);
-    map_strings_release(&missing.objects);
+    names_missing(view->names, tell_dso, &missing);
+    map_strings_release(&missing.dsos);
     free(missing.weights);
     free(missing.tasks);
 }

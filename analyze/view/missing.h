@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Objects that were hit and have no names: their share of the samples, the reason, and what helps. */
+/* DSOs that were hit and have no names: their share of the samples, the reason, and what helps. */
 #ifndef ANALYZE_VIEW_MISSING_H
 #define ANALYZE_VIEW_MISSING_H
 
@@ -9,8 +9,8 @@
 void missing_print(struct view *view);
 /* The same lines as notes on stderr: for views that write a file. */
 void missing_tell(struct view *view);
-/* How to unpack an archive that lies beside the result file FILE, where it may have the names of the object PATH, which
- * are missing for the reasons LACKS (enum symbols_lack); NULL: nothing. Owned by the caller. */
-char *missing_advice(const char *file, const char *path, unsigned lacks);
+/* How to unpack an archive that lies beside the result file FILE, where it may have the names of the DSO PATH, which
+ * are missing for the reasons MISSING (enum symbols_missing); NULL: nothing. Owned by the caller. */
+char *missing_advice(const char *file, const char *path, unsigned missing);
 
 #endif

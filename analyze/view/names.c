@@ -14,7 +14,7 @@
 #include "analyze/view/text.h"
 #include "common/report.h"
 
-#define DEBUGINFOD_SECONDS 20 /* for all objects together */
+#define DEBUGINFOD_SECONDS 20 /* for all DSOs together */
 
 static void check_servers(int error)
 {
@@ -26,8 +26,8 @@ static void check_servers(int error)
         report_note("--debuginfod: no server is asked: %s", strerror(-error));
 }
 
-/* Whether ONE and OTHER lie in the same folder. */
-static bool same_folder(const char *one, const char *other)
+/* Whether ONE and OTHER lie in the same directory. */
+static bool same_directory(const char *one, const char *other)
 {
     const char *slash = strrchr(one, '/'), *other_slash = strrchr(other, '/');
     size_t size = slash ? (size_t)(slash - one) : 0, other_size = other_slash ? (size_t)(other_slash - other) : 0;
@@ -44,7 +44,7 @@ static int new_symbols(struct names *names, const struct settings *settings, str
     size_t count = 0;
     for (uint32_t i = 0; i < profile->task_count; i++) {
         const char *file = profile->tasks[i].file;
-        if (file && (!last || !same_folder(last, file)))
+        if (file && (!last || !same_directory(last, file)))
             archives = archive_find(archives, &count, file);
         last = file ? file : last;
     }
@@ -70,13 +70,13 @@ struct names *names_new(const struct profile *profile, const struct settings *se
         .debuginfod_seconds = settings->debuginfod ? DEBUGINFOD_SECONDS : 0,
     };
     names->profile = profile;
-    names->objects = memory_new(profile->module_count, sizeof(*names->objects));
+    names->dsos = memory_new(profile->module_count, sizeof(*names->dsos));
     names->frame_count = profile->frame_count;
     for (int i = 0; i < 3; i++)
         names->frame_capacity[i] = names->frame_count;
     names->places = memory_new(names->frame_count, sizeof(*names->places));
     names->functions_of = memory_new(names->frame_count, sizeof(*names->functions_of));
-    names->objects_of = memory_new(names->frame_count, sizeof(*names->objects_of));
+    names->dsos_of = memory_new(names->frame_count, sizeof(*names->dsos_of));
     if (new_symbols(names, settings, &options) < 0)
         names->symbols = NULL;
     else if (settings->debuginfod)
@@ -92,13 +92,13 @@ void names_free(struct names *names)
         free(names->places[i]);
     free(names->places);
     free(names->functions_of);
-    free(names->objects_of);
+    free(names->dsos_of);
     free(names->known_functions);
     free(names->inlined_at);
     free(names->inlined);
     free(names->stack);
     map_release(&names->known);
-    free(names->objects);
+    free(names->dsos);
     free(names->function_list);
     map_release(&names->functions);
     map_strings_release(&names->strings);
@@ -106,11 +106,11 @@ void names_free(struct names *names)
     free(names);
 }
 
-static struct symbols_object *object_of(struct names *names, const struct profile_module *module)
+static struct symbols_dso *dso_of(struct names *names, const struct profile_module *module)
 {
-    if (names->objects[module->index] || !names->symbols || module->symbol)
-        return names->objects[module->index];
-    struct symbols_object *object;
+    if (names->dsos[module->index] || !names->symbols || module->symbol)
+        return names->dsos[module->index];
+    struct symbols_dso *dso;
     if (module->kernel) {
         const struct profile_session *session = &names->profile->session;
         struct symbols_kernel kernel = {
@@ -120,20 +120,20 @@ static struct symbols_object *object_of(struct names *names, const struct profil
             .reference_name = session->kernel_reference,
             .reference_address = session->kernel_reference_address,
         };
-        object = symbols_kernel(names->symbols, &kernel);
+        dso = symbols_kernel(names->symbols, &kernel);
     } else if (module->pid) {
-        object = symbols_jit(names->symbols, (uint32_t)module->pid);
-        for (uint32_t i = 0; object && i < names->profile->jit_dump_count; i++)
+        dso = symbols_jit(names->symbols, (uint32_t)module->pid);
+        for (uint32_t i = 0; dso && i < names->profile->jit_dump_count; i++)
             if (names->profile->jit_dumps[i].pid == module->pid)
-                symbols_jit_dump(object, names->profile->jit_dumps[i].path);
+                symbols_jit_dump(dso, names->profile->jit_dumps[i].path);
     } else {
-        object = symbols_object(names->symbols, module->path, module->build_id, module->build_id_size);
+        dso = symbols_dso(names->symbols, module->path, module->build_id, module->build_id_size);
     }
-    names->objects[module->index] = object;
-    return object;
+    names->dsos[module->index] = dso;
+    return dso;
 }
 
-/* What is known of FRAME when there is no symbol: object+0xADDRESS, of the function where that is known, or the address
+/* What is known of FRAME when there is no symbol: DSO+0xADDRESS, of the function where that is known, or the address
  * alone. */
 static void name_address(const struct names_place *place, const struct profile_frame *frame, char *ret, size_t size)
 {
@@ -143,24 +143,24 @@ static void name_address(const struct names_place *place, const struct profile_f
         snprintf(ret, size, "0x%" PRIx64, frame->module || frame->kernel ? place->address : frame->ip);
 }
 
-uint32_t names_number(struct names *names, const char *object, const char *symbol, const char *linkage,
+uint32_t names_number(struct names *names, const char *dso, const char *symbol, const char *linkage,
                       unsigned flags)
 {
     const size_t before = names->functions.count;
-    uint32_t object_id = map_strings_add(&names->strings, object);
+    uint32_t dso_id = map_strings_add(&names->strings, dso);
     uint32_t symbol_id = map_strings_add(&names->strings, symbol);
     bool inlined = flags & NAMES_INLINED;
-    uint32_t function = map_add(&names->functions, object_id, (uint64_t)symbol_id * 2 + inlined);
+    uint32_t function = map_add(&names->functions, dso_id, (uint64_t)symbol_id * 2 + inlined);
     names->function_list = memory_grow(names->function_list, &names->function_capacity, names->functions.count,
                                        sizeof(*names->function_list));
     if (names->functions.count > before)
         names->function_list[function] =
-            (struct names_entry){symbol_id, object_id, linkage ? map_strings_add(&names->strings, linkage) : symbol_id,
+            (struct names_entry){symbol_id, dso_id, linkage ? map_strings_add(&names->strings, linkage) : symbol_id,
                                  flags};
     return function;
 }
 
-const char *names_object_name(const struct profile_frame *frame)
+const char *names_dso_name(const struct profile_frame *frame)
 {
     if (frame->module)
         return frame->module->path;
@@ -171,26 +171,26 @@ const char *names_object_name(const struct profile_frame *frame)
  * without a look at the text. */
 uint32_t names_number_symbol(struct names *names, const struct profile_frame *frame, const struct symbol *symbol)
 {
-    const char *object = symbol->module ? symbol->module : names_object_name(frame);
+    const char *dso = symbol->module ? symbol->module : names_dso_name(frame);
     size_t before = names->known.count;
-    uint32_t index = map_add(&names->known, (uintptr_t)symbol->name, (uintptr_t)object);
+    uint32_t index = map_add(&names->known, (uintptr_t)symbol->name, (uintptr_t)dso);
     if (names->known.count == before)
         return names->known_functions[index];
     char module[256];
     if (symbol->module) {
         snprintf(module, sizeof(module), "[%s]", symbol->module);
-        object = module;
+        dso = module;
     }
     names->known_functions = memory_grow(names->known_functions, &names->known_capacity, names->known.count,
                                          sizeof(*names->known_functions));
-    uint32_t function = names_number(names, object, symbol->name, symbol->raw_name, NAMES_NAMED);
+    uint32_t function = names_number(names, dso, symbol->name, symbol->raw_name, NAMES_NAMED);
     names->known_functions[index] = function;
     return function;
 }
 
 static void look_up(struct names *names, const struct profile_frame *frame, struct names_place *place)
 {
-    struct symbols_object *object = frame->module ? object_of(names, frame->module) : NULL;
+    struct symbols_dso *dso = frame->module ? dso_of(names, frame->module) : NULL;
     struct symbol symbol;
     uint64_t address, start, bytes;
     *place = (struct names_place){.address = frame->offset, .kernel = frame->kernel};
@@ -200,21 +200,21 @@ static void look_up(struct names *names, const struct profile_frame *frame, stru
         place->function = names_number(names, frame->module->path, frame->module->symbol, NULL, NAMES_NAMED);
         return;
     }
-    place->named = object && symbols_find(object, frame->offset, &symbol);
+    place->named = dso && symbols_find(dso, frame->offset, &symbol);
     if (place->named) {
         place->address = symbol.address;
         place->offset = symbol.address >= symbol.start ? symbol.address - symbol.start : 0;
         place->function = names_number_symbol(names, frame, &symbol);
         return;
     }
-    if (object && !frame->kernel && symbols_address(object, frame->offset, &address))
+    if (dso && !frame->kernel && symbols_address(dso, frame->offset, &address))
         place->address = address;
-    place->bounded = object && symbols_bounds(object, frame->offset, &start, &bytes);
+    place->bounded = dso && symbols_bounds(dso, frame->offset, &start, &bytes);
     if (place->bounded)
         place->offset = place->address - start;
     char text[4200];
     name_address(place, frame, text, sizeof(text));
-    place->function = names_number(names, names_object_name(frame), text, NULL, 0);
+    place->function = names_number(names, names_dso_name(frame), text, NULL, 0);
 }
 
 void names_make_room(struct names *names, size_t count)
@@ -224,11 +224,11 @@ void names_make_room(struct names *names, size_t count)
     names->places = memory_grow(names->places, &names->frame_capacity[0], count, sizeof(*names->places));
     names->functions_of =
         memory_grow(names->functions_of, &names->frame_capacity[1], count, sizeof(*names->functions_of));
-    names->objects_of =
-        memory_grow(names->objects_of, &names->frame_capacity[2], count, sizeof(*names->objects_of));
+    names->dsos_of =
+        memory_grow(names->dsos_of, &names->frame_capacity[2], count, sizeof(*names->dsos_of));
     for (; names->frame_count < count; names->frame_count++) {
         names->places[names->frame_count] = NULL;
-        names->functions_of[names->frame_count] = names->objects_of[names->frame_count] = 0;
+        names->functions_of[names->frame_count] = names->dsos_of[names->frame_count] = 0;
     }
 }
 
@@ -247,8 +247,8 @@ const struct names_place *names_frame(struct names *names, uint32_t index)
     struct names_place *place = memory_new(1, sizeof(*place));
     look_up(names, &names->profile->frames[index], place);
     const struct names_entry *function = &names->function_list[place->function];
-    place->object_id = function->object;
-    place->object = names->strings.texts[function->object];
+    place->dso_id = function->dso;
+    place->dso = names->strings.texts[function->dso];
     place->symbol = names->strings.texts[function->symbol];
     names->functions_of[index] = place->function + 1;
     return names->places[index] = place;
@@ -259,7 +259,7 @@ char *names_address_label(const struct names_place *place)
     if (place->named)
         return memory_print("%s+0x%" PRIx64, place->symbol, place->offset);
     if (place->bounded)
-        return memory_print("%s+0x%" PRIx64, text_base(place->object), place->address);
+        return memory_print("%s+0x%" PRIx64, text_base(place->dso), place->address);
     return memory_text(place->symbol);
 }
 
@@ -274,10 +274,10 @@ uint32_t names_function_of(struct names *names, uint32_t index)
     return names->functions_of[index] - 1;
 }
 
-struct symbols_object *names_symbols(struct names *names, uint32_t index)
+struct symbols_dso *names_symbols(struct names *names, uint32_t index)
 {
     const struct profile_frame *frame = &names->profile->frames[index];
-    return frame->module ? object_of(names, frame->module) : NULL;
+    return frame->module ? dso_of(names, frame->module) : NULL;
 }
 
 uint64_t names_offset(const struct names *names, uint32_t index)
@@ -285,19 +285,19 @@ uint64_t names_offset(const struct names *names, uint32_t index)
     return names->profile->frames[index].offset;
 }
 
-uint32_t names_object_of(struct names *names, uint32_t index)
+uint32_t names_dso_of(struct names *names, uint32_t index)
 {
     make_room(names, index);
-    if (names->objects_of[index] == 0) {
+    if (names->dsos_of[index] == 0) {
         const struct profile_frame *frame = &names->profile->frames[index];
         if (frame->kernel) {
             uint32_t function = names_function_of(names, index);
-            names->objects_of[index] = names->function_list[function].object + 1;
+            names->dsos_of[index] = names->function_list[function].dso + 1;
         } else {
-            names->objects_of[index] = map_strings_add(&names->strings, names_object_name(frame)) + 1;
+            names->dsos_of[index] = map_strings_add(&names->strings, names_dso_name(frame)) + 1;
         }
     }
-    return names->objects_of[index] - 1;
+    return names->dsos_of[index] - 1;
 }
 
 const uint32_t *names_functions(const struct names *names)
@@ -305,9 +305,9 @@ const uint32_t *names_functions(const struct names *names)
     return names->functions_of;
 }
 
-const uint32_t *names_objects(const struct names *names)
+const uint32_t *names_dsos(const struct names *names)
 {
-    return names->objects_of;
+    return names->dsos_of;
 }
 
 struct names_function names_function(const struct names *names, uint32_t index)
@@ -315,26 +315,26 @@ struct names_function names_function(const struct names *names, uint32_t index)
     const struct names_entry *function = &names->function_list[index];
     return (struct names_function){
         .symbol = names->strings.texts[function->symbol],
-        .object = names->strings.texts[function->object],
+        .dso = names->strings.texts[function->dso],
         .linkage = names->strings.texts[function->linkage],
-        .object_id = function->object,
+        .dso_id = function->dso,
         .named = function->flags & NAMES_NAMED,
         .inlined = function->flags & NAMES_INLINED,
     };
 }
 
-const char *names_object(const struct names *names, uint32_t object_id)
+const char *names_dso(const struct names *names, uint32_t dso_id)
 {
-    return names->strings.texts[object_id];
+    return names->strings.texts[dso_id];
 }
 
-void names_lacks(struct names *names, names_lacking *each, void *context)
+void names_missing(struct names *names, names_each_missing *each, void *context)
 {
     for (uint32_t i = 0; i < names->profile->module_count; i++) {
-        struct symbols_object *object = names->objects[i];
-        unsigned lacks = object ? symbols_lacks(object) : 0;
-        const char *why = lacks ? symbols_why(object) : NULL;
+        struct symbols_dso *dso = names->dsos[i];
+        unsigned missing = dso ? symbols_missing(dso) : 0;
+        const char *why = missing ? symbols_why(dso) : NULL;
         if (why)
-            each(context, names->profile->modules[i]->path, why, lacks);
+            each(context, names->profile->modules[i]->path, why, missing);
     }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is behind struct names, for names.c and names_ahead.c. */
+/* What is behind struct names, for names.c and names_batch.c. */
 #ifndef ANALYZE_VIEW_NAMES_DATA_H
 #define ANALYZE_VIEW_NAMES_DATA_H
 
@@ -10,26 +10,26 @@
 enum { NAMES_NAMED = 1, NAMES_INLINED = 2 };
 
 struct names_entry {
-    uint32_t symbol, object, linkage; /* numbers of strings */
+    uint32_t symbol, dso, linkage; /* numbers of strings */
     unsigned flags;
 };
 
 struct names {
     const struct profile *profile;
     struct symbols *symbols;
-    struct symbols_object **objects; /* by module; NULL: not asked for yet */
+    struct symbols_dso **dsos; /* by module; NULL: not asked for yet */
     struct map_strings strings;
-    struct map functions; /* (object string, symbol string * 2 + inlined) */
+    struct map functions; /* (DSO string, symbol string * 2 + inlined) */
     struct names_entry *function_list;
     size_t function_capacity;
     struct map known; /* (name as sym handed it out, what it is in) */
     uint32_t *known_functions;
     size_t known_capacity;
     /* By frame, those of inlined functions behind those of the profile; 0: not looked up yet, else the number + 1. */
-    uint32_t *functions_of, *objects_of;
+    uint32_t *functions_of, *dsos_of;
     struct names_place **places; /* by frame; NULL: nobody wanted more than the function */
     size_t frame_count, frame_capacity[3];
-    bool looked_ahead;
+    bool symbolized;
     /* Inlined functions. By frame of the profile: where its list begins in the next array; 0: nothing is inlined. */
     uint32_t *inlined_at;
     uint32_t *inlined; /* how many, then frames, the innermost first */
@@ -39,10 +39,10 @@ struct names {
 };
 
 /* LINKAGE: the mangled name; NULL: not known. That of the first one counts. */
-uint32_t names_number(struct names *names, const char *object, const char *symbol, const char *linkage,
+uint32_t names_number(struct names *names, const char *dso, const char *symbol, const char *linkage,
                       unsigned flags);
 uint32_t names_number_symbol(struct names *names, const struct profile_frame *frame, const struct symbol *symbol);
-const char *names_object_name(const struct profile_frame *frame);
+const char *names_dso_name(const struct profile_frame *frame);
 /* Room for COUNT frames. */
 void names_make_room(struct names *names, size_t count);
 

@@ -23,7 +23,7 @@ extern char **environ;
 #define ASK_MS 20
 
 /* COMMAND as words, or for the shell where it has characters that only a shell understands. WORDS point into COPY. */
-static void split(const char *command, char *copy, char **words)
+static void split_words(const char *command, char *copy, char **words)
 {
     static char shell[] = "sh", option[] = "-c";
     size_t count = 0;
@@ -42,7 +42,7 @@ static void split(const char *command, char *copy, char **words)
 }
 
 /* The environment with the habits of less and lv where the user has none of his own. */
-static char **surroundings(void)
+static char **make_environment(void)
 {
     static char less[] = "LESS=FRX", lv[] = "LV=-c";
     size_t count = 0;
@@ -57,12 +57,12 @@ static char **surroundings(void)
     return list;
 }
 
-static int spawn(struct pager *pager, char **words)
+static int spawn_pager(struct pager *pager, char **words)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attr;
     sigset_t defaults;
-    char **list = surroundings();
+    char **list = make_environment();
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, pager->read_end, 0);
     posix_spawnattr_init(&attr);
@@ -84,7 +84,7 @@ int pager_start(struct pager *pager, const char *command)
     int ends[2];
     *pager = (struct pager){.read_end = -1, .write_end = -1, .pid_fd = -1};
     char *copy = memory_new(strlen(command) + 1, 1), *words[MOST_WORDS];
-    split(command, copy, words);
+    split_words(command, copy, words);
     int status = words[0] ? 0 : -ENOENT;
     if (status == 0 && pipe2(ends, O_CLOEXEC) < 0)
         status = -errno;
@@ -93,7 +93,7 @@ int pager_start(struct pager *pager, const char *command)
         pager->write_end = ends[1];
         /* The read end is the pager's stdin and must go on blocking: the two ends are two descriptions. */
         fcntl(pager->write_end, F_SETFL, fcntl(pager->write_end, F_GETFL) | O_NONBLOCK);
-        status = spawn(pager, words);
+        status = spawn_pager(pager, words);
     }
     free(copy);
     if (status < 0) {

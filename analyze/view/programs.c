@@ -8,11 +8,11 @@
 #include "analyze/view/brief.h"
 #include "analyze/view/command.h"
 #include "analyze/view/counters.h"
-#include "analyze/view/grid.h"
 #include "analyze/view/map.h"
 #include "analyze/view/memory.h"
-#include "analyze/view/order.h"
+#include "analyze/view/ranking.h"
 #include "analyze/view/text.h"
+#include "analyze/view/text_table.h"
 
 #define LINES 5
 #define INCLUSIVE_PROGRAMS 3 /* of which functions are shown, */
@@ -109,7 +109,7 @@ static void find_programs(struct programs *programs, const struct view *view)
         qsort(programs->list, programs->count, sizeof(*programs->list), compare);
 }
 
-static void release(struct programs *programs)
+static void release_programs(struct programs *programs)
 {
     map_strings_release(&programs->names);
     map_strings_release(&programs->texts);
@@ -127,22 +127,22 @@ static char *heaviest_run(const struct program *program)
     return text;
 }
 
-static void add_program(struct grid *grid, const struct programs *programs, size_t at, const char *heaviest)
+static void add_program(struct text_table *table, const struct programs *programs, size_t at, const char *heaviest)
 {
     const struct program *program = &programs->list[at];
     char text[TEXT_AMOUNT];
-    grid_cell(grid, OUTPUT_PLAIN, text_time(text, program->cpu));
-    grid_cell(grid, output_heat(text_share(program->cpu, programs->cpu)),
-              text_percent(text, program->cpu, programs->cpu));
-    grid_cell(grid, OUTPUT_PLAIN, text_count(text, program->runs));
-    grid_cell(grid, OUTPUT_PLAIN, program->name);
+    text_table_cell(table, OUTPUT_PLAIN, text_time(text, program->cpu));
+    text_table_cell(table, output_heat(text_share(program->cpu, programs->cpu)),
+                    text_percent(text, program->cpu, programs->cpu));
+    text_table_cell(table, OUTPUT_PLAIN, text_count(text, program->runs));
+    text_table_cell(table, OUTPUT_PLAIN, program->name);
     if (heaviest)
-        grid_brief(grid, OUTPUT_PLAIN, "", heaviest, brief_name);
+        text_table_brief(table, OUTPUT_PLAIN, "", heaviest, brief_name);
 }
 
 static void print_list(struct view *view, const struct programs *programs)
 {
-    static const struct grid_column columns[] = {
+    static const struct text_table_column columns[] = {
         {"CPU time", true}, {"Share", true}, {"Runs", true}, {"Program", false, true}, {"Heaviest run"}};
     char *heaviest[LINES] = {NULL};
     bool any = false;
@@ -150,13 +150,13 @@ static void print_list(struct view *view, const struct programs *programs)
         heaviest[i] = heaviest_run(&programs->list[i]);
         any |= heaviest[i] != NULL;
     }
-    struct grid *grid = grid_new(columns, any ? 5 : 4, view->output->utf8);
+    struct text_table *table = text_table_new(columns, any ? 5 : 4, view->output->utf8);
     for (size_t i = 0; i < programs->count && i < LINES; i++) {
-        add_program(grid, programs, i, heaviest[i] ? heaviest[i] : any ? "" : NULL);
+        add_program(table, programs, i, heaviest[i] ? heaviest[i] : any ? "" : NULL);
         free(heaviest[i]);
     }
-    grid_print(grid, view->output, true);
-    grid_free(grid);
+    text_table_print(table, view->output, true);
+    text_table_free(table);
 }
 
 void programs_print(struct view *view)
@@ -171,75 +171,78 @@ void programs_print(struct view *view)
                     text_plural(text, programs.count - LINES, "program", "programs"));
         fputc('\n', view->output->to);
     }
-    release(&programs);
+    release_programs(&programs);
 }
 
 /* Of libc's, libstdc++'s and the kernel's functions the question is who calls them. */
 static bool is_helper(const struct names_function *function)
 {
     static const char *const starts[] = {"[kernel", "libc.so", "libc-", "libstdc++.so", "ld-linux", "ld-musl"};
-    const char *object = text_base(function->object);
+    const char *dso = text_base(function->dso);
     bool helper = false;
     for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
-        helper |= strncmp(object, starts[i], strlen(starts[i])) == 0;
+        helper |= strncmp(dso, starts[i], strlen(starts[i])) == 0;
     return helper;
 }
 
 /* Helpers of one program may be the answer; those of many are shared by all. */
-static bool says_little(const struct hits *hits, bool many)
+static bool says_little(const struct histogram *histogram, bool many)
 {
     uint64_t weight = 0;
-    for (size_t i = 0; i < hits->count && i < FLAT; i++) {
-        struct names_function function = names_function(hits->names, (uint32_t)hits->rows[i].key);
+    for (size_t i = 0; i < histogram->count && i < FLAT; i++) {
+        struct names_function function = names_function(histogram->names, (uint32_t)histogram->rows[i].key);
         if (!many || !is_helper(&function))
-            weight += hits->rows[i].self_weight;
+            weight += histogram->rows[i].self_weight;
     }
-    return text_share(weight, hits->weight) < FLAT_PERCENT;
+    return text_share(weight, histogram->weight) < FLAT_PERCENT;
 }
 
 static int by_total(const void *left, const void *right, void *context)
 {
-    const struct hits_row *a = *(const struct hits_row *const *)left, *b = *(const struct hits_row *const *)right;
-    const struct hits *hits = context;
+    const struct histogram_row *a = *(const struct histogram_row *const *)left,
+        *b = *(const struct histogram_row *const *)right;
+    const struct histogram *histogram = context;
     int order = order_larger(a->total_weight, b->total_weight);
-    return order ? order : order_functions(hits->names, (uint32_t)a->key, (uint32_t)b->key);
+    return order ? order : order_functions(histogram->names, (uint32_t)a->key, (uint32_t)b->key);
 }
 
 /* The functions of a program that may be shown, heaviest first, and how much of their time is the same. */
 struct candidates {
-    const struct hits_row *rows[HITS_MARKED];
+    const struct histogram_row *rows[HISTOGRAM_MARKED];
     size_t count;
-    uint64_t both[HITS_MARKED][HITS_MARKED];
+    uint64_t both[HISTOGRAM_MARKED][HISTOGRAM_MARKED];
 };
 
-static void find_candidates(struct candidates *candidates, const struct hits *hits, const struct program *program)
+static void find_candidates(struct candidates *candidates, const struct histogram *histogram,
+                            const struct program *program)
 {
-    const struct hits_row **rows = memory_new(hits->count, sizeof(*rows));
+    const struct histogram_row **rows = memory_new(histogram->count, sizeof(*rows));
     size_t count = 0;
     uint64_t most = 0;
     *candidates = (struct candidates){0};
-    for (size_t i = 0; i < hits->count && *program->path; i++) {
-        const struct hits_row *row = &hits->rows[i];
-        const struct names_function function = names_function(hits->names, (uint32_t)row->key);
-        if (!function.named || strcmp(function.object, program->path) != 0)
+    for (size_t i = 0; i < histogram->count && *program->path; i++) {
+        const struct histogram_row *row = &histogram->rows[i];
+        const struct names_function function = names_function(histogram->names, (uint32_t)row->key);
+        if (!function.named || strcmp(function.dso, program->path) != 0)
             continue;
         rows[count++] = row;
         most = row->total_weight > most ? row->total_weight : most;
     }
-    qsort_r(rows, count, sizeof(*rows), by_total, (void *)(uintptr_t)hits);
-    for (size_t i = 0; i < count && candidates->count < HITS_MARKED; i++)
-        if (text_share(rows[i]->total_weight, hits->weight) >= LEAST_PERCENT &&
+    qsort_r(rows, count, sizeof(*rows), by_total, (void *)(uintptr_t)histogram);
+    for (size_t i = 0; i < count && candidates->count < HISTOGRAM_MARKED; i++)
+        if (text_share(rows[i]->total_weight, histogram->weight) >= LEAST_PERCENT &&
             text_share(rows[i]->total_weight, most) < NEARLY_ALL &&
             text_share(rows[i]->self_weight, rows[i]->total_weight) < MOSTLY_SELF)
             candidates->rows[candidates->count++] = rows[i];
     free(rows);
 }
 
-static void find_overlaps(struct candidates *candidates, struct hits *hits, const uint32_t *entries, uint32_t count)
+static void find_overlaps(struct candidates *candidates, struct histogram *histogram, const uint32_t *entries,
+                          uint32_t count)
 {
-    uint32_t *marks = hits_mark_stacks(hits, candidates->rows, candidates->count, entries, count);
+    uint32_t *marks = histogram_mark_stacks(histogram, candidates->rows, candidates->count, entries, count);
     for (uint32_t i = 0; i < count; i++) {
-        const struct profile_entry *entry = &hits->profile->entries[entries[i]];
+        const struct profile_entry *entry = &histogram->profile->entries[entries[i]];
         for (size_t a = 0; a < candidates->count; a++)
             for (size_t b = 0; b < a && marks[entry->stack] >> a & 1; b++)
                 if (marks[entry->stack] >> b & 1)
@@ -259,59 +262,59 @@ static bool is_repeated(const struct candidates *candidates, size_t at, const bo
     return repeated;
 }
 
-static void add_function(struct grid *grid, const struct view *view, const struct hits *hits,
-                         const struct program *program, const struct hits_row *row)
+static void add_function(struct text_table *table, const struct view *view, const struct histogram *histogram,
+                         const struct program *program, const struct histogram_row *row)
 {
     const bool nanoseconds = view->profile->events[view->profile->event].nanoseconds;
     char text[TEXT_AMOUNT];
-    grid_cell(grid, output_heat(text_share(row->total_weight, hits->weight)),
-              text_percent(text, row->total_weight, hits->weight));
-    grid_cell(grid, OUTPUT_PLAIN, text_weight(text, row->total_weight, nanoseconds));
-    grid_cell(grid, OUTPUT_PLAIN, text_percent(text, row->self_weight, hits->weight));
-    grid_cell(grid, OUTPUT_DIM, program->name);
-    grid_brief(grid, OUTPUT_PLAIN, "", names_function(hits->names, (uint32_t)row->key).symbol, brief_name);
+    text_table_cell(table, output_heat(text_share(row->total_weight, histogram->weight)),
+                    text_percent(text, row->total_weight, histogram->weight));
+    text_table_cell(table, OUTPUT_PLAIN, text_weight(text, row->total_weight, nanoseconds));
+    text_table_cell(table, OUTPUT_PLAIN, text_percent(text, row->self_weight, histogram->weight));
+    text_table_cell(table, OUTPUT_DIM, program->name);
+    text_table_brief(table, OUTPUT_PLAIN, "", names_function(histogram->names, (uint32_t)row->key).symbol, brief_name);
 }
 
-/* Adds the functions of PROGRAM to GRID. How many. */
-static size_t add_functions(struct grid *grid, const struct view *view, struct hits *hits,
+/* Adds the functions of PROGRAM to TABLE. How many. */
+static size_t add_functions(struct text_table *table, const struct view *view, struct histogram *histogram,
                             const struct program *program, const uint32_t *entries, uint32_t count)
 {
     struct candidates candidates;
-    bool shown[HITS_MARKED] = {false};
+    bool shown[HISTOGRAM_MARKED] = {false};
     size_t lines = 0;
-    find_candidates(&candidates, hits, program);
-    find_overlaps(&candidates, hits, entries, count);
+    find_candidates(&candidates, histogram, program);
+    find_overlaps(&candidates, histogram, entries, count);
     for (size_t i = 0; i < candidates.count && lines < INCLUSIVE_LINES; i++) {
         shown[i] = !is_repeated(&candidates, i, shown);
         if (shown[i])
-            add_function(grid, view, hits, program, candidates.rows[i]);
+            add_function(table, view, histogram, program, candidates.rows[i]);
         lines += shown[i];
     }
     return lines;
 }
 
-bool programs_print_inclusive(struct view *view, struct hits *hits, const uint32_t *entries, uint32_t count)
+bool programs_print_inclusive(struct view *view, struct histogram *histogram, const uint32_t *entries, uint32_t count)
 {
-    static const struct grid_column columns[] = {{"Total", true},
-                                                 {"Time", true},
-                                                 {"Self", true},
-                                                 {"Program", false, true},
-                                                 {"Function, with all that it called"}};
+    static const struct text_table_column columns[] = {{"Total", true},
+                                                       {"Time", true},
+                                                       {"Self", true},
+                                                       {"Program", false, true},
+                                                       {"Function, with all that it called"}};
     struct programs programs;
     find_programs(&programs, view);
-    if (!says_little(hits, programs.count > 1)) {
-        release(&programs);
+    if (!says_little(histogram, programs.count > 1)) {
+        release_programs(&programs);
         return false;
     }
-    struct grid *grid = grid_new(columns, 5, view->output->utf8);
+    struct text_table *table = text_table_new(columns, 5, view->output->utf8);
     size_t shown = 0;
     for (size_t i = 0; i < programs.count && i < INCLUSIVE_PROGRAMS; i++)
-        shown += add_functions(grid, view, hits, &programs.list[i], entries, count);
+        shown += add_functions(table, view, histogram, &programs.list[i], entries, count);
     if (shown) {
-        grid_print(grid, view->output, true);
+        text_table_print(table, view->output, true);
         fputc('\n', view->output->to);
     }
-    grid_free(grid);
-    release(&programs);
+    text_table_free(table);
+    release_programs(&programs);
     return shown > 0;
 }

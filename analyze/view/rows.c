@@ -15,52 +15,54 @@
 
 #define LEAST_PERCENT 0.1
 
-static bool is_wanted(const struct view *view, const struct hits *hits, const struct hits_row *row)
+static bool is_wanted(const struct view *view, const struct histogram *histogram, const struct histogram_row *row)
 {
     const struct settings *settings = view->settings;
-    if (!settings->objects.count && !settings->symbols.count)
+    if (!settings->dsos.count && !settings->symbols.count)
         return true;
-    if (hits->by == BY_OBJECT)
-        return select_object(settings, names_object(hits->names, (uint32_t)row->key));
-    if (hits->by == BY_FUNCTION) {
-        struct names_function function = names_function(hits->names, (uint32_t)row->key);
-        return select_place(settings, function.object, function.symbol);
+    if (histogram->by == BY_DSO)
+        return select_dso(settings, names_dso(histogram->names, (uint32_t)row->key));
+    if (histogram->by == BY_FUNCTION) {
+        struct names_function function = names_function(histogram->names, (uint32_t)row->key);
+        return select_place(settings, function.dso, function.symbol);
     }
-    if (hits->by == BY_ADDRESS) {
-        const struct names_place *place = names_frame(hits->names, row->frame);
-        return select_place(settings, place->object, place->symbol);
+    if (histogram->by == BY_ADDRESS) {
+        const struct names_place *place = names_frame(histogram->names, row->frame);
+        return select_place(settings, place->dso, place->symbol);
     }
     return true;
 }
 
-static bool has_self(const struct hits *hits, const struct hits_row *row)
+static bool has_self(const struct histogram *histogram, const struct histogram_row *row)
 {
     bool any = false;
-    for (uint32_t i = 0; i < hits->profile->event_count; i++)
-        any |= hits_of_event(hits, row, i).samples > 0;
+    for (uint32_t i = 0; i < histogram->profile->event_count; i++)
+        any |= histogram_of_event(histogram, row, i).samples > 0;
     return any;
 }
 
 /* Who asks for nothing else gets no rows that round to nothing. */
-static bool is_little(const struct view *view, const struct hits *hits, const struct hits_row *row)
+static bool is_little(const struct view *view, const struct histogram *histogram, const struct histogram_row *row)
 {
     const struct settings *settings = view->settings;
-    return hits_has_stacks(hits->by) && !settings->top && !settings->json && !settings->group &&
-           !settings->symbols.count && !settings->objects.count && !settings->callers && !settings->callees &&
+    return histogram_has_stacks(histogram->by) && !settings->top && !settings->json && !settings->group &&
+           !settings->symbols.count && !settings->dsos.count && !settings->callers && !settings->callees &&
            settings->sort == SORT_SELF &&
-           text_share(row->self_weight, hits->weight) < LEAST_PERCENT;
+           text_share(row->self_weight, histogram->weight) < LEAST_PERCENT;
 }
 
-void rows_choose(struct rows *rows, const struct view *view, const struct hits *hits, uint64_t limit, double cum)
+void rows_choose(struct rows *rows, const struct view *view, const struct histogram *histogram, uint64_t limit,
+                 double cum)
 {
     uint64_t cumulated = 0;
-    *rows = (struct rows){.list = memory_new(hits->count, sizeof(*rows->list))};
-    for (size_t i = 0; i < hits->count; i++) {
-        const struct hits_row *row = &hits->rows[i];
-        if (!is_wanted(view, hits, row) || (view->settings->group && !view->settings->json && !has_self(hits, row)))
+    *rows = (struct rows){.list = memory_new(histogram->count, sizeof(*rows->list))};
+    for (size_t i = 0; i < histogram->count; i++) {
+        const struct histogram_row *row = &histogram->rows[i];
+        if (!is_wanted(view, histogram, row) ||
+            (view->settings->group && !view->settings->json && !has_self(histogram, row)))
             continue;
-        const bool enough = cum > 0 && text_share(cumulated, hits->weight) >= cum;
-        if (rows->count >= limit || (rows->count && (enough || is_little(view, hits, row)))) {
+        const bool enough = cum > 0 && text_share(cumulated, histogram->weight) >= cum;
+        if (rows->count >= limit || (rows->count && (enough || is_little(view, histogram, row)))) {
             rows->more++;
             rows->more_weight += row->self_weight;
             continue;
@@ -76,19 +78,20 @@ void rows_release(struct rows *rows)
     *rows = (struct rows){0};
 }
 
-static const struct grid_column function_columns[] = {
+static const struct text_table_column function_columns[] = {
     {"Self", true}, {"Time", true}, {"Total", true}, {"Object", false, true}, {"Function"}};
-static const struct grid_column object_columns[] = {{"Self", true}, {"Time", true}, {"Total", true}, {"Object"}};
-static const struct grid_column address_columns[] = {{"Self", true},    {"Time", true},          {"Total", true},
-                                                     {"Address", true}, {"Object", false, true}, {"Function"}};
-static const struct grid_column task_columns[] = {
+static const struct text_table_column dso_columns[] = {{"Self", true}, {"Time", true}, {"Total", true}, {"Object"}};
+static const struct text_table_column address_columns[] = {{"Self", true},    {"Time", true},          {"Total", true},
+                                                           {"Address", true}, {"Object", false, true}, {"Function"}};
+static const struct text_table_column task_columns[] = {
     {"Share", true}, {"Time", true}, {"Samples", true}, {"PID.TID", true}, {"Command"}};
-static const struct grid_column process_columns[] = {
+static const struct text_table_column process_columns[] = {
     {"Share", true}, {"Time", true}, {"Samples", true}, {"PID", true}, {"Command"}};
-static const struct grid_column comm_columns[] = {{"Share", true}, {"Time", true}, {"Samples", true}, {"Command"}};
+static const struct text_table_column comm_columns[] = {{"Share", true}, {"Time", true}, {"Samples", true},
+                                                        {"Command"}};
 
 struct kind {
-    const struct grid_column *columns;
+    const struct text_table_column *columns;
     size_t count;
     const char *one, *many;
 };
@@ -99,7 +102,7 @@ struct kind {
     }
 static const struct kind kinds[] = {
     [BY_FUNCTION] = KIND(function_columns, "function", "functions"),
-    [BY_OBJECT] = KIND(object_columns, "object", "objects"),
+    [BY_DSO] = KIND(dso_columns, "object", "objects"),
     [BY_TASK] = KIND(task_columns, "task", "tasks"),
     [BY_PROCESS] = KIND(process_columns, "process", "processes"),
     [BY_COMM] = KIND(comm_columns, "command", "commands"),
@@ -109,170 +112,176 @@ static const struct kind kinds[] = {
 #define FIGURES 3 /* columns before those that say what a row is */
 #define MOST_COLUMNS 8
 
-static void add_label(struct grid *grid, const struct hits *hits, const struct hits_row *row)
+static void add_label(struct text_table *table, const struct histogram *histogram, const struct histogram_row *row)
 {
-    if (hits->by == BY_OBJECT) {
-        grid_cell(grid, OUTPUT_PLAIN, names_object(hits->names, (uint32_t)row->key));
-    } else if (hits->by == BY_FUNCTION) {
-        struct names_function function = names_function(hits->names, (uint32_t)row->key);
-        grid_cell(grid, OUTPUT_DIM, text_base(function.object));
+    if (histogram->by == BY_DSO) {
+        text_table_cell(table, OUTPUT_PLAIN, names_dso(histogram->names, (uint32_t)row->key));
+    } else if (histogram->by == BY_FUNCTION) {
+        struct names_function function = names_function(histogram->names, (uint32_t)row->key);
+        text_table_cell(table, OUTPUT_DIM, text_base(function.dso));
         char *inlined = function.inlined ? memory_print("%s (inlined)", function.symbol) : NULL;
-        grid_brief(grid, OUTPUT_PLAIN, "", inlined ? inlined : function.symbol, brief_name);
+        text_table_brief(table, OUTPUT_PLAIN, "", inlined ? inlined : function.symbol, brief_name);
         free(inlined);
     } else {
-        const struct names_place *place = names_frame(hits->names, row->frame);
+        const struct names_place *place = names_frame(histogram->names, row->frame);
         char text[TEXT_AMOUNT];
         snprintf(text, sizeof(text), "0x%" PRIx64, place->address);
         char *name = names_address_label(place);
-        grid_cell(grid, OUTPUT_PLAIN, text);
-        grid_cell(grid, OUTPUT_DIM, text_base(place->object));
-        grid_cell(grid, OUTPUT_PLAIN, name);
+        text_table_cell(table, OUTPUT_PLAIN, text);
+        text_table_cell(table, OUTPUT_DIM, text_base(place->dso));
+        text_table_cell(table, OUTPUT_PLAIN, name);
         free(name);
     }
 }
 
-static void add_task_label(struct grid *grid, const struct view *view, const struct hits *hits,
-                           const struct hits_row *row)
+static void add_task_label(struct text_table *table, const struct view *view, const struct histogram *histogram,
+                           const struct histogram_row *row)
 {
-    if (hits->by == BY_COMM) {
-        grid_cell(grid, OUTPUT_PLAIN, (const char *)(uintptr_t)row->key);
+    if (histogram->by == BY_COMM) {
+        text_table_cell(table, OUTPUT_PLAIN, (const char *)(uintptr_t)row->key);
         return;
     }
     const struct profile_task *task = &view->profile->tasks[row->task];
     char number[TEXT_AMOUNT];
-    if (hits->by == BY_TASK)
+    if (histogram->by == BY_TASK)
         snprintf(number, sizeof(number), "%" PRId32 ".%" PRId32, task->pid, task->tid);
     else
         snprintf(number, sizeof(number), "%" PRId32, task->pid);
     char *command = text_task_command(task);
-    char *thread = hits->by == BY_TASK && task->tid != task->pid ? memory_print("{%s} ", task->comm) : memory_text("");
-    grid_cell(grid, OUTPUT_PLAIN, number);
-    grid_brief(grid, OUTPUT_PLAIN, thread, command, command_brief);
+    char *thread = histogram->by == BY_TASK && task->tid != task->pid ? memory_print("{%s} ", task->comm)
+        : memory_text("");
+    text_table_cell(table, OUTPUT_PLAIN, number);
+    text_table_brief(table, OUTPUT_PLAIN, thread, command, command_brief);
     free(thread);
     free(command);
 }
 
-static void add_labels(struct grid *grid, const struct view *view, const struct hits *hits, const struct hits_row *row)
+static void add_labels(struct text_table *table, const struct view *view, const struct histogram *histogram,
+                       const struct histogram_row *row)
 {
-    if (hits_has_stacks(hits->by))
-        add_label(grid, hits, row);
+    if (histogram_has_stacks(histogram->by))
+        add_label(table, histogram, row);
     else
-        add_task_label(grid, view, hits, row);
+        add_task_label(table, view, histogram, row);
 }
 
-static void add_row(struct grid *grid, const struct view *view, const struct hits *hits, const struct hits_row *row)
+static void add_row(struct text_table *table, const struct view *view, const struct histogram *histogram,
+                    const struct histogram_row *row)
 {
     char text[TEXT_AMOUNT];
     bool nanoseconds = view->profile->events[view->profile->event].nanoseconds;
-    double percent = text_share(row->self_weight, hits->weight);
-    grid_cell(grid, output_heat(percent), text_percent(text, row->self_weight, hits->weight));
-    grid_cell(grid, OUTPUT_PLAIN, text_weight(text, row->self_weight, nanoseconds));
-    if (hits_has_stacks(hits->by))
-        grid_cell(grid, OUTPUT_PLAIN, text_percent(text, row->total_weight, hits->weight));
+    double percent = text_share(row->self_weight, histogram->weight);
+    text_table_cell(table, output_heat(percent), text_percent(text, row->self_weight, histogram->weight));
+    text_table_cell(table, OUTPUT_PLAIN, text_weight(text, row->self_weight, nanoseconds));
+    if (histogram_has_stacks(histogram->by))
+        text_table_cell(table, OUTPUT_PLAIN, text_percent(text, row->total_weight, histogram->weight));
     else
-        grid_cell(grid, OUTPUT_PLAIN, text_count(text, row->self_samples));
-    add_labels(grid, view, hits, row);
+        text_table_cell(table, OUTPUT_PLAIN, text_count(text, row->self_samples));
+    add_labels(table, view, histogram, row);
 }
 
-static void print_more(struct view *view, const struct hits *hits, const struct rows *rows)
+static void print_more(struct view *view, const struct histogram *histogram, const struct rows *rows)
 {
     if (!rows->more)
         return;
     char number[TEXT_AMOUNT], share[TEXT_AMOUNT];
-    const struct kind *kind = &kinds[hits->by];
+    const struct kind *kind = &kinds[histogram->by];
     output_color(view->output, OUTPUT_DIM);
     fprintf(view->output->to, "and %s more", text_plural(number, rows->more, kind->one, kind->many));
     if (view->settings->sort != SORT_TOTAL) /* totals have each other in them: there is no sum */
-        fprintf(view->output->to, " with %s together", text_percent(share, rows->more_weight, hits->weight));
+        fprintf(view->output->to, " with %s together", text_percent(share, rows->more_weight, histogram->weight));
     fputs("; --top all shows all\n", view->output->to);
     output_color(view->output, OUTPUT_PLAIN);
 }
 
 /* A column for each event, with its share. */
-static void print_group(struct view *view, const struct hits *hits, const struct rows *rows)
+static void print_group(struct view *view, const struct histogram *histogram, const struct rows *rows)
 {
     const struct profile *profile = view->profile;
-    const struct kind *kind = &kinds[hits->by];
+    const struct kind *kind = &kinds[histogram->by];
     uint32_t count, *events = event_group_events(profile, &count);
-    struct grid_column *columns = memory_new(count + kind->count, sizeof(*columns));
+    struct text_table_column *columns = memory_new(count + kind->count, sizeof(*columns));
     for (uint32_t i = 0; i < count; i++)
-        columns[i] = (struct grid_column){profile->events[events[i]].name, true, false};
+        columns[i] = (struct text_table_column){profile->events[events[i]].name, true, false};
     for (size_t i = FIGURES; i < kind->count; i++)
         columns[count + i - FIGURES] = kind->columns[i];
-    struct grid *grid = grid_new(columns, count + kind->count - FIGURES, view->output->utf8);
+    struct text_table *table = text_table_new(columns, count + kind->count - FIGURES, view->output->utf8);
     for (size_t i = 0; i < rows->count; i++) {
         for (uint32_t event = 0; event < count; event++) {
-            uint64_t whole = hits_of_event(hits, NULL, events[event]).weight;
-            uint64_t weight = hits_of_event(hits, rows->list[i], events[event]).weight;
+            uint64_t whole = histogram_of_event(histogram, NULL, events[event]).weight;
+            uint64_t weight = histogram_of_event(histogram, rows->list[i], events[event]).weight;
             char text[TEXT_AMOUNT];
-            grid_cell(grid, output_heat(text_share(weight, whole)), text_percent(text, weight, whole));
+            text_table_cell(table, output_heat(text_share(weight, whole)), text_percent(text, weight, whole));
         }
-        add_labels(grid, view, hits, rows->list[i]);
+        add_labels(table, view, histogram, rows->list[i]);
     }
-    grid_print(grid, view->output, true);
-    grid_free(grid);
+    text_table_print(table, view->output, true);
+    text_table_free(table);
     free(columns);
     free(events);
-    print_more(view, hits, rows);
+    print_more(view, histogram, rows);
 }
 
 /* For the rows from FROM on: as many as marks tell apart. */
-static uint32_t *mark_stacks(struct hits *hits, const struct rows *rows, size_t from, const uint32_t *entries,
+static uint32_t *mark_stacks(struct histogram *histogram, const struct rows *rows, size_t from, const uint32_t *entries,
                              uint32_t count)
 {
     size_t left = rows->count - from;
-    return hits_mark_stacks(hits, rows->list + from, left < HITS_MARKED ? left : HITS_MARKED, entries, count);
+    return histogram_mark_stacks(histogram, rows->list + from, left < HISTOGRAM_MARKED ? left
+                                 : HISTOGRAM_MARKED, entries, count);
 }
 
 /* The rows, each with its call trees where TREES, else with what was inlined there. */
-static void fill(struct grid *grid, struct view *view, struct hits *hits, const struct rows *rows, bool trees,
-                 const struct chains_part *all)
+static void fill_table(struct text_table *table, struct view *view, struct histogram *histogram,
+                       const struct rows *rows, bool trees, const struct chains_part *all)
 {
     const struct settings *settings = view->settings;
     const bool utf8 = view->output->utf8;
-    struct inlines *inlines = inlines_new(view, hits, rows, all->entries, all->count);
+    struct inlines *inlines = inlines_new(view, histogram, rows, all->entries, all->count);
     struct chains_part part = *all;
     uint32_t *marks = NULL;
     for (size_t i = 0; i < rows->count; i++) {
-        add_row(grid, view, hits, rows->list[i]);
-        inlines_show(inlines, rows->list[i]->key, grid, utf8);
+        add_row(table, view, histogram, rows->list[i]);
+        inlines_show(inlines, rows->list[i]->key, table, utf8);
         if (!trees)
             continue;
-        part.bit = i % HITS_MARKED;
+        part.bit = i % HISTOGRAM_MARKED;
         if (part.bit == 0) {
             free(marks);
-            part.marks = marks = mark_stacks(hits, rows, i, all->entries, all->count);
+            part.marks = marks = mark_stacks(histogram, rows, i, all->entries, all->count);
         }
         if (settings->callers)
-            chains_show(hits, rows->list[i]->key, &part, CHAINS_CALLERS, hits->weight, grid, utf8);
+            chains_show(histogram, rows->list[i]->key, &part, CHAINS_CALLERS, histogram->weight, table, utf8);
         if (settings->callees)
-            chains_show(hits, rows->list[i]->key, &part, CHAINS_CALLEES, hits->weight, grid, utf8);
+            chains_show(histogram, rows->list[i]->key, &part, CHAINS_CALLEES, histogram->weight, table, utf8);
     }
     free(marks);
     inlines_free(inlines);
 }
 
-void rows_print(struct view *view, struct hits *hits, const struct rows *rows, const uint32_t *entries, uint32_t count)
+void rows_print(struct view *view, struct histogram *histogram, const struct rows *rows, const uint32_t *entries,
+                uint32_t count)
 {
-    const struct kind *kind = &kinds[hits->by];
+    const struct kind *kind = &kinds[histogram->by];
     const struct settings *settings = view->settings;
     if (settings->group) {
-        print_group(view, hits, rows);
+        print_group(view, histogram, rows);
         return;
     }
-    bool trees = hits_has_stacks(hits->by) && (settings->callers || settings->callees);
+    bool trees = histogram_has_stacks(histogram->by) && (settings->callers || settings->callees);
     /* Whoever names functions wants to know all of each; else a short tree stands below each line. */
     bool wings = trees && settings->symbols.count;
-    struct grid_column columns[MOST_COLUMNS];
+    struct text_table_column columns[MOST_COLUMNS];
     for (size_t i = 0; i < kind->count; i++)
         columns[i] = kind->columns[i];
     if (!view->profile->events[view->profile->event].nanoseconds)
         columns[1].head = "Weight";
-    struct grid *grid = grid_new(columns, kind->count, view->output->utf8);
-    fill(grid, view, hits, rows, trees && !wings, &(struct chains_part){.entries = entries, .count = count});
-    grid_print(grid, view->output, true);
-    grid_free(grid);
-    print_more(view, hits, rows);
+    struct text_table *table = text_table_new(columns, kind->count, view->output->utf8);
+    fill_table(table, view, histogram, rows, trees && !wings,
+               &(struct chains_part){.entries = entries, .count = count});
+    text_table_print(table, view->output, true);
+    text_table_free(table);
+    print_more(view, histogram, rows);
     for (size_t i = 0; wings && i < rows->count && !output_is_over(view->output); i++)
-        butterfly_print(view, hits, rows->list[i], entries, count);
+        butterfly_print(view, histogram, rows->list[i], entries, count);
 }

@@ -21,7 +21,7 @@ static bool begins_with(const char *text, const char *beginning)
     return strncmp(text, beginning, strlen(beginning)) == 0;
 }
 
-/* JAVA_VERSION="17.0.15" of the file "release" in the folder above that of the program; 1.8 is 8. 0: not known. */
+/* JAVA_VERSION="17.0.15" of the file "release" in the directory above that of the program; 1.8 is 8. 0: not known. */
 static unsigned long java_version(const char *exec, const char *symfs)
 {
     char text[4096];

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "analyze/view/memory.h"
-#include "analyze/view/order.h"
+#include "analyze/view/ranking.h"
 #include "analyze/view/text.h"
 #include "common/report.h"
 
@@ -36,9 +36,9 @@ bool select_comm(const struct settings *settings, const char *comm)
     return has_word(&settings->comms, comm);
 }
 
-bool select_object(const struct settings *settings, const char *object)
+bool select_dso(const struct settings *settings, const char *dso)
 {
-    return has_word(&settings->objects, object) || has_word(&settings->objects, text_base(object));
+    return has_word(&settings->dsos, dso) || has_word(&settings->dsos, text_base(dso));
 }
 
 /* "pow" is also pow@@GLIBC_2.29, as the symbol table of a library calls it. */
@@ -55,20 +55,20 @@ bool select_symbol(const struct settings *settings, const char *symbol)
     return has;
 }
 
-bool select_place(const struct settings *settings, const char *object, const char *symbol)
+bool select_place(const struct settings *settings, const char *dso, const char *symbol)
 {
-    return select_object(settings, object) && select_symbol(settings, symbol);
+    return select_dso(settings, dso) && select_symbol(settings, symbol);
 }
 
 bool select_stack(const struct settings *settings, struct names *names, uint32_t index)
 {
-    if (!settings->objects.count && !settings->symbols.count)
+    if (!settings->dsos.count && !settings->symbols.count)
         return true;
     uint32_t depth;
     const uint32_t *frames = names_stack(names, index, &depth);
     for (uint32_t i = 0; i < depth; i++) {
         const struct names_place *place = names_frame(names, frames[i]);
-        if (select_place(settings, place->object, place->symbol))
+        if (select_place(settings, place->dso, place->symbol))
             return true;
     }
     return false;
@@ -80,7 +80,7 @@ bool select_finds(const struct settings *settings, const struct profile *profile
     /* Inlined functions have names that no address has by itself. */
     bool inlined = settings->by == BY_LINE || settings->by == BY_INLINE || settings->by == BY_FILE ||
                    (settings->inlined && !names_shows_inlined(names));
-    bool any = inlined || (!settings->objects.count && !settings->symbols.count);
+    bool any = inlined || (!settings->dsos.count && !settings->symbols.count);
     for (uint32_t i = 0; i < count && !any; i++)
         any = select_stack(settings, names, profile->entries[entries[i]].stack);
     return any;
@@ -88,21 +88,21 @@ bool select_finds(const struct settings *settings, const struct profile *profile
 
 int select_refuse(const struct settings *settings, const char *hint)
 {
-    const struct settings_list *symbols = &settings->symbols, *objects = &settings->objects;
+    const struct settings_list *symbols = &settings->symbols, *dsos = &settings->dsos;
     if (symbols->count)
         report_error("no sampled stack passes through a function '%s'%s%s%s%s%s", symbols->items[0],
-                     symbols->count > 1 ? " (or another that is named)" : "", objects->count ? " of '" : "",
-                     objects->count ? objects->items[0] : "", objects->count ? "'" : "",
+                     symbols->count > 1 ? " (or another that is named)" : "", dsos->count ? " of '" : "",
+                     dsos->count ? dsos->items[0] : "", dsos->count ? "'" : "",
                      *hint ? hint : "; 'panalyze report --top all' lists the functions");
     else
-        report_error("no sampled stack passes through an object '%s'%s; 'panalyze report --by object' "
-                     "lists the objects",
-                     objects->items[0], objects->count > 1 ? " (or another that is named)" : "");
+        report_error("no sampled stack passes through a DSO '%s'%s; 'panalyze report --by object' "
+                     "lists the DSOs",
+                     dsos->items[0], dsos->count > 1 ? " (or another that is named)" : "");
     return 1;
 }
 
 /* The words with blanks between them; owned by the caller. */
-static char *join(const char *const *words, uint32_t count)
+static char *join_words(const char *const *words, uint32_t count)
 {
     size_t size = 1;
     for (uint32_t i = 0; i < count; i++)
@@ -119,7 +119,7 @@ static char *join(const char *const *words, uint32_t count)
 /* Whether one of LIST is in the command line, as it is or as views show it, with quotes. */
 static bool has_part(const struct settings_list *list, const char *const *words, uint32_t count)
 {
-    char *shown = text_command(words, count), *plain = join(words, count);
+    char *shown = text_command(words, count), *plain = join_words(words, count);
     bool has = false;
     for (size_t i = 0; i < list->count && !has; i++)
         has = strstr(plain, list->items[i]) || strstr(shown, list->items[i]);
@@ -135,8 +135,8 @@ static bool select_command_line(const struct settings *settings, const struct pr
         return true;
     bool has = task->cmdline_count ? has_part(list, task->cmdline, task->cmdline_count)
                                    : has_part(list, &task->comm, 1);
-    for (uint32_t i = 0; i < task->image_count && !has; i++)
-        has = has_part(list, task->images[i].cmdline, task->images[i].cmdline_count);
+    for (uint32_t i = 0; i < task->generation_count && !has; i++)
+        has = has_part(list, task->generations[i].cmdline, task->generations[i].cmdline_count);
     return has;
 }
 
@@ -147,8 +147,8 @@ bool select_task(const struct settings *settings, const struct profile_task *tas
         return false;
     if (select_comm(settings, task->comm))
         return true;
-    for (uint32_t i = 0; i < task->image_count; i++)
-        if (select_comm(settings, task->images[i].comm))
+    for (uint32_t i = 0; i < task->generation_count; i++)
+        if (select_comm(settings, task->generations[i].comm))
             return true;
     return false;
 }
@@ -157,11 +157,11 @@ bool select_task(const struct settings *settings, const struct profile_task *tas
 static bool hits_place(const struct profile *profile, const struct settings *settings, struct names *names,
                        const struct profile_entry *entry)
 {
-    if (!names || (!settings->objects.count && !settings->symbols.count))
+    if (!names || (!settings->dsos.count && !settings->symbols.count))
         return true;
     uint32_t leaf = profile->stacks[entry->stack].frames[0];
     const struct names_place *place = names_frame(names, leaf);
-    return select_place(settings, place->object, place->symbol);
+    return select_place(settings, place->dso, place->symbol);
 }
 
 static bool chosen(const struct selection *selection, const struct profile *profile, const struct settings *settings,

@@ -42,11 +42,11 @@ bool select_by_task(const struct settings *settings);
 bool select_comm(const struct settings *settings, const char *comm);
 bool select_task(const struct settings *settings, const struct profile_task *task);
 /* By --object and --symbol. */
-bool select_object(const struct settings *settings, const char *object);
+bool select_dso(const struct settings *settings, const char *dso);
 bool select_symbol(const struct settings *settings, const char *symbol);
 /* Whether STACK passes where --object and --symbol say. */
 bool select_stack(const struct settings *settings, struct names *names, uint32_t stack);
-bool select_place(const struct settings *settings, const char *object, const char *symbol);
+bool select_place(const struct settings *settings, const char *dso, const char *symbol);
 /* Whether the stack of any of ENTRIES[COUNT] does, or there is no such filter. */
 bool select_finds(const struct settings *settings, const struct profile *profile, struct names *names,
                   const uint32_t *entries, uint32_t count);

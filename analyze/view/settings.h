@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 /* In the order of the words of --by. */
-enum settings_by { BY_FUNCTION, BY_OBJECT, BY_TASK, BY_PROCESS, BY_COMM, BY_ADDRESS, BY_LINE, BY_INLINE, BY_FILE };
+enum settings_by { BY_FUNCTION, BY_DSO, BY_TASK, BY_PROCESS, BY_COMM, BY_ADDRESS, BY_LINE, BY_INLINE, BY_FILE };
 /* In the order of the words of --sort and --color. */
 enum settings_sort { SORT_SELF, SORT_TOTAL };
 /* Of report: TASKS_USUAL is together in text; the JSON document has both. */
@@ -50,7 +50,7 @@ struct settings {
     double min;   /* percent: what is below is summed up or not drawn; where it is given */
     uint64_t threads; /* 0: one per CPU */
     struct settings_numbers pids, tids;
-    struct settings_list comms, command_lines, objects, symbols, debug_paths;
+    struct settings_list comms, command_lines, dsos, symbols, debug_paths;
     const char *event, *session, *symfs, *file, *title;
     const struct export_format *format; /* of export */
     double interval;       /* seconds between two looks of top; 0: its own choice */

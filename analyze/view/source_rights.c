@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "analyze/sym/elf_image.h"
+#include "analyze/sym/elf_file.h"
 #include "analyze/view/memory.h"
 
 /* PATH and ROOT: without links and dots. */
@@ -34,12 +34,12 @@ static bool real_path(int fd, char ret[PATH_MAX])
     return true;
 }
 
-static bool is_versioned(const char *folder)
+static bool is_versioned(const char *directory)
 {
     static const char *const marks[] = {".git", ".hg", ".svn", ".bzr", ".jj"};
     bool found = false;
     for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]) && !found; i++) {
-        char *mark = memory_print("%s/%s", folder, marks[i]);
+        char *mark = memory_print("%s/%s", directory, marks[i]);
         found = access(mark, F_OK) == 0;
         free(mark);
     }
@@ -47,16 +47,16 @@ static bool is_versioned(const char *folder)
 }
 
 /* Cuts the last part off; false at the root and at what the home is in. */
-static bool go_up(char *folder, const char *home)
+static bool go_up(char *directory, const char *home)
 {
-    char *slash = strrchr(folder, '/');
-    if (!slash || slash == folder)
+    char *slash = strrchr(directory, '/');
+    if (!slash || slash == directory)
         return false;
     *slash = '\0';
-    return !home || (strcmp(home, folder) != 0 && !is_below(home, folder));
+    return !home || (strcmp(home, directory) != 0 && !is_below(home, directory));
 }
 
-/* The folder of the project that was compiled in DIRECTORY; NULL: unknown. Owned by the caller. */
+/* The directory of the project that was compiled in DIRECTORY; NULL: unknown. Owned by the caller. */
 static char *project_of(const char *directory)
 {
     char *start = directory && directory[0] == '/' ? realpath(directory, NULL) : NULL;
@@ -81,7 +81,7 @@ static char *project_of(const char *directory)
     return project;
 }
 
-/* Folders in which nothing is source, and some is secret. */
+/* Directories in which nothing is source, and some is secret. */
 static bool is_system(const char *path)
 {
     static const char *const roots[] = {"/etc", "/proc", "/sys", "/dev", "/run", "/boot"};
@@ -94,20 +94,20 @@ static bool is_system(const char *path)
 static bool is_in_project(const char *path, const char *directory)
 {
     char *project = project_of(directory);
-    /* Hidden files and folders hold keys and histories. */
+    /* Hidden files and directories hold keys and histories. */
     bool inside = project && is_below(path, project) && !strstr(path + strlen(project), "/.");
     free(project);
     return inside;
 }
 
-/* Whoever may read the object is told nothing that he may not read. */
-static bool is_more_private(int fd, const char *object)
+/* Whoever may read the DSO is told nothing that he may not read. */
+static bool is_more_private(int fd, const char *dso)
 {
     struct stat file, code;
-    return fstat(fd, &file) < 0 || !object || stat(object, &code) < 0 || (code.st_mode & 0044 & ~file.st_mode);
+    return fstat(fd, &file) < 0 || !dso || stat(dso, &code) < 0 || (code.st_mode & 0044 & ~file.st_mode);
 }
 
-static int refuse(int fd, const char *why, const char **ret_why)
+static int refuse_source(int fd, const char *why, const char **ret_why)
 {
     close(fd);
     *ret_why = why;
@@ -117,9 +117,9 @@ static int refuse(int fd, const char *why, const char **ret_why)
 static int open_below(const char *symfs, const char *file, uint64_t *ret_size, const char **ret_why)
 {
     char path[PATH_MAX], *full = memory_print("%s/%s", symfs, file), *root = realpath(symfs, NULL);
-    int fd = root ? elf_image_open_regular(full, 0, ret_size) : -ENOENT;
+    int fd = root ? elf_file_open_regular(full, 0, ret_size) : -ENOENT;
     if (fd >= 0 && (!real_path(fd, path) || !is_below(path, root)))
-        fd = refuse(fd, "it leads out of --symfs", ret_why);
+        fd = refuse_source(fd, "it leads out of --symfs", ret_why);
     free(root);
     free(full);
     return fd;
@@ -135,13 +135,13 @@ int source_rights_open(const struct source_place *place, const char *symfs, uint
     /* Relative to what is unknown. */
     if (place->file[0] != '/')
         return -ENOENT;
-    fd = elf_image_open_regular(place->file, 0, ret_size);
+    fd = elf_file_open_regular(place->file, 0, ret_size);
     if (fd < 0)
         return fd;
     if (!real_path(fd, path) || is_system(path) ||
         (!is_below(path, "/usr") && !is_in_project(path, place->directory)))
-        return refuse(fd, "it lies outside of the project that was compiled; --symfs=/ shows it", ret_why);
-    if (is_more_private(fd, place->object))
-        return refuse(fd, "not everybody who may read the program may read it; --symfs=/ shows it", ret_why);
+        return refuse_source(fd, "it lies outside of the project that was compiled; --symfs=/ shows it", ret_why);
+    if (is_more_private(fd, place->dso))
+        return refuse_source(fd, "not everybody who may read the program may read it; --symfs=/ shows it", ret_why);
     return fd;
 }

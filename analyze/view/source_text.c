@@ -72,7 +72,7 @@ static char *read_text(const struct source_place *place, const char *symfs, time
     return text;
 }
 
-static void split(struct source_text *file)
+static void split_lines(struct source_text *file)
 {
     for (char *at = file->text; at && *at;) {
         file->lines = memory_grow(file->lines, &file->capacity, file->count + 1, sizeof(*file->lines));
@@ -96,7 +96,7 @@ static const struct source_text *file_of(struct source_texts *texts, const struc
     size_t before = texts->names.count;
     /* Whether a file may be shown depends on all of them. */
     char *key = memory_print("%s\n%s\n%s", place->file, place->directory ? place->directory : "",
-                             place->object ? place->object : "");
+                             place->dso ? place->dso : "");
     uint32_t number = map_strings_add(&texts->names, key);
     free(key);
     if (texts->names.count == before)
@@ -107,7 +107,7 @@ static const struct source_text *file_of(struct source_texts *texts, const struc
     file->text = read_text(place, texts->symfs, &file->changed, &file->why);
     if (!file->text && !file->why)
         file->path = memory_text(place->file);
-    split(file);
+    split_lines(file);
     return file;
 }
 
@@ -129,7 +129,7 @@ const char *source_texts_why(struct source_texts *texts, const struct source_pla
 
 size_t source_texts_missing(const struct source_texts *texts, const char **ret_first)
 {
-    struct map_strings paths = {0}; /* a file may be one of several objects */
+    struct map_strings paths = {0}; /* a file may be one of several DSOs */
     for (size_t i = 0; i < texts->names.count; i++)
         if (texts->files[i].path && map_strings_add(&paths, texts->files[i].path) == 0)
             *ret_first = texts->files[i].path;

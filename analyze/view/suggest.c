@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/view/hits.h"
+#include "analyze/view/histogram.h"
 #include "analyze/view/memory.h"
 
 #define MOST 3
@@ -80,17 +80,17 @@ static void add_name(struct found *found, const char *symbol, const char *base)
 
 static void find(struct found *found, struct view *view, const char *base, bool hit)
 {
-    struct hits hits;
-    hits_init(&hits, view->profile, view->names, BY_FUNCTION);
+    struct histogram histogram;
+    histogram_init(&histogram, view->profile, view->names, BY_FUNCTION);
     for (uint32_t i = 0; i < view->selection->entry_count; i++)
-        hits_add(&hits, &view->profile->entries[view->selection->entries[i]]);
-    hits_sort(&hits, SORT_TOTAL);
-    for (size_t i = 0; i < hits.count && found->count < MOST; i++) {
-        const struct names_function function = names_function(view->names, (uint32_t)hits.rows[i].key);
-        if (function.named && (hits.rows[i].self_samples || !hit) && select_object(view->settings, function.object))
+        histogram_add(&histogram, &view->profile->entries[view->selection->entries[i]]);
+    histogram_sort(&histogram, SORT_TOTAL);
+    for (size_t i = 0; i < histogram.count && found->count < MOST; i++) {
+        const struct names_function function = names_function(view->names, (uint32_t)histogram.rows[i].key);
+        if (function.named && (histogram.rows[i].self_samples || !hit) && select_dso(view->settings, function.dso))
             add_name(found, function.symbol, base);
     }
-    hits_release(&hits);
+    histogram_release(&histogram);
 }
 
 char *suggest_hint(struct view *view, bool hit)

@@ -15,7 +15,7 @@
 struct top_past {
     uint64_t key;
     uint64_t value; /* CPU time of a task; weight of a function */
-    uint64_t when;  /* of a task: time of its last news; 0 of a function */
+    uint64_t when;  /* of a task: time of its last record; 0 of a function */
     uint64_t at;    /* CPU time of a task at the head's UNTIL; 0 of a function */
     double rate;    /* as shown: CPUs, or share in percent */
 };

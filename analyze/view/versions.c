@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/view/identity.h"
 #include "analyze/view/memory.h"
+#include "analyze/view/normalize.h"
 #include "analyze/view/text.h"
 
 #define LEAST_SHARE 1.0 /* percent of its side: a helper that runs for a moment is no version of a program */
@@ -50,7 +50,7 @@ static void add_program(struct versions *versions, int side, const char *exec, c
 {
     if (!*exec)
         return;
-    char *name = identity_object(exec);
+    char *name = normalize_dso(exec);
     uint32_t number = add_name(&versions->programs, side, name, weight);
     if (*comm && !is_called(name, comm)) {
         uint32_t script = add_name(&versions->scripts, side, comm, weight);
@@ -62,8 +62,8 @@ static void add_program(struct versions *versions, int side, const char *exec, c
 /* A thread may call itself as it likes: COMM if TASK executed something of that name, else "". */
 static const char *script_of(const struct profile_task *task, const char *comm)
 {
-    for (uint32_t i = 0; i < task->image_count; i++)
-        if (strcmp(task->images[i].comm, comm) == 0)
+    for (uint32_t i = 0; i < task->generation_count; i++)
+        if (strcmp(task->generations[i].comm, comm) == 0)
             return comm;
     return "";
 }
@@ -76,7 +76,7 @@ static void add_weights(struct versions *versions, const struct view *view, int 
     for (uint32_t i = 0; ours && i < selection->entry_count; i++) {
         const struct profile_entry *entry = &profile->entries[selection->entries[i]];
         const struct profile_task *task = &profile->tasks[entry->task];
-        add_program(versions, side, identity_executable(task, entry->comm), script_of(task, entry->comm),
+        add_program(versions, side, normalize_executable(task, entry->comm), script_of(task, entry->comm),
                     entry->weight);
     }
     for (uint32_t i = 0; !ours && i < profile->task_count; i++)
@@ -90,8 +90,8 @@ void versions_add(struct versions *versions, struct view *view, int side)
     for (uint32_t i = 0; i < profile->task_count; i++) {
         const struct profile_task *task = &profile->tasks[i];
         add_program(versions, side, task->exec, "", 0);
-        for (uint32_t j = 0; j < task->image_count; j++)
-            add_program(versions, side, task->images[j].exec, ours ? task->images[j].comm : "", 0);
+        for (uint32_t j = 0; j < task->generation_count; j++)
+            add_program(versions, side, task->generations[j].exec, ours ? task->generations[j].comm : "", 0);
     }
     add_weights(versions, view, side, ours);
     versions->all[side] += view->selection->total_weight;
@@ -122,7 +122,7 @@ static bool have_one_executable(const struct versions *versions, const uint32_t 
     const char *names[2];
     for (int side = 0; side < 2; side++) {
         uint32_t executable = versions->scripts.list[of_pair[side]].executable;
-        names[side] = versions_object(versions, side, versions->programs.names.texts[executable]);
+        names[side] = versions_dso(versions, side, versions->programs.names.texts[executable]);
     }
     return strcmp(names[0], names[1]) == 0;
 }
@@ -154,7 +154,7 @@ bool versions_unclear(const struct versions *versions)
     return !programs->pair && count_alone(versions, programs, 0, &last) && count_alone(versions, programs, 1, &last);
 }
 
-const char *versions_object(const struct versions *versions, int side, const char *name)
+const char *versions_dso(const struct versions *versions, int side, const char *name)
 {
     const char *member = versions_of_pair(&versions->programs, side);
     return member && strcmp(name, member) == 0 ? versions->programs.pair : name;

@@ -29,7 +29,7 @@ struct versions_set {
 };
 
 struct versions {
-    struct versions_set programs; /* by executable, as identity_object() has its name */
+    struct versions_set programs; /* by executable, as normalize_dso() has its name */
     struct versions_set scripts;  /* by command, where that is not the executable's name; of our own files only */
     uint64_t all[2];
 };
@@ -40,8 +40,8 @@ void versions_add(struct versions *versions, struct view *view, int side);
 /* After all runs, before names are asked for. */
 void versions_finish(struct versions *versions);
 
-/* Names of an object and of a command, as they are compared: NAME, or the pair's. */
-const char *versions_object(const struct versions *versions, int side, const char *name);
+/* Names of a DSO and of a command, as they are compared: NAME, or the pair's. */
+const char *versions_dso(const struct versions *versions, int side, const char *name);
 const char *versions_command(const struct versions *versions, int side, const char *name);
 
 /* The member of the pair on SIDE; NULL: there is no pair. */

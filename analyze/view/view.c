@@ -3,14 +3,14 @@
 
 #include <stdlib.h>
 
-void view_look_ahead(struct view *view)
+void view_symbolize(struct view *view)
 {
     /* Servers have a time limit in all: who is asked first is not to depend on threads. */
     unsigned threads = view->settings->debuginfod ? 1 : (unsigned)view->settings->threads;
     bool *wanted = select_frames(view->selection, view->profile);
     if (view->lines)
-        lines_look_ahead(view->lines, view->profile, wanted, threads);
+        lines_symbolize(view->lines, view->profile, wanted, threads);
     else
-        names_look_ahead(view->names, wanted, view->inlined, threads);
+        names_symbolize(view->names, wanted, view->inlined, threads);
     free(wanted);
 }

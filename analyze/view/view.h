@@ -35,7 +35,7 @@ struct view {
 
 /* Looks up at once what is chosen, by threads: names, with those of inlined functions where the view shows them, or,
  * where view->lines is there, lines. */
-void view_look_ahead(struct view *view);
+void view_symbolize(struct view *view);
 
 int view_report(struct view *view);
 int view_tree(struct view *view);

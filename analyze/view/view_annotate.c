@@ -7,7 +7,7 @@
 #include "analyze/view/archive.h"
 #include "analyze/view/coverage.h"
 #include "analyze/view/heading.h"
-#include "analyze/view/line_hits.h"
+#include "analyze/view/line_histogram.h"
 #include "analyze/view/memory.h"
 #include "analyze/view/missing.h"
 #include "analyze/view/suggest.h"
@@ -18,20 +18,20 @@
 #define TOP_HEAVIEST 5
 #define TOP_NAMED 20
 
-/* Why the names of an object are missing, of the first one that the filters want: the reason why a function is not
+/* Why the names of a DSO are missing, of the first one that the filters want: the reason why a function is not
  * found. */
-struct lack {
+struct missing_code {
     const struct view *view;
     char *text;
 };
 
-static void note_lack(void *context, const char *path, const char *why, unsigned lacks)
+static void note_missing_names(void *context, const char *path, const char *why, unsigned reasons)
 {
-    struct lack *lack = context;
-    if (lack->text || !select_object(lack->view->settings, path))
+    struct missing_code *reason = context;
+    if (reason->text || !select_dso(reason->view->settings, path))
         return;
-    char *advice = lack->view->path_count ? missing_advice(lack->view->paths[0], path, lacks) : NULL;
-    lack->text = memory_print("; no names for %s: %s%s%s", path, why, advice ? "; " : "", advice ? advice : "");
+    char *advice = reason->view->path_count ? missing_advice(reason->view->paths[0], path, reasons) : NULL;
+    reason->text = memory_print("; no names for %s: %s%s%s", path, why, advice ? "; " : "", advice ? advice : "");
     free(advice);
 }
 
@@ -44,7 +44,7 @@ static bool passes_inlined(struct view *view, uint32_t index)
     bool named = false;
     for (uint32_t j = 0; j < depth && frames[j] != leaf; j++) {
         const struct names_place *place = names_frame(view->names, frames[j]);
-        named |= place->inlined && select_place(view->settings, place->object, place->symbol);
+        named |= place->inlined && select_place(view->settings, place->dso, place->symbol);
     }
     return named;
 }
@@ -54,7 +54,7 @@ static bool passes_inlined(struct view *view, uint32_t index)
 static const struct names_place *find_inlined_in(struct view *view, bool *ret_several)
 {
     const struct names_place *first = NULL;
-    names_look_ahead(view->names, NULL, true, (unsigned)view->settings->threads);
+    names_symbolize(view->names, NULL, true, (unsigned)view->settings->threads);
     *ret_several = false;
     for (uint32_t i = 0; i < view->selection->entry_count && !*ret_several; i++) {
         const uint32_t index = view->profile->entries[view->selection->entries[i]].stack;
@@ -89,22 +89,22 @@ static int refuse(struct view *view)
 {
     if (view->selection->total_samples && refuse_inlined(view))
         return 1;
-    struct lack lack = {.view = view};
-    bool named = view->settings->symbols.count || view->settings->objects.count;
-    names_lacks(view->names, note_lack, &lack);
-    const char *why = lack.text ? lack.text : "";
+    struct missing_code reason = {.view = view};
+    bool named = view->settings->symbols.count || view->settings->dsos.count;
+    names_missing(view->names, note_missing_names, &reason);
+    const char *why = reason.text ? reason.text : "";
     char *hint = suggest_hint(view, true);
     if (!view->selection->total_samples)
         report_error("there are no samples; 'panalyze counts' shows what was counted");
     else if (named)
         report_error(
             "no sample hit a function like '%s'%s%s",
-            view->settings->symbols.count ? view->settings->symbols.items[0] : view->settings->objects.items[0],
+            view->settings->symbols.count ? view->settings->symbols.items[0] : view->settings->dsos.items[0],
             *hint ? hint : "; 'panalyze report' lists those that were hit", *hint ? "" : why);
     else
         report_error("no sample hit a function that has a name%s", why);
     free(hint);
-    free(lack.text);
+    free(reason.text);
     return 1;
 }
 

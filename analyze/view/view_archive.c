@@ -12,7 +12,7 @@
 #include "analyze/view/archive.h"
 #include "analyze/view/map.h"
 #include "analyze/view/memory.h"
-#include "analyze/view/order.h"
+#include "analyze/view/ranking.h"
 #include "analyze/view/text.h"
 #include "analyze/view/view.h"
 #include "common/report.h"
@@ -24,7 +24,7 @@
 
 struct left_out {
     const char *path, *why;
-    const struct symbols_object *object;
+    const struct symbols_dso *dso;
     bool is_file;    /* it was to be saved */
     uint64_t weight; /* of the samples that hit there */
 };
@@ -34,13 +34,13 @@ struct keeper {
     struct archive archive;
     char *index;     /* the text of ARCHIVE_INDEX */
     size_t index_size, index_capacity;
-    char **places; /* that were written: objects share files */
+    char **places; /* that were written: DSOs share files */
     size_t place_count, place_capacity;
     struct left_out *left;
     size_t left_count, left_capacity;
     uint64_t missing_weight; /* of the samples with a function, or a caller, in such files */
-    struct symbols_object *object; /* whose files are saved */
-    uint32_t objects;
+    struct symbols_dso *dso; /* whose files are saved */
+    uint32_t dsos;
     bool kernel; /* its symbols were saved */
     int error;
 };
@@ -69,8 +69,8 @@ static bool is_there(struct keeper *keeper, const char *place)
 static void leave_out(struct keeper *keeper, const char *path, const char *why)
 {
     keeper->left = memory_grow(keeper->left, &keeper->left_capacity, keeper->left_count + 1, sizeof(*keeper->left));
-    bool is_file = path[0] == '/' && path[1] != '/' && !(symbols_lacks(keeper->object) & SYMBOLS_ANONYMOUS);
-    keeper->left[keeper->left_count++] = (struct left_out){path, why, keeper->object, is_file, 0};
+    bool is_file = path[0] == '/' && path[1] != '/' && !(symbols_missing(keeper->dso) & SYMBOLS_ANONYMOUS);
+    keeper->left[keeper->left_count++] = (struct left_out){path, why, keeper->dso, is_file, 0};
 }
 
 /* What is kept of a file. */
@@ -112,8 +112,8 @@ static void put(void *context, const char *path, const char *place)
     put_piece(keeper, &piece);
 }
 
-/* PLACE is that of the object's folder: both files are read before one is written, as they may come from an archive
- * that has files in the places of before, which are in the way of the folder. */
+/* PLACE is that of the DSO's directory: both files are read before one is written, as they may come from an archive
+ * that has files in the places of before, which are in the way of the directory. */
 static void put_both(struct keeper *keeper, const char *place, const char *file, const char *debug)
 {
     struct piece pieces[2] = {{.bytes = NULL}};
@@ -132,17 +132,17 @@ static void put_both(struct keeper *keeper, const char *place, const char *file,
         put_piece(keeper, &pieces[i]);
 }
 
-static void put_object(struct keeper *keeper, struct symbols_object *object)
+static void put_dso(struct keeper *keeper, struct symbols_dso *dso)
 {
     size_t size;
-    const unsigned char *id = symbols_build_id(object, &size);
-    const char *file = symbols_file(object), *lines = symbols_lines_file(object);
-    const char *debug = symbols_debug_file(object);
+    const unsigned char *id = symbols_build_id(dso, &size);
+    const char *file = symbols_file(dso), *lines = symbols_lines_file(dso);
+    const char *debug = symbols_debug_file(dso);
     char place[2 * ID_MAX + 16];
-    keeper->object = object;
+    keeper->dso = dso;
     if (!file || size < 2) {
-        const char *why = symbols_why(object);
-        leave_out(keeper, symbols_path(object),
+        const char *why = symbols_why(dso);
+        leave_out(keeper, symbols_path(dso),
                   file ? "it has no build-id (-Wl,--build-id gives one)" : why ? why : "it is no file");
         return;
     }
@@ -153,28 +153,28 @@ static void put_object(struct keeper *keeper, struct symbols_object *object)
     if (!debug && lines && strcmp(lines, file) != 0)
         debug = lines;
     put_both(keeper, place, file, debug);
-    symbols_lines_files(object, put, keeper);
-    keeper->objects++;
+    symbols_lines_files(dso, put, keeper);
+    keeper->dsos++;
 }
 
 static void put_listing(struct keeper *keeper, const uint64_t *addresses, size_t count)
 {
     size_t size, id_size;
-    const unsigned char *id = symbols_build_id(keeper->object, &id_size);
-    const char *why = symbols_why(keeper->object), *file = symbols_kernel_file(keeper->object);
+    const unsigned char *id = symbols_build_id(keeper->dso, &id_size);
+    const char *why = symbols_why(keeper->dso), *file = symbols_kernel_file(keeper->dso);
     char place[2 * ID_MAX + 64], *text;
     int used = snprintf(place, sizeof(place), "[kernel.kallsyms]/");
     if (!count || !file || id_size < 2) {
         why = why ? why : !count ? "it has no names there" : "its build-id is not recorded";
-        leave_out(keeper, symbols_path(keeper->object), why);
+        leave_out(keeper, symbols_path(keeper->dso), why);
         return;
     }
     for (size_t i = 0; i < id_size && i < ID_MAX; i++)
         used += snprintf(place + used, sizeof(place) - (size_t)used, "%02x", id[i]);
     snprintf(place + used, sizeof(place) - (size_t)used, "/kallsyms");
-    int error = symbols_kernel_cut(keeper->object, addresses, count, &text, &size);
+    int error = symbols_kernel_cut(keeper->dso, addresses, count, &text, &size);
     if (error) {
-        leave_out(keeper, symbols_path(keeper->object), strerror(-error));
+        leave_out(keeper, symbols_path(keeper->dso), strerror(-error));
         return;
     }
     keeper->error = archive_put(&keeper->archive, place, text, size);
@@ -190,39 +190,39 @@ static void put_kernel(struct keeper *keeper)
     uint32_t frames = view->profile->frame_count;
     uint64_t *addresses = memory_new(frames, sizeof(*addresses));
     size_t count = 0;
-    keeper->object = NULL;
+    keeper->dso = NULL;
     for (uint32_t i = 0; i < frames; i++) {
-        struct symbols_object *object = view->profile->frames[i].kernel ? names_symbols(view->names, i) : NULL;
+        struct symbols_dso *dso = view->profile->frames[i].kernel ? names_symbols(view->names, i) : NULL;
         struct symbol symbol;
-        if (!object)
+        if (!dso)
             continue;
-        keeper->object = object;
-        if (symbols_find(object, names_offset(view->names, i), &symbol))
+        keeper->dso = dso;
+        if (symbols_find(dso, names_offset(view->names, i), &symbol))
             addresses[count++] = symbol.start;
     }
-    if (keeper->object && !keeper->error)
+    if (keeper->dso && !keeper->error)
         put_listing(keeper, addresses, count);
     free(addresses);
 }
 
-/* Every object that some address of a stack lies in, after all these addresses were looked up; in the order of these,
+/* Every DSO that some address of a stack lies in, after all these addresses were looked up; in the order of these,
  * so that the same files give the same archive. */
-static void put_objects(struct keeper *keeper)
+static void put_dsos(struct keeper *keeper)
 {
     struct view *view = keeper->view;
     struct symbol_line found[SYMBOLS_LINES_MAX];
     uint32_t frames = view->profile->frame_count;
-    struct map objects = {0};
+    struct map dsos = {0};
     for (uint32_t i = 0; i < frames; i++) {
-        struct symbols_object *object = names_symbols(view->names, i);
-        if (!object || view->profile->frames[i].kernel)
+        struct symbols_dso *dso = names_symbols(view->names, i);
+        if (!dso || view->profile->frames[i].kernel)
             continue;
-        symbols_lines(object, names_offset(view->names, i), found);
-        map_add(&objects, (uintptr_t)object, 0);
+        symbols_lines(dso, names_offset(view->names, i), found);
+        map_add(&dsos, (uintptr_t)dso, 0);
     }
-    for (size_t i = 0; i < objects.count && !keeper->error; i++)
-        put_object(keeper, (struct symbols_object *)(uintptr_t)objects.pairs[i].a);
-    map_release(&objects);
+    for (size_t i = 0; i < dsos.count && !keeper->error; i++)
+        put_dso(keeper, (struct symbols_dso *)(uintptr_t)dsos.pairs[i].a);
+    map_release(&dsos);
 }
 
 /* By frame: the index in keeper->left of what it lies in, + 1; 0: it was saved. Owned by the caller. */
@@ -231,9 +231,9 @@ static uint32_t *find_left(const struct keeper *keeper)
     const struct profile *profile = keeper->view->profile;
     uint32_t *ret = memory_new(profile->frame_count, sizeof(*ret));
     for (uint32_t i = 0; i < profile->frame_count; i++) {
-        const struct symbols_object *object = names_symbols(keeper->view->names, i);
-        for (size_t j = 0; object && !ret[i] && j < keeper->left_count; j++)
-            if (keeper->left[j].object == object)
+        const struct symbols_dso *dso = names_symbols(keeper->view->names, i);
+        for (size_t j = 0; dso && !ret[i] && j < keeper->left_count; j++)
+            if (keeper->left[j].dso == dso)
                 ret[i] = (uint32_t)j + 1;
     }
     return ret;
@@ -282,32 +282,32 @@ static void print_word(struct output *output, const char *before, const char *wo
     free(quoted);
 }
 
-static void print_perf(struct output *output, const char *folder, const char *file, const char *options)
+static void print_perf(struct output *output, const char *directory, const char *file, const char *options)
 {
-    print_word(output, "\n  perf --buildid-dir ", folder);
+    print_word(output, "\n  perf --buildid-dir ", directory);
     fputs(" report -i ", output->to);
     output_text(output, file);
     fputs(options, output->to);
 }
 
 /* What whoever gets the profile does with the archive. */
-static void print_commands(const struct keeper *keeper, const char *to, const char *folder)
+static void print_commands(const struct keeper *keeper, const char *to, const char *directory)
 {
     struct output *output = keeper->view->output;
     const char *path = base_of(keeper->view->paths[0]);
     char *results = archive_results(path, keeper->view->path_count), *usual = archive_name(path);
-    bool is_found = archive_is_found(folder);
+    bool is_found = archive_is_found(directory);
     bool of_perf = strncmp(usual, path, strlen(path)) == 0;
     fputs("On another machine, with the profile in the same directory:", output->to);
     if (keeper->archive.is_tar)
         print_word(output, "\n  tar xf ", base_of(to));
     fputs("\n  panalyze ", output->to);
     if (!is_found)
-        print_word(output, "--debug-path ", folder);
+        print_word(output, "--debug-path ", directory);
     fputs(is_found ? "" : " ", output->to);
     output_text(output, results);
-    print_perf(output, folder, of_perf ? results : "perf.data", "");
-    print_perf(output, folder, of_perf ? results : "perf.data", " --no-children -s sym,srcline");
+    print_perf(output, directory, of_perf ? results : "perf.data", "");
+    print_perf(output, directory, of_perf ? results : "perf.data", " --no-children -s sym,srcline");
     fputc('\n', output->to);
     if (!of_perf) {
         fputs("perf.data is made by: panalyze export perf -o perf.data ", output->to);
@@ -318,14 +318,14 @@ static void print_commands(const struct keeper *keeper, const char *to, const ch
     free(usual);
 }
 
-static void print_result(const struct keeper *keeper, const char *to, const char *folder)
+static void print_result(const struct keeper *keeper, const char *to, const char *directory)
 {
     struct output *output = keeper->view->output;
     const uint64_t whole = keeper->view->selection->total_weight;
-    char bytes[TEXT_AMOUNT], objects[TEXT_AMOUNT], share[TEXT_AMOUNT];
+    char bytes[TEXT_AMOUNT], dsos[TEXT_AMOUNT], share[TEXT_AMOUNT];
     output_text(output, to);
     fprintf(output->to, ": symbols and lines of %s%s, %s\n",
-            text_plural(objects, keeper->objects, "object", "objects"), keeper->kernel ? " and the kernel" : "",
+            text_plural(dsos, keeper->dsos, "object", "objects"), keeper->kernel ? " and the kernel" : "",
             text_bytes(bytes, keeper->archive.bytes));
     for (size_t i = 0; i < keeper->left_count; i++) {
         const struct left_out *left = &keeper->left[i];
@@ -335,7 +335,7 @@ static void print_result(const struct keeper *keeper, const char *to, const char
         output_wrapped(output, 2, line);
         free(line);
     }
-    print_commands(keeper, to, folder);
+    print_commands(keeper, to, directory);
 }
 
 /* What a script has to know. The exit status. */
@@ -356,7 +356,7 @@ static int keep_older(const struct keeper *keeper, const char *to)
 {
     const uint64_t whole = keeper->view->selection->total_weight;
     char share[TEXT_AMOUNT];
-    if (!keeper->archive.folder || text_share(keeper->missing_weight, whole) < LEAST_MISSING || access(to, F_OK) < 0)
+    if (!keeper->archive.directory || text_share(keeper->missing_weight, whole) < LEAST_MISSING || access(to, F_OK) < 0)
         return 0;
     report_error("'%s' is left as it was: it may have the names of files that could not be saved now (%s of the "
                  "samples); unpack it beside the result files first, or name another file with -o",
@@ -369,14 +369,14 @@ int view_archive(struct view *view)
     struct keeper keeper = {.view = view};
     char *usual = view->settings->archive ? NULL : archive_name(view->paths[0]);
     const char *to = view->settings->archive ? view->settings->archive : usual;
-    keeper.error = archive_open(&keeper.archive, to, sink_rights(view->paths, view->path_count));
-    char *folder = NULL;
+    keeper.error = archive_open(&keeper.archive, to, output_file_rights(view->paths, view->path_count));
+    char *directory = NULL;
     int status = 0;
     if (!keeper.error) {
-        folder = memory_text(keeper.archive.folder ? keeper.archive.folder : base_of(to));
-        put_objects(&keeper);
+        directory = memory_text(keeper.archive.directory ? keeper.archive.directory : base_of(to));
+        put_dsos(&keeper);
         put_kernel(&keeper);
-        /* Last: a folder without it is no archive. */
+        /* Last: a directory without it is no archive. */
         if (!keeper.error)
             keeper.error = archive_put(&keeper.archive, ARCHIVE_INDEX, keeper.index ? keeper.index : "",
                                        keeper.index_size);
@@ -386,7 +386,7 @@ int view_archive(struct view *view)
         keeper.error = archive_close(&keeper.archive, keeper.error);
     }
     if (!keeper.error) {
-        print_result(&keeper, to, folder);
+        print_result(&keeper, to, directory);
         status = tell_missing(&keeper);
     }
     for (size_t i = 0; i < keeper.place_count; i++)
@@ -395,6 +395,6 @@ int view_archive(struct view *view)
     free(keeper.left);
     free(keeper.index);
     free(usual);
-    free(folder);
+    free(directory);
     return keeper.error ? 1 : status;
 }

@@ -4,11 +4,11 @@
 
 #include "analyze/view/counters.h"
 #include "analyze/view/coverage.h"
-#include "analyze/view/grid.h"
 #include "analyze/view/heading.h"
 #include "analyze/view/memory.h"
-#include "analyze/view/order.h"
+#include "analyze/view/ranking.h"
 #include "analyze/view/text.h"
+#include "analyze/view/text_table.h"
 #include "analyze/view/view.h"
 
 /* "1.20 s", "~1,234 (45 %)": an estimate from the share of the time that the event was counted; "-": not counted. */
@@ -26,14 +26,14 @@ static void amount(char *ret, size_t size, const struct counter *counter, const 
         snprintf(ret, size, "never ran");
 }
 
-static void total_row(struct view *view, struct grid *grid, uint32_t index, const struct counter *counter)
+static void total_row(struct view *view, struct text_table *table, uint32_t index, const struct counter *counter)
 {
     const struct profile_event *event = &view->profile->events[index];
     char text[2 * TEXT_AMOUNT], value[TEXT_AMOUNT], share[TEXT_AMOUNT];
     bool never = !counters_known(counter);
     text_weight(value, counter->estimate ? counter->scaled : counter->value, event->nanoseconds);
-    grid_cell(grid, OUTPUT_PLAIN, never ? "-" : value);
-    grid_cell(grid, OUTPUT_PLAIN, event->name);
+    text_table_cell(table, OUTPUT_PLAIN, never ? "-" : value);
+    text_table_cell(table, OUTPUT_PLAIN, event->name);
     text[0] = '\0';
     if (never)
         snprintf(text, sizeof(text), "never ran: no counter of the machine was free");
@@ -43,26 +43,26 @@ static void total_row(struct view *view, struct grid *grid, uint32_t index, cons
     else if (counter->value != counter->counted)
         snprintf(text, sizeof(text), "%s counted, %s before and after", text_time(value, counter->counted),
                  text_time(share, counter->value - counter->counted));
-    grid_cell(grid, OUTPUT_DIM, text);
+    text_table_cell(table, OUTPUT_DIM, text);
 }
 
 static bool print_totals(struct view *view, const struct counter *sum)
 {
-    static const struct grid_column columns[] = {{"Total", true}, {"Event"}, {""}};
-    struct grid *grid = grid_new(columns, 3, view->output->utf8);
+    static const struct text_table_column columns[] = {{"Total", true}, {"Event"}, {""}};
+    struct text_table *table = text_table_new(columns, 3, view->output->utf8);
     bool any = false, added = false;
     for (uint32_t i = 0; i < view->profile->event_count; i++) {
         if (!sum[i].present)
             continue;
-        total_row(view, grid, i, &sum[i]);
+        total_row(view, table, i, &sum[i]);
         added |= sum[i].value != sum[i].counted;
         any = true;
     }
     if (any)
-        grid_print(grid, view->output, true);
+        text_table_print(table, view->output, true);
     else
         fputs("Nothing was counted in these tasks.\n", view->output->to);
-    grid_free(grid);
+    text_table_free(table);
     if (added)
         output_wrapped(view->output, 2,
                        "task-clock includes the CPU time of each task before its events began (start-up) and after "
@@ -82,21 +82,21 @@ static int compare(const void *left, const void *right)
     return order ? order : order_smaller(a->task, b->task);
 }
 
-static void task_row(struct view *view, struct grid *grid, uint32_t index, const struct counter *counters,
+static void task_row(struct view *view, struct text_table *table, uint32_t index, const struct counter *counters,
                      const struct counter *sum)
 {
     const struct profile_task *task = &view->profile->tasks[index];
     char text[3 * TEXT_AMOUNT];
     snprintf(text, sizeof(text), "%" PRId32 ".%" PRId32, task->pid, task->tid);
-    grid_cell(grid, OUTPUT_PLAIN, text);
+    text_table_cell(table, OUTPUT_PLAIN, text);
     for (uint32_t i = 0; i < view->profile->event_count; i++) {
         if (!sum[i].present)
             continue;
         amount(text, sizeof(text), &counters[i], &view->profile->events[i]);
-        grid_cell(grid, OUTPUT_PLAIN, text);
+        text_table_cell(table, OUTPUT_PLAIN, text);
     }
     char *command = text_task(task);
-    grid_cell(grid, OUTPUT_PLAIN, command);
+    text_table_cell(table, OUTPUT_PLAIN, command);
     free(command);
 }
 
@@ -106,20 +106,20 @@ static void print_tasks(struct view *view, const struct order *order, const stru
     const struct profile *profile = view->profile;
     uint32_t count = view->selection->task_count;
     uint64_t shown = view->settings->top && view->settings->top < count ? view->settings->top : count;
-    struct grid_column *columns = memory_new((size_t)profile->event_count + 2, sizeof(*columns));
+    struct text_table_column *columns = memory_new((size_t)profile->event_count + 2, sizeof(*columns));
     size_t width = 0;
-    columns[width++] = (struct grid_column){"PID.TID", true};
+    columns[width++] = (struct text_table_column){"PID.TID", true};
     for (uint32_t i = 0; i < profile->event_count; i++)
         if (sum[i].present)
-            columns[width++] = (struct grid_column){profile->events[i].name, true};
-    columns[width++] = (struct grid_column){"Command"};
-    struct grid *grid = grid_new(columns, width, view->output->utf8);
+            columns[width++] = (struct text_table_column){profile->events[i].name, true};
+    columns[width++] = (struct text_table_column){"Command"};
+    struct text_table *table = text_table_new(columns, width, view->output->utf8);
     for (uint64_t i = 0; i < shown; i++)
-        task_row(view, grid, order[i].task, all + (size_t)order[i].task * profile->event_count, sum);
-    grid_print(grid, view->output, true);
+        task_row(view, table, order[i].task, all + (size_t)order[i].task * profile->event_count, sum);
+    text_table_print(table, view->output, true);
     if (shown < count)
         fprintf(view->output->to, "and %" PRIu64 " more (--top)\n", count - shown);
-    grid_free(grid);
+    text_table_free(table);
     free(columns);
 }
 

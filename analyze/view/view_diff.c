@@ -5,18 +5,18 @@
 #include <string.h>
 
 #include "analyze/view/diff.h"
-#include "analyze/view/grid.h"
 #include "analyze/view/heading.h"
 #include "analyze/view/memory.h"
 #include "analyze/view/suggest.h"
 #include "analyze/view/text.h"
+#include "analyze/view/text_table.h"
 #include "common/report.h"
 
 #define TOP_OF_COMMANDS 10 /* beside another table, without --top */
 #define TOP_ALONE 30
 #define MOST_COLUMNS 10
 #define LONGEST_STACK 12 /* functions of a stack that are shown in text */
-#define LEAST_GONE 1.0   /* percent of a side: of less in objects without names nothing is said */
+#define LEAST_GONE 1.0   /* percent of a side: of less in DSOs without names nothing is said */
 
 int diff_wanted(const struct settings *settings)
 {
@@ -159,7 +159,7 @@ static int check_runs(struct view *view)
         return -1;
     }
     for (size_t i = 0; i < run_count(view); i++) {
-        view_look_ahead(&view->runs->views[i]);
+        view_symbolize(&view->runs->views[i]);
         any_found |= finds(&view->runs->views[i]);
     }
     if (any_found)
@@ -280,31 +280,32 @@ static enum compare_verdict mark_of(const struct compare *compare, const struct 
 }
 
 /* Of the two limits only that of the figure that decides is shown. */
-static void add_sums(struct grid *grid, const struct view *view, const struct compare *compare,
+static void add_sums(struct text_table *table, const struct view *view, const struct compare *compare,
                      const struct compare_row *row)
 {
     bool nanoseconds = event_of(view)->nanoseconds;
     enum compare_verdict weight = mark_of(compare, row, false), points = mark_of(compare, row, true);
     double change = compare_weight_change(compare, row->sums);
     char text[TEXT_AMOUNT + 2];
-    grid_cell(grid, color_of(weight, change), diff_change_text(text, change, nanoseconds, weight));
+    text_table_cell(table, color_of(weight, change), diff_change_text(text, change, nanoseconds, weight));
     if (compare_judges(compare))
-        grid_cell(grid, OUTPUT_DIM,
-                  row->by_points || !compare_judged(row) ? "" : diff_limit_text(text, row->weight_limit, nanoseconds));
+        text_table_cell(table, OUTPUT_DIM,
+                        row->by_points || !compare_judged(row) ? ""
+                        : diff_limit_text(text, row->weight_limit, nanoseconds));
     for (int i = 0; i < 2; i++)
-        grid_cell(grid, OUTPUT_PLAIN,
-                  row->sums[i].samples
-                      ? text_weight(text, diff_rounded(compare_weight(compare, row->sums, i)), nanoseconds)
-                      : "-");
+        text_table_cell(table, OUTPUT_PLAIN,
+                        row->sums[i].samples
+                            ? text_weight(text, diff_rounded(compare_weight(compare, row->sums, i)), nanoseconds)
+                            : "-");
     snprintf(text, sizeof(text), "%s%+.2f", diff_mark(points), row->points);
-    grid_cell(grid, color_of(points, row->points), text);
+    text_table_cell(table, color_of(points, row->points), text);
     if (compare_judges(compare)) {
         snprintf(text, sizeof(text), "%.2f", row->points_limit);
-        grid_cell(grid, OUTPUT_DIM, row->by_points && compare_judged(row) ? text : "");
+        text_table_cell(table, OUTPUT_DIM, row->by_points && compare_judged(row) ? text : "");
     }
     for (int i = 0; i < 2; i++) {
         snprintf(text, sizeof(text), "%.2f %%", row->shares[i]);
-        grid_cell(grid, OUTPUT_PLAIN, text);
+        text_table_cell(table, OUTPUT_PLAIN, text);
     }
 }
 
@@ -338,13 +339,13 @@ char *diff_row_name(const struct compare *compare, enum compare_by by, const str
                                                         : memory_text(name);
 }
 
-static void add_label(struct grid *grid, const struct compare *compare, enum compare_by by,
+static void add_label(struct text_table *table, const struct compare *compare, enum compare_by by,
                       const struct compare_row *row)
 {
     char *name = diff_row_name(compare, by, row);
     if (by == COMPARE_FUNCTION)
-        grid_cell(grid, OUTPUT_DIM, compare_text(compare, row->second));
-    grid_cell(grid, OUTPUT_PLAIN, name);
+        text_table_cell(table, OUTPUT_DIM, compare_text(compare, row->second));
+    text_table_cell(table, OUTPUT_PLAIN, name);
     free(name);
 }
 
@@ -412,33 +413,33 @@ static void print_rest(struct view *view, const struct compare *compare, enum co
 }
 
 /* "Time A": of several runs it is their mean. */
-static struct grid *new_grid(const struct view *view, const struct compare *compare, enum compare_by by,
-                             struct grid_column *columns)
+static struct text_table *new_table(const struct view *view, const struct compare *compare, enum compare_by by,
+                                    struct text_table_column *columns)
 {
     static const char *const heads[] = {"Command", "Object", "Object", "Stack"};
     const char *limit = diff_plus_minus(view);
     bool nanoseconds = event_of(view)->nanoseconds;
     size_t count = 0;
-    columns[count++] = (struct grid_column){"Change", true, false};
+    columns[count++] = (struct text_table_column){"Change", true, false};
     if (compare_judges(compare))
-        columns[count++] = (struct grid_column){limit, true, false};
-    columns[count++] = (struct grid_column){nanoseconds ? "Time A" : "Weight A", true, false};
-    columns[count++] = (struct grid_column){nanoseconds ? "Time B" : "Weight B", true, false};
-    columns[count++] = (struct grid_column){"Points", true, false};
+        columns[count++] = (struct text_table_column){limit, true, false};
+    columns[count++] = (struct text_table_column){nanoseconds ? "Time A" : "Weight A", true, false};
+    columns[count++] = (struct text_table_column){nanoseconds ? "Time B" : "Weight B", true, false};
+    columns[count++] = (struct text_table_column){"Points", true, false};
     if (compare_judges(compare))
-        columns[count++] = (struct grid_column){limit, true, false};
-    columns[count++] = (struct grid_column){"Share A", true, false};
-    columns[count++] = (struct grid_column){"Share B", true, false};
-    columns[count++] = (struct grid_column){heads[by], false, true};
+        columns[count++] = (struct text_table_column){limit, true, false};
+    columns[count++] = (struct text_table_column){"Share A", true, false};
+    columns[count++] = (struct text_table_column){"Share B", true, false};
+    columns[count++] = (struct text_table_column){heads[by], false, true};
     if (by == COMPARE_FUNCTION)
-        columns[count++] = (struct grid_column){"Function", false, true};
-    return grid_new(columns, count, view->output->utf8);
+        columns[count++] = (struct text_table_column){"Function", false, true};
+    return text_table_new(columns, count, view->output->utf8);
 }
 
 static void print_table(struct view *view, const struct compare *compare, enum compare_by by, uint64_t usual)
 {
-    struct grid_column columns[MOST_COLUMNS];
-    struct grid *grid = new_grid(view, compare, by, columns);
+    struct text_table_column columns[MOST_COLUMNS];
+    struct text_table *table = new_table(view, compare, by, columns);
     size_t count, shown = 0;
     uint32_t *order = compare_order(compare, by, view->settings->diff_sort == DIFF_BY_SHARE, &count);
     struct folded folded;
@@ -446,17 +447,17 @@ static void print_table(struct view *view, const struct compare *compare, enum c
     uint64_t limit = view->settings->top ? view->settings->top : usual;
     for (; shown < count && shown < limit; shown++) {
         const struct compare_row *row = &compare->tables[by].rows[order[shown]];
-        add_sums(grid, view, compare, row);
-        add_label(grid, compare, by, row);
+        add_sums(table, view, compare, row);
+        add_label(table, compare, by, row);
     }
     fputc('\n', view->output->to);
     if (count)
-        grid_print(grid, view->output, true);
+        text_table_print(table, view->output, true);
     else
         fputs("nothing here matches the filters\n", view->output->to);
     print_rest(view, compare, by, order, shown, count);
     print_folded(view, compare, by, &folded);
-    grid_free(grid);
+    text_table_free(table);
     free(order);
 }
 
@@ -464,7 +465,7 @@ static void print_table(struct view *view, const struct compare *compare, enum c
 static unsigned shown_kinds(const struct settings *settings)
 {
     int wanted = diff_wanted(settings);
-    bool places = settings->symbols.count || settings->objects.count;
+    bool places = settings->symbols.count || settings->dsos.count;
     if (wanted != DIFF_ALL)
         return 1u << wanted;
     return 1u << COMPARE_FUNCTION | (places ? 0 : 1u << COMPARE_COMM);
@@ -474,12 +475,12 @@ static void print_gone(struct view *view, const struct compare *compare)
 {
     for (size_t i = 0; i < compare->gone_count; i++) {
         const struct compare_gone *gone = &compare->gone[i];
-        if (compare_object_share(compare, gone->object, 0) < LEAST_GONE &&
-            compare_object_share(compare, gone->object, 1) < LEAST_GONE)
+        if (compare_dso_share(compare, gone->dso, 0) < LEAST_GONE &&
+            compare_dso_share(compare, gone->dso, 1) < LEAST_GONE)
             continue;
         char *line = memory_print("Functions of %s are not compared: its symbols are missing in %s (%s). To keep "
                                   "symbols for the next comparison, run panalyze archive out.* before you rebuild",
-                                  compare_text(compare, gone->object),
+                                  compare_text(compare, gone->dso),
                                   !gone->weights[0]   ? "B"
                                   : !gone->weights[1] ? "A"
                                                       : "A and B",

@@ -3,7 +3,7 @@
 
 #include "analyze/view/flame.h"
 #include "analyze/view/missing.h"
-#include "analyze/view/sink.h"
+#include "analyze/view/output_file.h"
 #include "analyze/view/text.h"
 #include "analyze/view/view.h"
 #include "common/report.h"
@@ -12,17 +12,17 @@
 
 static int write_file(struct flame *flame, const char *path, uint64_t *ret_bytes)
 {
-    struct sink sink;
-    if (sink_holds_samples(path)) {
+    struct output_file out;
+    if (output_file_holds_samples(path)) {
         report_error("'%s' holds samples and is not overwritten; -o needs a file name", path);
         return 1;
     }
-    if (sink_open(&sink, path, 0, SINK_SHARED) < 0)
+    if (output_file_open(&out, path, 0, OUTPUT_FILE_SHARED) < 0)
         return 1;
-    flame_svg(flame, sink.to);
-    fflush(sink.to);
-    *ret_bytes = sink.bytes;
-    return sink_close(&sink, true);
+    flame_svg(flame, out.to);
+    fflush(out.to);
+    *ret_bytes = out.bytes;
+    return output_file_close(&out, true);
 }
 
 static void tell(const struct flame *flame, uint64_t bytes)
@@ -61,7 +61,7 @@ int view_flame(struct view *view)
         if (!path && status == 0)
             tell(&flame, bytes);
     }
-    if (status == 0 && view->settings->by != BY_OBJECT)
+    if (status == 0 && view->settings->by != BY_DSO)
         missing_tell(view);
     flame_release(&flame);
     return status;

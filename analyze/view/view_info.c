@@ -134,9 +134,9 @@ static void print_session(struct view *view, const struct profile_session *sessi
               text_plural(amount, session->unwritten_samples, "sample", "samples"),
               text_plural(other, session->incomplete_files, "result file is", "result files are"));
     print_load(view, session);
-    for (uint32_t i = 0; i < session->unseen_count; i++)
-        field(view, "unseen", "%s: %s, %s times", session->unseen[i].comm, session->unseen[i].reason,
-              text_count(amount, session->unseen[i].count));
+    for (uint32_t i = 0; i < session->missed_count; i++)
+        field(view, "unseen", "%s: %s, %s times", session->missed[i].comm, session->missed[i].reason,
+              text_count(amount, session->missed[i].count));
     for (uint32_t i = 0; i < session->note_count; i++)
         text_field(view, "note", session->notes[i]);
 }
@@ -223,7 +223,7 @@ static void print_file(struct view *view, const struct profile_file *file)
           file->swapped ? ", of the other byte order" : "", file->ours ? ", by pinject" : "",
           text_bytes(size, file->size), text_bytes(data, file->data_size));
     if (file->parts)
-        field(view, "folder", "%s beside 'data', one for each recording thread",
+        field(view, "directory", "%s beside 'data', one for each recording thread",
               text_plural(size, file->parts, "file", "files"));
     if (file->truncated_bytes)
         field(view, "truncated", "%s at the end are no whole record", text_bytes(size, file->truncated_bytes));

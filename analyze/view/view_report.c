@@ -8,8 +8,8 @@
 #include "analyze/view/coverage.h"
 #include "analyze/view/event_group.h"
 #include "analyze/view/heading.h"
-#include "analyze/view/hits.h"
-#include "analyze/view/line_hits.h"
+#include "analyze/view/histogram.h"
+#include "analyze/view/line_histogram.h"
 #include "analyze/view/map.h"
 #include "analyze/view/memory.h"
 #include "analyze/view/missing.h"
@@ -39,7 +39,7 @@ static uint64_t limit_of(const struct view *view, uint64_t usual)
 
 static bool wants_trees(const struct view *view)
 {
-    return (view->settings->callers || view->settings->callees) && hits_has_stacks(view->settings->by);
+    return (view->settings->callers || view->settings->callees) && histogram_has_stacks(view->settings->by);
 }
 
 /* Whoever asks for something takes the list as it is. */
@@ -49,7 +49,7 @@ static bool is_first_look(const struct view *view)
     return settings->by == BY_FUNCTION && settings->tasks != TASKS_APART && !settings->call_tree &&
            !settings->callers && !settings->callees && !settings->group &&
            !settings->sort_given && !settings->symbols.count &&
-           !settings->objects.count;
+           !settings->dsos.count;
 }
 
 /* ENTRIES[COUNT]: those of TASK, or of all. */
@@ -60,29 +60,29 @@ static void print_sum(struct view *view, uint32_t task, const uint32_t *entries,
                         limit_of(view, usual == TOP_OF_TASK ? TREE_OF_TASK : TREE_ALL_TASKS));
         return;
     }
-    struct hits hits;
+    struct histogram histogram;
     struct rows rows;
-    if (line_hits_wanted(view->settings->by)) {
-        line_hits_print(view, entries, count, limit_of(view, usual));
+    if (line_histogram_wanted(view->settings->by)) {
+        line_histogram_print(view, entries, count, limit_of(view, usual));
         return;
     }
-    hits_init(&hits, view->profile, view->names, view->settings->by);
+    histogram_init(&histogram, view->profile, view->names, view->settings->by);
     for (uint32_t i = 0; i < count; i++)
-        hits_add(&hits, &view->profile->entries[entries[i]]);
-    event_group_add(view, &hits, task);
+        histogram_add(&histogram, &view->profile->entries[entries[i]]);
+    event_group_add(view, &histogram, task);
     if (view->settings->symbols.count && view->settings->by == BY_FUNCTION)
-        hits_count_inlined(&hits);
-    hits_sort(&hits, view->settings->sort);
+        histogram_count_inlined(&histogram);
+    histogram_sort(&histogram, view->settings->sort);
     /* The list that follows another one is short. */
-    if (is_first_look(view) && programs_print_inclusive(view, &hits, entries, count))
+    if (is_first_look(view) && programs_print_inclusive(view, &histogram, entries, count))
         usual = TOP_AFTER_INCLUSIVE;
-    rows_choose(&rows, view, &hits, limit_of(view, usual), view->settings->cum);
+    rows_choose(&rows, view, &histogram, limit_of(view, usual), view->settings->cum);
     if (rows.count)
-        rows_print(view, &hits, &rows, entries, count);
+        rows_print(view, &histogram, &rows, entries, count);
     else
         fputs("nothing here matches the filters\n", view->output->to);
     rows_release(&rows);
-    hits_release(&hits);
+    histogram_release(&histogram);
 }
 
 static void print_task_head(struct view *view, uint32_t index)
@@ -167,7 +167,7 @@ static void read_tasks(struct view *view)
 
 static bool finds(const struct view *view, const uint32_t *entries, uint32_t count)
 {
-    return view->lines ? line_hits_find(view, entries, count)
+    return view->lines ? line_histogram_find(view, entries, count)
                        : select_finds(view->settings, view->profile, view->names, entries, count);
 }
 
@@ -224,8 +224,8 @@ static void print_sections(struct view *view)
 static void print_user_part(struct view *view)
 {
     const enum settings_by by = view->settings->by;
-    const char *what = by == BY_FILE ? "Files" : by == BY_OBJECT ? "Objects" : view->lines ? "Lines" : "Functions";
-    char *line = view->lines || by == BY_FUNCTION || by == BY_OBJECT ? heading_user_part(view->profile, what) : NULL;
+    const char *what = by == BY_FILE ? "Files" : by == BY_DSO ? "Objects" : view->lines ? "Lines" : "Functions";
+    char *line = view->lines || by == BY_FUNCTION || by == BY_DSO ? heading_user_part(view->profile, what) : NULL;
     if (line)
         output_wrapped(view->output, 2, line);
     free(line);
@@ -235,7 +235,7 @@ static bool wants_names(const struct view *view)
 {
     const struct settings *settings = view->settings;
     return view->lines || settings->json || settings->by == BY_FUNCTION || settings->by == BY_ADDRESS ||
-           (settings->call_tree && settings->by != BY_OBJECT);
+           (settings->call_tree && settings->by != BY_DSO);
 }
 
 static int print_report(struct view *view)
@@ -244,7 +244,7 @@ static int print_report(struct view *view)
     const struct selection *selection = view->selection;
     FILE *to = view->output->to;
     if (wants_names(view))
-        view_look_ahead(view);
+        view_symbolize(view);
     /* The rest was looked at before there was a view; lines are known now. */
     if (view->lines && selection->total_samples && !finds(view, selection->entries, selection->entry_count))
         return suggest_refuse(view);
@@ -253,7 +253,7 @@ static int print_report(struct view *view)
     heading_print(view);
     if (!selection->total_samples && !selection->other_count) {
         fputs("\nNo samples. 'panalyze counts' shows what was counted, 'panalyze tree' what ran.\n", to);
-    } else if (settings->tasks != TASKS_APART || !hits_has_stacks(settings->by)) {
+    } else if (settings->tasks != TASKS_APART || !histogram_has_stacks(settings->by)) {
         fputc('\n', to);
         if (is_first_look(view))
             programs_print(view);
@@ -266,11 +266,11 @@ static int print_report(struct view *view)
     if (selection->total_samples)
         print_user_part(view);
     /* Lines of the functions that were named have these names. */
-    if (selection->total_samples && settings->by != BY_OBJECT && hits_has_stacks(settings->by) &&
+    if (selection->total_samples && settings->by != BY_DSO && histogram_has_stacks(settings->by) &&
         !(view->lines && settings->symbols.count))
         missing_print(view);
     if (selection->total_samples && view->lines) {
-        line_hits_print_lacks(view);
+        line_histogram_print_missing(view);
         if (settings->by == BY_LINE)
             output_wrapped(view->output, 2, LINES_ARE_LATE);
     }
@@ -281,7 +281,7 @@ static int print_report(struct view *view)
 int view_report(struct view *view)
 {
     const struct settings *settings = view->settings;
-    if (!line_hits_wanted(settings->by))
+    if (!line_histogram_wanted(settings->by))
         return print_report(view);
     if (settings->callers || settings->callees || settings->call_tree) {
         report_error("--callers, --callees and --call-tree are of functions: leave out --by, or take --by function");

@@ -23,10 +23,10 @@ static bool is_wanted(const struct script *script, const struct profile_sample *
         return false;
     if (settings->event && sample->event != view->profile->event)
         return false;
-    if ((!settings->objects.count && !settings->symbols.count) || !sample->depth)
+    if ((!settings->dsos.count && !settings->symbols.count) || !sample->depth)
         return true;
     const struct names_place *place = names_frame(view->names, sample->frames[0]);
-    return select_place(settings, place->object, place->symbol);
+    return select_place(settings, place->dso, place->symbol);
 }
 
 static void print_line(struct output *output, const struct lines_line *line)
@@ -72,7 +72,7 @@ static void print_frame(const struct view *view, uint32_t index, uint64_t ip)
         fputs("[unknown]", output->to);
     }
     fputs(" (", output->to);
-    output_text(output, place->object);
+    output_text(output, place->dso);
     fputs(")\n", output->to);
     if (view->settings->lines)
         print_line(output, &line);
@@ -108,11 +108,11 @@ int view_script(struct view *view)
     if (view->settings->lines || view->settings->inlined)
         view->lines = lines_new(view->names, view->profile->frame_count);
     if (!view->settings->top)
-        view_look_ahead(view);
+        view_symbolize(view);
     int status = profile_samples(view->profile, print_sample, &script);
     lines_free(view->lines);
     view->lines = NULL;
-    if (status >= 0 && !script.shown && (view->settings->objects.count || view->settings->symbols.count))
+    if (status >= 0 && !script.shown && (view->settings->dsos.count || view->settings->symbols.count))
         return suggest_refuse(view);
     if (status >= 0)
         return 0;

@@ -4,19 +4,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/view/bound.h"
 #include "analyze/view/brief.h"
 #include "analyze/view/command.h"
-#include "analyze/view/coverage.h"
 #include "analyze/view/counters.h"
-#include "analyze/view/grid.h"
+#include "analyze/view/coverage.h"
+#include "analyze/view/cpu_use.h"
 #include "analyze/view/heading.h"
-#include "analyze/view/hits.h"
+#include "analyze/view/histogram.h"
 #include "analyze/view/memory.h"
 #include "analyze/view/missing.h"
-#include "analyze/view/order.h"
+#include "analyze/view/ranking.h"
 #include "analyze/view/rows.h"
 #include "analyze/view/text.h"
+#include "analyze/view/text_table.h"
 #include "analyze/view/view.h"
 
 #define LINES 10
@@ -115,7 +115,7 @@ static char *heaviest_name(const struct group *group)
 }
 
 /* TEXT inside a cell of a Markdown table, as code: no bars, backticks or line ends of its own. */
-static void print_code(struct output *output, const char *text, grid_shorten *shorten)
+static void print_code(struct output *output, const char *text, text_table_shorten *shorten)
 {
     char *whole = text_clean(text, true), *clean = shorten(whole, LONGEST, output->utf8);
     free(whole);
@@ -171,36 +171,38 @@ static void print_commands_markdown(struct view *view, const struct commands *co
     }
 }
 
-static void add_row(struct view *view, struct grid *grid, const struct commands *commands, const struct command *row,
-                    const char *before)
+static void add_row(struct view *view, struct text_table *table, const struct commands *commands,
+                    const struct command *row, const char *before)
 {
     char text[TEXT_AMOUNT];
-    grid_cell(grid, OUTPUT_PLAIN, text_time(text, row->cpu));
-    grid_cell(grid, output_heat(text_share(row->cpu, commands->cpu)), text_percent(text, row->cpu, commands->cpu));
-    grid_cell(grid, OUTPUT_PLAIN, text_count(text, row->tasks));
+    text_table_cell(table, OUTPUT_PLAIN, text_time(text, row->cpu));
+    text_table_cell(table, output_heat(text_share(row->cpu, commands->cpu)),
+                    text_percent(text, row->cpu, commands->cpu));
+    text_table_cell(table, OUTPUT_PLAIN, text_count(text, row->tasks));
     char *brief = view->output->width ? NULL : command_brief(row->text, LONGEST_PIPED, view->output->utf8);
-    grid_brief(grid, OUTPUT_PLAIN, before, brief ? brief : row->text, command_brief);
+    text_table_brief(table, OUTPUT_PLAIN, before, brief ? brief : row->text, command_brief);
     free(brief);
 }
 
 static void print_commands(struct view *view, const struct commands *commands)
 {
-    static const struct grid_column columns[] = {{"CPU time", true}, {"Share", true}, {"Runs", true}, {"Command"}};
-    struct grid *grid = grid_new(columns, 4, view->output->utf8);
+    static const struct text_table_column columns[] = {{"CPU time", true}, {"Share", true}, {"Runs", true},
+                                                       {"Command"}};
+    struct text_table *table = text_table_new(columns, 4, view->output->utf8);
     for (size_t i = 0; i < commands->group_count && i < LINES; i++) {
         const struct group *group = &commands->groups[i];
         char *name = group_name(group), *heaviest = heaviest_name(group);
         const struct command row = {name ? name : group->heaviest->text, group->cpu, group->tasks};
-        add_row(view, grid, commands, &row, "");
+        add_row(view, table, commands, &row, "");
         const struct command first = {heaviest, group->heaviest->cpu, group->heaviest->tasks};
         if (name)
-            add_row(view, grid, commands, &first, view->output->utf8 ? "└─ the heaviest: " : "`- the heaviest: ");
+            add_row(view, table, commands, &first, view->output->utf8 ? "└─ the heaviest: " : "`- the heaviest: ");
         free(heaviest);
         free(name);
     }
     fputc('\n', view->output->to);
-    grid_print(grid, view->output, true);
-    grid_free(grid);
+    text_table_print(table, view->output, true);
+    text_table_free(table);
 }
 
 static void show_commands(struct view *view)
@@ -222,7 +224,7 @@ static void show_commands(struct view *view)
     free(commands.list);
 }
 
-static void print_functions_markdown(struct view *view, const struct hits *hits, const struct rows *rows)
+static void print_functions_markdown(struct view *view, const struct histogram *histogram, const struct rows *rows)
 {
     FILE *to = view->output->to;
     bool nanoseconds = view->profile->events[view->profile->event].nanoseconds;
@@ -230,44 +232,44 @@ static void print_functions_markdown(struct view *view, const struct hits *hits,
     fprintf(to, "\n| self | %s | total | function | object |\n| ---: | ---: | ---: | --- | --- |\n",
             nanoseconds ? "time" : "weight");
     for (size_t i = 0; i < rows->count; i++) {
-        const struct hits_row *row = rows->list[i];
+        const struct histogram_row *row = rows->list[i];
         struct names_function function = names_function(view->names, (uint32_t)row->key);
-        fprintf(to, "| %s | %s | %s | ", text_percent(self, row->self_weight, hits->weight),
+        fprintf(to, "| %s | %s | %s | ", text_percent(self, row->self_weight, histogram->weight),
                 text_weight(weight, row->self_weight, nanoseconds),
-                text_percent(total, row->total_weight, hits->weight));
+                text_percent(total, row->total_weight, histogram->weight));
         print_code(view->output, function.symbol, brief_name);
         fputs(" | ", to);
-        print_code(view->output, text_base(function.object), brief_name);
+        print_code(view->output, text_base(function.dso), brief_name);
         fputs(" |\n", to);
     }
 }
 
 static void show_functions(struct view *view)
 {
-    struct hits hits;
+    struct histogram histogram;
     struct rows rows;
     if (!view->selection->total_samples)
         return;
-    view_look_ahead(view);
-    hits_init(&hits, view->profile, view->names, BY_FUNCTION);
+    view_symbolize(view);
+    histogram_init(&histogram, view->profile, view->names, BY_FUNCTION);
     for (uint32_t i = 0; i < view->selection->entry_count; i++)
-        hits_add(&hits, &view->profile->entries[view->selection->entries[i]]);
-    hits_sort(&hits, view->settings->sort);
-    rows_choose(&rows, view, &hits, LINES, view->settings->cum);
-    /* Functions that only called others are no news on one page. */
+        histogram_add(&histogram, &view->profile->entries[view->selection->entries[i]]);
+    histogram_sort(&histogram, view->settings->sort);
+    rows_choose(&rows, view, &histogram, LINES, view->settings->cum);
+    /* Functions that only called others are left out of one page. */
     while (rows.count && !rows.list[rows.count - 1]->self_weight)
         rows.count--;
     rows.more = 0;
     if (!rows.count) {
         fputs("\nNo function that the filters name was hit itself.\n", view->output->to);
     } else if (view->settings->markdown) {
-        print_functions_markdown(view, &hits, &rows);
+        print_functions_markdown(view, &histogram, &rows);
     } else {
         fputc('\n', view->output->to);
-        rows_print(view, &hits, &rows, view->selection->entries, view->selection->entry_count);
+        rows_print(view, &histogram, &rows, view->selection->entries, view->selection->entry_count);
     }
     rows_release(&rows);
-    hits_release(&hits);
+    histogram_release(&histogram);
     char *user_part = heading_user_part(view->profile, "Functions");
     if (user_part) {
         fputc('\n', view->output->to);
@@ -289,7 +291,7 @@ static void markdown_heading(struct view *view)
     char *run = heading_run(view);
     fprintf(to, "\n\n%s%s", run, *run ? ".\n\n" : "");
     free(run);
-    char *bound = bound_text(view);
+    char *bound = cpu_use_text(view);
     if (bound) {
         print_escaped(view->output, bound);
         fputs(".\n\n", to);
@@ -307,7 +309,7 @@ static void markdown_heading(struct view *view)
 
 static void print_bound(struct view *view)
 {
-    char *bound = bound_text(view);
+    char *bound = cpu_use_text(view);
     if (bound)
         output_wrapped(view->output, 2, bound);
     free(bound);

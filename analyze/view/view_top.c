@@ -6,12 +6,12 @@
 #include <string.h>
 
 #include "analyze/view/counters.h"
-#include "analyze/view/grid.h"
 #include "analyze/view/heading.h"
 #include "analyze/view/map.h"
 #include "analyze/view/memory.h"
-#include "analyze/view/order.h"
+#include "analyze/view/ranking.h"
 #include "analyze/view/text.h"
+#include "analyze/view/text_table.h"
 #include "analyze/view/view.h"
 #include "common/bound.h"
 #include "common/buffer.h"
@@ -22,7 +22,7 @@ enum {
     PLAIN_FUNCTIONS = 20,
     FIXED_ROWS = 6,  /* two lines of heading, two empty ones, two heads of tables */
     LEAST_ROWS = 3,  /* of each table */
-    STILL_MS = 3000, /* a task without news for so long does nothing now */
+    STILL_MS = 3000, /* a task without records for so long does nothing now */
 };
 
 struct row {
@@ -40,7 +40,7 @@ struct top {
     struct view *view;
     const struct top_look *look;
     struct rows_of tasks, functions;
-    uint64_t cpu_ns, news_ns;
+    uint64_t cpu_ns, updated_ns;
     uint64_t from, until; /* the time that BUSY is of */
     double busy;
     uint32_t alive;
@@ -61,10 +61,10 @@ static struct row *add_row(struct rows_of *rows, const struct row *row)
     return &rows->list[rows->count++];
 }
 
-/* A task that runs has news each second. */
+/* A task that runs has records each second. */
 static bool is_still(const struct top *top, uint64_t when)
 {
-    return top->news_ns > when && top->news_ns - when > STILL_MS * UINT64_C(1000000);
+    return top->updated_ns > when && top->updated_ns - when > STILL_MS * UINT64_C(1000000);
 }
 
 /* How many CPUs the task of ROW used lately: since the last look, or since it began. */
@@ -91,7 +91,7 @@ static void choose_time(struct top *top)
 {
     const struct profile *profile = top->view->profile;
     const struct selection *selection = top->view->selection;
-    top->until = top->news_ns;
+    top->until = top->updated_ns;
     top->from = top->look->past ? top->look->head.until : profile->session.start_ns;
     for (uint32_t i = 0; i < selection->task_count; i++) {
         const struct profile_task *task = &profile->tasks[selection->order[i]];
@@ -134,7 +134,7 @@ static void find_busy(struct top *top, uint64_t used_ns)
         top->busy = (double)used_ns / (double)(top->until - top->from);
     else
         top->busy = top->look->past ? top->look->head.busy : 0;
-    /* Between two news of a task its CPU time need not have grown evenly. */
+    /* Between two records of a task its CPU time need not have grown evenly. */
     if (cpus && top->busy > cpus)
         top->busy = cpus;
     if (!top->alive)
@@ -146,8 +146,8 @@ static void add_tasks(struct top *top)
     struct view *view = top->view;
     const struct selection *selection = view->selection;
     for (uint32_t i = 0; i < selection->task_count; i++)
-        if (view->profile->tasks[selection->order[i]].end_ns > top->news_ns)
-            top->news_ns = view->profile->tasks[selection->order[i]].end_ns;
+        if (view->profile->tasks[selection->order[i]].end_ns > top->updated_ns)
+            top->updated_ns = view->profile->tasks[selection->order[i]].end_ns;
     choose_time(top);
     uint64_t used_ns = 0;
     for (uint32_t i = 0; i < selection->task_count; i++) {
@@ -185,7 +185,7 @@ static void add_functions(struct top *top)
     for (size_t i = 0; i < top->functions.count; i++) {
         struct row *row = &top->functions.list[i];
         struct names_function function = names_function(view->names, row->index);
-        row->key = fnv(fnv(2, function.object, strlen(function.object) + 1), function.symbol, strlen(function.symbol));
+        row->key = fnv(fnv(2, function.dso, strlen(function.dso) + 1), function.symbol, strlen(function.symbol));
         const struct top_past *past = past_of(top->look, row->key);
         uint64_t before = past && past->value <= row->value ? past->value : 0;
         row->at = row->value - before;
@@ -256,50 +256,51 @@ static void print_facts(struct top *top)
 
 static void print_tasks(struct top *top, size_t limit)
 {
-    static const struct grid_column columns[] = {
+    static const struct text_table_column columns[] = {
         {"Now", true}, {"CPU time", true}, {"Samples", true}, {"PID.TID", true}, {"Command"}};
     struct view *view = top->view;
-    struct grid *grid = grid_new(columns, 5, view->output->utf8);
+    struct text_table *table = text_table_new(columns, 5, view->output->utf8);
     for (size_t i = 0; i < top->tasks.count && i < limit; i++) {
         const struct row *row = &top->tasks.list[i];
         const struct profile_task *task = &view->profile->tasks[row->index];
         char text[TEXT_AMOUNT];
         snprintf(text, sizeof(text), task->ended ? "ended" : "%.1f %%", row->rate * 100);
-        grid_cell(grid, task->ended ? OUTPUT_DIM : output_heat(row->rate * 100), text);
-        grid_cell(grid, OUTPUT_PLAIN, text_time(text, row->value));
-        grid_cell(grid, OUTPUT_PLAIN, text_count(text, view->selection->samples[row->index]));
+        text_table_cell(table, task->ended ? OUTPUT_DIM : output_heat(row->rate * 100), text);
+        text_table_cell(table, OUTPUT_PLAIN, text_time(text, row->value));
+        text_table_cell(table, OUTPUT_PLAIN, text_count(text, view->selection->samples[row->index]));
         snprintf(text, sizeof(text), "%" PRId32 ".%" PRId32, task->pid, task->tid);
-        grid_cell(grid, OUTPUT_PLAIN, text);
+        text_table_cell(table, OUTPUT_PLAIN, text);
         char *command = text_task(task);
-        grid_cell(grid, OUTPUT_PLAIN, command);
+        text_table_cell(table, OUTPUT_PLAIN, command);
         free(command);
     }
-    grid_print(grid, view->output, true);
-    grid_free(grid);
+    text_table_print(table, view->output, true);
+    text_table_free(table);
 }
 
 static void print_functions(struct top *top, size_t limit)
 {
-    static const struct grid_column columns[] = {{"Now", true}, {"Self", true}, {"Object", false, true}, {"Function"}};
+    static const struct text_table_column columns[] = {{"Now", true}, {"Self", true}, {"Object", false, true},
+                                                       {"Function"}};
     struct view *view = top->view;
-    struct grid *grid = grid_new(columns, 4, view->output->utf8);
+    struct text_table *table = text_table_new(columns, 4, view->output->utf8);
     for (size_t i = 0, shown = 0; i < top->functions.count && shown < limit; i++) {
         const struct row *row = &top->functions.list[i];
         struct names_function function = names_function(view->names, row->index);
         double share = text_share(row->value, view->selection->total_weight);
         char text[TEXT_AMOUNT];
-        if (!select_place(view->settings, function.object, function.symbol))
+        if (!select_place(view->settings, function.dso, function.symbol))
             continue;
         snprintf(text, sizeof(text), "%.1f %%", row->rate);
-        grid_cell(grid, output_heat(row->rate), text);
-        grid_cell(grid, output_heat(share), text_percent(text, row->value, view->selection->total_weight));
-        grid_cell(grid, OUTPUT_DIM, text_base(function.object));
-        grid_cell(grid, OUTPUT_PLAIN, function.symbol);
+        text_table_cell(table, output_heat(row->rate), text);
+        text_table_cell(table, output_heat(share), text_percent(text, row->value, view->selection->total_weight));
+        text_table_cell(table, OUTPUT_DIM, text_base(function.dso));
+        text_table_cell(table, OUTPUT_PLAIN, function.symbol);
         shown++;
     }
     fputc('\n', view->output->to);
-    grid_print(grid, view->output, true);
-    grid_free(grid);
+    text_table_print(table, view->output, true);
+    text_table_free(table);
 }
 
 /* What the next look gets as its past. */

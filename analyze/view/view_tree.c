@@ -6,30 +6,30 @@
 #include "analyze/view/command.h"
 #include "analyze/view/counters.h"
 #include "analyze/view/coverage.h"
-#include "analyze/view/family.h"
-#include "analyze/view/grid.h"
 #include "analyze/view/heading.h"
 #include "analyze/view/memory.h"
-#include "analyze/view/order.h"
+#include "analyze/view/process_tree.h"
+#include "analyze/view/ranking.h"
 #include "analyze/view/text.h"
+#include "analyze/view/text_table.h"
 #include "analyze/view/view.h"
 
-#define DEEPEST 40    /* levels that are indented */
-#define MOST_IMAGES 6 /* earlier images that are named */
+#define DEEPEST 40         /* levels that are indented */
+#define MOST_GENERATIONS 6 /* earlier exec generations that are named */
 /* Who ends so soon after a child, or within that part of its own time, has waited for it. */
 #define WAITED_NS 10000000
 #define WAITED_PART 50
 
 /* The branches left of TASK: from its eldest shown ancestor down. */
-static char *branches(const struct family *family, uint32_t task, bool utf8)
+static char *branches(const struct process_tree *lineage, uint32_t task, bool utf8)
 {
     uint32_t line[DEEPEST];
     size_t count = 0;
-    for (uint32_t at = task; family->parent[at] != FAMILY_NONE && count < DEEPEST; at = family->parent[at])
+    for (uint32_t at = task; lineage->parent[at] != PROCESS_TREE_NONE && count < DEEPEST; at = lineage->parent[at])
         line[count++] = at;
     char *text = memory_new(count * 12 + 1, 1), *to = text;
     for (size_t i = count; i-- > 0;) {
-        bool last = family->next[line[i]] == FAMILY_NONE;
+        bool last = lineage->next[line[i]] == PROCESS_TREE_NONE;
         if (i > 0)
             to = stpcpy(to, last ? "   " : utf8 ? "│  " : "|  ");
         else
@@ -39,19 +39,20 @@ static char *branches(const struct family *family, uint32_t task, bool utf8)
 }
 
 /* What the task was before: the names of its earlier programs, without the copy of the parent that a fork starts as. */
-static char *history(const struct profile *profile, const struct family *family, uint32_t index, bool utf8)
+static char *history(const struct profile *profile, const struct process_tree *lineage, uint32_t index, bool utf8)
 {
     const struct profile_task *task = &profile->tasks[index];
-    uint32_t parent = family->parent[index], first = 0;
-    if (task->image_count > 1 && parent != FAMILY_NONE) {
+    uint32_t parent = lineage->parent[index], first = 0;
+    if (task->generation_count > 1 && parent != PROCESS_TREE_NONE) {
         const struct profile_task *above = &profile->tasks[parent];
-        for (uint32_t i = 0; i < above->image_count && first == 0; i++)
-            first = strcmp(above->images[i].exec, task->images[0].exec) == 0;
+        for (uint32_t i = 0; i < above->generation_count && first == 0; i++)
+            first = strcmp(above->generations[i].exec, task->generations[0].exec) == 0;
     }
     char *text = memory_text("");
-    for (uint32_t i = first; i + 1 < task->image_count; i++) {
-        bool skip = i - first >= MOST_IMAGES;
-        const char *name = *task->images[i].exec ? text_base(task->images[i].exec) : task->images[i].comm;
+    for (uint32_t i = first; i + 1 < task->generation_count; i++) {
+        bool skip = i - first >= MOST_GENERATIONS;
+        const char *name = *task->generations[i].exec ? text_base(task->generations[i].exec)
+            : task->generations[i].comm;
         char *longer = memory_print("%s%s%s", text, skip ? "..." : name, utf8 ? " » " : " > ");
         free(text);
         text = longer;
@@ -70,11 +71,11 @@ struct total {
 /* What is shown: of the tree, or of the heaviest tasks one by one. */
 struct tree {
     struct view *view;
-    struct family family;
-    struct grid *grid;
+    struct process_tree lineage;
+    struct text_table *table;
     struct total *totals; /* by task */
     uint64_t origin;
-    uint32_t last; /* the task that ran last; FAMILY_NONE: not known */
+    uint32_t last; /* the task that ran last; PROCESS_TREE_NONE: not known */
     bool flat;     /* no branches */
     bool marked;   /* that one was shown */
     bool exit_unknown; /* of one that was shown */
@@ -85,15 +86,15 @@ static void add_label(struct tree *tree, uint32_t index)
     const struct profile *profile = tree->view->profile;
     const struct profile_task *task = &profile->tasks[index];
     bool utf8 = tree->view->output->utf8, thread = task->tid != task->pid;
-    char *left = tree->flat ? memory_text("") : branches(&tree->family, index, utf8);
-    char *before = thread ? memory_text("") : history(profile, &tree->family, index, utf8);
+    char *left = tree->flat ? memory_text("") : branches(&tree->lineage, index, utf8);
+    char *before = thread ? memory_text("") : history(profile, &tree->lineage, index, utf8);
     tree->marked |= index == tree->last;
     char *front = memory_print("%s%s%s", left, index == tree->last ? "* " : "", before);
     char *command = text_task_command(task);
     char *name = thread && tree->flat ? memory_print("{%s} of %s", task->comm, command)
                  : thread             ? memory_print("{%s}", task->comm)
                                       : memory_text(command);
-    grid_brief(tree->grid, OUTPUT_PLAIN, front, name, command_brief);
+    text_table_brief(tree->table, OUTPUT_PLAIN, front, name, command_brief);
     free(name);
     free(command);
     free(front);
@@ -114,14 +115,14 @@ static struct total *find_totals(const struct tree *tree)
     const uint32_t tasks = tree->view->profile->task_count;
     struct total *totals = memory_new(tasks, sizeof(*totals));
     uint32_t *order = memory_new(tasks, sizeof(*order)), count = 0;
-    for (uint32_t at = tree->family.root; at != FAMILY_NONE; at = family_next(&tree->family, at))
+    for (uint32_t at = tree->lineage.root; at != PROCESS_TREE_NONE; at = process_tree_next(&tree->lineage, at))
         order[count++] = at;
     while (count-- > 0) { /* children first */
-        const uint32_t at = order[count], parent = tree->family.parent[at];
+        const uint32_t at = order[count], parent = tree->lineage.parent[at];
         bool estimate;
         totals[at].cpu += cpu_of(tree->view, at, &estimate);
         totals[at].estimate |= estimate;
-        if (parent == FAMILY_NONE)
+        if (parent == PROCESS_TREE_NONE)
             continue;
         totals[parent].cpu += totals[at].cpu;
         totals[parent].estimate |= totals[at].estimate;
@@ -134,45 +135,45 @@ static void add_times(struct tree *tree, const struct profile_task *task)
 {
     const struct view *view = tree->view;
     const uint64_t origin = tree->origin;
-    struct grid *grid = tree->grid;
+    struct text_table *table = tree->table;
     char text[TEXT_AMOUNT], time[TEXT_AMOUNT];
     if (task->start_ns && task->start_ns >= origin)
         snprintf(text, sizeof(text), "%.3f s", (double)(task->start_ns - origin) / 1e9);
     else
         snprintf(text, sizeof(text), "-");
-    grid_cell(grid, OUTPUT_PLAIN, text);
+    text_table_cell(table, OUTPUT_PLAIN, text);
     if (task->start_ns && task->end_ns >= task->start_ns)
         snprintf(text, sizeof(text), "%s%s", task->ended ? "" : ">", text_time(time, task->end_ns - task->start_ns));
     else
         snprintf(text, sizeof(text), "-");
-    grid_cell(grid, OUTPUT_PLAIN, text);
+    text_table_cell(table, OUTPUT_PLAIN, text);
     bool estimate;
     uint64_t cpu = counters_cpu(view->profile, task, view->selection->weights[task->index], &estimate);
     if (cpu == COUNTERS_UNKNOWN)
         snprintf(text, sizeof(text), "-");
     else
         snprintf(text, sizeof(text), "%s%s", estimate ? "~" : "", text_time(time, cpu));
-    grid_cell(grid, OUTPUT_PLAIN, text);
+    text_table_cell(table, OUTPUT_PLAIN, text);
     const struct total *total = &tree->totals[task->index];
     snprintf(text, sizeof(text), "%s%s", total->estimate ? "~" : "", text_time(time, total->cpu));
-    grid_cell(grid, OUTPUT_PLAIN, text);
+    text_table_cell(table, OUTPUT_PLAIN, text);
 }
 
 static void add_task(struct tree *tree, uint32_t index)
 {
     const struct view *view = tree->view;
-    struct grid *grid = tree->grid;
+    struct text_table *table = tree->table;
     const struct profile_task *task = &view->profile->tasks[index];
     char text[TEXT_AMOUNT];
     snprintf(text, sizeof(text), "%" PRId32 ".%" PRId32, task->pid, task->tid);
-    grid_cell(grid, OUTPUT_PLAIN, text);
+    text_table_cell(table, OUTPUT_PLAIN, text);
     add_times(tree, task);
     tree->exit_unknown |= task->exit < 0 && task->tid == task->pid;
     if (task->exit >= 0)
         snprintf(text, sizeof(text), "%d", task->exit);
     else
         snprintf(text, sizeof(text), "%s", task->tid != task->pid ? "" : "-");
-    grid_cell(grid, task->exit > 0 ? OUTPUT_HOT : OUTPUT_PLAIN, text);
+    text_table_cell(table, task->exit > 0 ? OUTPUT_HOT : OUTPUT_PLAIN, text);
     add_label(tree, index);
 }
 
@@ -192,7 +193,8 @@ static uint64_t *find_ends_below(const struct tree *tree)
     uint64_t *ends = memory_new(profile->task_count, sizeof(*ends));
     for (uint32_t i = 0; i < profile->task_count; i++) {
         const struct profile_task *task = &profile->tasks[i];
-        for (uint32_t at = i; tree->view->selection->tasks[i] && (at = tree->family.parent[at]) != FAMILY_NONE;) {
+        for (uint32_t at = i; tree->view->selection->tasks[i] &&
+             (at = tree->lineage.parent[at]) != PROCESS_TREE_NONE;) {
             if (profile->tasks[at].pid == task->pid) /* a thread's */
                 continue;
             if (ends[at] >= task->end_ns)
@@ -214,17 +216,17 @@ static bool only_waited(const struct profile_task *task, uint64_t below_ns)
 static uint32_t find_last(const struct tree *tree)
 {
     const struct profile *profile = tree->view->profile;
-    uint32_t last = FAMILY_NONE, processes = 0;
+    uint32_t last = PROCESS_TREE_NONE, processes = 0;
     uint64_t *below = find_ends_below(tree);
     for (uint32_t i = 0; i < profile->task_count; i++) {
         const struct profile_task *task = &profile->tasks[i];
         processes += tree->view->selection->tasks[i] && task->pid == task->tid;
         if (tree->view->selection->tasks[i] && task->ended && task->pid == task->tid &&
-            (last == FAMILY_NONE || task->end_ns > profile->tasks[last].end_ns) && !only_waited(task, below[i]))
+            (last == PROCESS_TREE_NONE || task->end_ns > profile->tasks[last].end_ns) && !only_waited(task, below[i]))
             last = i;
     }
     free(below);
-    return processes > 1 ? last : FAMILY_NONE;
+    return processes > 1 ? last : PROCESS_TREE_NONE;
 }
 
 struct weighed {
@@ -262,7 +264,7 @@ static uint64_t add_heaviest(struct tree *tree, uint64_t top)
 static uint64_t add_all(struct tree *tree)
 {
     uint64_t shown = 0;
-    for (uint32_t at = tree->family.root; at != FAMILY_NONE; at = family_next(&tree->family, at), shown++)
+    for (uint32_t at = tree->lineage.root; at != PROCESS_TREE_NONE; at = process_tree_next(&tree->lineage, at), shown++)
         add_task(tree, at);
     return shown;
 }
@@ -277,7 +279,7 @@ static void print_notes(const struct tree *tree, uint64_t shown)
                 text_plural(count, all - shown, "lighter task", "lighter tasks"));
     if (shown)
         fputs("Total: CPU time with that of all threads and processes below\n", to);
-    if (tree->last != FAMILY_NONE) {
+    if (tree->last != PROCESS_TREE_NONE) {
         const struct profile_task *task = &tree->view->profile->tasks[tree->last];
         text_time(text, task->end_ns - tree->origin);
         if (tree->marked) {
@@ -295,25 +297,25 @@ static void print_notes(const struct tree *tree, uint64_t shown)
 
 int view_tree(struct view *view)
 {
-    static const struct grid_column columns[] = {{"PID.TID", true},  {"Start", true}, {"Duration", true},
-                                                 {"CPU time", true}, {"Total", true}, {"Exit", true},
-                                                 {"Command"}};
+    static const struct text_table_column columns[] = {{"PID.TID", true},  {"Start", true}, {"Duration", true},
+                                                       {"CPU time", true}, {"Total", true}, {"Exit", true},
+                                                       {"Command"}};
     if (view->settings->json)
         return view_document(view, false);
     heading_print(view);
     fputc('\n', view->output->to);
     const uint64_t top = view->settings->top;
     struct tree tree = {.view = view, .origin = origin_of(view->profile), .flat = top && top != SETTINGS_ALL};
-    family_init(&tree.family, view->profile, view->selection->tasks);
+    process_tree_init(&tree.lineage, view->profile, view->selection->tasks);
     tree.last = find_last(&tree);
     tree.totals = find_totals(&tree);
-    tree.grid = grid_new(columns, sizeof(columns) / sizeof(columns[0]), view->output->utf8);
+    tree.table = text_table_new(columns, sizeof(columns) / sizeof(columns[0]), view->output->utf8);
     uint64_t shown = tree.flat ? add_heaviest(&tree, top) : add_all(&tree);
-    grid_print(tree.grid, view->output, true);
+    text_table_print(tree.table, view->output, true);
     print_notes(&tree, shown);
-    grid_free(tree.grid);
+    text_table_free(tree.table);
     free(tree.totals);
-    family_release(&tree.family);
+    process_tree_release(&tree.lineage);
     fputc('\n', view->output->to);
     coverage_print(view);
     return 0;

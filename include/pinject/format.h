@@ -6,7 +6,7 @@
  * The section is a sequence of items, each with a struct pinject_item in front, each a multiple of 8 bytes long, in the
  * machine's byte order (that of the file's header). A reader skips item types and trailing bytes that it does not know.
  * Strings are NUL-terminated, one behind the other, after the fixed part. Times are CLOCK_MONOTONIC in nanoseconds.
- * Items of one task's file describe that task only; COVERAGE, UNSEEN stand in the file of the root task.
+ * Items of one task's file describe that task only; COVERAGE, MISSED stand in the file of the root task.
  */
 #ifndef PINJECT_FORMAT_H
 #define PINJECT_FORMAT_H
@@ -18,10 +18,10 @@ enum { PINJECT_FEATURE = 250 };
 enum pinject_item_type {
     PINJECT_ITEM_SESSION = 1,
     PINJECT_ITEM_TASK = 2,
-    PINJECT_ITEM_IMAGE = 3,    /* one per image (generation) of the task, in order */
-    PINJECT_ITEM_COUNT = 4,    /* one per event and image */
+    PINJECT_ITEM_GENERATION = 3, /* one per exec generation of the task, in order */
+    PINJECT_ITEM_COUNT = 4,      /* one per event and exec generation */
     PINJECT_ITEM_COVERAGE = 5,
-    PINJECT_ITEM_UNSEEN = 6,   /* one per reason and command */
+    PINJECT_ITEM_MISSED = 6,   /* one per reason and command */
     PINJECT_ITEM_NOTE = 7,     /* a sentence for the user */
     PINJECT_ITEM_STACKS = 8,   /* how call stacks were made, where they were unwound (--call-graph dwarf, auto) */
     PINJECT_ITEM_PACKED = 9,   /* all items of the section; then it is the only one there */
@@ -58,17 +58,17 @@ struct pinject_item_session {
 
 enum pinject_task_source {
     PINJECT_SOURCE_PERF = 1,       /* events of its own */
-    PINJECT_SOURCE_NET = 2,        /* from outside, by inheritance */
-    PINJECT_SOURCE_TIMER = 3,      /* timers of the object */
+    PINJECT_SOURCE_INHERITED = 2,  /* from outside, by inheritance */
+    PINJECT_SOURCE_TIMER = 3,      /* timers of the preload object */
     PINJECT_SOURCE_ACCOUNTING = 4, /* only what the kernel's accounting says */
 };
 
 enum pinject_task_flags {
-    PINJECT_TASK_ENDED = 1,      /* end_ns is the end; else the time of the last news */
+    PINJECT_TASK_ENDED = 1,      /* end_ns is the end; else the time of the last record */
     PINJECT_TASK_STATUS = 2,     /* status is known */
     PINJECT_TASK_EXIT_COST = 4,  /* exit_ns is known */
     PINJECT_TASK_COUNTED_ONLY = 8, /* no ring: sampling was refused or its memory was used up */
-    PINJECT_TASK_SPLIT = 16,     /* this file holds one image only (--exec-split-results) */
+    PINJECT_TASK_SPLIT = 16,     /* this file holds one exec generation only (--exec-split-results) */
     PINJECT_TASK_ROOT = 32,      /* the first task of the session */
 };
 
@@ -92,7 +92,7 @@ struct pinject_item_task {
 };
 
 /* Strings: comm, path of the executable, then the arguments. */
-struct pinject_item_image {
+struct pinject_item_generation {
     struct pinject_item item;
     uint64_t start_ns;
     uint32_t number;         /* 0 ... */
@@ -107,7 +107,7 @@ struct pinject_item_count {
     uint64_t running_ns;     /* < enabled_ns: multiplexed */
     uint64_t lost;
     uint32_t event;          /* index of the file's attr; UINT32_MAX: none */
-    uint32_t image;          /* number of the image; UINT32_MAX: the whole task */
+    uint32_t generation;     /* number of the exec generation; UINT32_MAX: the whole task */
     uint32_t nanoseconds;    /* 1: the value is a time */
     uint32_t reserved;
 };
@@ -146,7 +146,7 @@ struct pinject_item_unwritten {
 };
 
 /* Strings: reason, comm. */
-struct pinject_item_unseen {
+struct pinject_item_missed {
     struct pinject_item item;
     uint64_t count;
     uint64_t cpu_ns;         /* 0: unknown */
@@ -186,13 +186,13 @@ struct pinject_item_note {
 
 _Static_assert(sizeof(struct pinject_item_session) == 64, "format: session");
 _Static_assert(sizeof(struct pinject_item_task) == 88, "format: task");
-_Static_assert(sizeof(struct pinject_item_image) == 24, "format: image");
+_Static_assert(sizeof(struct pinject_item_generation) == 24, "format: generation");
 _Static_assert(sizeof(struct pinject_item_count) == 56, "format: count");
 _Static_assert(sizeof(struct pinject_item_coverage) == 56, "format: coverage");
 _Static_assert(sizeof(struct pinject_item_machine) == 24, "format: machine");
 _Static_assert(sizeof(struct pinject_item_times) == 24, "format: times");
 _Static_assert(sizeof(struct pinject_item_unwritten) == 24, "format: unwritten");
-_Static_assert(sizeof(struct pinject_item_unseen) == 24, "format: unseen");
+_Static_assert(sizeof(struct pinject_item_missed) == 24, "format: missed");
 _Static_assert(sizeof(struct pinject_item_stacks) == 88, "format: stacks");
 _Static_assert(sizeof(struct pinject_item_packed) == 16, "format: packed");
 

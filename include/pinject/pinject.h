@@ -25,9 +25,9 @@ extern "C" {
 #endif
 
 /*
- * Exported by libpinject.so and weak here: its address is NULL where the object is not loaded, so call it through
- * pinject_is_active(). True when this process belongs to a profiling session that takes its records. Any thread, signal
- * handlers and vfork children too; never blocks, allocates or changes errno.
+ * Exported by libpinject.so and weak here: its address is NULL where the preload object is not loaded, so call it
+ * through pinject_is_active(). True when this process belongs to a profiling session that takes its records. Any
+ * thread, signal handlers and vfork children too; never blocks, allocates or changes errno.
  */
 bool pinject_active(void) __attribute__((weak, visibility("default")));
 

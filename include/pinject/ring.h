@@ -26,7 +26,7 @@ struct pinject_ring {
     uint64_t head;     /* as of pinject_ring_begin() */
     uint64_t tail;     /* ours alone: the copy in the page is never read back */
     bool broken;       /* given up: nothing more is read */
-    bool sealed;       /* the kernel alone writes: no record changes once it is there. Set after pinject_ring_init() */
+    bool immutable;    /* the kernel alone writes: no record changes once it is there. Set after pinject_ring_init() */
 };
 
 /* SIZE of DATA that is no power of two gives a broken ring. */
@@ -37,7 +37,7 @@ static inline void pinject_ring_init(struct pinject_ring *ring, void *page, cons
     ring->size = size;
     ring->head = 0;
     ring->tail = 0;
-    ring->sealed = false;
+    ring->immutable = false;
     ring->broken = size < sizeof(struct perf_event_header) || (size & (size - 1)) != 0;
 }
 
@@ -63,8 +63,8 @@ static inline void pinject_ring_copy(const struct pinject_ring *ring, uint64_t a
 
 /*
  * The next record of the round, or NULL at its end or when the ring is broken. The record is copied to SCRATCH
- * (PINJECT_RING_RECORD_MAX bytes, aligned to 8), so that what is checked is what is used. Of a sealed ring it is only
- * copied where it goes over the ring's end: else it lies in the ring, and holds until pinject_ring_end().
+ * (PINJECT_RING_RECORD_MAX bytes, aligned to 8), so that what is checked is what is used. Of an immutable ring it is
+ * only copied where it goes over the ring's end: else it lies in the ring, and holds until pinject_ring_end().
  */
 static inline const struct perf_event_header *pinject_ring_next(struct pinject_ring *ring, void *scratch)
 {
@@ -82,7 +82,7 @@ static inline const struct perf_event_header *pinject_ring_next(struct pinject_r
         return NULL;
     }
     const uint64_t start = ring->tail & (ring->size - 1);
-    if (ring->sealed && header.size <= ring->size - start) {
+    if (ring->immutable && header.size <= ring->size - start) {
         ring->tail += header.size;
         return (const struct perf_event_header *)(const void *)(ring->data + start);
     }

@@ -39,10 +39,10 @@ def measure(command, answer):
     return float(cpu), float(wall), float(memory)
 
 
-def record(folder, make):
+def record(directory, make):
     """A parallel build at 20 kHz with call chains."""
-    data = os.path.join(folder, "perf.data")
-    command = ["perf", "record", "-q", "-F", "20000", "-g", "-o", data, "--"] + make(folder)
+    data = os.path.join(directory, "perf.data")
+    command = ["perf", "record", "-q", "-F", "20000", "-g", "-o", data, "--"] + make(directory)
     done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     if done.returncode:
         fail(f"{' '.join(command)}: exit status {done.returncode}\n{done.stderr.decode(errors='replace')}")

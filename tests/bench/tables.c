@@ -201,7 +201,7 @@ static struct cost ids_of_uthash(const uint32_t *turns)
     return cost_of_uthash(ids, sizeof(*ids), IDS, turns);
 }
 
-/* ---- Live tasks by number: collector/tasks.c, attach_table.c and unseen.c, once for each record ---- */
+/* ---- Live tasks by number: collector/tasks.c, attach_table.c and missed.c, once for each record ---- */
 
 struct task {
     union {

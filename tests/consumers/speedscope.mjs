@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // node speedscope.mjs PACKAGE FILE...: has speedscope's own importer read each FILE, and prints what it made of them:
-// [{name, unit, total, frames: {NAME: {self, total}}}] of all profiles. PACKAGE is the folder of the npm package.
+// [{name, unit, total, frames: {NAME: {self, total}}}] of all profiles. PACKAGE is the directory of the npm package.
 //
 // The package has its program as one bundle for browsers. The importer in it is handed out before the page is made.
 import fs from 'node:fs';
 import path from 'node:path';
 import vm from 'node:vm';
 
-function loadImporter(folder) {
-  const release = path.join(folder, 'dist', 'release');
+function loadImporter(directory) {
+  const release = path.join(directory, 'dist', 'release');
   const bundle = fs.readdirSync(release).find(name => /^speedscope-.*\.js$/.test(name));
   let code = fs.readFileSync(path.join(release, bundle), 'utf8');
   const exports = code.match(/([\w$]+)=\{\};[\w$]+\(\1,\{importFromFileSystemDirectoryEntry:/)[1];

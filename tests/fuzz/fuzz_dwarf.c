@@ -93,24 +93,24 @@ static void make_elf(struct text *elf, const struct dwarf_slice *parts, bool dwo
     section(elf, 0, SHT_STRTAB, 0, 64 + contents, named, big);
 }
 
-static char folder[] = "/tmp/fuzz-dwarf-XXXXXX";
+static char directory[] = "/tmp/fuzz-dwarf-XXXXXX";
 static char program[64], package[64];
 
-static void remove_folder(void)
+static void remove_directory(void)
 {
     unlink(package);
-    rmdir(folder);
+    rmdir(directory);
 }
 
 static void write_package(const struct text *elf)
 {
     int fd;
     if (!program[0]) {
-        if (!mkdtemp(folder))
+        if (!mkdtemp(directory))
             abort();
-        atexit(remove_folder);
-        snprintf(program, sizeof(program), "%s/x", folder);
-        snprintf(package, sizeof(package), "%s/x.dwp", folder);
+        atexit(remove_directory);
+        snprintf(program, sizeof(program), "%s/x", directory);
+        snprintf(package, sizeof(package), "%s/x.dwp", directory);
     }
     fd = open(package, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     if (fd < 0 || write(fd, elf->bytes, elf->size) != (ssize_t)elf->size)
@@ -124,16 +124,16 @@ static void look_up(const void *bytes, size_t size)
     static const struct debug_roots roots = {none, 0, "/nonexistent"};
     struct dwarf_places places = {program[0] ? program : "/nonexistent/x", "/nonexistent/x", &roots};
     struct dwarf_frame frames[DWARF_FRAMES_MAX];
-    struct elf_image image, debug, mini;
+    struct elf_file elf, debug, mini;
     struct name_pool pool = {0};
     struct dwarf *dwarf;
     uint64_t sum = 0;
-    if (elf_image_init_memory(&image, bytes, size) != 0)
+    if (elf_file_init_memory(&elf, bytes, size) != 0)
         return;
-    if (mini_debug_init(&mini, &image) == 0)
-        elf_image_release(&mini);
-    if (elf_image_init_memory(&debug, bytes, size) == 0 && dwarf_new(&debug, &image, &places, &pool, &dwarf) == 0) {
-        uint64_t start = image.text_count ? image.texts[0]->header.sh_addr : 0x1000;
+    if (mini_debug_init(&mini, &elf) == 0)
+        elf_file_release(&mini);
+    if (elf_file_init_memory(&debug, bytes, size) == 0 && dwarf_new(&debug, &elf, &places, &pool, &dwarf) == 0) {
+        uint64_t start = elf.text_count ? elf.texts[0]->header.sh_addr : 0x1000;
         start = start ? start : 0x1000;
         for (uint64_t i = 0; i < LOOK_UPS; i++) {
             size_t count = dwarf_find(dwarf, start + i * STEP, frames);
@@ -148,7 +148,7 @@ static void look_up(const void *bytes, size_t size)
     if (sum == UINT64_MAX)
         puts("an unlikely program"); /* so that no compiler leaves out what nobody looks at */
     name_pool_release(&pool);
-    elf_image_release(&image);
+    elf_file_release(&elf);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -191,10 +191,10 @@ static uint8_t *read_file(const char *path, size_t *ret_size)
 static int make(int count, char **paths)
 {
     struct dwarf_sections sections[2] = {0};
-    struct elf_image images[2];
+    struct elf_file images[2];
     fputc(0, stdout);
     for (int i = 0; i < count && i < 2; i++) {
-        if (elf_image_init(&images[i], paths[i]) != 0)
+        if (elf_file_init(&images[i], paths[i]) != 0)
             return 1;
         dwarf_sections_init(&sections[i], &images[i], i == 1);
     }

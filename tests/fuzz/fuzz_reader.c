@@ -33,8 +33,8 @@ static uint64_t walk(const struct profile *profile)
         for (uint32_t j = 0; j < task->count_count; j++)
             sum += task->counts[j].scaled + strlen(profile->events[task->counts[j].event].name);
         for (uint32_t j = 0; j < task->count_count; j++)
-            if (task->counts[j].image != UINT32_MAX)
-                sum += strlen(task->images[task->counts[j].image].comm);
+            if (task->counts[j].generation != UINT32_MAX)
+                sum += strlen(task->generations[task->counts[j].generation].comm);
     }
     return sum;
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "tests/fuzz/fuzz.h"
-#include "unwind/file.h"
+#include "unwind/unwind_file.h"
 
 #define STACK UINT64_C(0x7ffc00000000)
 enum { FRAMES = 256, WALKS = 24, DUMP = 2048 };
@@ -73,7 +73,7 @@ static void walk_functions(struct unwind_file *file, const struct cfi *cfi, cons
 static bool fill(struct unwind_file *file, uint8_t kind, const uint8_t *data, size_t size)
 {
     if (kind == 0)
-        return file_read(file, &(struct image){.bytes = data, .fd = -1, .size = size});
+        return unwind_file_read(file, &(struct elf_bytes){.bytes = data, .fd = -1, .size = size});
     struct cfi *cfi = kind == 1 ? &file->frames : &file->debug;
     *cfi = (struct cfi){.bytes = malloc(size), .size = size, .address = 0x1000, .debug = kind != 1};
     if (cfi->bytes)
@@ -89,13 +89,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct unwind_file *file = calloc(1, sizeof(*file));
     if (file && fill(file, kind, data, --size)) {
         /* Addresses of the file are those of the walk. */
-        file->segments[0] = (struct file_segment){0, 0, UINT64_C(1) << 40};
+        file->segments[0] = (struct unwind_file_segment){0, 0, UINT64_C(1) << 40};
         file->segment_count = 1;
         walk_functions(file, &file->frames, data, size);
         walk_functions(file, &file->debug, data, size);
         walk(file, file->entry, data, size);
         walk(file, UINT64_C(1) << 50, data, size);
     }
-    file_free(file);
+    unwind_file_free(file);
     return 0;
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Makes the seeds of fuzz_unwind.c: sh seeds.sh, in this folder.
+# Makes the seeds of fuzz_unwind.c: sh seeds.sh, in this directory.
 set -eu
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -72,7 +72,7 @@ def test_commands_find_their_files():
     for args in (files, ["report", *files], ["."], ["report", "--aggregate"], ["--aggregate", "report", *files], []):
         result = panalyze(*args).ok()
         check_in("task-clock", result.out, args)
-    check_in("taking out.* of this folder", panalyze().err)
+    check_in("taking out.* of this directory", panalyze().err)
     check_equal(panalyze(*files).err, "")
     os.rename(files[0], "report")
     check_in("task-clock", panalyze("./report").ok().out)
@@ -99,10 +99,10 @@ def test_without_file_takes_the_files_of_each_exec():
         check_equal(len(os.listdir()), 3, "files")
     for name in ("out.1.2x", "out.1.2.", "out.1", "about.1.2.sh"):
         open(name, "w").close()
-    check_in("taking out.* of this folder (3)", panalyze("tree").ok().err)
-    os.mkdir("folder")
-    os.rename(next(name for name in os.listdir() if name.endswith(".ls")), "folder/a.1.2.ls")
-    check_in(" ls", panalyze("tree", "folder").ok().out)
+    check_in("taking out.* of this directory (3)", panalyze("tree").ok().err)
+    os.mkdir("directory")
+    os.rename(next(name for name in os.listdir() if name.endswith(".ls")), "directory/a.1.2.ls")
+    check_in(" ls", panalyze("tree", "directory").ok().out)
 
 
 def test_views_say_what_ran():
@@ -186,7 +186,7 @@ def test_filter_that_finds_nothing():
     files = record()
     for command in ("report", "-a", "-a --json", "--by=task", "--call-tree", "--by=object", "--by=line",
                     "-a --by=inline", "--by=line --json", "summary", "script"):
-        for option, what in (("--symbol=no_such*", "a function 'no_such*'"), ("--object=no.so", "an object 'no.so'")):
+        for option, what in (("--symbol=no_such*", "a function 'no_such*'"), ("--object=no.so", "a DSO 'no.so'")):
             result = panalyze(*command.split(), option, *files)
             check_equal((result.status, result.out), (1, ""), f"{command} {option}: {result}")
             check_match(rf"^panalyze: no sampled stack passes through {re.escape(what)}; 'panalyze report ", result.err)

@@ -79,7 +79,7 @@ def test_threads_are_used():
     enlarge("large", ENOUGH // samples + 2)
     if SANITIZED:
         skip("not under strace")
-    # Names are looked up by the caller and two more, of one object each at a time.
+    # Names are looked up by the caller and two more, of one DSO each at a time.
     check_equal(threads_of("report", "-a", "--threads", "3", "large"), 3 + 2)
     check_equal(threads_of("report", "-a", "--threads", "1", "large"), 0)
     check_equal(threads_of("report", "-a", "--threads", "3", "perf.data"), 2)

@@ -13,7 +13,7 @@ def need_perf():
 
 
 def perf_shares(name, sort):
-    """{symbol or object: share} as perf report has it."""
+    """{symbol or DSO: share} as perf report has it."""
     result = run(["perf", "report", "-i", name, "--stdio", "--no-children", "-g", "none", "--percent-limit", "0",
                   "--sort", sort, "-F", f"overhead,{sort}", "-t", "\t"]).ok()
     shares = {}
@@ -135,7 +135,7 @@ def same(ours, theirs):
 
 
 def test_script_is_that_of_perf():
-    """Every sample of the same file, line by line: addresses, symbols, offsets, objects, call chains."""
+    """Every sample of the same file, line by line: addresses, symbols, offsets, DSOs, call chains."""
     need_perf()
     event = "task-clock" if IS_ROOT else "task-clock:u"
     run(["perf", "record", "-q", "-F", "1000", "-g", "-e", event, "-o", "perf.data", "--", "sh", "-c",
@@ -162,8 +162,8 @@ KINDS = {
     "switches": ["-g", "--switch-events", "-s", "-e", EVENT],
     "fields": ["-g", "-d", "-W", "--sample-cpu", "--data-page-size", "--code-page-size", "--transaction", "-e", EVENT],
     "another clock": ["-k", "CLOCK_MONOTONIC_RAW", "--sample-identifier", "-B", "-e", EVENT],
-    "a folder": ["-g", "--threads", "-e", "task-clock:u,page-faults:u"],
-    "a folder, compressed": ["-g", "-z", "--threads", "-e", EVENT],
+    "a directory": ["-g", "--threads", "-e", "task-clock:u,page-faults:u"],
+    "a directory, compressed": ["-g", "-z", "--threads", "-e", EVENT],
 }
 ROOT_KINDS = {
     "kernel fields": ["-g", "-d", "--phys-data", "-R", "--all-cgroups", "--namespaces", "-e", "task-clock"],
@@ -220,7 +220,7 @@ def test_kinds():
         expected = compare_totals(name, compare_script(name, what), what)
         # Page faults may have come before the first sample, and then are no event of their own.
         check(expected.keys() >= {"task-clock:u" if "task-clock" not in options else "task-clock"}, (what, expected))
-        check_equal(os.path.isdir(name), "folder" in what, what)
+        check_equal(os.path.isdir(name), "directory" in what, what)
         if what == "a group":
             check(len(expected) == 3, (what, expected))
 
@@ -261,7 +261,7 @@ def test_whole_machine():
     need_perf()
     if not IS_ROOT:
         skip("needs root")
-    for name, options in (("all", ["-z"]), ("all-folder", ["--threads=cpu"])):
+    for name, options in (("all", ["-z"]), ("all-directory", ["--threads=cpu"])):
         done = record(name, ["-a", "-g", "-e", "cpu-clock", *options], [target("spin"), "50", "2"], frequency="500")
         own = "spin " + check_match(r"^process pid (\d+)", done.out)[1] + "/"  # others' may be called spin, too
         # A thread that was begun while records were lost has another name in perf's eyes.
@@ -287,8 +287,8 @@ def test_lost():
     check_equal(total["weight"], int(check_match(r"^# Event count \(approx\.\): (\d+)", shown)[1]))
 
 
-def test_bad_folders():
-    """A folder that is none of perf's, and damaged ones: one line, status 1."""
+def test_bad_directories():
+    """A directory that is none of perf's, and damaged ones: one line, status 1."""
     need_perf()
     record("good", ["-g", "--threads", "-e", EVENT], [target("spin"), "20"])
     samples = panalyze_json("--aggregate", "good")["total"]["samples"]
@@ -297,7 +297,7 @@ def test_bad_folders():
     os.mkdir("none")
     open("none/data", "w").write("not perf's")
     result = panalyze("none")
-    check_equal((result.status, result.err), (1, "panalyze: the folder 'none' has no result files (NAME.PID.TID)\n"))
+    check_equal((result.status, result.err), (1, "panalyze: the directory 'none' has no result files (NAME.PID.TID)\n"))
     shutil.copytree("good", "empty")
     open("empty/data", "w").close()
     result = panalyze("empty")

@@ -13,7 +13,7 @@ def bare(command, **variables):
 
 
 def collectors():
-    """Collectors that run now for our folder, where they write."""
+    """Collectors that run now for our directory, where they write."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -114,15 +114,15 @@ def test_a_collector_with_rights_that_the_container_does_not_allow():
     setcap = shutil.which("setcap", path=PATH + ":/usr/sbin:/sbin")
     if not IS_ROOT or not setcap or not shutil.which("setpriv", path=PATH):
         skip("needs root, setcap and setpriv")
-    with tempfile.TemporaryDirectory(dir="/tmp", prefix="pinject-bare-") as folder:
-        os.chmod(folder, 0o755)
+    with tempfile.TemporaryDirectory(dir="/tmp", prefix="pinject-bare-") as directory:
+        os.chmod(directory, 0o755)
         for name in PINJECT_RUN, PRELOAD:
-            shutil.copy(name, folder)
-        collector = os.path.join(folder, os.path.basename(PINJECT_RUN))
+            shutil.copy(name, directory)
+        collector = os.path.join(directory, os.path.basename(PINJECT_RUN))
         if run([setcap, "cap_perfmon+ep", collector]).status:
             skip("this file system keeps no rights")
         bare = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all", "env",
-                f"LD_PRELOAD={folder}/{os.path.basename(PRELOAD)}"]
+                f"LD_PRELOAD={directory}/{os.path.basename(PRELOAD)}"]
         done = run([*bare, "sh", "-c", "echo out; exit 3"])
         check_equal((done.status, done.out), (3, "out\n"))
         check_equal(done.err, f"pinject-run: nothing is profiled: {collector} cannot be executed: its file "

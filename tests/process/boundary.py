@@ -149,7 +149,7 @@ print(re.findall(r"rw-s.*/pinject-[0-9a-f]{32}\.(\d+)\b", open("/proc/self/maps"
     check_in(done.lines[0], ["['100000']", "[]"])  # by the socket, which may be busy
 
 
-def evil_object():
+def evil_preload_object():
     need("cc")
     source, path = pathlib.Path("evil.c"), pathlib.Path("/tmp") / f"pinject-evil-{os.getpid()}.so"
     source.write_text("""#include <stdio.h>
@@ -159,13 +159,13 @@ def evil_object():
     return path
 
 
-def test_what_a_follower_writes_no_image_of_root_believes():
+def test_what_a_follower_writes_root_does_not_believe():
     need_perf_events()
     need_root()
-    evil = evil_object()
+    evil = evil_preload_object()
     try:
         # The child becomes nobody behind libc's back, so that it keeps root's channel, and writes the path of its
-        # object where images once looked for it, while its parent goes on starting programs.
+        # preload object where exec generations once looked for it, while its parent goes on starting programs.
         script = f"""
 import ctypes, mmap, os, re, time
 shared = mmap.mmap(-1, 2)  # the child writes; it shall end
@@ -215,7 +215,7 @@ def test_no_task_outside_the_tree_is_sampled():
         done = pinject_run("--follow-all", "-v", "--", HOSTILE, *user, "name", outside.pid).ok()
         check_refused(done, str(user))
         check(outside.pid not in files(), f"{outside.pid} was sampled: {sorted(files())}")
-        check(unseen_tasks(done, "request refused: the task is not in the session") >= 8, done.err)
+        check(missed_tasks(done, "request refused: the task is not in the session") >= 8, done.err)
 
 
 def test_one_user_cannot_name_another_users_process():

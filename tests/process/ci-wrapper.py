@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # labels: scripts
-# pinject-ci: the command's output and status stay its own, one folder holds the profile, trouble never fails the job.
+# pinject-ci: the command's output and status stay its own, one directory holds the profile, trouble never fails the
+# job.
 from harness import *
 
 REPORTS = {"report.txt", "tree.txt", "summary.md", "report.json"}
@@ -10,15 +11,15 @@ def ci(*args, **kw):
     return run([PINJECT_CI, *args], **kw)
 
 
-def fake(folder, name, script):
-    os.makedirs(folder, exist_ok=True)
-    path = pathlib.Path(folder, name)
+def fake(directory, name, script):
+    os.makedirs(directory, exist_ok=True)
+    path = pathlib.Path(directory, name)
     path.write_text(f"#!/bin/sh\n{script}\n")
     path.chmod(0o755)
 
 
 def fake_tools(run_script, analyze_script="echo view"):
-    """A folder with pinject-ci and programs that behave as the scripts do; the path of its pinject-ci."""
+    """A directory with pinject-ci and programs that behave as the scripts do; the path of its pinject-ci."""
     shutil.copy(PINJECT_CI, os.path.join(os.getcwd(), "pinject-ci"))
     os.makedirs("tools")
     os.rename("pinject-ci", "tools/pinject-ci")
@@ -60,7 +61,7 @@ def test_rights_that_the_container_does_not_allow():
         check("cannot be executed" not in run(command).err, "after the remedy")
 
 
-def test_folder():
+def test_directory():
     need_perf_events()
     result = ci("-o", "my profile", "--", "sh", "-c", f"echo out; echo err >&2; {target('spin')} 300; exit 7")
     check_equal(result.status, 7)
@@ -96,7 +97,7 @@ def test_what_was_built_anew():
     for level in "12":
         run(["cc", f"-O{level}", "-o", "app", "app.c"]).ok()
         ci("-o", f"level{level}", "--", "./app").ok()
-        # Again into the same folder: the names of what was there before go with it.
+        # Again into the same directory: the names of what was there before go with it.
         ci("-o", f"level{level}", "--", "./app").ok()
     os.remove("app")
     text = panalyze("diff", "level1", "level2").ok().out
@@ -122,7 +123,7 @@ def test_the_command_is_not_touched():
     check_equal(ci("-o", "p", "--", "printf", "%s|", "a b", "c'd", "", "$x", "*").out, "a b|c'd||$x|*|")
     check_equal(ci("-o", "p", "--", "pwd").out, os.getcwd() + "\n")
     check_equal(ci("--", "true").status, 0)
-    check(REPORTS <= set(os.listdir("pinject-profile")), "the default folder")
+    check(REPORTS <= set(os.listdir("pinject-profile")), "the default directory")
 
 
 def test_github_summary():
@@ -196,7 +197,7 @@ def test_analysis_fails():
     check_equal(run([wrapper, "--strict", "-o", "p", "--", "true"]).status, 125)
 
 
-def test_folder_cannot_be_made():
+def test_directory_cannot_be_made():
     pathlib.Path("file").write_text("")
     result = ci("-o", "file/p", "--", "sh", "-c", "echo out; exit 3")
     check_equal((result.status, result.out), (3, "out\n"))

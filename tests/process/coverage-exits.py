@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 # labels: collector
 # timeout: 300
-"""Tasks below a program that cannot be injected end on several CPUs at the same moment: the kernel can leave the rings of
-their events without a word of it (collector/net_ring.h). They are read all the same, and what is missing is said."""
+"""Tasks below a program that cannot be injected end on several CPUs at the same moment: the kernel can leave the rings
+of their events without a word of it (collector/inherited_ring.h). They are read all the same, and what is missing is
+said."""
 from harness import *
 
 ROUNDS, THREADS = 200, 4
@@ -23,7 +24,7 @@ def test_exits_on_several_cpus():
     share = coverage["attributed_ns"] / coverage["cpu_ns"]
     missing = tasks - len(tree["tasks"])
     # Without renewed rings 6 to 62 % of the CPU time was in tasks, and up to 3096 of 3201 tasks were missing. Where who
-    # writes was not adopted, 89 to 100 %, and up to 17 of 1601 were missing, or 34 too many.
+    # writes was not admitted, 89 to 100 %, and up to 17 of 1601 were missing, or 34 too many.
     with measured():
         check(share >= 0.98, f"{100 * share:.1f} % in tasks: {coverage}")
         check(abs(missing) <= tasks // 200, f"{missing} tasks of {tasks} are missing")

@@ -26,7 +26,7 @@ def check_covered(tree, what, tasks, sampled=True):
     """At least TASKS tasks; their CPU time is the tree's, nothing was missed, and what they did was SAMPLED."""
     coverage = tree["coverage"]
     with measured():  # with much more work than CPUs a wait for the collector runs out, and is counted
-        check_equal(unseen(tree), [], what)
+        check_equal(missed(tree), [], what)
     with measured(if_=coverage["unseen"]):  # a stopped ring may have had one
         check(len(tree["tasks"]) >= tasks, f"{what}: {len(tree['tasks'])} tasks, not {tasks}")
     more = coverage["attributed_ns"] - coverage["cpu_ns"]
@@ -128,7 +128,7 @@ def test_unshared_pid_namespace():
 
 
 def test_another_user():
-    """Who has become another user can load the object, and not open the session."""
+    """Who has become another user can load the preload object, and not open the session."""
     if not IS_ROOT:
         skip("root alone becomes another user")
     check_command("setpriv", 11, need("setpriv"), "--reuid", NOBODY, "--clear-groups", "sh", "-c", SCRIPT)
@@ -153,7 +153,7 @@ def test_another_shared_memory():
 
 
 def test_landlock():
-    """The object's file is there for all to see, and cannot be opened: ld.so is not asked to."""
+    """The preload object's file is there for all to see, and cannot be opened: ld.so is not asked to."""
     check_command("landlock", 11, sys.executable, "-c", LANDLOCK, SCRIPT)
 
 

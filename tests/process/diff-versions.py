@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
 # labels: analyze
 # timeout: 120
-"""Two versions of a program with different names, in one folder, as README compares them."""
+"""Two versions of a program with different names, in one directory, as README compares them."""
 from harness import *
 
 ROUNDS = 2
 
 
 def versions(before="old", after="new", wrapper=""):
-    """Folders of runs of both sides; the second version does twice the work."""
+    """Directories of runs of both sides; the second version does twice the work."""
     need_perf_events()
     for name in before, after:
         shutil.copy(target("spin"), name)
@@ -59,9 +59,9 @@ def test_reports_of_two_names():
     sides = versions()
     reports = []
     for side in sides:
-        reports.append([f"{folder}.json" for folder in side])
-        for folder, report in zip(side, reports[-1]):
-            pathlib.Path(report).write_text(panalyze("report", "--json", "-a", folder).ok().out)
+        reports.append([f"{directory}.json" for directory in side])
+        for directory, report in zip(side, reports[-1]):
+            pathlib.Path(report).write_text(panalyze("report", "--json", "-a", directory).ok().out)
     for before, after in (reports, (sides[0], reports[1])):
         check_pair(panalyze_json("diff", *before, "--", *after))
 

@@ -44,7 +44,7 @@ def test_a_program():
     _, found = look("sh", "-c", "echo not to be run >ran")
     check_equal({found[name].level for name in ("file", "program", "rights", "loader")}, {"ok"})
     check_match(r"/sh$", found["file"].text)
-    check_in("loads the object", found["loader"].text)
+    check_in("loads the preload object", found["loader"].text)
     check(not os.path.exists("ran"), "the command was run")
 
 
@@ -140,8 +140,8 @@ def test_damaged():
         check_equal(found["loader"].level, "limited", found["loader"])
 
 
-def test_a_loader_that_ignores_the_object():
-    """The whole object is there for the user who asks; what the loader says of it counts."""
+def test_a_loader_that_ignores_the_preload_object():
+    """The whole preload object is there for the user who asks; what the loader says of it counts."""
     if SANITIZED:
         skip("the copy does not find its runtime")
     for name, source in (("bin", PINJECT_RUN), ("lib", PRELOAD)):
@@ -151,13 +151,13 @@ def test_a_loader_that_ignores_the_object():
     done = run(["bin/pinject-run", "--doctor", "--", "sh"])
     found = findings(done.out)[1]["loader"]
     check_equal(found.level, "limited", done)
-    check_in("does not load the object", found.text)
+    check_in("does not load the preload object", found.text)
     check_in("file too short", found.text)
     check_in("--list", found.remedies[0])
 
 
 def test_setuid():
-    """Root's own setuid programs give root nothing; others get rights, and no object."""
+    """Root's own setuid programs give root nothing; others get rights, and no preload object."""
     programs = [path for path in ("/usr/bin/passwd", "/bin/su", "/usr/bin/su", "/usr/bin/mount")
                 if os.path.exists(path) and os.stat(path).st_mode & 0o4000 and os.stat(path).st_uid == 0]
     if not programs:

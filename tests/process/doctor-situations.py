@@ -56,7 +56,7 @@ def in_own_mounts(script):
 
 @contextlib.contextmanager
 def copies_for_all():
-    """Copies of our programs that every user may execute; their paths, and a folder of nobody's."""
+    """Copies of our programs that every user may execute; their paths, and a directory of nobody's."""
     need_perf_events()
     if not IS_ROOT or not shutil.which("setcap", path=f"{PATH}:/usr/sbin:/sbin"):
         skip("needs root and setcap")
@@ -65,10 +65,10 @@ def copies_for_all():
     place = pathlib.Path(tempfile.mkdtemp(dir="/tmp", prefix="pinject-rights-"))
     try:
         place.chmod(0o755)
-        for folder, names in (("bin", (PINJECT_RUN, PANALYZE)), ("lib", (PRELOAD,))):
-            (place / folder).mkdir(mode=0o755)
+        for directory, names in (("bin", (PINJECT_RUN, PANALYZE)), ("lib", (PRELOAD,))):
+            (place / directory).mkdir(mode=0o755)
             for name in names:
-                shutil.copy(name, place / folder)
+                shutil.copy(name, place / directory)
         (place / "made").mkdir()
         os.chown(place / "made", 65534, 65534)
         yield place / "bin/pinject-run", place / "bin/panalyze", place / "made"
@@ -290,8 +290,8 @@ def test_the_rings_that_are_promised():
     shutil.copy(target("storm"), "storm")
     user = 1000000 + os.getpid()
     before = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "--"]
-    for folder in ("..", "."):
-        os.chmod(folder, 0o777)
+    for directory in ("..", "."):
+        os.chmod(directory, 0o777)
     if run([*before, "test", "-x", "bin/pinject-run"]).status != 0:
         skip("another user does not get here")
     low = limit(resource.RLIMIT_MEMLOCK, 64 << 10)
@@ -338,7 +338,7 @@ def test_hardly_any_resources():
 
 
 def copy_of_us():
-    """bin/pinject-run and lib/libpinject.so in this folder."""
+    """bin/pinject-run and lib/libpinject.so in this directory."""
     os.mkdir("bin")
     os.mkdir("lib")
     shutil.copy(PINJECT_RUN, "bin/pinject-run")
@@ -352,7 +352,7 @@ def own_doctor(*args, before=(), **kw):
     return verdict, found
 
 
-def test_object_that_cannot_be_loaded():
+def test_preload_object_that_cannot_be_loaded():
     if SANITIZED:
         skip("the copy does not find its runtime")
     need_perf_events()
@@ -367,7 +367,7 @@ def test_object_that_cannot_be_loaded():
     check_in(f"LD_PRELOAD={os.getcwd()}/lib/libpinject.so", found["LD_PRELOAD"].remedies[0])
 
 
-def test_object_that_is_not_there():
+def test_preload_object_that_is_not_there():
     if SANITIZED:
         skip("the copy does not find its runtime")
     copy_of_us()
@@ -396,7 +396,7 @@ def test_without_proc():
     check_in("mount -t proc proc /proc    # as root", found["object"].remedies)
 
 
-def test_object_on_a_noexec_mount():
+def test_preload_object_on_a_noexec_mount():
     if SANITIZED:
         skip("the copy does not find its runtime")
     need_perf_events()
@@ -410,7 +410,7 @@ def test_object_on_a_noexec_mount():
     check(any("findmnt" in line and "noexec" in line for line in found["LD_PRELOAD"].remedies), found["LD_PRELOAD"])
 
 
-def test_object_in_a_private_folder():
+def test_preload_object_in_a_private_directory():
     if SANITIZED:
         skip("the copy does not find its runtime")
     copy_of_us()
@@ -418,7 +418,7 @@ def test_object_in_a_private_folder():
     done = run(["bin/pinject-run", "--doctor"])
     found = findings(done.out)[1]["other users"]
     check_equal(found.level, "note")
-    # The first folder from the root that is closed: one of the test's own.
+    # The first directory from the root that is closed: one of the test's own.
     check_match(r"other users cannot enter '/.+'", found.text)
     check_match(r"^chmod o\+x /", found.remedies[0])
 

@@ -54,10 +54,10 @@ def test_option_that_would_do_nothing():
     panalyze("-a", "--min=3", "--callers", DATA / "fp.data").ok()
 
 
-def test_folders_that_are_not_there():
+def test_directories_that_are_not_there():
     pathlib.Path("file").write_text("")
     for option in ("--symfs", "--debug-path"):
-        said = f"option '{option}' needs a folder, not "
+        said = f"option '{option}' needs a directory, not "
         fails(1, said + "'gone': No such file or directory", option, "gone", DATA / "fp.data")
         fails(1, said + "'file': Not a directory", "diff", option, "file", "x", "y")
 
@@ -65,13 +65,13 @@ def test_folders_that_are_not_there():
 def test_nothing_to_read():
     fails(1, "no file named, and no result files .*pinject-run --follow-all -- COMMAND")
     os.mkdir("empty")
-    fails(1, "the folder 'empty' has no result files", "empty")
+    fails(1, "the directory 'empty' has no result files", "empty")
     fails(1, r"no file matches 'out\.\*'", "out.*")
     fails(1, "'nothing-here'|nothing-here", "nothing-here")
     fails(1, "nothing-here", "tree", "./nothing-here")
     if not IS_ROOT:
         os.mkdir("closed", 0)
-        fails(1, "the folder 'closed' cannot be read: Permission denied", "closed")
+        fails(1, "the directory 'closed' cannot be read: Permission denied", "closed")
 
 
 def test_foreign_files():

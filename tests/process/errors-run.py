@@ -63,11 +63,11 @@ def test_command_that_cannot_be_run():
     refused("--", "/", status=126, says="Permission denied")
 
 
-def test_a_folder_that_is_not_there():
+def test_a_directory_that_is_not_there():
     refused("-o", "missing/out", "true", says="missing")
 
 
-def test_a_folder_that_cannot_be_written():
+def test_a_directory_that_cannot_be_written():
     if IS_ROOT:
         skip("root writes everywhere")
     os.mkdir("locked", 0o500)

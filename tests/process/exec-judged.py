@@ -10,7 +10,7 @@ LONG_MS = 25  # of what is found only when it runs already: posix_spawn()
 FOLLOWED = [PINJECT_RUN, "-q", "--follow-all", "--"]
 SPAWNS = ("chdir", "fchdir", "chdir-twice", "fchdir-moved", "fchdir-opened", "search", "descriptor", "resetids")
 EXECS = ("execvp", "execlp-search", "O_PATH", "execveat", "syscall", "syscall-at")
-# Where the object of a dynamic program asks as it always does; else nobody can know beforehand what will run.
+# Where the preload object of a dynamic program asks as it always does; else nobody can know beforehand what will run.
 KNOWN = set(SPAWNS + EXECS) - {"fchdir-opened", "descriptor"}
 FLAVOURS = ("family", "family-static", "family-musl", "family-32")
 
@@ -120,7 +120,7 @@ def check_go(*command):
     check_equal(result.err, "")
     tree = check_coverage("cgo")
     with measured():  # on a busy machine one may have ended before its events were open
-        check_equal(unseen(tree), [])
+        check_equal(missed(tree), [])
     used = int(result.out.split()[-1])
     own = [task for task in tree["tasks"] if (task["exec"] or "").endswith("/family-cgo")]
     with measured():
@@ -130,7 +130,8 @@ def check_go(*command):
 
 
 def test_go_with_cgo():
-    """The object is in it, but it executes programs by itself: a net covers them, from its first child on."""
+    """The preload object is in it, but it executes programs by itself: an inherited set covers them, from its first
+    child on."""
     need_perf_events()
     if not os.path.exists(target("family-cgo")):
         skip("go is missing")

@@ -20,14 +20,14 @@ EVENTS = "task-clock,page-faults"
 def recording():
     """Result files of some processes with threads, for all functions here. One that a busy machine has spoilt is not
     kept."""
-    folder = tempfile.TemporaryDirectory(prefix="pinject-test-")
+    directory = tempfile.TemporaryDirectory(prefix="pinject-test-")
     words = ("sh", "-c", f"{target('spin')} 150 2; {target('spin')} 50; exec {target('spin')} 20")
-    pinject_run("-q", "--follow-all", "-F", "2000", "-e", EVENTS, "-o", folder.name + "/out", "--", *words).ok()
-    document = panalyze_json("--aggregate", folder.name)
+    pinject_run("-q", "--follow-all", "-F", "2000", "-e", EVENTS, "-o", directory.name + "/out", "--", *words).ok()
+    document = panalyze_json("--aggregate", directory.name)
     with measured():
         check(document["total"]["samples"] > 20, document["total"])
         check(len(document["tasks"]) == 4, document["tasks"])
-    return folder
+    return directory
 
 
 def record():
@@ -52,7 +52,7 @@ def export(file, *words):
 
 
 def need_package(name):
-    """The folder of an npm package."""
+    """The directory of an npm package."""
     node = need("node")
     if not (CONSUMERS / "npm/complete").exists():
         skip(f"no npm packages in {CONSUMERS}; scripts/consumers {CONSUMERS} fetches them")
@@ -103,7 +103,7 @@ def test_perf():
     check_near(share, 100 * names["spin_a"][0] / document["total"]["weight"], points=0.011)
 
 
-def test_perf_knows_tasks_and_objects():
+def test_perf_knows_tasks_and_dsos():
     need("perf", "readelf")
     document, _ = record()
     export("all.data", "perf")
@@ -121,7 +121,7 @@ def test_perf_knows_tasks_and_objects():
         ids.update(re.findall(r"^([0-9a-f]{40}) (.+)$", run(["perf", "buildid-list", "-i", name]).ok().out, re.M))
     merged = dict(re.findall(r"^([0-9a-f]{40}) (.+)$", run(["perf", "buildid-list", "-i", "all.data"]).ok().out, re.M))
     check(len(ids) > 2, ids)
-    # Of a result file perf lists what was hit itself, of the merged one the section: callers' objects, too. perf has
+    # Of a result file perf lists what was hit itself, of the merged one the section: callers' DSOs, too. perf has
     # its own copy of the vdso, and would not look there if the section named it.
     hit = {key: path for key, path in ids.items() if path[0] == "/" and "/perf-vdso.so-" not in path}
     check_equal({key: path for key, path in merged.items() if key in hit}, hit)

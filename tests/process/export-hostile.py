@@ -40,7 +40,7 @@ int main(void) {
 
 @functools.lru_cache(maxsize=None)
 def recording():
-    folder = tempfile.TemporaryDirectory(prefix="pinject-test-")
+    directory = tempfile.TemporaryDirectory(prefix="pinject-test-")
     names, texts = [], {}
     for i, hostile in enumerate(HOSTILE):
         plain = b"hostile_%d_" % i + b"0" * 40
@@ -49,28 +49,28 @@ def recording():
     names.append(LONG.decode())
     body = "(void) { for (int i = 0; i < 20000; i++) sum += i; }"
     functions = "\n".join(f"__attribute__((noinline)) static void {name}{body}" for name in names)
-    source = pathlib.Path(folder.name, "source.c")
+    source = pathlib.Path(directory.name, "source.c")
     source.write_text(PROGRAM % (functions, " ".join(f"{name}();" for name in names)))
-    program = pathlib.Path(folder.name, "program")
+    program = pathlib.Path(directory.name, "program")
     run([need("gcc"), "-O1", "-g0", "-o", program, source]).ok()
     code = program.read_bytes()
     for plain, hostile in texts.items():
         check_equal(code.count(plain), 1)
         code = code.replace(plain, hostile)
     program.write_bytes(code)
-    pinject_run("-q", "-F", "2000", "-o", folder.name + "/out", "--", program, "a;b\n\"c\xff").ok()
-    document = panalyze_json("--aggregate", "--top", "all", folder.name)
+    pinject_run("-q", "-F", "2000", "-o", directory.name + "/out", "--", program, "a;b\n\"c\xff").ok()
+    document = panalyze_json("--aggregate", "--top", "all", directory.name)
     with measured():  # one with few samples of each function is not kept
         check(document["total"]["samples"] > 100, document["total"])
-    return folder, [text.decode("utf-8", "replace") for text in texts.values()] + [LONG.decode()]
+    return directory, [text.decode("utf-8", "replace") for text in texts.values()] + [LONG.decode()]
 
 
 def record():
     """The result file in the working directory; the names as UTF-8 with U+FFFD, and the weight of all."""
-    folder, names = recording()
-    for name in os.listdir(folder.name):
+    directory, names = recording()
+    for name in os.listdir(directory.name):
         if name.startswith("out."):
-            shutil.copy(os.path.join(folder.name, name), ".")
+            shutil.copy(os.path.join(directory.name, name), ".")
     document = panalyze_json("--aggregate", "--top", "all", *results())
     found = {function["symbol"] for function in document["functions"]}
     check(set(names) <= found, f"{[name[:60] for name in names]} are not all in {[name[:60] for name in found]}")

@@ -42,7 +42,7 @@ def test_full_disk():
     check_equal(done.status, 3, done)
     check_in("children 200 failed 0", done.out)
     failed = int(check_match(r"(\d+) files are missing or not complete: No space left on device", done.err)[1])
-    files, named = check_readable(), unseen_tasks(done)
+    files, named = check_readable(), missed_tasks(done)
     check(files + failed + named >= 602, f"{files} files and {failed} missing of 602, {named} not seen: {done}")
     matrix_row("disk full", "256 KiB for 602 files",
                f"status its own; {files} files, all read with perf; {'; '.join(summary_lines(done))}")

@@ -82,8 +82,8 @@ def test_collector_killed():
         if moment == b"begun\n":
             without_ms = ms
     alone_ms = int(check_match(r"wall_ms (\d+)", alone.out)[1])
-    # Nobody waits for it: a wait of 2 ms for each fork would show. The object itself costs 11 to 17 % where page faults
-    # are dear, and up to 30 % beside another storm.
+    # Nobody waits for it: a wait of 2 ms for each fork would show. The preload object itself costs 11 to 17 % where
+    # page faults are dear, and up to 30 % beside another storm.
     with measured():
         check(without_ms <= alone_ms * 1.4 + 250, f"{without_ms} ms without a collector, {alone_ms} ms alone")
     matrix_row("SIGKILL of the collector", f"at 4 moments of {' '.join(STORM[1:])} (--follow-all)",
@@ -157,7 +157,7 @@ def test_children_killed():
     done = pinject_run("-v", "--follow-all", "--", target("storm"), "forks", "800", "8", "1", "kill").ok()
     check_in("killed some", done.out)
     # Where all slots are taken, the reason does not say whether it was a process or a thread.
-    named = unseen_tasks(done, "^(process|child|task) exited before")
+    named = missed_tasks(done, "^(process|child|task) exited before")
     processes = int(check_match(r"\((\d+) processes", done.err)[1])
     check(processes + named >= 801, f"of 801 processes {processes} are profiled, {named} named: {done}")
     checked = readable(results())

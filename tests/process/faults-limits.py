@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 # labels: faults
 # timeout: 240
-"""Few descriptors, little locked memory, no memory, folders that vanish: the program runs to its normal end, and what
-is missing is said."""
+"""Few descriptors, little locked memory, no memory, directories that vanish: the program runs to its normal end, and
+what is missing is said."""
 from harness import *
 
 TWO_STEPS = ["sh", "-c", "echo begun; read line; /bin/true; exit 5"]
@@ -17,7 +17,7 @@ def test_few_descriptors():
     command = [target("storm"), "forks", "200", "16", "2"]
     done = limited("ulimit -n 64", "-v", "--follow-all", "--", *command).ok()
     check_in("children 200 failed 0", done.out)
-    seen, named = profiled_tasks(done), unseen_tasks(done)
+    seen, named = profiled_tasks(done), missed_tasks(done)
     check(seen >= 1, "not even the command")
     check(seen + named >= 601, f"of 601 tasks {seen} are profiled, {named} named: {done}")
     check_in("Too many open files", done.err)
@@ -27,7 +27,7 @@ def test_few_descriptors():
 
 
 def test_few_descriptors_in_the_program():
-    """The object needs none: a program that may have 8 has all 8."""
+    """The preload object needs none: a program that may have 8 has all 8."""
     need_perf_events()
     script = ("import os\nfds = [os.open('/dev/null', 0) for _ in range(5)]\nprint(fds[-1])\n"
               "os.fork() or os._exit(0)\nos.wait()")
@@ -35,7 +35,7 @@ def test_few_descriptors_in_the_program():
     done = limited("ulimit -Sn 8", "-v", "--follow-all", "--", python, "-c", script).ok()
     alone = run(["sh", "-c", "ulimit -Sn 8 && exec \"$@\"", "sh", python, "-c", script]).ok()
     check_equal(done.out, alone.out)
-    check(profiled_tasks(done) + unseen_tasks(done) >= 2, done)
+    check(profiled_tasks(done) + missed_tasks(done) >= 2, done)
     with measured():  # on a busy machine the child may have ended before its events were open
         check_equal((profiled_tasks(done), summary_lines(done)), (2, []), done)
     matrix_row("RLIMIT_NOFILE 8 in the program", "opens 5 files, forks",
@@ -49,7 +49,7 @@ def test_little_locked_memory():
     done = limited("ulimit -l 64", "-v", "--", target("storm"), "live", "200").ok()
     check_in("threads 200", done.out)
     seen = profiled_tasks(done)
-    check(seen <= 201 <= seen + unseen_tasks(done), done)
+    check(seen <= 201 <= seen + missed_tasks(done), done)
     with measured():  # on a busy machine some may have ended before their events were open
         check_equal(seen, 201, done)
     document = panalyze_json("tree", *results())
@@ -70,8 +70,8 @@ def test_live_threads():
     check_in("threads 3000", done.out)
     # A thread that found no slot counts itself there; it may also be known by its creator's ring, which may overflow.
     seen = profiled_tasks(done)
-    late = unseen_tasks(done, "exited before|refused")
-    no_slot = unseen_tasks(done, "^request queue full")
+    late = missed_tasks(done, "exited before|refused")
+    no_slot = missed_tasks(done, "^request queue full")
     check(seen + late + no_slot >= 3001, f"of 3001 tasks {seen} are profiled, {late} and {no_slot} named: {done}")
     with measured():  # some of either kind are those of a very busy machine
         check(seen + max(late, no_slot) >= 3001, f"{seen} are profiled, {late} or {no_slot} named: {done}")
@@ -103,7 +103,7 @@ def test_out_of_memory():
             check(done.status == 7 if ran else done.status in (125, 126), where)
             check(ran or done.err, f"silent: {where}")
             # One that fails alone may cost one task its events: then it is named, with what is known of it.
-            named = ran and (profiled_tasks_or_none(done) or 0) + unseen_tasks(done) >= 26
+            named = ran and (profiled_tasks_or_none(done) or 0) + missed_tasks(done) >= 26
             check(named or "emory" in done.err or "unavailable" in done.err, f"said nothing: {where}")
             ends[ran] += 1
             if results() and count is None:
@@ -136,7 +136,7 @@ def test_little_address_space():
                f"{ran} times the program ran as without us; else a reason and no start")
 
 
-def test_folder_of_the_results_removed():
+def test_directory_of_the_results_removed():
     need_perf_events()
     os.mkdir("gone")
     process = start([PINJECT_RUN, "-v", "--follow-all", "-o", "gone/out", "--", *TWO_STEPS], stdin=subprocess.PIPE)
@@ -145,15 +145,15 @@ def test_folder_of_the_results_removed():
     def removed():
         shutil.rmtree("gone", ignore_errors=True)  # the collector may just put a file there
         return not os.path.exists("gone")
-    wait_until(removed, what="the folder to go")
+    wait_until(removed, what="the directory to go")
     _, err = process.communicate(b"go\n", timeout=60)
     check_equal(process.returncode, 5, err)
     done = Result(["sh"], 5, b"", err, 0)
     said, count = check_match(r"^pinject-run: ((\d) files? (?:is|are) missing or not complete.*)$", done.err).groups()
-    check(int(count) + unseen_tasks(done) >= 2, done)
+    check(int(count) + missed_tasks(done) >= 2, done)
     with measured():  # on a busy machine /bin/true may have ended before its events were open
         check_equal(int(count), 2, done)
-    matrix_row("folder of the results removed", "while the command runs", f"status its own; {said}")
+    matrix_row("directory of the results removed", "while the command runs", f"status its own; {said}")
 
 
 def test_segment_removed():
@@ -165,7 +165,7 @@ def test_segment_removed():
     _, err = process.communicate(b"go\n", timeout=60)
     check_equal(process.returncode, 5, err)
     done = Result(["sh"], 5, b"", err, 0)
-    seen, named = profiled_tasks(done), unseen_tasks(done)
+    seen, named = profiled_tasks(done), missed_tasks(done)
     check(seen + named >= 2, err)
     matrix_row("file of the session removed", "while the command runs, which then starts another",
                f"status its own; {seen} of 2 processes profiled, {named} named")

@@ -87,7 +87,7 @@ def storms(threads, processes):
         after_fds, after_kb = phases.settled(fds * 1.1, kb * 1.1 + 256)
     done = phases.end()
     started = 1 + 1000 + 1 + 200 + 9 + threads + 1 + processes + 9
-    seen, named = profiled_tasks(done), unseen_tasks(done)
+    seen, named = profiled_tasks(done), missed_tasks(done)
     check(seen + named >= started, f"of {started} tasks {seen} are profiled, {named} named: {done.err}")
     with measured():  # all are named; how many got events in time is the machine's
         check(seen >= started * 0.97, done.err)
@@ -110,7 +110,7 @@ def test_storms():
 def test_wide_forks():
     need_perf_events()
     done = pinject_run("-v", "--follow-all", "--", target("storm"), "forks", "1500", "64", "1").ok()
-    seen, named = profiled_tasks(done), unseen_tasks(done)
+    seen, named = profiled_tasks(done), missed_tasks(done)
     check(seen + named >= 3001, done.err)
     with measured():
         check(seen >= 2700, done.err)

@@ -50,7 +50,7 @@ def test_stopped_in_a_storm():
         check(wall_ms(done.out) <= limit, f"{wall_ms(done.out)} ms, {wall_ms(alone.out)} ms alone")
     # 4501 tasks: each profiled, named as not having been answered, or as without a slot.
     missing = 4501 - profiled_tasks(done)
-    told = unseen_tasks(done, "request queue full|before its events were open|before it was found")
+    told = missed_tasks(done, "request queue full|before its events were open|before it was found")
     check(missing > 0 and told >= missing, f"{missing} tasks are not profiled, {told} named: {done.err}")
     matrix_row("SIGSTOP of the collector",
                "from the first to the last moment of 1500 forks, 64 at a time, each with 2 threads",
@@ -69,10 +69,10 @@ def test_a_start_waits_once():
     # The figure above is exact; two times one after the other, of 1000 forks each, are not, on a machine that is busy.
     with measured():
         check(more <= wall_ms(alone.out) * 2 + 400, f"{more} ms more than {wall_ms(alone.out)}")
-    seen, named = profiled_tasks(done), unseen_tasks(done)
+    seen, named = profiled_tasks(done), missed_tasks(done)
     check(seen + named >= 1001, f"of 1001 tasks {seen} are profiled, {named} named: {done}")
     with measured():  # it is stopped as soon as we hear of the first child
-        check(unseen_tasks(done, "request queue full") >= 1000 - 256, done)
+        check(missed_tasks(done, "request queue full") >= 1000 - 256, done)
     matrix_row("segment full",
                "collector stopped (SIGSTOP), 1000 children one after another: after 256 requests no slot is free",
                f"{more} ms more than the {wall_ms(alone.out)} ms alone; " + "; ".join(summary_lines(done)))

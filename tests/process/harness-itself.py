@@ -112,9 +112,9 @@ def test_cleans_up():
     body = ("def test_a():\n    os.makedirs('a/b')\n    os.chmod('a', 0)\n    start(['sleep', '1000'])\n"
             "    print(os.getcwd())\n")
     result = harness(body).ok()
-    folder = result.lines[0]
-    check(folder.endswith("/work"), folder)
-    check(not os.path.exists(os.path.dirname(folder)), "the folder is still there")
+    directory = result.lines[0]
+    check(directory.endswith("/work"), directory)
+    check(not os.path.exists(os.path.dirname(directory)), "the directory is still there")
 
 
 if __name__ == "__main__":

@@ -20,10 +20,9 @@ A test file is tests/process/FEATURE-MODE.py:
 Every function test_* runs in a fresh, empty working directory. `python3 FILE [test_name ...]` runs some of them by
 hand; PINJECT_BUILD names the build directory (default: build in the source tree), PINJECT_KEEP=1 keeps the directories.
 Comparisons of figures that depend on what else the machine does stand in `with measured():`. Where one of them fails,
-its function is tried up to twice more, from its begin, and up to five times more where the host of a virtual machine took
-the CPUs away meanwhile; each further try is printed. Whatever else fails has failed.
-Where some were skipped or tried again the last line counts them. Exit status: 0, 1 something failed, 77 all was
-skipped, 99 the file is broken.
+its function is tried up to twice more, from its begin, and up to five times more where the host of a virtual machine
+took the CPUs away meanwhile; each further try is printed. Whatever else fails has failed. Where some were skipped or
+tried again the last line counts them. Exit status: 0, 1 something failed, 77 all was skipped, 99 the file is broken.
 """
 import atexit
 import contextlib
@@ -107,7 +106,7 @@ class Result:
 
 def clean_env(changes=None):
     """The environment of every command: nothing of the caller's that changes an answer. A None in CHANGES removes."""
-    base = pathlib.Path.cwd() if _folder is None else _folder
+    base = pathlib.Path.cwd() if _directory is None else _directory
     kept = {name: value for name, value in os.environ.items()
             if name in ("USER", "LOGNAME") or name.endswith("SAN_OPTIONS")}
     env = dict(kept, PATH=PATH, HOME=str(base / "home"), TMPDIR=str(base / "tmp"),
@@ -311,18 +310,18 @@ def said_stolen_ns(coverage):
 
 
 def above_ns(cpu_ns, stolen=None):
-    """By how much the tasks may have more CPU time than the CPU_NS that accounting has of their tree. Events go on while
-    a hypervisor has the CPU, accounting does not, and the kernel may not notice: up to 4 % were seen, three times in a
-    row, where by its own account nothing was stolen. STOLEN: stolen_ns() as it was when they had ended."""
+    """By how much the tasks may have more CPU time than the CPU_NS that accounting has of their tree. Events go on
+    while a hypervisor has the CPU, accounting does not, and the kernel may not notice: up to 4 % were seen, three times
+    in a row, where by its own account nothing was stolen. STOLEN: stolen_ns() as it was when they had ended."""
     with open("/proc/cpuinfo") as file:
         virtual = re.search(r"^flags\s*:.* hypervisor( |$)", file.read(), re.MULTILINE)
     return (0.05 * cpu_ns if virtual else 0.005 * cpu_ns) + 4e6 + (stolen_ns() if stolen is None else stolen)
 
 
 def switched_ns(switches):
-    """By how much the task-clock of a net may stay behind the tasks' own CPU clocks. The kernel charges a task for
-    stopping and starting timers when it is switched in, and the event does not count that: 4 to 5 us each time, as
-    measured beside two suites. Once 3.2 ms of a task were missing; that a busy host makes a switch dearer is a
+    """By how much the task-clock of an inherited set may stay behind the tasks' own CPU clocks. The kernel charges a
+    task for stopping and starting timers when it is switched in, and the event does not count that: 4 to 5 us each
+    time, as measured beside two suites. Once 3.2 ms of a task were missing; that a busy host makes a switch dearer is a
     guess."""
     return 50e3 * switches
 
@@ -344,10 +343,10 @@ def adds_up(tree, switches=0):
     return cpu * 0.995 - 4e6 - switched_ns(switches) <= attributed <= cpu + above_ns(cpu)
 
 
-def unseen(tree):
+def missed(tree):
     """What a document's coverage says was not seen, without a few rings that the kernel left stopped: beside other load
-    it does now and then (collector/net_ring.h says how), and each counts as a lost record, since some may be; Linux
-    6.18 on two CPUs up to 43 times while a Go program ends. Callers compare tasks and CPU time as well."""
+    it does now and then (collector/inherited_ring.h says how), and each counts as a lost record, since some may be;
+    Linux 6.18 on two CPUs up to 43 times while a Go program ends. Callers compare tasks and CPU time as well."""
     stopped = "record of a non-injectable program's child lost: ring full or damaged"
     return [line for line in tree["coverage"].get("unseen") or []
             if line["reason"] != stopped or line["count"] > 32 * os.cpu_count()]
@@ -420,7 +419,7 @@ def check_named(count, base="out"):
     check(len(found) + sum(reason["count"] for reason in unseen) >= count, f"{count} tasks: {found}, {unseen}")
 
 
-def unseen_tasks(result, pattern="", whole=True):
+def missed_tasks(result, pattern="", whole=True):
     """How many tasks the closing summary names as not seen, with a reason that PATTERN matches: where they are to be
     WHOLE, of a run with -v, as the summary has three reasons without."""
     check(not whole or " more reason" not in result.err, f"not all reasons were told: {result.err}")
@@ -431,7 +430,7 @@ def unseen_tasks(result, pattern="", whole=True):
 # ---- the runner
 
 _started = []
-_folder = None  # of the running test function: work (the working directory), home, tmp
+_directory = None  # of the running test function: work (the working directory), home, tmp
 _steal_before = 0
 _finished = False
 
@@ -495,12 +494,12 @@ def _text(error):
     return "".join(traceback.format_exception_only(type(error), error)).strip()
 
 
-def _remove(folder):
+def _remove(directory):
     if os.environ.get("PINJECT_KEEP"):
-        print(f"kept {folder}", flush=True)
+        print(f"kept {directory}", flush=True)
         return
-    # Folders that a test has locked are opened from the top down, as the walk reaches them.
-    for parent, names, _ in os.walk(folder):
+    # Directories that a test has locked are opened from the top down, as the walk reaches them.
+    for parent, names, _ in os.walk(directory):
         for name in names:
             path = os.path.join(parent, name)
             if not os.path.islink(path):
@@ -508,17 +507,17 @@ def _remove(folder):
                     os.chmod(path, 0o700)
                 except OSError:
                     pass
-    shutil.rmtree(folder, ignore_errors=True)
+    shutil.rmtree(directory, ignore_errors=True)
 
 
 def _attempt(function):
-    """Runs one test function in a fresh folder. None, or what it raised."""
-    global _folder, _steal_before
+    """Runs one test function in a fresh directory. None, or what it raised."""
+    global _directory, _steal_before
     _steal_before = _steal_ns()
-    _folder = pathlib.Path(tempfile.mkdtemp(prefix="pinject-test-"))
+    _directory = pathlib.Path(tempfile.mkdtemp(prefix="pinject-test-"))
     for name in ("work", "home", "tmp"):
-        (_folder / name).mkdir()
-    os.chdir(_folder / "work")
+        (_directory / name).mkdir()
+    os.chdir(_directory / "work")
     try:
         function()
         return None
@@ -529,8 +528,8 @@ def _attempt(function):
             _kill(process)
         _started.clear()
         os.chdir("/")
-        _remove(_folder)
-        _folder = None
+        _remove(_directory)
+        _directory = None
 
 
 def _run_one(name, function, path):
@@ -625,9 +624,9 @@ def _reachable(*paths):
     return _as_nobody(["sh", "-c", script, "sh", *paths]).returncode == 0
 
 
-def _copy_for_nobody(folder, path):
+def _copy_for_nobody(directory, path):
     """Copies what the test PATH runs: the clone lies where an unprivileged user may not look (/root)."""
-    source, build = folder / "source", folder / "build"
+    source, build = directory / "source", directory / "build"
     for part in ("tests/process", "tests/data", "tests/bench", "tests/consumers", "scripts", "include", "cmake",
                  "docs"):
         if (SOURCE / part).exists():
@@ -640,7 +639,7 @@ def _copy_for_nobody(folder, path):
 
 
 def run_as_nobody(path):
-    """Runs a test file as uid 65534 in a folder of its own; its exit status."""
+    """Runs a test file as uid 65534 in a directory of its own; its exit status."""
     if not IS_ROOT:
         print("skipped: only root can become another user")
         return SKIPPED
@@ -656,19 +655,19 @@ def run_as_nobody(path):
     places = [tempfile.gettempdir(), "/tmp", "/var/tmp"]
     place = next((place for place in places if _as_nobody(["test", "-x", place]).returncode == 0), None)
     if place is None:
-        print("skipped: no temporary folder that uid 65534 can reach")
+        print("skipped: no temporary directory that uid 65534 can reach")
         return SKIPPED
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="pinject-nobody-", dir=place))
+    directory = pathlib.Path(tempfile.mkdtemp(prefix="pinject-nobody-", dir=place))
     try:
-        os.chown(folder, NOBODY, NOBODY)
+        os.chown(directory, NOBODY, NOBODY)
         source, build = SOURCE, BUILD
         if not _reachable(path, PINJECT_RUN, PANALYZE, PRELOAD, TARGETS):
-            source, build = _copy_for_nobody(folder, path)
-        env = dict(os.environ, TMPDIR=str(folder), PINJECT_BUILD=str(build), HOME=str(folder))
+            source, build = _copy_for_nobody(directory, path)
+        env = dict(os.environ, TMPDIR=str(directory), PINJECT_BUILD=str(build), HOME=str(directory))
         script = source / path.relative_to(SOURCE)
-        return _as_nobody([python, "-B", script], env=env, cwd=folder).returncode
+        return _as_nobody([python, "-B", script], env=env, cwd=directory).returncode
     finally:
-        _remove(folder)
+        _remove(directory)
 
 
 _settle()

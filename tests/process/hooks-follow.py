@@ -19,7 +19,7 @@ def tree(*options, command, env=None):
     return [(task["comm"], task["cmdline"]) for task in sorted(tasks, key=lambda task: task["start_ns"])]
 
 
-def last_images(tasks):
+def last_generations(tasks):
     return sorted(name for name, _ in tasks)
 
 
@@ -31,7 +31,7 @@ def test_everything_is_followed():
             shell = []
         first = [] if mode.startswith("exec-") else ["spawn"]
         with measured():  # on a busy machine one may have ended before its events were open
-            check_equal(last_images(tasks), sorted(first + shell + ["true"]), mode)
+            check_equal(last_generations(tasks), sorted(first + shell + ["true"]), mode)
             check(["/bin/true"] in [words for _, words in tasks], f"{mode}: {tasks}")
 
 
@@ -52,7 +52,7 @@ def test_fork_alone():
 def test_vfork_alone():
     for mode in ("vfork-execve", "vfork-execvp", "posix_spawn", "posix_spawnp"):
         with measured():
-            check_equal(last_images(tree("--follow-vfork", command=[target("spawn"), mode, "/bin/true"])),
+            check_equal(last_generations(tree("--follow-vfork", command=[target("spawn"), mode, "/bin/true"])),
                         ["spawn", "true"], mode)
     check_equal(len(tree("--follow-vfork", command=[target("spawn"), "execv", "/bin/true"])), 1, "fork")
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # labels: preload
 # timeout: 200
-"""Programs that call everything that the object hooks print the same with and without it."""
+"""Programs that call everything that the preload object hooks print the same with and without it."""
 from harness import *
 
 OURS = re.compile(r" \[(PINJECT_SESSION|LD_PRELOAD|PINJECT_FOLLOW)=[^\]]*\]"

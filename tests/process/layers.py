@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 # run-as: self
-"""Which folder may include from which, and how many files of a folder may lean on each other in a circle."""
+"""Which directory may include from which, and how many files of a directory may lean on each other in a circle."""
 from harness import *
 
-# Includes go down only: each folder, and those below it whose headers it may use.
+# Includes go down only: each directory, and those below it whose headers it may use.
 BELOW = {
     "include/pinject": set(),
     "common": {"include/pinject"},
@@ -22,8 +22,8 @@ BELOW = {
 # Limits, and what is beyond them today: these figures may only become less.
 CIRCLE = 3  # files that include each other in a circle; a file and its header count as one
 CIRCLES = {"collector": 35, "preload": 5}
-FOLDER = 30  # .c files
-FOLDERS = {"analyze/view": 65, "collector": 93, "preload": 33}
+DIRECTORY = 30  # .c files
+DIRECTORIES = {"analyze/view": 65, "collector": 93, "preload": 33}
 GENERATED = {"syscall_names.inc"}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+["<]([^">]+)[">]', re.MULTILINE)
 
@@ -31,8 +31,8 @@ INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+["<]([^">]+)[">]', re.MULTILIN
 def sources(root):
     """{path below ROOT: text} of the product's C files."""
     found = {}
-    for folder in sorted({folder.split("/")[0] for folder in BELOW}):
-        for path in sorted((root / folder).rglob("*.[ch]")):
+    for directory in sorted({directory.split("/")[0] for directory in BELOW}):
+        for path in sorted((root / directory).rglob("*.[ch]")):
             found[path.relative_to(root).as_posix()] = path.read_text()
     return found
 
@@ -58,11 +58,11 @@ def wrong_edges(files):
     """What BELOW does not allow, as text."""
     wrong = lost_includes(files)
     for path, included in includes(files):
-        folder, other = os.path.dirname(path), os.path.dirname(included)
-        if folder not in BELOW:
-            wrong.append(f"{path}: {folder} is not in the table")
-        elif other != folder and other not in BELOW[folder]:
-            wrong.append(f"{path} includes {included}: {folder} may not use {other}")
+        directory, other = os.path.dirname(path), os.path.dirname(included)
+        if directory not in BELOW:
+            wrong.append(f"{path}: {directory} is not in the table")
+        elif other != directory and other not in BELOW[directory]:
+            wrong.append(f"{path} includes {included}: {directory} may not use {other}")
     return wrong
 
 
@@ -106,13 +106,13 @@ def stem(path):
 
 
 def largest_circles(files):
-    """{folder: files of its largest circle}"""
+    """{directory: files of its largest circle}"""
     inside = [(stem(path), stem(other)) for path, other in includes(files)
               if os.path.dirname(path) == os.path.dirname(other) and stem(path) != stem(other)]
     found = {}
     for circle in circles(inside):
-        folder = os.path.dirname(circle[0])
-        found[folder] = max(found.get(folder, []), circle, key=len)
+        directory = os.path.dirname(circle[0])
+        found[directory] = max(found.get(directory, []), circle, key=len)
     return found
 
 
@@ -121,35 +121,36 @@ def test_includes_go_down():
 
 
 def test_table_has_no_circle():
-    check_equal(circles([(folder, other) for folder, others in BELOW.items() for other in others]), [])
+    check_equal(circles([(directory, other) for directory, others in BELOW.items() for other in others]), [])
 
 
 def test_table_is_used():
     """What no file needs any more is not allowed any more."""
     files = sources(SOURCE)
     used = {(os.path.dirname(path), os.path.dirname(other)) for path, other in includes(files)}
-    check_equal([(folder, other) for folder, others in BELOW.items() for other in sorted(others)
-                 if (folder, other) not in used], [])
+    check_equal([(directory, other) for directory, others in BELOW.items() for other in sorted(others)
+                 if (directory, other) not in used], [])
 
 
-def check_limit(folder, size, limit, beyond, what):
-    """No more than LIMIT, or what BEYOND says of the folder; that has to be what it is."""
-    most = beyond.get(folder, limit)
-    check(size <= most, f"{folder}: {size} {what}, at most {most}")
-    check(folder not in beyond or size == most, f"{folder}: {size} {what}: the table has more, mend it")
+def check_limit(directory, size, limit, beyond, what):
+    """No more than LIMIT, or what BEYOND says of the directory; that has to be what it is."""
+    most = beyond.get(directory, limit)
+    check(size <= most, f"{directory}: {size} {what}, at most {most}")
+    check(directory not in beyond or size == most, f"{directory}: {size} {what}: the table has more, mend it")
 
 
 def test_circles_of_files():
     found = largest_circles(sources(SOURCE))
-    for folder in BELOW:
-        circle = found.get(folder, [])
-        check_limit(folder, len(circle), CIRCLE, CIRCLES, f"files in a circle ({' '.join(circle)})")
+    for directory in BELOW:
+        circle = found.get(directory, [])
+        check_limit(directory, len(circle), CIRCLE, CIRCLES, f"files in a circle ({' '.join(circle)})")
 
 
-def test_folders_are_small():
+def test_directories_are_small():
     files = [path for path in sources(SOURCE) if path.endswith(".c")]
-    for folder in BELOW:
-        check_limit(folder, sum(os.path.dirname(path) == folder for path in files), FOLDER, FOLDERS, ".c files")
+    for directory in BELOW:
+        check_limit(directory, sum(os.path.dirname(path) == directory for path in files), DIRECTORY, DIRECTORIES,
+                    ".c files")
 
 
 def test_an_include_upward_is_seen():

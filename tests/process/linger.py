@@ -35,10 +35,10 @@ def test_waits_for_a_daemon():
 def running(milliseconds):
     """The process of daemon(MILLISECONDS), or None."""
     wanted = f"{target('spin')}\0{milliseconds}\0".encode()
-    for folder in pathlib.Path("/proc").glob("[0-9]*"):
+    for directory in pathlib.Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            if (folder / "cmdline").read_bytes() == wanted:
-                return int(folder.name)
+            if (directory / "cmdline").read_bytes() == wanted:
+                return int(directory.name)
     return None
 
 

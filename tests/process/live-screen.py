@@ -430,10 +430,10 @@ def test_live_without_its_collector():
     terminal.end(shell)
 
 
-def exists_at(folder):
+def exists_at(directory):
     try:
-        os.stat("stat", dir_fd=folder)
-        return open(f"/proc/self/fd/{folder}/stat").read().split(") ")[1][0] != "Z"
+        os.stat("stat", dir_fd=directory)
+        return open(f"/proc/self/fd/{directory}/stat").read().split(") ")[1][0] != "Z"
     except OSError:
         return False
 

@@ -62,17 +62,17 @@ def check_archive(files, gone):
     check_match(r"^\.build-id/../[0-9a-f]+/elf \d+ /", first)
     os.rename("out.symbols", "away/out.symbols")
     check(names_of(*files)[2] != before[2], "there are names without an archive: the test says nothing")
-    for tar, folder in (("packed.tar.gz", "packed.symbols"), ("plain.tar", "plain.symbols")):
+    for tar, directory in (("packed.tar.gz", "packed.symbols"), ("plain.tar", "plain.symbols")):
         need("tar")
         run(["tar", "xf", tar]).ok()
         check_equal(names_of(*files), before, tar)
-        shutil.rmtree(folder)
+        shutil.rmtree(directory)
     check_equal(names_of(*files, "--debug-path", "away/out.symbols"), before)
 
 
-def flatten(folder):
-    """Gives the archive FOLDER the places that archives had before: .build-id/xx/REST and REST.debug."""
-    for place in pathlib.Path(folder).glob(".build-id/??/*"):
+def flatten(directory):
+    """Gives the archive DIRECTORY the places that archives had before: .build-id/xx/REST and REST.debug."""
+    for place in pathlib.Path(directory).glob(".build-id/??/*"):
         if place.is_dir():
             os.rename(place, "flat")
             for name, suffix in (("elf", ""), ("debug", ".debug")):
@@ -81,8 +81,8 @@ def flatten(folder):
             os.rmdir("flat")
 
 
-def files_in(folder):
-    return {str(path.relative_to(folder)): path.read_bytes() for path in pathlib.Path(folder).rglob("*")
+def files_in(directory):
+    return {str(path.relative_to(directory)): path.read_bytes() for path in pathlib.Path(directory).rglob("*")
             if path.is_file()}
 
 
@@ -289,11 +289,11 @@ def test_archive_refuses():
     pathlib.Path("full/other").write_text("mine")
     result = panalyze("archive", "-o", "full", *files)
     check_equal(result.status, 1)
-    check_match(r"^panalyze: the folder 'full' has other files in it; .*--output$", result.err)
+    check_match(r"^panalyze: the directory 'full' has other files in it; .*--output$", result.err)
     check_equal(os.listdir("full"), ["other"])
     result = panalyze("archive", "-o", "a.tar.zst", *files)
     check_equal(result.status, 1)
-    check_in("only folders, .tar, .tar.gz and .tgz can be written", result.err)
+    check_in("only directories, .tar, .tar.gz and .tgz can be written", result.err)
     for to in ("missing/a.tar", "missing/a"):
         result = panalyze("archive", "-o", to, *files)
         check_equal(result.status, 1)

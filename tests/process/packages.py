@@ -3,7 +3,7 @@
 """README's list of packages: what the code includes, what scripts/setup installs, what the programs are linked to."""
 from harness import *
 
-FOLDERS = ["analyze", "collector", "common", "include", "preload", "pstack", "unwind"]
+DIRECTORIES = ["analyze", "collector", "common", "include", "preload", "pstack", "unwind"]
 LIBC = ("libc6-dev", "linux-libc-dev", "libcrypt-dev", "libgcc")
 WITHOUT_CODE = {"libdw", "libiberty", "uthash"}  # headers, and an archive
 TOOLS = {"gcc", "libc6-dev", "cmake", "ninja-build", "pkg-config"}
@@ -17,7 +17,7 @@ def name_of(package):
 def included():
     """Names of packages whose headers the code of the programs includes."""
     need("dpkg-query", "gcc")
-    headers = {header for folder in FOLDERS for path in (SOURCE / folder).rglob("*.[ch]")
+    headers = {header for directory in DIRECTORIES for path in (SOURCE / directory).rglob("*.[ch]")
                for header in re.findall(r"^#\s*include <([^>]+)>", path.read_text(), re.MULTILINE)}
     where = run(["gcc", "-print-multiarch"]).out.strip()
     paths = [path for header in headers for path in (f"/usr/include/{header}", f"/usr/include/{where}/{header}")

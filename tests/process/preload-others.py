@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # labels: preload
-"""Beside other preloaded objects, in programs with sanitizers, and with a session that is none."""
+"""Beside other preload objects, in programs with sanitizers, and with a session that is none."""
 from harness import *
 
 
@@ -16,7 +16,7 @@ def test_users_own_hooks_still_run():
             check_equal([line for line in done.lines if line.startswith("user's")], said, (command, options))
 
 
-def test_users_object_behind_ours():
+def test_users_preload_object_behind_ours():
     need_perf_events()
     for value in (f"{PRELOAD}:{target('libuser-preload.so')}", f"{target('libuser-preload.so')} {PRELOAD}"):
         done = run(["sh", "-c", "/bin/true; echo $LD_PRELOAD"], env=dict(LD_PRELOAD=value, PINJECT_FOLLOW="all")).ok()
@@ -52,7 +52,8 @@ def test_programs_with_sanitizers():
 
 
 def test_program_of_another_libc():
-    # Its loader would refuse our object, so that it must not hear of it: a copy of env with a loader of musl's name.
+    # Its loader would refuse our preload object, so that it must not hear of it: a copy of env with a loader of musl's
+    # name.
     need_perf_events()
     env = open(need("env"), "rb").read()
     loader = re.search(rb"/lib[^\0]*/ld-linux[^\0]*", env)
@@ -73,11 +74,11 @@ def test_session_that_is_none():
     open("empty", "w").close()
     open("large", "wb").write(b"\xff" * 4_000_000)
     os.mkfifo("fifo")
-    os.mkdir("folder")
+    os.mkdir("directory")
     os.symlink("large", "link")
     script = "env | grep -E 'PINJECT_S|LD_PRELOAD'; /bin/true; echo still here"
-    for name in ("", "missing", "empty", "large", "fifo", "folder", "link", "/dev/zero", "/dev/full", "/proc/self/mem",
-                 "x" * 5000):
+    for name in ("", "missing", "empty", "large", "fifo", "directory", "link", "/dev/zero", "/dev/full",
+                 "/proc/self/mem", "x" * 5000):
         for path in {name, os.path.abspath(name)}:
             done = run(["sh", "-c", script], env=dict(LD_PRELOAD=PRELOAD, PINJECT_SESSION=path))
             # Not ours: the program runs on, and hands nothing of it to its children.

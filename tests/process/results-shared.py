@@ -153,7 +153,7 @@ def test_deleted_while_it_grows():
 
 
 def test_two_sessions_with_one_base():
-    """In two pid namespaces that share a folder each has a task 2.2."""
+    """In two pid namespaces that share a directory each has a task 2.2."""
     need_perf_events()
     unshare = [need("unshare"), "--pid", "--fork", "--mount-proc", "--kill-child"]
     if not IS_ROOT:

@@ -27,8 +27,8 @@ def test_command():
     check_in("--by line --sort total", result.err)
     check("--by process" not in result.err, result.err)
     check("anything to do" not in result.err, result.err)
-    folder = check_match(r"result files are (\S+)/out.PID.TID", result.err)[1]
-    check(len([name for name in os.listdir(folder) if name.startswith("out.")]) >= 2, os.listdir(folder))
+    directory = check_match(r"result files are (\S+)/out.PID.TID", result.err)[1]
+    check(len([name for name in os.listdir(directory) if name.startswith("out.")]) >= 2, os.listdir(directory))
 
 
 def advised(result):

@@ -103,7 +103,7 @@ def test_consumers_that_cannot_be_had():
     check_match("cannot download hotspot: E: Unable to fetch; .*skipped", result.err)
 
 
-def test_build_folder():
+def test_build_directory():
     env = tools(cmake="exit 0")
     pathlib.Path("file").write_text("")
     result = script("build", "file/b", env=env)

@@ -129,7 +129,7 @@ def test_wait_for_another_user():
     for first, second in (({}, nobody), (nobody, {})):
         with session(PINJECT_RUN, "-q", **first) as running:
             check_waits(start([PINJECT_RUN, "--wait"], **second), running)
-    # Whose folder cannot be read is not waited for.
+    # Whose directory cannot be read is not waited for.
     os.mkdir("closed", 0o700)
     with session(PINJECT_RUN, "-q", "-o", "closed/out", ready=False) as running:
         wait_until(lambda: os.listdir("closed"), what="a file")

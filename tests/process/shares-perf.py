@@ -33,7 +33,7 @@ def perf_record(command):
 
 
 def perf_shares():
-    """({symbol: share}, {object: share}) by self time, of perf's own report."""
+    """({symbol: share}, {DSO: share}) by self time, of perf's own report."""
     symbols, objects = {}, {}
     for sort, shares, pattern in (("sym", symbols, r"\s*([\d.]+)% *\t\[.\] (.*?)\s*$"),
                                   ("dso", objects, r"\s*([\d.]+)% *\t(.*?)\s*$")):
@@ -63,7 +63,7 @@ def our_shares(comm):
 
 
 def is_name(symbol):
-    """Unresolved addresses have no name in common: perf shows the address, we show object+offset."""
+    """Unresolved addresses have no name in common: perf shows the address, we show DSO+offset."""
     return not re.match(r"0x|\[|.*\+0x", symbol)
 
 
@@ -76,7 +76,7 @@ def compare_heaviest(theirs, ours, what):
 
 
 def compare(command, at_once=False):
-    """Functions where there are names; objects in any case: of a stripped library perf has addresses alone."""
+    """Functions where there are names; DSOs in any case: of a stripped library perf has addresses alone."""
     need_perf_events()
     need("perf")
     if at_once:

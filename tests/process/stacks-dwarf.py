@@ -396,7 +396,7 @@ def test_shapes_are_perfs():
 
 
 def test_static_program():
-    """Its samples come from outside, by the net: they are unwound all the same."""
+    """Its samples come from outside, by the inherited set: they are unwound all the same."""
     need_dumps()
     reach_the_bottom(pinject_run("--follow-all", "-g", "dwarf", "--", target("spin-static"), "300").ok())
 

@@ -63,11 +63,11 @@ def start_mute(*options, what="fuse", said="mute\n"):
         skip("only root can mount a file system in user space here")
     need("unshare")
     os.mkdir("mount")
-    folder = os.path.join(os.getcwd(), "mount")
+    directory = os.path.join(os.getcwd(), "mount")
     # Its output is a file: who hangs must not be waited for.
     with open("out.txt", "wb") as out, open("err.txt", "wb") as err:
         process = start(["unshare", "-m", "--propagation", "private", PINJECT_RUN, *options, "--",
-                         target("strange-files"), what, folder, "server"],
+                         target("strange-files"), what, directory, "server"],
                         stdin=subprocess.PIPE, stdout=out, stderr=err)
     wait_until(lambda: process.poll() is not None or open("out.txt").read(), 30, "the target")
     text = open("out.txt").read()

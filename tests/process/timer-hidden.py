@@ -3,7 +3,7 @@
 # timeout: 240
 # run-as: nobody
 """Tasks that the kernel hides from the collector (PR_SET_DUMPABLE 0, files that cannot be read) among others with
-events: a timer of the object stands in for each, its file says so, and no CPU time is missing."""
+events: a timer of the preload object is the fallback of each, its file says so, and no CPU time is missing."""
 from harness import *
 
 MS = 60
@@ -50,7 +50,7 @@ def check_time(task, ns):
 
 
 def check_sources(tree, expected, what=""):
-    """Where an answer comes too late a task has another source than it should, or none; the ledger has it then."""
+    """Where an answer comes too late a task has another source than it should, or none; then it is missed."""
     with measured(if_=tree["coverage"]["unseen"]):
         check_equal(sorted(task["source"] for task in tree["tasks"]), expected, what)
 
@@ -110,10 +110,11 @@ def test_programs_that_follow():
 
 
 def test_static_programs_that_follow():
-    """No object is in them: a net is laid under them as soon as they can be seen."""
+    """No preload object is in them: an inherited set is opened under them as soon as they can be seen."""
     need_hiding()
     for way in "exec", "vfork", "in-place":
-        # Until the net is there accounting tells of it, on a busy machine not of all: each way has tries of its own.
+        # Until the inherited set is there accounting tells of it, on a busy machine not of all: each way has tries of
+        # its own.
         for last in False, False, True:
             # Small rings (perf_event_mlock_kb) have no room for dumps while the collector gets no CPU.
             out = profile(target("hidden"), 20, way, target("family-static"), 120, options=["-g", "fp"]).out
@@ -129,13 +130,14 @@ def test_static_programs_that_follow():
                 check(not (last and short), "\n".join(short))
             if not short:
                 break
-        # What it starts at once may have ended before the net was there: no object is in it, to ask.
+        # What it starts at once may have ended before the inherited set was there: no preload object is in it, to ask.
         early = [line for line in tree["coverage"].get("unseen") or [] if line["comm"] in ("sh", "true")]
         check_coverage(tree, early)
 
 
 def test_stacks_that_are_unwound():
-    """Timers follow frame pointers; events beside them, and a net, bring dumps to unwind. One file may have both."""
+    """Timers follow frame pointers; events beside them, and an inherited set, bring dumps to unwind. One file may have
+    both."""
     need_hiding()
     profile(target("hidden"), 20, "threads", "exec", STATIC, 150, options=["--call-graph", "dwarf"])
     tree = document()
@@ -188,7 +190,7 @@ def test_what_timers_cannot():
     result = profile(target("hidden"), 20, "threads", options=["--stat"])
     tree = document()
     with measured(if_=tree["coverage"]["unseen"]):
-        check_in("4 tasks were counted by the object", result.err)
+        check_in("4 tasks were counted by the preload object", result.err)
     check_equal(sum(task["samples"] for task in tree["tasks"]), 0)
     check_coverage(tree)
     result = profile(target("hidden"), 20, "threads", options=["-e", "page-faults:u", "-c", "1"])

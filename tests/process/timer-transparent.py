@@ -62,8 +62,8 @@ def test_what_programs_see():
     spec = importlib.util.spec_from_file_location("transparent_programs", path)
     suite = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(suite)
-    run_plain = suite.in_fresh_folder
-    suite.in_fresh_folder = lambda before, command, env: run_plain([*DENIED, *before], command, env)
+    run_plain = suite.in_fresh_directory
+    suite.in_fresh_directory = lambda before, command, env: run_plain([*DENIED, *before], command, env)
     suite.WAYS = {"all": ([PINJECT_RUN, "-q", "--follow-all", "--"], {})}
     suite.compare.__defaults__ = (suite.WAYS, *suite.compare.__defaults__[1:])
     for program in ("see-descriptors", "see-memory", "see-start", "see-own", "see-filter"):

@@ -35,7 +35,7 @@ def test_full_disk():
             check(any("No space left on device" in line for line in lines), done)
 
 
-def test_folder_that_cannot_be_written():
+def test_directory_that_cannot_be_written():
     need_perf_events()
     if IS_ROOT:
         skip("root may write everywhere")

@@ -21,7 +21,7 @@ def test_filter_that_leaves_us_alone_seals_nothing():
     check(SEALED not in done.err, done.err)
     # The same without a filter.
     free = pinject_run("-v", "--follow-all", "-o", "free", "--", target("see-filter"), "inside").ok()
-    with measured(if_=unseen_tasks(done) + unseen_tasks(free)):  # one may have ended before its events were open
+    with measured(if_=missed_tasks(done) + missed_tasks(free)):  # one may have ended before its events were open
         check_equal(profiled_tasks(done), profiled_tasks(free), done.err + free.err)
 
 
@@ -32,7 +32,8 @@ def test_refused_filter_seals_nothing():
 
 
 def test_filter_that_kills_for_what_timers_need():
-    """Where timers sample nothing is called under it that only they need: not at an end, not in a new image."""
+    """Where timers sample nothing is called under it that only they need: not at an end, not in a new exec
+    generation."""
     denied = [target("seccomp-deny"), "--"]
     command = [target("see-filter"), "without-some"]
     alone = run([*denied, *command]).ok()

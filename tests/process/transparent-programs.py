@@ -26,22 +26,22 @@ PROVED = {"threads", "all", "split", "bare", "bare all"}
 INNER = {"standing", "last", "pending-after-exec", "inside"}
 
 
-def in_fresh_folder(before, command, env):
+def in_fresh_directory(before, command, env):
     """Its files are not ours: each run begins with nothing. A shell starts it, or starts pinject-run."""
     words = [f"{name}={value}" for name, value in env.items() if value]
     command = ["sh", "-c", '"$@"; exit $?', "sh", *before, *(["env", *words] if words else []), *command]
-    folder = pathlib.Path(tempfile.mkdtemp(dir="."))
+    directory = pathlib.Path(tempfile.mkdtemp(dir="."))
     if not IS_ROOT:
-        folder.chmod(0o755)
-    return run(command, cwd=folder, timeout=60), folder
+        directory.chmod(0o755)
+    return run(command, cwd=directory, timeout=60), directory
 
 
-def results_in(folder):
-    return [name for name in os.listdir(folder) if re.match(r"out\.\d+\.\d+", name)]
+def results_in(directory):
+    return [name for name in os.listdir(directory) if re.match(r"out\.\d+\.\d+", name)]
 
 
-def clean(result, way, folder):
-    text = result.out.replace(str(folder.resolve()), "FOLDER")
+def clean(result, way, directory):
+    text = result.out.replace(str(directory.resolve()), "DIRECTORY")
     if way in ("all", "split", "bare all"):
         text = ALONE.sub("", SESSION.sub("", text)).replace(f"LD_PRELOAD={PRELOAD}:", "LD_PRELOAD=")
         text = text.replace(f"LD_PRELOAD is {PRELOAD}\n", "LD_PRELOAD is not set\n")
@@ -58,19 +58,19 @@ def first_difference(ours, alone):
 
 def alone(command, more, what):
     """COMMAND without us, with what of MORE is not ours."""
-    result, folder = in_fresh_folder([], command, {"PINJECT_FOLLOW": more.get("PINJECT_FOLLOW")})
+    result, directory = in_fresh_directory([], command, {"PINJECT_FOLLOW": more.get("PINJECT_FOLLOW")})
     check(result.status == 0 and "end of" in result.out, f"{what} alone: {result}")
-    return clean(result, "", folder)
+    return clean(result, "", directory)
 
 
 def profiled(command, way):
     before, more = WAYS[way]
-    result, folder = in_fresh_folder(before, command, more)
+    result, directory = in_fresh_directory(before, command, more)
     if "bare" in way:
-        run([PINJECT_RUN, "--wait"], cwd=folder, timeout=60)
+        run([PINJECT_RUN, "--wait"], cwd=directory, timeout=60)
     with measured(if_="bare" in way):  # who starts the collector waits two seconds at most, and goes on without it
-        check(results_in(folder) or way not in PROVED, f"{way}: not profiled: {result}")
-    return clean(result, way, folder)
+        check(results_in(directory) or way not in PROVED, f"{way}: not profiled: {result}")
+    return clean(result, way, directory)
 
 
 def compare(command, what, ways=WAYS, expect=lambda text, way: text):
@@ -98,7 +98,8 @@ def table(program, *left_out):
     names = run([target(program), "list"]).ok().lines
     check(set(left_out) <= set(names), f"{program} has no case {set(left_out) - set(names)}")
     found = []
-    # Who becomes another user, and cannot reach the object any more, hears of it from ld.so: docs/TRANSPARENCY.md.
+    # Who becomes another user, and cannot reach the preload object any more, hears of it from ld.so:
+    # docs/TRANSPARENCY.md.
     if IS_ROOT and "user" in names and not nobody_reaches(PRELOAD):
         left_out = [*left_out, "user"]
     for name in names:
@@ -148,7 +149,7 @@ def seen(case, expect, ways=WAYS):
     check(not found, "\n".join(found))
 
 
-def test_seen_objects():
+def test_seen_dsos():
     def expect(text, way):
         text = text.replace("object libc.so.6", "object libpinject.so tls 0\nobject libc.so.6", 1)
         return re.sub(r"objects: (\d+)", lambda found: f"objects: {int(found[1]) + 1}", text)

@@ -253,9 +253,9 @@ def test_gdb_attaches_to_a_followed_program():
 
 def build(way):
     """This project's own units, two at a time; a digest of all that came out."""
-    folder = pathlib.Path("build")
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
+    directory = pathlib.Path("build")
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir()
     sources = [*(SOURCE / "common").glob("*.c"), *(SOURCE / "analyze/model").glob("*.c")]
     if not sources:
         skip("the sources are out of reach")
@@ -263,15 +263,15 @@ def build(way):
     objects = {f"{path.parent.name}-{path.stem}.o": path for path in sorted(sources)}
     rules = [f"all.a: {' '.join(objects)}\n\tar rcs $@ $^\n"]
     rules += [f"{name}: {path}\n\tgcc {flags} -c -o $@ {path}\n" for name, path in objects.items()]
-    (folder / "Makefile").write_text("".join(rules))
-    done = run([*start_of(way), "make", "-s", "-j2", "-C", folder])
+    (directory / "Makefile").write_text("".join(rules))
+    done = run([*start_of(way), "make", "-s", "-j2", "-C", directory])
     check_equal((done.status, done.out, done.err), (0, "", ""), way)
     if "bare" in way:
         run([PINJECT_RUN, "--wait"]).ok()
-    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()}
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in directory.iterdir()}
 
 
-def test_identical_objects():
+def test_identical_object_files():
     need_perf_events()
     need("make", "gcc", "ar")
     alone = build("alone")

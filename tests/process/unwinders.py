@@ -108,7 +108,7 @@ def whole(result):
 
 
 def test_of_a_session():
-    """pinject-run and a bare object take it, and say which engine it was."""
+    """pinject-run and a bare preload object take it, and say which engine it was."""
     need_dumps()
     ours = pinject_run("-g", "dwarf", "-o", "ours/", "--", target("spin"), "200").ok()
     result = pinject_run("-g", "dwarf", "--unwinder=libunwind", "-o", "theirs/", "--", target("spin"), "200").ok()
@@ -116,9 +116,9 @@ def test_of_a_session():
     check_in("call stacks unwound by libunwind, ", result.err)
     with measured():
         check(whole(result) >= 95, result.err)
-    shares = [panalyze_json("--aggregate", folder)["functions"][0]["symbol"] for folder in ("ours", "theirs")]
+    shares = [panalyze_json("--aggregate", directory)["functions"][0]["symbol"] for directory in ("ours", "theirs")]
     check_equal(shares[0], shares[1], "the heaviest function")
-    # The collector of a bare object writes its summary to the program's stderr, which is read to its end.
+    # The collector of a bare preload object writes its summary to the program's stderr, which is read to its end.
     bare = run([target("spin"), "200"], {"LD_PRELOAD": PRELOAD, "PINJECT_UNWINDER": "libunwind", "PINJECT_VERBOSE": "1",
                                          "PINJECT_CALL_GRAPH": "dwarf"}).ok()
     check_in("call stacks unwound by libunwind, ", bare.err)

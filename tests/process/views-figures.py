@@ -17,19 +17,19 @@ SVG = "{http://www.w3.org/2000/svg}"
 recorded = {}
 
 
-def record(folder=".", command=None, event="task-clock"):
-    """Result files in FOLDER of COMMAND, by default a small tree: sh, and spin with one thread and with two. What ran
-    once is taken again, until figures() does not like it."""
+def record(directory=".", command=None, event="task-clock"):
+    """Result files in DIRECTORY of COMMAND, by default a small tree: sh, and spin with one thread and with two. What
+    ran once is taken again, until figures() does not like it."""
     need_perf_events()
-    os.makedirs(folder, exist_ok=True)
+    os.makedirs(directory, exist_ok=True)
     command = tuple(command or ["sh", "-c", f"{target('spin')} 60; {target('spin')} 40 2"])
     if (command, event) not in recorded:
-        pinject_run("-q", "--follow-all", "-e", event, "-o", f"{folder}/out", "--", *command).ok()
-        recorded[command, event] = {name: pathlib.Path(folder, name).read_bytes() for name in os.listdir(folder)
+        pinject_run("-q", "--follow-all", "-e", event, "-o", f"{directory}/out", "--", *command).ok()
+        recorded[command, event] = {name: pathlib.Path(directory, name).read_bytes() for name in os.listdir(directory)
                                     if name.startswith("out.")}
     for name, data in recorded[command, event].items():
-        pathlib.Path(folder, name).write_bytes(data)
-    return [os.path.join(folder, name) for name in recorded[command, event]]
+        pathlib.Path(directory, name).write_bytes(data)
+    return [os.path.join(directory, name) for name in recorded[command, event]]
 
 
 @contextlib.contextmanager
@@ -48,7 +48,7 @@ def is_address(symbol):
 
 
 def function(symbol, dso):
-    """Functions without a name are one for each object, as script shows no address of the file for them."""
+    """Functions without a name are one for each DSO, as script shows no address of the file for them."""
     return ("?" if symbol == "[unknown]" or is_address(symbol) else symbol, dso)
 
 
@@ -63,7 +63,7 @@ def samples(files, *options):
             continue
         frames = [re.match(r"\t *[0-9a-f]+ (.*) \((.*)\)$", line) for line in lines]
         stack, dso = [], None
-        for frame in reversed(frames):  # what is inlined is in the object of what it is inlined into
+        for frame in reversed(frames):  # what is inlined is in the DSO of what it is inlined into
             inlined = frame[2] == "inlined"
             dso = dso if inlined else frame[2]
             stack.append(function(f"{frame[1]} (inlined)" if inlined else re.sub(r"\+0x[0-9a-f]+$", "", frame[1]), dso))
@@ -312,7 +312,8 @@ def test_flame_file():
     check_equal(result.status, 1)
     check_match(r"^panalyze: '.*' holds samples and is not overwritten", result.err)
     check_equal(pathlib.Path(files[0]).read_bytes(), before)
-    for path, reason in (("no/such/folder.svg", "No such file or directory"), ("/dev/full", "No space left on device")):
+    for path, reason in (("no/such/directory.svg", "No such file or directory"),
+                         ("/dev/full", "No space left on device")):
         result = panalyze("flame", "-o", path, *files)
         check_equal(result.status, 1)
         check_match(rf"^panalyze: {re.escape(path)}:? (cannot|could not) be written: {reason}"
@@ -351,13 +352,13 @@ def test_damaged_files():
 # ---- diff
 
 def test_diff_is_the_difference_of_the_sums():
-    """Two builds in two folders, the second with four times the work."""
+    """Two builds in two directories, the second with four times the work."""
     sides, sums = {}, {}
-    for folder, work in (("before", 60), ("after", 240)):
-        os.mkdir(folder)
-        shutil.copy(target("spin"), f"{folder}/app")
-        sides[folder] = record(folder, ["sh", "-c", f"{folder}/app {work}"])
-        sums[folder] = samples(sides[folder])
+    for directory, work in (("before", 60), ("after", 240)):
+        os.mkdir(directory)
+        shutil.copy(target("spin"), f"{directory}/app")
+        sides[directory] = record(directory, ["sh", "-c", f"{directory}/app {work}"])
+        sums[directory] = samples(sides[directory])
     before, after = sums.values()
     document = panalyze_json("diff", "before", "after")
     check_equal(panalyze_json("diff", *sides["before"], "--", *sides["after"]), document)
@@ -391,12 +392,13 @@ def test_diff_is_the_difference_of_the_sums():
 
 
 def test_diff_of_a_binary_that_is_gone():
-    """Functions without names are no change: what was built anew, or removed, is compared as a whole, and it is said."""
+    """Functions without names are no change: what was built anew, or removed, is compared as a whole, and it is
+    said."""
     os.mkdir("place")
-    for folder in "before", "after":
+    for directory in "before", "after":
         shutil.copy(target("spin"), "place/app")
-        os.mkdir(folder)
-        record(folder, ["place/app", "100"])
+        os.mkdir(directory)
+        record(directory, ["place/app", "100"])
     os.remove("place/app")
     shutil.copy(target("family"), "place/app")
     for prepare, why in ((lambda: None, "the file has another build-id"),
@@ -423,7 +425,7 @@ def test_diff_of_a_binary_that_is_gone():
 
 
 def identity(function):
-    """A function as diff names it: without folder, version, and what compilers add."""
+    """A function as diff names it: without directory, version, and what compilers add."""
     symbol, dso = function
     symbol = "[no symbol]" if symbol == "?" else re.sub(r"(\.(isra|constprop|part|cold)(\.\d+)?)+$", "", symbol)
     return symbol, re.sub(r"\.so(\.[\d.]+)$", ".so", os.path.basename(dso) if dso[1:2] != "/" else dso)
@@ -451,8 +453,8 @@ def check_noise(document):
 
 
 def test_diff_of_several_runs():
-    """Folders are runs, and so are the files of a base: the run is what is compared. Twice the work is a change in both
-    forms, the same work is none; a mean has all runs of its side."""
+    """Directories are runs, and so are the files of a base: the run is what is compared. Twice the work is a change in
+    both forms, the same work is none; a mean has all runs of its side."""
     need_perf_events()
     for number in range(3):
         for side, work in (("a", 60), ("b", 60), ("c", 240)):
@@ -461,13 +463,13 @@ def test_diff_of_several_runs():
             os.mkdir(f"{side}{number}")
             for name in results(f"{side}{number}"):
                 shutil.copy(name, f"{side}{number}/{name}")
-    folders = {side: [f"{side}{number}" for number in range(3)] for side in "abc"}
-    files = {side: [name for base in folders[side] for name in results(base)] for side in "abc"}
+    directories = {side: [f"{side}{number}" for number in range(3)] for side in "abc"}
+    files = {side: [name for base in directories[side] for name in results(base)] for side in "abc"}
     for after, changed in (("b", False), ("c", True)):
-        document = panalyze_json("diff", *folders["a"], "--", *folders[after])
+        document = panalyze_json("diff", *directories["a"], "--", *directories[after])
         check_equal(panalyze_json("diff", *files["a"], "--", *files[after]), document)
         for key, side in (("a", "a"), ("b", after)):
-            weights = [sum(weight for _, weight, _ in samples(results(base))) for base in folders[side]]
+            weights = [sum(weight for _, weight, _ in samples(results(base))) for base in directories[side]]
             check_equal((document[key]["runs"], document[key]["run_weights"]), (3, weights))
             check_equal(document[key]["weight"], sum(weights))
         with figures():
@@ -477,7 +479,7 @@ def test_diff_of_several_runs():
             check(abs(spin_a["weight_change"]) > spin_a["weight_limit"] or not changed, spin_a)
         mean = (spin_a["b"]["weight"] - spin_a["a"]["weight"]) / 3
         check_near(spin_a["weight_change"], mean, percent=0.01)
-    text = panalyze("diff", *folders["a"], "--", *folders["c"]).ok().out
+    text = panalyze("diff", *directories["a"], "--", *directories["c"]).ok().out
     with figures():
         check_match(r"^Changed: \d commands?, \d functions?$", text)
         check_match(r"^ *\+\d.* spin_a$", text)
@@ -582,7 +584,7 @@ def test_diff_refuses():
     record("one", ["sh", "-c", ":"])
     refused(1, "nothing-here", "one", "nothing-here")
     os.mkdir("empty")
-    refused(1, "the folder 'empty' has no result files", "empty", "one")
+    refused(1, "the directory 'empty' has no result files", "empty", "one")
     spin, clock = record("spin", [target("spin"), "60"]), record("clock", [target("spin"), "60"], "cpu-clock")
     refused(1, "A shows task-clock.*, B shows cpu-clock.*record both with the same event", *spin, "--", *clock)
 

@@ -101,10 +101,10 @@ struct pinject_requests *channel(void)
 void ring(struct pinject_requests *requests, unsigned number)
 {
     for (unsigned i = 0; i < 2; i++) {
-        struct pinject_bell *bell = &requests->bells[i];
-        __atomic_fetch_or(&bell->pending[number / 64], UINT64_C(1) << (number % 64), __ATOMIC_RELEASE);
-        __atomic_fetch_add(&bell->count, 1, __ATOMIC_SEQ_CST);
-        syscall(SYS_futex, &bell->count, FUTEX_WAKE, 1, NULL, NULL, 0);
+        struct pinject_doorbell *doorbell = &requests->doorbells[i];
+        __atomic_fetch_or(&doorbell->pending[number / 64], UINT64_C(1) << (number % 64), __ATOMIC_RELEASE);
+        __atomic_fetch_add(&doorbell->count, 1, __ATOMIC_SEQ_CST);
+        syscall(SYS_futex, &doorbell->count, FUTEX_WAKE, 1, NULL, NULL, 0);
     }
 }
 
@@ -176,7 +176,7 @@ static void name_task(int32_t pid)
         slot->kind = kind;
         slot->pid = slot->tid = pid;
         slot->ppid = getpid();
-        __atomic_store_n(&requests->reach, PINJECT_SLOTS, __ATOMIC_RELAXED);
+        __atomic_store_n(&requests->slots_claimed, PINJECT_SLOTS, __ATOMIC_RELAXED);
         __atomic_store_n(&slot->state, PINJECT_STATE(7, PINJECT_POSTED), __ATOMIC_RELEASE);
         ring(requests, number);
         uint64_t limit = now_ms() + 10000;

@@ -31,7 +31,7 @@ void find_mappings(void);
 const struct mapping *segment_mapping(void);
 const struct mapping *channel_mapping(void);
 struct pinject_requests *channel(void);
-/* Sets the bit of slot NUMBER in the first two bells and wakes them. */
+/* Sets the bit of slot NUMBER in the first two doorbells and wakes them. */
 void ring(struct pinject_requests *requests, unsigned number);
 /* The address of the session's socket. */
 socklen_t socket_address(const char *path, struct sockaddr_un *ret);

@@ -110,7 +110,7 @@ static void ask_anything(struct pinject_requests *requests)
 {
     unsigned number = (unsigned)(next_random() % PINJECT_SLOTS);
     int32_t pid = any_task();
-    __atomic_store_n(&requests->reach, PINJECT_SLOTS, __ATOMIC_RELAXED);
+    __atomic_store_n(&requests->slots_claimed, PINJECT_SLOTS, __ATOMIC_RELAXED);
     fill(&requests->slots[number], any_kind(), pid, next_random() % 3 ? pid : any_task());
     post(requests, number);
 }
@@ -131,7 +131,7 @@ static void race(struct pinject_requests *requests)
 {
     struct pinject_slot *slot = &requests->slots[next_random() % PINJECT_SLOTS];
     int32_t pid = getpid(), other = any_task();
-    __atomic_store_n(&requests->reach, PINJECT_SLOTS, __ATOMIC_RELAXED);
+    __atomic_store_n(&requests->slots_claimed, PINJECT_SLOTS, __ATOMIC_RELAXED);
     fill(slot, any_kind(), pid, pid);
     slot->exec_size = 16;
     slot->text[15] = 0;
@@ -188,16 +188,16 @@ static void answer_others(struct pinject_requests *requests)
 static void spoil_counters(struct pinject_requests *requests)
 {
     uint32_t *words[] = {&requests->stalled, &requests->unanswered, &requests->dropped, &requests->foreign,
-                         &requests->sealed,  &requests->hint,       &requests->reach};
+                         &requests->blocked,  &requests->hint,       &requests->slots_claimed};
     for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++)
         if (next_random() % 2)
             __atomic_store_n(words[i], any_word(), __ATOMIC_RELAXED);
-    struct pinject_bell *bell = &requests->bells[next_random() % PINJECT_BELLS];
-    bell->count = any_word();
-    bell->sleeping = any_word();
+    struct pinject_doorbell *doorbell = &requests->doorbells[next_random() % PINJECT_DOORBELLS];
+    doorbell->count = any_word();
+    doorbell->sleeping = any_word();
     for (unsigned i = 0; i < PINJECT_SLOTS / 64; i++)
-        bell->pending[i] = next_random() % 2 ? UINT64_MAX : next_random();
-    syscall(SYS_futex, &bell->count, 1, 1, NULL, NULL, 0);
+        doorbell->pending[i] = next_random() % 2 ? UINT64_MAX : next_random();
+    syscall(SYS_futex, &doorbell->count, 1, 1, NULL, NULL, 0);
 }
 
 static void scribble(struct pinject_requests *requests)

@@ -10,22 +10,22 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "analyze/sym/elf_image.h"
+#include "analyze/sym/elf_file.h"
 #include "analyze/sym/symbols.h"
 
-/* The reverse of elf_image_address(). */
-static uint64_t offset_of(const struct elf_image *image, uint64_t address)
+/* The reverse of elf_file_address(). */
+static uint64_t offset_of(const struct elf_file *elf, uint64_t address)
 {
-    for (size_t i = 0; i < image->load_count; i++)
-        if (address - image->loads[i].p_vaddr < image->loads[i].p_filesz)
-            return address - image->loads[i].p_vaddr + image->loads[i].p_offset;
+    for (size_t i = 0; i < elf->load_count; i++)
+        if (address - elf->loads[i].p_vaddr < elf->loads[i].p_filesz)
+            return address - elf->loads[i].p_vaddr + elf->loads[i].p_offset;
     return UINT64_MAX;
 }
 
-static void print(struct symbols_object *object, uint64_t address, uint64_t offset)
+static void print(struct symbols_dso *dso, uint64_t address, uint64_t offset)
 {
     static struct symbol_line lines[SYMBOLS_LINES_MAX];
-    size_t count = symbols_lines(object, offset, lines);
+    size_t count = symbols_lines(dso, offset, lines);
 
     printf("0x%016" PRIx64 "\n", address);
     if (!count)
@@ -39,9 +39,9 @@ int main(int argc, char **argv)
 {
     struct symbols_options options = {0};
     const char *path;
-    struct symbols_object *object;
+    struct symbols_dso *dso;
     struct symbols *symbols;
-    struct elf_image image;
+    struct elf_file elf;
     uint64_t address;
 
     for (int option; (option = getopt(argc, argv, "d:s:D:")) != -1;) {
@@ -60,14 +60,14 @@ int main(int argc, char **argv)
         }
     }
     path = argv[optind];
-    if (!path || elf_image_init(&image, path) != 0 || symbols_new(&options, &symbols) != 0)
+    if (!path || elf_file_init(&elf, path) != 0 || symbols_new(&options, &symbols) != 0)
         return 1;
-    object = symbols_object(symbols, path, image.build_id, image.build_id_size);
+    dso = symbols_dso(symbols, path, elf.build_id, elf.build_id_size);
     while (scanf("%" SCNx64, &address) == 1)
-        print(object, address, offset_of(&image, address));
-    if (symbols_lines_why(object))
-        fprintf(stderr, "%s\n", symbols_lines_why(object));
+        print(dso, address, offset_of(&elf, address));
+    if (symbols_lines_why(dso))
+        fprintf(stderr, "%s\n", symbols_lines_why(dso));
     symbols_free(symbols);
-    elf_image_release(&image);
+    elf_file_release(&elf);
     return fflush(stdout) != 0;
 }

@@ -32,11 +32,11 @@ static void list_fds(void)
 static void count_tasks(void)
 {
     int count = 0;
-    DIR *folder = opendir("/proc/self/task");
-    for (struct dirent *entry; folder && (entry = readdir(folder));)
+    DIR *directory = opendir("/proc/self/task");
+    for (struct dirent *entry; directory && (entry = readdir(directory));)
         count += entry->d_name[0] != '.';
-    if (folder)
-        closedir(folder);
+    if (directory)
+        closedir(directory);
     printf("tasks %d\n", count);
 }
 

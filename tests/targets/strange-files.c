@@ -3,10 +3,11 @@
  * Maps files that are not what they were.
  *
  *   strange-files replace FILE BY       maps FILE, moves BY to its place, prints "replaced"
- *   strange-files fuse FOLDER PIDS      mounts a file system at FOLDER whose server answers until its only file, "lib",
+ *   strange-files fuse DIRECTORY PIDS mounts a file system at DIRECTORY whose server answers until its only file,
+ *   "lib",
  *                                       is mapped, and never again; prints "mute", and ends when its input does. The
  *                                       server's number is in the file PIDS: it stays
- *   strange-files exec FOLDER PIDS      the same, but prints "ready" and waits for a line; then a child that libc knows
+ *   strange-files exec DIRECTORY PIDS the same, but prints "ready" and waits for a line; then a child that libc knows
  *                                       nothing of opens "lib" and executes a program, which closes it: the server
  *                                       never says that it may. The kernel lets nobody look at a process that is so
  *                                       far in its exec: who reads its maps, or opens events for it, waits. Prints
@@ -170,7 +171,7 @@ static pid_t exec_in_child(const char *path, pid_t server)
     _exit(1);
 }
 
-static int hang(const char *folder, const char *pids, bool executes)
+static int hang(const char *directory, const char *pids, bool executes)
 {
     char options[100], path[4096];
     int fuse = open("/dev/fuse", O_RDWR | O_CLOEXEC);
@@ -179,13 +180,13 @@ static int hang(const char *folder, const char *pids, bool executes)
         return 77;
     }
     snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0", fuse);
-    if (mount("strange", folder, "fuse", MS_NOSUID | MS_NODEV, options) < 0) {
+    if (mount("strange", directory, "fuse", MS_NOSUID | MS_NODEV, options) < 0) {
         printf("skipped: mount: %s\n", strerror(errno));
         return 77;
     }
     pid_t server = start_server(fuse, pids);
     close(fuse);
-    snprintf(path, sizeof(path), "%s/lib", folder);
+    snprintf(path, sizeof(path), "%s/lib", directory);
     if (executes) {
         puts("ready");
         fflush(stdout);

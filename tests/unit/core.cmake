@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 # The event loop's parts: rings and records made by hand, files read back.
-foreach(test ring net_ring space records process unseen unseen_ledger stacks_text notes)
+foreach(test ring inherited_ring space records process missed missed_reasons stacks_text notes)
   pinject_unit_test(${test} SOURCES test_${test}.c LINK pinject_collector pinject_common)
 endforeach()
-foreach(test tasks task_view tasks_images tasks_end tasks_bounds tasks_reaped tasks_arguments backlog told timed timed_silent admit finish)
+foreach(test tasks task_view tasks_generations tasks_end tasks_bounds tasks_reaped tasks_arguments backlog
+  notification_order timer_fallback timer_not_sampled admit finish)
   pinject_unit_test(${test} SOURCES test_${test}.c test_tasks_kit.c test_result_kit.c
     LINK pinject_collector pinject_common)
 endforeach()
@@ -14,35 +15,37 @@ pinject_unit_test(outcome SOURCES test_outcome.c test_tasks_kit.c test_result_ki
 foreach(function channels_counted channels_held opener_counts opener_cpu_ns machine_time_read)
   target_link_options(test_outcome PRIVATE -Wl,--wrap=${function})
 endforeach()
-foreach(test netted netted_found)
-  pinject_unit_test(${test} SOURCES test_${test}.c netted_kit.c test_tasks_kit.c test_result_kit.c
+foreach(test inherited_tasks inherited_late)
+  pinject_unit_test(${test} SOURCES test_${test}.c inherited_kit.c test_tasks_kit.c test_result_kit.c
     LINK pinject_collector pinject_common)
-  foreach(function nets_live nets_take nets_ids nets_know nets_open_of nets_forget nets_made_by numbers_hold
-      procfs_scheduled_ns procfs_read found_open tasks_now_ns errands_do stacks_take)
+  foreach(function inherited_live inherited_take inherited_ids inherited_know inherited_open_of inherited_forget
+    inherited_made_by numbers_hold
+      procfs_scheduled_ns procfs_read attach_late_open tasks_now_ns errands_do stacks_take)
     target_link_options(test_${test} PRIVATE -Wl,--wrap=${function})
   endforeach()
 endforeach()
 pinject_unit_test(procfs SOURCES test_procfs.c LINK pinject_collector pinject_common)
 pinject_unit_test(collect SOURCES test_collect.c test_result_kit.c LINK pinject_collector pinject_common)
 pinject_unit_test(drain SOURCES test_drain.c test_tasks_kit.c test_result_kit.c LINK pinject_collector pinject_common)
-target_link_options(test_drain PRIVATE -Wl,--wrap=tasks_now_ns,--wrap=tasks_meet_timed,--wrap=stacks_take)
+target_link_options(test_drain PRIVATE -Wl,--wrap=tasks_now_ns,--wrap=tasks_meet_timer_sample,--wrap=stacks_take)
 target_link_options(test_admit PRIVATE -Wl,--wrap=calloc)
-target_link_options(test_finish PRIVATE -Wl,--wrap=tasks_retry_net,--wrap=tasks_look_for_programs)
+target_link_options(test_finish PRIVATE -Wl,--wrap=tasks_retry_inherit,--wrap=tasks_look_for_programs)
 target_link_options(test_collect PRIVATE -Wl,--wrap=calloc,--wrap=epoll_create1,--wrap=process_ask_clock)
 pinject_unit_test(items SOURCES test_items.c LINK pinject_collector pinject_common)
 pinject_unit_test(kernelmap SOURCES test_kernelmap.c LINK pinject_collector pinject_common)
 target_link_options(test_kernelmap PRIVATE -Wl,--wrap=fopen)
 foreach(test collect_files collect_rounds)
   pinject_unit_test(${test} SOURCES test_${test}.c rounds_kit.c LINK pinject_collector pinject_common)
-  foreach(function epoll_wait ppoll malloc_trim tasks_init tasks_now_ns tasks_write tasks_arrive tasks_close
-      results_trim session_renew_doors
+  foreach(function epoll_wait ppoll malloc_trim tasks_init tasks_now_ns tasks_write tasks_notify tasks_close
+      results_trim session_renew_workers
       opener_take)
     target_link_options(test_${test} PRIVATE -Wl,--wrap=${function})
   endforeach()
 endforeach()
 # These replace the system calls behind them.
 pinject_unit_test(signals SOURCES test_signals.c LINK pinject_collector pinject_common Threads::Threads)
-foreach(function signalfd getsid kill raise syscall waitid pthread_sigmask procfs_read opendir witness_has witness_start witness_end)
+foreach(function signalfd getsid kill raise syscall waitid pthread_sigmask procfs_read opendir witness_has witness_start
+  witness_end)
   target_link_options(test_signals PRIVATE -Wl,--wrap=${function})
 endforeach()
 if(PINJECT_PSTACK)
@@ -57,7 +60,7 @@ pinject_unit_test(shared_file SOURCES test_shared_file.c LINK pinject_collector 
 target_link_options(test_shared_file PRIVATE -Wl,--wrap=fallocate,--wrap=fchown,--wrap=fchmod)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|aarch64)$")
   pinject_unit_test(stacks_auto SOURCES test_stacks_auto.c LINK pinject_collector pinject_common)
-  target_link_options(test_stacks_auto PRIVATE -Wl,--wrap=tasks_now_ns,--wrap=unwind_stack,--wrap=need_add_stack)
+  target_link_options(test_stacks_auto PRIVATE -Wl,--wrap=tasks_now_ns,--wrap=unwind_stack,--wrap=stack_sizes_add_stack)
 endif()
 pinject_unit_test(request_fields SOURCES test_request_fields.c LINK pinject_collector pinject_common)
 target_link_options(test_request_fields PRIVATE -Wl,--wrap=calloc)

@@ -3,7 +3,7 @@
 set(preload ${PROJECT_SOURCE_DIR}/preload)
 set(doctor ${PROJECT_SOURCE_DIR}/collector)
 pinject_unit_test(doctor SOURCES test_doctor.c ${doctor}/doctor_inject.c ${doctor}/launch.c
-  ${preload}/image.c ${preload}/environ.c ${preload}/reach.c LINK pinject_collector)
+  ${preload}/exec_kind.c ${preload}/environ.c ${preload}/safe_read.c LINK pinject_collector)
 target_link_options(test_doctor PRIVATE -Wl,--wrap=clock_gettime)
-pinject_unit_test(doctor_image SOURCES test_doctor_image.c LINK pinject_collector)
+pinject_unit_test(doctor_executable SOURCES test_doctor_executable.c LINK pinject_collector)
 target_include_directories(test_doctor PRIVATE ${preload})

@@ -12,8 +12,8 @@ extern struct doctor_shared shared;
 extern struct settings settings;
 extern struct doctor_args args;
 extern struct doctor_facts facts;
-extern char folder[64];                 /* the working directory */
-extern char scene_object[128];          /* a file that a situation has made; "": none */
+extern char directory[64];              /* the working directory */
+extern char scene_preload[128];         /* a file that a situation has made; "": none */
 extern const char *listed, *complained; /* what the command's loader says */
 
 #define SITUATION(function) {#function, function}

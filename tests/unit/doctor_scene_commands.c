@@ -10,9 +10,9 @@
 
 static void set_missing(int error, const char *path)
 {
-    facts.image = (struct doctor_image){.kind = DOCTOR_IMAGE_MISSING, .error = error};
-    strcpy(facts.image.path, path);
-    strcpy(facts.image.chain, path);
+    facts.executable = (struct doctor_executable){.kind = DOCTOR_EXECUTABLE_MISSING, .error = error};
+    strcpy(facts.executable.path, path);
+    strcpy(facts.executable.chain, path);
 }
 
 static void command_not_found(void)
@@ -39,20 +39,20 @@ static void command_noexec(void)
 static void interpreter_missing(void)
 {
     set_missing(ENOENT, "python9");
-    strcpy(facts.image.chain, "./a.py > python9");
+    strcpy(facts.executable.chain, "./a.py > python9");
 }
 
 static void interpreters_without_end(void)
 {
-    facts.image.kind = DOCTOR_IMAGE_LOOP;
-    strcpy(facts.image.chain, "./a > ./b > ./a");
+    facts.executable.kind = DOCTOR_EXECUTABLE_LOOP;
+    strcpy(facts.executable.chain, "./a > ./b > ./a");
 }
 
 static void behind_env(void)
 {
-    facts.image.env = true;
+    facts.executable.env = true;
     settings.follow &= ~(unsigned)PINJECT_SESSION_EXEC;
-    strcpy(facts.image.chain, "./a.py > /usr/bin/env > /usr/bin/python3");
+    strcpy(facts.executable.chain, "./a.py > /usr/bin/env > /usr/bin/python3");
 }
 
 static void behind_env_followed(void)
@@ -63,9 +63,9 @@ static void behind_env_followed(void)
 
 static void of_machine(unsigned machine, unsigned class)
 {
-    facts.image.kind = DOCTOR_IMAGE_OTHER;
-    facts.image.machine = machine;
-    facts.image.elf_class = class;
+    facts.executable.kind = DOCTOR_EXECUTABLE_OTHER;
+    facts.executable.machine = machine;
+    facts.executable.elf_class = class;
 }
 
 static void x86_of_32_bits(void)
@@ -76,7 +76,7 @@ static void x86_of_32_bits(void)
 static void x32(void)
 {
     of_machine(EM_X86_64, ELFCLASS32);
-    shared.net = -EMFILE;
+    shared.inherited = -EMFILE;
 }
 
 static void x86_of_64_bits(void)
@@ -106,41 +106,41 @@ static void another_of_64_bits(void)
 
 static void damaged(void)
 {
-    facts.image.kind = DOCTOR_IMAGE_BROKEN;
+    facts.executable.kind = DOCTOR_EXECUTABLE_BROKEN;
 }
 
 static void static_program(void)
 {
-    facts.image.kind = DOCTOR_IMAGE_STATIC;
+    facts.executable.kind = DOCTOR_EXECUTABLE_STATIC;
 }
 
 static void static_pie_of_go(void)
 {
-    facts.image.kind = DOCTOR_IMAGE_STATIC_PIE;
-    facts.image.go = true;
+    facts.executable.kind = DOCTOR_EXECUTABLE_STATIC_PIE;
+    facts.executable.go = true;
 }
 
 static void another_libc(void)
 {
-    facts.image.kind = DOCTOR_IMAGE_FOREIGN;
-    strcpy(facts.image.loader, "/lib/ld-musl-x86_64.so.1");
+    facts.executable.kind = DOCTOR_EXECUTABLE_FOREIGN;
+    strcpy(facts.executable.loader, "/lib/ld-musl-x86_64.so.1");
 }
 
 static void no_loader(void)
 {
-    facts.image.kind = DOCTOR_IMAGE_NO_LOADER;
+    facts.executable.kind = DOCTOR_EXECUTABLE_NO_LOADER;
 }
 
 static void setuid_program(void)
 {
     scene_be_user();
-    facts.image.mode = S_ISUID | 0755;
+    facts.executable.mode = S_ISUID | 0755;
 }
 
 static void own_setuid_program(void)
 {
     setuid_program();
-    facts.image.uid = 1000;
+    facts.executable.uid = 1000;
 }
 
 static void setuid_program_of_root(void)
@@ -164,53 +164,53 @@ static void setuid_on_nosuid(void)
 static void setgid_program(void)
 {
     scene_be_user();
-    facts.image.mode = S_ISGID | 0755;
+    facts.executable.mode = S_ISGID | 0755;
 }
 
 static void mandatory_locks(void)
 {
     scene_be_user();
-    facts.image.mode = S_ISGID | 0644;
+    facts.executable.mode = S_ISGID | 0644;
 }
 
 static void program_with_capabilities(void)
 {
     scene_be_user();
-    facts.image.capabilities = true;
+    facts.executable.capabilities = true;
 }
 
 static void unreadable_program(void)
 {
     scene_be_user();
-    facts.image.kind = DOCTOR_IMAGE_UNREADABLE;
+    facts.executable.kind = DOCTOR_EXECUTABLE_UNREADABLE;
 }
 
 static void unreadable_program_of_root(void)
 {
-    facts.image.kind = DOCTOR_IMAGE_UNREADABLE;
+    facts.executable.kind = DOCTOR_EXECUTABLE_UNREADABLE;
 }
 
-static void object_not_loaded(void)
+static void preload_not_loaded(void)
 {
     listed = "libc.so.6";
     complained = "ERROR: ld.so: object '/dev/null' cannot be preloaded";
 }
 
-static void object_not_loaded_in_silence(void)
+static void preload_not_loaded_in_silence(void)
 {
     listed = "libc.so.6";
-    strcpy(facts.image.loader, "ld-2.31.so");
+    strcpy(facts.executable.loader, "ld-2.31.so");
 }
 
 static void another_loader(void)
 {
-    strcpy(facts.image.loader, "/lib/ld64.so.1");
+    strcpy(facts.executable.loader, "/lib/ld64.so.1");
     listed = "nothing";
 }
 
 static void unknown_loader(void)
 {
-    strcpy(facts.image.loader, "/lib/ld-other.so.1");
+    strcpy(facts.executable.loader, "/lib/ld-other.so.1");
 }
 
 const struct situation scene_commands[] = {
@@ -222,6 +222,6 @@ const struct situation scene_commands[] = {
     SITUATION(another_libc), SITUATION(no_loader), SITUATION(setuid_program), SITUATION(own_setuid_program),
     SITUATION(setuid_program_of_root), SITUATION(setuid_without_new_rights), SITUATION(setuid_on_nosuid),
     SITUATION(setgid_program), SITUATION(mandatory_locks), SITUATION(program_with_capabilities),
-    SITUATION(unreadable_program), SITUATION(unreadable_program_of_root), SITUATION(object_not_loaded),
-    SITUATION(object_not_loaded_in_silence), SITUATION(another_loader), SITUATION(unknown_loader), {0},
+    SITUATION(unreadable_program), SITUATION(unreadable_program_of_root), SITUATION(preload_not_loaded),
+    SITUATION(preload_not_loaded_in_silence), SITUATION(another_loader), SITUATION(unknown_loader), {0},
 };

@@ -9,10 +9,10 @@
 
 static void refuse(int reach, int error)
 {
-    shared.reach = reach;
+    shared.refusal = reach;
     shared.user = shared.kernel = shared.cycles = error;
     facts.cost.tried = false;
-    shared.plan_status = error;
+    shared.config_status = error;
 }
 
 static void user(void)
@@ -90,7 +90,7 @@ static void paranoid_in_a_container(void)
 static void paranoid_with_timers(void)
 {
     paranoid();
-    shared.plan_status = 0;
+    shared.config_status = 0;
     shared.memory_read = -EPERM;
 }
 
@@ -113,7 +113,7 @@ static void killed_by_a_filter(void)
 {
     refuse(0, -ENOSYS);
     facts.perf = (struct doctor_guarded){.signal = SIGSYS};
-    facts.injection = facts.plan = (struct doctor_guarded){0};
+    facts.injection = facts.config = (struct doctor_guarded){0};
     facts.paranoid = INT64_MIN;
 }
 
@@ -133,8 +133,8 @@ static void no_perf_events(void)
 static void no_descriptors(void)
 {
     refuse(-EINVAL, -EMFILE);
-    facts.plan.tried = false;
-    strcpy(facts.plan.said, "too many open files; raise 'ulimit -n'");
+    facts.config.tried = false;
+    strcpy(facts.config.said, "too many open files; raise 'ulimit -n'");
 }
 
 static void another_refusal(void)
@@ -160,14 +160,14 @@ static void refused_by_an_unknown_module(void)
 static void trials_that_fail(void)
 {
     facts.perf = (struct doctor_guarded){.error = -EAGAIN};
-    facts.plan.tried = facts.timer.tried = facts.cost.tried = facts.injection.tried = false;
+    facts.config.tried = facts.timer.tried = facts.cost.tried = facts.injection.tried = false;
     facts.injection.error = -EAGAIN;
 }
 
 static void trials_that_are_killed(void)
 {
     facts.perf = facts.injection = (struct doctor_guarded){.signal = SIGKILL};
-    facts.plan.tried = false;
+    facts.config.tried = false;
     strcpy(facts.injection.said, "what it said");
 }
 
@@ -191,15 +191,15 @@ static void refused_counters(void)
 
 static void only_counting(void)
 {
-    shared.plan.sampling = 0;
-    shared.plan.dummy = true;
+    shared.config.sampling = 0;
+    shared.config.dummy = true;
     facts.cost.tried = false;
 }
 
-static void nothing_planned(void)
+static void nothing_configured(void)
 {
-    shared.plan.count = 0;
-    shared.plan.sampling = 0;
+    shared.config.count = 0;
+    shared.config.sampling = 0;
     shared.cost.status = -EACCES;
 }
 
@@ -319,7 +319,7 @@ const struct situation scene_events[] = {
     SITUATION(no_perf_events), SITUATION(no_descriptors), SITUATION(another_refusal), SITUATION(refused_by_a_module),
     SITUATION(refused_by_an_unknown_module), SITUATION(trials_that_fail), SITUATION(trials_that_are_killed),
     SITUATION(no_cycles), SITUATION(busy_counters), SITUATION(refused_counters), SITUATION(only_counting),
-    SITUATION(nothing_planned), SITUATION(a_rate_too_high), SITUATION(the_highest_rate), SITUATION(a_limit_of_none),
+    SITUATION(nothing_configured), SITUATION(a_rate_too_high), SITUATION(the_highest_rate), SITUATION(a_limit_of_none),
     SITUATION(no_limit_of_the_rate), SITUATION(dear_samples), SITUATION(few_samples), SITUATION(samples_of_no_time),
     SITUATION(dear_but_rare), SITUATION(hidden_names), SITUATION(hidden_names_for_users),
     SITUATION(hidden_names_in_a_container), SITUATION(hidden_names_with_a_level), SITUATION(no_names),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Limits, places for files, the object. */
+/* Limits, places for files, the preload object. */
 #include "doctor_scene.h"
 
 #include <errno.h>
@@ -72,7 +72,7 @@ static void no_fallocate(void)
     machine_fake.tmpfile_error = EOPNOTSUPP;
 }
 
-static void no_folder(void)
+static void no_directory(void)
 {
     settings.outfile = "missing/out";
 }
@@ -82,7 +82,7 @@ static void no_file_name(void)
     settings.outfile = "..";
 }
 
-static void closed_folder(void)
+static void closed_directory(void)
 {
     machine_fake.access_error = EACCES;
     settings.outfile = "/out";
@@ -105,7 +105,7 @@ static void unknown_disk(void)
     machine_fake.statvfs_fails = true;
 }
 
-static void no_object(void)
+static void no_preload(void)
 {
     args.preload = "";
     args.preload_error = "libpinject.so is not where it should be";
@@ -113,14 +113,14 @@ static void no_object(void)
     facts.injection.tried = false;
 }
 
-static void no_object_without_proc(void)
+static void no_preload_without_proc(void)
 {
-    no_object();
+    no_preload();
     machine_fake_say("/proc/self/exe", NULL);
     shared.arrived = false;
 }
 
-static void closed_object(void)
+static void closed_preload(void)
 {
     args.preload = "";
     args.preload_error = "it cannot be read";
@@ -129,26 +129,26 @@ static void closed_object(void)
     facts.injection.tried = false;
 }
 
-static void object_that_others_cannot_read(void)
+static void preload_that_others_cannot_read(void)
 {
-    snprintf(scene_object, sizeof(scene_object), "%s/object.so", folder);
-    args.preload = listed = scene_object;
-    FILE *file = fopen(scene_object, "w");
+    snprintf(scene_preload, sizeof(scene_preload), "%s/object.so", directory);
+    args.preload = listed = scene_preload;
+    FILE *file = fopen(scene_preload, "w");
     assert_non_null(file);
     fclose(file);
-    assert_int_equal(chmod(scene_object, 0640) | chmod(folder, 0755), 0);
+    assert_int_equal(chmod(scene_preload, 0640) | chmod(directory, 0755), 0);
 }
 
-static void object_that_others_cannot_reach(void)
+static void preload_that_others_cannot_reach(void)
 {
-    object_that_others_cannot_read();
-    assert_int_equal(chmod(scene_object, 0644) | chmod(folder, 0750), 0);
+    preload_that_others_cannot_read();
+    assert_int_equal(chmod(scene_preload, 0644) | chmod(directory, 0750), 0);
 }
 
-static void object_that_all_can_reach(void)
+static void preload_that_all_can_reach(void)
 {
-    object_that_others_cannot_read();
-    assert_int_equal(chmod(scene_object, 0644) | chmod(folder, 0755), 0);
+    preload_that_others_cannot_read();
+    assert_int_equal(chmod(scene_preload, 0644) | chmod(directory, 0755), 0);
 }
 
 static void a_shell_that_hangs(void)
@@ -183,10 +183,10 @@ static void hidden_mappings(void)
 const struct situation scene_places[] = {
     SITUATION(little_locked_memory), SITUATION(enough_locked_memory), SITUATION(no_locked_memory), SITUATION(no_ring),
     SITUATION(few_descriptors), SITUATION(no_limit_of_descriptors), SITUATION(full_shared_memory),
-    SITUATION(full_everywhere), SITUATION(files_too_large), SITUATION(no_fallocate), SITUATION(no_folder),
-    SITUATION(no_file_name), SITUATION(closed_folder), SITUATION(full_disk), SITUATION(nearly_full_disk),
-    SITUATION(unknown_disk), SITUATION(no_object), SITUATION(no_object_without_proc), SITUATION(closed_object),
-    SITUATION(object_that_others_cannot_read), SITUATION(object_that_others_cannot_reach),
-    SITUATION(object_that_all_can_reach), SITUATION(a_shell_that_hangs), SITUATION(no_session), SITUATION(no_effect),
+    SITUATION(full_everywhere), SITUATION(files_too_large), SITUATION(no_fallocate), SITUATION(no_directory),
+    SITUATION(no_file_name), SITUATION(closed_directory), SITUATION(full_disk), SITUATION(nearly_full_disk),
+    SITUATION(unknown_disk), SITUATION(no_preload), SITUATION(no_preload_without_proc), SITUATION(closed_preload),
+    SITUATION(preload_that_others_cannot_read), SITUATION(preload_that_others_cannot_reach),
+    SITUATION(preload_that_all_can_reach), SITUATION(a_shell_that_hangs), SITUATION(no_session), SITUATION(no_effect),
     SITUATION(closed_processes), SITUATION(hidden_mappings), {0},
 };

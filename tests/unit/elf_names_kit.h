@@ -24,7 +24,7 @@ static __attribute__((unused)) int tear_down(void **state)
 }
 
 static struct names {
-    struct elf_image image;
+    struct elf_file elf;
     struct name_pool pool;
     struct name_table table;
 } names;
@@ -32,20 +32,20 @@ static struct names {
 /* The file at `path` and the symbols of its .dynsym. */
 static __attribute__((unused)) void read_names(void)
 {
-    const struct elf_image_section *symbols;
+    const struct elf_file_section *symbols;
     memset(&names, 0, sizeof(names));
-    assert_int_equal(elf_image_init(&names.image, path), 0);
+    assert_int_equal(elf_file_init(&names.elf, path), 0);
     name_table_init(&names.table, &names.pool, true);
-    symbols = elf_image_section_by_type(&names.image, SHT_DYNSYM);
+    symbols = elf_file_section_by_type(&names.elf, SHT_DYNSYM);
     assert_non_null(symbols);
-    elf_names_add(&names.table, &names.image, symbols, &names.image, NAME_DYNSYM);
+    elf_names_add(&names.table, &names.elf, symbols, &names.elf, NAME_DYNSYM);
 }
 
 static __attribute__((unused)) void release_names(void)
 {
     name_table_release(&names.table);
     name_pool_release(&names.pool);
-    elf_image_release(&names.image);
+    elf_file_release(&names.elf);
 }
 
 /* ---- symbols */

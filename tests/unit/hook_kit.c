@@ -5,7 +5,7 @@
 #include "preload/own_environ.h"
 #include "preload/spawn_directory.h"
 #include "preload/sys.h"
-#include "preload/thread_pool.h"
+#include "preload/thread_records.h"
 #include "preload/timer.h"
 #include "preload/timer_signal.h"
 
@@ -13,7 +13,7 @@ struct hook_kit hook_kit;
 struct pinject_segment hook_segment;
 struct pinject_requests hook_requests;
 struct pinject_next hook_next;
-struct pinject_object pinject_object;
+struct pinject_preload pinject_preload;
 
 /* ---- Lines ---- */
 
@@ -70,8 +70,8 @@ const char *hook_vector(char *const *vector)
 /* A filter for all threads waits for what is within, and for no call of the program's. */
 static void within(bool expected)
 {
-    if (expected != (pinject_object.busy != 0))
-        hook_note("busy: %u", pinject_object.busy);
+    if (expected != (pinject_preload.busy != 0))
+        hook_note("busy: %u", pinject_preload.busy);
 }
 
 long hook_answer(void)
@@ -98,83 +98,83 @@ void hook_kit_begin(uint32_t flags)
     }
     lines->used = 0;
     lines->text[0] = 0;
-    hook_kit = (struct hook_kit){.image = PINJECT_IMAGE_TAKES};
+    hook_kit = (struct hook_kit){.exec_kind = PINJECT_EXEC_TAKES};
     hook_segment.closed = 0;
-    memset(&hook_requests, 0, offsetof(struct pinject_requests, bells));
-    memset(&pinject_object, 0, sizeof(pinject_object));
-    pinject_object.begun = 2;
-    pinject_object.standing = PINJECT_FOLLOWED;
-    pinject_object.flags = flags;
-    pinject_object.pid = getpid();
-    pinject_object.channel = (struct pinject_channel){&hook_segment, &hook_requests, 1, 1000};
-    pinject_object.ours = (struct pinject_ours){session, preload};
+    memset(&hook_requests, 0, offsetof(struct pinject_requests, doorbells));
+    memset(&pinject_preload, 0, sizeof(pinject_preload));
+    pinject_preload.begun = 2;
+    pinject_preload.state = PINJECT_FOLLOWED;
+    pinject_preload.flags = flags;
+    pinject_preload.pid = getpid();
+    pinject_preload.channel = (struct pinject_channel){&hook_segment, &hook_requests, 1, 1000};
+    pinject_preload.ours = (struct pinject_ours){session, preload};
     errno = 0;
 }
 
-/* ---- object.h ---- */
+/* ---- preload.h ---- */
 
-void pinject_object_settle(void)
+void pinject_preload_settle(void)
 {
-    hook_note("settle, sealed %u", pinject_object.sealed);
+    hook_note("settle, sealed %u", pinject_preload.blocked);
     errno = EIO;
 }
 
-void pinject_object_init(int argc, char **argv, char **envp)
+void pinject_preload_init(int argc, char **argv, char **envp)
 {
     (void)argc, (void)argv, (void)envp;
     hook_note("init");
-    pinject_object.begun = 2;
+    pinject_preload.begun = 2;
 }
 
-bool pinject_object_reachable(void)
+bool pinject_preload_reachable(void)
 {
     hook_note("reachable?");
     return !hook_kit.unreachable;
 }
 
-enum pinject_image pinject_object_admits(enum pinject_image image)
+enum pinject_exec_kind pinject_preload_admits(enum pinject_exec_kind exec_kind)
 {
-    return image == PINJECT_IMAGE_TAKES && hook_kit.unreachable ? PINJECT_IMAGE_REFUSES : image;
+    return exec_kind == PINJECT_EXEC_TAKES && hook_kit.unreachable ? PINJECT_EXEC_REFUSES : exec_kind;
 }
 
-void pinject_object_thread(int32_t creator)
+void pinject_preload_thread(int32_t creator)
 {
     within(true);
     hook_note("thread of %s", creator == getpid() ? "the first" : "another");
 }
 
-void pinject_object_arm(const char *path)
+void pinject_preload_arm(const char *path)
 {
     within(true);
     hook_note("arm %s", hook_text(path));
 }
 
-void pinject_object_net(bool covered, uint32_t flags, const char *path, char *const *argv)
+void pinject_preload_inherit_exec(bool covered, uint32_t flags, const char *path, char *const *argv)
 {
     within(true);
     const char *which = flags == PINJECT_REQUEST_SECURE ? " secure" : flags ? " ?" : "";
-    hook_note("net%s%s %s %s", covered ? " covered" : "", which, hook_text(path), hook_vector(argv));
+    hook_note("inherit%s%s %s %s", covered ? " covered" : "", which, hook_text(path), hook_vector(argv));
 }
 
-void pinject_object_spawned(int32_t pid)
+void pinject_preload_spawned(int32_t pid)
 {
     within(true);
     hook_note("spawned %d", pid);
     errno = EIO; /* a hook may not rely on it */
 }
 
-void pinject_object_inherit(void)
+void pinject_preload_inherit(void)
 {
     hook_note("inherit");
 }
 
-void pinject_object_snapshot(void)
+void pinject_preload_snapshot(void)
 {
     within(true);
     hook_note("snapshot");
 }
 
-void pinject_object_reaped(int32_t pid, int status, uint64_t utime_ns, uint64_t stime_ns, uint64_t switches)
+void pinject_preload_reaped(int32_t pid, int status, uint64_t utime_ns, uint64_t stime_ns, uint64_t switches)
 {
     (void)switches;
     within(true);
@@ -182,36 +182,36 @@ void pinject_object_reaped(int32_t pid, int status, uint64_t utime_ns, uint64_t 
               (unsigned long long)stime_ns);
 }
 
-void pinject_object_before_fork(void)
+void pinject_preload_before_fork(void)
 {
     hook_note("before fork");
 }
 
-void pinject_object_forked(void)
+void pinject_preload_forked(void)
 {
     hook_note("forked");
     errno = EIO;
 }
 
-bool pinject_object_user_moves(bool moves)
+bool pinject_preload_user_moves(bool moves)
 {
     hook_note(moves ? "user moves" : "user stays");
     return false;
 }
 
-void pinject_object_changes_user(uint32_t real, uint32_t effective, uint32_t saved, bool setreuid)
+void pinject_preload_changes_user(uint32_t real, uint32_t effective, uint32_t saved, bool setreuid)
 {
     hook_note("changes %d %d %d%s", (int)real, (int)effective, (int)saved, setreuid ? " as setreuid" : "");
     errno = EIO;
 }
 
-void pinject_object_keeps_user(void)
+void pinject_preload_keeps_user(void)
 {
     hook_note("keeps user");
     errno = EIO;
 }
 
-void pinject_object_changed_user(void)
+void pinject_preload_changed_user(void)
 {
     hook_note("changed user");
     errno = EIO;
@@ -219,7 +219,7 @@ void pinject_object_changed_user(void)
 
 bool pinject_request_covered(const struct pinject_channel *channel, int32_t tid)
 {
-    return channel == &pinject_object.channel && tid == sys_gettid() && hook_kit.covered;
+    return channel == &pinject_preload.channel && tid == sys_gettid() && hook_kit.covered;
 }
 
 /* ---- next.h ---- */
@@ -233,7 +233,7 @@ const struct pinject_next *pinject_next(void)
 
 static const char *whose(struct pinject_ours ours)
 {
-    return ours.session == pinject_object.ours.session && ours.preload == pinject_object.ours.preload ? "ours" : "?";
+    return ours.session == pinject_preload.ours.session && ours.preload == pinject_preload.ours.preload ? "ours" : "?";
 }
 
 void pinject_own_environ_forget(struct pinject_ours ours)
@@ -339,7 +339,7 @@ void pinject_signal_after_exec(bool changed)
     hook_note("signal after%s", changed ? " changed" : "");
 }
 
-/* ---- image.h, room.h, spawn_directory.h ---- */
+/* ---- exec_kind.h, room.h, spawn_directory.h ---- */
 
 static void note_judge(const char *how, const struct pinject_judge *judge, int fd, const char *path)
 {
@@ -347,16 +347,16 @@ static void note_judge(const char *how, const struct pinject_judge *judge, int f
               judge->directory == AT_FDCWD ? "" : " elsewhere");
 }
 
-enum pinject_image pinject_image_at(struct pinject_judge *judge, int fd, const char *path)
+enum pinject_exec_kind pinject_exec_at(struct pinject_judge *judge, int fd, const char *path)
 {
     note_judge("look at", judge, fd, path);
-    return hook_kit.image;
+    return hook_kit.exec_kind;
 }
 
-enum pinject_image pinject_image_search(struct pinject_judge *judge, const char *file)
+enum pinject_exec_kind pinject_exec_search(struct pinject_judge *judge, const char *file)
 {
     note_judge("search", judge, judge->directory, file);
-    return hook_kit.image;
+    return hook_kit.exec_kind;
 }
 
 static struct pinject_room the_room;
@@ -393,20 +393,20 @@ void pinject_room_call(struct pinject_room *room, void (*call)(void *), void *da
 
 static struct pinject_thread_record record;
 
-struct pinject_thread_record *pinject_thread_pool_take(void)
+struct pinject_thread_record *pinject_thread_record_take(void)
 {
     hook_note("take");
     memset(&record, 0x5a, sizeof(record));
     return hook_kit.no_record ? NULL : &record;
 }
 
-void pinject_thread_pool_give(struct pinject_thread_record *given)
+void pinject_thread_record_give(struct pinject_thread_record *given)
 {
     hook_note("give%s", given == &record ? "" : " another");
     memset(given, 0xa5, sizeof(*given));
 }
 
-void pinject_thread_pool_wait(const uint32_t *stalled)
+void pinject_thread_throttle(const uint32_t *stalled)
 {
     hook_note("pool%s", stalled == &hook_requests.stalled ? "" : " of another");
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Hooks as units: preload/hook_*.c is compiled with its functions named hook_NAME, and linked to this instead of the
- * rest of the object. Whatever a hook calls is written down, one line a call, in the order of the calls; a test
+ * rest of the preload object. Whatever a hook calls is written down, one line a call, in the order of the calls; a test
  * compares the lines, so that a call too many, too few, or with other arguments fails it. Those of children are there.
  */
 #ifndef UNIT_HOOK_KIT_H
@@ -10,18 +10,18 @@
 #include "check.h"
 
 #include "preload/next.h"
-#include "preload/object.h"
+#include "preload/preload.h"
 #include "preload/room.h"
 
 #include <errno.h>
 
-/* What the object's other parts, and the next functions, answer. */
+/* What the preload object's other parts, and the next functions, answer. */
 struct hook_kit {
     long result;              /* of the next function */
     int error;                /* it sets errno to, when not 0 */
     int error_once;           /* the same, for its first call alone (result -1, or the error where it is returned) */
-    enum pinject_image image;
-    bool unreachable;         /* no new image could open the session */
+    enum pinject_exec_kind exec_kind;
+    bool unreachable; /* no new exec generation could open the session */
     bool covered, timer_runs, used, masked, paused;
     int signal;               /* 0: none is taken */
     bool signal_changes, timer_tells; /* at an exec */

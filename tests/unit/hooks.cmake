@@ -13,13 +13,13 @@ foreach(family exec filter fork inherit main signal spawn thread user wait)
 endforeach()
 foreach(test hook_exec hook_spawn)
   pinject_unit_test(${test} SOURCES test_${test}.c exec_kit.c hook_kit.c ${preload}/hook_exec.c ${preload}/hook_spawn.c
-    ${preload}/env_choice.c ${preload}/environ.c ${preload}/reach.c LABELS preload)
+    ${preload}/env_choice.c ${preload}/environ.c ${preload}/safe_read.c LABELS preload)
 endforeach()
 pinject_unit_test(hook_wait SOURCES test_hook_wait.c hook_kit.c ${preload}/hook_wait.c ${preload}/hook_user.c
   ${preload}/hook_fork.c ${preload}/hook_main.c LINK Threads::Threads LABELS preload)
 pinject_unit_test(hook_inherit SOURCES test_hook_inherit.c hook_kit.c ${preload}/hook_inherit.c
-  ${preload}/hook_filter.c ${preload}/reach.c LABELS preload)
-pinject_unit_test(hook_signal SOURCES test_hook_signal.c hook_kit.c ${preload}/hook_signal.c ${preload}/reach.c
+  ${preload}/hook_filter.c ${preload}/safe_read.c LABELS preload)
+pinject_unit_test(hook_signal SOURCES test_hook_signal.c hook_kit.c ${preload}/hook_signal.c ${preload}/safe_read.c
   LABELS preload)
 pinject_unit_test(hook_thread SOURCES test_hook_thread.c hook_kit.c ${preload}/hook_thread.c ${preload}/cancel.c
   LINK Threads::Threads ${CMAKE_DL_LIBS} LABELS preload)

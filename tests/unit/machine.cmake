@@ -13,11 +13,11 @@ set(collector ${PROJECT_SOURCE_DIR}/collector)
 pinject_machine_test(info)
 pinject_machine_test(doctor_facts)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|aarch64)$") # where stacks can be dumped
-  pinject_machine_test(plan_golden)
+  pinject_machine_test(event_config_golden)
 endif()
 pinject_machine_test(doctor_lines doctor_scene_events.c doctor_scene_places.c doctor_scene_commands.c
-  ${collector}/doctor.c ${collector}/doctor_inject.c ${collector}/launch.c ${preload}/image.c
-  ${preload}/environ.c ${preload}/reach.c)
+  ${collector}/doctor.c ${collector}/doctor_inject.c ${collector}/launch.c ${preload}/exec_kind.c
+  ${preload}/environ.c ${preload}/safe_read.c)
 target_include_directories(test_doctor_lines PRIVATE ${preload})
 target_link_options(test_doctor_lines PRIVATE -Wl,--wrap=doctor_guard_program
   -Wl,--wrap=doctor_facts_init -Wl,--wrap=doctor_facts_release)

@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 
-#include "collector/plan.h"
+#include "collector/event_config.h"
 #include "common/buffer.h"
 
 struct machine_fake machine_fake;
@@ -191,10 +191,10 @@ int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *ret)
     return 0;
 }
 
-int __wrap_stacks_try(const struct plan *plan);
-int __wrap_stacks_try(const struct plan *plan)
+int __wrap_stacks_try(const struct event_config *config);
+int __wrap_stacks_try(const struct event_config *config)
 {
-    (void)plan;
+    (void)config;
     return machine_fake.stacks_status;
 }
 

@@ -3,7 +3,7 @@
 set(collector ${PROJECT_SOURCE_DIR}/collector)
 set(preload ${PROJECT_SOURCE_DIR}/preload)
 pinject_unit_test(main SOURCES test_main.c test_result_kit.c ${collector}/main.c ${collector}/launch.c
-  ${collector}/live.c ${collector}/show_stacks.c ${preload}/image.c ${preload}/environ.c ${preload}/reach.c
+  ${collector}/live.c ${collector}/show_stacks.c ${preload}/exec_kind.c ${preload}/environ.c ${preload}/safe_read.c
   LINK pinject_collector pinject_common)
 target_include_directories(test_main PRIVATE ${preload})
 set_source_files_properties(${collector}/main.c PROPERTIES COMPILE_DEFINITIONS main=pinject_run_main
@@ -12,11 +12,11 @@ target_link_options(test_main PRIVATE -Wl,--wrap=launch_find_preload -Wl,--wrap=
 pinject_unit_test(live SOURCES test_live.c ${collector}/live.c LINK pinject_collector pinject_common)
 target_link_options(test_live PRIVATE -Wl,--wrap=readlink)
 foreach(test launch launch_preload)
-  pinject_unit_test(${test} SOURCES test_${test}.c ${collector}/launch.c ${preload}/image.c ${preload}/environ.c
-    ${preload}/reach.c LINK pinject_collector pinject_common)
+  pinject_unit_test(${test} SOURCES test_${test}.c ${collector}/launch.c ${preload}/exec_kind.c ${preload}/environ.c
+    ${preload}/safe_read.c LINK pinject_collector pinject_common)
   target_include_directories(test_${test} PRIVATE ${preload})
 endforeach()
-foreach(function pipe2 fork syscall strdup read door_reaches_other_sessions)
+foreach(function pipe2 fork syscall strdup read worker_outruns_other_sessions)
   target_link_options(test_launch PRIVATE -Wl,--wrap=${function})
 endforeach()
 target_link_options(test_launch_preload PRIVATE -Wl,--wrap=readlink,--wrap=access)

@@ -10,7 +10,7 @@
 
 static inline const char *save(struct writer *writer, const char *name)
 {
-    const char *path = in_folder(name);
+    const char *path = in_directory(name);
     writer_save(writer, path);
     writer_release(writer);
     return path;
@@ -35,7 +35,7 @@ struct job {
 static inline void load(struct job *job, const char *const *paths, size_t count, const char *event)
 {
     struct profile_options options = {.event = event};
-    *job = (struct job){.settings = {.file = in_folder("made"), .event = event, .format = export_find("perf")}};
+    *job = (struct job){.settings = {.file = in_directory("made"), .event = event, .format = export_find("perf")}};
     job->view = (struct view){.settings = &job->settings, .paths = paths, .path_count = count};
     assert_int_equal(profile_load(paths, count, &options, &job->view.profile), 0);
     job->view.names = names_new(job->view.profile, &job->settings);
@@ -52,7 +52,7 @@ static inline void unload(struct job *job)
 static inline void remove_files(void)
 {
     char command[200];
-    snprintf(command, sizeof(command), "rm -rf '%s'", folder);
+    snprintf(command, sizeof(command), "rm -rf '%s'", directory);
     assert_int_equal(system(command), 0);
 }
 

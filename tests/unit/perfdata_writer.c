@@ -277,19 +277,19 @@ void writer_task(struct writer *writer, uint32_t flags, int status, uint64_t sta
     writer_item(writer, PINJECT_ITEM_TASK, &fixed, sizeof(fixed), NULL, 0);
 }
 
-void writer_image(struct writer *writer, uint32_t number, uint64_t start, const char *comm, const char *exec,
-                  const char *argument)
+void writer_generation(struct writer *writer, uint32_t number, uint64_t start, const char *comm, const char *exec,
+                       const char *argument)
 {
     const char *strings[] = {comm, exec, argument};
-    struct pinject_item_image fixed = {.start_ns = start, .number = number, .arguments = argument ? 1 : 0};
-    writer_item(writer, PINJECT_ITEM_IMAGE, &fixed, sizeof(fixed), strings, argument ? 3 : 2);
+    struct pinject_item_generation fixed = {.start_ns = start, .number = number, .arguments = argument ? 1 : 0};
+    writer_item(writer, PINJECT_ITEM_GENERATION, &fixed, sizeof(fixed), strings, argument ? 3 : 2);
 }
 
-void writer_count(struct writer *writer, uint32_t attr, uint32_t image, uint64_t value, uint64_t enabled,
+void writer_count(struct writer *writer, uint32_t attr, uint32_t generation, uint64_t value, uint64_t enabled,
                   uint64_t running, const char *name)
 {
     struct pinject_item_count fixed = {
-        .value = value, .enabled_ns = enabled, .running_ns = running, .event = attr, .image = image};
+        .value = value, .enabled_ns = enabled, .running_ns = running, .event = attr, .generation = generation};
     writer_item(writer, PINJECT_ITEM_COUNT, &fixed, sizeof(fixed), &name, 1);
 }
 

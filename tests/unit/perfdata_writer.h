@@ -68,9 +68,9 @@ void writer_item(struct writer *writer, uint32_t type, const void *fixed, size_t
 /* A session whose id is 16 times ID. */
 void writer_session(struct writer *writer, uint8_t id, uint64_t realtime);
 void writer_task(struct writer *writer, uint32_t flags, int status, uint64_t start, uint64_t end, uint64_t lost);
-void writer_image(struct writer *writer, uint32_t number, uint64_t start, const char *comm, const char *exec,
-                  const char *argument);
-void writer_count(struct writer *writer, uint32_t attr, uint32_t image, uint64_t value, uint64_t enabled,
+void writer_generation(struct writer *writer, uint32_t number, uint64_t start, const char *comm, const char *exec,
+                       const char *argument);
+void writer_count(struct writer *writer, uint32_t attr, uint32_t generation, uint64_t value, uint64_t enabled,
                   uint64_t running, const char *name);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Put in front of a source of the object (-include): clock, pauses, futexes, CPU and scheduling policy are those of the
- * test, which defines these functions. A test can then say what time it is, and sees how long is waited.
+ * Put in front of a source of the preload object (-include): clock, pauses, futexes, CPU and scheduling policy are
+ * those of the test, which defines these functions. A test can then say what time it is, and sees how long is waited.
  */
 #ifndef UNIT_PLAYED_TIME_H
 #define UNIT_PLAYED_TIME_H

@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: MIT
 # Parts of the object, linked to the test: text.c's functions stand for libc's there only.
 set(preload ${PROJECT_SOURCE_DIR}/preload)
-pinject_unit_test(environ SOURCES test_environ.c ${preload}/environ.c ${preload}/reach.c LABELS preload)
-pinject_unit_test(image SOURCES test_image.c ${preload}/image.c ${preload}/environ.c ${preload}/reach.c LABELS preload)
-pinject_unit_test(spawn_directory SOURCES test_spawn_directory.c ${preload}/spawn_directory.c ${preload}/reach.c LABELS preload)
+pinject_unit_test(environ SOURCES test_environ.c ${preload}/environ.c ${preload}/safe_read.c LABELS preload)
+pinject_unit_test(exec_kind SOURCES test_exec_kind.c ${preload}/exec_kind.c ${preload}/environ.c ${preload}/safe_read.c
+  LABELS preload)
+pinject_unit_test(spawn_directory SOURCES test_spawn_directory.c ${preload}/spawn_directory.c ${preload}/safe_read.c
+  LABELS preload)
 pinject_unit_test(room SOURCES test_room.c ${preload}/room.c LINK Threads::Threads LABELS preload)
 pinject_unit_test(request SOURCES test_request.c ${preload}/request.c LINK Threads::Threads LABELS preload)
 pinject_unit_test(filter SOURCES test_filter.c ${preload}/filter.c LABELS preload)
 pinject_unit_test(timer_sample SOURCES test_timer_sample.c ${preload}/timer_sample.c LABELS preload)
-pinject_unit_test(thread_pool SOURCES test_thread_pool.c ${preload}/thread_pool.c LINK Threads::Threads LABELS preload)
+pinject_unit_test(thread_records SOURCES test_thread_records.c ${preload}/thread_records.c LINK Threads::Threads LABELS
+  preload)
 # Compiled once more with the test's clock, futexes and CPU.
-foreach(module request thread_pool)
+foreach(module request thread_records)
   pinject_unit_test(${module}_time SOURCES test_${module}_time.c ${preload}/${module}.c LABELS preload)
   target_compile_options(test_${module}_time PRIVATE -include ${CMAKE_CURRENT_SOURCE_DIR}/played_time.h)
 endforeach()

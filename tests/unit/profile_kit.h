@@ -17,14 +17,14 @@
 #define ENDED (PINJECT_TASK_ENDED | PINJECT_TASK_STATUS)
 
 /* Made and removed by the program that uses it. */
-static char folder[] = "/tmp/pinject-profile-XXXXXX";
+static char directory[] = "/tmp/pinject-profile-XXXXXX";
 
-static inline const char *in_folder(const char *name)
+static inline const char *in_directory(const char *name)
 {
     static char paths[8][128];
     static unsigned turn;
     char *path = paths[turn++ % 8];
-    snprintf(path, 128, "%s/%s", folder, name);
+    snprintf(path, 128, "%s/%s", directory, name);
     return path;
 }
 
@@ -63,10 +63,10 @@ static inline const struct profile_task *task_of(const struct profile *profile, 
 }
 
 static inline const struct profile_count *count_of(const struct profile *profile, const struct profile_task *task,
-                                            const char *event, uint32_t image)
+                                            const char *event, uint32_t generation)
 {
     for (uint32_t i = 0; i < task->count_count; i++)
-        if (task->counts[i].image == image && strcmp(profile->events[task->counts[i].event].name, event) == 0)
+        if (task->counts[i].generation == generation && strcmp(profile->events[task->counts[i].event].name, event) == 0)
             return &task->counts[i];
     return NULL;
 }

@@ -6,7 +6,7 @@
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
 
-#include "collector/net.h"
+#include "collector/inherited.h"
 #include "collector/opener.h"
 #include "common/report.h"
 
@@ -21,7 +21,7 @@ unsigned renewed, trimmed, given_back, answers_taken;
 static struct signals signals;
 static struct collect_args args;
 static struct outcome outcome;
-static char folder[] = "/tmp/pinject-unit-XXXXXX";
+static char directory[] = "/tmp/pinject-unit-XXXXXX";
 static int ends; /* here signals that end us are told */
 static const struct round *rounds;
 static uint64_t now_ns;
@@ -76,12 +76,12 @@ void __wrap_tasks_close(struct tasks *of)
     __real_tasks_close(of);
 }
 
-void __real_tasks_arrive(struct tasks *of, struct arrival *arrivals);
-void __wrap_tasks_arrive(struct tasks *of, struct arrival *arrivals);
-void __wrap_tasks_arrive(struct tasks *of, struct arrival *arrivals)
+void __real_tasks_notify(struct tasks *of, struct notification *notifications);
+void __wrap_tasks_notify(struct tasks *of, struct notification *notifications);
+void __wrap_tasks_notify(struct tasks *of, struct notification *notifications)
 {
-    if (arrivals)
-        __real_tasks_arrive(of, arrivals);
+    if (notifications)
+        __real_tasks_notify(of, notifications);
 }
 
 int __wrap_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask);
@@ -135,8 +135,8 @@ void __wrap_results_trim(struct results *results)
     trimmed++;
 }
 
-void __wrap_session_renew_doors(struct session *session);
-void __wrap_session_renew_doors(struct session *session)
+void __wrap_session_renew_workers(struct session *session);
+void __wrap_session_renew_workers(struct session *session)
 {
     (void)session;
     renewed++;
@@ -155,13 +155,13 @@ int rounds_enter(void **state)
 {
     (void)state;
     report_program("pinject-run");
-    return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
+    return mkdtemp(directory) && chdir(directory) == 0 ? 0 : -1;
 }
 
 int rounds_leave(void **state)
 {
     (void)state;
-    return chdir("/") == 0 ? rmdir(folder) : -1;
+    return chdir("/") == 0 ? rmdir(directory) : -1;
 }
 
 int rounds_set_up(void **state)
@@ -212,7 +212,8 @@ void rounds_run_root(pid_t root, const struct round *given)
 
 bool rounds_wait_for_all(void)
 {
-    const int wanted[] = {fake.session.arrivals.eventfd, nets_fd(fake.session.nets), signals.ends, signals.others};
+    const int wanted[] = {fake.session.notifications.eventfd, inherited_fd(fake.session.inherited_sets), signals.ends,
+                          signals.others};
     char path[64], line[256];
     unsigned found = 0;
     int fd;

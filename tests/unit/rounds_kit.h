@@ -6,7 +6,7 @@
 #ifndef UNIT_ROUNDS_KIT_H
 #define UNIT_ROUNDS_KIT_H
 
-#include "door_fake.h"
+#include "worker_fake.h"
 
 #include "collector/collect.h"
 #include "collector/tasks.h"
@@ -33,7 +33,7 @@ extern struct round seen[ROUNDS];
 extern unsigned round_number;   /* that there were */
 extern uint64_t file_ns;        /* that a file takes */
 extern int urgent;              /* what ppoll() finds while events gather */
-extern unsigned renewed, trimmed, given_back; /* doors, results, memory */
+extern unsigned renewed, trimmed, given_back; /* workers, results, memory */
 extern unsigned answers_taken;  /* how often it took what the opener had answered */
 
 /* Of the group: its directory. */
@@ -46,7 +46,7 @@ int rounds_tear_down(void **state);
 void rounds_run(const struct round *given);
 /* The same of a session that ends with ROOT, which has ended; the rounds may be more than come. */
 void rounds_run_root(pid_t root, const struct round *given);
-/* In a round: does it wait for arrivals, nets, and for signals of both kinds? */
+/* In a round: does it wait for notifications, inherited sets, and for signals of both kinds? */
 bool rounds_wait_for_all(void);
 /* As rounds_run(), and compares what it did. */
 void rounds_expect(const struct round *given);

@@ -4,7 +4,7 @@
 #include "preload/peer.h"
 #include "preload/timer.h"
 
-struct pinject_object pinject_object;
+struct pinject_preload pinject_preload;
 struct session_peer peer;
 char directory[64], session_path[128], requests_path[192];
 struct pinject_segment header;
@@ -17,7 +17,7 @@ int pinject_peer_ask(const char *its_path, const struct pinject_segment *segment
 {
     peer.asked++;
     snprintf(peer.path, sizeof(peer.path), "%s", its_path);
-    peer.with_segment = segment && segment == pinject_object.channel.segment;
+    peer.with_segment = segment && segment == pinject_preload.channel.segment;
     peer.user = user;
     if (peer.when_asked)
         peer.when_asked();
@@ -43,7 +43,7 @@ void pinject_timer_give_up_rings(void)
     rings_given_up++;
 }
 
-void pinject_object_become(uint32_t user)
+void pinject_preload_become(uint32_t user)
 {
     asked_for_channels++;
     asked_for = user;
@@ -110,18 +110,18 @@ unsigned held(void)
 
 void reset(void)
 {
-    pinject_object_close();
-    memset(&pinject_object, 0, sizeof(pinject_object));
+    pinject_preload_close();
+    memset(&pinject_preload, 0, sizeof(pinject_preload));
     memset(&peer, 0, sizeof(peer));
     memset(&header, 0, sizeof(header));
     peer.error = -ECONNREFUSED;
     peer.own_user = UINT32_MAX;
     timers_ended = rings_given_up = asked_for_channels = 0;
-    pinject_object.user = geteuid();
+    pinject_preload.user = geteuid();
     header.magic = PINJECT_WIRE_MAGIC;
     header.version = PINJECT_WIRE_VERSION;
     header.size = sizeof(header);
-    header.bells_used = 3;
+    header.doorbells_used = 3;
     header.wait_us = 1234;
     header.flags = PINJECT_SESSION_ALL;
     header.user = 7000; /* the collector's name for its user */
@@ -149,7 +149,7 @@ int tear_down(void **state)
 {
     char command[256];
     (void)state;
-    pinject_object_close();
+    pinject_preload_close();
     snprintf(command, sizeof(command), "rm -rf %s", directory);
     return system(command);
 }

@@ -5,7 +5,7 @@
 
 #include "check.h"
 
-#include "preload/object.h"
+#include "preload/preload.h"
 
 #include <errno.h>
 #include <fcntl.h>

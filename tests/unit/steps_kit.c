@@ -27,13 +27,13 @@ const uint8_t row_cache_registers[ROW_KEPT] = {19, 20, 21, 22, 23, 24, 25, 26, 2
 const uint8_t row_cache_registers[ROW_KEPT] = {3, UNWIND_FP, 12, 13, 14, 15, UNWIND_RETURN};
 #endif
 
-bool file_address(const struct unwind_file *its, uint64_t offset, uint64_t *ret_address)
+bool unwind_file_address(const struct unwind_file *its, uint64_t offset, uint64_t *ret_address)
 {
     *ret_address = offset - OFFSET + CODE;
     return its == &file && offset >= OFFSET && offset < OFFSET + 0x1000;
 }
 
-bool file_row(struct unwind_file *its, uint64_t address, struct cfi_row *ret)
+bool unwind_file_row(struct unwind_file *its, uint64_t address, struct cfi_row *ret)
 {
     for (unsigned i = 0; i < row_count && its == &file; i++)
         if (rows[i].address == address) {
@@ -44,7 +44,7 @@ bool file_row(struct unwind_file *its, uint64_t address, struct cfi_row *ret)
     return false;
 }
 
-void file_use(struct unwind_file *its)
+void unwind_file_use(struct unwind_file *its)
 {
     assert_ptr_equal(its, &file);
     uses++;
@@ -130,8 +130,8 @@ struct cfi_row plain_row(int size)
 {
     struct cfi_row row = {.return_reg = UNWIND_RETURN};
     row.cfa = (struct cfi_rule){CFI_REGISTER, UNWIND_SP, size};
-    row.rules[UNWIND_RETURN] = (struct cfi_rule){CFI_AT_CFA, 0, -8};
-    row.rules[UNWIND_SP] = (struct cfi_rule){CFI_IS_CFA, 0, 0};
+    row.rules[UNWIND_RETURN] = (struct cfi_rule){CFI_OFFSET, 0, -8};
+    row.rules[UNWIND_SP] = (struct cfi_rule){CFI_VAL_OFFSET, 0, 0};
     return row;
 }
 

@@ -9,7 +9,7 @@
 #include "check.h"
 
 #include "unwind/expression.h"
-#include "unwind/file.h"
+#include "unwind/unwind_file.h"
 
 /* Two registers that a call preserves: rbx and r12; x19 and x20. */
 #if defined(__aarch64__)

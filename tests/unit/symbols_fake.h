@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Objects whose names, lines and files the test says, for the views: symbols_fake.c stands for the functions of
+ * DSOs whose names, lines and files the test says, for the views: symbols_fake.c stands for the functions of
  * analyze/sym/symbols.h that symbols_fake_wraps of view.cmake lists.
  */
 #ifndef UNIT_SYMBOLS_FAKE_H
@@ -25,7 +25,7 @@ struct symbols_fake_lines {
     struct symbol_line list[4]; /* the innermost first, up to the first one without a line */
 };
 
-struct symbols_object {
+struct symbols_dso {
     const char *path; /* as mapped; of the kernel and of generated code: "[kernel]" and "[jit]" */
     const char *file; /* NULL: none */
     bool no_code, replaced;
@@ -38,14 +38,14 @@ struct symbols_object {
     const struct symbols_fake_lines *lines;
     size_t line_count;
     const char *lines_why;
-    unsigned lacks;
+    unsigned missing;
     const char *why;
     unsigned asked, asked_lines; /* how often symbols_find() and symbols_lines() were */
     const char *jit_dump;        /* what symbols_jit_dump() was told */
 };
 
-/* All objects there are from now on. */
-void symbols_fake_set(struct symbols_object *objects, size_t count);
+/* All DSOs there are from now on. */
+void symbols_fake_set(struct symbols_dso *dsos, size_t count);
 /* What the last symbols_kernel() was told, and the process of the last symbols_jit(). */
 extern struct symbols_kernel symbols_fake_kernel;
 extern uint32_t symbols_fake_pid;

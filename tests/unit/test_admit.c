@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What each kind of arrival changes: the ledger, the process, whom it waits for. */
+/* What each kind of notification changes: the missed tasks, the process, whom it waits for. */
 #include "check.h"
 
 #include <errno.h>
@@ -41,21 +41,21 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void expect_ledger(const char *wanted)
+static void expect_losses(const char *wanted)
 {
     char text[4096] = "";
-    for (unsigned i = 0; i < tasks->unseen.count; i++)
-        snprintf(text + strlen(text), sizeof(text) - strlen(text), "%d %s|%s\n", (int)tasks->unseen.lines[i].count,
-                 tasks->unseen.lines[i].reason, tasks->unseen.lines[i].comm);
+    for (unsigned i = 0; i < tasks->missed.count; i++)
+        snprintf(text + strlen(text), sizeof(text) - strlen(text), "%d %s|%s\n", (int)tasks->missed.lines[i].count,
+                 tasks->missed.lines[i].reason, tasks->missed.lines[i].comm);
     assert_string_equal(text, wanted);
 }
 
 static void arrive(uint32_t kind, pid_t pid, pid_t tid, int result)
 {
-    struct arrival *arrival = stage_arrival(kind, pid, tid, 1, T + 10);
-    arrival->result = result;
-    strcpy(arrival->comm, "name");
-    tasks_admit(tasks, arrival);
+    struct notification *notification = stage_notification(kind, pid, tid, 1, T + 10);
+    notification->result = result;
+    strcpy(notification->comm, "name");
+    tasks_admit(tasks, notification);
 }
 
 static void refusals(void **state)
@@ -70,46 +70,46 @@ static void refusals(void **state)
     arrive(PINJECT_PROCESS, 202, 202, 0);
     arrive(PINJECT_ARM, 203, 203, -EMFILE);
     arrive(PINJECT_THREAD, 100, 102, -ENOMEM);
-    expect_ledger("1 process refused by the kernel: Permission denied|name\n"
+    expect_losses("1 process refused by the kernel: Permission denied|name\n"
                   "1 thread exited before its events were open|name\n"
                   "1 process exited before its events were open|name\n"
                   "1 process refused by the kernel: Input/output error|name\n"
                   "1 process refused by the kernel: Too many open files|name\n"
                   "1 thread refused by the kernel: Cannot allocate memory|name\n");
     /* Its announcement is answered by that. */
-    unseen_announced(&tasks->unseen, 1, 200, 200, T, true);
-    assert_null(unseen_find(&tasks->unseen, 200));
+    missed_announced(&tasks->missed, 1, 200, 200, T, true);
+    assert_null(missed_find(&tasks->missed, 200));
     /* One that is not dumpable asks after its exec. */
     arrive(PINJECT_ARM, 204, 204, -EACCES);
     arrive(PINJECT_ARM, 205, 205, -EPERM);
-    assert_true(unseen_find(&tasks->unseen, 204)->expected && unseen_find(&tasks->unseen, 205)->expected);
-    assert_int_equal(unseen_find(&tasks->unseen, 204)->parent, 1);
-    assert_int_equal(tasks->unseen.count, 6);
+    assert_true(missed_find(&tasks->missed, 204)->expected && missed_find(&tasks->missed, 205)->expected);
+    assert_int_equal(missed_find(&tasks->missed, 204)->parent, 1);
+    assert_int_equal(tasks->missed.count, 6);
     /* Since it was answered: in another time namespace its own clock is another, and it would have begun later. */
-    struct arrival *arrival = stage_arrival(PINJECT_ARM, 206, 206, 1, T);
-    arrival->result = -EACCES;
-    arrival->answered_ns = T + 1000;
-    tasks_admit(tasks, arrival);
-    assert_int_equal(unseen_find(&tasks->unseen, 206)->time_ns, T + 1000);
-    /* An image that ended before it was read belongs to a process that is there. */
+    struct notification *notification = stage_notification(PINJECT_ARM, 206, 206, 1, T);
+    notification->result = -EACCES;
+    notification->answered_ns = T + 1000;
+    tasks_admit(tasks, notification);
+    assert_int_equal(missed_find(&tasks->missed, 206)->time_ns, T + 1000);
+    /* An exec generation that ended before it was read belongs to a process that is there. */
     arrive(PINJECT_PROCESS, 100, 100, -ESRCH);
-    assert_int_equal(tasks->unseen.count, 6);
+    assert_int_equal(tasks->missed.count, 6);
     assert_int_equal(tasks->seen, 1);
 }
 
 /* The name of the last program that TASK runs. */
 static const char *last_name(const struct task *task)
 {
-    return task->image_count ? task->images[task->image_count - 1].comm : "";
+    return task->generation_count ? task->generations[task->generation_count - 1].comm : "";
 }
 
-static void tell_image(pid_t pid, pid_t tid, bool gone, bool limited)
+static void tell_generation(pid_t pid, pid_t tid, bool gone, bool limited)
 {
-    struct arrival *arrival = stage_arrival(PINJECT_IMAGE, pid, tid, 1, T - 10);
-    arrival->gone = gone;
-    arrival->limited = limited;
-    arrival->exec = strdup("/bin/false");
-    tasks_admit(tasks, arrival);
+    struct notification *notification = stage_notification(PINJECT_GENERATION, pid, tid, 1, T - 10);
+    notification->gone = gone;
+    notification->limited = limited;
+    notification->exec = strdup("/bin/false");
+    tasks_admit(tasks, notification);
 }
 
 /* Of who is gone the kernel cannot tell whose he was: the collector's user says nothing of another's. */
@@ -119,33 +119,33 @@ static void who_is_gone_is_named_by_his_own_user(void **state)
     struct process *process = tasks_find_process(tasks, 100);
     struct task *task = process->leader;
     task->name_known = true;
-    tell_image(99, 100, true, false); /* another process */
+    tell_generation(99, 100, true, false); /* another process */
     assert_string_equal(last_name(task), "prog");
     assert_int_equal(tasks->session->denied, 1);
     process->limited = true;
-    tell_image(100, 100, true, false);
-    tell_image(99, 100, true, false);
+    tell_generation(100, 100, true, false);
+    tell_generation(99, 100, true, false);
     assert_string_equal(last_name(task), "prog");
     assert_int_equal(tasks->session->denied, 3);
-    tell_image(100, 100, true, true);
+    tell_generation(100, 100, true, true);
     assert_string_equal(last_name(task), "false");
     process->limited = false;
-    task->images[0].start_ns = T;
-    tell_image(100, 100, true, false);
-    tell_image(100, 100, false, false);
+    task->generations[0].start_ns = T;
+    tell_generation(100, 100, true, false);
+    tell_generation(100, 100, false, false);
     assert_int_equal(tasks->session->denied, 3);
 }
 
-static struct arrival *net_of(pid_t pid, int error, uint32_t flags)
+static struct notification *net_of(pid_t pid, int error, uint32_t flags)
 {
-    struct arrival *arrival = stage_arrival(PINJECT_NET, pid, pid, 1, T + 10);
-    arrival->net_error = error;
-    arrival->flags = flags;
-    arrival->exec = strdup("/bin/static");
-    arrival->cmdline = calloc(1, 10);
-    memcpy(arrival->cmdline, "static\0-x", 10);
-    arrival->cmdline_size = 10;
-    return arrival;
+    struct notification *notification = stage_notification(PINJECT_INHERIT_EXEC, pid, pid, 1, T + 10);
+    notification->inherit_error = error;
+    notification->flags = flags;
+    notification->exec = strdup("/bin/static");
+    notification->cmdline = calloc(1, 10);
+    memcpy(notification->cmdline, "static\0-x", 10);
+    notification->cmdline_size = 10;
+    return notification;
 }
 
 static void program_that_cannot_be_injected(void **state)
@@ -153,40 +153,40 @@ static void program_that_cannot_be_injected(void **state)
     (void)state;
     struct process *process = tasks_find_process(tasks, 100);
     tasks_admit(tasks, net_of(100, 0, 0));
-    assert_true(process->net);
+    assert_true(process->inherits);
     assert_false(process->secure || process->uncounted);
     assert_string_equal(process->announced->exec, "/bin/static");
     assert_int_equal(process->announced->cmdline_size, 10);
-    assert_int_equal(process->net_owed, 0);
-    process->net = false;
+    assert_int_equal(process->inherit_owed, 0);
+    process->inherits = false;
     tasks_admit(tasks, net_of(100, 0, PINJECT_REQUEST_SECURE)); /* setuid: what comes from it has no events of ours */
     assert_true(process->secure);
-    assert_false(process->net);
+    assert_false(process->inherits);
     tasks_admit(tasks, net_of(100, -EACCES, 0));
-    assert_false(process->secure || process->net);
-    assert_int_equal(process->net_owed, 8); /* tried again, in so many sweeps */
-    process->net_owed = 0;
+    assert_false(process->secure || process->inherits);
+    assert_int_equal(process->inherit_owed, 8); /* tried again, in so many sweeps */
+    process->inherit_owed = 0;
     tasks_admit(tasks, net_of(100, -EPERM, 0));
-    assert_int_equal(process->net_owed, 8);
-    process->net_owed = 0;
-    expect_ledger("");
+    assert_int_equal(process->inherit_owed, 8);
+    process->inherit_owed = 0;
+    expect_losses("");
     tasks_admit(tasks, net_of(100, -EMFILE, 0));
-    assert_int_equal(process->net_owed, 0);
-    expect_ledger("1 non-injectable program: its children and threads are not profiled (Too many open files)"
+    assert_int_equal(process->inherit_owed, 0);
+    expect_losses("1 non-injectable program: its children and threads are not profiled (Too many open files)"
                   "|prog\n");
     tasks_admit(tasks, net_of(999, 0, 0)); /* nobody */
-    stage.kit.plan.source = PINJECT_SOURCE_TIMER;
+    stage.kit.config.source = PINJECT_SOURCE_TIMER;
     process->announced->exec[1] = 'x';
     tasks_admit(tasks, net_of(100, 0, 0));
-    assert_false(process->net); /* there are none */
+    assert_false(process->inherits); /* there are none */
     assert_string_equal(process->announced->exec, "/xin/static");
-    stage.kit.plan.source = PINJECT_SOURCE_PERF;
+    stage.kit.config.source = PINJECT_SOURCE_PERF;
 }
 
 /* 100 waited for PID. */
 static void reap(pid_t pid, uint64_t user_ns, uint64_t system_ns, uint64_t time_ns)
 {
-    struct arrival *reaped = stage_arrival(PINJECT_REAPED, pid, 100, 1, time_ns);
+    struct notification *reaped = stage_notification(PINJECT_REAPED, pid, 100, 1, time_ns);
     reaped->utime_ns = user_ns;
     reaped->stime_ns = system_ns;
     tasks_admit(tasks, reaped);
@@ -208,36 +208,36 @@ static void waits(void **state)
     stage_reaped(&stage, 100, 200, 0x400, 1000, T + 60); /* the next one with its number */
     assert_int_equal(child->status, 0x300);
     /* One that did not ask. */
-    unseen_announced(&tasks->unseen, 100, 300, 300, T + 10, true);
+    missed_announced(&tasks->missed, 100, 300, 300, T + 10, true);
     reap(300, 4, 5, T + 9); /* before it was there */
-    assert_false(unseen_find(&tasks->unseen, 300)->ended);
+    assert_false(missed_find(&tasks->missed, 300)->ended);
     reap(300, 4, 5, T + 10);
-    assert_true(unseen_find(&tasks->unseen, 300)->ended);
-    assert_int_equal(unseen_find(&tasks->unseen, 300)->cpu_ns, 9);
-    expect_ledger("");
+    assert_true(missed_find(&tasks->missed, 300)->ended);
+    assert_int_equal(missed_find(&tasks->missed, 300)->cpu_ns, 9);
+    expect_losses("");
     /* Where timers sample, that is all that is heard of it. */
-    stage.kit.plan.source = PINJECT_SOURCE_TIMER;
+    stage.kit.config.source = PINJECT_SOURCE_TIMER;
     reap(400, 1, 2, T + 70);
-    unseen_arrived(&tasks->unseen, 401);
+    missed_requested(&tasks->missed, 401);
     reap(401, 1, 2, T + 70); /* that one asked */
     reap(200, 1, 2, T + 70); /* is known */
-    expect_ledger(
+    expect_losses(
         "1 child without events (not followed, setuid, or exited at once): known only from its parent's wait|\n");
-    assert_int_equal(tasks->unseen.lines[0].cpu_ns, 3);
-    stage.kit.plan.source = PINJECT_SOURCE_PERF;
+    assert_int_equal(tasks->missed.lines[0].cpu_ns, 3);
+    stage.kit.config.source = PINJECT_SOURCE_PERF;
 }
 
 /* Through the channel of another user: only of his own processes, by their parents. */
 static bool is_told(pid_t waiter, pid_t child, uid_t user)
 {
     struct process *process = tasks_find_process(tasks, child);
-    struct arrival *arrival = stage_arrival(PINJECT_REAPED, child, waiter, 1, T + 50);
+    struct notification *notification = stage_notification(PINJECT_REAPED, child, waiter, 1, T + 50);
     uint64_t denied = stage.kit.session.denied;
     if (process)
         process->waited = false;
-    arrival->limited = true;
-    arrival->user = user;
-    tasks_admit(tasks, arrival);
+    notification->limited = true;
+    notification->user = user;
+    tasks_admit(tasks, notification);
     bool told = process && process->waited;
     /* A tracer's wait says nothing, and is no lie. */
     bool traced = process && waiter != process->ppid && tasks_find(tasks, waiter);
@@ -260,10 +260,10 @@ static void other_users_tell_of_their_own(void **state)
     assert_false(is_told(999, 200, 7));
     assert_false(is_told(100, 999, 7));
     /* A message of his says whose a process is; the wait for one does not. */
-    struct arrival *image = stage_arrival(PINJECT_IMAGE, 300, 300, 1, T + 60);
-    image->limited = true;
-    image->user = 9;
-    tasks_admit(tasks, image);
+    struct notification *generation = stage_notification(PINJECT_GENERATION, 300, 300, 1, T + 60);
+    generation->limited = true;
+    generation->user = 9;
+    tasks_admit(tasks, generation);
     assert_true(tasks_find_process(tasks, 300)->limited);
     assert_int_equal(tasks_find_process(tasks, 300)->user, 9);
     assert_false(tasks_find_process(tasks, 100)->limited);
@@ -272,9 +272,9 @@ static void other_users_tell_of_their_own(void **state)
 /* Whether a parent is found. */
 static bool has_parent(pid_t told, pid_t kernels, uid_t user)
 {
-    const struct arrival arrival = {.kind = PINJECT_FORK, .pid = 400, .tid = 400, .parent_tid = told, .ppid = kernels,
-                                    .limited = user != 0, .user = user, .time_ns = T + 70};
-    return tasks_is_ready(tasks, &arrival);
+    const struct notification notification = {.kind = PINJECT_FORK, .pid = 400, .tid = 400, .parent_tid = told,
+                                              .ppid = kernels, .limited = user != 0, .user = user, .time_ns = T + 70};
+    return tasks_is_ready(tasks, &notification);
 }
 
 /* What he then tells of the end of such a child would be in the CPU time of a process of another user. */
@@ -295,8 +295,9 @@ static void other_users_are_no_children_of_his(void **state)
 
 static bool is_ready(uint32_t kind, pid_t pid, pid_t tid, pid_t ppid, int result)
 {
-    struct arrival arrival = {.kind = kind, .pid = pid, .tid = tid, .ppid = ppid, .result = result, .time_ns = T + 10};
-    return tasks_is_ready(tasks, &arrival);
+    struct notification notification = {.kind = kind, .pid = pid, .tid = tid, .ppid = ppid, .result = result,
+                                        .time_ns = T + 10};
+    return tasks_is_ready(tasks, &notification);
 }
 
 static void who_waits_for_whom(void **state)
@@ -308,28 +309,29 @@ static void who_waits_for_whom(void **state)
     assert_true(is_ready(PINJECT_PROCESS, 100, 100, 1, -ESRCH));
     assert_true(is_ready(PINJECT_FORK, 200, 200, 100, 0));
     assert_false(is_ready(PINJECT_FORK, 200, 200, 300, 0));
-    static const uint32_t kinds[] = {PINJECT_THREAD, PINJECT_SNAPSHOT, PINJECT_NET, PINJECT_REAPED, PINJECT_IMAGE};
+    static const uint32_t kinds[] = {PINJECT_THREAD, PINJECT_SNAPSHOT, PINJECT_INHERIT_EXEC, PINJECT_REAPED,
+                                     PINJECT_GENERATION};
     for (size_t i = 0; i < 5; i++) {
         assert_true(is_ready(kinds[i], 100, 101, 1, 0));
         assert_false(is_ready(kinds[i], 200, 201, 1, 0));
     }
     assert_true(is_ready(PINJECT_ARM, 200, 200, 300, 0));
     /* What inherited events tell of an exec has to be known first. */
-    tasks_find(tasks, 100)->netted = true;
-    tasks->nets_taken_ns = T + 10;
-    assert_false(is_ready(PINJECT_IMAGE, 100, 100, 1, 0));
-    tasks->nets_taken_ns = T + 11;
-    assert_true(is_ready(PINJECT_IMAGE, 100, 100, 1, 0));
-    tasks_find(tasks, 100)->netted = false;
+    tasks_find(tasks, 100)->inherited = true;
+    tasks->inherited_taken_ns = T + 10;
+    assert_false(is_ready(PINJECT_GENERATION, 100, 100, 1, 0));
+    tasks->inherited_taken_ns = T + 11;
+    assert_true(is_ready(PINJECT_GENERATION, 100, 100, 1, 0));
+    tasks_find(tasks, 100)->inherited = false;
 }
 
 static struct task *fork_of(pid_t pid, pid_t parent_tid, pid_t ppid, const char *comm)
 {
-    struct arrival *arrival = stage_arrival(PINJECT_FORK, pid, pid, ppid, T + 20);
-    stage_events(&stage, arrival, 10);
-    arrival->parent_tid = parent_tid;
-    strcpy(arrival->comm, comm);
-    stage_arrive(&stage, arrival);
+    struct notification *notification = stage_notification(PINJECT_FORK, pid, pid, ppid, T + 20);
+    stage_events(&stage, notification, 10);
+    notification->parent_tid = parent_tid;
+    strcpy(notification->comm, comm);
+    stage_arrive(&stage, notification);
     return tasks_find(tasks, pid);
 }
 
@@ -347,10 +349,10 @@ static void names_and_parents(void **state)
     assert_ptr_equal(forked->process->program, tasks_find_process(tasks, 100)->program);
     assert_string_equal(fork_of(201, 0, 100, "")->comm, "prog");
     assert_string_equal(fork_of(202, 101, 100, "told")->comm, "told");
-    struct arrival *arrival = stage_arrival(PINJECT_THREAD, 100, 103, 1, T + 30);
-    stage_events(&stage, arrival, 10);
-    arrival->parent_tid = 999;
-    stage_arrive(&stage, arrival);
+    struct notification *notification = stage_notification(PINJECT_THREAD, 100, 103, 1, T + 30);
+    stage_events(&stage, notification, 10);
+    notification->parent_tid = 999;
+    stage_arrive(&stage, notification);
     assert_string_equal(tasks_find(tasks, 103)->comm, "prog");
     assert_int_equal(tasks->processes, 4);
     assert_int_equal(tasks->threads, 2);
@@ -362,9 +364,9 @@ static void thread_of_an_unknown_process(void **state)
 {
     uint64_t cost;
     (void)state;
-    struct arrival *arrival = stage_arrival(PINJECT_THREAD, 300, 301, 1, T + 5);
-    stage_events(&stage, arrival, 10);
-    tasks_admit(tasks, arrival);
+    struct notification *notification = stage_notification(PINJECT_THREAD, 300, 301, 1, T + 5);
+    stage_events(&stage, notification, 10);
+    tasks_admit(tasks, notification);
     struct process *process = tasks_find_process(tasks, 300), *known = tasks_find_process(tasks, 100);
     assert_non_null(process);
     assert_true(process->incomplete && !known->incomplete);
@@ -386,12 +388,12 @@ static void tasks_for_which_there_is_no_memory(void **state)
     (void)state;
     do {
         const pid_t pid = 500 + 2 * number;
-        struct arrival *arrival = stage_arrival(PINJECT_PROCESS, pid, pid, 100, T + 10);
-        stage_events(&stage, arrival, 10);
-        strcpy(arrival->comm, "new");
+        struct notification *notification = stage_notification(PINJECT_PROCESS, pid, pid, 100, T + 10);
+        stage_events(&stage, notification, 10);
+        strcpy(notification->comm, "new");
         was_denied = false;
         denied_allocation = ++number;
-        tasks_admit(tasks, arrival);
+        tasks_admit(tasks, notification);
         denied_allocation = 0;
         assert_int_equal(tasks_find(tasks, pid) == NULL, tasks_find_process(tasks, pid) == NULL);
         dropped += tasks_find(tasks, pid) == NULL;
@@ -399,7 +401,7 @@ static void tasks_for_which_there_is_no_memory(void **state)
     } while (was_denied);
     assert_in_range(dropped, 1, number - 1);
     /* A thread leaves its process alone. */
-    struct arrival *thread = stage_arrival(PINJECT_THREAD, 100, 101, 1, T + 10);
+    struct notification *thread = stage_notification(PINJECT_THREAD, 100, 101, 1, T + 10);
     stage_events(&stage, thread, 10);
     strcpy(thread->comm, "new");
     denied_allocation = 1;
@@ -410,7 +412,7 @@ static void tasks_for_which_there_is_no_memory(void **state)
     dropped++;
     char wanted[128];
     snprintf(wanted, sizeof(wanted), "%u dropped: the collector is out of memory|new\n", dropped);
-    expect_ledger(wanted);
+    expect_losses(wanted);
 }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)

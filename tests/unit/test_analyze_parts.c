@@ -26,14 +26,14 @@ int __wrap_clock_gettime(clockid_t id, struct timespec *ret)
 
 /* ---- source files */
 
-static char folder[] = "/tmp/pinject-parts-XXXXXX";
+static char directory[] = "/tmp/pinject-parts-XXXXXX";
 
 static const char *in(const char *name)
 {
     static char paths[4][256];
     static unsigned turn;
     char *path = paths[turn++ % 4];
-    snprintf(path, sizeof(paths[0]), "%s/%s", folder, name);
+    snprintf(path, sizeof(paths[0]), "%s/%s", directory, name);
     return path;
 }
 
@@ -41,7 +41,7 @@ static void make(const char *name, mode_t mode)
 {
     char path[256];
     snprintf(path, sizeof(path), "%s", in(name));
-    for (char *at = path + strlen(folder) + 1; (at = strchr(at, '/')); at++) {
+    for (char *at = path + strlen(directory) + 1; (at = strchr(at, '/')); at++) {
         *at = '\0';
         assert_true(mkdir(path, 0755) == 0 || errno == EEXIST);
         *at = '/';
@@ -59,15 +59,15 @@ static const char private[] = "not everybody who may read the program may read i
 static const char out_of_symfs[] = "it leads out of --symfs";
 
 /* WHY: NULL where it is shown, "" where it is not there. */
-static void expect(const char *file, const char *directory, const char *object, const char *symfs, const char *why)
+static void expect(const char *file, const char *dir, const char *dso, const char *symfs, const char *why)
 {
-    const struct source_place place = {file, directory, object};
+    const struct source_place place = {file, dir, dso};
     const char *said = "unset";
     uint64_t size = 0;
     int fd = source_rights_open(&place, symfs, &size, &said);
     bool right = why ? fd < 0 && (*why ? said && strcmp(said, why) == 0 : !said) : fd >= 0 && !said && size == 4;
     if (!right)
-        fail_msg("%s, compiled in %s: %d, %s, %d bytes", file, directory ? directory : "nowhere", fd, said ? said : "-",
+        fail_msg("%s, compiled in %s: %d, %s, %d bytes", file, dir ? dir : "nowhere", fd, said ? said : "-",
                  (int)size);
     if (fd >= 0)
         close(fd);
@@ -87,7 +87,7 @@ static void test_sources_of_a_project(void **state)
         *strrchr(mark, '/') = '\0';
         assert_int_equal(rmdir(in(mark)), 0);
     }
-    /* Not under version control: the folder above the one of the compiler. */
+    /* Not under version control: the directory above the one of the compiler. */
     expect(in("home/versioned/src/a.c"), in("home/versioned/out/deep/er"), in("home/app"), "", outside);
     expect(in("home/versioned/out/b.c"), in("home/versioned/out/deep"), in("home/app"), "", NULL);
     expect(in("home/versioned/src/a.c"), in("home/versioned/out"), in("home/app"), "", NULL);
@@ -262,7 +262,7 @@ static int set_up(void **state)
 {
     (void)state;
     umask(022);
-    if (!mkdtemp(folder))
+    if (!mkdtemp(directory))
         return -1;
     static const struct {
         const char *name;
@@ -288,7 +288,7 @@ static int tear_down(void **state)
 {
     char command[64];
     (void)state;
-    snprintf(command, sizeof(command), "rm -rf %s", folder);
+    snprintf(command, sizeof(command), "rm -rf %s", directory);
     return system(command);
 }
 

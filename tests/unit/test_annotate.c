@@ -31,8 +31,8 @@ static const struct symbols_fake_function kernel_functions[] = {{0x8000, 0x100, 
 static const struct symbols_fake_row rows[] = {
     {0x1100, "z.c", 1}, {0x1104, "a.c", 2}, {0x1108, "a.c", 1}, {0x110c, NULL, 0}, {0x1110, "z.c", 1}};
 
-enum { APP, KERNEL, JIT, VDSO, GONE, OBJECTS };
-static struct symbols_object objects[OBJECTS];
+enum { APP, KERNEL, JIT, VDSO, GONE, DSOS };
+static struct symbols_dso dsos[DSOS];
 
 enum {
     FIRST,
@@ -79,21 +79,21 @@ static struct fake fake;
 /* WEIGHTS: by frame; half as many samples. */
 static void prepare(const uint64_t *weights)
 {
-    memset(objects, 0, sizeof(objects));
-    objects[APP] = (struct symbols_object){.path = "/opt/app",
-                                           .file = "/opt/the app",
-                                           .shift = 0x1000,
-                                           .functions = app_functions,
-                                           .function_count = 6,
-                                           .rows = rows,
-                                           .row_count = 5};
-    objects[KERNEL] = (struct symbols_object){.path = "[kernel]", .functions = kernel_functions, .function_count = 1};
-    objects[JIT] = (struct symbols_object){.path = "[jit]", .functions = jit_functions, .function_count = 1};
-    objects[VDSO] = (struct symbols_object){.path = "[vdso]", .functions = vdso_functions, .function_count = 1};
-    objects[GONE] = (struct symbols_object){.path = "/opt/gone.so", .functions = gone_functions, .function_count = 1};
-    for (int i = 0; i < OBJECTS; i++)
-        objects[i].end = UINT64_MAX;
-    symbols_fake_set(objects, OBJECTS);
+    memset(dsos, 0, sizeof(dsos));
+    dsos[APP] = (struct symbols_dso){.path = "/opt/app",
+                                     .file = "/opt/the app",
+                                     .shift = 0x1000,
+                                     .functions = app_functions,
+                                     .function_count = 6,
+                                     .rows = rows,
+                                     .row_count = 5};
+    dsos[KERNEL] = (struct symbols_dso){.path = "[kernel]", .functions = kernel_functions, .function_count = 1};
+    dsos[JIT] = (struct symbols_dso){.path = "[jit]", .functions = jit_functions, .function_count = 1};
+    dsos[VDSO] = (struct symbols_dso){.path = "[vdso]", .functions = vdso_functions, .function_count = 1};
+    dsos[GONE] = (struct symbols_dso){.path = "/opt/gone.so", .functions = gone_functions, .function_count = 1};
+    for (int i = 0; i < DSOS; i++)
+        dsos[i].end = UINT64_MAX;
+    symbols_fake_set(dsos, DSOS);
     fake = (struct fake){0};
     fake.profile = (struct profile){.events = &event,
                                     .event_count = 1,
@@ -136,15 +136,16 @@ static void annotated(const uint64_t *weights, void (*check)(void))
     free(run(&fake, look));
 }
 
-static void function_is(size_t index, const char *symbol, const char *dso, uint64_t start, uint64_t size,
+static void function_is(size_t index, const char *symbol, const char *dso_name, uint64_t start, uint64_t size,
                         uint64_t weight)
 {
     const struct annotate_function *function = &annotate.list[index];
     assert_true(index < annotate.count);
-    if (strcmp(function->symbol, symbol) != 0 || strcmp(function->dso, dso) != 0 || function->start != start ||
+    if (strcmp(function->symbol, symbol) != 0 || strcmp(function->dso_name, dso_name) != 0 ||
+        function->start != start ||
         function->size != size || function->weight != weight || function->samples != weight / 2)
-        fail_msg("%zu: %s in %s, at 0x%x, size 0x%x, weight %u, samples %u", index, function->symbol, function->dso,
-                 (unsigned)function->start, (unsigned)function->size, (unsigned)function->weight,
+        fail_msg("%zu: %s in %s, at 0x%x, size 0x%x, weight %u, samples %u", index, function->symbol,
+                 function->dso_name, (unsigned)function->start, (unsigned)function->size, (unsigned)function->weight,
                  (unsigned)function->samples);
 }
 
@@ -158,9 +159,11 @@ static void check_sums(void)
     function_is(4, "_beta", "/opt/app", 0x1500, 0x10, 20);
     const struct annotate_function *alpha = &annotate.list[1];
     assert_int_equal(alpha->hit_count, 2);
-    assert_true(alpha->hits[0].address == 0x1100 && alpha->hits[0].weight == 100 && alpha->hits[0].samples == 50);
-    assert_true(alpha->hits[1].address == 0x113f && alpha->hits[1].weight == 200 && alpha->hits[1].samples == 100);
-    assert_ptr_equal(alpha->object, &objects[APP]);
+    assert_true(alpha->histogram[0].address == 0x1100 && alpha->histogram[0].weight == 100 &&
+                alpha->histogram[0].samples == 50);
+    assert_true(alpha->histogram[1].address == 0x113f && alpha->histogram[1].weight == 200 &&
+                alpha->histogram[1].samples == 100);
+    assert_ptr_equal(alpha->dso, &dsos[APP]);
     /* Each stack was called by _beta, also what it called without a name; its own samples count once. */
     assert_true(annotate.list[4].total_weight == 2090 && annotate.list[4].total_samples == 1045);
     assert_true(alpha->total_weight == 300 && alpha->total_samples == 150);
@@ -239,15 +242,15 @@ static void check_none(void)
 static void test_filters(void **state)
 {
     static const uint64_t weights[FRAMES] = {[FIRST] = 100, [DEEPER] = 200, [BETA] = 20, [IN_VDSO] = 10};
-    const char *symbol[] = {"al*"}, *object[] = {"app"}, *other[] = {"*vdso*"};
+    const char *symbol[] = {"al*"}, *dso[] = {"app"}, *other[] = {"*vdso*"};
     (void)state;
     prepare(weights);
     check_functions = check_filtered;
     fake.settings.symbols = (struct settings_list){symbol, 1, 1};
     free(run(&fake, look));
-    fake.settings.objects = (struct settings_list){object, 1, 1};
+    fake.settings.dsos = (struct settings_list){dso, 1, 1};
     free(run(&fake, look));
-    fake.settings.objects.items = other;
+    fake.settings.dsos.items = other;
     check_functions = check_none;
     free(run(&fake, look));
     annotated((const uint64_t[FRAMES]){0}, check_none);
@@ -281,19 +284,19 @@ static int tear_down(void **state)
     return rmdir(directory);
 }
 
-static struct annotate_hit hits[] = {{0x1106, 3, 30}, {0x1100, 5, 7},   {0x1107, 1, 10}, {0x1103, 6, 8},
-                                     {0x110c, 2, 21}, {0x1110, 4, 60},  {0x113f, 1, 40}, {0x1140, 9, 11},
-                                     {0x1109, 2, 40}, {0x10ff, 10, 12}, {0x1104, 1, 1}};
+static struct annotate_hit histogram[] = {{0x1106, 3, 30}, {0x1100, 5, 7},   {0x1107, 1, 10}, {0x1103, 6, 8},
+                                          {0x110c, 2, 21}, {0x1110, 4, 60},  {0x113f, 1, 40}, {0x1140, 9, 11},
+                                          {0x1109, 2, 40}, {0x10ff, 10, 12}, {0x1104, 1, 1}};
 
-static struct annotate_function alpha = {.object = &objects[APP],
+static struct annotate_function alpha = {.dso = &dsos[APP],
                                          .symbol = "alpha",
-                                         .dso = "/opt/app",
+                                         .dso_name = "/opt/app",
                                          .start = 0x1100,
                                          .size = 0x40,
-                                         .hits = hits,
-                                         .hit_count = sizeof(hits) / sizeof(*hits)};
+                                         .histogram = histogram,
+                                         .hit_count = sizeof(histogram) / sizeof(*histogram)};
 
-static void test_hits_of_instructions(void **state)
+static void test_histogram_of_instructions(void **state)
 {
     static const uint64_t samples[] = {1, 4, 2, 2, 4, 1}, weights[] = {1, 40, 40, 21, 60, 40};
     struct annotate_code code;
@@ -361,7 +364,7 @@ static void line_is(const struct annotate_code *code, size_t index, const char *
 }
 
 /* Heaviest first, then by file and line; code without a line, and lines without a hit, are none. */
-static void test_hits_of_lines(void **state)
+static void test_histogram_of_lines(void **state)
 {
     static struct annotate_hit equal[] = {{0x1110, 1, 5}, {0x1108, 2, 5}, {0x1104, 3, 5}, {0x110c, 4, 9}};
     struct annotate_function function = alpha;
@@ -376,7 +379,7 @@ static void test_hits_of_lines(void **state)
     line_is(&code, 1, "a.c", 2, 5, 41);
     line_is(&code, 2, "a.c", 1, 2, 40);
     annotate_code_release(&code);
-    function.hits = equal;
+    function.histogram = equal;
     function.hit_count = 4;
     assert_int_equal(annotate_code_init(&code, &function, &fake.settings, reason, sizeof(reason)), 0);
     assert_int_equal(code.heavy_count, 3);
@@ -417,11 +420,11 @@ static void test_no_code_in_archive(void **state)
     char reason[200];
     (void)state;
     prepare((const uint64_t[FRAMES]){0});
-    objects[APP].no_code = true;
+    dsos[APP].no_code = true;
     assert_int_equal(annotate_code_init(&code, &alpha, &fake.settings, reason, sizeof(reason)), -ENODATA);
     assert_string_equal(reason, "the archive has names, no code, and /opt/app is not there; copy the recorded one to "
                                 "DIR/opt/app and add --symfs=DIR");
-    objects[APP].replaced = true;
+    dsos[APP].replaced = true;
     fake.settings.symfs = "/root";
     assert_int_equal(annotate_code_init(&code, &alpha, &fake.settings, reason, sizeof(reason)), -ENODATA);
     assert_string_equal(reason, "the archive has names, no code, and /root/opt/app is another build; copy the recorded "
@@ -437,8 +440,8 @@ int main(void)
         cmocka_unit_test(test_order),
         cmocka_unit_test(test_reasons),
         cmocka_unit_test(test_filters),
-        cmocka_unit_test(test_hits_of_instructions),
-        cmocka_unit_test(test_hits_of_lines),
+        cmocka_unit_test(test_histogram_of_instructions),
+        cmocka_unit_test(test_histogram_of_lines),
         cmocka_unit_test(test_names_of_stubs),
         cmocka_unit_test(test_no_code),
         cmocka_unit_test(test_no_code_in_archive),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* analyze/view/archive.h: names, and files that are whole or not there; and which files of an object go into one. */
+/* analyze/view/archive.h: names, and files that are whole or not there; and which files of a DSO go into one. */
 #include "check.h"
 
 #include <errno.h>
@@ -12,14 +12,14 @@
 #include "common/report.h"
 #include "test_view_fake.h"
 
-static char folder[] = "/tmp/pinject-archive-XXXXXX", program[4096];
+static char directory[] = "/tmp/pinject-archive-XXXXXX", program[4096];
 
 static const char *in(const char *name)
 {
     static char paths[16][256];
     static unsigned turn;
     char *path = paths[turn++ % 16];
-    snprintf(path, sizeof(paths[0]), "%s/%s", folder, name);
+    snprintf(path, sizeof(paths[0]), "%s/%s", directory, name);
     return path;
 }
 
@@ -84,7 +84,7 @@ static void test_packed(void **state)
 {
     (void)state;
     static const struct {
-        const char *make, *found; /* by the names in the folder "packed"; NULL: none */
+        const char *make, *found; /* by the names in the directory "packed"; NULL: none */
     } steps[] = {
         {"out.1.2", NULL},           {"packed.tar.gz", NULL},       {"symbols.tar.zst", NULL},
         {"no-symbols.tar", NULL},    {"symbols.tgz", "symbols.tgz"}, {"out.symbols.tar", "out.symbols.tar"},
@@ -103,7 +103,7 @@ static void test_packed(void **state)
             fail_msg("with %s: %s", steps[i].make, found ? found : "none");
         free(found);
     }
-    assert_null(archive_find_packed("no-such-folder/out.1.2"));
+    assert_null(archive_find_packed("no-such-directory/out.1.2"));
     /* Both names of a directory are looked into, those of before too. */
     assert_true(archive_is_found("symbols") && archive_is_found("out.symbols") && archive_is_found("symbols.symbols"));
     assert_false(archive_is_found("symbol") || archive_is_found("mysymbols") || archive_is_found(".symbols"));
@@ -176,22 +176,22 @@ static void test_full_disk(void **state)
     assert_int_equal(check_open_fds(), before);
 }
 
-/* ---- files of an object */
+/* ---- files of a DSO */
 
-const char *__wrap_symbols_debug_file(struct symbols_object *object);
-const char *__wrap_symbols_lines_file(struct symbols_object *object);
+const char *__wrap_symbols_debug_file(struct symbols_dso *dso);
+const char *__wrap_symbols_lines_file(struct symbols_dso *dso);
 
 static const char *debug_file, *lines_file;
 
-const char *__wrap_symbols_debug_file(struct symbols_object *object)
+const char *__wrap_symbols_debug_file(struct symbols_dso *dso)
 {
-    (void)object;
+    (void)dso;
     return debug_file;
 }
 
-const char *__wrap_symbols_lines_file(struct symbols_object *object)
+const char *__wrap_symbols_lines_file(struct symbols_dso *dso)
 {
-    (void)object;
+    (void)dso;
     return lines_file;
 }
 
@@ -238,8 +238,8 @@ static void index_of_program(const char *to, struct buffer *ret)
     buffer_append(ret, "", 1);
 }
 
-/* The object; the file with its lines, whether it is a separate debug file or came from a server. */
-static void test_objects(void **state)
+/* The DSO; the file with its lines, whether it is a separate debug file or came from a server. */
+static void test_dsos(void **state)
 {
     (void)state;
     static const struct {
@@ -304,8 +304,8 @@ static void test_missing(void **state)
     }
 }
 
-#define OF_PERF(folder)                                                                                               \
-    "  perf --buildid-dir " folder " report -i perf.data\n  perf --buildid-dir " folder " report -i perf.data "       \
+#define OF_PERF(directory)                                                                                            \
+    "  perf --buildid-dir " directory " report -i perf.data\n  perf --buildid-dir " directory " report -i perf.data " \
     "--no-children -s sym,srcline\nperf.data is made by: panalyze export perf -o perf.data out.*\n"
 
 /* What whoever gets the archive is to type. */
@@ -363,20 +363,20 @@ static void test_results(void **state)
     expect_results("perf.data", 2, "perf.data");
 }
 
-static int make_folder(void **state)
+static int make_directory(void **state)
 {
     (void)state;
     umask(022);
     report_program("panalyze");
     ssize_t length = readlink("/proc/self/exe", program, sizeof(program) - 1);
-    return length > 0 && mkdtemp(folder) ? 0 : -1;
+    return length > 0 && mkdtemp(directory) ? 0 : -1;
 }
 
-static int remove_folder(void **state)
+static int remove_directory(void **state)
 {
     (void)state;
     char command[128];
-    snprintf(command, sizeof(command), "rm -r '%s'", folder);
+    snprintf(command, sizeof(command), "rm -r '%s'", directory);
     return system(command); /* NOLINT(cert-env33-c): a name of mkdtemp() */
 }
 
@@ -387,10 +387,10 @@ int main(void)
         cmocka_unit_test(test_packed),
         cmocka_unit_test(test_files),
         cmocka_unit_test(test_full_disk),
-        cmocka_unit_test(test_objects),
+        cmocka_unit_test(test_dsos),
         cmocka_unit_test(test_missing),
         cmocka_unit_test(test_commands),
         cmocka_unit_test(test_results),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

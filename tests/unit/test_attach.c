@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "door_fake.h"
+#include "worker_fake.h"
 
 #include "collector/probe.h"
 
@@ -77,10 +77,10 @@ static void end(struct child *child)
 
 static uint64_t clock_of(const struct attached *attached)
 {
-    struct attach_value values[PLAN_EVENTS];
+    struct attach_value values[CONFIG_EVENTS];
     attach_read(attached, values);
-    for (unsigned i = 0; i < fake.plan.count; i++)
-        if (fake.plan.events[i].nanoseconds)
+    for (unsigned i = 0; i < fake.config.count; i++)
+        if (fake.config.events[i].nanoseconds)
             return values[i].value;
     return 0;
 }
@@ -89,7 +89,7 @@ static void counts_from_now_on(void **state)
 {
     (void)state;
     struct attached *attached, *again;
-    struct attach_value values[PLAN_EVENTS];
+    struct attach_value values[CONFIG_EVENTS];
     fake_open(&fake);
     struct child child = start(0);
     assert_int_equal(attach_task(&fake.session, child.pid, ATTACH_RUNNING, &attached), 0);
@@ -112,7 +112,7 @@ static void counts_from_now_on(void **state)
     assert_int_equal(attach_snapshot(&fake.session, child.pid, values), -ESRCH);
     attach_free(attached);
     attach_free(NULL);
-    spent_unmap(&fake.session);
+    deferred_munmap_run(&fake.session);
     assert_true(fake.session.ring_bytes == 0);
     assert_int_equal(attach_task(&fake.session, child.pid, ATTACH_RUNNING, &attached), -ESRCH);
     fake_close(&fake);
@@ -127,7 +127,7 @@ static void armed_counts_from_exec_on(void **state)
     assert_int_equal(attach_task(&fake.session, child.pid, ATTACH_ON_EXEC, &attached), 0);
     order(&child, 'w');
     assert_int_equal(clock_of(attached), 0);
-    order(&child, 'x'); /* the new image says that it is there */
+    order(&child, 'x'); /* the new exec generation says that it is there */
     order(&child, 'w');
     assert_true(clock_of(attached) >= WORK_NS);
     end(&child);
@@ -226,8 +226,8 @@ static void a_thread_that_execs_becomes_the_process(void **state)
 static void must_open(void)
 {
     fake.settings = (struct settings){.frequency = 999, .follow = PINJECT_SESSION_ALL};
-    MUST(plan_init(&fake.plan, &fake.settings) == 0);
-    MUST(session_init(&fake.session, &fake.settings, &fake.plan, "/x") == 0);
+    MUST(event_config_init(&fake.config, &fake.settings) == 0);
+    MUST(session_init(&fake.session, &fake.settings, &fake.config, "/x") == 0);
 }
 
 static void check_few_descriptors(void)
@@ -261,7 +261,7 @@ static void check_few_descriptors(void)
     struct rlimit limit = {402, 402};
     MUST(setrlimit(RLIMIT_NOFILE, &limit) == 0);
     MUST(attach_task(&fake.session, getpid(), ATTACH_RUNNING, &attached) == 0);
-    MUST(attached->error == (fake.plan.count > 2 ? -EMFILE : 0));
+    MUST(attached->error == (fake.config.count > 2 ? -EMFILE : 0));
     attach_free(attached);
     limit = (struct rlimit){400, 400};
     MUST(setrlimit(RLIMIT_NOFILE, &limit) == 0);
@@ -281,11 +281,11 @@ static void descriptor_of_stdin(void **state)
     (void)state;
     struct attached *attached;
     fake_open(&fake);
-    if (fake.plan.source != PINJECT_SOURCE_PERF) {
+    if (fake.config.source != PINJECT_SOURCE_PERF) {
         fake_close(&fake);
         skip();
     }
-    struct attach_value before[PLAN_EVENTS], after[PLAN_EVENTS];
+    struct attach_value before[CONFIG_EVENTS], after[CONFIG_EVENTS];
     int saved = fcntl(0, F_DUPFD_CLOEXEC, 100);
     close(0);
     assert_int_equal(attach_open(&fake.session, getpid(), getpid(), NULL, ATTACH_ON_EXEC, &attached), 0);
@@ -366,7 +366,7 @@ static void check_memory(void)
     MUST(!attach_knows(&fake.session, getpid(), crowd[CROWD - 1], NULL));
     for (int i = 0; i < CROWD; i++)
         attach_free(attached[i]);
-    spent_unmap(&fake.session);
+    deferred_munmap_run(&fake.session);
     MUST(fake.session.ring_bytes == 0);
     session_release(&fake.session);
 }
@@ -404,23 +404,23 @@ static void dumps_by_name(void **state)
     struct attached *attached;
     (void)state;
     fake_open(&fake);
-    if (fake.plan.source != PINJECT_SOURCE_PERF) {
+    if (fake.config.source != PINJECT_SOURCE_PERF) {
         fake_close(&fake);
         skip();
     }
-    if (!fake.session.needs) /* the session's from here on */
-        fake.session.needs = needs_new();
+    if (!fake.session.predictor) /* the session's from here on */
+        fake.session.predictor = stack_predictor_new();
     for (unsigned i = 0; i < 100; i++) {
-        need_add_stack(needs_find(fake.session.needs, "deep"), 20000, false);
-        need_add_stack(needs_find(fake.session.needs, "small"), 2000, false);
+        stack_sizes_add_stack(stack_predictor_find(fake.session.predictor, "deep"), 20000, false);
+        stack_sizes_add_stack(stack_predictor_find(fake.session.predictor, "small"), 2000, false);
     }
-    fake.plan.dump = fake.session.dump = 16384;
-    fake.plan.ring_pages = (16384 << 4) / (size_t)sysconf(_SC_PAGESIZE); /* for 16 such samples, no more */
+    fake.config.dump = fake.session.dump = 16384;
+    fake.config.ring_pages = (16384 << 4) / (size_t)sysconf(_SC_PAGESIZE); /* for 16 such samples, no more */
     fake.session.ring_budget = UINT64_MAX;
     for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         assert_int_equal(attach_open(&fake.session, getpid(), getpid(), cases[i].name, ATTACH_RUNNING, &attached), 0);
         assert_int_equal(attached->dump, cases[i].dump);
-        assert_int_equal(attached->need != NULL, i < 3);
+        assert_int_equal(attached->sizes != NULL, i < 3);
         attach_free(attached);
     }
     /* Little room: smaller rings, with smaller dumps. */
@@ -428,7 +428,7 @@ static void dumps_by_name(void **state)
     assert_int_equal(attach_open(&fake.session, getpid(), getpid(), "deep", ATTACH_RUNNING, &attached), 0);
     assert_true(attached->dump < 8192);
     attach_free(attached);
-    spent_unmap(&fake.session);
+    deferred_munmap_run(&fake.session);
     fake_close(&fake);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of live tasks, with entries that are made by hand: who is in it, whose end is met, what is marked. */
-#include "door_fake.h"
+#include "worker_fake.h"
 
 #include "collector/attach.h"
 
@@ -94,8 +94,8 @@ static void rings_are_told(void **state)
     assert_int_equal(enter(1, PID + 2, PID + 2), 0);
     assert_true(attach_knows(&fake.session, PID + 2, PID + 2, &ring));
     assert_true(ring);
-    /* Beside tasks with events it is not marked: each of its images asks. */
-    assert_int_equal(covered(PID + 2), fake.plan.source == PINJECT_SOURCE_TIMER);
+    /* Beside tasks with events it is not marked: each of its exec generations asks. */
+    assert_int_equal(covered(PID + 2), fake.config.source == PINJECT_SOURCE_TIMER);
     attach_retire(&fake.session, &entries[1]);
     entries[1].ring = NULL;
 }
@@ -163,13 +163,13 @@ static void exec_of_a_thread(void **state)
 
 static void snapshots(void **state)
 {
-    struct attach_value values[PLAN_EVENTS];
+    struct attach_value values[CONFIG_EVENTS];
     (void)state;
     memset(values, 1, sizeof(values));
     assert_int_equal(attach_snapshot(&fake.session, PID, values), -ESRCH);
     assert_int_equal(values[0].value, 0x0101010101010101);
     entries[0].count = 1;
-    for (unsigned i = 0; i < PLAN_EVENTS; i++)
+    for (unsigned i = 0; i < CONFIG_EVENTS; i++)
         entries[0].fds[i] = -1;
     assert_int_equal(enter(0, PID, PID), 0);
     assert_int_equal(attach_snapshot(&fake.session, PID, values), 0);

@@ -38,10 +38,10 @@ static void put(struct task *task, unsigned count)
 /* A thread of a process that never asked: nobody tells its program. */
 static struct task *nameless(void)
 {
-    struct arrival *arrival = stage_arrival(PINJECT_THREAD, 500, 501, 1, T);
-    stage_events(&stage, arrival, 10);
-    strcpy(arrival->comm, "worker");
-    tasks_admit(tasks, arrival);
+    struct notification *notification = stage_notification(PINJECT_THREAD, 500, 501, 1, T);
+    stage_events(&stage, notification, 10);
+    strcpy(notification->comm, "worker");
+    tasks_admit(tasks, notification);
     struct task *task = tasks_find(tasks, 501);
     assert_non_null(task);
     assert_false(task->name_known);
@@ -67,11 +67,11 @@ static void nobody_tells_the_program(void **state)
     put(task, 2);
     assert_true(task->name_known);
     assert_int_equal(task->backlog.size, 0);
-    assert_string_equal(task->images[0].program->exec, "worker");
+    assert_string_equal(task->generations[0].program->exec, "worker");
     put(task, MOST);
     assert_int_equal(task->backlog.size, 0);
     stage_close(&stage);
-    assert_int_equal(tasks->unseen.uncounted, 0);
+    assert_int_equal(tasks->missed.uncounted, 0);
     assert_int_equal(records_of("out.500.501.worker"), 2 * MOST + 1);
 }
 
@@ -80,7 +80,7 @@ static void an_empty_path_is_told(void **state)
 {
     (void)state;
     struct task *task = nameless();
-    task->images[0].program = program_new("", "a\0b", 4);
+    task->generations[0].program = program_new("", "a\0b", 4);
     put(task, 5);
     stage_close(&stage);
     assert_int_equal(records_of("out.500.501.worker"), 5);
@@ -90,12 +90,12 @@ static void no_name_at_all(void **state)
 {
     (void)state;
     struct task *task = nameless();
-    task->images[0].comm[0] = '\0';
-    task->images[0].program = program_new("", "a\0b", 4);
+    task->generations[0].comm[0] = '\0';
+    task->generations[0].program = program_new("", "a\0b", 4);
     tasks_name_file(tasks, task);
     assert_true(task->name_known);
-    assert_string_equal(task->images[0].program->exec, "?");
-    assert_int_equal(task->images[0].program->cmdline_size, 4);
+    assert_string_equal(task->generations[0].program->exec, "?");
+    assert_int_equal(task->generations[0].program->cmdline_size, 4);
     stage_close(&stage);
 }
 
@@ -103,14 +103,14 @@ static void no_name_at_all(void **state)
 static void before_the_first_exec(void **state)
 {
     (void)state;
-    struct arrival *arrival = stage_arrival(PINJECT_ARM, 600, 600, 1, T);
-    stage_events(&stage, arrival, 10);
-    tasks_admit(tasks, arrival);
+    struct notification *notification = stage_notification(PINJECT_ARM, 600, 600, 1, T);
+    stage_events(&stage, notification, 10);
+    tasks_admit(tasks, notification);
     struct task *task = tasks_find(tasks, 600);
     put(task, MOST + 3);
     assert_false(task->name_known);
     assert_int_equal(task->backlog.size, MOST * RECORD);
-    assert_int_equal(tasks->unseen.uncounted, 3);
+    assert_int_equal(tasks->missed.uncounted, 3);
     stage_close(&stage);
 }
 

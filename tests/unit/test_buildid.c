@@ -92,20 +92,20 @@ static int end_notes(void **state)
 
 static const unsigned char note[] = {'G', 'N', 'U', 0, 0xde, 0xad, 0xbe, 0xef, 1, 2, 3, 4};
 
-static char folder[64];
+static char directory[64];
 
-static int enter_folder(void **state)
+static int enter_directory(void **state)
 {
     (void)state;
-    snprintf(folder, sizeof(folder), "/tmp/pinject-unit-XXXXXX");
-    return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
+    snprintf(directory, sizeof(directory), "/tmp/pinject-unit-XXXXXX");
+    return mkdtemp(directory) && chdir(directory) == 0 ? 0 : -1;
 }
 
-static int leave_folder(void **state)
+static int leave_directory(void **state)
 {
     (void)state;
     char command[100];
-    snprintf(command, sizeof(command), "rm -rf %s", folder);
+    snprintf(command, sizeof(command), "rm -rf %s", directory);
     return chdir("/") == 0 && system(command) == 0 ? 0 : -1;
 }
 
@@ -285,7 +285,7 @@ static void module_of(struct result_module *module, const char *path)
     static unsigned next;
     char *full = paths[next++ % 8];
     struct stat status;
-    snprintf(full, sizeof(paths[0]), "%s%s%s", path[0] == '/' ? "" : folder, path[0] == '/' ? "" : "/", path);
+    snprintf(full, sizeof(paths[0]), "%s%s%s", path[0] == '/' ? "" : directory, path[0] == '/' ? "" : "/", path);
     assert_int_equal(stat(full, &status), 0);
     *module = (struct result_module){
         .path = full, .maj = major(status.st_dev), .min = minor(status.st_dev), .ino = status.st_ino};
@@ -463,7 +463,10 @@ static void test_keys(void **state)
     buildids_free(buildids);
 }
 
-/* Too many of one: all are forgotten at once, but for those of whom the answer is on its way. Then there is room for many. */
+/*
+ * Too many of one: all are forgotten at once, but for those of whom the answer is on its way. Then there is room for
+ * many.
+ */
 static void test_forgets(void **state)
 {
     (void)state;
@@ -544,5 +547,5 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_forgets, begin_notes, end_notes),
         cmocka_unit_test(test_this_machine),
     };
-    return cmocka_run_group_tests(tests, enter_folder, leave_folder);
+    return cmocka_run_group_tests(tests, enter_directory, leave_directory);
 }

@@ -85,7 +85,7 @@ static void users_come_in_turn(void **state)
     assert_int_equal(callers.held, 0);
 }
 
-/* The newest of a user are kept; nobody's is served after its object has given up. */
+/* The newest of a user are kept; nobody's is served after its preload object has given up. */
 static void old_ones_are_closed(void **state)
 {
     (void)state;

@@ -3,8 +3,8 @@
 #include "check.h"
 
 #include "unwind/cfi.h"
-#include "unwind/file.h"
 #include "unwind/pointer.h"
+#include "unwind/unwind_file.h"
 
 #define BYTES(...) (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__})
 
@@ -38,9 +38,9 @@ static void test_rows(void **state)
     assert_true(row_at(program, sizeof(program), 0x1000, &row));
     assert_int_equal(row.cfa.reg, 7);
     assert_int_equal(row.cfa.number, 8);
-    assert_int_equal(row.rules[16].how, CFI_AT_CFA);
+    assert_int_equal(row.rules[16].how, CFI_OFFSET);
     assert_int_equal(row.rules[16].number, -8);
-    assert_int_equal(row.rules[6].how, CFI_SAME);
+    assert_int_equal(row.rules[6].how, CFI_SAME_VALUE);
     assert_true(row_at(program, sizeof(program), 0x1001, &row));
     assert_int_equal(row.cfa.number, 16);
     assert_int_equal(row.rules[6].number, -16);
@@ -49,7 +49,7 @@ static void test_rows(void **state)
     assert_true(row_at(program, sizeof(program), 0x1050, &row));
     assert_int_equal(row.cfa.reg, 7);
     assert_int_equal(row.cfa.number, 8);
-    assert_int_equal(row.rules[6].how, CFI_SAME);
+    assert_int_equal(row.rules[6].how, CFI_SAME_VALUE);
     assert_true(row_at(program, sizeof(program), 0x10ff, &row));
     assert_int_equal(row.cfa.reg, 6);
     assert_int_equal(row.rules[6].number, -16);
@@ -68,37 +68,37 @@ static void test_rules(void **state)
         uint8_t size, reg, how, other;
         int32_t number;
     } cases[] = {
-        {{0x83, 3}, 2, 3, CFI_AT_CFA, 0, -24},
-        {{0x05, 12, 4}, 3, 12, CFI_AT_CFA, 0, -32},
+        {{0x83, 3}, 2, 3, CFI_OFFSET, 0, -24},
+        {{0x05, 12, 4}, 3, 12, CFI_OFFSET, 0, -32},
         {{0x07, 3}, 2, 3, CFI_UNDEFINED, 0, 0},
-        {{0x83, 3, 0x08, 3}, 4, 3, CFI_SAME, 0, 0},
+        {{0x83, 3, 0x08, 3}, 4, 3, CFI_SAME_VALUE, 0, 0},
         {{0x09, 3, 12}, 3, 3, CFI_REGISTER, 12, 0},
         {{0x09, 16, 0}, 3, 16, CFI_REGISTER, 0, 0},
-        {{0x11, 3, 0x7e}, 3, 3, CFI_AT_CFA, 0, 16},
-        {{0x14, 3, 2}, 3, 3, CFI_IS_CFA, 0, -16},
-        {{0x15, 3, 0x7f}, 3, 3, CFI_IS_CFA, 0, 8},
-        {{0x2f, 3, 2}, 3, 3, CFI_AT_CFA, 0, 16},
-        {{0x06, 16}, 2, 16, CFI_AT_CFA, 0, -8},
-        {{0x83, 3, 0x06, 3}, 4, 3, CFI_SAME, 0, 0},
-        {{0x83, 3, 0xc3}, 3, 3, CFI_SAME, 0, 0},
-        {{0x07, 16, 0x06, 16}, 4, 16, CFI_AT_CFA, 0, -8},
-        {{0x90, 5, 0xd0}, 3, 16, CFI_AT_CFA, 0, -8},
-        {{0x2e, 24, 0x83, 3}, 4, 3, CFI_AT_CFA, 0, -24},
+        {{0x11, 3, 0x7e}, 3, 3, CFI_OFFSET, 0, 16},
+        {{0x14, 3, 2}, 3, 3, CFI_VAL_OFFSET, 0, -16},
+        {{0x15, 3, 0x7f}, 3, 3, CFI_VAL_OFFSET, 0, 8},
+        {{0x2f, 3, 2}, 3, 3, CFI_OFFSET, 0, 16},
+        {{0x06, 16}, 2, 16, CFI_OFFSET, 0, -8},
+        {{0x83, 3, 0x06, 3}, 4, 3, CFI_SAME_VALUE, 0, 0},
+        {{0x83, 3, 0xc3}, 3, 3, CFI_SAME_VALUE, 0, 0},
+        {{0x07, 16, 0x06, 16}, 4, 16, CFI_OFFSET, 0, -8},
+        {{0x90, 5, 0xd0}, 3, 16, CFI_OFFSET, 0, -8},
+        {{0x2e, 24, 0x83, 3}, 4, 3, CFI_OFFSET, 0, -24},
         /* An expression lies in the section: 24 bytes of CIE, and 24 of the FDE, in front of the program. */
-        {{0x10, 3, 2, 0x31, 0x32}, 5, 3, CFI_AT_EXPRESSION, 0, 24 + 24 + 2},
-        {{0x16, 3, 2, 0x31, 0x32}, 5, 3, CFI_IS_EXPRESSION, 0, 24 + 24 + 2},
-        {{0x16, 3, 1, 0x31, 0x86, 1}, 6, 6, CFI_AT_CFA, 0, -8},
-        {{0xaa, 3, 0x86, 1}, 4, 6, CFI_AT_CFA, 0, -8}, /* a register that is not followed */
+        {{0x10, 3, 2, 0x31, 0x32}, 5, 3, CFI_EXPRESSION, 0, 24 + 24 + 2},
+        {{0x16, 3, 2, 0x31, 0x32}, 5, 3, CFI_VAL_EXPRESSION, 0, 24 + 24 + 2},
+        {{0x16, 3, 1, 0x31, 0x86, 1}, 6, 6, CFI_OFFSET, 0, -8},
+        {{0xaa, 3, 0x86, 1}, 4, 6, CFI_OFFSET, 0, -8}, /* a register that is not followed */
         /* Only an advance ends a row: what says the CFA, or remembers, does not. */
-        {{0x0c, 7, 8, 0x83, 3}, 5, 3, CFI_AT_CFA, 0, -24},
-        {{0x0d, 7, 0x83, 3}, 4, 3, CFI_AT_CFA, 0, -24},
-        {{0x0e, 16, 0x83, 3}, 4, 3, CFI_AT_CFA, 0, -24},
-        {{0x0f, 1, 0x31, 0x83, 3}, 5, 3, CFI_AT_CFA, 0, -24},
-        {{0x12, 7, 0x7f, 0x83, 3}, 5, 3, CFI_AT_CFA, 0, -24},
-        {{0x13, 0x7e, 0x83, 3}, 4, 3, CFI_AT_CFA, 0, -24},
-        {{0x0a, 0x83, 3}, 3, 3, CFI_AT_CFA, 0, -24},
-        {{0x0a, 0x0b, 0x83, 3}, 4, 3, CFI_AT_CFA, 0, -24},
-        {{0x00, 0x83, 3}, 3, 3, CFI_AT_CFA, 0, -24},
+        {{0x0c, 7, 8, 0x83, 3}, 5, 3, CFI_OFFSET, 0, -24},
+        {{0x0d, 7, 0x83, 3}, 4, 3, CFI_OFFSET, 0, -24},
+        {{0x0e, 16, 0x83, 3}, 4, 3, CFI_OFFSET, 0, -24},
+        {{0x0f, 1, 0x31, 0x83, 3}, 5, 3, CFI_OFFSET, 0, -24},
+        {{0x12, 7, 0x7f, 0x83, 3}, 5, 3, CFI_OFFSET, 0, -24},
+        {{0x13, 0x7e, 0x83, 3}, 4, 3, CFI_OFFSET, 0, -24},
+        {{0x0a, 0x83, 3}, 3, 3, CFI_OFFSET, 0, -24},
+        {{0x0a, 0x0b, 0x83, 3}, 4, 3, CFI_OFFSET, 0, -24},
+        {{0x00, 0x83, 3}, 3, 3, CFI_OFFSET, 0, -24},
     };
     struct cfi_row row;
     (void)state;
@@ -128,7 +128,7 @@ static void test_signed_return_addresses(void **state)
     assert_true(row.blanked);
     assert_int_equal(row.rules[3].number, -24);
     assert_true(row_at(program, sizeof(program), 0x1002, &row));
-    assert_int_equal(row.rules[3].how, CFI_SAME);
+    assert_int_equal(row.rules[3].how, CFI_SAME_VALUE);
     assert_int_equal(row.rules[6].number, -16);
 #else
     assert_true(row_at(program, sizeof(program), 0x1000, &row));
@@ -155,7 +155,7 @@ static void test_frames(void **state)
     expect_cfa(BYTES(0x0e, 0x80, 1), 0x1000, CFI_REGISTER, 7, 128);
     expect_cfa(BYTES(0x12, 6, 0x7e), 0x1000, CFI_REGISTER, 6, 16);
     expect_cfa(BYTES(0x13, 0x7d), 0x1000, CFI_REGISTER, 7, 24);
-    expect_cfa(BYTES(0x0f, 1, 0x31), 0x1000, CFI_IS_EXPRESSION, 0, 24 + 24 + 1);
+    expect_cfa(BYTES(0x0f, 1, 0x31), 0x1000, CFI_VAL_EXPRESSION, 0, 24 + 24 + 1);
     assert_false(row_at(BYTES(0x0f, 1, 0x31, 0x0e, 8), 0x1000, &row)); /* no register to add to */
     assert_false(row_at(BYTES(0x0f, 1, 0x31, 0x0d, 6), 0x1000, &row));
     assert_false(row_at(BYTES(0x0e, 0x80, 0x80, 0x80, 0x80, 0x08), 0x1000, &row)); /* 2^31 */
@@ -204,7 +204,8 @@ static void test_pointers(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         assert_int_equal(pointer(bytes, cases[i].size, cases[i].format, 0x1000), cases[i].value);
-        assert_int_equal(pointer(bytes, cases[i].size, cases[i].format | POINTER_PCREL, 0x1000), cases[i].value + 0x1000);
+        assert_int_equal(pointer(bytes, cases[i].size, cases[i].format | POINTER_PCREL, 0x1000),
+                         cases[i].value + 0x1000);
         struct cursor cursor = cursor_of(bytes, cases[i].size - 1u);
         pointer_read(&cursor, cases[i].format, 0);
         assert_true(cursor.failed);
@@ -341,7 +342,7 @@ static void test_work(void **state)
     assert_int_equal(row.work, 2 * (CIE + FDE));
     assert_false(cfi_find_split(&file.frames, 0x1008, &row));
     assert_int_equal(row.work, 0);
-    assert_false(file_row(&file, 0x1010, &row));
+    assert_false(unwind_file_row(&file, 0x1010, &row));
     assert_int_equal(row.work, 0);
     /* The last byte of the first function's program is none that is known. */
     file.frames.bytes[24 + 27] = 0x3f;
@@ -349,10 +350,10 @@ static void test_work(void **state)
     assert_int_equal(row.work, CIE + FDE);
     assert_false(cfi_find_split(&file.frames, 0x1010, &row));
     assert_int_equal(row.work, 2 * (CIE + FDE));
-    assert_true(file_row(&file, 0x1000, &row));
+    assert_true(unwind_file_row(&file, 0x1000, &row));
     assert_true(row.debug && row.work == 2 * (CIE + FDE));
     file.debug.bytes[24 + 27] = 0x3f;
-    assert_false(file_row(&file, 0x1000, &row));
+    assert_false(unwind_file_row(&file, 0x1000, &row));
     assert_int_equal(row.work, 2 * (CIE + FDE));
     cfi_release(&file.frames);
     cfi_release(&file.debug);

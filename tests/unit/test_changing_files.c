@@ -120,7 +120,7 @@ static void expect_open(const char *path, int status, unsigned pauses, const cha
 static void test_between_versions(void **state)
 {
     (void)state;
-    const char *path = in_folder("one");
+    const char *path = in_directory("one");
     for (unsigned at = 1; at <= ATTEMPTS; at++) {
         no_changes();
         save_between(path);
@@ -134,27 +134,27 @@ static void test_never_finished(void **state)
 {
     (void)state;
     no_changes();
-    save_between(in_folder("one"));
-    expect_open(in_folder("one"), 0, ATTEMPTS, "");
+    save_between(in_directory("one"));
+    expect_open(in_directory("one"), 0, ATTEMPTS, "");
 }
 
-static void test_between_versions_of_a_folder(void **state)
+static void test_between_versions_of_a_directory(void **state)
 {
     (void)state;
-    const char *path = in_folder("recording/data");
+    const char *path = in_directory("recording/data");
     no_changes();
     save_between(path);
-    save(in_folder("recording/data.0"), "", 0);
-    save(in_folder("recording/data.1"), whole.data, 8);
+    save(in_directory("recording/data.0"), "", 0);
+    save(in_directory("recording/data.1"), whole.data, 8);
     at_pause = (struct change){.at = 2, .path = path, .bytes = whole.data, .size = whole.size};
-    expect_open(in_folder("recording"), 0, 2, "somewhere");
+    expect_open(in_directory("recording"), 0, 2, "somewhere");
 }
 
 /* The header was another one when it was read: damaged, or without features. */
 static void test_other_header(void **state)
 {
     (void)state;
-    const char *path = in_folder("one");
+    const char *path = in_directory("one");
     for (unsigned damaged = 0; damaged < 3; damaged++) {
         no_changes();
         save_between(path);
@@ -176,7 +176,7 @@ static void test_other_header(void **state)
 static void test_nothing_to_wait_for(void **state)
 {
     (void)state;
-    const char *path = in_folder("one");
+    const char *path = in_directory("one");
     no_changes();
     make_whole(false);
     save(path, whole.data, whole.size);
@@ -212,7 +212,7 @@ static void test_nothing_to_wait_for(void **state)
 static void test_section_lost_in_between(void **state)
 {
     (void)state;
-    const char *path = in_folder("one");
+    const char *path = in_directory("one");
     struct writer writer;
     struct buffer bytes = BUFFER_INIT;
     begin(&writer, 10, 10);
@@ -284,7 +284,7 @@ static void write_samples(struct writer *writer, bool event, unsigned strange, s
 static void test_more_in_it_than_before(void **state)
 {
     (void)state;
-    const char *path = in_folder("one");
+    const char *path = in_directory("one");
     for (unsigned strange = 0; strange <= 3; strange++) {
         struct writer writer;
         struct buffer before = BUFFER_INIT, after = BUFFER_INIT;
@@ -321,22 +321,22 @@ static void test_more_in_it_than_before(void **state)
     }
 }
 
-static int make_folder(void **state)
+static int make_directory(void **state)
 {
     (void)state;
-    return mkdtemp(folder) && mkdir(in_folder("recording"), 0700) == 0 ? 0 : -1;
+    return mkdtemp(directory) && mkdir(in_directory("recording"), 0700) == 0 ? 0 : -1;
 }
 
-static int remove_folder(void **state)
+static int remove_directory(void **state)
 {
     (void)state;
     buffer_release(&whole);
-    unlink(in_folder("one"));
-    unlink(in_folder("recording/data"));
-    unlink(in_folder("recording/data.0"));
-    unlink(in_folder("recording/data.1"));
-    rmdir(in_folder("recording"));
-    return rmdir(folder);
+    unlink(in_directory("one"));
+    unlink(in_directory("recording/data"));
+    unlink(in_directory("recording/data.0"));
+    unlink(in_directory("recording/data.1"));
+    rmdir(in_directory("recording"));
+    return rmdir(directory);
 }
 
 int main(void)
@@ -344,11 +344,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_between_versions),
         cmocka_unit_test(test_never_finished),
-        cmocka_unit_test(test_between_versions_of_a_folder),
+        cmocka_unit_test(test_between_versions_of_a_directory),
         cmocka_unit_test(test_other_header),
         cmocka_unit_test(test_nothing_to_wait_for),
         cmocka_unit_test(test_section_lost_in_between),
         cmocka_unit_test(test_more_in_it_than_before),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Channels, what their requests may cost, and the listener that hands them out. */
-#include "door_fake.h"
+#include "worker_fake.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -110,13 +110,13 @@ static void no_descriptors_no_channel(void **state)
 /* Files of the session but the segment and its own channel. */
 static unsigned count_files(void)
 {
-    char folder[PINJECT_PATH];
+    char directory[PINJECT_PATH];
     const struct dirent *entry;
     unsigned count = 0;
-    snprintf(folder, sizeof(folder), "%s", fake.session.path);
-    char *name = strrchr(folder, '/');
+    snprintf(directory, sizeof(directory), "%s", fake.session.path);
+    char *name = strrchr(directory, '/');
     *name++ = '\0';
-    DIR *files = opendir(folder);
+    DIR *files = opendir(directory);
     assert_non_null(files);
     while ((entry = readdir(files)))
         count += strncmp(entry->d_name, name, strlen(name)) == 0;
@@ -169,8 +169,8 @@ static void a_channel_without_a_name(void **state)
     fake_close(&fake);
 }
 
-/* A file that its user can open is complete, and is told to the objects. */
-static void objects_are_told_who_has_a_channel(void **state)
+/* A file that its user can open is complete, and is told to the preload objects. */
+static void preload_objects_are_told_who_has_a_channel(void **state)
 {
     (void)state;
     int error;
@@ -194,8 +194,8 @@ static void none_is_made_at_the_end(void **state)
     (void)state;
     int error;
     fake_open(&fake);
-    assert_int_equal(session_open_doors(&fake.session), 0);
-    session_close_doors(&fake.session);
+    assert_int_equal(session_start_workers(&fake.session), 0);
+    session_stop_workers(&fake.session);
     assert_null(channels_get(&fake.session, OTHER, &error));
     assert_int_equal(error, -ESHUTDOWN);
     assert_int_equal(channels_prepare(&fake.session, OTHER), -ESHUTDOWN);
@@ -214,10 +214,10 @@ static void without_threads_there_is_no_channel(void **state)
     if (geteuid() != 0)
         skip();
     fake_open(&fake);
-    assert_int_equal(session_open_doors(&fake.session), 0);
+    assert_int_equal(session_start_workers(&fake.session), 0);
     const unsigned before = check_open_fds();
     for (int i = 0; i < 3 * CHANNELS_MAX; i++) {
-        threads_left = (unsigned)i % fake.session.bells;
+        threads_left = (unsigned)i % fake.session.doorbells;
         assert_null(channels_get(&fake.session, OTHER, &error));
         assert_int_equal(error, -EAGAIN);
         assert_int_equal(threads_left, 0);
@@ -239,7 +239,7 @@ static void without_threads_there_is_no_channel(void **state)
     fake.session.channels.again_ns = 1;
     assert_int_equal(channels_prepare(&fake.session, OTHER + 1), 0);
     threads_left = UINT32_MAX;
-    session_close_doors(&fake.session);
+    session_stop_workers(&fake.session);
     assert_int_equal(ftruncate(channel->fd, 0), 0);
     assert_int_equal(__atomic_load_n(&channel->requests->hint, __ATOMIC_RELAXED), 0);
     fake_close(&fake);
@@ -308,7 +308,7 @@ static void root_asks_for_a_users_channel(void **state)
     if (geteuid() != 0)
         skip();
     fake_open(&fake);
-    assert_int_equal(session_open_doors(&fake.session), 0);
+    assert_int_equal(session_start_workers(&fake.session), 0);
     assert_int_equal(ask_for(OTHER, 0), 0);
     assert_int_equal(ask_for(OTHER, 0), 0);
     assert_int_equal(ask_for(0, 0), 0);
@@ -317,12 +317,12 @@ static void root_asks_for_a_users_channel(void **state)
     assert_int_equal(fake.session.channels.count, 2);
     assert_int_equal(access(channel->path, F_OK), 0);
     assert_int_equal(channel->user, OTHER);
-    /* It has doors: what is no user's is answered there too. */
+    /* It has workers: what is no user's is answered there too. */
     struct pinject_slot *slot = fake_claim(channel->requests, 3, PINJECT_BECOME);
     slot->user = UINT32_MAX;
     fake_post(channel->requests, 3);
     assert_int_equal(fake_answer(slot), -EINVAL);
-    session_close_doors(&fake.session);
+    session_stop_workers(&fake.session);
     fake_close(&fake);
 }
 
@@ -335,7 +335,7 @@ static void only_root_asks(void **state)
     if (geteuid() != 0)
         skip();
     fake_open(&fake);
-    assert_int_equal(session_open_doors(&fake.session), 0);
+    assert_int_equal(session_start_workers(&fake.session), 0);
     assert_int_equal(pipe(ready), 0);
     for (int way = 0; way < 3; way++) {
         pid_t child = fork();
@@ -356,7 +356,7 @@ static void only_root_asks(void **state)
     close(ready[0]);
     close(ready[1]);
     assert_int_equal(fake.session.channels.count, 2);
-    session_close_doors(&fake.session);
+    session_stop_workers(&fake.session);
     fake_close(&fake);
 }
 
@@ -368,7 +368,7 @@ static void users_to_come_leave_room_for_those_that_came(void **state)
     if (geteuid() != 0)
         skip();
     fake_open(&fake);
-    assert_int_equal(session_open_doors(&fake.session), 0);
+    assert_int_equal(session_start_workers(&fake.session), 0);
     for (unsigned i = 1; i < CHANNELS_ASKED; i++)
         assert_int_equal(ask_for(OTHER + i, 0), 0);
     assert_int_equal(ask_for(OTHER, 0), -EUSERS);
@@ -377,7 +377,7 @@ static void users_to_come_leave_room_for_those_that_came(void **state)
     for (unsigned i = CHANNELS_ASKED; i < CHANNELS_MAX; i++)
         assert_non_null(channels_get(&fake.session, OTHER + i, &error));
     assert_null(channels_get(&fake.session, OTHER, &error));
-    session_close_doors(&fake.session);
+    session_stop_workers(&fake.session);
     fake_close(&fake);
 }
 
@@ -385,20 +385,20 @@ static void nobody_else_asks_for_users(void **state)
 {
     (void)state;
     fake_open(&fake);
-    assert_int_equal(session_open_doors(&fake.session), 0);
+    assert_int_equal(session_start_workers(&fake.session), 0);
     assert_int_equal(ask_for(OTHER, OTHER), -EPERM);
     assert_int_equal(ask_for(getuid(), 65534), -EPERM);
     assert_int_equal(fake.session.channels.count, 1);
     assert_int_equal(fake.session.denied + fake.session.channels.refused, 0);
-    session_close_doors(&fake.session);
+    session_stop_workers(&fake.session);
     fake_close(&fake);
 }
 
-static void *close_doors(void *argument)
+static void *close_workers(void *argument)
 {
     pid_t *tid = argument;
     __atomic_store_n(tid, fake_tid(), __ATOMIC_SEQ_CST);
-    session_close_doors(&fake.session);
+    session_stop_workers(&fake.session);
     return NULL;
 }
 
@@ -419,8 +419,8 @@ static void await_sleep(const pid_t *tid)
     assert_int_equal(state, 'S');
 }
 
-/* Whoever ends the doors waits for this one, and so may not have what it waits for. */
-static void doors_end_while_one_makes_a_channel(void **state)
+/* Whoever ends the workers waits for this one, and so may not have what it waits for. */
+static void workers_end_while_one_makes_a_channel(void **state)
 {
     (void)state;
     pthread_t closer;
@@ -428,10 +428,10 @@ static void doors_end_while_one_makes_a_channel(void **state)
     if (geteuid() != 0)
         skip();
     fake_open(&fake);
-    assert_int_equal(session_open_doors(&fake.session), 0);
+    assert_int_equal(session_start_workers(&fake.session), 0);
     listener_stop(&fake.session.listener);
     pthread_mutex_lock(&fake.session.channels.lock);
-    assert_int_equal(pthread_create(&closer, NULL, close_doors, &tid), 0);
+    assert_int_equal(pthread_create(&closer, NULL, close_workers, &tid), 0);
     await_sleep(&tid);
     struct pinject_slot *slot = fake_claim(fake.session.own->requests, 3, PINJECT_BECOME);
     slot->user = OTHER;
@@ -450,8 +450,8 @@ static void check_no_right(void)
 {
     int error;
     static struct fake own = {.settings = {.frequency = 999}};
-    MUST(plan_init(&own.plan, &own.settings) == 0);
-    MUST(session_init(&own.session, &own.settings, &own.plan, "/x") == 0);
+    MUST(event_config_init(&own.config, &own.settings) == 0);
+    MUST(session_init(&own.session, &own.settings, &own.config, "/x") == 0);
     MUST(channels_get(&own.session, OTHER, &error) == NULL && error < 0);
     MUST(own.session.channels.refused == 1);
     session_release(&own.session);
@@ -499,8 +499,10 @@ static void what_is_told_is_bounded_by_the_cpus(void **state)
     assert_int_equal(budget_wait_ns(&budget, 3 * (uint64_t)WINDOW, 3), 0);
 }
 
-/* The object's side asks; it is this process, or none of the session's. An object gives up after 50 ms; this one asks
- * again, as the machine may be busy. */
+/*
+ * The preload object's side asks; it is this process, or none of the session's. A preload object gives up after 50 ms;
+ * this one asks again, as the machine may be busy.
+ */
 static int ask_listener(uint32_t user, int fds[2])
 {
     struct pinject_segment known = {.filters = fake.session.segment->filters};
@@ -518,7 +520,7 @@ static void the_listener_hands_out_both_files(void **state)
     fake_open(&fake);
     fake.session.self = getppid();
     fake.session.segment->root = getpid();
-    assert_int_equal(session_open_doors(&fake.session), 0);
+    assert_int_equal(session_start_workers(&fake.session), 0);
     assert_int_equal(ask_listener(geteuid(), fds), 0);
     /* The name is taken: a second one has none, and leaves nothing open. */
     struct listener second;
@@ -540,7 +542,7 @@ static void the_listener_hands_out_both_files(void **state)
     assert_true(fcntl(fds[1], F_GETFD) & FD_CLOEXEC);
     close(fds[0]);
     close(fds[1]);
-    session_close_doors(&fake.session);
+    session_stop_workers(&fake.session);
     const struct pinject_segment known = {.filters = fake.session.segment->filters};
     assert_true(pinject_peer_ask(fake.session.path, &known, geteuid(), fds) < 0);
     fake_close(&fake);
@@ -557,7 +559,7 @@ static void a_flood_is_answered_slowly(void **state)
     fake.session.self = getppid();
     fake.session.segment->root = getpid();
     fake.session.listener.free_ns = 10000;
-    assert_int_equal(session_open_doors(&fake.session), 0);
+    assert_int_equal(session_start_workers(&fake.session), 0);
     clock_gettime(CLOCK_MONOTONIC, &begun);
     for (unsigned i = 0; i < 200; i++) {
         assert_int_equal(ask_listener(geteuid(), fds), 0);
@@ -567,7 +569,7 @@ static void a_flood_is_answered_slowly(void **state)
     clock_gettime(CLOCK_MONOTONIC, &over);
     int64_t ms = (over.tv_sec - begun.tv_sec) * 1000 + (over.tv_nsec - begun.tv_nsec) / 1000000;
     assert_in_range(ms, 350, INT32_MAX);
-    session_close_doors(&fake.session);
+    session_stop_workers(&fake.session);
     fake_close(&fake);
 }
 
@@ -577,10 +579,10 @@ static void the_listener_answers_nobody_elses(void **state)
     int fds[2];
     fake_open(&fake);
     fake.session.self = getpid(); /* which is not its own child */
-    assert_int_equal(session_open_doors(&fake.session), 0);
+    assert_int_equal(session_start_workers(&fake.session), 0);
     assert_int_equal(ask_listener(geteuid(), fds), -EPROTO);
     assert_true(fake.session.denied > 0);
-    session_close_doors(&fake.session);
+    session_stop_workers(&fake.session);
     fake_close(&fake);
 }
 
@@ -593,7 +595,7 @@ int main(void)
         cmocka_unit_test(no_descriptors_no_channel),
         cmocka_unit_test(channels_have_names_by_chance),
         cmocka_unit_test(a_channel_without_a_name),
-        cmocka_unit_test(objects_are_told_who_has_a_channel),
+        cmocka_unit_test(preload_objects_are_told_who_has_a_channel),
         cmocka_unit_test(none_is_made_at_the_end),
         cmocka_unit_test(without_threads_there_is_no_channel),
         cmocka_unit_test(a_channel_that_cannot_be_guarded),
@@ -602,7 +604,7 @@ int main(void)
         cmocka_unit_test(only_root_asks),
         cmocka_unit_test(users_to_come_leave_room_for_those_that_came),
         cmocka_unit_test(nobody_else_asks_for_users),
-        cmocka_unit_test(doors_end_while_one_makes_a_channel),
+        cmocka_unit_test(workers_end_while_one_makes_a_channel),
         cmocka_unit_test(without_the_right_there_is_no_channel),
         cmocka_unit_test(what_comes_to_nothing_is_bounded),
         cmocka_unit_test(what_is_told_is_bounded_by_the_cpus),

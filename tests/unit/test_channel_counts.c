@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What is added up over channels, and asked of each. The second one is made by hand: its user cannot be found here. */
-#include "door_fake.h"
+#include "worker_fake.h"
 
 enum { OTHER = 12345 };
 
@@ -63,7 +63,7 @@ static void expect(uint32_t number, enum channel_count which, uint64_t wanted, c
     assert_string_equal(word, wanted_word);
 }
 
-static void what_objects_count(void **state)
+static void what_preload_objects_count(void **state)
 {
     char word[64];
     uint64_t count;
@@ -71,45 +71,45 @@ static void what_objects_count(void **state)
     fake.session.own->requests->unanswered = 1;
     fake.session.own->requests->dropped = 2;
     fake.session.own->requests->foreign = 3;
-    fake.session.own->requests->sealed = 4;
+    fake.session.own->requests->blocked = 4;
     other.requests->unanswered = 5;
     other.requests->dropped = 6;
     other.requests->foreign = 7;
-    other.requests->sealed = 8;
+    other.requests->blocked = 8;
     expect(0, CHANNEL_UNANSWERED, 1, "");
     expect(0, CHANNEL_DROPPED, 2, "");
     expect(0, CHANNEL_FOREIGN, 3, "");
-    expect(0, CHANNEL_SEALED, 4, "");
+    expect(0, CHANNEL_BLOCKED, 4, "");
     expect(1, CHANNEL_UNANSWERED, 5, "as programs of uid 12345 say");
     expect(1, CHANNEL_DROPPED, 6, "as programs of uid 12345 say");
     expect(1, CHANNEL_FOREIGN, 7, "as programs of uid 12345 say");
-    expect(1, CHANNEL_SEALED, 8, "as programs of uid 12345 say");
-    assert_false(channels_counted(&fake.session, 2, CHANNEL_SEALED, &count, word, sizeof(word)));
+    expect(1, CHANNEL_BLOCKED, 8, "as programs of uid 12345 say");
+    assert_false(channels_counted(&fake.session, 2, CHANNEL_BLOCKED, &count, word, sizeof(word)));
     assert_int_equal(channels_held(&fake.session), 0);
     fake.session.own->budget.held = 3;
     other.budget.held = 4;
     assert_int_equal(channels_held(&fake.session), 7);
 }
 
-static void bells_of_all_are_seen(void **state)
+static void doorbells_of_all_are_seen(void **state)
 {
     (void)state;
-    assert_false(channels_are_rung(&fake.session));
+    assert_false(channels_have_requests(&fake.session));
     uint64_t *const words[] = {
-        &fake.session.own->requests->bells[0].pending[0],
-        &fake.session.own->requests->bells[fake.session.bells - 1].pending[PINJECT_SLOTS / 64 - 1],
-        &other.requests->bells[0].pending[0],
-        &other.requests->bells[fake.session.bells - 1].pending[PINJECT_SLOTS / 64 - 1],
+        &fake.session.own->requests->doorbells[0].pending[0],
+        &fake.session.own->requests->doorbells[fake.session.doorbells - 1].pending[PINJECT_SLOTS / 64 - 1],
+        &other.requests->doorbells[0].pending[0],
+        &other.requests->doorbells[fake.session.doorbells - 1].pending[PINJECT_SLOTS / 64 - 1],
     };
     for (size_t i = 0; i < 4; i++) {
         *words[i] = UINT64_C(1) << 63;
-        assert_true(channels_are_rung(&fake.session));
+        assert_true(channels_have_requests(&fake.session));
         *words[i] = 0;
     }
-    assert_false(channels_are_rung(&fake.session));
-    if (fake.session.bells < PINJECT_BELLS) { /* those are nobody's */
-        other.requests->bells[fake.session.bells].pending[0] = 1;
-        assert_false(channels_are_rung(&fake.session));
+    assert_false(channels_have_requests(&fake.session));
+    if (fake.session.doorbells < PINJECT_DOORBELLS) { /* those are nobody's */
+        other.requests->doorbells[fake.session.doorbells].pending[0] = 1;
+        assert_false(channels_have_requests(&fake.session));
     }
 }
 
@@ -118,8 +118,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(users_are_told_apart),
-        TEST(what_objects_count),
-        TEST(bells_of_all_are_seen),
+        TEST(what_preload_objects_count),
+        TEST(doorbells_of_all_are_seen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,7 @@
 #include <errno.h>
 
 #include "analyze/cli.h"
-#include "analyze/model/crew.h"
+#include "analyze/model/thread_pool.h"
 
 static struct cli cli;
 static char *argv[32];
@@ -98,7 +98,7 @@ static void test_choices(void **state)
     static const struct {
         const char *words;
         int by;
-    } by[] = {{"--by function", BY_FUNCTION}, {"--by=object", BY_OBJECT}, {"--by task", BY_TASK},
+    } by[] = {{"--by function", BY_FUNCTION}, {"--by=object", BY_DSO}, {"--by task", BY_TASK},
               {"--by process", BY_PROCESS},   {"--by comm", BY_COMM},     {"--by address", BY_ADDRESS},
               {"--by line", BY_LINE},         {"--by inline", BY_INLINE}, {"--by file", BY_FILE}};
     for (size_t i = 0; i < sizeof(by) / sizeof(by[0]); i++) {
@@ -151,7 +151,7 @@ static void test_lists(void **state)
     assert_int_equal(settings->comms.count, 2);
     assert_string_equal(settings->comms.items[1], "cc1*");
     assert_string_equal(settings->symbols.items[0], "main");
-    assert_string_equal(settings->objects.items[0], "app");
+    assert_string_equal(settings->dsos.items[0], "app");
     assert_int_equal(settings->debug_paths.count, 2);
     bad("--comm=", "option '--comm' needs a value that is not empty");
     static const char *const commands[] = {"report", "summary", "tree",   "counts", "script", "flame",
@@ -190,9 +190,9 @@ static void test_numbers(void **state)
     bad("--call-tree --min=.5", "at least 0");
     bad("--call-tree --min=1x", "at least 0");
     bad("--min 1", "option '--min' is about branches");
-    snprintf(words, sizeof(words), "--threads %d", CREW_MOST_THREADS);
-    assert_int_equal(good(words)->threads, CREW_MOST_THREADS);
-    snprintf(words, sizeof(words), "--threads %d", CREW_MOST_THREADS + 1);
+    snprintf(words, sizeof(words), "--threads %d", THREAD_POOL_MAX);
+    assert_int_equal(good(words)->threads, THREAD_POOL_MAX);
+    snprintf(words, sizeof(words), "--threads %d", THREAD_POOL_MAX + 1);
     bad(words, "at most");
     assert_true(good("top --interval 0.1")->interval == 0.1);
     assert_true(good("top --interval 86400 --snapshots 3")->interval == 86400);

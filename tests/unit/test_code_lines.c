@@ -16,13 +16,13 @@ static const struct row *rows;
 static size_t row_count;
 static uint64_t asked_start, asked_end;
 
-void __wrap_symbols_rows(struct symbols_object *object, uint64_t start, uint64_t end, symbols_each_row *each,
+void __wrap_symbols_rows(struct symbols_dso *dso, uint64_t start, uint64_t end, symbols_each_row *each,
                          void *context);
 
-void __wrap_symbols_rows(struct symbols_object *object, uint64_t start, uint64_t end, symbols_each_row *each,
+void __wrap_symbols_rows(struct symbols_dso *dso, uint64_t start, uint64_t end, symbols_each_row *each,
                          void *context)
 {
-    (void)object;
+    (void)dso;
     asked_start = start;
     asked_end = end;
     for (size_t i = 0; i < row_count; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The event loop from its begin to its end: bare sessions, whose tasks ask, and commands that are not profiled. */
-#include "door_fake.h"
+#include "worker_fake.h"
 
 #include <fcntl.h>
 #include <pinject/format.h>
@@ -17,7 +17,7 @@ static struct fake fake;
 static struct signals signals;
 static struct collect_args args;
 static struct outcome outcome;
-static char folder[] = "/tmp/pinject-unit-XXXXXX";
+static char directory[] = "/tmp/pinject-unit-XXXXXX";
 static int ends; /* here signals that end us are told */
 
 /* ---- In the place of memory and descriptors that end ---- */
@@ -84,10 +84,10 @@ static int tear_down(void **state)
 
 static bool has_events(void)
 {
-    return fake.plan.source == PINJECT_SOURCE_PERF;
+    return fake.config.source == PINJECT_SOURCE_PERF;
 }
 
-/* As the object: asks for events, works, and does what AFTER says. */
+/* As the preload object: asks for events, works, and does what AFTER says. */
 static pid_t start_task(void (*after)(void))
 {
     fflush(NULL);
@@ -124,7 +124,7 @@ static void bare_session_ends_with_its_last_task(void **state)
     if (!has_events())
         skip();
     fake.settings.bare = true;
-    assert_int_equal(session_open_doors(&fake.session), 0);
+    assert_int_equal(session_start_workers(&fake.session), 0);
     pid_t pid = start_task(end_at_once);
     assert_int_equal(collect_run(&args, &outcome), 0);
     assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -156,7 +156,7 @@ static void bare_session_ends_by_a_signal(void **state)
     if (!has_events())
         skip();
     fake.settings.bare = true;
-    assert_int_equal(session_open_doors(&fake.session), 0);
+    assert_int_equal(session_start_workers(&fake.session), 0);
     pid_t pid = start_task(tell_signal);
     assert_int_equal(collect_run(&args, &outcome), 0);
     assert_true(outcome.tasks == 1 && outcome.alive == 1);
@@ -211,9 +211,9 @@ static void command_whose_events_are_refused(void **state)
     assert_true(outcome.root_ended);
     assert_int_equal(outcome.root_status, 5 << 8);
     assert_int_equal(outcome.tasks, 0);
-    assert_int_equal(outcome.unseen_count, 1);
-    assert_string_equal(outcome.unseen[0].reason, "the command itself: refused by the kernel");
-    assert_int_equal(outcome.unseen[0].count, 1);
+    assert_int_equal(outcome.missed_count, 1);
+    assert_string_equal(outcome.missed[0].reason, "the command itself: refused by the kernel");
+    assert_int_equal(outcome.missed[0].count, 1);
     assert_true(process_rusage_ns(&outcome.tree) > 0);
     close(args.root_pidfd);
 }
@@ -285,7 +285,7 @@ static void descriptor_of_stdin(void **state)
     close(args.root_pidfd);
 }
 
-/* What it is told by its launcher, since no object in it does. */
+/* What it is told by its launcher, since no preload object in it does. */
 static void command_that_cannot_be_injected(void **state)
 {
     static char name[] = "/opt/name", option[] = "-c", script[] = "exit 6";
@@ -298,7 +298,7 @@ static void command_that_cannot_be_injected(void **state)
         skip();
     pid_t pid = start_command(gate, script);
     assert_int_equal(attach_task(&fake.session, pid, ATTACH_ON_EXEC, &args.root_events), 0);
-    args.root_closed = closed;
+    args.root_non_injectable = closed;
     args.root_startup_ns = 12345;
     let_go(gate);
     asked_dead = 0;
@@ -313,9 +313,9 @@ static void command_that_cannot_be_injected(void **state)
     assert_int_equal(task->startup_ns, 12345);
     assert_int_equal(task->ppid, getpid());
     assert_int_equal(task->status, 6 << 8);
-    const struct pinject_item_image *image = kit_item(&file, PINJECT_ITEM_IMAGE, 0);
-    assert_int_equal(image->arguments, 3);
-    const char *text = (const char *)(image + 1);
+    const struct pinject_item_generation *generation = kit_item(&file, PINJECT_ITEM_GENERATION, 0);
+    assert_int_equal(generation->arguments, 3);
+    const char *text = (const char *)(generation + 1);
     static const char wanted[] = "/opt/name\0-c\0exit 6";
     assert_string_equal(text, "sh");
     text += strlen(text) + 1;
@@ -392,14 +392,14 @@ static void command_for_which_there_is_no_memory(void **state)
     pid_t pid = start_command(gate, "exit 8");
     assert_int_equal(attach_task(&fake.session, pid, ATTACH_ON_EXEC, &args.root_events), 0);
     let_go(gate);
-    denied_size = sizeof(struct arrival);
+    denied_size = sizeof(struct notification);
     int status = collect_run(&args, &outcome);
     denied_size = 0;
     assert_int_equal(status, 0);
     assert_int_equal(outcome.root_status, 8 << 8);
     assert_int_equal(outcome.tasks, 0);
-    assert_int_equal(outcome.unseen_count, 1);
-    assert_string_equal(outcome.unseen[0].reason, "the command itself: dropped, the collector is out of memory");
+    assert_int_equal(outcome.missed_count, 1);
+    assert_string_equal(outcome.missed[0].reason, "the command itself: dropped, the collector is out of memory");
     close(args.root_pidfd);
 }
 
@@ -424,7 +424,7 @@ static void command_that_nobody_can_wait_for(void **state)
 int main(void)
 {
     report_program("pinject-run");
-    if (!mkdtemp(folder) || chdir(folder))
+    if (!mkdtemp(directory) || chdir(directory))
         return 1;
     const struct CMUnitTest tests[] = {
         TEST(bare_session_ends_with_its_last_task),
@@ -441,5 +441,5 @@ int main(void)
         TEST(command_that_nobody_can_wait_for),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    return chdir("/") || rmdir(folder) ? 1 : failed;
+    return chdir("/") || rmdir(directory) ? 1 : failed;
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* How long the event loop waits and lets events gather, when it sweeps and gives memory back, when a bare session ends. */
+/*
+ * How long the event loop waits and lets events gather, when it sweeps and gives memory back, when a bare session ends.
+ */
 #include "rounds_kit.h"
 
 enum { SWEEP_MS = 100 };
@@ -34,12 +36,12 @@ static void rings_have_no_bound(void)
 
 static void many_requests(void)
 {
-    fake.session.arrivals.count = 1000000;
+    fake.session.notifications.count = 1000000;
 }
 
 static void no_requests(void)
 {
-    fake.session.arrivals.count = 0;
+    fake.session.notifications.count = 0;
 }
 
 static void something_unread(void)
@@ -119,12 +121,12 @@ static void urgent_comes_before_files(void **state)
 
 static void timers_sample(void)
 {
-    tasks->timed_live = 1;
+    tasks->timer_live = 1;
 }
 
 static void no_timers(void)
 {
-    tasks->timed_live = 0;
+    tasks->timer_live = 0;
 }
 
 /* Until the next sweep is due: 100 ms after the last, 25 where timers sample. */
@@ -151,7 +153,7 @@ static void sweeps_have_their_time(void **state)
 
 static void somebody_came(void)
 {
-    tasks->arrivals = 1;
+    tasks->notifications = 1;
     tasks->live_count = 1;
 }
 
@@ -230,8 +232,8 @@ static unsigned rounds_after(const struct round *given)
 static void who_ends_with_the_command_is_let_in(void **state)
 {
     static const struct round nothing[] = {{.waited_ns = 100 * MS}, {.waited_ns = 1}, {.waited_ns = 1 * S}};
-    static const struct round news[] = {{.waited_ns = 100 * MS},     {.events = 1},  {.change = somebody_waits},
-                                        {.change = nobody_waits}, {.waited_ns = 1 * S}};
+    static const struct round notified[] = {{.waited_ns = 100 * MS},     {.events = 1},  {.change = somebody_waits},
+                                            {.change = nobody_waits}, {.waited_ns = 1 * S}};
     static const struct round long_ago[] = {
         {.waited_ns = 100 * MS}, {.events = 1, .waited_ns = 494 * MS}, {.events = 1, .waited_ns = MS - 1},
         {.events = 1}, {.events = 1, .waited_ns = 1 * S}, {.waited_ns = 1 * S}};
@@ -239,7 +241,7 @@ static void who_ends_with_the_command_is_let_in(void **state)
                                                {.waited_ns = 1 * S},    {.waited_ns = 1 * S}};
     (void)state;
     assert_int_equal(rounds_after(nothing), 2);
-    assert_int_equal(rounds_after(news), 4);
+    assert_int_equal(rounds_after(notified), 4);
     assert_int_equal(rounds_after(long_ago), 4);
     assert_int_equal(rounds_after(interrupted), 3);
 }
@@ -267,7 +269,7 @@ static void set_seen(uint64_t count, uint64_t live)
 {
     tasks->seen = count;
     tasks->live_count = live;
-    tasks->arrivals = 1;
+    tasks->notifications = 1;
 }
 
 static void few_seen(void)

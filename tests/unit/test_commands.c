@@ -5,8 +5,9 @@
  * "! " in front of each line, then "= STATUS" unless it is 0. To test another command line, add its "$" line, run
  * PINJECT_GOLDEN=write test_commands, and look at what it made of it (git diff).
  *
- * They run in a folder with the files that commands_inputs() makes. Words are separated by blanks, '...' is one word;
- * NAME=VALUE in front of a line is set for it. Lines for the test itself begin with "$ @": see test_commands_steps.c.
+ * They run in a directory with the files that commands_inputs() makes. Words are separated by blanks, '...' is one
+ * word; NAME=VALUE in front of a line is set for it. Lines for the test itself begin with "$ @": see
+ * test_commands_steps.c.
  */
 #include "check.h"
 
@@ -22,7 +23,7 @@
 #include "common/buffer.h"
 #include "test_commands.h"
 
-static char folder[256];
+static char directory[256];
 static bool writes;
 /* A mutant or a mistake may end the program by exit(0) in the middle of main(). */
 static bool inside;
@@ -299,7 +300,7 @@ TEST_OF(reports)
 static int in_inputs(void **state)
 {
     (void)state;
-    return chdir(folder) < 0 || chdir("inputs") < 0 ? -1 : 0;
+    return chdir(directory) < 0 || chdir("inputs") < 0 ? -1 : 0;
 }
 
 void commands_environment(void)
@@ -321,13 +322,13 @@ static int set_up(void **state)
     const char *wish = getenv("PINJECT_GOLDEN");
     writes = wish && strcmp(wish, "write") == 0;
     const char *place = getenv("TMPDIR");
-    snprintf(folder, sizeof(folder), "%s/pinject-commands-XXXXXX", place ? place : "/tmp");
+    snprintf(directory, sizeof(directory), "%s/pinject-commands-XXXXXX", place ? place : "/tmp");
     unsetenv("TMPDIR");
     umask(022);
     commands_environment();
     own = getpid();
     atexit(at_exit);
-    if (!mkdtemp(folder) || chdir(folder) < 0 || mkdir("inputs", 0777) < 0)
+    if (!mkdtemp(directory) || chdir(directory) < 0 || mkdir("inputs", 0777) < 0)
         return -1;
     return in_inputs(NULL) < 0 || commands_inputs() < 0 ? -1 : 0;
 }
@@ -336,7 +337,7 @@ static int tear_down(void **state)
 {
     char command[300];
     (void)state;
-    snprintf(command, sizeof(command), "rm -rf '%s'", folder);
+    snprintf(command, sizeof(command), "rm -rf '%s'", directory);
     return chdir("/") < 0 || system(command) != 0 ? -1 : 0;
 }
 

@@ -29,7 +29,7 @@ bool commands_step(const struct line *line, struct buffer *to);
 /* Gives PATH the time, 0: of all inputs. */
 void commands_date(const char *path, long seconds);
 
-/* Writes the input files into the folder where this process is. 0 or -1. */
+/* Writes the input files into the directory where this process is. 0 or -1. */
 int commands_inputs(void);
 
 #endif

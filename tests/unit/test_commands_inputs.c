@@ -90,17 +90,17 @@ static const uint64_t in_kernel[] = {KERNEL_TEXT + 0x1234, KERNEL_TEXT + 0x99, A
 static const uint64_t in_wide[] = {LIB(30) + 0x10, LIB(30) + 0x20, APP + 0x357, 0};
 static const uint64_t in_no_file[] = {0x7fff00000100, APP + 0x357, 0};
 
-static void save(struct writer *writer, const char *folder, const struct task *task, const char *suffix)
+static void save(struct writer *writer, const char *directory, const struct task *task, const char *suffix)
 {
     char path[64];
-    snprintf(path, sizeof(path), "%s/out.%u.%u%s", folder, task->pid, task->tid, suffix);
+    snprintf(path, sizeof(path), "%s/out.%u.%u%s", directory, task->pid, task->tid, suffix);
     writer_save(writer, path);
     writer_release(writer);
 }
 
 static void put_coverage(struct writer *writer, bool complete)
 {
-    static const char *const unseen[2][2] = {{"setuid", "sudo"}, {"static program", "busybox\t\033[1m"}};
+    static const char *const missed[2][2] = {{"setuid", "sudo"}, {"static program", "busybox\t\033[1m"}};
     const char *note = "3 of 5 files of symbols were too large, so that their functions have no names: "
                        "--max-symbols takes more of them.";
     const struct pinject_item_coverage coverage = {.cpu_ns = 200 * MS,
@@ -125,8 +125,8 @@ static void put_coverage(struct writer *writer, bool complete)
     writer_item(writer, PINJECT_ITEM_COVERAGE, &coverage, sizeof(coverage), NULL, 0);
     writer_item(writer, PINJECT_ITEM_MACHINE, &machine, sizeof(machine), NULL, 0);
     for (unsigned i = 0; i < 2; i++) {
-        const struct pinject_item_unseen fixed = {.count = 1 + 2000 * i, .cpu_ns = i ? 0 : 30 * MS};
-        writer_item(writer, PINJECT_ITEM_UNSEEN, &fixed, sizeof(fixed), unseen[i], 2);
+        const struct pinject_item_missed fixed = {.count = 1 + 2000 * i, .cpu_ns = i ? 0 : 30 * MS};
+        writer_item(writer, PINJECT_ITEM_MISSED, &fixed, sizeof(fixed), missed[i], 2);
     }
     struct pinject_item_note empty = {{0}};
     writer_item(writer, PINJECT_ITEM_NOTE, &empty, sizeof(empty), &note, 1);
@@ -137,7 +137,7 @@ static const struct task leader = {100, 100, 1, 0, ENDED | PINJECT_TASK_ROOT | P
                                    PINJECT_SOURCE_PERF, 3 << 8, 1000, 1400, 2, 3, 5, "make", "/usr/bin/make", "-j 2"};
 static const struct task thread = {100, 101, 1, 100, PINJECT_TASK_ENDED, PINJECT_SOURCE_PERF, 0, 1010, 1200, 0, 0, 0,
                                    "worker", NULL, NULL};
-static const struct task child = {200, 200, 100, 101, ENDED, PINJECT_SOURCE_NET, 11, 1020, 1300, 1, 0, 1, "cc1",
+static const struct task child = {200, 200, 100, 101, ENDED, PINJECT_SOURCE_INHERITED, 11, 1020, 1300, 1, 0, 1, "cc1",
                                   "/usr/lib/cc1", "a b.c"};
 static const struct task timed = {200, 201, 100, 200, PINJECT_TASK_ENDED, PINJECT_SOURCE_TIMER, 0, 1030, 1290, 0, 0, 0,
                                   "cc1", NULL, NULL};
@@ -147,12 +147,12 @@ static const struct task late = {400, 400, 200, 0, ENDED, PINJECT_SOURCE_PERF, 0
                                  "/usr/bin/ld", "'quoted'"};
 
 /* WEIGHT makes the second session differ from the first. */
-static void save_session(const char *folder, unsigned char id, unsigned weight)
+static void save_session(const char *directory, unsigned char id, unsigned weight)
 {
     struct writer writer;
     begin(&writer, id, &leader);
-    writer_image(&writer, 0, 1000 * MS, "sh", "/bin/sh", "sh");
-    writer_image(&writer, 1, 1005 * MS, "make", "/usr/bin/make", "make");
+    writer_generation(&writer, 0, 1000 * MS, "sh", "/bin/sh", "sh");
+    writer_generation(&writer, 1, 1005 * MS, "make", "/usr/bin/make", "make");
     writer_count(&writer, 0, 0, 4 * MS, 5 * MS, 5 * MS, "task-clock");
     writer_count(&writer, 0, 1, 40 * MS, 50 * MS, 50 * MS, "task-clock");
     writer_count(&writer, 0, UINT32_MAX, 44 * MS, 55 * MS, 55 * MS, "task-clock");
@@ -168,44 +168,44 @@ static void save_session(const char *folder, unsigned char id, unsigned weight)
     inputs_samples(&writer, 0, 5, MS, in_kernel);
     inputs_samples(&writer, 1, 4, 5000, in_parse);
     writer_exit(&writer);
-    save(&writer, folder, &leader, "");
+    save(&writer, directory, &leader, "");
 
     begin(&writer, id, &thread);
     writer_count(&writer, 0, UINT32_MAX, 30 * MS, 31 * MS, 31 * MS, "task-clock");
     inputs_samples(&writer, 0, 20, MS, in_parse);
     inputs_samples(&writer, 0, 10 / weight, MS, in_half);
     inputs_samples(&writer, 1, 9, 7000, in_walk);
-    save(&writer, folder, &thread, "");
+    save(&writer, directory, &thread, "");
 
     begin(&writer, id, &child);
-    writer_image(&writer, 0, 1020 * MS, "cc1", "/usr/lib/cc1", child.argument);
+    writer_generation(&writer, 0, 1020 * MS, "cc1", "/usr/lib/cc1", child.argument);
     writer_count(&writer, 0, UINT32_MAX, 61 * MS, 62 * MS, 31 * MS, "task-clock");
     writer_count(&writer, 2, UINT32_MAX, 0, 55 * MS, 55 * MS, "page-faults");
     inputs_samples(&writer, 0, 25, MS, in_inner);
     inputs_samples(&writer, 0, 2, 2 * MS, in_plt);
     inputs_samples(&writer, 0, 6 * weight * weight, MS, in_link);
     inputs_samples(&writer, 0, 4, MS, in_gone);
-    save(&writer, folder, &child, "");
+    save(&writer, directory, &child, "");
 
     begin(&writer, id, &timed);
     inputs_samples(&writer, 0, weight == 1 ? 8 : 40, MS, in_walk);
     writer.time = 0; /* some records have none */
     writer_comm(&writer, "cc1", false);
-    save(&writer, folder, &timed, "");
+    save(&writer, directory, &timed, "");
 
     begin(&writer, id, &counted);
-    writer_image(&writer, 0, 1040 * MS, counted.comm, counted.exec, counted.argument);
+    writer_generation(&writer, 0, 1040 * MS, counted.comm, counted.exec, counted.argument);
     writer_count(&writer, 0, UINT32_MAX, 9 * MS, 9 * MS, 9 * MS, "task-clock");
-    save(&writer, folder, &counted, ".as");
+    save(&writer, directory, &counted, ".as");
 
     begin(&writer, id, &late);
-    writer_image(&writer, 0, 1350 * MS, "ld", "/usr/bin/ld", late.argument);
+    writer_generation(&writer, 0, 1350 * MS, "ld", "/usr/bin/ld", late.argument);
     if (weight > 1)
         inputs_samples(&writer, 0, 9, MS, in_gone);
-    save(&writer, folder, &late, "~1");
+    save(&writer, directory, &late, "~1");
 }
 
-/* Only timers, without the kernel, still running; names of all kinds, images in files of their own. */
+/* Only timers, without the kernel, still running; names of all kinds, exec generations in files of their own. */
 static void save_third(void)
 {
     static const struct task wide = {500, 500, 1, 0, PINJECT_TASK_ROOT, PINJECT_SOURCE_TIMER, 0, 1000, 1100, 0, 0, 7,
@@ -228,16 +228,16 @@ static void save_third(void)
         writer_item(&writer, PINJECT_ITEM_SESSION, &session, sizeof(session), strings, 3);
         put_task(&writer, task);
         inputs_machine(&writer);
-        writer_image(&writer, 0, task->start_ms * MS, task->comm, task->exec, task->argument);
+        writer_generation(&writer, 0, task->start_ms * MS, task->comm, task->exec, task->argument);
         writer_count(&writer, 0, 0, (10 + i) * MS, 20 * MS, 20 * MS, "task-clock");
         if (i == 0)
             writer_item(&writer, PINJECT_ITEM_COVERAGE, &coverage, sizeof(coverage), NULL, 0);
         for (unsigned j = 0; j < 25 && i == 0; j++) {
             char name[16];
-            const char *unseen[] = {"clone", name};
-            const struct pinject_item_unseen fixed = {.count = j, .cpu_ns = j * MS};
+            const char *missed[] = {"clone", name};
+            const struct pinject_item_missed fixed = {.count = j, .cpu_ns = j * MS};
             snprintf(name, sizeof(name), "gone%u", j);
-            writer_item(&writer, PINJECT_ITEM_UNSEEN, &fixed, sizeof(fixed), unseen, 2);
+            writer_item(&writer, PINJECT_ITEM_MISSED, &fixed, sizeof(fixed), missed, 2);
         }
         writer_comm(&writer, task->comm, true);
         inputs_maps(&writer);
@@ -301,9 +301,9 @@ void commands_date(const char *path, long seconds)
 int commands_inputs(void)
 {
     static const char *const recorded[] = {"fp", "dwarf", "zstd", "pipe", "fields", "ours-1", "ours-2", "swapped"};
-    static const char *const folders[] = {"one", "two", "three", "empty", "bin", "work"};
-    for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
-        if (mkdir(folders[i], 0777) < 0)
+    static const char *const directories[] = {"one", "two", "three", "empty", "bin", "work"};
+    for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]); i++)
+        if (mkdir(directories[i], 0777) < 0)
             return -1;
     for (size_t i = 0; i < sizeof(recorded) / sizeof(recorded[0]); i++) {
         char from[512], name[64];

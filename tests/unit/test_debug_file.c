@@ -98,22 +98,22 @@ static const char *found_for(const char *recorded, const char *symfs, const char
 {
     static char result[600];
     struct debug_roots roots = {&root, root ? 1 : 0, symfs};
-    struct elf_image image, debug;
+    struct elf_file elf, debug;
     char *path = NULL, whole[600];
     unsigned fds = check_open_fds();
     snprintf(whole, sizeof(whole), "%s%s", symfs, recorded);
-    assert_int_equal(elf_image_init(&image, whole), 0);
-    int error = debug_file_init(&debug, &path, &image, recorded, &roots);
+    assert_int_equal(elf_file_init(&elf, whole), 0);
+    int error = debug_file_init(&debug, &path, &elf, recorded, &roots);
     assert_true(error == 0 || error == -ENOENT);
     if (error == 0) {
-        assert_non_null(elf_image_section_by_type(&debug, SHT_SYMTAB));
+        assert_non_null(elf_file_section_by_type(&debug, SHT_SYMTAB));
         snprintf(result, sizeof(result), "%s", path);
-        elf_image_release(&debug);
+        elf_file_release(&debug);
         free(path);
     } else {
         assert_null(path);
     }
-    elf_image_release(&image);
+    elf_file_release(&elf);
     assert_int_equal(check_open_fds(), fds);
     return error ? NULL : result;
 }
@@ -246,11 +246,11 @@ static void write_with_id(const char *path, const unsigned char *id, uint32_t si
 
 static void test_build_ids(void **state)
 {
-    unsigned char id[ELF_IMAGE_BUILD_ID_MAX + 1], other[ELF_IMAGE_BUILD_ID_MAX];
+    unsigned char id[ELF_FILE_BUILD_ID_MAX + 1], other[ELF_FILE_BUILD_ID_MAX];
     char roots[2][300], file[300], command[700];
     const char *const paths[] = {roots[0], roots[1]};
     const struct debug_roots all = {paths, 2, ""};
-    struct elf_image image;
+    struct elf_file elf;
     (void)state;
     snprintf(roots[0], sizeof(roots[0]), "%s/first", directory);
     snprintf(roots[1], sizeof(roots[1]), "%s/second", directory);
@@ -271,22 +271,22 @@ static void test_build_ids(void **state)
         if (size && size < 65)
             write_with_id(file, id, size, true);
         char *path = NULL;
-        assert_int_equal(debug_file_by_build_id(&image, &path, id, size, ".x", &all), sizes[i].error);
+        assert_int_equal(debug_file_by_build_id(&elf, &path, id, size, ".x", &all), sizes[i].error);
         if (sizes[i].error) {
             assert_null(path);
             continue;
         }
         assert_string_equal(path, file);
-        elf_image_release(&image);
+        elf_file_release(&elf);
         free(path);
         path = NULL;
         /* Another one's file there. */
         memcpy(other, id, sizeof(other));
         other[size - 1] ^= 1;
         write_with_id(file, other, size, true);
-        assert_int_equal(debug_file_by_build_id(&image, &path, id, size, ".x", &all), -ENOENT);
+        assert_int_equal(debug_file_by_build_id(&elf, &path, id, size, ".x", &all), -ENOENT);
         write_with_id(file, id, size - 1, true);
-        assert_int_equal(debug_file_by_build_id(&image, &path, id, size, ".x", &all), -ENOENT);
+        assert_int_equal(debug_file_by_build_id(&elf, &path, id, size, ".x", &all), -ENOENT);
         assert_null(path);
     }
 }
@@ -320,7 +320,7 @@ static void test_names_of_perf(void **state)
     char root[300];
     const char *const paths[] = {root};
     const struct debug_roots roots = {paths, 1, ""};
-    struct elf_image image;
+    struct elf_file elf;
     char command[400], *path;
     (void)state;
     snprintf(root, sizeof(root), "%s/perf", directory);
@@ -332,11 +332,11 @@ static void test_names_of_perf(void **state)
     assert_string_equal(found_for(in("i"), "", root), in("perf/.build-id/cd/0102/elf"));
     write_with_id(in("perf/.build-id/cd/0102/debug"), id, 3, true);
     assert_string_equal(found_for(in("i"), "", root), in("perf/.build-id/cd/0102/debug"));
-    assert_int_equal(debug_file_by_build_id(&image, &path, id, 3, "", &roots), 0);
+    assert_int_equal(debug_file_by_build_id(&elf, &path, id, 3, "", &roots), 0);
     assert_string_equal(path, in("perf/.build-id/cd/0102/elf"));
-    elf_image_release(&image);
+    elf_file_release(&elf);
     free(path);
-    assert_int_equal(debug_file_by_build_id(&image, &path, id, 3, ".dwp", &roots), -ENOENT);
+    assert_int_equal(debug_file_by_build_id(&elf, &path, id, 3, ".dwp", &roots), -ENOENT);
     write_with_id(in("perf/.build-id/cd/0102.debug"), id, 3, true);
     assert_string_equal(found_for(in("i"), "", root), in("perf/.build-id/cd/0102.debug"));
 }
@@ -358,8 +358,8 @@ static void test_files_are_closed(void **state)
     write_with_id(in("root/.build-id/12/34.debug"), id, 2, true);
     assert_int_equal(symbols_new(&options, &symbols), 0);
     unsigned fds = check_open_fds();
-    struct symbols_object *object = symbols_object(symbols, in("c"), NULL, 0);
-    assert_string_equal(symbols_debug_file(object), in("root/.build-id/12/34.debug"));
+    struct symbols_dso *dso = symbols_dso(symbols, in("c"), NULL, 0);
+    assert_string_equal(symbols_debug_file(dso), in("root/.build-id/12/34.debug"));
     assert_int_equal(check_open_fds(), fds);
     symbols_free(symbols);
 }
@@ -389,16 +389,16 @@ static void pack(size_t size, lzma_check check)
 static int unpacked(size_t *ret_size)
 {
     const struct elf_kit_section sections[] = {{".gnu_debugdata", SHT_PROGBITS, .bytes = packed, .size = packed_size}};
-    struct elf_image image, mini;
+    struct elf_file elf, mini;
     elf_kit_write(in("packed"), NULL, sections, 1);
-    assert_int_equal(elf_image_init(&image, in("packed")), 0);
-    int error = mini_debug_init(&mini, &image);
+    assert_int_equal(elf_file_init(&elf, in("packed")), 0);
+    int error = mini_debug_init(&mini, &elf);
     if (error == 0) {
-        assert_non_null(elf_image_section_by_type(&mini, SHT_SYMTAB));
+        assert_non_null(elf_file_section_by_type(&mini, SHT_SYMTAB));
         *ret_size = mini.file_size;
-        elf_image_release(&mini);
+        elf_file_release(&mini);
     }
-    elf_image_release(&image);
+    elf_file_release(&elf);
     return error;
 }
 
@@ -460,9 +460,9 @@ static void test_own_names(void **state)
         sections[3].size = packed_size;
         elf_kit_write(in("both"), NULL, sections, 4);
         assert_int_equal(symbols_new(NULL, &symbols_all), 0);
-        struct symbols_object *object = symbols_object(symbols_all, in("both"), NULL, 0);
-        assert_int_equal(symbols_count(object), 1);
-        assert_int_equal(symbols_lacks(object), 0);
+        struct symbols_dso *dso = symbols_dso(symbols_all, in("both"), NULL, 0);
+        assert_int_equal(symbols_count(dso), 1);
+        assert_int_equal(symbols_missing(dso), 0);
         symbols_free(symbols_all);
     }
 }
@@ -494,12 +494,12 @@ static void test_large_mini_debug(void **state)
 static void test_no_mini_debug(void **state)
 {
     const struct elf_kit_section sections[] = {{".gnu_debugdat", SHT_PROGBITS, .size = 10}};
-    struct elf_image image, mini;
+    struct elf_file elf, mini;
     (void)state;
     elf_kit_write(in("none"), NULL, sections, 1);
-    assert_int_equal(elf_image_init(&image, in("none")), 0);
-    assert_int_equal(mini_debug_init(&mini, &image), -ENOENT);
-    elf_image_release(&image);
+    assert_int_equal(elf_file_init(&elf, in("none")), 0);
+    assert_int_equal(mini_debug_init(&mini, &elf), -ENOENT);
+    elf_file_release(&elf);
 }
 
 int main(void)

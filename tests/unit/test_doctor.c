@@ -14,7 +14,7 @@ enum { WANTED_PAGES = 16 };
 static enum doctor_cause judge(int reach, int user, int kernel, int64_t paranoid, bool perfmon, int seccomp)
 {
     static struct doctor_shared found;
-    found.reach = reach;
+    found.refusal = reach;
     found.user = user;
     found.kernel = kernel;
     return doctor_judge_perf(&found, false, paranoid, perfmon, seccomp);
@@ -285,18 +285,18 @@ static void samples_are_counted(void **state)
 {
     (void)state;
     struct settings settings = {.frequency = 999};
-    struct plan plan;
-    if (plan_init(&plan, &settings) < 0 || plan.source != PINJECT_SOURCE_PERF)
+    struct event_config config;
+    if (event_config_init(&config, &settings) < 0 || config.source != PINJECT_SOURCE_PERF)
         skip();
     struct doctor_cost cost = {0};
     int next = dup(2);
     close(next);
-    doctor_try_cost(&plan, &cost);
+    doctor_try_cost(&config, &cost);
     close(next); /* it is made for a child, which ends with its event */
     assert_int_equal(cost.status, 0);
     assert_true(cost.samples > 0);
     assert_true(cost.ns > 0); /* with no bound: others may have the CPU */
-    plan_release(&plan);
+    event_config_release(&config);
 }
 
 int main(void)

@@ -19,7 +19,7 @@ void doctor_inject_try(void *state)
 {
     struct doctor_facts *given = state;
     given->shared->injection = -ENOSPC;
-    given->shared->arrived = given->shared->plan_status == 0;
+    given->shared->arrived = given->shared->config_status == 0;
 }
 
 static int virtual_machine(const struct perf_event_attr *attr)
@@ -87,20 +87,21 @@ static void machine_that_works(void **state)
     self[size] = '\0';
     assert_string_equal(facts.self, self);
     const struct doctor_shared *shared = facts.shared;
-    assert_int_equal(shared->reach, -EINVAL);
+    assert_int_equal(shared->refusal, -EINVAL);
     assert_int_equal(shared->user, 0);
     assert_int_equal(shared->kernel, 0);
     assert_int_equal(shared->cycles, -ENOENT);
-    assert_int_equal(shared->plan_status, 0);
-    assert_string_equal(shared->plan.events[0].name, "task-clock");
+    assert_int_equal(shared->config_status, 0);
+    assert_string_equal(shared->config.events[0].name, "task-clock");
     assert_int_equal(shared->ring, 0);
     assert_int_equal(shared->cost.status, -ENOTTY); /* what stands for the event cannot be started */
     assert_int_equal(shared->timer, 0);
     assert_true(shared->timer_fired);
-    assert_true(facts.perf.tried && facts.plan.tried && facts.cost.tried && facts.timer.tried && facts.injection.tried);
+    assert_true(facts.perf.tried && facts.config.tried && facts.cost.tried && facts.timer.tried &&
+                facts.injection.tried);
     assert_int_equal(shared->injection, -ENOSPC);
     assert_true(shared->arrived);
-    assert_string_equal(facts.image.path, "/bin/sh");
+    assert_string_equal(facts.executable.path, "/bin/sh");
     doctor_facts_release(&facts);
     assert_null(facts.shared);
     doctor_facts_release(&facts);
@@ -120,10 +121,10 @@ static void user_sees_user_space(void **state)
     assert_int_equal(facts.shared->user, 0);
     assert_int_equal(facts.shared->kernel, -EACCES);
     assert_int_equal(facts.shared->cycles, 0);
-    assert_true(facts.shared->plan.exclude_kernel);
+    assert_true(facts.shared->config.exclude_kernel);
     assert_false(facts.injection.tried);
     assert_int_equal(facts.shared->injection, -ENOSYS);
-    assert_int_equal(facts.image.path[0], '\0');
+    assert_int_equal(facts.executable.path[0], '\0');
     if (access("/.dockerenv", F_OK) < 0)
         assert_string_equal(facts.container, "podman");
     doctor_facts_release(&facts);
@@ -138,10 +139,10 @@ static void only_timers(void **state)
     setenv("container", "lxc", 1);
     find();
     assert_true(facts.paranoid == INT64_MIN);
-    assert_int_equal(facts.shared->reach, -EPERM);
+    assert_int_equal(facts.shared->refusal, -EPERM);
     assert_true(facts.shared->user == -EPERM && facts.shared->kernel == -EPERM && facts.shared->cycles == -EPERM);
-    assert_int_equal(facts.shared->plan_status, 0);
-    assert_int_equal(facts.shared->plan.source, PINJECT_SOURCE_TIMER);
+    assert_int_equal(facts.shared->config_status, 0);
+    assert_int_equal(facts.shared->config.source, PINJECT_SOURCE_TIMER);
     assert_false(facts.cost.tried);
     assert_true(facts.injection.tried && facts.timer.tried);
     if (access("/.dockerenv", F_OK) < 0 && access("/run/.containerenv", F_OK) < 0)
@@ -153,10 +154,10 @@ static void only_timers(void **state)
 static void places_without_nameless_files(void **state)
 {
     static const int unknown[] = {EOPNOTSUPP, EISDIR, ENOENT}, errors[] = {EACCES, EROFS, ENOSPC};
-    char folder[] = "/tmp/pinject-unit-XXXXXX", wanted[64];
+    char directory[] = "/tmp/pinject-unit-XXXXXX", wanted[64];
     (void)state;
-    assert_non_null(mkdtemp(folder));
-    setenv("TMPDIR", folder, 1);
+    assert_non_null(mkdtemp(directory));
+    setenv("TMPDIR", directory, 1);
     for (unsigned i = 0; i < 3; i++) {
         struct doctor_finding finding = {0};
         machine_fake.tmpfile_error = unknown[i];
@@ -170,17 +171,17 @@ static void places_without_nameless_files(void **state)
         machine_fake.fallocate_errors[0] = ENOSPC; /* the next place */
         doctor_segment(&facts, &finding);
         assert_int_equal(finding.level, DOCTOR_NOTE);
-        assert_non_null(strstr(finding.value, folder));
+        assert_non_null(strstr(finding.value, directory));
         machine_fake.fallocate_errors[0] = 0;
         finding = (struct doctor_finding){0};
         machine_fake.tmpfile_error = errors[i];
         doctor_segment(&facts, &finding);
         assert_int_equal(finding.level, DOCTOR_REFUSED);
-        snprintf(wanted, sizeof(wanted), "%s: %s", folder, strerror(errors[i]));
+        snprintf(wanted, sizeof(wanted), "%s: %s", directory, strerror(errors[i]));
         assert_non_null(strstr(finding.meaning, wanted));
         assert_null(strstr(finding.remedy, "ulimit"));
     }
-    assert_int_equal(rmdir(folder), 0); /* nothing is left there */
+    assert_int_equal(rmdir(directory), 0); /* nothing is left there */
     unsetenv("TMPDIR");
 }
 
@@ -208,10 +209,10 @@ static void call_that_kills(void **state)
     find();
     assert_false(facts.perf.tried);
     assert_int_equal(facts.perf.signal, 6);
-    assert_false(facts.plan.tried || facts.cost.tried || facts.injection.tried);
+    assert_false(facts.config.tried || facts.cost.tried || facts.injection.tried);
     assert_true(facts.timer.tried);
     assert_true(facts.shared->user == -ENOSYS && facts.shared->kernel == -ENOSYS && facts.shared->cycles == -ENOSYS);
-    assert_true(facts.shared->plan_status == -ENOSYS && facts.shared->injection == -ENOSYS);
+    assert_true(facts.shared->config_status == -ENOSYS && facts.shared->injection == -ENOSYS);
     doctor_facts_release(&facts);
 }
 
@@ -224,11 +225,11 @@ static void nothing_to_sample(void **state)
     assert_false(facts.cost.tried);
     doctor_facts_release(&facts);
     settings.stat = false;
-    settings.frequency = 0; /* no plan */
+    settings.frequency = 0; /* no event configuration */
     find();
-    assert_true(facts.plan.tried);
-    assert_int_equal(facts.shared->plan_status, -EINVAL);
-    assert_string_equal(facts.plan.said, "a frequency of 0 Hz takes no samples; use -F 1 or more, or --stat");
+    assert_true(facts.config.tried);
+    assert_int_equal(facts.shared->config_status, -EINVAL);
+    assert_string_equal(facts.config.said, "a frequency of 0 Hz takes no samples; use -F 1 or more, or --stat");
     assert_false(facts.cost.tried);
     assert_false(facts.shared->arrived);
     doctor_facts_release(&facts);
@@ -237,25 +238,25 @@ static void nothing_to_sample(void **state)
 /* What cannot be tried has a reason, and no figures. */
 static void no_cost(void **state)
 {
-    struct plan plan = {.count = 1, .ring_pages = 1};
+    struct event_config config = {.count = 1, .ring_pages = 1};
     struct doctor_cost cost = {.samples = 77};
     (void)state;
     machine_fake.perf = refused;
-    plan.events[0].attr = (struct perf_event_attr){.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_TASK_CLOCK};
-    doctor_try_cost(&plan, &cost);
+    config.events[0].attr = (struct perf_event_attr){.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_TASK_CLOCK};
+    doctor_try_cost(&config, &cost);
     assert_int_equal(cost.status, -EPERM);
-    plan.events[0].attr.type = PERF_TYPE_HARDWARE;
+    config.events[0].attr.type = PERF_TYPE_HARDWARE;
     cost.status = 0;
-    doctor_try_cost(&plan, &cost);
+    doctor_try_cost(&config, &cost);
     assert_int_equal(cost.status, -EPERM);
-    plan.events[0].attr.type = PERF_TYPE_SOFTWARE;
-    plan.events[0].attr.config = PERF_COUNT_SW_PAGE_FAULTS; /* they do not come by themselves */
-    doctor_try_cost(&plan, &cost);
+    config.events[0].attr.type = PERF_TYPE_SOFTWARE;
+    config.events[0].attr.config = PERF_COUNT_SW_PAGE_FAULTS; /* they do not come by themselves */
+    doctor_try_cost(&config, &cost);
     assert_int_equal(cost.status, -EOPNOTSUPP);
-    plan.events[0].attr.type = PERF_TYPE_TRACEPOINT;
-    plan.events[0].attr.config = PERF_COUNT_SW_TASK_CLOCK;
+    config.events[0].attr.type = PERF_TYPE_TRACEPOINT;
+    config.events[0].attr.config = PERF_COUNT_SW_TASK_CLOCK;
     cost.status = 0;
-    doctor_try_cost(&plan, &cost);
+    doctor_try_cost(&config, &cost);
     assert_int_equal(cost.status, -EOPNOTSUPP);
     assert_int_equal(cost.samples, 77);
 }

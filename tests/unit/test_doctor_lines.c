@@ -18,7 +18,7 @@ struct doctor_shared shared;
 struct settings settings;
 struct doctor_args args;
 struct doctor_facts facts;
-char folder[64], scene_object[128];
+char directory[64], scene_preload[128];
 const char *listed, *complained;
 
 /* ---- In the place of the trials ---- */
@@ -42,9 +42,9 @@ void __wrap_doctor_guard_program(const char *const *argv, const char *preload, s
 void __wrap_doctor_guard_program(const char *const *argv, const char *preload, struct doctor_guarded *ret, char *out,
                                  unsigned long size)
 {
-    assert_string_equal(argv[0], facts.image.loader);
+    assert_string_equal(argv[0], facts.executable.loader);
     assert_string_equal(argv[1], "--list");
-    assert_string_equal(argv[2], facts.image.path);
+    assert_string_equal(argv[2], facts.executable.path);
     assert_null(argv[3]);
     assert_string_equal(preload, args.preload);
     *ret = (struct doctor_guarded){.tried = true};
@@ -54,12 +54,12 @@ void __wrap_doctor_guard_program(const char *const *argv, const char *preload, s
 
 /* ---- A machine on which all works ---- */
 
-static void plan_usual(struct plan *plan)
+static void config_usual(struct event_config *config)
 {
     static const char *const names[] = {"cycles", "task-clock", "page-faults", "context-switches"};
-    *plan = (struct plan){.count = 4, .sampling = 1, .ring_pages = 16, .thread_ring_pages = 8};
+    *config = (struct event_config){.count = 4, .sampling = 1, .ring_pages = 16, .thread_ring_pages = 8};
     for (unsigned i = 0; i < 4; i++)
-        strcpy(plan->events[i].name, names[i]);
+        strcpy(config->events[i].name, names[i]);
 }
 
 static void set_usual(void)
@@ -68,23 +68,24 @@ static void set_usual(void)
     static char *command[] = {name, NULL};
     machine_fake_init();
     machine_fake.limits[RLIMIT_NOFILE] = (struct rlimit){1024, 65536};
-    setenv("TMPDIR", folder, 1);
+    setenv("TMPDIR", directory, 1);
     settings = (struct settings){.outfile = "out", .frequency = 999, .follow = PINJECT_SESSION_ALL,
                                  .command = command};
     args = (struct doctor_args){.settings = &settings, .preload = "/dev/null", .preload_error = ""};
     memset(&shared, 0, sizeof(shared));
-    shared.reach = -EINVAL;
+    shared.refusal = -EINVAL;
     shared.timer_fired = true;
     shared.arrived = shared.maps = true;
     shared.cost = (struct doctor_cost){.samples = 60, .ns = 4321};
-    plan_usual(&shared.plan);
+    config_usual(&shared.config);
     facts = (struct doctor_facts){.args = &args, .container = "", .paranoid = 2, .self = "/usr/bin/pinject-run"};
     facts.shared = &shared;
     facts.status = (struct doctor_status){.capabilities = UINT64_MAX, .bounding = UINT64_MAX};
-    facts.perf.tried = facts.plan.tried = facts.cost.tried = facts.timer.tried = facts.injection.tried = true;
-    facts.image = (struct doctor_image){.kind = DOCTOR_IMAGE_DYNAMIC, .path = "/opt/prog", .chain = "./prog",
-                                        .loader = "/lib64/ld-linux-x86-64.so.2", .elf_class = ELFCLASS64,
-                                        .machine = EM_X86_64, .mode = 0755};
+    facts.perf.tried = facts.config.tried = facts.cost.tried = facts.timer.tried = facts.injection.tried = true;
+    facts.executable = (struct doctor_executable){.kind = DOCTOR_EXECUTABLE_DYNAMIC, .path = "/opt/prog",
+                                                  .chain = "./prog",
+                                                  .loader = "/lib64/ld-linux-x86-64.so.2", .elf_class = ELFCLASS64,
+                                                  .machine = EM_X86_64, .mode = 0755};
     listed = "/dev/null (0x7f)\nlibc.so.6";
     complained = "";
 }
@@ -165,7 +166,7 @@ static void situations_are_explained(void **state)
     show_situations(&text, scene_commands, usual);
     set_usual();
     scene_be_user();
-    shared.user = shared.kernel = shared.cycles = shared.plan_status = -EACCES;
+    shared.user = shared.kernel = shared.cycles = shared.config_status = -EACCES;
     facts.paranoid = 3;
     settings.command = NULL;
     char *worst = page(&full);
@@ -175,7 +176,7 @@ static void situations_are_explained(void **state)
     assert_false(buffer_failed(&text));
     /* It is of no interest here, and grows. */
     snprintf(size, sizeof(size), "%zu KiB", sizeof(struct pinject_segment) >> 10);
-    char *all = check_replaced(check_replaced((char *)text.data, folder, "FOLDER"), size, "SOME KiB");
+    char *all = check_replaced(check_replaced((char *)text.data, directory, "DIRECTORY"), size, "SOME KiB");
     check_golden("doctor", all);
     free(all);
     free(usual);
@@ -201,16 +202,16 @@ static int set_up(void **state)
 {
     (void)state;
     report_program("pinject-run");
-    strcpy(folder, "/tmp/pinject-unit-XXXXXX");
-    return !mkdtemp(folder) || chdir(folder) || chmod(folder, 0755);
+    strcpy(directory, "/tmp/pinject-unit-XXXXXX");
+    return !mkdtemp(directory) || chdir(directory) || chmod(directory, 0755);
 }
 
 static int tear_down(void **state)
 {
     (void)state;
-    if (scene_object[0])
-        unlink(scene_object);
-    return chdir("/") || rmdir(folder);
+    if (scene_preload[0])
+        unlink(scene_preload);
+    return chdir("/") || rmdir(directory);
 }
 
 int main(void)

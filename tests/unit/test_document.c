@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "analyze/model/document.h"
+#include "analyze/model/json_document.h"
 #include "common/report.h"
 
 static char path[] = "/tmp/pinject-document-XXXXXX";
@@ -94,7 +94,7 @@ static void test_all_of_it(void **state)
     assert_int_equal(profile->tasks[0].pid, -1); /* of samples whose task was gone; it has no start */
     assert_int_equal(profile->tasks[1].weight, 50);
     assert_int_equal(profile->tasks[1].end_ns, 900);
-    assert_string_equal(profile->tasks[1].images[0].cmdline[1], "-x");
+    assert_string_equal(profile->tasks[1].generations[0].cmdline[1], "-x");
     assert_int_equal(profile->command_count, 1);
     assert_string_equal(profile->commands[0].comm, "app");
     assert_int_equal(profile->commands[0].weight, 50);

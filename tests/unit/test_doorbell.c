@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A request that comes while a worker is about to sleep: it is seen, in whatever word of the doorbell its bit is. */
-#include "door_fake.h"
+#include "worker_fake.h"
 
 static struct fake fake;
 static pid_t worker;        /* atomic: of the first doorbell, which is known by its waits */
@@ -18,10 +18,10 @@ long __real_syscall(long number, long a, long b, long c, long d, long e, long f)
 long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f);
 long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
 {
-    struct pinject_bell *bell = fake.session.own ? &requests()->bells[0] : NULL;
-    if (number == SYS_futex && bell && (void *)a == &bell->count && (int)b == FUTEX_WAIT) {
+    struct pinject_doorbell *doorbell = fake.session.own ? &requests()->doorbells[0] : NULL;
+    if (number == SYS_futex && doorbell && (void *)a == &doorbell->count && (int)b == FUTEX_WAIT) {
         __atomic_store_n(&worker, fake_tid(), __ATOMIC_SEQ_CST);
-        if (posted >= 0 && bell->pending[posted / 64] & UINT64_C(1) << posted % 64)
+        if (posted >= 0 && doorbell->pending[posted / 64] & UINT64_C(1) << posted % 64)
             __atomic_fetch_add(&overslept, 1, __ATOMIC_SEQ_CST);
         __atomic_fetch_add(&waits, 1, __ATOMIC_SEQ_CST);
     }
@@ -56,7 +56,7 @@ static void no_bit_is_overslept(void **state)
     static const unsigned numbers[] = {0, 63, 64, 127, 128, 191, 192, PINJECT_SLOTS - 1};
     (void)state;
     fake_open(&fake);
-    assert_int_equal(session_open_doors(&fake.session), 0);
+    assert_int_equal(session_start_workers(&fake.session), 0);
     await_wait(0);
     for (unsigned i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
         unsigned other = (numbers[i] + 32) % PINJECT_SLOTS;
@@ -71,16 +71,17 @@ static void no_bit_is_overslept(void **state)
         if (__atomic_load_n(&overslept, __ATOMIC_SEQ_CST))
             fail_msg("the worker slept though slot %u was posted", numbers[i]);
     }
-    session_close_doors(&fake.session);
-    for (struct arrival *arrival = arrivals_take(&fake.session.arrivals), *next; arrival; arrival = next) {
-        next = arrival->next;
-        if (arrival->events)
-            attach_retire(&fake.session, arrival->events);
-        attach_free(arrival->events);
-        arrival->events = NULL;
-        arrival_free(arrival);
+    session_stop_workers(&fake.session);
+    for (struct notification *notification = notifications_take(&fake.session.notifications),
+         *next; notification; notification = next) {
+        next = notification->next;
+        if (notification->events)
+            attach_retire(&fake.session, notification->events);
+        attach_free(notification->events);
+        notification->events = NULL;
+        notification_free(notification);
     }
-    spent_unmap(&fake.session);
+    deferred_munmap_run(&fake.session);
     fake_close(&fake);
 }
 

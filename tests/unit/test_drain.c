@@ -18,14 +18,14 @@ uint64_t __wrap_tasks_now_ns(void)
     return now_ns += step_ns;
 }
 
-/* The object of a task that a timer samples tells no mappings: they are looked for. Of nobody else. */
+/* The preload object of a task that a timer samples tells no mappings: they are looked for. Of nobody else. */
 static unsigned met;
 
-void __wrap_tasks_meet_timed(struct tasks *of, const struct task *task, const struct perf_event_header *record);
-void __wrap_tasks_meet_timed(struct tasks *of, const struct task *task, const struct perf_event_header *record)
+void __wrap_tasks_meet_timer_sample(struct tasks *of, const struct task *task, const struct perf_event_header *record);
+void __wrap_tasks_meet_timer_sample(struct tasks *of, const struct task *task, const struct perf_event_header *record)
 {
     assert_ptr_equal(of, tasks);
-    assert_true(task->timed && record->type == PERF_RECORD_SAMPLE);
+    assert_true(task->by_timer && record->type == PERF_RECORD_SAMPLE);
     met++;
 }
 
@@ -169,13 +169,13 @@ static void names_that_others_give(void **state)
     stage_comm(task, 100, 999, "nobody", false, T + 11);
     tasks_drain(tasks, task);
     assert_string_equal(task->comm, "prog");
-    assert_string_equal(task->images[0].comm, "prog");
+    assert_string_equal(task->generations[0].comm, "prog");
     assert_string_equal(thread->comm, "worker");
-    assert_string_equal(thread->images[0].comm, "worker"); /* it has had no other */
+    assert_string_equal(thread->generations[0].comm, "worker"); /* it has had no other */
     stage_comm(task, 100, 100, "main", false, T + 12);
     tasks_drain(tasks, task);
     assert_string_equal(task->comm, "main");
-    assert_string_equal(task->images[0].comm, "prog"); /* that is the program's */
+    assert_string_equal(task->generations[0].comm, "prog"); /* that is the program's */
     tasks_task_ended(tasks, thread, true);
     tasks_task_ended(tasks, task, true);
     stage_close(&stage);

@@ -27,36 +27,36 @@ int __wrap_probe_open(const struct perf_event_attr *attr)
 }
 
 /* Two events that sample and one that counts. REFUSED: see above. */
-static int plan_dumps(struct plan *plan, int call_graph, uint32_t dump, unsigned refused)
+static int config_dumps(struct event_config *config, int call_graph, uint32_t dump, unsigned refused)
 {
     struct settings settings = {.call_graph = call_graph, .call_graph_given = dump, .dump = dump};
-    *plan = (struct plan){.source = PINJECT_SOURCE_PERF, .sampling = 2, .count = 3};
+    *config = (struct event_config){.source = PINJECT_SOURCE_PERF, .sampling = 2, .count = 3};
     memset(&kernel, 0, sizeof(kernel));
     kernel.refused = refused;
-    return stacks_plan(plan, &settings);
+    return stacks_configure(config, &settings);
 }
 
 static void test_given(void **state)
 {
     (void)state;
-    struct plan plan;
-    assert_int_equal(plan_dumps(&plan, SETTINGS_CALL_GRAPH_DWARF, 0, 0), 0);
+    struct event_config config;
+    assert_int_equal(config_dumps(&config, SETTINGS_CALL_GRAPH_DWARF, 0, 0), 0);
     assert_int_equal(kernel.calls, 2);
     assert_int_equal(kernel.regs, UNWIND_PERF_REGS);
     assert_true(kernel.dump > 0);
-    assert_int_equal(plan.dump, STACKS_DUMP);
-    assert_false(plan.dump_fixed || plan.dump_auto);
-    assert_int_equal(plan.note_count, 0);
-    assert_int_equal(plan_dumps(&plan, SETTINGS_CALL_GRAPH_DWARF, 4096, 0), 0);
-    assert_int_equal(plan.dump, 4096);
-    assert_true(plan.dump_fixed);
-    assert_int_equal(plan_dumps(&plan, SETTINGS_CALL_GRAPH_AUTO, 0, 0), 0);
-    assert_int_equal(plan.dump, STACKS_DUMP);
-    assert_true(plan.dump_auto);
-    assert_int_equal(plan.dump_note, 0);
+    assert_int_equal(config.dump, STACKS_DUMP);
+    assert_false(config.dump_fixed || config.dump_auto);
+    assert_int_equal(config.note_count, 0);
+    assert_int_equal(config_dumps(&config, SETTINGS_CALL_GRAPH_DWARF, 4096, 0), 0);
+    assert_int_equal(config.dump, 4096);
+    assert_true(config.dump_fixed);
+    assert_int_equal(config_dumps(&config, SETTINGS_CALL_GRAPH_AUTO, 0, 0), 0);
+    assert_int_equal(config.dump, STACKS_DUMP);
+    assert_true(config.dump_auto);
+    assert_int_equal(config.dump_note, 0);
     /* Nobody asks. */
-    assert_int_equal(plan_dumps(&plan, SETTINGS_CALL_GRAPH_FP, 4096, 0), 0);
-    assert_int_equal(plan.dump, 0);
+    assert_int_equal(config_dumps(&config, SETTINGS_CALL_GRAPH_FP, 4096, 0), 0);
+    assert_int_equal(config.dump, 0);
     assert_int_equal(kernel.calls, 0);
 }
 
@@ -64,29 +64,29 @@ static void test_given(void **state)
 static void test_refused(void **state)
 {
     (void)state;
-    struct plan plan;
+    struct event_config config;
     for (unsigned refused = 1; refused <= 2; refused++) {
         check_capture();
-        int status = plan_dumps(&plan, SETTINGS_CALL_GRAPH_DWARF, 4096, refused);
+        int status = config_dumps(&config, SETTINGS_CALL_GRAPH_DWARF, 4096, refused);
         const char *text = check_captured();
         assert_int_equal(status, -EINVAL);
         assert_int_equal(kernel.calls, refused);
         assert_non_null(strstr(text, "dwarf cannot be had: Invalid argument; use --call-graph fp or auto"));
-        assert_int_equal(plan.dump, 0);
+        assert_int_equal(config.dump, 0);
         /* Without: by frame pointers, which is noted. */
         check_capture();
-        status = plan_dumps(&plan, SETTINGS_CALL_GRAPH_AUTO, 0, refused);
+        status = config_dumps(&config, SETTINGS_CALL_GRAPH_AUTO, 0, refused);
         assert_string_equal(check_captured(), "");
         assert_int_equal(status, 0);
-        assert_int_equal(plan.dump, 0);
-        assert_false(plan.dump_auto);
-        assert_int_equal(plan.note_count, 1);
-        assert_int_equal(plan.dump_note, 0);
-        assert_non_null(strstr(plan.notes[0], "by frame pointers: samples with registers and stack cannot be had"));
+        assert_int_equal(config.dump, 0);
+        assert_false(config.dump_auto);
+        assert_int_equal(config.note_count, 1);
+        assert_int_equal(config.dump_note, 0);
+        assert_non_null(strstr(config.notes[0], "by frame pointers: samples with registers and stack cannot be had"));
         /* Said, where the user asked for it. */
-        assert_int_equal(plan_dumps(&plan, SETTINGS_CALL_GRAPH_AUTO, 4096, refused), 0);
-        assert_int_equal(plan.dump_note, 1);
-        assert_int_equal(stacks_try(&plan), 0); /* the next time it would be given */
+        assert_int_equal(config_dumps(&config, SETTINGS_CALL_GRAPH_AUTO, 4096, refused), 0);
+        assert_int_equal(config.dump_note, 1);
+        assert_int_equal(stacks_try(&config), 0); /* the next time it would be given */
     }
 }
 
@@ -94,47 +94,47 @@ static void test_timers_bring_none(void **state)
 {
     (void)state;
     struct settings settings = {.call_graph = SETTINGS_CALL_GRAPH_DWARF, .call_graph_given = true, .dump = 4096};
-    struct plan plan = {.source = PINJECT_SOURCE_TIMER, .sampling = 1, .count = 1};
+    struct event_config config = {.source = PINJECT_SOURCE_TIMER, .sampling = 1, .count = 1};
     memset(&kernel, 0, sizeof(kernel));
-    assert_int_equal(stacks_plan(&plan, &settings), 0);
-    assert_int_equal(plan.dump, 0);
-    assert_int_equal(plan.dump_note, 1);
+    assert_int_equal(stacks_configure(&config, &settings), 0);
+    assert_int_equal(config.dump, 0);
+    assert_int_equal(config.dump_note, 1);
     assert_int_equal(kernel.calls, 0);
     settings = (struct settings){.call_graph = SETTINGS_CALL_GRAPH_AUTO};
-    plan = (struct plan){.source = PINJECT_SOURCE_TIMER, .sampling = 1, .count = 1};
-    assert_int_equal(stacks_plan(&plan, &settings), 0);
-    assert_int_equal(plan.note_count, 1);
-    assert_int_equal(plan.dump_note, 0);
+    config = (struct event_config){.source = PINJECT_SOURCE_TIMER, .sampling = 1, .count = 1};
+    assert_int_equal(stacks_configure(&config, &settings), 0);
+    assert_int_equal(config.note_count, 1);
+    assert_int_equal(config.dump_note, 0);
     /* --stat samples nothing. */
-    plan = (struct plan){.source = PINJECT_SOURCE_PERF, .count = 1, .dummy = true};
-    assert_int_equal(stacks_plan(&plan, &settings), 0);
-    assert_int_equal(plan.dump, 0);
-    assert_int_equal(plan.note_count, 0);
+    config = (struct event_config){.source = PINJECT_SOURCE_PERF, .count = 1, .dummy = true};
+    assert_int_equal(stacks_configure(&config, &settings), 0);
+    assert_int_equal(config.dump, 0);
+    assert_int_equal(config.note_count, 0);
 }
 
 /* Which events have one, and what they are opened with. */
 static void test_attributes(void **state)
 {
     (void)state;
-    struct plan plan = {.dump = 8192};
-    struct plan_event event = {.samples = true};
+    struct event_config config = {.dump = 8192};
+    struct config_event event = {.samples = true};
     struct perf_event_attr attr = {.sample_type = PERF_SAMPLE_IP};
-    assert_true(stacks_has(&plan, &event));
-    stacks_attr(&plan, &event, 4096, &attr);
+    assert_true(stacks_has(&config, &event));
+    stacks_attr(&config, &event, 4096, &attr);
     assert_int_equal(attr.sample_type, PERF_SAMPLE_IP | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER);
     assert_int_equal(attr.sample_stack_user, 4096);
-    stacks_attr(&plan, &event, 0, &attr);
+    stacks_attr(&config, &event, 0, &attr);
     assert_int_equal(attr.sample_stack_user, 8192);
     attr = (struct perf_event_attr){.sample_type = PERF_SAMPLE_IP};
     event.attr.exclude_user = 1;
-    assert_false(stacks_has(&plan, &event));
-    event = (struct plan_event){.samples = false};
-    assert_false(stacks_has(&plan, &event));
-    stacks_attr(&plan, &event, 4096, &attr);
+    assert_false(stacks_has(&config, &event));
+    event = (struct config_event){.samples = false};
+    assert_false(stacks_has(&config, &event));
+    stacks_attr(&config, &event, 4096, &attr);
     event.samples = true;
-    plan.dump = 0;
-    assert_false(stacks_has(&plan, &event));
-    stacks_attr(&plan, &event, 4096, &attr);
+    config.dump = 0;
+    assert_false(stacks_has(&config, &event));
+    stacks_attr(&config, &event, 4096, &attr);
     assert_int_equal(attr.sample_type, PERF_SAMPLE_IP);
     assert_int_equal(attr.sample_stack_user, 0);
 }
@@ -143,27 +143,27 @@ static void test_attributes(void **state)
 static void test_pages(void **state)
 {
     (void)state;
-    enum { MANY = 4096, MIN = NEEDS_STACK_MIN };
-    struct plan plan = {.dump = MIN, .dump_auto = true};
-    struct session session = {.plan = &plan, .dump = MIN};
-    struct need need = {.stacks_all = MANY, .stacks = {MANY}};
+    enum { MANY = 4096, MIN = PREDICTOR_STACK_MIN };
+    struct event_config config = {.dump = MIN, .dump_auto = true};
+    struct session session = {.config = &config, .dump = MIN};
+    struct stack_sizes sizes = {.stacks_all = MANY, .stacks = {MANY}};
     assert_int_equal(stacks_pages(&session, 0, NULL, 16), 16);
-    assert_int_equal(need_stack(&need), MIN);
-    assert_int_equal(stacks_pages(&session, 0, &need, 16), 16);
-    need = (struct need){.stacks_all = MANY, .stacks = {[2] = MANY}};
-    assert_int_equal(need_stack(&need), 4 * MIN);
-    assert_int_equal(stacks_pages(&session, 0, &need, 16), 64);
-    plan.dump_fixed = true;
-    assert_int_equal(stacks_pages(&session, 0, &need, 16), 16);
-    plan.dump_fixed = false;
+    assert_int_equal(stack_sizes_predict(&sizes), MIN);
+    assert_int_equal(stacks_pages(&session, 0, &sizes, 16), 16);
+    sizes = (struct stack_sizes){.stacks_all = MANY, .stacks = {[2] = MANY}};
+    assert_int_equal(stack_sizes_predict(&sizes), 4 * MIN);
+    assert_int_equal(stacks_pages(&session, 0, &sizes, 16), 64);
+    config.dump_fixed = true;
+    assert_int_equal(stacks_pages(&session, 0, &sizes, 16), 16);
+    config.dump_fixed = false;
     /* Less is needed than was planned. */
-    plan.dump = session.dump = 4 * MIN;
-    need = (struct need){.stacks_all = MANY, .stacks = {MANY}};
-    assert_int_equal(stacks_pages(&session, 0, &need, 16), 4);
-    assert_int_equal(stacks_pages(&session, 0, &need, 2), 1);
+    config.dump = session.dump = 4 * MIN;
+    sizes = (struct stack_sizes){.stacks_all = MANY, .stacks = {MANY}};
+    assert_int_equal(stacks_pages(&session, 0, &sizes, 16), 4);
+    assert_int_equal(stacks_pages(&session, 0, &sizes, 2), 1);
     /* Behind. */
     assert_int_equal(stacks_pages(&session, 2 * MIN, NULL, 16), 16);
-    assert_int_equal(stacks_pages(&session, 2 * MIN, &need, 16), 4);
+    assert_int_equal(stacks_pages(&session, 2 * MIN, &sizes, 16), 4);
 }
 
 int main(void)

@@ -9,10 +9,10 @@
 
 enum { WORK = 1000 };
 
-static const struct dwarf_shape dwarf5 = {.version = 5, .address_size = 8, .offset_size = 4};
-static const struct dwarf_shape dwarf2 = {.version = 2, .address_size = 8, .offset_size = 4};
-static const struct dwarf_shape small = {.version = 3, .address_size = 4, .offset_size = 4};
-static const struct dwarf_shape wide = {.version = 5, .address_size = 4, .offset_size = 8};
+static const struct dwarf_encoding dwarf5 = {.version = 5, .address_size = 8, .offset_size = 4};
+static const struct dwarf_encoding dwarf2 = {.version = 2, .address_size = 8, .offset_size = 4};
+static const struct dwarf_encoding small = {.version = 3, .address_size = 4, .offset_size = 4};
+static const struct dwarf_encoding wide = {.version = 5, .address_size = 4, .offset_size = 8};
 
 /* 0x11 0x12 0x13 ... */
 static uint64_t counted(unsigned size)
@@ -24,19 +24,19 @@ static uint64_t counted(unsigned size)
 }
 
 /* What FORM takes of 0x11 0x12 0x13 ... is SIZE bytes, a number of CLASS; one byte less is not enough. */
-static void fixed(const struct dwarf_shape *shape, uint64_t form, unsigned size, enum dwarf_class class)
+static void fixed(const struct dwarf_encoding *encoding, uint64_t form, unsigned size, enum dwarf_class class)
 {
     unsigned char bytes[24];
     for (unsigned i = 0; i < sizeof(bytes); i++)
         bytes[i] = (unsigned char)(0x11 + i);
     struct cursor cursor = cursor_of(bytes, sizeof(bytes));
-    struct dwarf_value value = dwarf_form_read(&cursor, shape, form, 0);
+    struct dwarf_value value = dwarf_form_read(&cursor, encoding, form, 0);
     if (cursor.failed || cursor.at != bytes + size || value.class != class)
         fail_msg("form 0x%x: %td bytes of class %d", (unsigned)form, cursor.at - bytes, (int)value.class);
     assert_true(value.number == (size <= 8 ? counted(size) : 0));
     assert_null(value.text);
     cursor = cursor_of(bytes, size - 1);
-    assert_int_equal(dwarf_form_read(&cursor, shape, form, 0).class, DWARF_NONE);
+    assert_int_equal(dwarf_form_read(&cursor, encoding, form, 0).class, DWARF_NONE);
     assert_true(cursor.failed);
 }
 
@@ -57,8 +57,8 @@ static void test_fixed_sizes(void **state)
         {DW_FORM_ref2, 2, DWARF_REF},
         {DW_FORM_ref4, 4, DWARF_REF},
         {DW_FORM_ref8, 8, DWARF_REF},
-        {DW_FORM_ref_sup4, 4, DWARF_REF_ALT},
-        {DW_FORM_ref_sup8, 8, DWARF_REF_ALT},
+        {DW_FORM_ref_sup4, 4, DWARF_REF_SUP},
+        {DW_FORM_ref_sup8, 8, DWARF_REF_SUP},
         {DW_FORM_ref_sig8, 8, DWARF_OTHER},
         {DW_FORM_strx1, 1, DWARF_TEXT_INDEX},
         {DW_FORM_strx2, 2, DWARF_TEXT_INDEX},
@@ -84,8 +84,8 @@ static void test_sizes_of_the_unit(void **state)
         enum dwarf_class class;
     } offsets[] = {
         {DW_FORM_strp, DWARF_TEXT_STR},       {DW_FORM_line_strp, DWARF_TEXT_LINE_STR},
-        {DW_FORM_strp_sup, DWARF_TEXT_ALT},   {DW_FORM_sec_offset, DWARF_OFFSET},
-        {DW_FORM_GNU_ref_alt, DWARF_REF_ALT}, {DW_FORM_GNU_strp_alt, DWARF_TEXT_ALT},
+        {DW_FORM_strp_sup, DWARF_TEXT_SUP},   {DW_FORM_sec_offset, DWARF_OFFSET},
+        {DW_FORM_GNU_ref_alt, DWARF_REF_SUP}, {DW_FORM_GNU_strp_alt, DWARF_TEXT_SUP},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(offsets) / sizeof(*offsets); i++) {
@@ -283,7 +283,7 @@ static void test_table(void **state)
     assert_int_equal(table(&abbrevs, two_codes, sizeof(two_codes), 3, &work), 0);
     assert_int_equal(work, WORK - 6); /* four attributes and two ends */
     assert_int_equal(abbrevs.offset, 3);
-    assert_int_equal(abbrevs.shape.address_size, 8);
+    assert_int_equal(abbrevs.encoding.address_size, 8);
     assert_int_equal(abbrevs.count, 2);
     const struct dwarf_abbrev *function = dwarf_abbrevs_find(&abbrevs, 2), *variable = dwarf_abbrevs_find(&abbrevs, 1);
     assert_true(function && function->tag == DW_TAG_subprogram && function->children && function->count == 2);

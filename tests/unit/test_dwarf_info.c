@@ -89,7 +89,7 @@ static void put_unit(int code, const char *name, uint64_t low, uint32_t size, ui
     info.size = end;
 }
 
-/* A unit with one function whose name stands at OF, an offset in all of the entries. */
+/* A unit with one function whose name stands at OF, an offset in all of the DIEs. */
 static void put_referring(uint64_t low, uint32_t size, uint32_t of, uint32_t lines_at)
 {
     size_t start = info.size;
@@ -144,7 +144,7 @@ static uint32_t put_lines(const char *file, uint64_t low, uint32_t size, unsigne
 static GElf_Phdr loads[] = {{.p_type = PT_LOAD, .p_flags = PF_X | PF_R, .p_vaddr = 0x1000, .p_memsz = 0x8000},
                             {.p_type = PT_LOAD, .p_flags = PF_R, .p_vaddr = 0x10000, .p_memsz = 0x1000}};
 /* Code is where the segments say, since no sections do. */
-static const struct elf_image text = {.fd = -1, .loads = loads, .load_count = 2};
+static const struct elf_file text = {.fd = -1, .loads = loads, .load_count = 2};
 static const struct debug_roots roots = {NULL, 0, ""};
 static const struct dwarf_places places = {path, path, &roots};
 
@@ -154,10 +154,10 @@ static struct dwarf *read_all(struct name_pool *pool)
         {".debug_info", SHT_PROGBITS, .bytes = info.at, .size = info.size},
         {".debug_abbrev", SHT_PROGBITS, .bytes = abbreviations, .size = sizeof(abbreviations)},
         {".debug_line", SHT_PROGBITS, .bytes = lines.at, .size = lines.size}};
-    struct elf_image debug;
+    struct elf_file debug;
     struct dwarf *dwarf;
     elf_kit_write(path, NULL, sections, 3);
-    assert_int_equal(elf_image_init(&debug, path), 0);
+    assert_int_equal(elf_file_init(&debug, path), 0);
     assert_int_equal(dwarf_new(&debug, &text, &places, pool, &dwarf), 0);
     return dwarf;
 }
@@ -290,7 +290,7 @@ static void test_many_units(void **state)
     }
 }
 
-/* What the first entry of a unit says of its tables, in whatever order. */
+/* What the unit DIE of a unit says of its tables, in whatever order. */
 static void test_bases(void **state)
 {
     static const uint16_t names[] = {DW_AT_str_offsets_base, DW_AT_addr_base, DW_AT_rnglists_base,

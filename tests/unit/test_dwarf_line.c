@@ -115,7 +115,7 @@ static int read_table(struct dwarf_lines **ret, bool rows, uint64_t work)
     file.sections.part[DWARF_LINE_STR] = (struct dwarf_slice){(const unsigned char *)line_texts, sizeof(line_texts)};
     file.is_code = is_code;
     file.work = work;
-    unit = (struct dwarf_unit){.shape = {.version = 4, .address_size = 8, .offset_size = 4},
+    unit = (struct dwarf_unit){.encoding = {.version = 4, .address_size = 8, .offset_size = 4},
                                .name = "main.c",
                                .directory = "/build"};
     *ret = NULL;

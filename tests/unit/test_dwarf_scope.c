@@ -82,11 +82,11 @@ static void put_inlined(uint32_t of, uint64_t low, uint32_t size, uint16_t line)
 
 static uint32_t put_named(const char *name, const char *linkage)
 {
-    uint32_t entry = (uint32_t)info.size;
+    uint32_t die = (uint32_t)info.size;
     put(&info, NAMED, 1);
     put_all(&info, name, strlen(name) + 1);
     put_all(&info, linkage, strlen(linkage) + 1);
-    return entry;
+    return die;
 }
 
 static bool is_code(const void *context, uint64_t address)
@@ -240,7 +240,7 @@ static void test_work(void **state)
         dwarf_scopes_free(scopes);
         dwarf_file_free(file);
     }
-    /* A unit, the attributes and ends of its table, the entries and ends of the unit, five ranges; one is left. */
+    /* A unit, the attributes and ends of its table, the DIEs and ends of the unit, five ranges; one is left. */
     assert_int_equal(needed, 1 + 23 + 21 + 5 + 1);
 }
 
@@ -343,11 +343,11 @@ static void test_deep_entries(void **state)
 
 /* ---- names that stand elsewhere */
 
-/* The name of a scope at ENTRY of the unit that was put; "?": none. */
-static void name_is(uint32_t entry, const char *name, const char *linkage)
+/* The name of a scope at DIE of the unit that was put; "?": none. */
+static void name_is(uint32_t die, const char *name, const char *linkage)
 {
     struct dwarf_file *file = file_of(1000);
-    struct dwarf_scope scope = {.entry = entry};
+    struct dwarf_scope scope = {.die = die};
     assert_int_equal(dwarf_units_init(file), 0);
     dwarf_scope_name(file, &scope);
     assert_true(scope.named);
@@ -364,10 +364,10 @@ static void name_is(uint32_t entry, const char *name, const char *linkage)
 
 static uint32_t put_later(uint32_t of)
 {
-    uint32_t entry = (uint32_t)info.size;
+    uint32_t die = (uint32_t)info.size;
     put(&info, LATER, 1);
     put(&info, of, 4);
-    return entry;
+    return die;
 }
 
 static void test_references(void **state)
@@ -409,7 +409,7 @@ static void ranges_are(struct dwarf_extent extent, uint16_t version, const struc
 {
     struct dwarf_file *file = file_of(work);
     struct dwarf_unit unit = {
-        .shape = {.version = version, .address_size = 8, .offset_size = 4}, .base = 0x5000, .addr_base = 8};
+        .encoding = {.version = version, .address_size = 8, .offset_size = 4}, .base = 0x5000, .addr_base = 8};
     file->sections.part[DWARF_RANGES] = file->sections.part[DWARF_RNGLISTS] =
         (struct dwarf_slice){lists ? lists->at : NULL, lists ? lists->size : 0};
     file->sections.part[DWARF_ADDR] = (struct dwarf_slice){addresses, sizeof(addresses)};

@@ -110,7 +110,7 @@ static struct dwarf_file *unit_of(uint64_t id)
     const struct dwarf_file file = {.unit_count = 0};
     const struct dwarf_unit unit = {.dwo_id = id, .dwo_name = "it.dwo"};
     struct dwarf_package with = {.looked_for = true, .found = true};
-    struct elf_image debug = {.fd = -1};
+    struct elf_file debug = {.fd = -1};
     struct dwarf_file *split = NULL;
     char *path = NULL;
     with.sections.part[DWARF_INFO] = (struct dwarf_slice){info.at, info.size};
@@ -231,7 +231,7 @@ static void test_bad_packages(void **state)
     unit_is(ids[0], NULL);
 }
 
-/* A part that is not wholly there is left out; without the entries there is no unit. */
+/* A part that is not wholly there is left out; without the DIEs there is no unit. */
 static void test_parts(void **state)
 {
     (void)state;
@@ -291,7 +291,7 @@ static int tear_down(void **state)
     return system(command);
 }
 
-/* A shared file with a build-id of SIZE bytes, all 7, and entries unless DAMAGED. */
+/* A shared file with a build-id of SIZE bytes, all 7, and DIEs unless DAMAGED. */
 static void write_shared(const char *path, uint32_t size, bool damaged)
 {
     uint32_t note[3 + 1 + 16] = {4, size, NT_GNU_BUILD_ID};
@@ -312,8 +312,8 @@ static int linked(const char *name, size_t size, int last, const char *expected)
     unsigned char link[600] = {0};
     const struct debug_roots roots = {NULL, 0, ""};
     const struct dwarf_places places = {in("program"), "/program", &roots};
-    struct dwarf_file *alt = NULL;
-    struct elf_image debug;
+    struct dwarf_file *sup = NULL;
+    struct elf_file debug;
     char *path = NULL;
     size_t length = strlen(name);
     memcpy(link, name, length);
@@ -322,19 +322,19 @@ static int linked(const char *name, size_t size, int last, const char *expected)
     const struct elf_kit_section sections[] = {
         {".gnu_debugaltlink", SHT_PROGBITS, .bytes = link, .size = length + 1 + size}};
     elf_kit_write(in("program"), NULL, sections, 1);
-    assert_int_equal(elf_image_init(&debug, in("program")), 0);
+    assert_int_equal(elf_file_init(&debug, in("program")), 0);
     unsigned fds = check_open_fds();
-    int error = dwarf_alt_new(&debug, &places, &alt, &path);
+    int error = dwarf_sup_new(&debug, &places, &sup, &path);
     assert_int_equal(check_open_fds(), fds);
-    assert_int_equal(alt != NULL, error == 0);
+    assert_int_equal(sup != NULL, error == 0);
     assert_int_equal(path != NULL, error == 0);
     if (error == 0) {
         assert_string_equal(path, expected);
-        assert_string_equal(alt->units[0].name, "x");
+        assert_string_equal(sup->units[0].name, "x");
     }
     free(path);
-    dwarf_file_free(alt);
-    elf_image_release(&debug);
+    dwarf_file_free(sup);
+    elf_file_release(&debug);
     return error;
 }
 
@@ -366,15 +366,15 @@ static void test_no_link(void **state)
     const struct elf_kit_section sections[] = {{".text", SHT_PROGBITS, .size = 8}};
     const struct debug_roots roots = {NULL, 0, ""};
     const struct dwarf_places places = {in("program"), "/program", &roots};
-    struct dwarf_file *alt = NULL;
-    struct elf_image debug;
+    struct dwarf_file *sup = NULL;
+    struct elf_file debug;
     char *path = NULL;
     (void)state;
     elf_kit_write(in("program"), NULL, sections, 1);
-    assert_int_equal(elf_image_init(&debug, in("program")), 0);
-    assert_int_equal(dwarf_alt_new(&debug, &places, &alt, &path), -ENODATA);
-    assert_true(!alt && !path);
-    elf_image_release(&debug);
+    assert_int_equal(elf_file_init(&debug, in("program")), 0);
+    assert_int_equal(dwarf_sup_new(&debug, &places, &sup, &path), -ENODATA);
+    assert_true(!sup && !path);
+    elf_file_release(&debug);
 }
 
 int main(void)

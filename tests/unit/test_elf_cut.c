@@ -8,7 +8,7 @@
 
 #include "analyze/sym/dwarf_bytes.h"
 #include "analyze/sym/elf_cut.h"
-#include "analyze/sym/elf_image.h"
+#include "analyze/sym/elf_file.h"
 #include "elf_kit.h"
 
 static char path[] = "/tmp/pinject-elf-cut-XXXXXX";
@@ -62,14 +62,14 @@ enum { RELOCATIONS_MAX = 1 << 20, DEBUG = 4000 };
 static unsigned char debug_bytes[DEBUG];
 
 /* What is kept of the file at `path`. */
-static void cut(struct elf_image *ret)
+static void cut(struct elf_file *ret)
 {
     unsigned char *bytes = NULL;
     size_t size = 0;
     unsigned fds = check_open_fds();
     assert_int_equal(elf_cut(path, &bytes, &size), 0);
     assert_int_equal(check_open_fds(), fds);
-    assert_int_equal(elf_image_init_memory(ret, bytes, size), 0);
+    assert_int_equal(elf_file_init_memory(ret, bytes, size), 0);
     free(bytes);
 }
 
@@ -118,7 +118,7 @@ static void test_sections(void **state)
                                   {.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_vaddr = 0x1000, .p_filesz = 0x1234},
                                   {.p_type = PT_LOAD, .p_flags = PF_R, .p_vaddr = 0x5000, .p_memsz = 9}};
     const struct elf_kit_file file = {.programs = programs, .program_count = 3};
-    struct elf_image image, cut_image;
+    struct elf_file elf, cut_elf;
     size_t size;
     (void)state;
     for (size_t i = 0; i < KEPT; i++)
@@ -127,14 +127,14 @@ static void test_sections(void **state)
         all[KEPT + i] = dropped_sections[i];
     all[KEPT + DROPPED] = (struct elf_kit_section){".debug_none", SHT_PROGBITS};
     elf_kit_write(path, &file, all, KEPT + DROPPED + 1);
-    assert_int_equal(elf_image_init(&image, path), 0);
-    assert_int_equal(image.load_count, 2);
-    assert_int_equal(image.loads[0].p_type, PT_LOAD);
-    cut(&cut_image);
-    assert_int_equal(cut_image.section_count, image.section_count);
-    for (size_t i = 0; i < image.section_count; i++) {
-        const struct elf_image_section *from = &image.sections[i], *to = &cut_image.sections[i];
-        bool kept = i < KEPT || i == image.section_count - 1; /* the last one has the names */
+    assert_int_equal(elf_file_init(&elf, path), 0);
+    assert_int_equal(elf.load_count, 2);
+    assert_int_equal(elf.loads[0].p_type, PT_LOAD);
+    cut(&cut_elf);
+    assert_int_equal(cut_elf.section_count, elf.section_count);
+    for (size_t i = 0; i < elf.section_count; i++) {
+        const struct elf_file_section *from = &elf.sections[i], *to = &cut_elf.sections[i];
+        bool kept = i < KEPT || i == elf.section_count - 1; /* the last one has the names */
         assert_string_equal(to->name, from->name);
         assert_true(to->header.sh_addr == from->header.sh_addr && to->header.sh_flags == from->header.sh_flags);
         assert_int_equal(to->header.sh_type, kept ? from->header.sh_type : SHT_NOBITS);
@@ -147,17 +147,17 @@ static void test_sections(void **state)
             assert_int_equal(to->header.sh_offset, from->header.sh_offset);
         assert_int_equal(to->header.sh_link, from->header.sh_link);
         if (kept) {
-            const void *was = elf_image_data(from, &size), *is = elf_image_data(to, &size);
+            const void *was = elf_file_data(from, &size), *is = elf_file_data(to, &size);
             assert_non_null(is);
             assert_memory_equal(is, was, size);
         }
     }
-    assert_int_equal(cut_image.load_count, 2);
-    assert_memory_equal(cut_image.loads, image.loads, 2 * sizeof(*image.loads));
-    assert_int_equal(cut_image.header.e_machine, EM_X86_64);
-    assert_int_equal(cut_image.header.e_type, ET_DYN);
-    elf_image_release(&cut_image);
-    elf_image_release(&image);
+    assert_int_equal(cut_elf.load_count, 2);
+    assert_memory_equal(cut_elf.loads, elf.loads, 2 * sizeof(*elf.loads));
+    assert_int_equal(cut_elf.header.e_machine, EM_X86_64);
+    assert_int_equal(cut_elf.header.e_type, ET_DYN);
+    elf_file_release(&cut_elf);
+    elf_file_release(&elf);
 }
 
 /* A linkage table behind much code moves: the archive is not for zeros. perf, which would have false names, has none
@@ -176,18 +176,18 @@ static void test_far_plt(void **state)
             {".rela.plt", SHT_RELA, SHF_ALLOC, 0x200, sizeof(Elf64_Rela), 2, .size = sizeof(Elf64_Rela)},
             {".plt", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, 0x2000000, .bytes = "stubs", .size = 5},
         };
-        struct elf_image image, cut_image;
+        struct elf_file elf, cut_elf;
         size_t size;
         elf_kit_write(path, NULL, sections, 4);
-        assert_int_equal(elf_image_init(&image, path), 0);
-        cut(&cut_image);
-        assert_memory_equal(elf_image_data(&cut_image.sections[3], &size), "stubs", 5);
-        assert_int_equal(cut_image.sections[0].header.sh_offset, image.sections[0].header.sh_offset);
-        assert_int_equal(cut_image.sections[3].header.sh_offset == image.sections[3].header.sh_offset, !far);
-        assert_int_equal(cut_image.sections[2].header.sh_link, far ? 0 : 2);
-        assert_true(far ? cut_image.file_size < 4096 : cut_image.file_size < LOW_MAX);
-        elf_image_release(&cut_image);
-        elf_image_release(&image);
+        assert_int_equal(elf_file_init(&elf, path), 0);
+        cut(&cut_elf);
+        assert_memory_equal(elf_file_data(&cut_elf.sections[3], &size), "stubs", 5);
+        assert_int_equal(cut_elf.sections[0].header.sh_offset, elf.sections[0].header.sh_offset);
+        assert_int_equal(cut_elf.sections[3].header.sh_offset == elf.sections[3].header.sh_offset, !far);
+        assert_int_equal(cut_elf.sections[2].header.sh_link, far ? 0 : 2);
+        assert_true(far ? cut_elf.file_size < 4096 : cut_elf.file_size < LOW_MAX);
+        elf_file_release(&cut_elf);
+        elf_file_release(&elf);
     }
     free(code);
 }
@@ -207,7 +207,7 @@ static void test_overlap(void **state)
     for (size_t i = 0; i < sizeof(offsets) / sizeof(offsets[0]); i++) {
         Elf64_Ehdr header;
         Elf64_Shdr section;
-        struct elf_image image, cut_image;
+        struct elf_file elf, cut_elf;
         elf_kit_write(path, NULL, sections, 4);
         int fd = open(path, O_RDWR | O_CLOEXEC);
         assert_int_equal(pread(fd, &header, sizeof(header), 0), sizeof(header));
@@ -218,19 +218,19 @@ static void test_overlap(void **state)
             assert_int_equal(pwrite(fd, &section, sizeof(section), at), sizeof(section));
         }
         close(fd);
-        assert_int_equal(elf_image_init(&image, path), 0);
-        cut(&cut_image);
+        assert_int_equal(elf_file_init(&elf, path), 0);
+        cut(&cut_elf);
         for (size_t j = 0; j < 4; j++) {
             size_t size, cut_size;
-            const void *was = elf_image_data(&image.sections[j], &size);
-            const void *is = elf_image_data(&cut_image.sections[j], &cut_size);
+            const void *was = elf_file_data(&elf.sections[j], &size);
+            const void *is = elf_file_data(&cut_elf.sections[j], &cut_size);
             if (j == 3 || !was)
                 assert_null(is);
             else
                 assert_true(cut_size == size && memcmp(is, was, size) == 0);
         }
-        elf_image_release(&cut_image);
-        elf_image_release(&image);
+        elf_file_release(&cut_elf);
+        elf_file_release(&elf);
     }
 }
 
@@ -243,16 +243,16 @@ static void test_stripped(void **state)
         bool kept;
     } cases[] = {
         {".data", SHT_PROGBITS, true}, {".symtab", SHT_SYMTAB, false}, {".gnu_debugdata", SHT_PROGBITS, false}};
-    struct elf_image image;
+    struct elf_file elf;
     size_t size;
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         const struct elf_kit_section sections[] = {{".eh_frame", SHT_PROGBITS, SHF_ALLOC, 0x1000, .size = 48},
                                                    {cases[i].other, cases[i].type, 0, .size = 48}};
         elf_kit_write(path, NULL, sections, 2);
-        cut(&image);
-        assert_int_equal(elf_image_data(&image.sections[0], &size) != NULL, cases[i].kept);
-        elf_image_release(&image);
+        cut(&elf);
+        assert_int_equal(elf_file_data(&elf.sections[0], &size) != NULL, cases[i].kept);
+        elf_file_release(&elf);
     }
 }
 
@@ -279,18 +279,18 @@ static void test_packed(void **state)
             const struct elf_kit_file file = {class, order, EM_PPC64, NULL, 0};
             bool packs = order == (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB);
             struct dwarf_sections debug;
-            struct elf_image image;
+            struct elf_file elf;
             elf_kit_write(path, &file, sections, 4);
-            cut(&image);
-            assert_int_equal(image.header.e_ident[EI_CLASS], class);
-            assert_int_equal(image.header.e_ident[EI_DATA], order);
+            cut(&elf);
+            assert_int_equal(elf.header.e_ident[EI_CLASS], class);
+            assert_int_equal(elf.header.e_ident[EI_DATA], order);
             for (size_t i = 0; i < 4; i++) {
-                bool packed = image.sections[i].header.sh_flags & SHF_COMPRESSED;
+                bool packed = elf.sections[i].header.sh_flags & SHF_COMPRESSED;
                 assert_int_equal(packed, packs && i < 2);
-                assert_true(packed ? image.sections[i].header.sh_size < sections[i].size / 2
-                                   : image.sections[i].header.sh_size == sections[i].size);
+                assert_true(packed ? elf.sections[i].header.sh_size < sections[i].size / 2
+                                   : elf.sections[i].header.sh_size == sections[i].size);
             }
-            dwarf_sections_init(&debug, &image, false);
+            dwarf_sections_init(&debug, &elf, false);
             assert_false(debug.unreadable);
             assert_int_equal(debug.part[DWARF_INFO].size, DEBUG);
             assert_memory_equal(debug.part[DWARF_INFO].at, debug_bytes, DEBUG);
@@ -300,7 +300,7 @@ static void test_packed(void **state)
             dwarf_sections_release(&debug);
             /* What is packed stays as it is. */
             unsigned char *bytes = NULL;
-            struct elf_image again;
+            struct elf_file again;
             size_t size, again_size;
             assert_int_equal(elf_cut(path, &bytes, &size), 0);
             FILE *out = fopen(path, "w");
@@ -309,14 +309,14 @@ static void test_packed(void **state)
             assert_int_equal(fclose(out), 0);
             free(bytes);
             cut(&again);
-            for (size_t i = 0; i < image.section_count; i++) {
-                const void *was = elf_image_data(&image.sections[i], &size);
-                const void *is = elf_image_data(&again.sections[i], &again_size);
+            for (size_t i = 0; i < elf.section_count; i++) {
+                const void *was = elf_file_data(&elf.sections[i], &size);
+                const void *is = elf_file_data(&again.sections[i], &again_size);
                 assert_int_equal(again_size, size);
                 assert_memory_equal(is, was, size);
             }
-            elf_image_release(&again);
-            elf_image_release(&image);
+            elf_file_release(&again);
+            elf_file_release(&elf);
         }
     }
 }
@@ -382,13 +382,13 @@ static void put_note(struct notes *notes, const char *owner, uint32_t type, uint
 /* The build-id of the file at `path` has SIZE bytes. */
 static void id_is(size_t size)
 {
-    struct elf_image image;
-    unsigned char expected[ELF_IMAGE_BUILD_ID_MAX];
-    assert_int_equal(elf_image_init(&image, path), 0);
-    assert_int_equal(image.build_id_size, size);
+    struct elf_file elf;
+    unsigned char expected[ELF_FILE_BUILD_ID_MAX];
+    assert_int_equal(elf_file_init(&elf, path), 0);
+    assert_int_equal(elf.build_id_size, size);
     memset(expected, (int)(0x40 + size), sizeof(expected));
-    assert_memory_equal(image.build_id, expected, size);
-    elf_image_release(&image);
+    assert_memory_equal(elf.build_id, expected, size);
+    elf_file_release(&elf);
 }
 
 static void test_notes(void **state)
@@ -497,11 +497,11 @@ static void test_addresses(void **state)
                          {.p_flags = PF_R, .p_offset = 0x1100, .p_vaddr = 0xd100, .p_filesz = 0x100}};
     static const uint64_t expected[][2] = {{0xfff, 0},       {0x1000, 0x5000}, {0x107f, 0x507f}, {0x1080, 0x9080},
                                            {0x117f, 0x917f}, {0x1180, 0xd180}, {0x11ff, 0xd1ff}, {0x1200, 0}};
-    const struct elf_image image = {.fd = -1, .loads = loads, .load_count = 3};
+    const struct elf_file elf = {.fd = -1, .loads = loads, .load_count = 3};
     (void)state;
     for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
         uint64_t address = 0;
-        assert_int_equal(elf_image_address(&image, expected[i][0], &address), expected[i][1] != 0);
+        assert_int_equal(elf_file_address(&elf, expected[i][0], &address), expected[i][1] != 0);
         assert_int_equal(address, expected[i][1]);
     }
 }

@@ -59,15 +59,15 @@ static void test_symbols(void **state)
     entry_is(10, "z", 0x10ff, 0x1100, NAME_GLOBAL);
     assert_int_equal(names.table.count, 11);
     /* Of relocations. */
-    const struct elf_image_section *section = elf_image_section_by_type(&names.image, SHT_DYNSYM);
-    assert_string_equal(elf_names_one(&names.image, section, 1, &value), "global");
+    const struct elf_file_section *section = elf_file_section_by_type(&names.elf, SHT_DYNSYM);
+    assert_string_equal(elf_names_one(&names.elf, section, 1, &value), "global");
     assert_int_equal(value, 0x1000);
-    assert_string_equal(elf_names_one(&names.image, section, 10, &value), "imported");
-    assert_string_equal(elf_names_one(&names.image, section, last, &value), "z");
-    assert_null(elf_names_one(&names.image, section, last - 1, &value));
-    assert_null(elf_names_one(&names.image, section, last + 1, &value));
-    assert_null(elf_names_one(&names.image, section, (size_t)INT32_MAX + 1, &value));
-    assert_null(elf_names_one(&names.image, section, (UINT64_C(1) << 32) + 1, &value));
+    assert_string_equal(elf_names_one(&names.elf, section, 10, &value), "imported");
+    assert_string_equal(elf_names_one(&names.elf, section, last, &value), "z");
+    assert_null(elf_names_one(&names.elf, section, last - 1, &value));
+    assert_null(elf_names_one(&names.elf, section, last + 1, &value));
+    assert_null(elf_names_one(&names.elf, section, (size_t)INT32_MAX + 1, &value));
+    assert_null(elf_names_one(&names.elf, section, (UINT64_C(1) << 32) + 1, &value));
     release_names();
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The stubs of the linkage table, as the machines and linkers have them. */
+/* The PLT stubs, as the machines and linkers have them. */
 #include "check.h"
 
 #include "elf_names_kit.h"
@@ -37,7 +37,7 @@ static void read_stubs(const struct elf_kit_file *file, const struct elf_kit_sec
     write_symbols(file, more, count);
     read_names();
     name_table_finish(&names.table, NAME_BEST_ALIAS);
-    elf_names_add_plt(&names.table, &names.image);
+    elf_names_add_plt(&names.table, &names.elf);
     name_table_finish(&names.table, NAME_BEST_ALIAS);
     assert_false(names.table.failed);
 }

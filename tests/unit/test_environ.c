@@ -14,8 +14,8 @@ static const struct pinject_ours ours = {SESSION, OURS};
 static const char *joined(const char *value)
 {
     static char out[1024];
-    size_t size = pinject_preload_join(value, OURS, NULL);
-    assert_int_equal(pinject_preload_join(value, OURS, out), size);
+    size_t size = pinject_ld_preload_join(value, OURS, NULL);
+    assert_int_equal(pinject_ld_preload_join(value, OURS, out), size);
     out[size] = 0;
     return out;
 }
@@ -25,9 +25,9 @@ static const char *left(const char *value)
 {
     static char out[1024];
     bool gone, gone_again;
-    size_t size = pinject_preload_leave(value, OURS, NULL, &gone);
+    size_t size = pinject_ld_preload_leave(value, OURS, NULL, &gone);
     strcpy(out, value);
-    assert_int_equal(pinject_preload_leave(out, OURS, out, &gone_again), size);
+    assert_int_equal(pinject_ld_preload_leave(out, OURS, out, &gone_again), size);
     assert_int_equal(gone, gone_again);
     out[size] = 0;
     return gone ? "-" : out;
@@ -83,15 +83,15 @@ static const char *after(bool join, char *const *envp)
 {
     static char out[4096];
     static void *memory[2048];
-    struct pinject_env_plan plan;
-    assert_int_equal(pinject_env_plan(&plan, envp, ours, join), 0);
-    if (!plan.changes)
+    struct pinject_env_layout layout;
+    assert_int_equal(pinject_env_layout(&layout, envp, ours, join), 0);
+    if (!layout.changes)
         return "=";
-    assert_true(plan.bytes + 8 <= sizeof(memory));
+    assert_true(layout.bytes + 8 <= sizeof(memory));
     memset(memory, 0xa5, sizeof(memory));
-    char **built = pinject_env_build(&plan, memory);
+    char **built = pinject_env_build(&layout, memory);
     /* Not one byte more than it asked for. */
-    assert_int_equal(((unsigned char *)memory)[plan.bytes], 0xa5);
+    assert_int_equal(((unsigned char *)memory)[layout.bytes], 0xa5);
     out[0] = 0;
     for (; *built; built++) {
         strcat(out, *built);
@@ -143,8 +143,8 @@ static void test_strange_entries(void **state)
     assert_string_equal(after(false, VECTOR(S("LD_PRELOAD"), S(""), S("PINJECT_SESSION"), S("PINJECT_FREQ=9"))), "=");
 }
 
-/* ldd: the loader would list our object, too. */
-static void test_no_join_where_objects_are_listed(void **state)
+/* ldd: the loader would list our preload object, too. */
+static void test_no_join_where_preloads_are_listed(void **state)
 {
     (void)state;
     assert_string_equal(after(true, VECTOR(S("LD_TRACE_LOADED_OBJECTS=1"), S("A=1"))), "=");
@@ -175,23 +175,23 @@ static void test_another_session_is_left_alone(void **state)
 
 static void test_wild_pointers(void **state)
 {
-    struct pinject_env_plan plan;
+    struct pinject_env_layout layout;
     long page = sysconf(_SC_PAGESIZE);
     char *pages = mmap(NULL, (size_t)page * 2, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     (void)state;
     assert_int_equal(mprotect(pages + page, (size_t)page, PROT_NONE), 0);
-    assert_int_equal(pinject_env_plan(&plan, (char *const *)8, ours, true), -EFAULT);
-    assert_int_equal(pinject_env_plan(&plan, (char *const *)-8, ours, true), -EFAULT);
-    assert_int_equal(pinject_env_plan(&plan, VECTOR(S("A"), (char *)1), ours, true), -EFAULT);
-    assert_int_equal(pinject_env_plan(&plan, VECTOR((char *)-1), ours, false), -EFAULT);
+    assert_int_equal(pinject_env_layout(&layout, (char *const *)8, ours, true), -EFAULT);
+    assert_int_equal(pinject_env_layout(&layout, (char *const *)-8, ours, true), -EFAULT);
+    assert_int_equal(pinject_env_layout(&layout, VECTOR(S("A"), (char *)1), ours, true), -EFAULT);
+    assert_int_equal(pinject_env_layout(&layout, VECTOR((char *)-1), ours, false), -EFAULT);
     /* A vector without end, a name and a value that run out of memory. */
     char **vector = (char **)(pages + page) - 2;
     vector[0] = vector[1] = S("A=1");
-    assert_int_equal(pinject_env_plan(&plan, vector, ours, true), -EFAULT);
+    assert_int_equal(pinject_env_layout(&layout, vector, ours, true), -EFAULT);
     memcpy(pages + page - 5, "LD_PR", 5);
-    assert_int_equal(pinject_env_plan(&plan, VECTOR(pages + page - 5), ours, true), -EFAULT);
+    assert_int_equal(pinject_env_layout(&layout, VECTOR(pages + page - 5), ours, true), -EFAULT);
     memcpy(pages + page - 13, "LD_PRELOAD=/a", 13);
-    assert_int_equal(pinject_env_plan(&plan, VECTOR(pages + page - 13), ours, true), -EFAULT);
+    assert_int_equal(pinject_env_layout(&layout, VECTOR(pages + page - 13), ours, true), -EFAULT);
     /* Up to the last byte is fine. */
     memcpy(pages + page - 14, "LD_PRELOAD=/a", 14);
     assert_string_equal(after(true, VECTOR(pages + page - 14)), "LD_PRELOAD=" OURS ":/a|" SESSION "|");
@@ -200,22 +200,22 @@ static void test_wild_pointers(void **state)
 
 static void test_limits(void **state)
 {
-    struct pinject_env_plan plan;
+    struct pinject_env_layout layout;
     size_t count = PINJECT_ENV_ENTRIES + 1;
     char **vector = calloc(count + 1, sizeof(*vector));
     char *value = malloc(PINJECT_ENV_STRING + 2);
     (void)state;
     for (size_t i = 0; i < count; i++)
         vector[i] = S("A=1");
-    assert_int_equal(pinject_env_plan(&plan, vector, ours, true), -E2BIG);
+    assert_int_equal(pinject_env_layout(&layout, vector, ours, true), -E2BIG);
     vector[count - 1] = NULL;
-    assert_int_equal(pinject_env_plan(&plan, vector, ours, true), 0);
+    assert_int_equal(pinject_env_layout(&layout, vector, ours, true), 0);
     memset(value, 'x', PINJECT_ENV_STRING + 1);
     memcpy(value, "LD_PRELOAD=", 11);
     value[PINJECT_ENV_STRING + 1] = 0;
-    assert_int_equal(pinject_env_plan(&plan, VECTOR(value), ours, true), -E2BIG);
+    assert_int_equal(pinject_env_layout(&layout, VECTOR(value), ours, true), -E2BIG);
     value[PINJECT_ENV_STRING] = 0;
-    assert_int_equal(pinject_env_plan(&plan, VECTOR(value), ours, true), 0);
+    assert_int_equal(pinject_env_layout(&layout, VECTOR(value), ours, true), 0);
     free(value);
     free(vector);
 }
@@ -263,7 +263,7 @@ int main(void)
         cmocka_unit_test(test_join),
         cmocka_unit_test(test_join_takes_the_variable_that_ld_so_obeys),
         cmocka_unit_test(test_strange_entries),
-        cmocka_unit_test(test_no_join_where_objects_are_listed),
+        cmocka_unit_test(test_no_join_where_preloads_are_listed),
         cmocka_unit_test(test_leave),
         cmocka_unit_test(test_another_session_is_left_alone),
         cmocka_unit_test(test_wild_pointers),

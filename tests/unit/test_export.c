@@ -14,7 +14,7 @@
 #include "common/report.h"
 #include "test_view_fake.h"
 
-/* Other builds run beside this one in the same folder. */
+/* Other builds run beside this one in the same directory. */
 static char output_path[64];
 
 static void read_output(struct buffer *ret)

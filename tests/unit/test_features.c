@@ -141,12 +141,12 @@ static void the_kernel_is_mapped_where_it_is_seen(void **state)
     assert_string_equal(kernel_text(), "1000+2000@1000 [kernel.kallsyms]_text");
     /* No event sees it. */
     for (unsigned i = 0; i < 3; i++)
-        kit.plan.events[i].attr.exclude_kernel = 1;
+        kit.config.events[i].attr.exclude_kernel = 1;
     features_begin();
     kernel_reads = 0;
     assert_string_equal(kernel_text(), "");
     assert_int_equal(kernel_reads, 0);
-    kit.plan.events[2].attr.exclude_kernel = 0; /* one is enough */
+    kit.config.events[2].attr.exclude_kernel = 0; /* one is enough */
     assert_string_equal(kernel_text(), "1000+2000@1000 [kernel.kallsyms]_text");
 }
 

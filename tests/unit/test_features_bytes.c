@@ -129,10 +129,10 @@ static void names_of_events(void **state)
     assert_int_equal(head.attr_size, 8);
     at += sizeof(head);
     for (unsigned i = 0; i < 3; i += 2) {
-        const char *name = kit.plan.events[i].name;
+        const char *name = kit.config.events[i].name;
         uint32_t numbers[4];
         memcpy(numbers, at, sizeof(numbers));
-        assert_int_equal(numbers[0], kit.plan.events[i].attr.type);
+        assert_int_equal(numbers[0], kit.config.events[i].attr.type);
         assert_int_equal(numbers[1], 8);
         assert_int_equal(numbers[2], 1);
         assert_int_equal(numbers[3], strlen(name) + 1);
@@ -149,7 +149,7 @@ static void names_of_events(void **state)
     memcpy(numbers, sections[PERFDATA_EVENT_DESC].data, sizeof(numbers));
     assert_int_equal(numbers[0], 1);
     assert_int_equal(numbers[4], 0);
-    assert_int_equal(sections[PERFDATA_EVENT_DESC].size, 24 + strlen(kit.plan.events[0].name) + 1);
+    assert_int_equal(sections[PERFDATA_EVENT_DESC].size, 24 + strlen(kit.config.events[0].name) + 1);
     buffer_release(&behind);
 }
 
@@ -159,23 +159,23 @@ static void attrs_are_as_perf_wants_them(void **state)
 {
     (void)state;
     const uint64_t all = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
-    kit.plan.events[1].attr.freq = 1;
-    kit.plan.events[1].attr.sample_period = 4000;
+    kit.config.events[1].attr.freq = 1;
+    kit.config.events[1].attr.sample_period = 4000;
     features_begin();
     for (unsigned i = 0; i < 3; i++) {
         const struct perf_event_attr *attr = &features.attrs[i];
         assert_int_equal(attr->size, PERF_ATTR_SIZE_VER3);
-        assert_int_equal(attr->type, kit.plan.events[i].attr.type);
-        assert_int_equal(attr->config, kit.plan.events[i].attr.config);
+        assert_int_equal(attr->type, kit.config.events[i].attr.type);
+        assert_int_equal(attr->config, kit.config.events[i].attr.config);
         assert_int_equal(attr->read_format, 1 | 2 | 4 | 16); /* times, id, lost */
         assert_int_equal(attr->sample_id_all, 1);
         /* The events that count have what perf asks of all, and no period. */
-        assert_int_equal(attr->sample_type, i ? all | kit.plan.events[0].attr.sample_type
-                                              : kit.plan.events[0].attr.sample_type);
+        assert_int_equal(attr->sample_type, i ? all | kit.config.events[0].attr.sample_type
+                                              : kit.config.events[0].attr.sample_type);
         assert_int_equal(attr->sample_freq, i ? 0 : 999);
         assert_int_equal(attr->freq, i == 0);
     }
-    kit.plan.events[0].attr.sample_type = PERF_SAMPLE_CPU;
+    kit.config.events[0].attr.sample_type = PERF_SAMPLE_CPU;
     features_begin();
     assert_int_equal(features.attrs[0].sample_type, PERF_SAMPLE_CPU);
     assert_int_equal(features.attrs[1].sample_type, all | PERF_SAMPLE_CPU);
@@ -185,7 +185,7 @@ static void front_has_the_events_that_were_opened(void **state)
 {
     (void)state;
     features_begin();
-    static const uint64_t ids[PLAN_EVENTS] = {0, 71, 72}, none[PLAN_EVENTS] = {0};
+    static const uint64_t ids[CONFIG_EVENTS] = {0, 71, 72}, none[CONFIG_EVENTS] = {0};
     const size_t entry = PERF_ATTR_SIZE_VER3 + sizeof(struct perfdata_section);
     unsigned char front[4096];
     struct perfdata_header header;
@@ -248,22 +248,22 @@ static void counts_of_a_file(void **state)
     task.ids[1] = 0; /* not opened */
     assert_string_equal(read_values(&task), "7000 7002 ");
     /* A file of one program has that one's counts, where they are known. */
-    struct result_image images[2] = {*task.images, *task.images};
-    images[0].counted = true;
-    images[0].values[0].value = 41;
-    images[0].values[2].value = 43;
-    task.images = images;
+    struct result_generation generations[2] = {*task.generations, *task.generations};
+    generations[0].counted = true;
+    generations[0].values[0].value = 41;
+    generations[0].values[2].value = 43;
+    task.generations = generations;
     assert_string_equal(read_values(&task), "7000 7002 ");
     task.flags |= PINJECT_TASK_SPLIT;
     assert_string_equal(read_values(&task), "41 43 ");
-    images[0].counted = false;
+    generations[0].counted = false;
     assert_string_equal(read_values(&task), "");
-    task.image_count = 2;
+    task.generation_count = 2;
     assert_string_equal(read_values(&task), "7000 7002 ");
     /* The event that is there for the records alone counts nothing. */
-    kit.plan.dummy = true;
+    kit.config.dummy = true;
     assert_string_equal(read_values(&task), "7002 ");
-    kit.plan.dummy = false;
+    kit.config.dummy = false;
     buffer_release(&reads);
 }
 
@@ -277,7 +277,7 @@ static void counts_say_of_whom_they_are(void **state)
                                           {9, 5ull | 6ull << 32, 7000, 100, 90, 6001, 3, 6001, 6001, 0},
                                           {9, 5ull | 6ull << 32, 7000, 100, 90, 6001, 3}};
     features_begin();
-    kit.plan.count = 1;
+    kit.config.count = 1;
     struct result_task task = kit_task(&kit, 5, 6);
     task.end_ns = 5000;
     task.values[0] = (struct attach_value){.value = 7000, .enabled_ns = 100, .running_ns = 90, .lost = 3};
@@ -290,7 +290,7 @@ static void counts_say_of_whom_they_are(void **state)
         assert_memory_equal(reads.data, &header, sizeof(header));
         assert_memory_equal(reads.data + 8, &wanted[i][1], size - 8);
     }
-    kit.plan.count = 3;
+    kit.config.count = 3;
     buffer_release(&reads);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which bases of a folder are in use: a lock whose place the name chooses tells others. */
+/* Which bases of a directory are in use: a lock whose place the name chooses tells others. */
 #include "check.h"
 
 #include <errno.h>
@@ -11,22 +11,24 @@
 #include "collector/files.h"
 #include "common/report.h"
 
-static char folder[64];
+static char directory[64];
 
-static int enter_folder(void **state)
+static int enter_directory(void **state)
 {
     (void)state;
-    snprintf(folder, sizeof(folder), "/tmp/pinject-unit-XXXXXX");
-    return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
+    snprintf(directory, sizeof(directory), "/tmp/pinject-unit-XXXXXX");
+    return mkdtemp(directory) && chdir(directory) == 0 ? 0 : -1;
 }
 
-static int leave_folder(void **state)
+static int leave_directory(void **state)
 {
     (void)state;
-    return chdir("/") == 0 ? rmdir(folder) : -1;
+    return chdir("/") == 0 ? rmdir(directory) : -1;
 }
 
-/* Each name is one of its own, wherever in the folder its lock lies: none is used before, or by another's session. */
+/*
+ * Each name is one of its own, wherever in the directory its lock lies: none is used before, or by another's session.
+ */
 static void each_base_is_known(void **state)
 {
     enum { BASES = 64 };
@@ -40,9 +42,9 @@ static void each_base_is_known(void **state)
         assert_true(files_base_is_used(base));
     }
     for (unsigned i = 0; i < BASES; i++) {
-        snprintf(base, sizeof(base), "./%u-base", i * 7919); /* the folder is no part of it */
+        snprintf(base, sizeof(base), "./%u-base", i * 7919); /* the directory is no part of it */
         assert_true(files_base_is_used(base));
-        snprintf(base, sizeof(base), "%s/%u-base", folder, i * 7919);
+        snprintf(base, sizeof(base), "%s/%u-base", directory, i * 7919);
         assert_true(files_base_is_used(base));
         snprintf(base, sizeof(base), "%u-bass", i * 7919);
         assert_false(files_base_is_used(base));
@@ -79,7 +81,7 @@ static void descriptor_of_stdin(void **state)
     const bool closed = fcntl(0, F_GETFD) < 0;
     const int status = files_create(&one, "one.1.1", &created);
     close(0);
-    const int second = files_init(&two, "two", 0600), directory = two.directory;
+    const int second = files_init(&two, "two", 0600), directory_fd = two.directory_fd;
     const bool second_used = files_base_is_used("two");
     files_release(&two);
     const bool second_closed = fcntl(0, F_GETFD) < 0;
@@ -91,7 +93,7 @@ static void descriptor_of_stdin(void **state)
     assert_int_equal(status, 0);
     assert_int_equal(created, 0);
     assert_int_equal(second, 0);
-    assert_int_equal(directory, 0);
+    assert_int_equal(directory_fd, 0);
     assert_true(second_used && second_closed);
 }
 
@@ -161,7 +163,7 @@ static void the_reserve_comes_back(void **state)
 }
 
 /* Where files may be made, but not be listed. */
-static void a_folder_that_cannot_be_read(void **state)
+static void a_directory_that_cannot_be_read(void **state)
 {
     struct files files;
     int fd = -1;
@@ -177,7 +179,7 @@ static void a_folder_that_cannot_be_read(void **state)
     assert_int_equal(rmdir("dark"), 0);
 }
 
-static void a_folder_with_too_long_a_name(void **state)
+static void a_directory_with_too_long_a_name(void **state)
 {
     static char base[5000];
     struct files files;
@@ -227,8 +229,8 @@ int main(void)
         cmocka_unit_test(descriptor_of_stdin),
         cmocka_unit_test(names_that_are_given_often),
         cmocka_unit_test(the_reserve_comes_back),
-        cmocka_unit_test(a_folder_that_cannot_be_read),
-        cmocka_unit_test(a_folder_with_too_long_a_name),
+        cmocka_unit_test(a_directory_that_cannot_be_read),
+        cmocka_unit_test(a_directory_with_too_long_a_name),
     };
-    return cmocka_run_group_tests(tests, enter_folder, leave_folder);
+    return cmocka_run_group_tests(tests, enter_directory, leave_directory);
 }

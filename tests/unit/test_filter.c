@@ -68,14 +68,14 @@ static void test_harms(void **state)
     assert_false(harms(SYS_statx, SECCOMP_RET_ERRNO | ENOSYS, SECCOMP_RET_ALLOW));
 }
 
-static void test_harms_reach_alone(void **state)
+static void test_harms_safe_read_alone(void **state)
 {
     (void)state;
     struct sock_filter code[] = {LOAD_NUMBER, JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_rt_sigprocmask, 0, 1),
                                  RETURN(SECCOMP_RET_KILL_PROCESS), RETURN(SECCOMP_RET_ALLOW)};
-    assert_true(pinject_filter_harms_reach(code, LENGTH(code)));
+    assert_true(pinject_filter_harms_safe_read(code, LENGTH(code)));
     code[1].k = SYS_futex;
-    assert_false(pinject_filter_harms_reach(code, LENGTH(code)));
+    assert_false(pinject_filter_harms_safe_read(code, LENGTH(code)));
     assert_true(pinject_filter_harms(code, LENGTH(code)));
 }
 
@@ -136,11 +136,11 @@ static void test_no_filter(void **state)
     assert_int_equal(answer(code, 2, 0), SECCOMP_RET_ALLOW);
 }
 
-/* ---- The object's own calls ---- */
+/* ---- The preload object's own calls ---- */
 
 /*
- * What the object calls, with which arguments, and whether a request without it would be worse than none. A filter that
- * allows exactly these, each by all of its arguments, harms nothing; one that lacks a single one harms.
+ * What the preload object calls, with which arguments, and whether a request without it would be worse than none. A
+ * filter that allows exactly these, each by all of its arguments, harms nothing; one that lacks a single one harms.
  */
 struct call {
     int number;
@@ -263,7 +263,7 @@ static void test_own_calls(void **state)
     check_list(all_calls, LENGTH(all_calls), pinject_filter_harms);
     check_list(timer_calls, LENGTH(timer_calls), pinject_filter_harms_timers);
     check_list(user_calls, LENGTH(user_calls), pinject_filter_harms_user);
-    check_list(&all_calls[LENGTH(all_calls) - 1], 1, pinject_filter_harms_reach);
+    check_list(&all_calls[LENGTH(all_calls) - 1], 1, pinject_filter_harms_safe_read);
 }
 
 /* Every operation of the machine, with a constant and with X, against its meaning. */
@@ -349,7 +349,7 @@ static void test_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_harms), cmocka_unit_test(test_harms_reach_alone), cmocka_unit_test(test_arguments),
+        cmocka_unit_test(test_harms), cmocka_unit_test(test_harms_safe_read_alone), cmocka_unit_test(test_arguments),
         cmocka_unit_test(test_machine), cmocka_unit_test(test_no_filter),
         cmocka_unit_test(test_own_calls), cmocka_unit_test(test_operations), cmocka_unit_test(test_jumps),
         cmocka_unit_test(test_memory),

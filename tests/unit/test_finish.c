@@ -17,7 +17,7 @@
 static struct stage stage;
 static struct tasks *tasks;
 
-static unsigned retries; /* of nets */
+static unsigned retries; /* of inherited sets */
 static unsigned looks;   /* for programs that have not told themselves */
 
 void __wrap_tasks_look_for_programs(struct tasks *of, struct task *task);
@@ -28,11 +28,11 @@ void __wrap_tasks_look_for_programs(struct tasks *of, struct task *task)
     looks++;
 }
 
-void __wrap_tasks_retry_net(struct tasks *of, struct process *process);
-void __wrap_tasks_retry_net(struct tasks *of, struct process *process)
+void __wrap_tasks_retry_inherit(struct tasks *of, struct process *process);
+void __wrap_tasks_retry_inherit(struct tasks *of, struct process *process)
 {
     assert_ptr_equal(of, tasks);
-    assert_true(process->net_owed > 0);
+    assert_true(process->inherit_owed > 0);
     retries++;
 }
 
@@ -111,7 +111,7 @@ static void ended_processes_are_held(void **state)
     assert_int_equal(held_ms(203), 0);
     /* Longer while nobody has said what its last program was. */
     task = stage_process(&stage, 204, 100, T, 1000);
-    task->images[0].named = false;
+    task->generations[0].named = false;
     tasks->now_ns = T + 10 * MS;
     tasks_task_ended(tasks, task, true);
     assert_int_equal(held_ms(204), 1000);
@@ -230,15 +230,15 @@ static void who_is_gone_is_met_by_a_sweep(void **state)
     assert_ptr_equal(tasks_find(tasks, getpid()), here);
 }
 
-/* A net that is owed is tried once in a sweep, for the process' first thread or who stands for it. */
-static void owed_nets_are_tried(void **state)
+/* An inherited set that is owed is tried once in a sweep, for the process' first thread or who stands for it. */
+static void owed_sets_are_tried(void **state)
 {
     (void)state;
     struct task *task = lives(stage_process(&stage, 100, 1, T, 1000));
     lives(stage_thread(&stage, 100, 101, T, 1000));
     tasks_sweep(tasks);
     assert_int_equal(retries, 0);
-    task->process->net_owed = 2;
+    task->process->inherit_owed = 2;
     tasks_sweep(tasks);
     assert_int_equal(retries, 1);
     task->process->main = NULL;
@@ -253,7 +253,7 @@ static void programs_are_looked_for(void **state)
     (void)state;
     lives(stage_process(&stage, 100, 1, T, 1000));
     struct task *task = lives(stage_process(&stage, 200, 1, T + 5 * MS, 1000));
-    task->images[0].named = false;
+    task->generations[0].named = false;
     tasks->now_ns = T + 105 * MS;
     tasks_sweep(tasks);
     assert_int_equal(looks, 0);
@@ -262,7 +262,7 @@ static void programs_are_looked_for(void **state)
     assert_int_equal(looks, 1);
     tasks_sweep(tasks);
     assert_int_equal(looks, 2);
-    task->images[0].named = true;
+    task->generations[0].named = true;
     tasks_sweep(tasks);
     assert_int_equal(looks, 2);
 }
@@ -397,8 +397,8 @@ static void the_root_is_last(void **state)
     assert_non_null(tasks_find_process(tasks, 100)); /* kept, and its file is there already */
     assert_true(root->on_disk);
     process_set_waited(tasks->root_process, 0x500, 5500);
-    tasks->stood_in = 7;
-    tasks->stood_in_counted = 4;
+    tasks->timer_fallbacks = 7;
+    tasks->timer_fallbacks_counted = 4;
     tasks->refusal = -EACCES;
     tasks_close(tasks);
     assert_int_equal(tasks->alive, 1);
@@ -450,8 +450,8 @@ static void figures_are_added_up(void **state)
     assert_int_equal(tasks->samples, 3);
     assert_int_equal(tasks->counted_only, 2);
     assert_int_equal(tasks->without_sample, 1); /* three: the others are not sampled, or are */
-    assert_int_equal(tasks->stood_in, 2);
-    assert_int_equal(tasks->stood_in_counted, 1);
+    assert_int_equal(tasks->timer_fallbacks, 2);
+    assert_int_equal(tasks->timer_fallbacks_counted, 1);
     assert_int_equal(tasks->refusal, -EACCES);
     assert_int_equal(tasks->attributed_ns, 15000);
     assert_int_equal(tasks->alive, 0);
@@ -471,14 +471,14 @@ static void revoked_events(void **state)
     tasks->now_ns = T + 10 * MS;
     tasks_task_ended(tasks, task, true);
     assert_true(task->revoked && process->revoked);
-    assert_string_equal(task->images[task->image_count - 1].program->exec, "/bin/su");
+    assert_string_equal(task->generations[task->generation_count - 1].program->exec, "/bin/su");
     stage_close(&stage);
-    assert_int_equal(tasks->unseen.count, 1);
-    assert_string_equal(tasks->unseen.lines[0].reason,
+    assert_int_equal(tasks->missed.count, 1);
+    assert_string_equal(tasks->missed.lines[0].reason,
                         geteuid() == 0
                             ? "setuid, setgid or unreadable program: the kernel ended its events"
                             : "setuid or unreadable program: the kernel ended its events (root may see it)");
-    assert_string_equal(tasks->unseen.lines[0].comm, "su");
+    assert_string_equal(tasks->missed.lines[0].comm, "su");
 }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
@@ -489,7 +489,7 @@ int main(void)
         TEST(held_while_they_have_numbers),
         TEST(unwritten_tasks_are_counted),
         TEST(who_is_gone_is_met_by_a_sweep),
-        TEST(owed_nets_are_tried),
+        TEST(owed_sets_are_tried),
         TEST(programs_are_looked_for),
         TEST(orphans_are_known_by_times),
         TEST(zombies_of_the_dead_are_orphans),

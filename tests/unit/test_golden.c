@@ -44,7 +44,7 @@ static const struct shown shown[] = {
     {.name = "report-tree-reverse",
      .view = view_report,
      .settings = {.tasks = TASKS_APART, .call_tree = true, .reverse = true}},
-    {.name = "report-object", .view = view_report, .settings = {.tasks = TASKS_TOGETHER, .by = BY_OBJECT}},
+    {.name = "report-object", .view = view_report, .settings = {.tasks = TASKS_TOGETHER, .by = BY_DSO}},
     {.name = "report-task", .view = view_report, .settings = {.tasks = TASKS_TOGETHER, .by = BY_TASK}},
     {.name = "report-process", .view = view_report, .settings = {.tasks = TASKS_TOGETHER, .by = BY_PROCESS}},
     {.name = "report-comm", .view = view_report, .settings = {.tasks = TASKS_TOGETHER, .by = BY_COMM, .json = true}},
@@ -69,14 +69,14 @@ static const struct shown shown[] = {
 
 static bool writes;
 
-static const char *folder_of_output(void)
+static const char *directory_of_output(void)
 {
-    static char folder[] = "/tmp/pinject-golden-XXXXXX";
+    static char directory[] = "/tmp/pinject-golden-XXXXXX";
     static bool made;
     if (!made)
-        assert_non_null(mkdtemp(folder));
+        assert_non_null(mkdtemp(directory));
     made = true;
-    return folder;
+    return directory;
 }
 
 /* What ONE prints of VIEW's profile; owned by the caller. */
@@ -88,7 +88,7 @@ static char *print(const struct shown *one, struct profile *profile, size_t *ret
     settings.symfs = "/opt/no-such";
     if (settings.color == COLOR_AUTO)
         settings.color = COLOR_NEVER;
-    snprintf(file, sizeof(file), "%s/out", folder_of_output());
+    snprintf(file, sizeof(file), "%s/out", directory_of_output());
     if (one->view == view_flame || one->format)
         settings.file = file;
     if (one->format)
@@ -272,7 +272,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    return rmdir(folder_of_output());
+    return rmdir(directory_of_output());
 }
 
 int main(void)

@@ -12,8 +12,8 @@ static void test_without_a_session(void **state)
 {
     (void)state;
     exec_begin(PINJECT_SESSION_ALL);
-    pinject_object.standing = PINJECT_NOTHING;
-    pinject_object.begun = 0;
+    pinject_preload.state = PINJECT_NOTHING;
+    pinject_preload.begun = 0;
     assert_int_equal(hook_execve("/x", arguments, other_env), -1);
     assert_int_equal(errno, ENOENT);
     assert_notes("init\nexecve /x {name,one}\n  in same\n");
@@ -22,7 +22,7 @@ static void test_without_a_session(void **state)
     spawned_pid = 77;
     pid_t pid = 0;
     hook_kit.result = 0;
-    pinject_object.begun = 0;
+    pinject_preload.begun = 0;
     assert_int_equal(hook_posix_spawn(&pid, "/x", NULL, NULL, arguments, other_env), 0);
     assert_int_equal(pid, 77);
     assert_notes("init\nspawn /x {name,one}\n  in same\n");
@@ -84,59 +84,59 @@ static void test_fexecve_without_environment(void **state)
 /* What is said before the exec, by what the session follows, what the task has, and what the program is. */
 static void test_announcements(void **state)
 {
-    enum { OWN = 1, COVERED = 2, TIMED = 4 };
+    enum { OWN = 1, COVERED = 2, BY_TIMER = 4 };
     static const struct {
         uint32_t flags;
         int task;
-        enum pinject_image image;
+        enum pinject_exec_kind exec_kind;
         const char *said;
         bool joined;
     } cases[] = {
         /* A task with events goes on with them. */
-        {PINJECT_SESSION_EXEC, OWN | COVERED, PINJECT_IMAGE_TAKES, "", true},
-        {PINJECT_SESSION_EXEC | PINJECT_SESSION_SNAPSHOT, OWN | COVERED, PINJECT_IMAGE_TAKES, "snapshot\n", true},
-        {PINJECT_SESSION_SNAPSHOT, OWN | COVERED, PINJECT_IMAGE_TAKES, "snapshot\n", false},
-        {PINJECT_SESSION_VFORK, OWN | COVERED, PINJECT_IMAGE_TAKES, "", false},
-        {PINJECT_SESSION_EXEC, COVERED, PINJECT_IMAGE_TAKES, "", false},
-        {PINJECT_SESSION_VFORK, COVERED, PINJECT_IMAGE_TAKES, "", true},
+        {PINJECT_SESSION_EXEC, OWN | COVERED, PINJECT_EXEC_TAKES, "", true},
+        {PINJECT_SESSION_EXEC | PINJECT_SESSION_SNAPSHOT, OWN | COVERED, PINJECT_EXEC_TAKES, "snapshot\n", true},
+        {PINJECT_SESSION_SNAPSHOT, OWN | COVERED, PINJECT_EXEC_TAKES, "snapshot\n", false},
+        {PINJECT_SESSION_VFORK, OWN | COVERED, PINJECT_EXEC_TAKES, "", false},
+        {PINJECT_SESSION_EXEC, COVERED, PINJECT_EXEC_TAKES, "", false},
+        {PINJECT_SESSION_VFORK, COVERED, PINJECT_EXEC_TAKES, "", true},
         /* One without gets them. */
-        {PINJECT_SESSION_VFORK, 0, PINJECT_IMAGE_TAKES, "arm /x\n", true},
-        {PINJECT_SESSION_EXEC, 0, PINJECT_IMAGE_TAKES, "", false},
-        {PINJECT_SESSION_EXEC | PINJECT_SESSION_SNAPSHOT, OWN, PINJECT_IMAGE_TAKES, "arm /x\n", true},
-        {PINJECT_SESSION_SNAPSHOT, 0, PINJECT_IMAGE_TAKES, "", false},
-        /* Programs that the object cannot enter. */
-        {PINJECT_SESSION_EXEC, OWN | COVERED, PINJECT_IMAGE_STATIC, "net covered /x {name,one}\n", false},
-        {PINJECT_SESSION_EXEC, OWN | COVERED, PINJECT_IMAGE_REFUSES, "net covered /x {name,one}\n", false},
-        {PINJECT_SESSION_EXEC, OWN | COVERED, PINJECT_IMAGE_UNKNOWN, "net covered /x {name,one}\n", false},
-        {PINJECT_SESSION_VFORK, 0, PINJECT_IMAGE_STATIC, "net /x {name,one}\n", false},
-        {PINJECT_SESSION_EXEC, OWN | COVERED, PINJECT_IMAGE_SECURE, "net covered secure /x {name,one}\n", true},
-        {PINJECT_SESSION_VFORK, 0, PINJECT_IMAGE_SECURE, "net secure /x {name,one}\n", true},
-        {PINJECT_SESSION_VFORK, 0, PINJECT_IMAGE_SECURE_CLOSED, "net secure /x {name,one}\n", false},
-        {PINJECT_SESSION_EXEC, COVERED, PINJECT_IMAGE_STATIC, "", false},
+        {PINJECT_SESSION_VFORK, 0, PINJECT_EXEC_TAKES, "arm /x\n", true},
+        {PINJECT_SESSION_EXEC, 0, PINJECT_EXEC_TAKES, "", false},
+        {PINJECT_SESSION_EXEC | PINJECT_SESSION_SNAPSHOT, OWN, PINJECT_EXEC_TAKES, "arm /x\n", true},
+        {PINJECT_SESSION_SNAPSHOT, 0, PINJECT_EXEC_TAKES, "", false},
+        /* Programs that the preload object cannot enter. */
+        {PINJECT_SESSION_EXEC, OWN | COVERED, PINJECT_EXEC_STATIC, "inherit covered /x {name,one}\n", false},
+        {PINJECT_SESSION_EXEC, OWN | COVERED, PINJECT_EXEC_REFUSES, "inherit covered /x {name,one}\n", false},
+        {PINJECT_SESSION_EXEC, OWN | COVERED, PINJECT_EXEC_UNKNOWN, "inherit covered /x {name,one}\n", false},
+        {PINJECT_SESSION_VFORK, 0, PINJECT_EXEC_STATIC, "inherit /x {name,one}\n", false},
+        {PINJECT_SESSION_EXEC, OWN | COVERED, PINJECT_EXEC_SECURE, "inherit covered secure /x {name,one}\n", true},
+        {PINJECT_SESSION_VFORK, 0, PINJECT_EXEC_SECURE, "inherit secure /x {name,one}\n", true},
+        {PINJECT_SESSION_VFORK, 0, PINJECT_EXEC_SECURE_REFUSES, "inherit secure /x {name,one}\n", false},
+        {PINJECT_SESSION_EXEC, COVERED, PINJECT_EXEC_STATIC, "", false},
         /* What is not there is not worth a request. */
-        {PINJECT_SESSION_EXEC | PINJECT_SESSION_SNAPSHOT, OWN | COVERED, PINJECT_IMAGE_MISSING, NULL, false},
-        {PINJECT_SESSION_VFORK, 0, PINJECT_IMAGE_MISSING, NULL, false},
-        /* Timers end with the image; the next one asks for its own. */
-        {PINJECT_SESSION_TIMER | PINJECT_SESSION_EXEC, OWN | TIMED, PINJECT_IMAGE_TAKES, "", true},
-        {PINJECT_SESSION_TIMER, OWN | TIMED, PINJECT_IMAGE_TAKES, "net covered /x {name,one}\n", false},
-        {PINJECT_SESSION_TIMER | PINJECT_SESSION_EXEC, OWN | TIMED, PINJECT_IMAGE_STATIC, "net covered /x {name,one}\n",
-         false},
-        {PINJECT_SESSION_TIMER | PINJECT_SESSION_VFORK, 0, PINJECT_IMAGE_TAKES, "", true},
-        {PINJECT_SESSION_TIMER | PINJECT_SESSION_VFORK, 0, PINJECT_IMAGE_STATIC, "net /x {name,one}\n", false},
-        {PINJECT_SESSION_TIMER, OWN | COVERED, PINJECT_IMAGE_TAKES, "net covered /x {name,one}\n", false},
+        {PINJECT_SESSION_EXEC | PINJECT_SESSION_SNAPSHOT, OWN | COVERED, PINJECT_EXEC_MISSING, NULL, false},
+        {PINJECT_SESSION_VFORK, 0, PINJECT_EXEC_MISSING, NULL, false},
+        /* Timers end with the exec generation; the next one asks for its own. */
+        {PINJECT_SESSION_TIMER | PINJECT_SESSION_EXEC, OWN | BY_TIMER, PINJECT_EXEC_TAKES, "", true},
+        {PINJECT_SESSION_TIMER, OWN | BY_TIMER, PINJECT_EXEC_TAKES, "inherit covered /x {name,one}\n", false},
+        {PINJECT_SESSION_TIMER | PINJECT_SESSION_EXEC, OWN | BY_TIMER, PINJECT_EXEC_STATIC,
+         "inherit covered /x {name,one}\n", false},
+        {PINJECT_SESSION_TIMER | PINJECT_SESSION_VFORK, 0, PINJECT_EXEC_TAKES, "", true},
+        {PINJECT_SESSION_TIMER | PINJECT_SESSION_VFORK, 0, PINJECT_EXEC_STATIC, "inherit /x {name,one}\n", false},
+        {PINJECT_SESSION_TIMER, OWN | COVERED, PINJECT_EXEC_TAKES, "inherit covered /x {name,one}\n", false},
         /* A thread with a timer in a session with events. */
-        {PINJECT_SESSION_EXEC, OWN | TIMED, PINJECT_IMAGE_TAKES, "", true},
-        {0, OWN | TIMED, PINJECT_IMAGE_TAKES, "net covered /x {name,one}\n", false},
-        {PINJECT_SESSION_SNAPSHOT | PINJECT_SESSION_EXEC, OWN | TIMED, PINJECT_IMAGE_TAKES, "snapshot\n", true},
+        {PINJECT_SESSION_EXEC, OWN | BY_TIMER, PINJECT_EXEC_TAKES, "", true},
+        {0, OWN | BY_TIMER, PINJECT_EXEC_TAKES, "inherit covered /x {name,one}\n", false},
+        {PINJECT_SESSION_SNAPSHOT | PINJECT_SESSION_EXEC, OWN | BY_TIMER, PINJECT_EXEC_TAKES, "snapshot\n", true},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char said[256], expected[1024];
         exec_begin(cases[i].flags);
-        pinject_object.pid += cases[i].task & OWN ? 0 : 1;
+        pinject_preload.pid += cases[i].task & OWN ? 0 : 1;
         hook_kit.covered = cases[i].task & COVERED;
-        hook_kit.timer_runs = cases[i].task & TIMED;
-        hook_kit.image = cases[i].image;
+        hook_kit.timer_runs = cases[i].task & BY_TIMER;
+        hook_kit.exec_kind = cases[i].exec_kind;
         bool follows = cases[i].flags & (cases[i].task & OWN ? PINJECT_SESSION_EXEC : PINJECT_SESSION_VFORK);
         snprintf(said, sizeof(said), "%s%s", follows ? "look at -1 /x\n" : "", cases[i].said ? cases[i].said : "");
         snprintf(expected, sizeof(expected), "room\n%ssignal before\ntimer before\nexecve /x {name,one}\n  in %s\n"
@@ -148,14 +148,15 @@ static void test_announcements(void **state)
     }
 }
 
-/* An image that could not open the session is as closed as a static one. */
+/* A program that could not open the session is as non-injectable as a static one. */
 static void test_unreachable(void **state)
 {
     (void)state;
     exec_begin(PINJECT_SESSION_EXEC);
     hook_kit.covered = hook_kit.unreachable = true;
     hook_execve("/x", arguments, joined_env);
-    assert_notes("room\nlook at -1 /x\nnet covered /x {name,one}\nsignal before\ntimer before\nexecve /x {name,one}\n"
+    assert_notes("room\nlook at -1 /x\ninherit covered /x {name,one}\nsignal before\ntimer before\nexecve /x "
+                 "{name,one}\n"
                  "  in {A=b}\ntimer after\nsignal after\nrelease\n");
 }
 
@@ -170,28 +171,28 @@ static void test_left(void **state)
     hook_execve("/x", arguments, joined_env);
     assert_notes(expected);
     exec_begin(PINJECT_SESSION_ALL);
-    pinject_object.standing = PINJECT_LEFT;
+    pinject_preload.state = PINJECT_LEFT;
     hook_execve("/x", arguments, joined_env);
     assert_notes(expected);
-    assert_int_equal(hook_requests.sealed, 0);
+    assert_int_equal(hook_requests.blocked, 0);
     /* Sealed by a filter: counted, where it would have been followed. */
     exec_begin(PINJECT_SESSION_EXEC);
-    pinject_object.sealed = 1;
+    pinject_preload.blocked = 1;
     hook_execve("/x", arguments, joined_env);
     assert_notes(expected);
-    assert_int_equal(hook_requests.sealed, 1);
-    pinject_object.flags = PINJECT_SESSION_VFORK;
+    assert_int_equal(hook_requests.blocked, 1);
+    pinject_preload.flags = PINJECT_SESSION_VFORK;
     hook_execve("/x", arguments, joined_env);
-    assert_int_equal(hook_requests.sealed, 2);
-    pinject_object.flags = PINJECT_SESSION_FORK | PINJECT_SESSION_PTHREAD;
+    assert_int_equal(hook_requests.blocked, 2);
+    pinject_preload.flags = PINJECT_SESSION_FORK | PINJECT_SESSION_PTHREAD;
     hook_execve("/x", arguments, joined_env);
-    assert_int_equal(hook_requests.sealed, 2);
+    assert_int_equal(hook_requests.blocked, 2);
     /* And so for posix_spawn. */
     hook_posix_spawn(NULL, "/x", NULL, NULL, arguments, joined_env);
-    assert_int_equal(hook_requests.sealed, 2);
-    pinject_object.flags = PINJECT_SESSION_VFORK;
+    assert_int_equal(hook_requests.blocked, 2);
+    pinject_preload.flags = PINJECT_SESSION_VFORK;
     hook_posix_spawn(NULL, "/x", NULL, NULL, arguments, joined_env);
-    assert_int_equal(hook_requests.sealed, 3);
+    assert_int_equal(hook_requests.blocked, 3);
 }
 
 /* The exec fails with what the kernel said, and what was changed for it is put back. */
@@ -237,7 +238,7 @@ static void test_no_memory(void **state)
     assert_notes("room: none\nsignal before\ntimer before\nexecve /x {name,one}\n  in same\ntimer after\n"
                  "signal after\nrelease none\n");
     assert_int_equal(hook_requests.dropped, 1);
-    pinject_object.standing = PINJECT_LEFT; /* nobody misses it */
+    pinject_preload.state = PINJECT_LEFT; /* nobody misses it */
     hook_execve("/x", arguments, other_env);
     assert_int_equal(hook_requests.dropped, 1);
     /* No memory for the vector: the program's own, and counted where ours were to be in it. */
@@ -247,13 +248,13 @@ static void test_no_memory(void **state)
     hook_execve("/x", arguments, other_env);
     assert_non_null(strstr(hook_notes(), "  in same\n"));
     assert_int_equal(hook_requests.dropped, 1);
-    pinject_object.flags = 0;
+    pinject_preload.flags = 0;
     hook_kit.envp = joined_env;
     hook_execve("/x", arguments, joined_env);
     assert_non_null(strstr(hook_notes(), "  in same\n"));
     assert_int_equal(hook_requests.dropped, 1);
     /* A wild vector is the kernel's matter, and no loss of ours. */
-    pinject_object.flags = PINJECT_SESSION_EXEC;
+    pinject_preload.flags = PINJECT_SESSION_EXEC;
     hook_kit.no_vector = false;
     char *const *volatile wild = (char *const *)8;
     hook_kit.envp = wild;

@@ -7,7 +7,7 @@
 #include "hook_kit.h"
 
 #include "preload/filter.h"
-#include "preload/reach.h"
+#include "preload/safe_read.h"
 #include "preload/sys.h"
 
 #include <aio.h>
@@ -74,7 +74,7 @@ long pinject_exec_by_syscall(long number, long a, long b, long c, long d, long e
 /* ---- What a filter harms ---- */
 
 static struct {
-    bool all, reach, timers, user;
+    bool all, safe, timers, user;
     const struct sock_filter *code;
     size_t length;
 } harms;
@@ -91,9 +91,9 @@ bool pinject_filter_harms(const struct sock_filter *code, size_t length)
     return harmed(harms.all, code, length);
 }
 
-bool pinject_filter_harms_reach(const struct sock_filter *code, size_t length)
+bool pinject_filter_harms_safe_read(const struct sock_filter *code, size_t length)
 {
-    return harmed(harms.reach, code, length);
+    return harmed(harms.safe, code, length);
 }
 
 bool pinject_filter_harms_timers(const struct sock_filter *code, size_t length)
@@ -116,7 +116,7 @@ static int next_prctl(int option, ...)
     unsigned long c = va_arg(list, unsigned long), d = va_arg(list, unsigned long);
     va_end(list);
     hook_note("prctl %d: %lu %s %lu %lu, sealed %u blind %u fixed %u", option, a, b > 100 ? "program" : b ? "2" : "0",
-              c, d, pinject_object.sealed, pinject_reach_blind, pinject_object.user_fixed);
+              c, d, pinject_preload.blocked, pinject_safe_read_blind, pinject_preload.user_fixed);
     return (int)hook_answer();
 }
 
@@ -188,7 +188,7 @@ static void begin(uint32_t flags)
     hook_next.setns = next_setns;
     hook_next.clone = next_clone;
     memset(&harms, 0, sizeof(harms));
-    pinject_reach_blind = 0;
+    pinject_safe_read_blind = 0;
     recording = true;
 }
 
@@ -267,7 +267,7 @@ static void test_shells(void **state)
     /* Whether there is a shell: nothing starts. */
     assert_int_equal(hook_system(NULL), 7);
     assert_notes("system null\n");
-    /* A new image could not open the session: it is covered, and does not see us. */
+    /* A new exec generation could not open the session: it is covered, and does not see us. */
     hook_kit.unreachable = true;
     assert_int_equal(hook_system("x"), 7);
     assert_int_equal(errno, ERANGE);
@@ -277,7 +277,7 @@ static void test_shells(void **state)
     assert_notes("system x\n");
     begin(PINJECT_SESSION_EXEC | PINJECT_SESSION_FORK);
     hook_kit.unreachable = true;
-    pinject_object.begun = 0;
+    pinject_preload.begun = 0;
     assert_null(hook_popen("y", "w"));
     assert_notes("init\npopen y w\n");
 }
@@ -406,7 +406,7 @@ static int set_filter(const void *its)
     return hook_prctl(PR_SET_SECCOMP, (unsigned long)SECCOMP_MODE_FILTER, its, 0ul, 0ul);
 }
 
-#define COUNTS pinject_object.sealed, pinject_reach_blind, pinject_object.user_fixed
+#define COUNTS pinject_preload.blocked, pinject_safe_read_blind, pinject_preload.user_fixed
 #define assert_counts(a, b, c)                                              \
     do {                                                                    \
         const unsigned found_[] = {COUNTS}, expected_[] = {a, b, c};        \
@@ -440,7 +440,7 @@ static void test_filters(void **state)
     assert_notes("timers end\nprctl 22: 2 program 0 0, sealed 0 blind 0 fixed 1\n");
     assert_counts(0, 0, 1);
     harms.timers = false;
-    harms.reach = true;
+    harms.safe = true;
     assert_int_equal(set_filter(&program), 0);
     assert_notes("timers end\nprctl 22: 2 program 0 0, sealed 0 blind 1 fixed 1\n");
     harms.all = true;
@@ -449,11 +449,11 @@ static void test_filters(void **state)
     assert_counts(1, 2, 1);
     assert_int_equal(errno, ERANGE);
     /* Where children of system() are not followed anyway environ knows nothing of us. */
-    pinject_object.flags = PINJECT_SESSION_EXEC;
+    pinject_preload.flags = PINJECT_SESSION_EXEC;
     assert_int_equal(set_filter(&program), 0);
     assert_notes("timers end\nprctl 22: 2 program 0 0, sealed 2 blind 3 fixed 1\n");
     /* Refused: nothing has changed. */
-    pinject_object.flags = PINJECT_SESSION_VFORK;
+    pinject_preload.flags = PINJECT_SESSION_VFORK;
     harms.user = true;
     hook_kit.result = -1;
     hook_kit.error = EINVAL;
@@ -461,7 +461,7 @@ static void test_filters(void **state)
     assert_int_equal(errno, EINVAL);
     assert_notes("timers end\nprctl 22: 2 program 0 0, sealed 3 blind 4 fixed 2\n");
     assert_counts(2, 3, 1);
-    /* Where all images begin timers, none may know of us under such a filter. */
+    /* Where all exec generations begin timers, none may know of us under such a filter. */
     begin(PINJECT_SESSION_VFORK | PINJECT_SESSION_TIMER);
     harms.timers = true;
     assert_int_equal(set_filter(&program), 0);
@@ -483,8 +483,8 @@ static void test_filters_not_judged(void **state)
     assert_int_equal(set_filter(&other), -1);
     other = (struct sock_fprog){2, (struct sock_filter *)8};
     assert_int_equal(set_filter(&other), -1);
-    pinject_object.standing = PINJECT_NOTHING;
-    pinject_object.begun = 0;
+    pinject_preload.state = PINJECT_NOTHING;
+    pinject_preload.begun = 0;
     assert_int_equal(set_filter(&program), -1);
     assert_notes("prctl 22: 2 2 0 0, sealed 0 blind 0 fixed 0\n"
                  "prctl 22: 2 program 0 0, sealed 0 blind 0 fixed 0\n"
@@ -528,15 +528,17 @@ static void test_filters_by_number(void **state)
     assert_int_equal(syscall(SYS_prctl, WORDS(PR_SET_SECCOMP, SECCOMP_MODE_STRICT, 0, 0, 0, 0)), 0);
     assert_counts(3, 1, 0);
     hook_notes();
-    /* Nobody is waited for where the process was sealed before, for one thread, or by one that allows all. */
+    /*
+     * Nobody is waited for where the process was blocked by seccomp before, for one thread, or by one that allows all.
+     */
     for (int i = 0; i < 3; i++) {
-        pinject_object.sealed = i == 0;
+        pinject_preload.blocked = i == 0;
         harms.all = i != 2;
         assert_int_equal(syscall(SYS_seccomp, WORDS(SECCOMP_SET_MODE_FILTER, i == 1 ? 2 : 1, &program, 4, 5, 6)), 0);
         assert_null(strstr(hook_notes(), "settle"));
     }
     harms.all = true;
-    pinject_object.sealed = 3;
+    pinject_preload.blocked = 3;
     /* Questions. A number that the thread synchronisation of a filter gives is a failure. */
     assert_int_equal(syscall(SYS_seccomp, WORDS(SECCOMP_GET_ACTION_AVAIL, 3, &program, 4, 5, 6)), 0);
     snprintf(expected, sizeof(expected), "syscall %d: 2 3 %ld 4 5 0\n", SYS_seccomp, (long)&program);

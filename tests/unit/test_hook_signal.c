@@ -196,7 +196,7 @@ static void test_failures_change_nothing(void **state)
     assert_notes("sigaction 0\n");
 }
 
-/* Before the first timer, and in a sealed process, all goes through. */
+/* Before the first timer, and in a blocked process, all goes through. */
 static void test_passed_on(void **state)
 {
     struct sigaction with = action_with(0, OURS);
@@ -207,7 +207,7 @@ static void test_passed_on(void **state)
     for (int way = 0; way < 2; way++) {
         begin();
         if (way)
-            pinject_object.sealed = 1;
+            pinject_preload.blocked = 1;
         else
             hook_kit.signal = 0;
         hook_kit.masked = true;
@@ -396,7 +396,7 @@ static void test_alternate_stacks(void **state)
     hook_kit.signal = 0; /* no timer runs */
     hook_sigaltstack(&stack, NULL);
     hook_kit.signal = OURS;
-    pinject_object.sealed = 1;
+    pinject_preload.blocked = 1;
     hook_sigaltstack(&stack, NULL);
     assert_notes("sigaltstack old\nsigaltstack new\nsigaltstack new\nsigaltstack new\nsigaltstack new\n");
 }

@@ -26,7 +26,7 @@ static void test_spawn(void **state)
                  "  in {A=b," OURS "}\nsignal after changed\nrelease\n");
     /* No place for the child's number: one of ours. */
     hook_kit.signal_changes = false;
-    hook_kit.image = PINJECT_IMAGE_STATIC;
+    hook_kit.exec_kind = PINJECT_EXEC_STATIC;
     assert_int_equal(hook_posix_spawn(NULL, "/x", NULL, NULL, arguments, other_env), 0);
     assert_notes("room\nlook at -1 /x\nclose directory -1\n" SPAWN "  in same\nsignal after\nrelease\nspawned 4321\n");
     assert_int_equal(errno, ERANGE);
@@ -64,7 +64,7 @@ static void test_spawn_of_a_descriptor(void **state)
     assert_int_equal(hook_pidfd_spawnp(&pidfd, "/x", NULL, NULL, arguments, other_env), 0);
     assert_notes("room\nsearch -1 /x\nclose directory -1\nsignal before\npidfd by name:\nspawn /x {name,one}\n"
                  "  in {A=b," OURS "}\nsignal after\nrelease\n");
-    hook_kit.image = PINJECT_IMAGE_REFUSES;
+    hook_kit.exec_kind = PINJECT_EXEC_REFUSES;
     assert_int_equal(hook_pidfd_spawn(&pidfd, "/x", NULL, NULL, arguments, joined_env), 0);
     assert_notes("room\nlook at -1 /x\nclose directory -1\ninherit\nsignal before\npidfd:\nspawn /x {name,one}\n"
                  "  in {A=b}\nsignal after\nrelease\n");
@@ -74,7 +74,7 @@ static void test_spawn_of_a_descriptor(void **state)
     assert_int_equal(hook_pidfd_spawnp(&pidfd, "/x", NULL, NULL, arguments, joined_env), EACCES);
     assert_notes("room\nsignal before\npidfd by name:\nspawn /x {name,one}\n  in {A=b}\nsignal after\nrelease\n");
     /* Where libc has none: no look at the program, no request. */
-    hook_kit.image = PINJECT_IMAGE_STATIC;
+    hook_kit.exec_kind = PINJECT_EXEC_STATIC;
     hook_next.pidfd_spawns = false;
     pidfd = -1;
     assert_int_equal(hook_pidfd_spawn(&pidfd, "/x", NULL, NULL, arguments, joined_env), ENOSYS);
@@ -88,22 +88,22 @@ static void test_spawn_fails(void **state)
     pid_t pid = 0;
     (void)state;
     exec_begin(PINJECT_SESSION_VFORK);
-    hook_kit.image = PINJECT_IMAGE_STATIC;
+    hook_kit.exec_kind = PINJECT_EXEC_STATIC;
     hook_kit.result = EACCES;
     assert_int_equal(hook_posix_spawn(&pid, "/x", NULL, NULL, arguments, other_env), EACCES);
     assert_notes("room\nlook at -1 /x\nclose directory -1\n" SPAWN "  in same\nsignal after\nrelease\n");
     /* Too long with ours. */
-    hook_kit.image = PINJECT_IMAGE_TAKES;
+    hook_kit.exec_kind = PINJECT_EXEC_TAKES;
     hook_kit.error_once = E2BIG;
     hook_kit.result = 0;
     assert_int_equal(hook_posix_spawn(&pid, "/x", NULL, NULL, arguments, joined_env), 0);
     assert_int_equal(pid, 4321);
     assert_notes("room\nlook at -1 /x\nclose directory -1\n" SPAWN "  in {A=b," OURS "}\nspawn /x {name,one}\n"
                  "  in {A=b}\nsignal after\nrelease\n");
-    hook_kit.image = PINJECT_IMAGE_STATIC;
+    hook_kit.exec_kind = PINJECT_EXEC_STATIC;
     hook_kit.error_once = E2BIG;
     assert_int_equal(hook_posix_spawn(&pid, "/x", NULL, NULL, arguments, other_env), E2BIG);
-    hook_kit.image = PINJECT_IMAGE_TAKES;
+    hook_kit.exec_kind = PINJECT_EXEC_TAKES;
     hook_kit.error_once = EACCES;
     hook_notes();
     assert_int_equal(hook_posix_spawn(&pid, "/x", NULL, NULL, arguments, other_env), EACCES);
@@ -151,12 +151,12 @@ static void test_spawn_near_the_limit(void **state)
     }
 }
 
-static void seal(void)
+static void block(void)
 {
-    pinject_object.sealed = 1;
+    pinject_preload.blocked = 1;
 }
 
-/* What may change until libc looks, or be seen from elsewhere, is not judged, and gets a net. */
+/* What may change until libc looks, or be seen from elsewhere, is not judged, and gets an inherited set. */
 static void test_spawn_judges(void **state)
 {
     posix_spawn_file_actions_t actions;
@@ -166,19 +166,19 @@ static void test_spawn_judges(void **state)
     posix_spawnattr_init(&attr);
     exec_begin(PINJECT_SESSION_VFORK);
     hook_kit.result = 0;
-    hook_kit.image = PINJECT_IMAGE_MISSING;
+    hook_kit.exec_kind = PINJECT_EXEC_MISSING;
     hook_posix_spawn(NULL, "/x", &actions, &attr, arguments, other_env);
     assert_notes("room\nlook at -1 /x\nclose directory -1\nsignal before\nspawn /x actions attr {name,one}\n  in same\n"
                  "signal after\nrelease\nspawned 4321\n");
-    hook_kit.image = PINJECT_IMAGE_TAKES;
+    hook_kit.exec_kind = PINJECT_EXEC_TAKES;
     hook_kit.unreachable = true;
     hook_posix_spawn(NULL, "/x", NULL, NULL, arguments, other_env);
     assert_notes("room\nlook at -1 /x\nclose directory -1\n" SPAWN "  in same\nsignal after\nrelease\nspawned 4321\n");
-    hook_kit.meanwhile = seal; /* by another thread */
+    hook_kit.meanwhile = block; /* by another thread */
     hook_posix_spawn(NULL, "/x", NULL, NULL, arguments, other_env);
     assert_notes("room\nlook at -1 /x\nclose directory -1\n" SPAWN "  in same\nsignal after\nrelease\n");
     hook_kit.meanwhile = NULL;
-    pinject_object.sealed = 0;
+    pinject_preload.blocked = 0;
     hook_kit.unreachable = false;
     directory_error = -EMFILE;
     hook_posix_spawn(NULL, "/x", NULL, NULL, arguments, other_env);

@@ -3,7 +3,7 @@
 #include "hook_kit.h"
 
 #include "preload/symbols.h"
-#include "preload/thread_pool.h"
+#include "preload/thread_records.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -88,7 +88,7 @@ static void begin(void)
     hook_next.thrd_create = next_thrd_create;
     hook_next.dl_iterate_phdr = dl_iterate_phdr;
     hook_next.sanitized = false;
-    pinject_object.threads = true;
+    pinject_preload.threads = true;
 }
 
 static int create(void *(*run)(void *))
@@ -119,28 +119,28 @@ static void test_followed(void **state)
     assert_int_equal(hook_requests.dropped, 0);
 }
 
-/* The calls as they are: threads are not followed, the session is over, the process is sealed. */
+/* The calls as they are: threads are not followed, the session is over, the process is blocked by seccomp. */
 static void test_not_followed(void **state)
 {
     (void)state;
     for (int way = 0; way < 3; way++) {
         begin();
-        pinject_object.threads = way != 0;
+        pinject_preload.threads = way != 0;
         hook_segment.closed = way == 1;
-        pinject_object.sealed = way == 2;
-        pinject_object.begun = 0;
+        pinject_preload.blocked = way == 2;
+        pinject_preload.begun = 0;
         assert_int_equal(create(start), 0);
         assert_notes("init\npthread_create\nstart\nresult argument\n");
         assert_int_equal(create_c11(), thrd_success);
         assert_notes("thrd_create\nstart\nresult 42\n");
-        assert_int_equal(hook_requests.sealed, way == 2 ? 2 : 0);
+        assert_int_equal(hook_requests.blocked, way == 2 ? 2 : 0);
         assert_int_equal(hook_requests.dropped, 0);
     }
     begin();
-    pinject_object.threads = false;
-    pinject_object.sealed = 1; /* nobody wanted to follow it */
+    pinject_preload.threads = false;
+    pinject_preload.blocked = 1; /* nobody wanted to follow it */
     assert_int_equal(create(start), 0);
-    assert_int_equal(hook_requests.sealed, 0);
+    assert_int_equal(hook_requests.blocked, 0);
     hook_notes();
 }
 

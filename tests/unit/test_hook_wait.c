@@ -68,7 +68,7 @@ static void test_not_wanted(void **state)
     begin(PINJECT_SESSION_REAPED);
     hook_kit.result = 55;
     hook_segment.closed = 1;
-    pinject_object.begun = 0;
+    pinject_preload.begun = 0;
     assert_int_equal(hook_wait(&status), 55);
     assert_notes("init\nwait4 -1 status 0\n");
 }
@@ -100,18 +100,18 @@ static void test_reported(void **state)
     assert_int_equal(errno, ERANGE);
 }
 
-static void seal(void)
+static void block(void)
 {
-    pinject_object.sealed = 1;
+    pinject_preload.blocked = 1;
 }
 
 /* Another thread seals the process while this one waits. */
-static void test_sealed_meanwhile(void **state)
+static void test_blocked_meanwhile(void **state)
 {
     (void)state;
     begin(PINJECT_SESSION_REAPED);
     hook_kit.result = 55;
-    hook_kit.meanwhile = seal;
+    hook_kit.meanwhile = block;
     assert_int_equal(hook_wait(NULL), 55);
     assert_notes("wait4 -1 status 0 usage\n");
 }
@@ -260,7 +260,7 @@ static void test_waitid_passed_on(void **state)
     hook_kit.error = EINVAL;
     assert_int_equal(hook_waitid(P_PID, 5, &info, WSTOPPED), -1);
     assert_int_equal(hook_waitid(P_PID, 5, &info, WEXITED | WNOWAIT), -1);
-    pinject_object.flags = 0;
+    pinject_preload.flags = 0;
     assert_int_equal(hook_waitid(P_PGID, 5, NULL, WEXITED), -1);
     assert_int_equal(errno, EINVAL);
     assert_notes("waitid 1 5 info 0x2\nwaitid 1 5 info 0x1000004\nwaitid 2 5 0x4\n");
@@ -391,7 +391,7 @@ static void test_old_waits_passed_on(void **state)
     assert_int_equal(hook_waitpid(5, NULL, WEXITED), 55);
     assert_int_equal(hook_waitpid(5, NULL, WNOWAIT), 55);
     assert_notes("waitpid 0 status 0x1\nwaitpid -2147483648 0\nwaitpid 5 0x4\nwaitpid 5 0x1000000\n");
-    pinject_object.flags = 0;
+    pinject_preload.flags = 0;
     assert_int_equal(hook_waitpid(5, &status, 0), 55);
     assert_int_equal(hook_wait(&status), 55);
     assert_notes("waitpid 5 status 0\nwaitpid -1 status 0\n");
@@ -435,14 +435,14 @@ static int next_setresuid(uid_t real, uid_t effective, uid_t saved)
     return (int)hook_answer();
 }
 
-static void begin_user(uint32_t standing)
+static void begin_user(uint32_t state)
 {
     begin(0);
     hook_next.setuid = next_setuid;
     hook_next.seteuid = next_seteuid;
     hook_next.setreuid = next_setreuid;
     hook_next.setresuid = next_setresuid;
-    pinject_object.standing = standing;
+    pinject_preload.state = state;
     errno = ERANGE;
 }
 
@@ -468,7 +468,7 @@ static void test_users(void **state)
     assert_int_equal(hook_setuid(5), 0);
     assert_notes("setuid 5\n");
     begin_user(PINJECT_NOTHING);
-    pinject_object.begun = 0;
+    pinject_preload.begun = 0;
     assert_int_equal(hook_setuid(5), 0);
     assert_notes("init\nsetuid 5\n");
 }
@@ -486,7 +486,7 @@ static void test_fork(void **state)
     (void)state;
     begin(0);
     hook_next.fork_only = next_fork;
-    pinject_object.begun = 0;
+    pinject_preload.begun = 0;
     errno = ERANGE;
     assert_int_equal(hook__Fork(), 0); /* as the child sees it */
     assert_int_equal(errno, ERANGE);
@@ -532,7 +532,7 @@ static int visit(struct dl_phdr_info *info, size_t size, void *data)
     return size > 0 && data == &visited && visited == 2 ? 5 : 0;
 }
 
-/* The object is in the loader's list for nobody before main, and for all after. */
+/* The preload object is in the loader's list for nobody before main, and for all after. */
 static void test_main(void **state)
 {
     char *argv[] = {NULL};
@@ -549,8 +549,8 @@ static void test_main(void **state)
     visited = 0;
     hook_dl_iterate_phdr(visit, &visited);
     assert_true(saw_itself);
-    pinject_object.environ_join = true;
-    pinject_object.begun = 0;
+    pinject_preload.environ_join = true;
+    pinject_preload.begun = 0;
     assert_int_equal(hook___libc_start_main(run, 4, argv, NULL, nothing, NULL, &status_seen), 3);
     assert_notes("init\njoin ours\nmain 1 4\n");
 }
@@ -560,7 +560,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_not_wanted),
         cmocka_unit_test(test_reported),
-        cmocka_unit_test(test_sealed_meanwhile),
+        cmocka_unit_test(test_blocked_meanwhile),
         cmocka_unit_test(test_nobody_ended),
         cmocka_unit_test(test_waitid),
         cmocka_unit_test(test_waitid_of_a_dump),

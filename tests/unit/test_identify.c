@@ -29,9 +29,9 @@ static struct buffer records;
 static int set_up(void **state)
 {
     (void)state;
-    static struct plan plan = {.count = 1};
-    plan.events[0].attr.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
-    records_layout_init(&layout, &plan);
+    static struct event_config config = {.count = 1};
+    config.events[0].attr.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
+    records_layout_init(&layout, &config);
     given.size = 20;
     for (unsigned i = 0; i < 20; i++)
         given.bytes[i] = (uint8_t)(0xa0 + i);

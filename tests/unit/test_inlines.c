@@ -21,7 +21,7 @@ static const struct symbols_fake_lines lines[] = {
     {0x200, {LINE("slope"), LINE("light")}},
 };
 enum { FRAMES = sizeof(lines) / sizeof(lines[0]) };
-static struct symbols_object object;
+static struct symbols_dso dso;
 static struct profile_frame frames[FRAMES];
 static uint32_t chains[FRAMES][1];
 static struct profile_stack stacks[FRAMES];
@@ -33,14 +33,14 @@ static struct fake fake;
 /* WEIGHTS of the addresses above. */
 static void prepare(const uint64_t *weights)
 {
-    object = (struct symbols_object){.path = "/opt/app",
-                                     .file = "/opt/app",
-                                     .functions = functions,
-                                     .function_count = 2,
-                                     .lines = lines,
-                                     .line_count = FRAMES,
-                                     .end = UINT64_MAX};
-    symbols_fake_set(&object, 1);
+    dso = (struct symbols_dso){.path = "/opt/app",
+                               .file = "/opt/app",
+                               .functions = functions,
+                               .function_count = 2,
+                               .lines = lines,
+                               .line_count = FRAMES,
+                               .end = UINT64_MAX};
+    symbols_fake_set(&dso, 1);
     fake = (struct fake){0};
     fake.profile = (struct profile){.events = &event,
                                     .event_count = 1,
@@ -114,10 +114,10 @@ static void test_heavy(void **state)
     prepare((const uint64_t[FRAMES]){95, 0, 0, 0, 0, 0, 0, 5});
     expect("light\n      inlined here: 5.00 % slope\n");
     prepare((const uint64_t[FRAMES]){96, 0, 0, 0, 0, 0, 0, 4});
-    object.asked_lines = 0;
+    dso.asked_lines = 0;
     expect_none();
     /* What is not heavy costs nothing. */
-    assert_int_equal(object.asked_lines, 1);
+    assert_int_equal(dso.asked_lines, 1);
 }
 
 /* Not where they have rows or chains of their own, nor where they are not wanted. */

@@ -8,7 +8,7 @@
 
 #include "analyze/inputs.h"
 
-static char folder[] = "/tmp/pinject-inputs-XXXXXX";
+static char directory[] = "/tmp/pinject-inputs-XXXXXX";
 
 static void make(const char *path)
 {
@@ -46,7 +46,7 @@ static void test_files_of_a_session(void **state)
                       *const both[] = {"out.1.1", "there/out.1.1"},
                       *const bases[] = {"other.2.2", "out.1.2", "other.3.3"},
                       *const dotted[] = {"./out.1.1", "out.1.1"}, *const plain[] = {"plain", "out.1.1", "plain"},
-                      *const longer[] = {"out.1.1", "outer.1.1"}, *const folders[] = {"there", "there/"};
+                      *const longer[] = {"out.1.1", "outer.1.1"}, *const directories[] = {"there", "there/"};
 #define OUT "out.1.1 out.1.2 out.1.10.as "
     follow(NULL, one, 1, OUT);
     follow(NULL, two, 3, OUT);
@@ -55,8 +55,8 @@ static void test_files_of_a_session(void **state)
     follow(NULL, dotted, 2, "./out.1.1 ./out.1.2 ./out.1.10.as " OUT);
     follow(NULL, plain, 3, "plain " OUT "plain ");
     follow(NULL, longer, 2, OUT "outer.1.1 ");
-    follow(NULL, folders, 1, "there/out.1.1 there/out.1.3 ");
-    follow(NULL, folders + 1, 1, "there/out.1.1 there/out.1.3 ");
+    follow(NULL, directories, 1, "there/out.1.1 there/out.1.3 ");
+    follow(NULL, directories + 1, 1, "there/out.1.1 there/out.1.3 ");
     follow("out", NULL, 0, OUT);
     follow("there/out", NULL, 0, "there/out.1.1 there/out.1.3 ");
     follow("outer", one, 1, "outer.1.1 ");
@@ -80,8 +80,8 @@ static void test_nothing_yet(void **state)
     inputs_release(&inputs);
 }
 
-/* What is a result file by its name; folders and pipes are none. */
-static void test_folders(void **state)
+/* What is a result file by its name; directories and pipes are none. */
+static void test_directories(void **state)
 {
     (void)state;
     static const char *const results[] = {"names/a.1.2", "names/a.1.2.exec", "names/a.1.2~1", "names/a.1.2~12",
@@ -98,7 +98,7 @@ static void test_folders(void **state)
     assert_int_equal(mkfifo("names/fifo.1.1", 0600), 0);
     check_capture();
     int status = inputs_find(&inputs, operands, 1);
-    assert_non_null(strstr(check_captured(), "the folder 'names' has no result files (NAME.PID.TID)"));
+    assert_non_null(strstr(check_captured(), "the directory 'names' has no result files (NAME.PID.TID)"));
     assert_int_equal(status, -ENOENT);
     inputs_release(&inputs);
     for (size_t i = 0; i < sizeof(results) / sizeof(results[0]); i++) {
@@ -111,15 +111,15 @@ static void test_folders(void **state)
     }
     check_capture();
     status = inputs_find(&inputs, empty, 1);
-    assert_non_null(strstr(check_captured(), "the folder 'empty' has no result files"));
+    assert_non_null(strstr(check_captured(), "the directory 'empty' has no result files"));
     assert_int_equal(status, -ENOENT);
     inputs_release(&inputs);
 }
 
-static int make_folder(void **state)
+static int make_directory(void **state)
 {
     (void)state;
-    if (!mkdtemp(folder) || chdir(folder) < 0 || mkdir("there", 0700) < 0)
+    if (!mkdtemp(directory) || chdir(directory) < 0 || mkdir("there", 0700) < 0)
         return -1;
     static const char *const files[] = {"out.1.1", "out.1.2", "out.1.10.as", "other.2.2", "outer.1.1",
                                         "plain", "there/out.1.1", "there/out.1.3"};
@@ -128,11 +128,11 @@ static int make_folder(void **state)
     return 0;
 }
 
-static int remove_folder(void **state)
+static int remove_directory(void **state)
 {
     (void)state;
     char command[128];
-    snprintf(command, sizeof(command), "cd / && rm -r '%s'", folder);
+    snprintf(command, sizeof(command), "cd / && rm -r '%s'", directory);
     return system(command); /* NOLINT(cert-env33-c): a name of mkdtemp() */
 }
 
@@ -141,7 +141,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_files_of_a_session),
         cmocka_unit_test(test_nothing_yet),
-        cmocka_unit_test(test_folders),
+        cmocka_unit_test(test_directories),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

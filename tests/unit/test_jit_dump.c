@@ -263,7 +263,7 @@ static void test_other_records(void **state)
     buffer_release(&dump.bytes);
 }
 
-/* ---- as an object: the perf map and the dump */
+/* ---- as a DSO: the perf map and the dump */
 
 static uint32_t no_process; /* one beyond the largest pid */
 static char map_path[64];
@@ -279,7 +279,7 @@ static void write_map(const char *text)
 /* Generated code with the dumps FIRST and SECOND (NULL: none) has the names EXPECTED at 0x1000, 0x2000 and 0x9000, out
  * of FILE, and lacks as much. */
 static void object_has(const char *symfs, const char *first, const char *second, const char *expected, const char *file,
-                       unsigned lacks, const char *why)
+                       unsigned missing, const char *why)
 {
     const struct symbols_options options = {.symfs = symfs};
     const uint64_t addresses[] = {0x1000, 0x2000, 0x9000};
@@ -287,29 +287,29 @@ static void object_has(const char *symfs, const char *first, const char *second,
     struct symbol symbol;
     char text[100] = "";
     assert_int_equal(symbols_new(&options, &symbols), 0);
-    struct symbols_object *object = symbols_jit(symbols, no_process);
+    struct symbols_dso *dso = symbols_jit(symbols, no_process);
     if (first)
-        symbols_jit_dump(object, first);
+        symbols_jit_dump(dso, first);
     if (second)
-        symbols_jit_dump(object, second);
+        symbols_jit_dump(dso, second);
     for (size_t i = 0; i < 3; i++)
-        sprintf(text + strlen(text), "%s ", symbols_find(object, addresses[i], &symbol) ? symbol.name : "-");
+        sprintf(text + strlen(text), "%s ", symbols_find(dso, addresses[i], &symbol) ? symbol.name : "-");
     assert_string_equal(text, expected);
-    assert_int_equal(symbols_lacks(object), lacks);
+    assert_int_equal(symbols_missing(dso), missing);
     if (why)
-        assert_string_equal(symbols_why(object), why);
+        assert_string_equal(symbols_why(dso), why);
     else
-        assert_null(symbols_why(object));
+        assert_null(symbols_why(dso));
     if (file)
-        assert_string_equal(symbols_file(object), file);
+        assert_string_equal(symbols_file(dso), file);
     else
-        assert_null(symbols_file(object));
-    symbols_jit_dump(object, "/nonexistent/other.dump"); /* too late */
-    assert_int_equal(symbols_lacks(object), lacks);
+        assert_null(symbols_file(dso));
+    symbols_jit_dump(dso, "/nonexistent/other.dump"); /* too late */
+    assert_int_equal(symbols_missing(dso), missing);
     symbols_free(symbols);
 }
 
-static void test_object(void **state)
+static void test_dso(void **state)
 {
     static const char no_dump[] = "memory without a file, whose jitdump file is gone or cannot be read";
     static const char no_map[] = "memory without a file, and the program left no perf map in /tmp";
@@ -360,9 +360,9 @@ static void test_object(void **state)
     struct symbols *symbols;
     struct symbol symbol;
     assert_int_equal(symbols_new(NULL, &symbols), 0);
-    struct symbols_object *object = symbols_object(symbols, "//anon", NULL, 0);
-    symbols_jit_dump(object, path);
-    assert_false(symbols_find(object, 0x1000, &symbol));
+    struct symbols_dso *dso = symbols_dso(symbols, "//anon", NULL, 0);
+    symbols_jit_dump(dso, path);
+    assert_false(symbols_find(dso, 0x1000, &symbol));
     symbols_free(symbols);
 }
 
@@ -388,7 +388,7 @@ int main(void)
         cmocka_unit_test(test_cut),
         cmocka_unit_test(test_hostile),
         cmocka_unit_test(test_other_records),
-        cmocka_unit_test(test_object), /* the next one gives the file away */
+        cmocka_unit_test(test_dso), /* the next one gives the file away */
         cmocka_unit_test(test_not_read),
     };
     return cmocka_run_group_tests(tests, make_file, remove_file);

@@ -13,9 +13,9 @@
 
 #include "collector/launch.h"
 #include "common/report.h"
-#include "image.h"
+#include "exec_kind.h"
 
-static char folder[] = "/tmp/pinject-unit-XXXXXX";
+static char directory[] = "/tmp/pinject-unit-XXXXXX";
 static struct pinject_segment *segment;
 static struct session session;
 static struct launch launch;
@@ -62,8 +62,8 @@ char *__wrap_strdup(const char *text)
     return no_memory ? NULL : __real_strdup(text);
 }
 
-bool __wrap_door_reaches_other_sessions(void);
-bool __wrap_door_reaches_other_sessions(void)
+bool __wrap_worker_outruns_other_sessions(void);
+bool __wrap_worker_outruns_other_sessions(void)
 {
     return reaches;
 }
@@ -96,7 +96,7 @@ static int set_up(void **state)
     session = (struct session){.segment = segment};
     getrlimit(RLIMIT_NOFILE, &session.old_nofile);
     getrlimit(RLIMIT_MEMLOCK, &session.old_memlock);
-    setenv("PATH", "/usr/bin:/bin", 1); /* without folders that others may not enter */
+    setenv("PATH", "/usr/bin:/bin", 1); /* without directories that others may not enter */
     unsetenv("LD_PRELOAD");
     unsetenv("PINJECT_SESSION");
     sigemptyset(&mask);
@@ -164,14 +164,14 @@ static void the_command_waits_at_its_gate(void **state)
     int status;
     (void)state;
     start(shell("echo x >&9; exit 3"));
-    assert_true(launch.pid > 0 && launch.pidfd >= 0 && launch.gate >= 0 && launch.news >= 0);
-    assert_false(launch.apart && launch.closed);
+    assert_true(launch.pid > 0 && launch.pidfd >= 0 && launch.gate >= 0 && launch.report >= 0);
+    assert_false(launch.apart && launch.non_injectable);
     struct pollfd there = {.fd = shown[0], .events = POLLIN};
     assert_int_equal(poll(&there, 1, 0), 0);
     assert_int_equal(waitpid(launch.pid, NULL, WNOHANG), 0);
     reads_in_parts = true;
     assert_int_equal(launch_go(&launch, "sh"), 0);
-    assert_true(launch.gate == -1 && launch.news == -1);
+    assert_true(launch.gate == -1 && launch.report == -1);
     assert_in_range(launch.startup_ns, 1, 10000000000);
     struct pollfd ended = {.fd = launch.pidfd, .events = POLLIN};
     assert_int_equal(poll(&ended, 1, 60000), 1); /* it is the command's */
@@ -181,7 +181,7 @@ static void the_command_waits_at_its_gate(void **state)
     launch.pid = -1;
     launch_release(&launch);
     assert_int_equal(check_open_fds(), before);
-    assert_true(launch.pid == -1 && launch.pidfd == -1 && launch.gate == -1 && launch.news == -1);
+    assert_true(launch.pid == -1 && launch.pidfd == -1 && launch.gate == -1 && launch.report == -1);
     launch_release(&launch); /* of nothing */
 }
 
@@ -194,7 +194,7 @@ static void expect_preload(const char *before, const char *after)
     assert_string_equal(result("echo \"$LD_PRELOAD $PINJECT_SESSION\" >&9; unset LD_PRELOAD", 0), wanted);
 }
 
-/* The object comes first, unless it is there. No such file: the loader says so, and goes on. */
+/* The preload object comes first, unless it is there. No such file: the loader says so, and goes on. */
 static void the_command_gets_our_variables(void **state)
 {
     (void)state;
@@ -249,7 +249,7 @@ static void the_command_gets_what_was_there(void **state)
     launch_set_signals(); /* what was there for the next tests */
 }
 
-/* Who leads a session without a terminal gives the command one of its own, where the doors reach it. */
+/* Who leads a session without a terminal gives the command one of its own, where the workers reach it. */
 static void a_session_of_its_own(void **state)
 {
     (void)state;
@@ -299,7 +299,7 @@ static void what_cannot_be_started_leaves_nothing(void **state)
                                           "pinject-run: cannot make a pipe: Too many open files\n"
                                           "pinject-run: cannot start a process: Resource temporarily unavailable\n"
                                           "pinject-run: cannot start a process: Function not implemented\n");
-    assert_true(launch.pid == -1 && launch.pidfd == -1 && launch.gate == -1 && launch.news == -1);
+    assert_true(launch.pid == -1 && launch.pidfd == -1 && launch.gate == -1 && launch.report == -1);
     expect_no_child();
     assert_int_equal(check_open_fds(), before);
 }
@@ -344,7 +344,7 @@ static void no_memory_for_its_environment(void **state)
     fclose(file);
     assert_int_equal(chmod(name, 0755), 0);
     start(command);
-    assert_true(launch.closed);
+    assert_true(launch.non_injectable);
     assert_int_equal(launch_go(&launch, name), 0);
     assert_int_equal(waitpid(launch.pid, &status, 0), launch.pid);
     assert_int_equal(status, 4 << 8);
@@ -381,19 +381,19 @@ static void a_child_that_is_given_up(void **state)
     assert_int_equal(check_open_fds(), before);
 }
 
-static int enter_folder(void **state)
+static int enter_directory(void **state)
 {
     (void)state;
     report_program("pinject-run");
     launch_set_signals();
     close(9); /* whoever starts the tests may have had it open */
-    return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
+    return mkdtemp(directory) && chdir(directory) == 0 ? 0 : -1;
 }
 
-static int leave_folder(void **state)
+static int leave_directory(void **state)
 {
     (void)state;
-    return chdir("/") == 0 ? rmdir(folder) : -1;
+    return chdir("/") == 0 ? rmdir(directory) : -1;
 }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
@@ -410,5 +410,5 @@ int main(void)
         TEST(a_child_that_was_killed),
         TEST(a_child_that_is_given_up),
     };
-    return cmocka_run_group_tests(tests, enter_folder, leave_folder);
+    return cmocka_run_group_tests(tests, enter_directory, leave_directory);
 }

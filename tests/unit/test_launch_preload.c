@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the object is looked for, seen from the program, and what is said where it is not. */
+/* Where the preload object is looked for, seen from the program, and what is said where it is not. */
 #define _GNU_SOURCE
 #include "check.h"
 
@@ -10,7 +10,7 @@
 #include "collector/launch.h"
 #include "common/report.h"
 
-static char folder[64];        /* as realpath() says it */
+static char directory[64];     /* as realpath() says it */
 static char self[PATH_MAX];    /* what /proc/self/exe leads to; "": it cannot be read */
 static const char *unreadable; /* the path that ends with it cannot be read */
 static char found[PINJECT_PATH], reason[2 * PATH_MAX + 256];
@@ -46,10 +46,10 @@ static int set_up(void **state)
     (void)state;
     char made[] = "/tmp/pinject-unit-XXXXXX";
     report_program("pinject-run");
-    if (!mkdtemp(made) || !realpath(made, folder) || chdir(folder))
+    if (!mkdtemp(made) || !realpath(made, directory) || chdir(directory))
         return -1;
     run("mkdir bin lib lib64");
-    snprintf(self, sizeof(self), "%s/bin/pinject-run", folder);
+    snprintf(self, sizeof(self), "%s/bin/pinject-run", directory);
     unreadable = NULL;
     memset(found, 0, sizeof(found));
     strcpy(reason, "nothing");
@@ -60,15 +60,15 @@ static int tear_down(void **state)
 {
     char command[100];
     (void)state;
-    snprintf(command, sizeof(command), "rm -rf %s", folder);
+    snprintf(command, sizeof(command), "rm -rf %s", directory);
     return chdir("/") == 0 && system(command) == 0 ? 0 : -1;
 }
 
-/* Below the folder. */
+/* Below the directory. */
 static void expect_found(const char *place)
 {
     char wanted[PATH_MAX];
-    snprintf(wanted, sizeof(wanted), "%s/%s", folder, place);
+    snprintf(wanted, sizeof(wanted), "%s/%s", directory, place);
     assert_int_equal(launch_look_for_preload(found, reason, sizeof(reason)), 0);
     assert_string_equal(found, wanted);
     assert_string_equal(reason, "nothing");
@@ -101,9 +101,9 @@ static void one_that_cannot_be_read_is_passed_over(void **state)
     expect_found("bin/libpinject.so");
     unreadable = "libpinject.so";
     snprintf(wanted, sizeof(wanted), "'%s/bin/libpinject.so' cannot be read; type: chmod a+r '%s/bin/libpinject.so'",
-             folder, folder);
+             directory, directory);
     expect_reason(-EACCES, wanted);
-    snprintf(wanted, sizeof(wanted), "%s/bin/libpinject.so", folder);
+    snprintf(wanted, sizeof(wanted), "%s/bin/libpinject.so", directory);
     assert_string_equal(found, wanted); /* for whom it is enough to name it */
 }
 
@@ -113,7 +113,7 @@ static void there_is_none(void **state)
     char wanted[512], message[600];
     snprintf(wanted, sizeof(wanted),
              "libpinject.so is not beside this program (looked in %s/bin/../lib and near it); install pinject again",
-             folder);
+             directory);
     expect_reason(-ENOENT, wanted);
     check_capture();
     assert_int_equal(launch_find_preload(found), -ENOENT);
@@ -132,9 +132,9 @@ static void paths_that_the_variable_cannot_hold(void **state)
         char wanted[256], command[128];
         snprintf(command, sizeof(command), "mkdir '%s' && >'%s/libpinject.so'", names[i], names[i]);
         run(command);
-        snprintf(self, sizeof(self), "%s/%s/pinject-run", folder, names[i]);
+        snprintf(self, sizeof(self), "%s/%s/pinject-run", directory, names[i]);
         snprintf(wanted, sizeof(wanted), "'%s/%s/libpinject.so' cannot stand in LD_PRELOAD, because of the blank or "
-                                         "colon in its path; install pinject elsewhere", folder, names[i]);
+                                         "colon in its path; install pinject elsewhere", directory, names[i]);
         expect_reason(-EINVAL, wanted);
     }
 }

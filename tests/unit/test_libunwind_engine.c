@@ -329,7 +329,7 @@ static unsigned walk_evil(struct unwind_files *files, const char *name, const un
     regs.value[UNWIND_IP] = 0x400000 + CODE + 4;
     const struct unwind_dump dump = {.bytes = stack, .start = (uint64_t)stack, .size = sizeof(stack)};
     const struct unwind_target target = {find_evil, NULL};
-    evil_file = unwind_files_image(files, name, file, FILE_SIZE);
+    evil_file = unwind_files_memory(files, name, file, FILE_SIZE);
     assert_non_null(evil_file);
     return libunwind_engine_stack(engine, 0, &target, &regs, &dump, ips, 16, ret);
 }
@@ -396,7 +396,7 @@ static void test_garbage(void **state)
         for (unsigned i = 0; i < 4; i++)
             file[EH_FRAME + rand() % 64] = (unsigned char)rand();
         snprintf(name, sizeof(name), "%u", round);
-        evil_file = unwind_files_image(files, name, file, FILE_SIZE);
+        evil_file = unwind_files_memory(files, name, file, FILE_SIZE);
         for (unsigned i = 0; i < 64; i++)
             stack[i] = rand() % 2 ? 0x400000 + CODE + (uint64_t)(rand() % 0x200) : (uint64_t)&stack[rand() % 64];
         struct unwind_regs regs = {.value = {[UNWIND_IP] = 0x400000 + CODE + 4,

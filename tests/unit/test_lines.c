@@ -24,8 +24,8 @@ static const struct symbols_fake_lines app_lines[] = {
 static const struct symbols_fake_lines lib_lines[] = {
     {0x100, {{"inner", "i", "a.h", 3, 0}, {"outer", "o", "b.c", 10, 0}}},
     {0x110, {{"outer", "o", "b.c", 40, 0}, {"outer", "o", "b.c", 41, 0}}}};
-enum { APP, LIB, OBJECTS };
-static struct symbols_object objects[OBJECTS];
+enum { APP, LIB, DSOS };
+static struct symbols_dso dsos[DSOS];
 
 enum { PLAIN, INLINED, NAMELESS, UNNAMED, UNKNOWN, WITHOUT, BARE, IN_LIB, IN_ITSELF, IN_GONE, NOWHERE, FRAMES };
 #define FRAME(n, of, at) [n] = {.module = &(of), .offset = at, .ip = at, .index = n}
@@ -49,21 +49,21 @@ static struct names *names;
 
 static struct lines *of_frames(uint32_t count)
 {
-    objects[APP] = (struct symbols_object){.path = "/opt/app",
-                                           .shift = 0x1000,
-                                           .end = UINT64_MAX,
-                                           .functions = app_functions,
-                                           .function_count = 1,
-                                           .lines = app_lines,
-                                           .line_count = sizeof(app_lines) / sizeof(app_lines[0]),
-                                           .lines_why = "it tells nothing"};
-    objects[LIB] = (struct symbols_object){.path = "/opt/lib.so",
-                                           .end = UINT64_MAX,
-                                           .functions = lib_functions,
-                                           .function_count = 1,
-                                           .lines = lib_lines,
-                                           .line_count = 2};
-    symbols_fake_set(objects, OBJECTS);
+    dsos[APP] = (struct symbols_dso){.path = "/opt/app",
+                                     .shift = 0x1000,
+                                     .end = UINT64_MAX,
+                                     .functions = app_functions,
+                                     .function_count = 1,
+                                     .lines = app_lines,
+                                     .line_count = sizeof(app_lines) / sizeof(app_lines[0]),
+                                     .lines_why = "it tells nothing"};
+    dsos[LIB] = (struct symbols_dso){.path = "/opt/lib.so",
+                                     .end = UINT64_MAX,
+                                     .functions = lib_functions,
+                                     .function_count = 1,
+                                     .lines = lib_lines,
+                                     .line_count = 2};
+    symbols_fake_set(dsos, DSOS);
     profile = (struct profile){.modules = modules, .module_count = 3, .frames = frames, .frame_count = count};
     names = names_new(&profile, &settings);
     return lines_new(names, count);
@@ -78,7 +78,7 @@ static void end(struct lines *lines)
 struct expected {
     const char *file;
     uint32_t number;
-    const char *symbol, *object;
+    const char *symbol, *dso;
 };
 
 static const struct expected expected[FRAMES][4] = {
@@ -116,7 +116,7 @@ static void check_frame(struct lines *lines, uint32_t frame)
             assert_null(line.file);
         assert_int_equal(line.number, one->number);
         assert_string_equal(function.symbol, one->symbol);
-        assert_string_equal(function.object, one->object);
+        assert_string_equal(function.dso, one->dso);
         assert_int_equal(function.inlined, i + 1 < count);
     }
     assert_ptr_equal(lines_frame(lines, frame, &count), parts);
@@ -128,8 +128,8 @@ static void test_one_by_one(void **state)
     (void)state;
     for (uint32_t i = 0; i < FRAMES; i++)
         check_frame(lines, i);
-    assert_int_equal(objects[APP].asked_lines, 7);
-    assert_int_equal(objects[LIB].asked_lines, 2);
+    assert_int_equal(dsos[APP].asked_lines, 7);
+    assert_int_equal(dsos[LIB].asked_lines, 2);
     end(lines);
     lines_free(NULL);
 }
@@ -166,7 +166,7 @@ int __wrap_pthread_join(pthread_t thread, void **ret)
     return __real_pthread_join(thread, ret);
 }
 
-/* The caller works too, and there is one for each object at most; nothing depends on whether they can be started. */
+/* The caller works too, and there is one for each DSO at most; nothing depends on whether they can be started. */
 static void test_threads(void **state)
 {
     static const unsigned wanted[] = {1, 2, 3, 1000}, expected_threads[] = {0, 1, 1, 1};
@@ -176,7 +176,7 @@ static void test_threads(void **state)
         for (size_t i = 0; i < 4; i++) {
             struct lines *lines = of_frames(FRAMES);
             all_started = 0;
-            lines_look_ahead(lines, &profile, NULL, wanted[i]);
+            lines_symbolize(lines, &profile, NULL, wanted[i]);
             assert_int_equal(all_started, most ? expected_threads[i] : 0);
             assert_int_equal(started_count, 0);
             for (uint32_t j = 0; j < FRAMES; j++)
@@ -196,14 +196,14 @@ static void test_at_once(void **state)
     for (unsigned threads = 0; threads < 4; threads++) {
         struct lines *lines = of_frames(FRAMES);
         check_frame(lines, WITHOUT);
-        lines_look_ahead(lines, &profile, some, threads);
-        assert_int_equal(objects[APP].asked_lines, 2);
-        assert_int_equal(objects[LIB].asked_lines, 1);
-        lines_look_ahead(lines, &profile, NULL, threads);
-        unsigned asked = objects[APP].asked_lines + objects[LIB].asked_lines;
+        lines_symbolize(lines, &profile, some, threads);
+        assert_int_equal(dsos[APP].asked_lines, 2);
+        assert_int_equal(dsos[LIB].asked_lines, 1);
+        lines_symbolize(lines, &profile, NULL, threads);
+        unsigned asked = dsos[APP].asked_lines + dsos[LIB].asked_lines;
         for (uint32_t i = 0; i < FRAMES; i++)
             check_frame(lines, i);
-        assert_int_equal(objects[APP].asked_lines + objects[LIB].asked_lines, asked);
+        assert_int_equal(dsos[APP].asked_lines + dsos[LIB].asked_lines, asked);
         end(lines);
     }
 }
@@ -227,12 +227,12 @@ static void test_numbers(void **state)
     assert_int_not_equal(parts[WITHOUT][0].line, parts[BARE][0].line);
     assert_int_not_equal(parts[IN_GONE][0].line, parts[NOWHERE][0].line);
     /* It has the function where it was seen first. */
-    assert_string_equal(lines_line(lines, parts[IN_LIB][0].line).object, "/opt/app");
+    assert_string_equal(lines_line(lines, parts[IN_LIB][0].line).dso, "/opt/app");
     assert_string_equal(lines_line(lines, parts[IN_LIB][0].line).symbol, "inner");
     end(lines);
 }
 
-/* A file is one in all objects; code without a file is one for each object. */
+/* A file is one in all DSOs; code without a file is one for each DSO. */
 static void test_files(void **state)
 {
     struct lines *lines = of_frames(FRAMES);
@@ -248,11 +248,11 @@ static void test_files(void **state)
     assert_int_not_equal(parts[IN_GONE][0].file, parts[NOWHERE][0].file);
     const uint32_t order[] = {parts[INLINED][0].file, parts[PLAIN][0].file, parts[BARE][0].file,
                               parts[IN_GONE][0].file, parts[NOWHERE][0].file};
-    static const char *const files[] = {"a.h", "b.c"}, *const objects_of[] = {"/opt/app", "/opt/gone", "[unknown]"};
+    static const char *const files[] = {"a.h", "b.c"}, *const dsos_of[] = {"/opt/app", "/opt/gone", "[unknown]"};
     for (uint32_t i = 0; i < 5; i++) {
         const struct lines_source file = lines_source(lines, order[i]);
-        assert_string_equal(i < 2 ? file.file : file.object, i < 2 ? files[i] : objects_of[i - 2]);
-        assert_null(i < 2 ? file.object : file.file);
+        assert_string_equal(i < 2 ? file.file : file.dso, i < 2 ? files[i] : dsos_of[i - 2]);
+        assert_null(i < 2 ? file.dso : file.file);
         for (uint32_t j = 0; j < 5; j++) {
             const int sign = lines_order_files(lines, order[i], order[j]);
             assert_int_equal((sign > 0) - (sign < 0), (i > j) - (i < j));
@@ -300,7 +300,7 @@ static void test_order(void **state)
     for (size_t i = 0; i < 9; i++)
         for (size_t j = 0; j < 9; j++)
             assert_int_equal(sign(lines_order(lines, by_line[i], by_line[j])), i < j ? -1 : i > j);
-    /* By symbol, object, and what is inlined last. */
+    /* By symbol, DSO, and what is inlined last. */
     sorted[0] = nowhere[0].function;
     sorted[1] = nameless[1].function;
     sorted[2] = in_gone[0].function;
@@ -343,7 +343,7 @@ static void test_stacks(void **state)
         assert_false(names_shows_inlined(names));
         assert_ptr_equal(names_stack(names, 0, &depth), chain);
         assert_int_equal(depth, 4);
-        names_look_ahead(names, NULL, true, threads);
+        names_symbolize(names, NULL, true, threads);
         assert_true(names_shows_inlined(names));
         const uint32_t *stack = names_stack(names, 0, &depth);
         assert_int_equal(depth, 9);
@@ -351,11 +351,11 @@ static void test_stacks(void **state)
             const struct names_place *place = names_frame(names, stack[i]);
             bool own = i == 2 || i == 3 || i == 6 || i == 8;
             assert_string_equal(place->symbol, names_of_chain[i]);
-            assert_string_equal(place->object, i < 7 ? "/opt/app" : "/opt/lib.so");
+            assert_string_equal(place->dso, i < 7 ? "/opt/app" : "/opt/lib.so");
             assert_int_equal(place->inlined, !own);
             assert_int_equal(names_is_inlined(names, stack[i]), !own);
             assert_int_equal(names_function(names, names_function_of(names, stack[i])).inlined, !own);
-            assert_int_equal(names_object_of(names, stack[i]), place->object_id);
+            assert_int_equal(names_dso_of(names, stack[i]), place->dso_id);
         }
         assert_int_equal(stack[0], stack[4]); /* one function is one frame */
         assert_int_not_equal(stack[0], stack[7]);
@@ -376,7 +376,7 @@ static void test_deep_stacks(void **state)
     uint32_t chain[DEEPEST], depth = 0;
     (void)state;
     struct lines *lines = of_frames(FRAMES);
-    names_look_ahead(names, NULL, true, 1);
+    names_symbolize(names, NULL, true, 1);
     for (uint32_t plain = 0; plain < DEEPEST; plain++) {
         const struct profile_stack stack = {chain, plain + 1, false};
         for (uint32_t i = 0; i < plain; i++)
@@ -392,7 +392,7 @@ static void test_deep_stacks(void **state)
     end(lines);
 }
 
-/* So many frames of one object that what is known of their lines has to grow. */
+/* So many frames of one DSO that what is known of their lines has to grow. */
 static void test_many_lines(void **state)
 {
     enum { MANY = 500 };
@@ -407,13 +407,13 @@ static void test_many_lines(void **state)
                 0x1000 + i,
                 {{"inner", "i", "a.h", i + 1, 0}, {"middle", "m", "b.h", i + 2, 0}, {"outer", "o", "c.c", i + 3, 0}}};
         }
-        objects[APP].lines = their_lines;
-        objects[APP].line_count = MANY;
+        dsos[APP].lines = their_lines;
+        dsos[APP].line_count = MANY;
         profile.frames = many;
         profile.frame_count = MANY;
         names = names_new(&profile, &settings);
         struct lines *lines = lines_new(names, MANY);
-        lines_look_ahead(lines, &profile, NULL, threads);
+        lines_symbolize(lines, &profile, NULL, threads);
         for (uint32_t i = 0; i < MANY; i++) {
             uint32_t count = 0;
             const struct lines_part *parts = lines_frame(lines, i, &count);
@@ -421,7 +421,7 @@ static void test_many_lines(void **state)
             for (uint32_t j = 0; j < 3; j++)
                 assert_int_equal(lines_line(lines, parts[j].line).number, i + j + 1);
         }
-        assert_int_equal(objects[APP].asked_lines, MANY);
+        assert_int_equal(dsos[APP].asked_lines, MANY);
         end(lines);
     }
 }
@@ -430,7 +430,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_by_one), cmocka_unit_test(test_threads),    cmocka_unit_test(test_at_once),
-        cmocka_unit_test(test_numbers),     cmocka_unit_test(test_files),    cmocka_unit_test(test_new_frames), cmocka_unit_test(test_order),
+        cmocka_unit_test(test_numbers),     cmocka_unit_test(test_files),    cmocka_unit_test(test_new_frames),
+            cmocka_unit_test(test_order),
         cmocka_unit_test(test_reasons),    cmocka_unit_test(test_stacks),     cmocka_unit_test(test_deep_stacks),
         cmocka_unit_test(test_many_lines),
     };

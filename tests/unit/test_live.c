@@ -14,7 +14,7 @@
 #include "collector/live.h"
 #include "common/report.h"
 
-static char folder[64];
+static char directory[64];
 static struct settings settings;
 static struct session session;
 static struct live live;
@@ -26,7 +26,7 @@ ssize_t __wrap_readlink(const char *path, char *ret, size_t size)
 {
     if (strcmp(path, "/proc/self/exe") != 0)
         return __real_readlink(path, ret, size);
-    return snprintf(ret, size, "%s/pinject-run", folder);
+    return snprintf(ret, size, "%s/pinject-run", directory);
 }
 
 /* What panalyze does, in sh. Its stdout is where it shows. */
@@ -70,8 +70,8 @@ static void await(const char *text)
 static int set_up(void **state)
 {
     (void)state;
-    snprintf(folder, sizeof(folder), "/tmp/pinject-unit-XXXXXX");
-    if (!mkdtemp(folder) || chdir(folder))
+    snprintf(directory, sizeof(directory), "/tmp/pinject-unit-XXXXXX");
+    if (!mkdtemp(directory) || chdir(directory))
         return -1;
     settings = (struct settings){.live = true, .live_to = "shown", .outfile = "base", .mode = 0640};
     session.settings = &settings;
@@ -87,7 +87,7 @@ static int tear_down(void **state)
     char command[100];
     (void)state;
     live_release(&live);
-    snprintf(command, sizeof(command), "rm -rf %s", folder);
+    snprintf(command, sizeof(command), "rm -rf %s", directory);
     return chdir("/") == 0 && system(command) == 0 ? 0 : -1;
 }
 

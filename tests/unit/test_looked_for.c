@@ -13,7 +13,7 @@
 
 static struct stage stage;
 static struct task *task;
-static struct image *image;
+static struct exec_generation *generation;
 static const char *exec, *cmdline; /* what /proc says; NULL: nothing */
 static unsigned asked;
 static bool anothers; /* another process has the number now */
@@ -51,7 +51,7 @@ static int set_up(void **state)
     (void)state;
     stage_new(&stage, PINJECT_SESSION_ALL, false);
     task = stage_process(&stage, 200, 1, T, 1000);
-    image = &task->images[0];
+    generation = &task->generations[0];
     asked = 0;
     anothers = false;
     return 0;
@@ -60,33 +60,33 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    task->netted = false;
+    task->inherited = false;
     stage_free(&stage);
     return 0;
 }
 
 /* Whether it is taken of a task whose records say TOLD, where /proc says EXEC and LINE. */
-static bool is_taken(bool netted, const char *told, const char *says, const char *line)
+static bool is_taken(bool inherited, const char *told, const char *says, const char *line)
 {
     exec = says;
     cmdline = line;
-    task->netted = netted;
-    program_put(image->program);
-    image->program = told ? program_new(told, "told", 5) : NULL;
-    image->named = image->looked = image->resolved = false;
+    task->inherited = inherited;
+    program_put(generation->program);
+    generation->program = told ? program_new(told, "told", 5) : NULL;
+    generation->named = generation->looked = generation->resolved = false;
     const unsigned before = asked;
     tasks_look_for_programs(stage.tasks, task);
     tasks_look_for_programs(stage.tasks, task); /* once is enough */
     assert_int_equal(asked, before + 1);
-    assert_false(image->named); /* the object did not speak */
-    if (!image->resolved) {
-        assert_string_equal(image->program ? image->program->cmdline : "told", "told");
+    assert_false(generation->named); /* the preload object did not speak */
+    if (!generation->resolved) {
+        assert_string_equal(generation->program ? generation->program->cmdline : "told", "told");
         return false;
     }
-    assert_string_equal(image->program->exec, says);
-    assert_string_equal(image->program->cmdline, line);
-    assert_int_equal(image->program->cmdline_size, strlen(line) + 1);
-    assert_ptr_equal(task->process->program, image->program);
+    assert_string_equal(generation->program->exec, says);
+    assert_string_equal(generation->program->cmdline, line);
+    assert_int_equal(generation->program->cmdline_size, strlen(line) + 1);
+    assert_ptr_equal(task->process->program, generation->program);
     return true;
 }
 
@@ -134,8 +134,10 @@ static void whose_number_it_is(void **state)
     close(pidfd);
 }
 
-/* What a net tells is older than /proc: both have to mean the same, seen from the task's root and from ours. */
-static void records_of_a_net_are_older(void **state)
+/*
+ * What an inherited set tells is older than /proc: both have to mean the same, seen from the task's root and from ours.
+ */
+static void records_of_a_set_are_older(void **state)
 {
     (void)state;
     assert_true(is_taken(true, "/bin/prog", "/bin/prog", "prog"));
@@ -152,13 +154,13 @@ static void who_is_not_asked(void **state)
 {
     (void)state;
     exec = cmdline = "x";
-    image->named = true;
+    generation->named = true;
     tasks_look_for_programs(stage.tasks, task);
-    image->named = false;
+    generation->named = false;
     task->kind = PINJECT_THREAD;
     tasks_look_for_programs(stage.tasks, task);
     assert_int_equal(asked, 0);
-    assert_false(image->looked);
+    assert_false(generation->looked);
     task->kind = PINJECT_PROCESS;
     tasks_look_for_programs(stage.tasks, task);
     assert_int_equal(asked, 1);
@@ -171,7 +173,7 @@ int main(void)
         TEST(what_proc_says_is_taken),
         TEST(not_of_another_process),
         TEST(whose_number_it_is),
-        TEST(records_of_a_net_are_older),
+        TEST(records_of_a_set_are_older),
         TEST(who_is_not_asked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,7 +29,7 @@ enum { PATIENCE_S = 100, WORDS = 16, LEFT_OPEN = 222 };
 int pinject_run_main(int argc, char **argv);
 
 static char preload[512]; /* "": it cannot be found */
-static char folder[] = "/tmp/pinject-unit-XXXXXX";
+static char directory[] = "/tmp/pinject-unit-XXXXXX";
 static char *text_out, *text_err;
 
 /* ---- In the place of parts that have tests of their own ---- */
@@ -197,7 +197,8 @@ static void other_actions(void **state)
     expect(RUN("--info", "x"), 125, "",
            "pinject-run: unexpected argument 'x': this option runs no command\n");
     expect(RUN("-q"), 125, "",
-           "pinject-run: no command to profile; type: pinject-run [OPTIONS] [--] COMMAND [ARGS], or pinject-run --help\n");
+           "pinject-run: no command to profile; type: pinject-run [OPTIONS] [--] COMMAND [ARGS], or pinject-run "
+           "--help\n");
     assert_int_equal(RUN("--help"), 0);
     assert_string_equal(text_err, "");
     assert_true(strncmp(text_out, "Usage: pinject-run [OPTIONS] [--] COMMAND [ARGS]\nProfiles COMMAND ", 60) == 0);
@@ -207,13 +208,16 @@ static void other_actions(void **state)
     assert_int_equal(RUN("--wait=missing/"), 125);
     assert_non_null(strstr(text_err, "pinject-run: 'missing/out' is no usable name for result files: No such file or "
                                      "directory\n"));
-    assert_int_equal(RUN("--wait=.."), 0); /* the folder */
+    assert_int_equal(RUN("--wait=.."), 0); /* the directory */
     assert_non_null(strstr(text_err, "/out (any more)\n"));
     expect(RUN("--collect=77"), 125, "",
            "pinject-run: --collect is how libpinject.so starts its collector: there is nothing at descriptor 77\n");
 }
 
-/* What stands beside --stacks; process/stacks-live has the rest. Here it is built as for a machine that it does not know. */
+/*
+ * What stands beside --stacks; process/stacks-live has the rest. Here it is built as for a machine that it does not
+ * know.
+ */
 static void stacks_are_asked_for(void **state)
 {
     (void)state;
@@ -267,10 +271,10 @@ static void output_that_cannot_be_written(void **state)
 
 static bool has_events(void)
 {
-    static struct plan plan;
+    static struct event_config config;
     struct settings settings = {.frequency = 999};
-    bool works = plan_init(&plan, &settings) == 0 && plan.source == PINJECT_SOURCE_PERF;
-    plan_release(&plan);
+    bool works = event_config_init(&config, &settings) == 0 && config.source == PINJECT_SOURCE_PERF;
+    event_config_release(&config);
     return works;
 }
 
@@ -287,11 +291,12 @@ static void commands_that_do_not_start(void **state)
     expect(RUN("-o", "missing/out", "true"), 125, "",
            "pinject-run: cannot write result files to 'missing/out': No such file or directory; choose another place "
            "with --outfile\n");
-    expect(RUN("-o", "missing/folder/", "true"), 125, "",
-           "pinject-run: cannot make the folder 'missing/folder' for result files: No such file or directory; choose "
+    expect(RUN("-o", "missing/directory/", "true"), 125, "",
+           "pinject-run: cannot make the directory 'missing/directory' for result files: No such file or directory; "
+           "choose "
            "another place with --outfile\n");
-    assert_int_equal(RUN("-e", "no-such-event", "-o", "folder/", "true"), 125);
-    assert_int_equal(access("folder", F_OK), -1); /* nothing to write in it */
+    assert_int_equal(RUN("-e", "no-such-event", "-o", "directory/", "true"), 125);
+    assert_int_equal(access("directory", F_OK), -1); /* nothing to write in it */
     assert_int_equal(RUN("-F", "999999999", "true"), 125);
     assert_non_null(strstr(text_err, "is above this machine's limit"));
     strcpy(saved, preload);
@@ -329,7 +334,8 @@ static int run_bare(const char *script)
 /* As it was started: what pinject-run sets for itself is not passed on, and its own variables are. */
 static void command_gets_what_was_there(void **state)
 {
-    static const char script[] = "ulimit -n; ulimit -l; ulimit -Hn; grep -E '^(Sig(Blk|Ign)|Seccomp)' /proc/self/status; "
+    static const char script[] = "ulimit -n; ulimit -l; ulimit -Hn; grep -E '^(Sig(Blk|Ign)|Seccomp)' "
+                                 "/proc/self/status; "
                                  "ls /proc/self/fd; umask; pwd";
     (void)state;
     signal(SIGUSR2, SIG_IGN);
@@ -338,7 +344,8 @@ static void command_gets_what_was_there(void **state)
     expect(RUN("-q", "/bin/sh", "-c", script), 0, bare, "");
     signal(SIGUSR2, SIG_DFL);
     free(bare);
-    assert_int_equal(RUN("-q", "/bin/sh", "-c", "echo $LD_PRELOAD; case $PINJECT_SESSION in /*/pinject-*) echo set;; esac"),
+    assert_int_equal(RUN("-q", "/bin/sh", "-c", "echo $LD_PRELOAD; case $PINJECT_SESSION in /*/pinject-*) echo set;; "
+                                                "esac"),
                      0);
     assert_true(strncmp(text_out, preload, strlen(preload)) == 0);
     assert_string_equal(text_out + strlen(preload), "\nset\n");
@@ -393,11 +400,11 @@ static void file_of_a_command(void **state)
     assert_int_equal(status.st_mode & 0777, 0640);
     assert_true(kit_read(path, &file));
     const struct pinject_item_task *task = kit_item(&file, PINJECT_ITEM_TASK, 0);
-    const struct pinject_item_image *image = kit_item(&file, PINJECT_ITEM_IMAGE, 0);
+    const struct pinject_item_generation *generation = kit_item(&file, PINJECT_ITEM_GENERATION, 0);
     const struct pinject_item_session *session = kit_item(&file, PINJECT_ITEM_SESSION, 0);
     const struct pinject_item_coverage *coverage = kit_item(&file, PINJECT_ITEM_COVERAGE, 0);
-    assert_true(task && image && session && coverage);
-    assert_null(kit_item(&file, PINJECT_ITEM_IMAGE, 1));
+    assert_true(task && generation && session && coverage);
+    assert_null(kit_item(&file, PINJECT_ITEM_GENERATION, 1));
     char wanted[64];
     snprintf(wanted, sizeof(wanted), "out.%d.%d", task->pid, task->tid);
     assert_string_equal(path, wanted);
@@ -417,7 +424,7 @@ static void file_of_a_command(void **state)
     assert_int_equal(coverage->complete, 1);
     assert_true(coverage->attributed_ns > 0 && coverage->cpu_ns >= coverage->attributed_ns / 2);
     assert_true(coverage->collector_ns > 0);
-    assert_string_equal(strings_of(image, sizeof(*image)), "sh");
+    assert_string_equal(strings_of(generation, sizeof(*generation)), "sh");
     kit_file_free(&file);
     assert_int_equal(unlink(path), 0);
 }
@@ -455,7 +462,9 @@ static void strict_names_what_is_missing(void **state)
     remove_files("out.*");
 }
 
-/* Who does not ask is found, with what it makes, unless a full ring loses the record: here a shell, and one below it. */
+/*
+ * Who does not ask is found, with what it makes, unless a full ring loses the record: here a shell, and one below it.
+ */
 static void children_are_found(void **state)
 {
     (void)state;
@@ -552,7 +561,7 @@ static int set_up(void **state)
     (void)state;
     find_libc();
     setenv("PATH", "/usr/bin:/bin", 1);
-    return !preload[0] || !mkdtemp(folder) || chdir(folder);
+    return !preload[0] || !mkdtemp(directory) || chdir(directory);
 }
 
 static int tear_down(void **state)
@@ -560,7 +569,7 @@ static int tear_down(void **state)
     (void)state;
     free(text_out);
     free(text_err);
-    return unlink("stdout") || unlink("stderr") || chdir("/") || rmdir(folder);
+    return unlink("stdout") || unlink("stderr") || chdir("/") || rmdir(directory);
 }
 
 /* ---- As libpinject.so starts it ---- */
@@ -586,7 +595,9 @@ static bool becomes_link_to(pid_t pid, const char *name, const char *target)
     return false;
 }
 
-/* Its streams and its place are not the program's: who waits for their end, or removes the directory, is not held up. */
+/*
+ * Its streams and its place are not the program's: who waits for their end, or removes the directory, is not held up.
+ */
 static void a_detached_collector(void **state)
 {
     enum { NUMBER = 40 };

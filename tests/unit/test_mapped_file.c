@@ -109,14 +109,14 @@ int __wrap_close(int fd)
     return __real_close(fd);
 }
 
-long __wrap_syscall(long number, int folder, const char *path, const uint64_t *how, size_t size);
-long __wrap_syscall(long number, int folder, const char *path, const uint64_t *how, size_t size)
+long __wrap_syscall(long number, int directory, const char *path, const uint64_t *how, size_t size);
+long __wrap_syscall(long number, int directory, const char *path, const uint64_t *how, size_t size)
 {
     assert_int_equal(number, SYS_openat2);
     assert_int_equal(size, 24);
     assert_int_equal(how[0], O_PATH | O_CLOEXEC | O_NOFOLLOW);
     assert_int_equal(how[1], 0);
-    if (folder == AT_FDCWD) {
+    if (directory == AT_FDCWD) {
         assert_int_equal(how[2], 0x22); /* no magic links, from the cache alone */
         say("cached");
         errno = EAGAIN;

@@ -84,9 +84,9 @@ static void export_job(struct job *job, int status, const char *message)
     const char *said = got ? check_captured() : without_size(check_captured());
     if (got != status || !strstr(said, message) || (!*message && *said))
         fail_msg("status %d, \"%s\" instead of %d, \"%s\"", got, said, status, message);
-    assert_int_equal(access(in_folder("made"), F_OK), status ? -1 : 0);
+    assert_int_equal(access(in_directory("made"), F_OK), status ? -1 : 0);
     if (status == 0)
-        read_made(in_folder("made"));
+        read_made(in_directory("made"));
 }
 
 static void export_files(const char *const *paths, size_t count, const char *event, int status, const char *message)
@@ -271,8 +271,8 @@ static void test_attr_size(void **state)
     }
 }
 
-/* An object as the records tell it: with its build-id. */
-static void put_object(struct writer *writer, uint64_t start, const char *path, unsigned char id)
+/* A DSO as the records tell it: with its build-id. */
+static void put_dso(struct writer *writer, uint64_t start, const char *path, unsigned char id)
 {
     unsigned char bytes[24] = {20};
     memset(bytes + 4, id, 20);
@@ -298,8 +298,8 @@ static void test_build_ids(void **state)
     static const struct {
         const char *path;
         unsigned char id;
-    } objects[] = {{"/a", 1},     {"/b", 2},    {"/twice", 3}, {"/twice", 4},
-                   {"/twice", 3}, {"/told", 5}, {"/a", 1},     {"[vdso]", 6}};
+    } dsos[] = {{"/a", 1},     {"/b", 2},    {"/twice", 3}, {"/twice", 4},
+                {"/twice", 3}, {"/told", 5}, {"/a", 1},     {"[vdso]", 6}};
     static const unsigned char told[20] = {9};
     const char *paths[2];
     for (unsigned i = 0; i < 2; i++) {
@@ -307,8 +307,8 @@ static void test_build_ids(void **state)
         begin_event(&writer, PERF_COUNT_SW_CPU_CLOCK, "clock");
         if (i)
             writer_build_id(&writer, "/told", told, sizeof(told), USER);
-        for (unsigned j = 0; j < sizeof(objects) / sizeof(objects[0]); j++)
-            put_object(&writer, 0x1000 * (j + 1), objects[j].path, objects[j].id);
+        for (unsigned j = 0; j < sizeof(dsos) / sizeof(dsos[0]); j++)
+            put_dso(&writer, 0x1000 * (j + 1), dsos[j].path, dsos[j].id);
         paths[i] = save(&writer, i ? "b.data" : "a.data");
     }
     export_files(paths, 2, NULL, 0, "");
@@ -468,9 +468,9 @@ static void test_many_mappings(void **state)
     const char *path = save(&writer, "a.data");
     struct job job;
     load(&job, &path, 1, NULL);
-    job.settings.file = in_folder("made");
+    job.settings.file = in_directory("made");
     assert_int_equal(export_view(&job.view), 0);
-    read_made(in_folder("made"));
+    read_made(in_directory("made"));
     assert_int_equal(made.count, 2);
     unload(&job);
 }
@@ -498,14 +498,14 @@ static void test_order(void **state)
         assert_int_equal(number_at(made.records[i].at + 16, 8), wanted[i]);
 }
 
-static int make_folder(void **state)
+static int make_directory(void **state)
 {
     (void)state;
     report_program("panalyze");
-    return mkdtemp(folder) ? 0 : -1;
+    return mkdtemp(directory) ? 0 : -1;
 }
 
-static int remove_folder(void **state)
+static int remove_directory(void **state)
 {
     (void)state;
     buffer_release(&made.bytes);
@@ -529,5 +529,5 @@ int main(void)
         cmocka_unit_test(test_many_mappings),
         cmocka_unit_test(test_order),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

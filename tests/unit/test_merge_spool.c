@@ -24,14 +24,14 @@ int __wrap_open(const char *path, int flags, ...)
 /* The records are put aside where the result will lie; what is wrong there is said with its name. */
 static void expect_place(struct job *job, const char *file, const char *temporary, const char *message)
 {
-    struct sink sink = {.to = tmpfile()};
+    struct output_file out = {.to = tmpfile()};
     job->settings.file = file;
     setenv("TMPDIR", temporary, 1);
     check_capture();
-    int status = merge_write(&job->view, &sink);
+    int status = merge_write(&job->view, &out);
     const char *said = check_captured();
     unsetenv("TMPDIR");
-    fclose(sink.to);
+    fclose(out.to);
     if (status != (*message ? 1 : 0) || !strstr(said, message))
         fail_msg("%s: status %d, \"%s\" instead of \"%s\"", file ? file : "-", status, said, message);
 }
@@ -42,13 +42,13 @@ static void test_place_of_spool(void **state)
     struct writer writer;
     struct job job;
     remove_files();
-    assert_int_equal(mkdir(folder, 0700), 0);
+    assert_int_equal(mkdir(directory, 0700), 0);
     begin_event(&writer, PERF_COUNT_SW_CPU_CLOCK, "clock");
     writer_sample(&writer, 0, USER, 0x1000, 1, NULL, 0);
     const char *path = save(&writer, "a.data");
     load(&job, &path, 1, NULL);
-    expect_place(&job, "/nowhere/at/all", folder, "records could not be put aside in '/nowhere/at': No such file");
-    expect_place(&job, "/dev/nowhere/x", folder, "");
+    expect_place(&job, "/nowhere/at/all", directory, "records could not be put aside in '/nowhere/at': No such file");
+    expect_place(&job, "/dev/nowhere/x", directory, "");
     bool root = geteuid() == 0 && seteuid(65534) == 0;
     if (geteuid() != 0)
         expect_place(&job, "/nowhere", "/nonexistent", "records could not be put aside in '/': Permission denied");
@@ -57,19 +57,19 @@ static void test_place_of_spool(void **state)
     expect_place(&job, "-", "/nonexistent", "put aside in '/nonexistent'");
     expect_place(&job, "/dev/stdout", "/nonexistent", "put aside in '/nonexistent'");
     expect_place(&job, NULL, "", "");
-    expect_place(&job, NULL, folder, "");
-    assert_int_equal(chdir(folder), 0);
+    expect_place(&job, NULL, directory, "");
+    assert_int_equal(chdir(directory), 0);
     expect_place(&job, "name", "/nonexistent", "");
     /* Where files without a name cannot be: one whose name is removed at once. */
     spool_at = NULL;
     expect_place(&job, "name", "/nonexistent", "");
-    expect_place(&job, "/nowhere/x", folder, "put aside in '/nowhere': No such file");
+    expect_place(&job, "/nowhere/x", directory, "put aside in '/nowhere': No such file");
     assert_int_equal(unlink(path), 0);
     assert_int_equal(chdir("/"), 0);
-    assert_int_equal(rmdir(folder), 0); /* nothing is left there */
-    assert_int_equal(mkdir(folder, 0700), 0);
+    assert_int_equal(rmdir(directory), 0); /* nothing is left there */
+    assert_int_equal(mkdir(directory, 0700), 0);
     spool_at = "";
-    expect_place(&job, NULL, folder, "none of the files can be read any more");
+    expect_place(&job, NULL, directory, "none of the files can be read any more");
     unload(&job);
 }
 
@@ -89,20 +89,20 @@ static void test_full(void **state)
         }
         load(&job, paths, 2, NULL);
         spool_at = "/dev/full";
-        expect_place(&job, NULL, folder, "': No space left on device");
+        expect_place(&job, NULL, directory, "': No space left on device");
         spool_at = "";
         unload(&job);
     }
 }
 
-static int make_folder(void **state)
+static int make_directory(void **state)
 {
     (void)state;
     report_program("panalyze");
-    return mkdtemp(folder) ? 0 : -1;
+    return mkdtemp(directory) ? 0 : -1;
 }
 
-static int remove_folder(void **state)
+static int remove_directory(void **state)
 {
     (void)state;
     remove_files();
@@ -115,5 +115,5 @@ int main(void)
         cmocka_unit_test(test_full),
         cmocka_unit_test(test_place_of_spool),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

@@ -6,7 +6,7 @@
 
 #include "analyze/model/loader.h"
 
-enum { MOST_IMAGES = 4096, MOST_COUNTS = 16384, MOST_READINGS = 4096 };
+enum { MOST_GENERATIONS = 4096, MOST_COUNTS = 16384, MOST_READINGS = 4096 };
 
 static void test_texts(void **state)
 {
@@ -194,27 +194,27 @@ static struct task *new_task(struct loader *loader)
 }
 
 /* By number, however they come; the last one stands for those that are too many. */
-static void test_images(void **state)
+static void test_generations(void **state)
 {
     (void)state;
     static const uint32_t numbers[] = {5, 1, 9, 5, 3, 1, 9}, sorted[] = {1, 3, 5, 9};
     struct loader *loader = loader_new();
     struct task *task = new_task(loader);
     for (size_t i = 0; i < 7; i++)
-        assert_int_equal(task_image_at(task, numbers[i])->number, numbers[i]);
-    assert_int_equal(task->image_count, 4);
+        assert_int_equal(task_generation_at(task, numbers[i])->number, numbers[i]);
+    assert_int_equal(task->generation_count, 4);
     for (size_t i = 0; i < 4; i++) {
-        assert_int_equal(task->images[i].number, sorted[i]);
-        assert_string_equal(task->images[i].shown.comm, "");
-        assert_string_equal(task->images[i].shown.exec, "");
+        assert_int_equal(task->generations[i].number, sorted[i]);
+        assert_string_equal(task->generations[i].shown.comm, "");
+        assert_string_equal(task->generations[i].shown.exec, "");
     }
-    for (uint32_t i = 100; task->image_count < MOST_IMAGES; i++)
-        assert_int_equal(task_image_at(task, i)->number, i);
-    const uint32_t last = task->images[MOST_IMAGES - 1].number;
-    assert_int_equal(task_image_at(task, last + 1)->number, last);
-    assert_int_equal(task_image_at(task, 2)->number, last);
-    assert_int_equal(task_image_at(task, 3)->number, 3);
-    assert_int_equal(task->image_count, MOST_IMAGES);
+    for (uint32_t i = 100; task->generation_count < MOST_GENERATIONS; i++)
+        assert_int_equal(task_generation_at(task, i)->number, i);
+    const uint32_t last = task->generations[MOST_GENERATIONS - 1].number;
+    assert_int_equal(task_generation_at(task, last + 1)->number, last);
+    assert_int_equal(task_generation_at(task, 2)->number, last);
+    assert_int_equal(task_generation_at(task, 3)->number, 3);
+    assert_int_equal(task->generation_count, MOST_GENERATIONS);
     loader_free(loader);
 }
 
@@ -224,11 +224,11 @@ static void test_counts(void **state)
     (void)state;
     struct loader *loader = loader_new();
     struct task *task = new_task(loader);
-    const struct profile_count counts[] = {{.event = 1, .image = 2, .value = 10, .enabled_ns = 1},
-                                           {.event = 1, .image = 2, .value = 9, .enabled_ns = 2},
-                                           {.event = 1, .image = 2, .value = 10, .enabled_ns = 3},
-                                           {.event = 1, .image = 3, .value = 1},
-                                           {.event = 2, .image = 2, .value = 2}};
+    const struct profile_count counts[] = {{.event = 1, .generation = 2, .value = 10, .enabled_ns = 1},
+                                           {.event = 1, .generation = 2, .value = 9, .enabled_ns = 2},
+                                           {.event = 1, .generation = 2, .value = 10, .enabled_ns = 3},
+                                           {.event = 1, .generation = 3, .value = 1},
+                                           {.event = 2, .generation = 2, .value = 2}};
     for (size_t i = 0; i < 5; i++)
         assert_int_equal(task_add_count(task, &counts[i]), 0);
     assert_int_equal(task->count_count, 3);
@@ -253,7 +253,7 @@ static void test_readings(void **state)
         {.event = 2, .id = 100, .value = 1, .enabled_ns = 30, .running_ns = 30},
         {.event = 1, .id = 100, .value = 6, .enabled_ns = 60, .running_ns = 15},
     };
-    assert_int_equal(task_add_count(task, &(struct profile_count){.event = 2, .image = 4, .value = 1000}), 0);
+    assert_int_equal(task_add_count(task, &(struct profile_count){.event = 2, .generation = 4, .value = 1000}), 0);
     for (size_t i = 0; i < 4; i++)
         assert_int_equal(task_add_reading(task, &readings[i]), 0);
     assert_int_equal(task->reading_count, 3);
@@ -262,7 +262,7 @@ static void test_readings(void **state)
     assert_int_equal(task->count_count, 2);
     assert_int_equal(task->counts[0].value, 1001);
     assert_int_equal(task->counts[1].event, 1);
-    assert_int_equal(task->counts[1].image, 4);
+    assert_int_equal(task->counts[1].generation, 4);
     assert_int_equal(task->counts[1].value, 13);
     assert_int_equal(task->counts[1].running_ns, 35);
     assert_int_equal(task->counts[1].enabled_ns, 35);
@@ -271,7 +271,7 @@ static void test_readings(void **state)
     assert_int_equal(task->reading_count, MOST_READINGS);
     assert_int_equal(task_take_readings(task, UINT32_MAX), 0);
     assert_int_equal(task->counts[2].value, MOST_READINGS);
-    assert_int_equal(task->counts[2].image, UINT32_MAX);
+    assert_int_equal(task->counts[2].generation, UINT32_MAX);
     loader_free(loader);
 }
 
@@ -297,7 +297,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_texts),    cmocka_unit_test(test_modules),    cmocka_unit_test(test_frames),
         cmocka_unit_test(test_stacks),   cmocka_unit_test(test_events),     cmocka_unit_test(test_samples),
-        cmocka_unit_test(test_images),   cmocka_unit_test(test_counts),     cmocka_unit_test(test_readings),
+        cmocka_unit_test(test_generations),   cmocka_unit_test(test_counts),     cmocka_unit_test(test_readings),
         cmocka_unit_test(test_fresh_task),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

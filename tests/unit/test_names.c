@@ -29,8 +29,8 @@ static const struct symbols_fake_function kernel_functions[] = {
     {0xffff8000, 0x100, "schedule", NULL}, {0xffffc000, 0x100, "ext4_read", "ext4"}, {0xffffd000, 0x10, alpha, NULL}};
 static const struct symbols_fake_function jit_functions[] = {{0x7000, 0x10, "script", NULL}};
 
-enum { APP, KERNEL, JIT, BARE, OBJECTS };
-static struct symbols_object objects[OBJECTS];
+enum { APP, KERNEL, JIT, BARE, DSOS };
+static struct symbols_dso dsos[DSOS];
 
 enum {
     IN_ALPHA,
@@ -82,19 +82,19 @@ static struct settings settings;
 
 static struct names *of_frames(uint32_t count)
 {
-    objects[APP] = (struct symbols_object){.path = "/opt/app",
-                                           .file = "/opt/app",
-                                           .shift = 0x1000,
-                                           .end = 0x2000,
-                                           .functions = app_functions,
-                                           .function_count = 4};
-    objects[KERNEL] = (struct symbols_object){
+    dsos[APP] = (struct symbols_dso){.path = "/opt/app",
+                                     .file = "/opt/app",
+                                     .shift = 0x1000,
+                                     .end = 0x2000,
+                                     .functions = app_functions,
+                                     .function_count = 4};
+    dsos[KERNEL] = (struct symbols_dso){
         .path = "[kernel]", .end = UINT64_MAX, .shift = 0, .functions = kernel_functions, .function_count = 3};
-    objects[JIT] =
-        (struct symbols_object){.path = "[jit]", .end = UINT64_MAX, .functions = jit_functions, .function_count = 1};
-    objects[BARE] =
-        (struct symbols_object){.path = "/opt/bare", .end = UINT64_MAX, .lacks = 1, .why = "it is stripped"};
-    symbols_fake_set(objects, OBJECTS);
+    dsos[JIT] =
+        (struct symbols_dso){.path = "[jit]", .end = UINT64_MAX, .functions = jit_functions, .function_count = 1};
+    dsos[BARE] =
+        (struct symbols_dso){.path = "/opt/bare", .end = UINT64_MAX, .missing = 1, .why = "it is stripped"};
+    symbols_fake_set(dsos, DSOS);
     profile = (struct profile){.modules = modules,
                                .module_count = 6,
                                .frames = frames,
@@ -105,7 +105,7 @@ static struct names *of_frames(uint32_t count)
 }
 
 struct expected {
-    const char *symbol, *object, *label;
+    const char *symbol, *dso, *label;
     uint64_t address, offset;
     bool named, bounded;
 };
@@ -136,18 +136,18 @@ static void check_place(struct names *names, uint32_t frame)
     const struct expected *wanted = &expected[frame];
     char *label = names_address_label(place);
     assert_string_equal(place->symbol, wanted->symbol);
-    assert_string_equal(place->object, wanted->object);
+    assert_string_equal(place->dso, wanted->dso);
     assert_string_equal(label, wanted->label);
     assert_true(place->address == wanted->address && place->offset == wanted->offset);
     assert_int_equal(place->named, wanted->named);
     assert_int_equal(place->bounded, wanted->bounded);
     assert_int_equal(place->kernel, frames[frame].kernel);
     assert_false(place->inlined);
-    assert_string_equal(names_object(names, place->object_id), wanted->object);
+    assert_string_equal(names_dso(names, place->dso_id), wanted->dso);
     struct names_function function = names_function(names, place->function);
     assert_ptr_equal(function.symbol, place->symbol);
-    assert_ptr_equal(function.object, place->object);
-    assert_int_equal(function.object_id, place->object_id);
+    assert_ptr_equal(function.dso, place->dso);
+    assert_int_equal(function.dso_id, place->dso_id);
     assert_int_equal(function.named, wanted->named);
     assert_false(function.inlined);
     assert_true(names_offset(names, frame) == frames[frame].offset);
@@ -160,68 +160,68 @@ static void test_places(void **state)
     (void)state;
     for (uint32_t i = 0; i < FRAMES; i++)
         check_place(names, i);
-    unsigned asked = objects[APP].asked;
+    unsigned asked = dsos[APP].asked;
     assert_int_equal(asked, 7);
     for (uint32_t i = 0; i < FRAMES; i++) {
         const struct names_place *place = names_frame(names, i);
         assert_ptr_equal(place, names_frame(names, i));
         assert_int_equal(names_function_of(names, i), place->function);
-        assert_int_equal(names_object_of(names, i), place->object_id);
+        assert_int_equal(names_dso_of(names, i), place->dso_id);
     }
-    assert_int_equal(objects[APP].asked, asked);
+    assert_int_equal(dsos[APP].asked, asked);
     names_free(names);
 }
 
 /* All at once: the same names, and nothing is asked again. */
-static void test_looked_up_ahead(void **state)
+static void test_symbolized_at_once(void **state)
 {
     (void)state;
     for (unsigned threads = 1; threads < 3; threads++) {
         struct names *names = of_frames(FRAMES);
-        names_look_ahead(names, NULL, false, threads);
-        unsigned app_asked = objects[APP].asked, kernel_asked = objects[KERNEL].asked;
+        names_symbolize(names, NULL, false, threads);
+        unsigned app_asked = dsos[APP].asked, kernel_asked = dsos[KERNEL].asked;
         assert_int_equal(app_asked, 7);
         assert_int_equal(kernel_asked, 4);
-        assert_int_equal(objects[APP].asked_lines, 0);
+        assert_int_equal(dsos[APP].asked_lines, 0);
         for (uint32_t i = 0; i < FRAMES; i++) {
             struct names_function function = names_function(names, names_function_of(names, i));
-            assert_string_equal(function.object, expected[i].object);
+            assert_string_equal(function.dso, expected[i].dso);
             if (expected[i].named)
                 assert_string_equal(function.symbol, expected[i].symbol);
         }
         /* Only what was not found is looked for once more. */
-        assert_int_equal(objects[APP].asked, app_asked + 3);
-        assert_int_equal(objects[KERNEL].asked, kernel_asked + 1);
+        assert_int_equal(dsos[APP].asked, app_asked + 3);
+        assert_int_equal(dsos[KERNEL].asked, kernel_asked + 1);
         names_free(names);
     }
 }
 
-/* Functions and objects alone get the same numbers, whoever asks first. */
+/* Functions and DSOs alone get the same numbers, whoever asks first. */
 static void test_numbers_without_places(void **state)
 {
     struct names *names = of_frames(FRAMES);
     uint32_t functions[FRAMES], ids[FRAMES];
     (void)state;
     for (uint32_t i = 0; i < FRAMES; i++)
-        assert_true(names_functions(names)[i] == 0 && names_objects(names)[i] == 0);
+        assert_true(names_functions(names)[i] == 0 && names_dsos(names)[i] == 0);
     for (uint32_t i = 0; i < FRAMES; i++)
-        ids[i] = names_object_of(names, i);
-    assert_int_equal(objects[APP].asked, 0); /* the path says it all */
+        ids[i] = names_dso_of(names, i);
+    assert_int_equal(dsos[APP].asked, 0); /* the path says it all */
     for (uint32_t i = 0; i < FRAMES; i++)
         functions[i] = names_function_of(names, i);
     for (uint32_t i = 0; i < FRAMES; i++) {
         assert_int_equal(names_functions(names)[i], functions[i] + 1);
-        assert_int_equal(names_objects(names)[i], ids[i] + 1);
-        assert_string_equal(names_object(names, ids[i]), expected[i].object);
+        assert_int_equal(names_dsos(names)[i], ids[i] + 1);
+        assert_string_equal(names_dso(names, ids[i]), expected[i].dso);
         assert_string_equal(names_function(names, functions[i]).symbol, expected[i].symbol);
         check_place(names, i);
         assert_int_equal(names_frame(names, i)->function, functions[i]);
-        assert_int_equal(names_frame(names, i)->object_id, ids[i]);
+        assert_int_equal(names_frame(names, i)->dso_id, ids[i]);
     }
     names_free(names);
 }
 
-/* One function is one name in one object. */
+/* One function is one name in one DSO. */
 static void test_equal_functions(void **state)
 {
     struct names *names = of_frames(FRAMES);
@@ -231,9 +231,9 @@ static void test_equal_functions(void **state)
     assert_int_equal(names_function_of(names, IN_OTHER), first);
     assert_int_not_equal(names_function_of(names, IN_BETA), first);
     assert_int_not_equal(names_function_of(names, KERNEL_ALPHA), first);
-    assert_int_equal(names_object_of(names, IN_ALPHA), names_object_of(names, OUTSIDE));
-    assert_int_equal(names_object_of(names, IN_KERNEL), names_object_of(names, NO_KERNEL));
-    assert_int_not_equal(names_object_of(names, IN_KERNEL), names_object_of(names, IN_MODULE));
+    assert_int_equal(names_dso_of(names, IN_ALPHA), names_dso_of(names, OUTSIDE));
+    assert_int_equal(names_dso_of(names, IN_KERNEL), names_dso_of(names, NO_KERNEL));
+    assert_int_not_equal(names_dso_of(names, IN_KERNEL), names_dso_of(names, IN_MODULE));
     names_free(names);
 }
 
@@ -254,8 +254,8 @@ static void test_new_frames(void **state)
                     assert_string_equal(names_function(names, names_function_of(names, count - 1)).symbol,
                                         expected[count - 1].symbol);
                 else
-                    assert_string_equal(names_object(names, names_object_of(names, count - 1)),
-                                        expected[count - 1].object);
+                    assert_string_equal(names_dso(names, names_dso_of(names, count - 1)),
+                                        expected[count - 1].dso);
                 assert_int_equal(names_frame_count(names), count);
                 for (uint32_t i = 0; i < count; i++)
                     check_place(names, i);
@@ -265,7 +265,7 @@ static void test_new_frames(void **state)
     }
 }
 
-static void test_objects(void **state)
+static void test_dsos(void **state)
 {
     struct names *names = of_frames(FRAMES);
     (void)state;
@@ -274,16 +274,16 @@ static void test_objects(void **state)
     profile.session.kernel_build_id_size = 2;
     profile.session.kernel_reference = "_text";
     profile.session.kernel_reference_address = 0xffff0000;
-    assert_ptr_equal(names_symbols(names, DEEPER), &objects[APP]);
-    assert_ptr_equal(names_symbols(names, IN_KERNEL), &objects[KERNEL]);
+    assert_ptr_equal(names_symbols(names, DEEPER), &dsos[APP]);
+    assert_ptr_equal(names_symbols(names, IN_KERNEL), &dsos[KERNEL]);
     assert_string_equal(symbols_fake_kernel.osrelease, "6.1.0");
     assert_ptr_equal(symbols_fake_kernel.build_id, profile.session.kernel_build_id);
     assert_int_equal(symbols_fake_kernel.build_id_size, 2);
     assert_string_equal(symbols_fake_kernel.reference_name, "_text");
     assert_int_equal(symbols_fake_kernel.reference_address, 0xffff0000);
-    assert_ptr_equal(names_symbols(names, IN_SCRIPT), &objects[JIT]);
+    assert_ptr_equal(names_symbols(names, IN_SCRIPT), &dsos[JIT]);
     assert_int_equal(symbols_fake_pid, 42);
-    assert_string_equal(objects[JIT].jit_dump, "/tmp/jit-42.dump");
+    assert_string_equal(dsos[JIT].jit_dump, "/tmp/jit-42.dump");
     assert_null(names_symbols(names, IN_PROGRAM));
     assert_null(names_symbols(names, IN_GONE));
     assert_null(names_symbols(names, NOWHERE));
@@ -291,30 +291,30 @@ static void test_objects(void **state)
     names_free(names);
 }
 
-static void add_lack(void *context, const char *path, const char *why, unsigned lacks)
+static void add_missing(void *context, const char *path, const char *why, unsigned missing)
 {
     char *text = context;
-    sprintf(text + strlen(text), "%s: %s %u\n", path, why, lacks);
+    sprintf(text + strlen(text), "%s: %s %u\n", path, why, missing);
 }
 
-/* Only of objects whose names were wanted. */
-static void test_lacks(void **state)
+/* Only of DSOs whose names were wanted. */
+static void test_missing(void **state)
 {
     struct names *names = of_frames(FRAMES);
     char text[500] = "";
     (void)state;
-    names_lacks(names, add_lack, text);
+    names_missing(names, add_missing, text);
     assert_string_equal(text, "");
     for (uint32_t i = 0; i < FRAMES; i++)
         names_function_of(names, i);
-    names_lacks(names, add_lack, text);
+    names_missing(names, add_missing, text);
     assert_string_equal(text, "/opt/bare: it is stripped 1\n");
-    objects[APP].why = "unasked"; /* it lacks nothing */
-    objects[JIT].lacks = 4;       /* without a reason */
-    objects[KERNEL].lacks = 2;
-    objects[KERNEL].why = "another kernel";
+    dsos[APP].why = "unasked";    /* it lacks nothing */
+    dsos[JIT].missing = 4;        /* without a reason */
+    dsos[KERNEL].missing = 2;
+    dsos[KERNEL].why = "another kernel";
     text[0] = '\0';
-    names_lacks(names, add_lack, text);
+    names_missing(names, add_missing, text);
     assert_string_equal(text, "[kernel.kallsyms]: another kernel 2\n/opt/bare: it is stripped 1\n");
     names_free(names);
     names_free(NULL);
@@ -388,18 +388,18 @@ static void test_settings(void **state)
     settings = (struct settings){0};
 }
 
-/* The archives beside the results come after what the user named, and those of a folder once. */
+/* The archives beside the results come after what the user named, and those of a directory once. */
 static void test_archives(void **state)
 {
     static char root[] = "/tmp/pinject-names-XXXXXX";
-    static const char *const folders[] = {"one", "two", "one.symbols", "one/a.symbols", "two/b.symbols"};
+    static const char *const directories[] = {"one", "two", "one.symbols", "one/a.symbols", "two/b.symbols"};
     const char *given[] = {"/debug/one"};
     char path[128], files[6][64];
     struct profile_task tasks[6] = {{0}};
     (void)state;
     assert_non_null(mkdtemp(root));
     for (size_t i = 0; i < 5; i++) {
-        snprintf(path, sizeof(path), "%s/%s", root, folders[i]);
+        snprintf(path, sizeof(path), "%s/%s", root, directories[i]);
         assert_int_equal(mkdir(path, 0700), 0);
         strcat(path, "/pinject-archive");
         FILE *index = i >= 2 ? fopen(path, "w") : NULL;
@@ -421,7 +421,7 @@ static void test_archives(void **state)
     assert_string_equal(told.paths[1], path);
     snprintf(path, sizeof(path), "%s/two/b.symbols", root);
     assert_string_equal(told.paths[2], path);
-    /* Results of the folder where one stands. */
+    /* Results of the directory where one stands. */
     char from[512];
     assert_non_null(getcwd(from, sizeof(from)));
     snprintf(path, sizeof(path), "%s/one", root);
@@ -438,7 +438,7 @@ static void test_archives(void **state)
     assert_int_equal(chdir(from), 0);
     settings = (struct settings){0};
     for (size_t i = 5; i-- > 0;) {
-        snprintf(path, sizeof(path), "%s/%s/pinject-archive", root, folders[i]);
+        snprintf(path, sizeof(path), "%s/%s/pinject-archive", root, directories[i]);
         unlink(path);
         *strrchr(path, '/') = '\0';
         assert_int_equal(rmdir(path), 0);
@@ -457,7 +457,7 @@ static void test_no_symbols(void **state)
     assert_string_equal(names_frame(names, IN_KERNEL)->symbol, "0xffff8010");
     assert_string_equal(names_frame(names, IN_PROGRAM)->symbol, "bpf_prog");
     assert_null(names_symbols(names, IN_ALPHA));
-    names_look_ahead(names, NULL, true, 1);
+    names_symbolize(names, NULL, true, 1);
     assert_false(names_shows_inlined(names));
     names_free(names);
     told.status = 0;
@@ -469,9 +469,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_places),          cmocka_unit_test(test_numbers_without_places),
         cmocka_unit_test(test_equal_functions), cmocka_unit_test(test_new_frames),
-        cmocka_unit_test(test_objects),         cmocka_unit_test(test_lacks),
+        cmocka_unit_test(test_dsos),         cmocka_unit_test(test_missing),
         cmocka_unit_test(test_settings),        cmocka_unit_test(test_archives),
-        cmocka_unit_test(test_no_symbols),      cmocka_unit_test(test_looked_up_ahead),
+        cmocka_unit_test(test_no_symbols),      cmocka_unit_test(test_symbolized_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -201,13 +201,13 @@ static int executes(int way)
 {
     const struct pinject_next *next = pinject_next();
     char *const argv[] = {(char *)"sh", (char *)"-c", (char *)"exit $X", NULL}, *const envp[] = {(char *)"X=42", NULL};
-    int folder = open("/bin", O_RDONLY | O_DIRECTORY);
+    int directory = open("/bin", O_RDONLY | O_DIRECTORY);
     switch (way) {
     case 0: next->execve("/bin/sh", argv, envp); break;
     case 1: next->execvpe("/bin/sh", argv, envp); break;
     case 2: next->fexecve(open("/bin/sh", O_RDONLY), argv, envp); break;
-    case 3: next->execveat(folder, "sh", argv, envp, 0); break;
-    case 4: next->execveat(folder, "sh", argv, envp, 1); break; /* a flag that the kernel does not know */
+    case 3: next->execveat(directory, "sh", argv, envp, 0); break;
+    case 4: next->execveat(directory, "sh", argv, envp, 1); break; /* a flag that the kernel does not know */
     }
     return errno == EINVAL ? 7 : 1;
 }

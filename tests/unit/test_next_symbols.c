@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What dlsym(RTLD_NEXT) finds, found without it; here the program itself is the object. */
+/* What dlsym(RTLD_NEXT) finds, found without it; here the program itself is the DSO. */
 #include "check.h"
 #include "preload/symbols.h"
 

@@ -9,27 +9,27 @@
 
 #define T UINT64_C(1000000000)
 
-static struct plan plan;
+static struct event_config config;
 static struct tasks tasks;
 static struct process process;
-static struct image image;
+static struct exec_generation generation;
 static struct task task;
 
 static int set_up(void **state)
 {
     (void)state;
-    memset(&plan, 0, sizeof(plan));
+    memset(&config, 0, sizeof(config));
     memset(&tasks, 0, sizeof(tasks));
     memset(&process, 0, sizeof(process));
-    memset(&image, 0, sizeof(image));
+    memset(&generation, 0, sizeof(generation));
     memset(&task, 0, sizeof(task));
-    plan.count = plan.sampling = 1;
-    plan.events[0].samples = true;
-    plan.events[0].attr.type = PERF_TYPE_SOFTWARE;
-    plan.events[0].attr.config = PERF_COUNT_SW_TASK_CLOCK;
-    tasks.plan = &plan;
+    config.count = config.sampling = 1;
+    config.events[0].samples = true;
+    config.events[0].attr.type = PERF_TYPE_SOFTWARE;
+    config.events[0].attr.config = PERF_COUNT_SW_TASK_CLOCK;
+    tasks.config = &config;
     task.process = &process;
-    task.start_ns = task.found_ns = T;
+    task.start_ns = task.attached_late_ns = T;
     task.kind = PINJECT_PROCESS;
     return 0;
 }
@@ -56,24 +56,24 @@ static void all_is_well(void **state)
 {
     (void)state;
     expect("");
-    task.timed = task.timer_started = true;
+    task.by_timer = task.timer_started = true;
     expect("");
     /* Found in time, or a moment later. */
-    task.found_ns = T + 5000000;
+    task.attached_late_ns = T + 5000000;
     expect("");
-    task.found_ns = 0; /* it came by itself */
+    task.attached_late_ns = 0; /* it came by itself */
     expect("");
 }
 
 static void timers(void **state)
 {
     (void)state;
-    task.timed = true;
+    task.by_timer = true;
     expect("counted by the kernel, not sampled: no timer started in it (static, setuid or very short?)\n");
     task.ring_error = -ENOSPC;
     expect("counted by the kernel, not sampled: its timer was refused (No space left on device)\n");
     /* Not twice. */
-    task.silent = task.counted_only = true;
+    task.not_sampled = task.counted_only = true;
     expect("counted by the kernel, not sampled: its timer was refused (No space left on device)\n");
 }
 
@@ -84,24 +84,24 @@ static void refused_events(void **state)
     (void)state;
     task.refusal = -EACCES;
     expect("without events" REFUSED);
-    task.timed = task.timer_started = true;
+    task.by_timer = task.timer_started = true;
     expect("sampled by a timer" REFUSED);
-    plan.events[0].attr.config = PERF_COUNT_SW_PAGE_FAULTS; /* no timer can sample it */
+    config.events[0].attr.config = PERF_COUNT_SW_PAGE_FAULTS; /* no timer can sample it */
     expect("counted, not sampled (timers sample only task-clock)" REFUSED);
-    plan.events[0].samples = false;
-    plan.sampling = 0;
-    expect("counted by the object" REFUSED);
+    config.events[0].samples = false;
+    config.sampling = 0;
+    expect("counted by the preload object" REFUSED);
 }
 
 static void programs_without_a_timer(void **state)
 {
     (void)state;
-    task.timed = task.timer_started = task.silent = true;
+    task.by_timer = task.timer_started = task.not_sampled = true;
     expect("executed a program without a timer (static?): only its CPU time is known\n");
-    process.net = true;
+    process.inherits = true;
     expect("executed a program without a timer (static?): sampled with inherited events, its CPU time counted by the "
            "kernel\n");
-    process.net = false;
+    process.inherits = false;
     task.process = NULL;
     expect("executed a program without a timer (static?): only its CPU time is known\n");
     task.covers = true;
@@ -117,10 +117,10 @@ static void rings(void **state)
     task.counted_only = true;
     task.ring_error = -ENOMEM;
     expect("counted but not sampled: no memory for its ring buffer (Cannot allocate memory)\n");
-    plan.sampling = 0; /* as all of them are */
+    config.sampling = 0; /* as all of them are */
     expect("");
-    plan.sampling = 1;
-    task.timed = task.timer_started = true;
+    config.sampling = 1;
+    task.by_timer = task.timer_started = true;
     expect("");
     task.broken = true;
     expect("its ring buffer was damaged: later samples are missing\n");
@@ -129,9 +129,9 @@ static void rings(void **state)
 static void ends_and_beginnings(void **state)
 {
     (void)state;
-    task.found_ns = T + 5000001;
+    task.attached_late_ns = T + 5000001;
     expect("found late: start-up counted but not sampled\n");
-    task.found_ns = 0;
+    task.attached_late_ns = 0;
     task.revoked = true;
     expect("executed a setuid or unreadable program: the kernel closed its events, and only its CPU time is known from "
            "then on\n");
@@ -139,9 +139,9 @@ static void ends_and_beginnings(void **state)
     expect("executed a program that its user may not read: the kernel closed its events, and timers continue it in "
            "another file\n");
     task.goes_on = task.revoked = false;
-    task.images_more = 12;
+    task.generations_more = 12;
     expect("executed programs that are not listed: 12\n");
-    task.images_more = 0;
+    task.generations_more = 0;
     task.arguments_cut = 1;
     expect("the arguments of 1 earlier program were too long and are cut\n");
     task.arguments_cut = 3;
@@ -149,29 +149,29 @@ static void ends_and_beginnings(void **state)
 }
 
 #define DID_NOT_ASK                                                                                                   \
-    "its program did not load the object (static, setuid or without access to the session?): its children and "      \
-    "threads are not profiled\n"
+    "its program did not load the preload object (static, setuid or without access to the session?): its children "   \
+    "and threads are not profiled\n"
 
 static void programs_that_do_not_ask(void **state)
 {
     (void)state;
-    task.images = &image;
-    image.start_ns = T + 1;
+    task.generations = &generation;
+    generation.start_ns = T + 1;
     expect(""); /* there is none */
-    task.image_count = 1;
+    task.generation_count = 1;
     expect(DID_NOT_ASK);
-    image.named = true;
+    generation.named = true;
     expect("");
-    image.named = false;
-    image.start_ns = T; /* the one that it began with */
+    generation.named = false;
+    generation.start_ns = T; /* the one that it began with */
     expect("");
-    image.start_ns = T + 1;
+    generation.start_ns = T + 1;
     task.kind = PINJECT_THREAD;
     expect("");
     task.kind = PINJECT_FORK;
     expect(DID_NOT_ASK);
     /* What it starts is seen from outside. */
-    bool *covered[] = {&task.covers, &process.net, &task.netted};
+    bool *covered[] = {&task.covers, &process.inherits, &task.inherited};
     for (int i = 0; i < 3; i++) {
         *covered[i] = true;
         expect("");
@@ -184,19 +184,19 @@ static void timers_that_stood_in(void **state)
 {
     struct notes notes = {.count = 0};
     (void)state;
-    tasks.stood_in = tasks.stood_in_counted = 4;
-    notes_add_stand_ins(&notes, &tasks);
+    tasks.timer_fallbacks = tasks.timer_fallbacks_counted = 4;
+    notes_add_fallbacks(&notes, &tasks);
     expect_notes(&notes, "");
-    tasks.stood_in = 7;
+    tasks.timer_fallbacks = 7;
     tasks.seen = 20;
     tasks.refusal = -EPERM;
-    notes_add_stand_ins(&notes, &tasks);
-    plan.sampling = 0;
-    notes_add_stand_ins(&notes, &tasks);
+    notes_add_fallbacks(&notes, &tasks);
+    config.sampling = 0;
+    notes_add_fallbacks(&notes, &tasks);
     expect_notes(&notes,
                  "3 of 20 tasks were sampled by timers, user space only: the kernel refused their events "
                  "(Operation not permitted)\n"
-                 "3 of 20 tasks were counted by the object: the kernel refused their events (Operation not "
+                 "3 of 20 tasks were counted by the preload object: the kernel refused their events (Operation not "
                  "permitted)\n");
 }
 

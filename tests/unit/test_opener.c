@@ -19,20 +19,20 @@
 #include "deny.h"
 #include "unwind/unwind.h"
 
-static char folder[64];
+static char directory[64];
 
-static int enter_folder(void **state)
+static int enter_directory(void **state)
 {
     (void)state;
-    snprintf(folder, sizeof(folder), "/tmp/pinject-unit-XXXXXX");
-    return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
+    snprintf(directory, sizeof(directory), "/tmp/pinject-unit-XXXXXX");
+    return mkdtemp(directory) && chdir(directory) == 0 ? 0 : -1;
 }
 
-static int leave_folder(void **state)
+static int leave_directory(void **state)
 {
     (void)state;
     char command[100];
-    snprintf(command, sizeof(command), "rm -rf %s", folder);
+    snprintf(command, sizeof(command), "rm -rf %s", directory);
     return chdir("/") == 0 && system(command) == 0 ? 0 : -1;
 }
 
@@ -52,7 +52,7 @@ static struct mapped_file mapped(const char *path)
     static unsigned next;
     char *full = paths[next++ % 64];
     struct stat status = {0};
-    snprintf(full, sizeof(paths[0]), "%s%s%s", path[0] == '/' ? "" : folder, path[0] == '/' ? "" : "/", path);
+    snprintf(full, sizeof(paths[0]), "%s%s%s", path[0] == '/' ? "" : directory, path[0] == '/' ? "" : "/", path);
     stat(full, &status);
     return (struct mapped_file){.pid = getpid(),
                                 .maj = major(status.st_dev),
@@ -104,12 +104,12 @@ static void nothing_but_regular_files(void **state)
     assert_int_equal(mkfifo("fifo", 0600), 0);
     assert_int_equal(symlink("/bin/sh", "link"), 0);
     assert_int_equal(mkdir("directory", 0700), 0);
-    struct mapped_file file = mapped("fifo"), device = mapped("/dev/null"), directory = mapped("directory");
+    struct mapped_file file = mapped("fifo"), device = mapped("/dev/null"), dir = mapped("directory");
     assert_int_equal(open_one(&file), -ENOENT);
     /* Had it been opened for reading, this one would not be refused. */
     assert_int_equal(open("fifo", O_WRONLY | O_NONBLOCK | O_CLOEXEC), -1);
     assert_int_equal(open_one(&device), -ENOENT);
-    assert_int_equal(open_one(&directory), -ENOENT);
+    assert_int_equal(open_one(&dir), -ENOENT);
     file = mapped("link");
     assert_int_equal(open_one(&file), -ENOENT);
     /* In no other root either. */
@@ -142,13 +142,13 @@ static bool enter_namespace(void)
 
 static bool make_overlays(const char *layers)
 {
-    static const char *const folders[] = {"/tmp/l", "/tmp/k", "/tmp/one", "/tmp/other"};
+    static const char *const directories[] = {"/tmp/l", "/tmp/k", "/tmp/one", "/tmp/other"};
     for (unsigned i = 0; i < 4; i++)
-        if (mkdir(folders[i], 0700) < 0)
+        if (mkdir(directories[i], 0700) < 0)
             return false;
     int fd = creat("/tmp/l/file", 0600);
-    return fd >= 0 && close(fd) == 0 && mount("o", folders[2], "overlay", 0, layers) == 0 &&
-           mount("o", folders[3], "overlay", 0, layers) == 0;
+    return fd >= 0 && close(fd) == 0 && mount("o", directories[2], "overlay", 0, layers) == 0 &&
+           mount("o", directories[3], "overlay", 0, layers) == 0;
 }
 
 /* In a user namespace: two mounts of one overlay, whose files have the same numbers. Says which devices these have. */
@@ -530,5 +530,5 @@ int main(void)
         cmocka_unit_test(one_crashes),
         cmocka_unit_test(a_build_id_that_never_comes),
     };
-    return cmocka_run_group_tests(tests, enter_folder, leave_folder);
+    return cmocka_run_group_tests(tests, enter_directory, leave_directory);
 }

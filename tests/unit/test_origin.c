@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Whom a request may name, and what of its word is believed. */
-#include "door_fake.h"
+#include "worker_fake.h"
 
 #include <fcntl.h>
 #include <sys/prctl.h>
@@ -91,15 +91,15 @@ static void what_descends_is_ours(void **state)
     fake.session.self = 0;
     assert_false(origin_is_ours(&fake.session, child, &origin));
     /* Its parent has events. */
-    assert_int_equal(session_open_doors(&fake.session), 0);
+    assert_int_equal(session_start_workers(&fake.session), 0);
     assert_int_equal(fake_ask(fake.session.own->requests, 0, PINJECT_FORK), 0);
-    struct arrival *arrival = fake_arrival(&fake.session);
+    struct notification *notification = fake_notification(&fake.session);
     assert_int_equal(origin_read(child, -1, &origin), 0);
     assert_true(origin_is_ours(&fake.session, child, &origin));
     assert_int_equal(origin_read(getppid(), -1, &origin), 0);
     assert_false(origin_is_ours(&fake.session, getppid(), &origin));
-    session_close_doors(&fake.session);
-    fake_drop(arrival);
+    session_stop_workers(&fake.session);
+    fake_drop(notification);
     end_child(child, ends);
     fake_close(&fake);
 }
@@ -154,7 +154,7 @@ static pid_t start_other(bool keeps)
 }
 
 /* A process of OTHER that comes from nobody we know; DUMPABLE: its user may look into it. */
-static pid_t start_stranger(int dumpable, int ready)
+static pid_t start_untracked(int dumpable, int ready)
 {
     pid_t child = fork();
     if (child != 0)
@@ -167,7 +167,7 @@ static pid_t start_stranger(int dumpable, int ready)
 }
 
 /* What an unprivileged collector, of OTHER, says of both. */
-static int check_strangers(pid_t hidden, pid_t open)
+static int check_untracked(pid_t hidden, pid_t open)
 {
     struct origin origin;
     if (setresuid(OTHER, OTHER, OTHER) < 0)
@@ -196,16 +196,16 @@ static void who_hides_from_his_user_is_believed(void **state)
         skip();
     fake_open(&fake);
     assert_int_equal(pipe(ready), 0);
-    pid_t strangers[] = {start_stranger(0, ready[1]), start_stranger(1, ready[1])};
+    pid_t untracked_children[] = {start_untracked(0, ready[1]), start_untracked(1, ready[1])};
     for (unsigned i = 0; i < 2; i++)
         assert_int_equal(read(ready[0], &byte, 1), 1);
     pid_t collector = fork();
     if (collector == 0)
-        _exit(check_strangers(strangers[0], strangers[1]));
+        _exit(check_untracked(untracked_children[0], untracked_children[1]));
     assert_int_equal(waitpid(collector, &status, 0), collector);
     for (unsigned i = 0; i < 2; i++) {
-        kill(strangers[i], SIGKILL);
-        waitpid(strangers[i], NULL, 0);
+        kill(untracked_children[i], SIGKILL);
+        waitpid(untracked_children[i], NULL, 0);
         close(ready[i]);
     }
     assert_int_equal(status, 0);
@@ -216,10 +216,10 @@ static void who_hides_from_his_user_is_believed(void **state)
 static void a_process_of_nobody_is_refused(void **state)
 {
     static const uint32_t kinds[] = {PINJECT_PROCESS, PINJECT_FORK, PINJECT_THREAD, PINJECT_ARM,
-                                     PINJECT_IMAGE,   PINJECT_NET,  PINJECT_SPAWN,  PINJECT_SNAPSHOT};
+                                     PINJECT_GENERATION,   PINJECT_INHERIT_EXEC,  PINJECT_SPAWN,  PINJECT_SNAPSHOT};
     (void)state;
     fake_open(&fake);
-    assert_int_equal(session_open_doors(&fake.session), 0);
+    assert_int_equal(session_start_workers(&fake.session), 0);
     for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         struct pinject_slot *slot = fake_claim(fake.session.own->requests, i, kinds[i]);
         slot->pid = slot->tid = getppid();
@@ -228,18 +228,18 @@ static void a_process_of_nobody_is_refused(void **state)
         assert_int_equal(fake.session.denied, i + 1);
         assert_false(fake_covered(&fake.session, getppid()));
     }
-    assert_null(arrivals_take(&fake.session.arrivals));
-    session_close_doors(&fake.session);
+    assert_null(notifications_take(&fake.session.notifications));
+    session_stop_workers(&fake.session);
     fake_close(&fake);
 }
 
 /* Own process, another one's task: what is told would be told of that. */
 static void a_pair_that_is_none_is_refused(void **state)
 {
-    static const uint32_t kinds[] = {PINJECT_THREAD, PINJECT_NET, PINJECT_SNAPSHOT};
+    static const uint32_t kinds[] = {PINJECT_THREAD, PINJECT_INHERIT_EXEC, PINJECT_SNAPSHOT};
     (void)state;
     fake_open(&fake);
-    assert_int_equal(session_open_doors(&fake.session), 0);
+    assert_int_equal(session_start_workers(&fake.session), 0);
     for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         struct pinject_slot *slot = fake_claim(fake.session.own->requests, i, kinds[i]);
         slot->tid = getppid();
@@ -247,8 +247,8 @@ static void a_pair_that_is_none_is_refused(void **state)
         assert_int_equal(fake_answer(slot), -EPERM);
         assert_int_equal(fake.session.denied, i + 1);
     }
-    assert_null(arrivals_take(&fake.session.arrivals));
-    session_close_doors(&fake.session);
+    assert_null(notifications_take(&fake.session.notifications));
+    session_stop_workers(&fake.session);
     fake_close(&fake);
 }
 
@@ -257,24 +257,24 @@ static void what_is_gone_is_marked(void **state)
 {
     (void)state;
     fake_open(&fake);
-    assert_int_equal(session_open_doors(&fake.session), 0);
+    assert_int_equal(session_start_workers(&fake.session), 0);
     pid_t child = fork();
     if (child == 0)
         _exit(0);
     assert_int_equal(waitpid(child, NULL, 0), child);
     for (unsigned i = 0; i < 2; i++) {
-        struct pinject_slot *slot = fake_claim(fake.session.own->requests, i, PINJECT_IMAGE);
+        struct pinject_slot *slot = fake_claim(fake.session.own->requests, i, PINJECT_GENERATION);
         if (i == 0)
             slot->pid = slot->tid = child;
         fake_post(fake.session.own->requests, i);
         fake_answer(slot);
-        struct arrival *arrival = fake_arrival(&fake.session);
-        assert_int_equal(arrival->gone, i == 0);
-        fake_drop(arrival);
+        struct notification *notification = fake_notification(&fake.session);
+        assert_int_equal(notification->gone, i == 0);
+        fake_drop(notification);
     }
     assert_int_equal(fake.session.ended, 0);
     /* What these say can be judged by the task alone. */
-    static const uint32_t kinds[] = {PINJECT_SPAWN, PINJECT_NET, PINJECT_SNAPSHOT};
+    static const uint32_t kinds[] = {PINJECT_SPAWN, PINJECT_INHERIT_EXEC, PINJECT_SNAPSHOT};
     for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         struct pinject_slot *slot = fake_claim(fake.session.own->requests, 2 + i, kinds[i]);
         slot->pid = slot->tid = child;
@@ -284,21 +284,21 @@ static void what_is_gone_is_marked(void **state)
     }
     assert_int_equal(fake.session.malformed, 0);
     assert_int_equal(fake.session.denied, 0);
-    assert_null(arrivals_take(&fake.session.arrivals));
-    session_close_doors(&fake.session);
+    assert_null(notifications_take(&fake.session.notifications));
+    session_stop_workers(&fake.session);
     fake_close(&fake);
 }
 
 static uint64_t startup_of(unsigned slot_number, pid_t pid, uint64_t told_ns)
 {
-    struct pinject_slot *slot = fake_claim(fake.session.own->requests, slot_number, PINJECT_IMAGE);
+    struct pinject_slot *slot = fake_claim(fake.session.own->requests, slot_number, PINJECT_GENERATION);
     slot->pid = slot->tid = pid;
     slot->startup_ns = told_ns;
     fake_post(fake.session.own->requests, slot_number);
     fake_answer(slot);
-    struct arrival *arrival = fake_arrival(&fake.session);
-    uint64_t startup_ns = arrival->startup_ns;
-    fake_drop(arrival);
+    struct notification *notification = fake_notification(&fake.session);
+    uint64_t startup_ns = notification->startup_ns;
+    fake_drop(notification);
     return startup_ns;
 }
 
@@ -307,7 +307,7 @@ static void nobody_used_more_than_his_clock_says(void **state)
     (void)state;
     fake_open(&fake);
     fake.session.start_ns -= UINT64_C(60000000000); /* else such times cannot be */
-    assert_int_equal(session_open_doors(&fake.session), 0);
+    assert_int_equal(session_start_workers(&fake.session), 0);
     pid_t child = fork();
     if (child == 0)
         _exit(0);
@@ -320,7 +320,7 @@ static void nobody_used_more_than_his_clock_says(void **state)
     assert_int_equal(startup_of(2, getpid(), little + 1), little + 1);
     uint64_t before = clock_ns(CLOCK_PROCESS_CPUTIME_ID), startup = startup_of(3, getpid(), much);
     assert_in_range(startup, before, clock_ns(CLOCK_PROCESS_CPUTIME_ID));
-    session_close_doors(&fake.session);
+    session_stop_workers(&fake.session);
     fake_close(&fake);
 }
 
@@ -359,22 +359,22 @@ static struct request request_of(uint32_t kind, pid_t pid)
 static void a_number_that_is_anothers_by_now(void **state)
 {
     (void)state;
-    struct arrival *arrival = NULL;
+    struct notification *notification = NULL;
     fake_open(&fake);
     pid_t child = fork();
     if (child == 0)
         pause();
     struct request request = request_of(PINJECT_PROCESS, child);
     gone_at_first = child;
-    assert_int_equal(request_begin(fake.session.own, &request, &arrival), -ESRCH);
+    assert_int_equal(request_begin(fake.session.own, &request, &notification), -ESRCH);
     assert_int_equal(gone_at_first, 0);
-    assert_non_null(arrival);
-    assert_true(arrival->gone);
-    assert_null(arrival->events);
-    arrival_free(arrival);
+    assert_non_null(notification);
+    assert_true(notification->gone);
+    assert_null(notification->events);
+    notification_free(notification);
     request = request_of(PINJECT_INHERIT, child);
     gone_at_first = child;
-    assert_int_equal(request_begin(fake.session.own, &request, &arrival), -ESRCH);
+    assert_int_equal(request_begin(fake.session.own, &request, &notification), -ESRCH);
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
     fake_close(&fake);
@@ -384,7 +384,7 @@ static void a_number_that_is_anothers_by_now(void **state)
 static void check_unasked(void)
 {
     static const uint32_t kinds[] = {PINJECT_PROCESS, PINJECT_FORK, PINJECT_ARM, PINJECT_THREAD,
-                                     PINJECT_IMAGE,   PINJECT_NET,  PINJECT_SPAWN, PINJECT_INHERIT};
+                                     PINJECT_GENERATION,   PINJECT_INHERIT_EXEC,  PINJECT_SPAWN, PINJECT_INHERIT};
     struct origin origin;
     struct rlimit all, none;
     fake_open(&fake);
@@ -397,12 +397,12 @@ static void check_unasked(void)
     MUST(origin_read(child, -1, &origin) == -EMFILE);
     for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         struct request request = request_of(kinds[i], child);
-        struct arrival *arrival = NULL;
-        MUST(request_begin(fake.session.own, &request, &arrival) == -EMFILE);
-        MUST(!arrival == (i >= 4));
-        MUST(!arrival || (!arrival->gone && !arrival->events && arrival->result == -EMFILE));
+        struct notification *notification = NULL;
+        MUST(request_begin(fake.session.own, &request, &notification) == -EMFILE);
+        MUST(!notification == (i >= 4));
+        MUST(!notification || (!notification->gone && !notification->events && notification->result == -EMFILE));
         MUST(fake.session.no_memory == (i >= 4 ? i - 3 : 0));
-        arrival_free(arrival);
+        notification_free(notification);
     }
     MUST(setrlimit(RLIMIT_NOFILE, &all) == 0);
     MUST(fake.session.denied == 0 && fake.session.ended == 0 && fake.session.refused == 4);
@@ -421,7 +421,7 @@ static void who_cannot_be_asked_about(void **state)
 static void other_users_name_no_parent(void **state)
 {
     (void)state;
-    struct arrival *arrival = NULL;
+    struct notification *notification = NULL;
     if (geteuid() != 0)
         skip();
     fake_open(&fake);
@@ -433,10 +433,10 @@ static void other_users_name_no_parent(void **state)
     assert_non_null(channel);
     struct request request = request_of(PINJECT_PROCESS, child);
     request.slot.ppid = 1234567;
-    request_begin(channel, &request, &arrival);
-    assert_non_null(arrival);
-    assert_int_equal(arrival->ppid, getpid());
-    fake_drop(arrival);
+    request_begin(channel, &request, &notification);
+    assert_non_null(notification);
+    assert_int_equal(notification->ppid, getpid());
+    fake_drop(notification);
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
     fake_close(&fake);
@@ -446,13 +446,13 @@ static void other_users_name_no_parent(void **state)
 static void a_path_is_no_mapping(void **state)
 {
     (void)state;
-    char folder[] = "/tmp/pinject-origin-XXXXXX", path[256], byte = 0;
+    char directory[] = "/tmp/pinject-origin-XXXXXX", path[256], byte = 0;
     int ready[2];
     struct origin origin;
     fake_open(&fake);
     const struct channel *own = fake.session.own;
-    assert_non_null(mkdtemp(folder));
-    snprintf(path, sizeof(path), "%s/a%sb", folder, own->mapping);
+    assert_non_null(mkdtemp(directory));
+    snprintf(path, sizeof(path), "%s/a%sb", directory, own->mapping);
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     assert_true(fd >= 0 && ftruncate(fd, 4096) == 0 && pipe(ready) == 0);
     for (int keeps = 0; keeps < 2; keeps++) {
@@ -474,7 +474,7 @@ static void a_path_is_no_mapping(void **state)
     close(ready[0]);
     close(ready[1]);
     unlink(path);
-    rmdir(folder);
+    rmdir(directory);
     fake_close(&fake);
 }
 

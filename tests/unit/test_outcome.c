@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* What a session's outcome says of its tasks: the ledger line by line, CPU time of the tree, what was stolen. */
+/* What a session's outcome says of its tasks: the missed tasks line by line, CPU time of the tree, what was stolen. */
 #define _GNU_SOURCE
 #include "check.h"
 
 #include <sys/mman.h>
 
+#include "collector/machine_time.h"
 #include "collector/opener.h"
 #include "collector/outcome.h"
-#include "collector/machine_time.h"
 #include "common/clock.h"
 #include "test_tasks_kit.h"
 
@@ -55,16 +55,16 @@ void __wrap_machine_time_read(struct machine_time *ret)
     *ret = (struct machine_time){.at_ns = at_ns, .busy_ns = busy_ns, .stolen_ns = stolen_ns, .own_ns = own_ns};
 }
 
-/* ---- The ledger ---- */
+/* ---- Missed tasks ---- */
 
-static char *ledger(const struct outcome *outcome)
+static char *losses(const struct outcome *outcome)
 {
     char *text;
     size_t size;
     FILE *to = open_memstream(&text, &size);
-    for (unsigned i = 0; i < outcome->unseen_count; i++) {
-        assert_int_equal(outcome->unseen[i].cpu_ns, 0); /* of none of them is it known */
-        fprintf(to, "%d %s|%s\n", (int)outcome->unseen[i].count, outcome->unseen[i].reason, outcome->unseen[i].comm);
+    for (unsigned i = 0; i < outcome->missed_count; i++) {
+        assert_int_equal(outcome->missed[i].cpu_ns, 0); /* of none of them is it known */
+        fprintf(to, "%d %s|%s\n", (int)outcome->missed[i].count, outcome->missed[i].reason, outcome->missed[i].comm);
     }
     fclose(to);
     return text;
@@ -102,35 +102,35 @@ static const char lines_of_session[] =
     "33 file that was mapped and not read: the process that reads such files ended, or could not be started|\n"
     "34 build id of a mapped file forgotten: too many files (those that are still there are read again)|\n";
 
-static void expect_ledger(struct stage *stage, const char *foreign)
+static void expect_losses(struct stage *stage, const char *foreign)
 {
     struct outcome outcome = {0};
     char wanted[8192];
     outcome_fill(&outcome, stage->tasks, false);
-    char *text = ledger(&outcome);
+    char *text = losses(&outcome);
     snprintf(wanted, sizeof(wanted), "%s%s%s", lines_of_all, foreign, lines_of_session);
     assert_string_equal(text, wanted);
     free(text);
     outcome_release(&outcome);
-    assert_null(outcome.unseen);
-    assert_int_equal(outcome.unseen_count, 0);
+    assert_null(outcome.missed);
+    assert_int_equal(outcome.missed_count, 0);
     outcome_release(&outcome);
 }
 
-static void ledger_has_a_line_for_each_loss(void **state)
+static void losses_have_a_line_each(void **state)
 {
     struct stage stage;
     (void)state;
     stage_new(&stage, PINJECT_SESSION_ALL, false);
     struct session *session = &stage.kit.session;
-    session->arrivals.refused = 1;
-    session->arrivals.cut = 2;
+    session->notifications.refused = 1;
+    session->notifications.cut = 2;
     stage.tasks->hurried = 3;
     session->malformed = 4;
     session->ended = 13;
     session->denied = 5;
     session->channels.refused = 6;
-    stage.tasks->net_lost = 7;
+    stage.tasks->inherited_lost = 7;
     stage.tasks->unannounced.count = 14;
     stage.tasks->estimated = 11;
     stage.tasks->session->errands.given_up = 12;
@@ -141,21 +141,21 @@ static void ledger_has_a_line_for_each_loss(void **state)
     shares_of(&stage.tasks->shares, 1)->room.refused = 10;
     shares_of(&stage.tasks->shares, 2)->room.refused = 20;
     stage.tasks->broken_rings = 10;
-    expect_ledger(&stage, lines_of_foreign); /* nothing is covered by inheritance */
+    expect_losses(&stage, lines_of_foreign); /* nothing is covered by inheritance */
     session->inherited = 1; /* that says of these tasks nothing */
-    expect_ledger(&stage, lines_of_foreign);
-    stage.tasks->netted_images = 120 + 121;
-    expect_ledger(&stage, "");
-    stage.tasks->netted_images = 119;
-    expect_ledger(&stage, "1 in another pid namespace|\n121 in another pid namespace|user 7\n");
-    stage.tasks->netted_images = 120 + 21;
-    expect_ledger(&stage, "100 in another pid namespace|user 7\n");
+    expect_losses(&stage, lines_of_foreign);
+    stage.tasks->inherited_generations = 120 + 121;
+    expect_losses(&stage, "");
+    stage.tasks->inherited_generations = 119;
+    expect_losses(&stage, "1 in another pid namespace|\n121 in another pid namespace|user 7\n");
+    stage.tasks->inherited_generations = 120 + 21;
+    expect_losses(&stage, "100 in another pid namespace|user 7\n");
     session->uninherited = 1;
-    expect_ledger(&stage, lines_of_foreign);
+    expect_losses(&stage, lines_of_foreign);
     session->uninherited = 0;
-    stage.kit.plan.source = PINJECT_SOURCE_TIMER;
-    expect_ledger(&stage, lines_of_foreign);
-    stage.kit.plan.source = PINJECT_SOURCE_PERF;
+    stage.kit.config.source = PINJECT_SOURCE_TIMER;
+    expect_losses(&stage, lines_of_foreign);
+    stage.kit.config.source = PINJECT_SOURCE_PERF;
     stage_free(&stage);
 }
 
@@ -179,13 +179,13 @@ static void tasks_are_counted(void **state)
     tasks->root_process = tasks_find_process(tasks, 100);
     tasks->root_process->space.forgotten = 4;
     tasks->alive = 5;
-    tasks->unseen.uncounted = 6;
+    tasks->missed.uncounted = 6;
     tasks->samples = 11;
     tasks->lost = 12;
     tasks->counted_only = 13;
     tasks->without_sample = 14;
-    tasks->stood_in = 15;
-    tasks->stood_in_counted = 16;
+    tasks->timer_fallbacks = 15;
+    tasks->timer_fallbacks_counted = 16;
     tasks->refusal = -13;
     tasks->attributed_ns = 7500;
     stage.kit.session.start_ns = tasks_now_ns() - 1000000000;
@@ -202,7 +202,7 @@ static void tasks_are_counted(void **state)
     assert_false(outcome.root_ended);
     assert_int_equal(outcome.stacks_behind, 0);
     assert_string_equal(outcome.stacks, "");
-    char *text = ledger(&outcome);
+    char *text = losses(&outcome);
     assert_non_null(strstr(text, "4 executable mapping dropped"));
     free(text);
     assert_int_equal(outcome.samples, 0); /* the root's are not there yet */
@@ -211,7 +211,7 @@ static void tasks_are_counted(void **state)
     outcome_complete(&outcome, tasks);
     expect_own_cpu(outcome.collector_ns, used_ns); /* with what has been written since */
     assert_true(outcome.samples == 11 && outcome.lost == 12 && outcome.counted_only == 13);
-    assert_true(outcome.without_sample == 14 && outcome.stood_in == 15 && outcome.stood_in_counted == 16);
+    assert_true(outcome.without_sample == 14 && outcome.timer_fallbacks == 15 && outcome.timer_fallbacks_counted == 16);
     assert_int_equal(outcome.refusal, -13);
     assert_in_range(outcome.wall_ns, 1000000000, 300000000000);
     /* The status of a bare session's root is what its parent told. */
@@ -290,16 +290,16 @@ static void tree_of_a_bare_session(void **state)
     stage_free(&stage);
 }
 
-/* The CPU time that tasks have beyond their tree's, as the ledger says; 0: it says nothing. */
+/* The CPU time that tasks have beyond their tree's, as the list of missed tasks says; 0: it says nothing. */
 static uint64_t contradiction_ns(struct stage *stage, uint64_t attributed_ns)
 {
     struct outcome outcome = {.tree = {.ru_utime.tv_sec = 1}};
     uint64_t ns = 0;
     stage->tasks->attributed_ns = attributed_ns;
     outcome_fill(&outcome, stage->tasks, false);
-    for (unsigned i = 0; i < outcome.unseen_count; i++)
-        if (!strncmp(outcome.unseen[i].reason, "contradiction: ", 15))
-            ns += outcome.unseen[i].cpu_ns;
+    for (unsigned i = 0; i < outcome.missed_count; i++)
+        if (!strncmp(outcome.missed[i].reason, "contradiction: ", 15))
+            ns += outcome.missed[i].cpu_ns;
     outcome_release(&outcome);
     return ns;
 }
@@ -396,7 +396,7 @@ static void others_are_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ledger_has_a_line_for_each_loss), cmocka_unit_test(tasks_are_counted),
+        cmocka_unit_test(losses_have_a_line_each), cmocka_unit_test(tasks_are_counted),
         cmocka_unit_test(tree_of_a_command),               cmocka_unit_test(tree_of_a_bare_session),
         cmocka_unit_test(stolen_time_is_told),             cmocka_unit_test(others_are_told),
         cmocka_unit_test(contradiction_is_told),

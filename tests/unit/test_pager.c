@@ -14,7 +14,7 @@
 
 enum { LARGE = 1 << 20, PIPE_SIZE = 65536 };
 
-static char folder[] = "/tmp/pinject-pager-XXXXXX", data[LARGE];
+static char directory[] = "/tmp/pinject-pager-XXXXXX", data[LARGE];
 
 static int set_up(void **state)
 {
@@ -22,7 +22,7 @@ static int set_up(void **state)
     signal(SIGPIPE, SIG_IGN);
     for (size_t i = 0; i < LARGE; i++)
         data[i] = (char)('a' + i % 25);
-    return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
+    return mkdtemp(directory) && chdir(directory) == 0 ? 0 : -1;
 }
 
 static int tear_down(void **state)
@@ -30,7 +30,7 @@ static int tear_down(void **state)
     (void)state;
     unlink("shown");
     unlink("out");
-    return chdir("/") || rmdir(folder);
+    return chdir("/") || rmdir(directory);
 }
 
 /* What is in FILE; NULL: there is none. */
@@ -373,7 +373,7 @@ static void test_paged_output(void **state)
                                  "or use --no-pager"));
     /* Nobody asked for the usual one. */
     char *path = strdup(getenv("PATH"));
-    setenv("PATH", "/no/such/folder", 1);
+    setenv("PATH", "/no/such/directory", 1);
     check_capture();
     paged(NULL, true, 1000, false, false);
     assert_string_equal(check_captured(), "");

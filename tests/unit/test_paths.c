@@ -8,13 +8,13 @@
 
 #include "collector/paths.h"
 
-static char directory[64];
+static char dir[64];
 
 static int set_up(void **state)
 {
     char made[64] = "/tmp/pinject-paths-XXXXXX";
     (void)state;
-    if (!mkdtemp(made) || !realpath(made, directory) || chdir(directory) < 0)
+    if (!mkdtemp(made) || !realpath(made, dir) || chdir(dir) < 0)
         return -1;
     return mkdir("real", 0700) || symlink("real", "link") || symlink("nowhere", "dangling");
 }
@@ -22,13 +22,13 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    return unlink("link") || unlink("dangling") || rmdir("real") || chdir("/") || rmdir(directory);
+    return unlink("link") || unlink("dangling") || rmdir("real") || chdir("/") || rmdir(dir);
 }
 
 static void expect(const char *base, const char *below)
 {
     char path[PATH_MAX], wanted[PATH_MAX];
-    snprintf(wanted, sizeof(wanted), "%s/%s", directory, below);
+    snprintf(wanted, sizeof(wanted), "%s/%s", dir, below);
     memset(path, 'x', sizeof(path));
     assert_int_equal(paths_absolute(base, path, sizeof(path)), 0);
     assert_string_equal(path, wanted);
@@ -50,21 +50,21 @@ static void test_absolute(void **state)
     assert_string_equal(path, "/name");
     assert_int_equal(paths_absolute("//name", path, sizeof(path)), 0);
     assert_string_equal(path, "/name");
-    snprintf(path, sizeof(path), "%s/link/x", directory);
+    snprintf(path, sizeof(path), "%s/link/x", dir);
     char base[PATH_MAX];
     memcpy(base, path, sizeof(base));
     expect(base, "real/x");
 }
 
-static void expect_outfile(const char *base, const char *outfile, const char *folder)
+static void expect_outfile(const char *base, const char *outfile, const char *directory)
 {
     char path[PATH_MAX], name[PATH_MAX];
     assert_int_equal(paths_outfile(base, path, name, sizeof(path)), 0);
     assert_string_equal(path, outfile);
-    assert_string_equal(name, folder);
+    assert_string_equal(name, directory);
 }
 
-static void test_folders(void **state)
+static void test_directories(void **state)
 {
     (void)state;
     expect_outfile("out", "out", "");
@@ -107,7 +107,7 @@ static void test_room(void **state)
 {
     char path[PATH_MAX];
     (void)state;
-    size_t size = strlen(directory) + strlen("/out") + 1;
+    size_t size = strlen(dir) + strlen("/out") + 1;
     assert_int_equal(paths_absolute("out", path, size), 0);
     assert_int_equal(strlen(path), size - 1);
     assert_int_equal(paths_absolute("out", path, size - 1), -ENAMETOOLONG);
@@ -142,7 +142,7 @@ static void test_working_directory_that_is_gone(void **state)
     assert_int_equal(rmdir("../gone"), 0);
     assert_int_equal(paths_absolute("out", path, sizeof(path)), -ENOENT);
     assert_int_equal(paths_absolute("/out", path, sizeof(path)), 0);
-    assert_int_equal(chdir(directory), 0);
+    assert_int_equal(chdir(dir), 0);
 }
 
 static void test_places(void **state)
@@ -167,7 +167,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_absolute),
-        cmocka_unit_test(test_folders),
+        cmocka_unit_test(test_directories),
         cmocka_unit_test(test_no_names),
         cmocka_unit_test(test_room),
         cmocka_unit_test(test_long_way),

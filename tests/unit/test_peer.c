@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The object's side of the session's socket, against a listener that is a child of this test. */
+/* The preload object's side of the session's socket, against a listener that is a child of this test. */
 #include "check.h"
 
 #include "preload/peer.h"
@@ -139,7 +139,7 @@ static int set_up(void **state)
 {
     (void)state;
     snprintf(name, sizeof(name), "test-peer-%d", getpid());
-    snprintf(path, sizeof(path), "/dev/shm/some.folder/%s", name);
+    snprintf(path, sizeof(path), "/dev/shm/some.directory/%s", name);
     segment.filters = filters();
     return 0;
 }

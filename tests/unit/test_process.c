@@ -30,7 +30,8 @@ static void test_exit_cost(void **state)
     check_cost(&(struct process){.clock_ns = 10 * MS, .rusage_ns = 1000 * MS}, -1);
     check_cost(&(struct process){.clock_ns = 1000 * MS, .rusage_ns = 1800 * MS}, -1);
     check_cost(&(struct process){.clock_ns = 1000 * MS, .rusage_ns = 1800 * MS, .ended_tasks = 40000}, 800 * MS);
-    check_cost(&(struct process){.clock_ns = 30 * MS, .rusage_ns = 100 * MS}, 70 * MS); /* 50 ms and a fifth: the most */
+    /* 50 ms and a fifth: the most */
+    check_cost(&(struct process){.clock_ns = 30 * MS, .rusage_ns = 100 * MS}, 70 * MS);
     check_cost(&(struct process){.clock_ns = 30 * MS, .rusage_ns = 100 * MS + 1}, -1);
     check_cost(&(struct process){.clock_ns = 30 * MS, .own_ns = 100 * MS}, 70 * MS);
     check_cost(&(struct process){.clock_ns = 30 * MS, .own_ns = 100 * MS + 1}, -1);
@@ -38,9 +39,10 @@ static void test_exit_cost(void **state)
     check_cost(&(struct process){.clock_ns = 50 * MS, .rusage_ns = 48 * MS - 1}, -1);
     check_cost(&(struct process){.clock_ns = 10 * MS, .rusage_ns = 11 * MS, .incomplete = true}, -1);
     check_cost(&(struct process){.clock_ns = 10 * MS, .rusage_ns = 11 * MS, .left = true}, -1);
-    check_cost(&(struct process){.clock_ns = 10 * MS, .rusage_ns = 11 * MS, .strangers = true}, -1);
+    check_cost(&(struct process){.clock_ns = 10 * MS, .rusage_ns = 11 * MS, .untracked_children = true}, -1);
     check_cost(&(struct process){.clock_ns = 10 * MS, .own_ns = 12 * MS}, 2 * MS);
-    check_cost(&(struct process){.clock_ns = 10 * MS, .own_ns = 12 * MS, .rusage_ns = 40 * MS, .strangers = true},
+    check_cost(&(struct process){.clock_ns = 10 * MS, .own_ns = 12 * MS, .rusage_ns = 40 * MS,
+                                 .untracked_children = true},
                2 * MS);
 }
 

@@ -41,8 +41,8 @@ static void test_processes(void **state)
     assert_int_equal(child->start_ns, 2000);
     assert_true(child->ended);
     assert_int_equal(child->end_ns, 2300);
-    assert_int_equal(child->image_count, 2);
-    assert_string_equal(child->images[0].comm, "sh");
+    assert_int_equal(child->generation_count, 2);
+    assert_string_equal(child->generations[0].comm, "sh");
     assert_string_equal(child->exec, "/bin/ls");
     assert_int_equal(thread->parent_tid, 10);
     assert_string_equal(thread->comm, "sh");

@@ -126,7 +126,7 @@ static const char *path_at(unsigned i)
 {
     char name[16];
     snprintf(name, sizeof(name), "file.%u", i);
-    return in_folder(name);
+    return in_directory(name);
 }
 
 /* ID 0: one of perf's, of that time. */
@@ -223,15 +223,18 @@ static void test_many_sessions(void **state)
     expect_choice(FILES, "nothing", 0, 0, "b3b3b3b3 of 2001-09-09 01:46:43, ... (sessions are never mixed)");
 }
 
-/* Runs of one folder are told apart by their times alone, others by their folders; of long ones the end is shown. */
-static void test_folders(void **state)
+/*
+ * Runs of one directory are told apart by their times alone, others by their directories; of long ones the end is
+ * shown.
+ */
+static void test_directories(void **state)
 {
     static const char longest[] = "/123456789012345678901234567890123456789012345678901234567890";
     char path[2][128];
     static struct session_seen sessions[2];
     static struct loader loader = {.sessions = sessions, .session_count = 2};
     static const struct {
-        const char *first, *second, *first_folder, *second_folder;
+        const char *first, *second, *first_directory, *second_directory;
     } places[] = {{"out.1.1", "out.2.2", "", ""},       {"a/out.1.1", "a/b.2.2", "", ""},
                   {"/out.1.1", "/b.2.2", "", ""},       {"out.1.1", "a/out.2.2", " in .", " in a"},
                   {"/out.1.1", "/a/b/out.2.2", " in /", " in /a/b"}, {"a/out.1.1", "b/out.1.1", " in a", " in b"}};
@@ -247,8 +250,8 @@ static void test_folders(void **state)
             sessions[j] = (struct session_seen){{(uint8_t)(0xa1 + j)}, true, 1000000000 + j, 1, path[j]};
         snprintf(wanted, sizeof(wanted), "(a1000000 of 1970-01-01 00:00:01%s%s); shown is the newest, a2000000 of "
                                          "1970-01-01 00:00:01%s%s; --session chooses, 'panalyze diff' compares runs",
-                 last ? " in " : places[i].first_folder, last ? longest + 1 : "",
-                 last ? " in ..." : places[i].second_folder, last ? longest + 1 : "");
+                 last ? " in " : places[i].first_directory, last ? longest + 1 : "",
+                 last ? " in ..." : places[i].second_directory, last ? longest + 1 : "");
         check_capture();
         assert_int_equal(choose_session(&loader, NULL, &chosen), 0);
         assert_int_equal(chosen, 1);
@@ -381,18 +384,18 @@ static void test_left_out(void **state)
     profile_free(profile);
 }
 
-static int make_folder(void **state)
+static int make_directory(void **state)
 {
     (void)state;
-    return mkdtemp(folder) ? 0 : -1;
+    return mkdtemp(directory) ? 0 : -1;
 }
 
-static int remove_folder(void **state)
+static int remove_directory(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < FILES; i++)
         unlink(path_at(i));
-    return rmdir(folder);
+    return rmdir(directory);
 }
 
 int main(void)
@@ -400,9 +403,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_first_event),    cmocka_unit_test(test_names_of_events),
         cmocka_unit_test(test_list_of_events), cmocka_unit_test(test_newest),
-        cmocka_unit_test(test_many_sessions),  cmocka_unit_test(test_folders),
+        cmocka_unit_test(test_many_sessions),  cmocka_unit_test(test_directories),
         cmocka_unit_test(test_named),          cmocka_unit_test(test_same_file),
         cmocka_unit_test(test_left_out),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

@@ -4,7 +4,7 @@
 
 #define TIMES (PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING)
 
-enum { FORMAT_LOST = 1 << 4, MOST_IMAGES = 4096 };
+enum { FORMAT_LOST = 1 << 4, MOST_GENERATIONS = 4096 };
 
 struct member {
     uint64_t value, id;
@@ -148,26 +148,28 @@ static void begin_items(struct writer *writer)
     writer_task(writer, ENDED, 0, 500, 5000, 0);
 }
 
-/* More images than are kept apart: what is of those beyond is of the last one, and nothing is of one that is not
- * there. */
-static void test_most_images(void **state)
+/*
+ * More exec generations than are kept apart: what is of those beyond is of the last one, and nothing is of one that is
+ * not there.
+ */
+static void test_most_generations(void **state)
 {
     (void)state;
     struct writer writer;
     struct buffer bytes = BUFFER_INIT;
     begin_items(&writer);
-    for (uint32_t i = 0; i < MOST_IMAGES; i++)
-        writer_image(&writer, i, 600 + i, "comm", i == MOST_IMAGES - 1 ? "/bin/last" : "/bin/app", NULL);
-    writer_count(&writer, 0, MOST_IMAGES, 41, 1, 1, "task-clock");
-    writer_count(&writer, 1, MOST_IMAGES + 5, 42, 1, 1, "page-faults");
+    for (uint32_t i = 0; i < MOST_GENERATIONS; i++)
+        writer_generation(&writer, i, 600 + i, "comm", i == MOST_GENERATIONS - 1 ? "/bin/last" : "/bin/app", NULL);
+    writer_count(&writer, 0, MOST_GENERATIONS, 41, 1, 1, "task-clock");
+    writer_count(&writer, 1, MOST_GENERATIONS + 5, 42, 1, 1, "page-faults");
     struct profile *profile = load_writer(&writer, &bytes);
     const struct profile_task *task = task_of(profile, 10);
-    assert_int_equal(task->image_count, MOST_IMAGES);
+    assert_int_equal(task->generation_count, MOST_GENERATIONS);
     assert_string_equal(task->exec, "/bin/last");
-    assert_int_equal(count_of(profile, task, "task-clock", MOST_IMAGES - 1)->value, 41);
-    assert_int_equal(count_of(profile, task, "page-faults", MOST_IMAGES - 1)->value, 42);
+    assert_int_equal(count_of(profile, task, "task-clock", MOST_GENERATIONS - 1)->value, 41);
+    assert_int_equal(count_of(profile, task, "page-faults", MOST_GENERATIONS - 1)->value, 42);
     for (uint32_t i = 0; i < task->count_count; i++)
-        assert_true(task->counts[i].image == UINT32_MAX || task->counts[i].image < MOST_IMAGES);
+        assert_true(task->counts[i].generation == UINT32_MAX || task->counts[i].generation < MOST_GENERATIONS);
     profile_free(profile);
     buffer_release(&bytes);
     writer_release(&writer);
@@ -180,7 +182,7 @@ int main(void)
         cmocka_unit_test(test_readings_cut_off),
         cmocka_unit_test(test_readings_of_unknown_ids),
         cmocka_unit_test(test_readings_of_cpus),
-        cmocka_unit_test(test_most_images),
+        cmocka_unit_test(test_most_generations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

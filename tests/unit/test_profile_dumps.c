@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <sys/utsname.h>
 
-#include "analyze/sym/elf_image.h"
+#include "analyze/sym/elf_file.h"
 #include "unwind/unwind.h"
 
 #define UNKNOWN_ID "\1\2\3\4\5\6\7\10\11\12\13\14\15\16\17\20\21\22\23\24"
@@ -258,7 +258,7 @@ static void test_as_mapped(void **state)
     check_scene(&(struct scene){.path = "relative"}, false);
 }
 
-static struct elf_image own;
+static struct elf_file own;
 
 /* Tables of another file would lead anywhere. */
 static void test_build_ids(void **state)
@@ -279,9 +279,9 @@ static void test_build_ids(void **state)
 static void test_symfs(void **state)
 {
     (void)state;
-    const char *id = (const char *)own.build_id, *root = in_folder("root");
+    const char *id = (const char *)own.build_id, *root = in_directory("root");
     assert_int_equal(mkdir(root, 0700), 0);
-    assert_int_equal(symlink(program, in_folder("root/program")), 0);
+    assert_int_equal(symlink(program, in_directory("root/program")), 0);
     check_scene(&(struct scene){.path = "/program", .symfs = root}, true);
     check_scene(&(struct scene){.path = "/other", .symfs = root}, false);
     check_scene(&(struct scene){.path = "/program", .symfs = root, .build_id = UNKNOWN_ID, .build_id_size = 20},
@@ -295,7 +295,7 @@ static void test_symfs(void **state)
 static void test_debug_paths(void **state)
 {
     (void)state;
-    const char *id = (const char *)own.build_id, *debug = in_folder("debug");
+    const char *id = (const char *)own.build_id, *debug = in_directory("debug");
     char path[256], *at = path;
     at += snprintf(path, sizeof(path), "%s", debug);
     assert_int_equal(mkdir(path, 0700), 0);
@@ -397,22 +397,22 @@ static void test_vdso(void **state)
     dlclose(vdso);
 }
 
-static int make_folder(void **state)
+static int make_directory(void **state)
 {
     (void)state;
     ssize_t length = readlink("/proc/self/exe", program, sizeof(program) - 1);
-    if (length < 0 || !mkdtemp(folder) || elf_image_init(&own, program) < 0 || own.build_id_size != 20)
+    if (length < 0 || !mkdtemp(directory) || elf_file_init(&own, program) < 0 || own.build_id_size != 20)
         return -1;
     third();
     return 0;
 }
 
-static int remove_folder(void **state)
+static int remove_directory(void **state)
 {
     (void)state;
     char command[128];
-    elf_image_release(&own);
-    snprintf(command, sizeof(command), "rm -r '%s'", folder);
+    elf_file_release(&own);
+    snprintf(command, sizeof(command), "rm -r '%s'", directory);
     return system(command); /* NOLINT(cert-env33-c): a name of mkdtemp() */
 }
 
@@ -424,5 +424,5 @@ int main(void)
         cmocka_unit_test(test_kernel_part),        cmocka_unit_test(test_user_part_recorded),
         cmocka_unit_test(test_short_dumps),        cmocka_unit_test(test_vdso),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

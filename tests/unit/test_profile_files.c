@@ -13,19 +13,19 @@ static void save_thread(const char *name)
     writer_mmap(&writer, 0x1000, 0x1000, 0, "/bin/app");
     writer.time = 2500;
     writer_sample(&writer, 0, USER, 0x1200, 1000, NULL, 0);
-    writer_save(&writer, in_folder(name));
+    writer_save(&writer, in_directory(name));
     writer_release(&writer);
 }
 
 static void put_coverage(struct writer *writer)
 {
-    const char *unseen[] = {"setuid", "sudo"};
+    const char *missed[] = {"setuid", "sudo"};
     const char *note = "a note";
     struct pinject_item_coverage coverage = {.cpu_ns = 100, .attributed_ns = 90, .tasks = 2, .files = 2, .complete = 1};
-    struct pinject_item_unseen fixed = {.count = 3, .cpu_ns = 4};
+    struct pinject_item_missed fixed = {.count = 3, .cpu_ns = 4};
     struct pinject_item_note empty = {{0}};
     writer_item(writer, PINJECT_ITEM_COVERAGE, &coverage, sizeof(coverage), NULL, 0);
-    writer_item(writer, PINJECT_ITEM_UNSEEN, &fixed, sizeof(fixed), unseen, 2);
+    writer_item(writer, PINJECT_ITEM_MISSED, &fixed, sizeof(fixed), missed, 2);
     writer_item(writer, PINJECT_ITEM_NOTE, &empty, sizeof(empty), &note, 1);
     writer_item(writer, 999, &empty, sizeof(empty), &note, 1);
 }
@@ -37,8 +37,8 @@ static void save_leader(const char *name)
     begin(&writer, 10, 10);
     writer_session(&writer, 0xaa, 1000);
     writer_task(&writer, ENDED | PINJECT_TASK_ROOT | PINJECT_TASK_EXIT_COST, 3 << 8, 600, 9000, 5);
-    writer_image(&writer, 0, 600, "sh", "/bin/sh", "sh");
-    writer_image(&writer, 1, 900, "app", "/bin/app", "./app");
+    writer_generation(&writer, 0, 600, "sh", "/bin/sh", "sh");
+    writer_generation(&writer, 1, 900, "app", "/bin/app", "./app");
     writer_count(&writer, 0, UINT32_MAX, 3000, 10, 10, "task-clock");
     writer_count(&writer, 1, 0, 50, 100, 50, "page-faults");
     writer_count(&writer, 1, 1, 7, 100, 100, "page-faults");
@@ -57,7 +57,7 @@ static void save_leader(const char *name)
     writer_end(&writer);
     for (int i = 0; i < 2; i++)
         writer_sample(&writer, 0, USER, 0x1100, 1000, chain, 4);
-    writer_save(&writer, in_folder(name));
+    writer_save(&writer, in_directory(name));
     writer_release(&writer);
 }
 
@@ -66,9 +66,9 @@ static void check_ours(const struct profile *profile)
     const struct profile_session *session = &profile->session;
     assert_true(session->ours && session->coverage_known && session->coverage_complete);
     assert_int_equal(session->cpu_ns, 100);
-    assert_int_equal(session->unseen_count, 1);
-    assert_string_equal(session->unseen[0].reason, "setuid");
-    assert_string_equal(session->unseen[0].comm, "sudo");
+    assert_int_equal(session->missed_count, 1);
+    assert_string_equal(session->missed[0].reason, "setuid");
+    assert_string_equal(session->missed[0].comm, "sudo");
     assert_int_equal(session->note_count, 1);
     assert_string_equal(session->notes[0], "a note");
     assert_int_equal(session->argument_count, 2);
@@ -84,8 +84,8 @@ static void check_leader(const struct profile *profile)
     assert_true(task->root && task->ended && task->exit_cost);
     assert_int_equal(task->exit, 3);
     assert_int_equal(task->index, 0);
-    assert_int_equal(task->image_count, 2);
-    assert_string_equal(task->images[0].exec, "/bin/sh");
+    assert_int_equal(task->generation_count, 2);
+    assert_string_equal(task->generations[0].exec, "/bin/sh");
     assert_string_equal(task->exec, "/bin/app");
     assert_string_equal(task->cmdline[0], "./app");
     assert_int_equal(task->samples, 3);
@@ -103,7 +103,7 @@ static void test_ours(void **state)
     (void)state;
     save_leader("a.10.10");
     save_thread("a.10.11");
-    const char *paths[] = {in_folder("a.10.11"), in_folder("a.10.10"), in_folder("a.10.11")};
+    const char *paths[] = {in_directory("a.10.11"), in_directory("a.10.10"), in_directory("a.10.11")};
     struct profile *profile = load_paths(paths, 3, NULL);
     assert_int_equal(profile->files_read, 2);
     assert_int_equal(profile->task_count, 2);
@@ -119,7 +119,7 @@ static void test_ours(void **state)
     assert_string_equal(thread->file, paths[0]);
     assert_int_equal(thread->exit, -1);
     assert_int_equal(profile->entry_count, 3);
-    /* Order of files: pid, tid. The image of before the exec is another entry. */
+    /* Order of files: pid, tid. The exec generation of before the exec is another entry. */
     assert_string_equal(profile->entries[0].comm, "sh");
     expect_stack(profile, 0, "sh+100");
     assert_string_equal(profile->entries[1].comm, "app");
@@ -135,11 +135,11 @@ static void save_process(const char *name, uint32_t pid, uint64_t start, unsigne
     begin(&writer, pid, pid);
     writer_session(&writer, 0xaa, 1000);
     writer_task(&writer, ENDED, 0, start, start + 1000, 0);
-    writer_image(&writer, 0, start, "app", "/bin/app", "app");
+    writer_generation(&writer, 0, start, "app", "/bin/app", "app");
     writer.time = start + 10;
     for (unsigned i = 0; i < samples; i++)
         writer_sample(&writer, 0, USER, 0x1000 + pid, 1000 + pid, NULL, 0);
-    writer_save(&writer, in_folder(name));
+    writer_save(&writer, in_directory(name));
     writer_release(&writer);
 }
 
@@ -157,7 +157,7 @@ static void test_order_of_tasks(void **state)
     for (unsigned i = 0; i < 5; i++)
         save_process(made[i].name, made[i].pid, made[i].start, i + 1);
     for (unsigned i = 0; i < 5; i++)
-        paths[i] = in_folder(made[i].name);
+        paths[i] = in_directory(made[i].name);
     const struct profile_options merged = {.merged = PROFILE_BY_COMM};
     for (unsigned way = 0; way < 2; way++) {
         struct profile *profile = NULL;
@@ -184,7 +184,7 @@ static void test_counts_only(void **state)
 {
     (void)state;
     save_leader("a.10.10");
-    const char *path = in_folder("a.10.10");
+    const char *path = in_directory("a.10.10");
     struct profile *profile = NULL;
     struct profile_options options = {.counts_only = true};
     assert_int_equal(profile_load(&path, 1, &options, &profile), 0);
@@ -203,7 +203,7 @@ static void save_session(const char *name, uint8_t id, uint64_t realtime)
         writer_task(&writer, 0, 0, 1, 2, 0);
     }
     writer_sample(&writer, 0, USER, 0x1200, 1000, NULL, 0);
-    writer_save(&writer, in_folder(name));
+    writer_save(&writer, in_directory(name));
     writer_release(&writer);
 }
 
@@ -242,7 +242,7 @@ static void test_sessions(void **state)
     save_session("s.2", 0xb2, 9000);
     save_session("s.3", 0xc3, 7000);
     save_session("s.4", 0, 0); /* not ours, and written last */
-    const char *paths[] = {in_folder("s.1"), in_folder("s.2"), in_folder("s.3"), in_folder("s.4")};
+    const char *paths[] = {in_directory("s.1"), in_directory("s.2"), in_directory("s.3"), in_directory("s.4")};
     expect_session(paths, NULL, 0xb2, "3 files of 3 other sessions are left out");
     /* Long enough not to be that of s.4 by chance, which follows from its time. */
     expect_session(paths, "c3c3c3c3c3c3c3", 0xc3, NULL);
@@ -257,7 +257,7 @@ static void test_bad_files(void **state)
 {
     (void)state;
     save_session("s.1", 0xb1, 5000);
-    const char *paths[] = {in_folder("missing"), in_folder("s.1"), folder};
+    const char *paths[] = {in_directory("missing"), in_directory("s.1"), directory};
     check_capture();
     struct profile *profile = load_paths(paths, 3, NULL);
     const char *said = check_captured();
@@ -279,30 +279,30 @@ static void save_split(const char *name, uint64_t start, uint64_t end, const cha
     begin(&writer, 10, 10);
     writer_session(&writer, 0xaa, 1000);
     writer_task(&writer, PINJECT_TASK_SPLIT | PINJECT_TASK_ENDED | (ended ? PINJECT_TASK_STATUS : 0), 9, start, end, 1);
-    writer_image(&writer, 0, start, comm, comm, comm);
+    writer_generation(&writer, 0, start, comm, comm, comm);
     writer_count(&writer, 0, 0, start, 1, 1, "task-clock");
     writer.time = start + 1;
     writer_sample(&writer, 0, USER, start, 1000, NULL, 0);
-    writer_save(&writer, in_folder(name));
+    writer_save(&writer, in_directory(name));
     writer_release(&writer);
 }
 
-/* --exec-split-results: files of one task's images; and another task that got the same number later. */
+/* --exec-split-results: files of one task's exec generations; and another task that got the same number later. */
 static void test_split(void **state)
 {
     (void)state;
     save_split("a.cc1", 2000, 3000, "cc1", true);
     save_split("a.sh", 1000, 2000, "sh", false);
     save_split("a.later", 5000, 6000, "later", true);
-    const char *paths[] = {in_folder("a.cc1"), in_folder("a.later"), in_folder("a.sh")};
+    const char *paths[] = {in_directory("a.cc1"), in_directory("a.later"), in_directory("a.sh")};
     struct profile *profile = load_paths(paths, 3, NULL);
     assert_int_equal(profile->task_count, 2);
     const struct profile_task *task = &profile->tasks[0];
     assert_int_equal(task->start_ns, 1000);
     assert_int_equal(task->end_ns, 3000);
     assert_int_equal(task->exit, 128 + 9);
-    assert_int_equal(task->image_count, 2);
-    assert_string_equal(task->images[0].comm, "sh");
+    assert_int_equal(task->generation_count, 2);
+    assert_string_equal(task->generations[0].comm, "sh");
     assert_string_equal(task->comm, "cc1");
     assert_int_equal(task->lost, 2);
     assert_int_equal(task->samples, 2);
@@ -338,7 +338,7 @@ static void test_samples(void **state)
 {
     (void)state;
     save_leader("a.10.10");
-    const char *path = in_folder("a.10.10");
+    const char *path = in_directory("a.10.10");
     struct profile *profile = load_paths(&path, 1, NULL);
     struct listed listed = {.profile = profile};
     uint32_t frames = profile->frame_count;
@@ -358,10 +358,10 @@ static void test_samples_of_another_file(void **state)
     (void)state;
     save_leader("a.10.10");
     save_leader("b");
-    const char *path = in_folder("a.10.10");
+    const char *path = in_directory("a.10.10");
     struct profile *profile = load_paths(&path, 1, NULL);
     struct listed listed = {.profile = profile};
-    assert_int_equal(rename(in_folder("b"), path), 0);
+    assert_int_equal(rename(in_directory("b"), path), 0);
     check_capture();
     assert_int_equal(profile_samples(profile, list_sample, &listed), 0);
     assert_non_null(strstr(check_captured(), "a.10.10: was replaced while it was read"));
@@ -380,7 +380,7 @@ static void test_info(void **state)
     (void)state;
     save_leader("a.10.10");
     struct profile_file *file = NULL;
-    assert_int_equal(profile_file_load(in_folder("a.10.10"), &file), 0);
+    assert_int_equal(profile_file_load(in_directory("a.10.10"), &file), 0);
     assert_true(file->ours);
     assert_int_equal(file->records[PERF_RECORD_SAMPLE], 3);
     assert_int_equal(file->records[PERF_RECORD_MMAP2], 2);
@@ -392,7 +392,7 @@ static void test_info(void **state)
     profile_file_free(file);
     file = NULL;
     check_capture();
-    assert_int_equal(profile_file_load(folder, &file), -EISDIR);
+    assert_int_equal(profile_file_load(directory, &file), -EISDIR);
     assert_non_null(strstr(check_captured(), "is a directory"));
     assert_null(file);
     profile_file_free(NULL);
@@ -405,7 +405,7 @@ static void test_cut_off(void **state)
     (void)state;
     struct buffer bytes = BUFFER_INIT;
     save_leader("a.10.10");
-    assert_int_equal(buffer_read_file(&bytes, in_folder("a.10.10"), 1u << 20), 0);
+    assert_int_equal(buffer_read_file(&bytes, in_directory("a.10.10"), 1u << 20), 0);
     check_capture();
     for (size_t size = 0; size < bytes.size; size++) {
         unsigned char *copy = malloc(size + 1);
@@ -424,19 +424,19 @@ static void test_cut_off(void **state)
     buffer_release(&bytes);
 }
 
-static int make_folder(void **state)
+static int make_directory(void **state)
 {
     (void)state;
-    return mkdtemp(folder) ? 0 : -1;
+    return mkdtemp(directory) ? 0 : -1;
 }
 
-static int remove_folder(void **state)
+static int remove_directory(void **state)
 {
     (void)state;
     static const char *const names[] = {"a.10.10", "a.10.11", "s.1", "s.2", "s.3", "s.4", "a.cc1", "a.sh", "a.later"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        unlink(in_folder(names[i]));
-    return rmdir(folder);
+        unlink(in_directory(names[i]));
+    return rmdir(directory);
 }
 
 int main(void)
@@ -453,5 +453,5 @@ int main(void)
         cmocka_unit_test(test_info),
         cmocka_unit_test(test_cut_off),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

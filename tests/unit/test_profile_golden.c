@@ -123,7 +123,7 @@ static void test_ours(void **state)
         assert_int_equal(find_module(profile, "[vdso]")->build_id_size, 20);
         const struct profile_task *task = &profile->tasks[0];
         assert_true(task->root);
-        assert_string_equal(task->images[0].cmdline[0], "./work");
+        assert_string_equal(task->generations[0].cmdline[0], "./work");
         assert_int_equal(task->count_count, 4);
         for (uint32_t j = 0; j < task->count_count; j++)
             assert_string_equal(profile->events[task->counts[j].event].name, events[j]);
@@ -187,19 +187,19 @@ static void test_dwarf_user(void **state)
     profile_free(profile);
 }
 
-/* A folder of its own, since perf moves an older file away. */
+/* A directory of its own, since perf moves an older file away. */
 static void test_live(void **state)
 {
     (void)state;
-    char folder[] = "/tmp/pinject-golden-XXXXXX", command[1024], data[64];
-    assert_non_null(mkdtemp(folder));
-    snprintf(data, sizeof(data), "%s/perf.data", folder);
+    char directory[] = "/tmp/pinject-golden-XXXXXX", command[1024], data[64];
+    assert_non_null(mkdtemp(directory));
+    snprintf(data, sizeof(data), "%s/perf.data", directory);
     snprintf(
         command, sizeof(command),
         "cp /bin/sh %s/work && perf record -q -F 2000 -e task-clock:u,page-faults:u -g -o %s %s/work -c "
         "'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; (:); /bin/true; cat /proc/self/maps | grep -c vdso' "
         ">%s/out 2>&1 </dev/null",
-        folder, data, folder, folder);
+        directory, data, directory, directory);
     bool recorded = system(command) == 0;
     if (recorded) {
         snprintf(command, sizeof(command),
@@ -220,7 +220,7 @@ static void test_live(void **state)
         assert_int_equal(pclose(script), 0);
         profile_free(profile);
     }
-    snprintf(command, sizeof(command), "rm -rf %s", folder);
+    snprintf(command, sizeof(command), "rm -rf %s", directory);
     assert_int_equal(system(command), 0);
     if (!recorded)
         skip();

@@ -126,7 +126,8 @@ static void test_exit_status(void **state)
 static void test_sources(void **state)
 {
     (void)state;
-    static const enum profile_task_source sources[] = {PROFILE_SOURCE_UNKNOWN, PROFILE_SOURCE_PERF, PROFILE_SOURCE_NET,
+    static const enum profile_task_source sources[] = {PROFILE_SOURCE_UNKNOWN, PROFILE_SOURCE_PERF,
+                                                       PROFILE_SOURCE_INHERITED,
                                                        PROFILE_SOURCE_TIMER, PROFILE_SOURCE_ACCOUNTING};
     for (uint32_t i = 0; i < 5; i++)
         assert_int_equal(task_of_item((struct pinject_item_task){.source = i}).source, sources[i]);
@@ -164,7 +165,7 @@ static void test_counts_by_name(void **state)
     begin(&writer, 10, 10);
     writer_session(&writer, 0xaa, 1000);
     writer_task(&writer, ENDED, 0, 600, 9000, 0);
-    writer_image(&writer, 0, 600, "comm", "/bin/app", NULL);
+    writer_generation(&writer, 0, 600, "comm", "/bin/app", NULL);
     static const struct {
         const char *name;
         uint32_t event, nanoseconds;
@@ -172,7 +173,7 @@ static void test_counts_by_name(void **state)
                   {"another", UINT32_MAX, 0},    {"cycles", 2, 0},             {"task-clock", UINT32_MAX, 0}};
     for (uint32_t i = 0; i < 6; i++) {
         const struct pinject_item_count fixed = {.value = 100 + i, .enabled_ns = 1, .running_ns = 1,
-                                                 .event = counts[i].event, .image = UINT32_MAX,
+                                                 .event = counts[i].event, .generation = UINT32_MAX,
                                                  .nanoseconds = counts[i].nanoseconds};
         writer_item(&writer, PINJECT_ITEM_COUNT, &fixed, sizeof(fixed), &counts[i].name, 1);
     }
@@ -199,8 +200,8 @@ static void test_counts_by_name(void **state)
 static void test_damaged_items(void **state)
 {
     (void)state;
-    static const uint32_t types[] = {PINJECT_ITEM_IMAGE, PINJECT_ITEM_COUNT, PINJECT_ITEM_COVERAGE,
-                                     PINJECT_ITEM_UNSEEN, PINJECT_ITEM_TASK, PINJECT_ITEM_SESSION, PINJECT_ITEM_NOTE};
+    static const uint32_t types[] = {PINJECT_ITEM_GENERATION, PINJECT_ITEM_COUNT, PINJECT_ITEM_COVERAGE,
+                                     PINJECT_ITEM_MISSED, PINJECT_ITEM_TASK, PINJECT_ITEM_SESSION, PINJECT_ITEM_NOTE};
     struct writer writer;
     struct buffer bytes = BUFFER_INIT;
     begin(&writer, 10, 10);
@@ -209,28 +210,29 @@ static void test_damaged_items(void **state)
     for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
         const struct pinject_item empty = {0};
         writer_item(&writer, types[i], &empty, sizeof(empty), NULL, 0);
-        const uint64_t numbers[3] = {0, UINT64_MAX, UINT64_MAX}; /* whole for an image alone: of the last number */
-        writer_item(&writer, types[i], numbers, types[i] == PINJECT_ITEM_IMAGE ? 24 : 16, NULL, 0);
+        /* whole for an exec generation alone: of the last number */
+        const uint64_t numbers[3] = {0, UINT64_MAX, UINT64_MAX};
+        writer_item(&writer, types[i], numbers, types[i] == PINJECT_ITEM_GENERATION ? 24 : 16, NULL, 0);
     }
-    writer_image(&writer, 0, 600, "comm", "/bin/app", "argument");
+    writer_generation(&writer, 0, 600, "comm", "/bin/app", "argument");
     writer_count(&writer, 0, 0, 3000, 10, 10, "task-clock");
     const struct pinject_item_coverage coverage = {.cpu_ns = 5};
-    const struct pinject_item_unseen unseen = {.count = 6};
+    const struct pinject_item_missed missed = {.count = 6};
     const char *strings[] = {"reason", "comm"};
     writer_item(&writer, PINJECT_ITEM_COVERAGE, &coverage, sizeof(coverage), NULL, 0);
-    writer_item(&writer, PINJECT_ITEM_UNSEEN, &unseen, sizeof(unseen), NULL, 0); /* without its texts */
-    writer_item(&writer, PINJECT_ITEM_UNSEEN, &unseen, sizeof(unseen), strings, 2);
+    writer_item(&writer, PINJECT_ITEM_MISSED, &missed, sizeof(missed), NULL, 0); /* without its texts */
+    writer_item(&writer, PINJECT_ITEM_MISSED, &missed, sizeof(missed), strings, 2);
     struct profile *profile = load_and_release(&writer, &bytes);
     const struct profile_task *task = task_of(profile, 10);
-    assert_int_equal(task->image_count, 1);
+    assert_int_equal(task->generation_count, 1);
     assert_string_equal(task->exec, "/bin/app");
     assert_string_equal(task->cmdline[0], "argument");
     assert_int_equal(count_of(profile, task, "task-clock", 0)->value, 3000);
     assert_int_equal(profile->session.cpu_ns, 5);
     assert_false(profile->session.coverage_complete);
-    assert_int_equal(profile->session.unseen_count, 2);
-    assert_string_equal(profile->session.unseen[0].reason, "");
-    assert_string_equal(profile->session.unseen[1].reason, "reason");
+    assert_int_equal(profile->session.missed_count, 2);
+    assert_string_equal(profile->session.missed[0].reason, "");
+    assert_string_equal(profile->session.missed[1].reason, "reason");
     assert_int_equal(profile->session.id[0], 0xaa);
     profile_free(profile);
     buffer_release(&bytes);
@@ -244,25 +246,25 @@ static void save_coverage(const char *name, uint32_t pid, uint32_t complete, uin
                                                    .files = cpu_ns + 3, .collector_ns = cpu_ns + 4,
                                                    .complete = complete};
     const struct pinject_item_unwritten unwritten = {.files = cpu_ns + 7, .samples = cpu_ns + 8};
-    const struct pinject_item_unseen unseen = {.count = cpu_ns + 5, .cpu_ns = cpu_ns + 6};
+    const struct pinject_item_missed missed = {.count = cpu_ns + 5, .cpu_ns = cpu_ns + 6};
     const struct pinject_item_note empty = {{0}};
     begin(&writer, pid, pid);
     writer_session(&writer, 0xaa, 1000);
     writer_task(&writer, ENDED, 0, 600, 9000, 0);
-    writer_item(&writer, PINJECT_ITEM_UNSEEN, &unseen, sizeof(unseen), strings, 2); /* of no coverage */
+    writer_item(&writer, PINJECT_ITEM_MISSED, &missed, sizeof(missed), strings, 2); /* of no coverage */
     writer_item(&writer, PINJECT_ITEM_COVERAGE, &coverage, sizeof(coverage), NULL, 0);
     writer_item(&writer, PINJECT_ITEM_UNWRITTEN, &unwritten, sizeof(unwritten), NULL, 0);
     for (int i = 0; i < 2; i++)
-        writer_item(&writer, PINJECT_ITEM_UNSEEN, &unseen, sizeof(unseen), strings, 2);
+        writer_item(&writer, PINJECT_ITEM_MISSED, &missed, sizeof(missed), strings, 2);
     writer_item(&writer, PINJECT_ITEM_NOTE, &empty, sizeof(empty), &note, 1);
-    writer_save(&writer, in_folder(name));
+    writer_save(&writer, in_directory(name));
     writer_release(&writer);
 }
 
 /* The one that knows the most: complete before incomplete, then with more CPU time, then the last one. */
 static void expect_coverage(uint32_t complete0, uint64_t cpu0, uint32_t complete1, uint64_t cpu1, unsigned wins)
 {
-    const char *paths[] = {in_folder("one"), in_folder("two")};
+    const char *paths[] = {in_directory("one"), in_directory("two")};
     save_coverage("one", 10, complete0, cpu0, "first");
     save_coverage("two", 20, complete1, cpu1, "second");
     struct profile *profile = load_paths(paths, 2, NULL);
@@ -277,12 +279,12 @@ static void expect_coverage(uint32_t complete0, uint64_t cpu0, uint32_t complete
     assert_int_equal(session->collector_ns, cpu + 4);
     assert_int_equal(session->incomplete_files, cpu + 7);
     assert_int_equal(session->unwritten_samples, cpu + 8);
-    assert_int_equal(session->unseen_count, 2);
+    assert_int_equal(session->missed_count, 2);
     for (uint32_t i = 0; i < 2; i++) {
-        assert_string_equal(session->unseen[i].reason, wins ? "second" : "first");
-        assert_string_equal(session->unseen[i].comm, "comm");
-        assert_int_equal(session->unseen[i].count, cpu + 5);
-        assert_int_equal(session->unseen[i].cpu_ns, cpu + 6);
+        assert_string_equal(session->missed[i].reason, wins ? "second" : "first");
+        assert_string_equal(session->missed[i].comm, "comm");
+        assert_int_equal(session->missed[i].count, cpu + 5);
+        assert_int_equal(session->missed[i].cpu_ns, cpu + 6);
     }
     assert_int_equal(session->note_count, 1);
     profile_free(profile);
@@ -320,13 +322,13 @@ static void save_machine(const char *name, uint32_t pid, const char *hostname, u
         writer_build_id(&writer, "[kernel.kallsyms]_other", (const unsigned char[20]){98}, 0, KERNEL);
         writer_build_id(&writer, "[kernel.kallsyms]", id, 20, KERNEL);
     }
-    writer_save(&writer, in_folder(name));
+    writer_save(&writer, in_directory(name));
     writer_release(&writer);
 }
 
 static void expect_machine(const char *hostname, uint32_t cpus, uint64_t memory_bytes, unsigned kernel_id)
 {
-    const char *paths[] = {in_folder("one"), in_folder("two")};
+    const char *paths[] = {in_directory("one"), in_directory("two")};
     struct profile *profile = load_paths(paths, 2, NULL);
     assert_string_equal(profile->session.hostname, hostname);
     assert_string_equal(profile->session.osrelease, "6.1.0");
@@ -356,18 +358,18 @@ static void test_machine(void **state)
     expect_machine("second", 0, 0, 0);
 }
 
-static int make_folder(void **state)
+static int make_directory(void **state)
 {
     (void)state;
-    return mkdtemp(folder) ? 0 : -1;
+    return mkdtemp(directory) ? 0 : -1;
 }
 
-static int remove_folder(void **state)
+static int remove_directory(void **state)
 {
     (void)state;
-    unlink(in_folder("one"));
-    unlink(in_folder("two"));
-    return rmdir(folder);
+    unlink(in_directory("one"));
+    unlink(in_directory("two"));
+    return rmdir(directory);
 }
 
 int main(void)
@@ -379,5 +381,5 @@ int main(void)
         cmocka_unit_test(test_counts_by_name), cmocka_unit_test(test_coverage),
         cmocka_unit_test(test_machine),        cmocka_unit_test(test_damaged_items),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

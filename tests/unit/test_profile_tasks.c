@@ -81,10 +81,10 @@ static void test_programs(void **state)
     assert_string_equal(task_of(profile, 10)->exec, "/bin/sh");
     assert_string_equal(task_of(profile, 15)->exec, "");
     assert_string_equal(task_of(profile, 20)->exec, "/bin/sh");
-    assert_int_equal(task_of(profile, 20)->image_count, 1);
+    assert_int_equal(task_of(profile, 20)->generation_count, 1);
     assert_string_equal(task_of(profile, 30)->exec, "/bin/ls");
-    assert_int_equal(task_of(profile, 30)->image_count, 2);
-    assert_string_equal(task_of(profile, 30)->images[0].exec, "/bin/sh");
+    assert_int_equal(task_of(profile, 30)->generation_count, 2);
+    assert_string_equal(task_of(profile, 30)->generations[0].exec, "/bin/sh");
     profile_free(profile);
     buffer_release(&bytes);
     writer_release(&writer);
@@ -170,7 +170,7 @@ static const char *name_of(size_t i)
 {
     char name[16];
     snprintf(name, sizeof(name), "task.%zu", i);
-    return in_folder(name);
+    return in_directory(name);
 }
 
 static void save_made(const struct made *made, const char *path)
@@ -184,7 +184,7 @@ static void save_made(const struct made *made, const char *path)
                                       .start_ns = made->start,
                                       .end_ns = made->start + 10};
     writer_item(&writer, PINJECT_ITEM_TASK, &fixed, sizeof(fixed), NULL, 0);
-    writer_image(&writer, 0, made->start, "comm", made->exec, made->argument);
+    writer_generation(&writer, 0, made->start, "comm", made->exec, made->argument);
     writer_save(&writer, path);
     writer_release(&writer);
 }
@@ -280,13 +280,13 @@ static struct profile *load_counts(struct writer *writer, struct buffer *bytes)
     return profile;
 }
 
-static void begin_counts(struct writer *writer, uint32_t images)
+static void begin_counts(struct writer *writer, uint32_t generations)
 {
     begin(writer, 10, 10);
     writer_session(writer, 0xaa, 1000);
     writer_task(writer, ENDED, 0, 600, 9000, 0);
-    for (uint32_t i = 0; i < images; i++)
-        writer_image(writer, i, 600 + i, "comm", "/bin/app", NULL);
+    for (uint32_t i = 0; i < generations; i++)
+        writer_generation(writer, i, 600 + i, "comm", "/bin/app", NULL);
 }
 
 /* What an event would have counted: only where it did not run all the time. */
@@ -323,7 +323,7 @@ static void test_scaled(void **state)
     }
 }
 
-/* A row of the whole task is made of those of its images, where all of them are there and it is not. */
+/* A row of the whole task is made of those of its exec generations, where all of them are there and it is not. */
 static void test_sums(void **state)
 {
     (void)state;
@@ -353,24 +353,27 @@ static void test_sums(void **state)
     buffer_release(&bytes);
 }
 
-/* Numbers of images need not follow one another; a row of one that no item describes is that of one without a name. */
-static void test_numbers_of_images(void **state)
+/*
+ * Numbers of exec generations need not follow one another; a row of one that no item describes is that of one without a
+ * name.
+ */
+static void test_numbers_of_generations(void **state)
 {
     (void)state;
     struct writer writer;
     struct buffer bytes = BUFFER_INIT;
     begin_counts(&writer, 0);
-    writer_image(&writer, 7, 700, "seven", "/bin/7", NULL);
-    writer_image(&writer, 3, 600, "three", "/bin/3", NULL);
+    writer_generation(&writer, 7, 700, "seven", "/bin/7", NULL);
+    writer_generation(&writer, 3, 600, "three", "/bin/3", NULL);
     writer_count(&writer, 0, 3, 30, 1, 1, "task-clock");
     writer_count(&writer, 0, 7, 70, 1, 1, "task-clock");
     writer_count(&writer, 0, 5, 50, 1, 1, "task-clock");
     struct profile *profile = load_counts(&writer, &bytes);
     const struct profile_task *task = task_of(profile, 10);
-    assert_int_equal(task->image_count, 3);
-    assert_string_equal(task->images[0].comm, "three");
-    assert_string_equal(task->images[1].comm, "");
-    assert_string_equal(task->images[2].comm, "seven");
+    assert_int_equal(task->generation_count, 3);
+    assert_string_equal(task->generations[0].comm, "three");
+    assert_string_equal(task->generations[1].comm, "");
+    assert_string_equal(task->generations[2].comm, "seven");
     assert_string_equal(task->comm, "seven");
     for (uint32_t i = 0; i < 3; i++)
         assert_int_equal(count_of(profile, task, "task-clock", i)->value, 30 + 20 * i);
@@ -386,13 +389,13 @@ static void test_counts_by_inheritance(void **state)
     struct buffer bytes = BUFFER_INIT;
     begin(&writer, 10, 10);
     writer_session(&writer, 0xaa, 1000);
-    struct pinject_item_task fixed = {.pid = 10, .tid = 10, .source = PINJECT_SOURCE_NET, .start_ns = 600};
+    struct pinject_item_task fixed = {.pid = 10, .tid = 10, .source = PINJECT_SOURCE_INHERITED, .start_ns = 600};
     writer_item(&writer, PINJECT_ITEM_TASK, &fixed, sizeof(fixed), NULL, 0);
-    writer_image(&writer, 0, 600, "comm", "/bin/app", NULL);
+    writer_generation(&writer, 0, 600, "comm", "/bin/app", NULL);
     writer_count(&writer, 1, UINT32_MAX, 100, 40, 10, "page-faults");
     struct profile *profile = load_counts(&writer, &bytes);
     const struct profile_count *count = count_of(profile, task_of(profile, 10), "page-faults", UINT32_MAX);
-    assert_int_equal(task_of(profile, 10)->source, PROFILE_SOURCE_NET);
+    assert_int_equal(task_of(profile, 10)->source, PROFILE_SOURCE_INHERITED);
     assert_int_equal(count->scaled, 100);
     assert_int_equal(count->enabled_ns, 10);
     profile_free(profile);
@@ -453,18 +456,18 @@ static void test_root_of_foreign_file(void **state)
     }
 }
 
-static int make_folder(void **state)
+static int make_directory(void **state)
 {
     (void)state;
-    return mkdtemp(folder) ? 0 : -1;
+    return mkdtemp(directory) ? 0 : -1;
 }
 
-static int remove_folder(void **state)
+static int remove_directory(void **state)
 {
     (void)state;
     for (size_t i = 0; i < 8; i++)
         unlink(name_of(i));
-    return rmdir(folder);
+    return rmdir(directory);
 }
 
 int main(void)
@@ -479,10 +482,10 @@ int main(void)
         cmocka_unit_test(test_order_of_equals),
         cmocka_unit_test(test_scaled),
         cmocka_unit_test(test_sums),
-        cmocka_unit_test(test_numbers_of_images),
+        cmocka_unit_test(test_numbers_of_generations),
         cmocka_unit_test(test_counts_by_inheritance),
         cmocka_unit_test(test_nothing_known),
         cmocka_unit_test(test_root_of_foreign_file),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

@@ -4,7 +4,7 @@
 
 #include <time.h>
 
-/* perf tells of what was there before with time 0: the exec behind it gives the image its name and begin. */
+/* perf tells of what was there before with time 0: the exec behind it gives the exec generation its name and begin. */
 static void test_before_the_begin(void **state)
 {
     (void)state;
@@ -27,13 +27,13 @@ static void test_before_the_begin(void **state)
     writer_sample(&writer, 0, USER, 0x100, 1000, NULL, 0);
     struct profile *profile = load_writer(&writer, &bytes);
     const struct profile_task *task = task_of(profile, 10), *old = task_of(profile, 20);
-    assert_int_equal(task->image_count, 2);
-    assert_string_equal(task->images[0].comm, "renamed");
+    assert_int_equal(task->generation_count, 2);
+    assert_string_equal(task->generations[0].comm, "renamed");
     assert_int_equal(task->start_ns, 1000);
-    assert_int_equal(task->images[0].start_ns, 1000);
-    assert_string_equal(task->images[1].comm, "ls");
-    assert_int_equal(task->images[1].start_ns, 2000);
-    assert_int_equal(old->image_count, 1);
+    assert_int_equal(task->generations[0].start_ns, 1000);
+    assert_string_equal(task->generations[1].comm, "ls");
+    assert_int_equal(task->generations[1].start_ns, 2000);
+    assert_int_equal(old->generation_count, 1);
     assert_string_equal(old->comm, "old");
     profile_free(profile);
     buffer_release(&bytes);

@@ -15,14 +15,14 @@ unsigned long own_getauxval(unsigned long type);
 static struct {
     ElfW(Phdr) headers[4];
     alignas(8) char notes[256];
-} image;
+} exec_kind;
 static unsigned long count, entry_size;
 static size_t size;
 
 unsigned long own_getauxval(unsigned long type)
 {
     if (type == AT_PHDR)
-        return (unsigned long)image.headers;
+        return (unsigned long)exec_kind.headers;
     return type == AT_PHNUM ? count : type == AT_PHENT ? entry_size : 0;
 }
 
@@ -30,26 +30,27 @@ enum { LINKED_AT = 0x400000 }; /* where the program thinks that it lies */
 
 static void begin(void)
 {
-    memset(&image, 0, sizeof(image));
+    memset(&exec_kind, 0, sizeof(exec_kind));
     size = 0;
     count = 3;
-    entry_size = sizeof(image.headers[0]);
-    image.headers[0] = (ElfW(Phdr)){.p_type = PT_PHDR, .p_vaddr = LINKED_AT};
-    image.headers[1] = (ElfW(Phdr)){.p_type = PT_LOAD, .p_vaddr = LINKED_AT};
-    image.headers[2] = (ElfW(Phdr)){.p_type = PT_NOTE, .p_vaddr = LINKED_AT + offsetof(__typeof__(image), notes)};
+    entry_size = sizeof(exec_kind.headers[0]);
+    exec_kind.headers[0] = (ElfW(Phdr)){.p_type = PT_PHDR, .p_vaddr = LINKED_AT};
+    exec_kind.headers[1] = (ElfW(Phdr)){.p_type = PT_LOAD, .p_vaddr = LINKED_AT};
+    exec_kind.headers[2] = (ElfW(Phdr)){.p_type = PT_NOTE,
+                                        .p_vaddr = LINKED_AT + offsetof(__typeof__(exec_kind), notes)};
 }
 
 static void add_note(uint32_t type, const char *name, uint32_t name_size, uint32_t content)
 {
     ElfW(Nhdr) note = {.n_namesz = name_size, .n_descsz = content, .n_type = type};
-    memcpy(image.notes + size, &note, sizeof(note));
-    memcpy(image.notes + size + sizeof(note), name, name_size);
+    memcpy(exec_kind.notes + size, &note, sizeof(note));
+    memcpy(exec_kind.notes + size + sizeof(note), name, name_size);
     size += sizeof(note) + ((name_size + 3) & ~3u) + ((content + 3) & ~3u);
 }
 
 static bool found(void)
 {
-    image.headers[2].p_memsz = size;
+    exec_kind.headers[2].p_memsz = size;
     return pinject_program_execs_by_itself();
 }
 
@@ -71,7 +72,7 @@ static void test_notes(void **state)
     assert_false(found());
     add_note(4, "Go\0", 4, 83);
     assert_true(found());
-    assert_true(size < sizeof(image.notes));
+    assert_true(size < sizeof(exec_kind.notes));
 }
 
 /* A note that says more than there is ends the search; so does a piece of one. */
@@ -81,7 +82,7 @@ static void test_notes_that_are_cut(void **state)
     for (int way = 0; way < 5; way++) {
         begin();
         add_note(1, "GNU", 4, 20);
-        ElfW(Nhdr) *note = (ElfW(Nhdr) *)(void *)image.notes;
+        ElfW(Nhdr) *note = (ElfW(Nhdr) *)(void *)exec_kind.notes;
         size_t first = size;
         add_note(4, "Go\0", 4, 20);
         switch (way) {
@@ -115,17 +116,17 @@ static void test_headers(void **state)
     count = 2;
     assert_false(found());
     count = 4; /* two parts with notes: any may have it */
-    image.headers[3] = image.headers[2];
-    image.headers[2].p_memsz = 0;
-    image.headers[3].p_memsz = size;
+    exec_kind.headers[3] = exec_kind.headers[2];
+    exec_kind.headers[2].p_memsz = 0;
+    exec_kind.headers[3].p_memsz = size;
     assert_true(pinject_program_execs_by_itself());
-    image.headers[3].p_type = PT_LOAD;
+    exec_kind.headers[3].p_type = PT_LOAD;
     assert_false(pinject_program_execs_by_itself());
     /* Without PT_PHDR it lies where it says. */
     begin();
     add_note(4, "Go\0", 4, 20);
-    image.headers[0].p_type = PT_NULL;
-    image.headers[2].p_vaddr = (uintptr_t)image.notes;
+    exec_kind.headers[0].p_type = PT_NULL;
+    exec_kind.headers[2].p_vaddr = (uintptr_t)exec_kind.notes;
     assert_true(found());
 }
 

@@ -25,12 +25,12 @@ static int count_samples(void *context, const struct record *record)
     return 0;
 }
 
-static char folder[] = "/tmp/pinject-reader-XXXXXX";
+static char directory[] = "/tmp/pinject-reader-XXXXXX";
 
-static const char *in_folder(const char *name)
+static const char *in_directory(const char *name)
 {
     static char path[128];
-    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    snprintf(path, sizeof(path), "%s/%s", directory, name);
     return path;
 }
 
@@ -79,27 +79,27 @@ static void test_own_descriptor(void **state)
     struct file file;
     writer_init(&writer, false, false);
     writer_attr(&writer, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, 1, "cpu-clock");
-    writer_save(&writer, in_folder("own"));
+    writer_save(&writer, in_directory("own"));
     writer_release(&writer);
-    assert_int_equal(file_open(&file, in_folder("own"), &problem), 0);
+    assert_int_equal(file_open(&file, in_directory("own"), &problem), 0);
     assert_int_equal(fcntl(file.source.fd, F_GETFD), FD_CLOEXEC);
     file_release(&file);
-    assert_int_equal(unlink(in_folder("own")), 0);
+    assert_int_equal(unlink(in_directory("own")), 0);
 }
 
 static void test_not_files(void **state)
 {
     (void)state;
-    expect_open_error(in_folder("missing"), -ENOENT, "No such file");
-    expect_open_error(folder, -EISDIR, "is a directory");
-    assert_int_equal(mkfifo(in_folder("fifo"), 0600), 0);
-    expect_open_error(in_folder("fifo"), -EINVAL, "is a pipe");
-    int fd = open(in_folder("empty"), O_CREAT | O_WRONLY | O_CLOEXEC, 0);
+    expect_open_error(in_directory("missing"), -ENOENT, "No such file");
+    expect_open_error(directory, -EISDIR, "is a directory");
+    assert_int_equal(mkfifo(in_directory("fifo"), 0600), 0);
+    expect_open_error(in_directory("fifo"), -EINVAL, "is a pipe");
+    int fd = open(in_directory("empty"), O_CREAT | O_WRONLY | O_CLOEXEC, 0);
     close(fd);
     if (geteuid() != 0)
-        expect_open_error(in_folder("empty"), -EACCES, "Permission denied");
+        expect_open_error(in_directory("empty"), -EACCES, "Permission denied");
     else
-        expect_open_error(in_folder("empty"), -ENODATA, "is empty; record anew");
+        expect_open_error(in_directory("empty"), -ENODATA, "is empty; record anew");
     expect_open_error("/dev/null", -EINVAL, "is a character device");
 }
 
@@ -117,10 +117,10 @@ static void test_small_and_large(void **state)
         struct source source;
         struct problem problem = {""};
         const uint64_t size = sizes[i];
-        int fd = open(in_folder("large"), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600);
+        int fd = open(in_directory("large"), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600);
         assert_int_equal(write(fd, bytes, size), size);
         close(fd);
-        assert_int_equal(source_open(&source, in_folder("large"), &problem), 0);
+        assert_int_equal(source_open(&source, in_directory("large"), &problem), 0);
         assert_int_equal(source.size, size);
         assert_int_equal(source.whole, size <= SMALL);
         const unsigned char *first = source_at(&source, 0, 1);
@@ -160,18 +160,18 @@ static void test_large(void **state)
         if (i % 100 == 99)
             writer_round(&writer);
     }
-    writer_save(&writer, in_folder("large"));
+    writer_save(&writer, in_directory("large"));
     struct file file;
     struct problem problem = {""};
     struct seen seen = {0};
-    assert_int_equal(file_open(&file, in_folder("large"), &problem), 0);
+    assert_int_equal(file_open(&file, in_directory("large"), &problem), 0);
     assert_false(file.source.whole);
     assert_int_equal(file_records(&file, UINT64_MAX, count_samples, &seen), 0);
     assert_int_equal(seen.samples, count);
     assert_int_equal(seen.last_ns, 1000 + count - 1);
     assert_string_equal(file.problem.text, "");
     /* Again, from a file that lost its end: no signal, what is there, and a word about it. */
-    assert_int_equal(truncate(in_folder("large"), 1u << 20), 0);
+    assert_int_equal(truncate(in_directory("large"), 1u << 20), 0);
     seen.samples = 0;
     assert_int_equal(file_records(&file, UINT64_MAX, count_samples, &seen), 0);
     assert_true(seen.samples > 100 && seen.samples < count);
@@ -207,19 +207,19 @@ static void test_size_of_description(void **state)
     buffer_release(&bytes);
 }
 
-static int make_folder(void **state)
+static int make_directory(void **state)
 {
     (void)state;
-    return mkdtemp(folder) ? 0 : -1;
+    return mkdtemp(directory) ? 0 : -1;
 }
 
-static int remove_folder(void **state)
+static int remove_directory(void **state)
 {
     (void)state;
     static const char *const names[] = {"fifo", "empty", "large"};
     for (size_t i = 0; i < 3; i++)
-        unlink(in_folder(names[i]));
-    return rmdir(folder);
+        unlink(in_directory(names[i]));
+    return rmdir(directory);
 }
 
 /* One record that is too short for an id, one whose id is longer than any; what follows is read. */
@@ -294,5 +294,5 @@ int main(void)
         cmocka_unit_test(test_features),
         cmocka_unit_test(test_size_of_description),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

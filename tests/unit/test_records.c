@@ -3,20 +3,21 @@
 
 #include "collector/records.h"
 
-static const uint64_t ids[PLAN_EVENTS] = {100, 101};
+static const uint64_t ids[CONFIG_EVENTS] = {100, 101};
 static struct records_layout layout;
 static const struct records_stamp stamp = {.pid = 10, .tid = 11, .time_ns = 1234567, .id = 100};
 
 static int set_up(void **state)
 {
     (void)state;
-    static struct plan plan = {.count = 2};
+    static struct event_config config = {.count = 2};
     for (unsigned i = 0; i < 2; i++) {
-        plan.events[i].attr.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
-                                          PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD;
-        plan.events[i].attr.read_format = PERF_FORMAT_LOST;
+        config.events[i].attr.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
+            PERF_SAMPLE_TIME |
+                                            PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD;
+        config.events[i].attr.read_format = PERF_FORMAT_LOST;
     }
-    records_layout_init(&layout, &plan);
+    records_layout_init(&layout, &config);
     return 0;
 }
 

@@ -14,14 +14,14 @@ static const struct records_stamp stamp = {.pid = 10, .tid = 11, .time_ns = 1234
 static int set_up(void **state)
 {
     (void)state;
-    static struct plan plan = {.count = 2};
-    plan.events[0].attr.sample_type =
-        PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU;
-    plan.events[1].attr.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID;
+    static struct event_config config = {.count = 2};
+    config.events[0].attr.sample_type =
+          PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU;
+    config.events[1].attr.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID;
     for (unsigned i = 0; i < 2; i++)
-        plan.events[i].attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING |
-                                          PERF_FORMAT_ID | PERF_FORMAT_LOST;
-    records_layout_init(&layout, &plan);
+        config.events[i].attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING |
+                                            PERF_FORMAT_ID | PERF_FORMAT_LOST;
+    records_layout_init(&layout, &config);
     return 0;
 }
 
@@ -111,7 +111,7 @@ static void writers(void **state)
 static void identifiers(void **state)
 {
     (void)state;
-    const uint64_t ids[PLAN_EVENTS] = {100, 101};
+    const uint64_t ids[CONFIG_EVENTS] = {100, 101};
     uint64_t sample[] = {HEAD(PERF_RECORD_SAMPLE, 0, 24), 101, 7};
     uint64_t other[] = {HEAD(PERF_RECORD_LOST, 0, 24), 7, 101};
     uint64_t empty[] = {HEAD(PERF_RECORD_LOST, 0, 8), 101};
@@ -133,7 +133,7 @@ static void identifiers(void **state)
     assert_int_equal(empty[1], 101);
     /* An event that was refused has the id 0, which is nobody's. */
     other[2] = 0;
-    assert_int_equal(records_event(&layout, (const uint64_t[PLAN_EVENTS]){100, 0}, record_of(other)), 0);
+    assert_int_equal(records_event(&layout, (const uint64_t[CONFIG_EVENTS]){100, 0}, record_of(other)), 0);
     static struct records_layout none;
     none = layout;
     none.sample_type[0] &= ~(uint64_t)PERF_SAMPLE_IDENTIFIER;

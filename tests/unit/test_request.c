@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
-/* The object's side of the slots, against a collector that is a thread of this test. */
+/* The preload object's side of the slots, against a collector that is a thread of this test. */
 #include "check.h"
 
 #include "preload/request.h"
@@ -81,39 +81,39 @@ static void serve(uint32_t index)
         sys_futex_wake(&slot->state, 1);
 }
 
-static void *door(void *data)
+static void *worker(void *data)
 {
-    struct pinject_bell *bell = &requests->bells[0];
+    struct pinject_doorbell *doorbell = &requests->doorbells[0];
     (void)data;
     while (!__atomic_load_n(&stop, __ATOMIC_ACQUIRE)) {
-        uint32_t count = __atomic_load_n(&bell->count, __ATOMIC_SEQ_CST);
+        uint32_t count = __atomic_load_n(&doorbell->count, __ATOMIC_SEQ_CST);
         bool any = false;
-        __atomic_store_n(&bell->sleeping, 1, __ATOMIC_SEQ_CST);
+        __atomic_store_n(&doorbell->sleeping, 1, __ATOMIC_SEQ_CST);
         for (unsigned word = 0; word < PINJECT_SLOTS / 64; word++) {
-            uint64_t bits = __atomic_exchange_n(&bell->pending[word], 0, __ATOMIC_ACQUIRE);
+            uint64_t bits = __atomic_exchange_n(&doorbell->pending[word], 0, __ATOMIC_ACQUIRE);
             for (; bits; bits &= bits - 1, any = true)
                 serve(word * 64 + (uint32_t)__builtin_ctzll(bits));
         }
-        /* No time limit: a bell that did not ring makes the test hang, and fail. */
+        /* No time limit: a doorbell that did not ring makes the test hang, and fail. */
         if (!any)
-            SYS_4(SYS_futex, &bell->count, FUTEX_WAIT, count, 0);
-        __atomic_store_n(&bell->sleeping, 0, __ATOMIC_SEQ_CST);
+            SYS_4(SYS_futex, &doorbell->count, FUTEX_WAIT, count, 0);
+        __atomic_store_n(&doorbell->sleeping, 0, __ATOMIC_SEQ_CST);
     }
     return NULL;
 }
 
-static pthread_t open_door(void)
+static pthread_t open_worker(void)
 {
     pthread_t thread;
-    assert_int_equal(pthread_create(&thread, NULL, door, NULL), 0);
+    assert_int_equal(pthread_create(&thread, NULL, worker, NULL), 0);
     return thread;
 }
 
-static void close_door(pthread_t thread)
+static void close_worker(pthread_t thread)
 {
     __atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
-    __atomic_fetch_add(&requests->bells[0].count, 1, __ATOMIC_SEQ_CST);
-    sys_futex_wake(&requests->bells[0].count, 1);
+    __atomic_fetch_add(&requests->doorbells[0].count, 1, __ATOMIC_SEQ_CST);
+    sys_futex_wake(&requests->doorbells[0].count, 1);
     pthread_join(thread, NULL);
 }
 
@@ -133,16 +133,16 @@ static void test_answer(void **state)
 {
     struct pinject_channel to = channel(LONG_US);
     (void)state;
-    pthread_t thread = open_door();
+    pthread_t thread = open_worker();
     assert_int_equal(ask(&to, 5, 0), -5);
     assert_int_equal(ask(&to, 6, PINJECT_REQUEST_NO_REPLY), 0);
     assert_int_equal(ask(&to, 7, 0), -7);
-    close_door(thread);
+    close_worker(thread);
     assert_int_equal(slots_in(PINJECT_FREE), PINJECT_SLOTS);
     assert_int_equal(requests->unanswered + requests->dropped + requests->stalled, 0);
 }
 
-/* Whether SEND rang the bell. Nobody is there to be woken. */
+/* Whether SEND rang the doorbell. Nobody is there to be woken. */
 static bool rings(const struct pinject_channel *to, uint32_t kind, uint32_t index)
 {
     requests->hint = index;
@@ -150,21 +150,21 @@ static bool rings(const struct pinject_channel *to, uint32_t kind, uint32_t inde
     assert_int_equal(claim.index, index);
     claim.slot->kind = kind;
     claim.slot->flags = PINJECT_REQUEST_NO_REPLY;
-    uint32_t count = requests->bells[0].count;
+    uint32_t count = requests->doorbells[0].count;
     assert_int_equal(pinject_request_send(to, claim), 0);
-    assert_true(requests->bells[0].pending[index / 64] >> (index % 64) & 1);
+    assert_true(requests->doorbells[0].pending[index / 64] >> (index % 64) & 1);
     assert_int_equal(phase(index), PINJECT_POSTED);
-    return requests->bells[0].count != count;
+    return requests->doorbells[0].count != count;
 }
 
-static void test_news_wake_nobody(void **state)
+static void test_notifications_wake_nobody(void **state)
 {
     struct pinject_channel to = channel(LONG_US);
     (void)state;
     assert_false(rings(&to, PINJECT_REAPED, 1));
     assert_false(rings(&to, PINJECT_REAPED, 40));
     assert_true(rings(&to, PINJECT_REAPED, 32)); /* somebody has to look before the slots run out */
-    assert_true(rings(&to, PINJECT_IMAGE, 2));
+    assert_true(rings(&to, PINJECT_GENERATION, 2));
     assert_true(rings(&to, PINJECT_FORK, 3));
 }
 
@@ -217,12 +217,12 @@ static void test_no_collector(void **state)
     assert_int_equal(claim.slot->flags, PINJECT_REQUEST_NO_REPLY | PINJECT_REQUEST_NO_WAIT);
     assert_int_equal(requests->unanswered, 2);
     /* A collector that comes back frees both. */
-    pthread_t thread = open_door();
+    pthread_t thread = open_worker();
     while (slots_in(PINJECT_FREE) < PINJECT_SLOTS)
         sched_yield();
     requests->stalled = 0;
     assert_int_equal(ask(&to, 8, 0), -8);
-    close_door(thread);
+    close_worker(thread);
 }
 
 /* Slots beyond the first ones are pages that nobody has touched, and are not touched while one of those is free. */
@@ -236,7 +236,7 @@ static void test_first_slots_first(void **state)
         requests->hint = PINJECT_SLOTS_FIRST - 1;
         assert_int_equal(pinject_request_claim(&to, 77).index, i);
     }
-    assert_int_equal(requests->reach, PINJECT_SLOTS_FIRST);
+    assert_int_equal(requests->slots_claimed, PINJECT_SLOTS_FIRST);
     for (uint32_t i = PINJECT_SLOTS_FIRST; i < PINJECT_SLOTS; i++)
         assert_int_equal(pinject_request_claim(&to, 77).index, i);
     assert_null(pinject_request_claim(&to, 77).slot);
@@ -267,7 +267,7 @@ static void test_all_slots_taken_and_stalled(void **state)
     requests->stalled = PINJECT_STALLED_YES;
     assert_null(pinject_request_claim(&to, 77).slot);
     assert_int_equal(requests->stalled, PINJECT_STALLED_FULL);
-    assert_int_equal(requests->reach, PINJECT_SLOTS);
+    assert_int_equal(requests->slots_claimed, PINJECT_SLOTS);
     uint32_t hint = requests->hint;
     for (uint32_t i = 0; i < PINJECT_SLOTS; i++)
         assert_true(move(&requests->slots[i], PINJECT_CLAIMED, PINJECT_FREE));
@@ -284,9 +284,9 @@ static void test_generation_wraps(void **state)
     (void)state;
     for (uint32_t i = 0; i < PINJECT_SLOTS; i++)
         requests->slots[i].state = PINJECT_STATE(0xffffff, PINJECT_FREE);
-    pthread_t thread = open_door();
+    pthread_t thread = open_worker();
     assert_int_equal(ask(&to, 5, 0), -5);
-    close_door(thread);
+    close_worker(thread);
     assert_int_equal(slots_in(PINJECT_FREE), PINJECT_SLOTS);
 }
 
@@ -326,9 +326,9 @@ __attribute__((unused)) static void test_signal_while_waiting(void **state)
             sched_yield();
     }
     assert_int_equal(slots_in(PINJECT_POSTED), 1);
-    pthread_t thread = open_door();
+    pthread_t thread = open_worker();
     pthread_join(sender.thread, NULL);
-    close_door(thread);
+    close_worker(thread);
     assert_int_equal(sender.result, -9);
 }
 
@@ -363,7 +363,7 @@ static void test_many_at_once(void **state)
 {
     pthread_t senders[SENDERS];
     (void)state;
-    pthread_t thread = open_door();
+    pthread_t thread = open_worker();
     for (intptr_t i = 0; i < SENDERS; i++)
         pthread_create(&senders[i], NULL, send_many, (void *)i);
     for (int i = 0; i < SENDERS; i++) {
@@ -371,22 +371,22 @@ static void test_many_at_once(void **state)
         pthread_join(senders[i], &wrong);
         assert_null(wrong);
     }
-    close_door(thread);
+    close_worker(thread);
     assert_int_equal(slots_in(PINJECT_FREE), PINJECT_SLOTS);
     assert_int_equal(requests->unanswered + requests->dropped, 0);
 }
 
 static void test_hostile_header(void **state)
 {
-    /* Bells and CPU table are the collector's, but anybody can write them. */
+    /* Doorbells and CPU table are the collector's, but anybody can write them. */
     struct pinject_channel to = channel(LONG_US);
     (void)state;
-    memset(segment->bell_of_cpu, 0xff, sizeof(segment->bell_of_cpu));
-    segment->bells_used = 0xffffffff;
+    memset(segment->doorbell_of_cpu, 0xff, sizeof(segment->doorbell_of_cpu));
+    segment->doorbells_used = 0xffffffff;
     requests->hint = 0xfffffffe;
-    pthread_t thread = open_door();
+    pthread_t thread = open_worker();
     assert_int_equal(ask(&to, 5, 0), -5);
-    close_door(thread);
+    close_worker(thread);
 }
 
 static void test_covered(void **state)
@@ -412,7 +412,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_answer),
-        TEST(test_news_wake_nobody),
+        TEST(test_notifications_wake_nobody),
         TEST(test_lock_holder),
         TEST(test_no_collector),
         TEST(test_first_slots_first),

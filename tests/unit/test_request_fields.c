@@ -43,19 +43,19 @@ static int set_up(void **state)
     slot.kind = PINJECT_REAPED;
     slot.pid = 300;
     slot.tid = 400;
-    return arrivals_init(&session.arrivals);
+    return notifications_init(&session.notifications);
 }
 
 static int tear_down(void **state)
 {
     (void)state;
-    arrivals_release(&session.arrivals);
+    notifications_release(&session.notifications);
     return 0;
 }
 
 static void words_get_to_their_places(void **state)
 {
-    struct arrival *arrival;
+    struct notification *notification;
     (void)state;
     slot.flags = PINJECT_REQUEST_NO_REPLY;
     slot.ppid = 200;
@@ -72,34 +72,36 @@ static void words_get_to_their_places(void **state)
         assert_int_equal(request_copy(&session, &slot, &request), 0);
         request.late = turn;
         channel.own = turn;
-        assert_int_equal(request_begin(&channel, &request, &arrival), 0);
-        assert_non_null(arrival);
-        assert_int_equal(arrival->kind, PINJECT_REAPED);
-        assert_int_equal(arrival->flags, PINJECT_REQUEST_NO_REPLY);
-        assert_true(arrival->pid == 300 && arrival->tid == 400 && arrival->ppid == 200 && arrival->parent_tid == 201);
-        assert_int_equal(arrival->time_ns, session.start_ns + 5);
-        assert_true(arrival->startup_ns == 6 && arrival->utime_ns == 7 && arrival->stime_ns == 8);
-        assert_true(arrival->switches == 9 && arrival->status == 10 && arrival->result == 0);
-        assert_string_equal(arrival->comm, "ccccccccccccccc");
-        assert_string_equal(arrival->program, "ppppppppppppppp");
-        assert_true(arrival->late == turn && arrival->limited == !turn && arrival->user == 77);
-        assert_true(!arrival->gone && !arrival->found && !arrival->netted && !arrival->events && !arrival->values);
-        assert_int_equal(arrival->pidfd, -1);
-        arrival_free(arrival);
+        assert_int_equal(request_begin(&channel, &request, &notification), 0);
+        assert_non_null(notification);
+        assert_int_equal(notification->kind, PINJECT_REAPED);
+        assert_int_equal(notification->flags, PINJECT_REQUEST_NO_REPLY);
+        assert_true(notification->pid == 300 && notification->tid == 400 && notification->ppid == 200 &&
+                    notification->parent_tid == 201);
+        assert_int_equal(notification->time_ns, session.start_ns + 5);
+        assert_true(notification->startup_ns == 6 && notification->utime_ns == 7 && notification->stime_ns == 8);
+        assert_true(notification->switches == 9 && notification->status == 10 && notification->result == 0);
+        assert_string_equal(notification->comm, "ccccccccccccccc");
+        assert_string_equal(notification->program, "ppppppppppppppp");
+        assert_true(notification->late == turn && notification->limited == !turn && notification->user == 77);
+        assert_true(!notification->gone && !notification->attached_late && !notification->inherited &&
+                    !notification->events && !notification->values);
+        assert_int_equal(notification->pidfd, -1);
+        notification_free(notification);
     }
     assert_int_equal(session.no_memory + session.denied + session.ended, 0);
 }
 
 static void no_memory_is_counted(void **state)
 {
-    struct arrival *arrival = (struct arrival *)&session;
+    struct notification *notification = (struct notification *)&session;
     (void)state;
     assert_int_equal(request_copy(&session, &slot, &request), 0);
     no_memory = true;
-    int status = request_begin(&channel, &request, &arrival);
+    int status = request_begin(&channel, &request, &notification);
     no_memory = false;
     assert_int_equal(status, -ENOMEM);
-    assert_null(arrival);
+    assert_null(notification);
     assert_int_equal(session.no_memory, 1);
 }
 
@@ -147,7 +149,7 @@ static void tasks_that_cannot_be(void **state)
     slot.user = UINT32_MAX;
     assert_int_equal(request_copy(&session, &slot, &request), 0);
     /* These are of a process' first thread. */
-    static const uint32_t kinds[] = {PINJECT_FORK, PINJECT_ARM, PINJECT_SPAWN, PINJECT_PROCESS, PINJECT_IMAGE};
+    static const uint32_t kinds[] = {PINJECT_FORK, PINJECT_ARM, PINJECT_SPAWN, PINJECT_PROCESS, PINJECT_GENERATION};
     for (int i = 0; i < 5; i++) {
         slot.kind = kinds[i];
         slot.tid = 400;
@@ -204,7 +206,7 @@ static void texts_that_cannot_be(void **state)
     slot.exec_size = slot.cmdline_size = 50;
     assert_int_equal(request_copy(&session, &slot, &request), 0);
     assert_true(request.slot.exec_size == 0 && request.slot.cmdline_size == 0); /* of this kind none is wanted */
-    slot.kind = PINJECT_IMAGE;
+    slot.kind = PINJECT_GENERATION;
     slot.tid = slot.pid;
     expect_refused(); /* the name has no end */
     slot.text[49] = '\0';
@@ -232,19 +234,19 @@ static void texts_that_cannot_be(void **state)
 }
 
 /* What became of the texts of a request. */
-static struct arrival *finish(uint32_t kind, uint32_t flags, const char *exec)
+static struct notification *finish(uint32_t kind, uint32_t flags, const char *exec)
 {
-    struct arrival *arrival = calloc(1, sizeof(*arrival));
-    assert_non_null(arrival);
-    slot.kind = arrival->kind = kind;
-    slot.flags = arrival->flags = flags;
+    struct notification *notification = calloc(1, sizeof(*notification));
+    assert_non_null(notification);
+    slot.kind = notification->kind = kind;
+    slot.flags = notification->flags = flags;
     slot.pid = slot.tid = getpid();
-    arrival->pidfd = -1;
-    arrival->exec = exec ? strdup(exec) : NULL;
+    notification->pidfd = -1;
+    notification->exec = exec ? strdup(exec) : NULL;
     assert_int_equal(request_copy(&session, &slot, &request), 0);
-    request_finish(&session, &request, arrival);
-    assert_ptr_equal(arrivals_take(&session.arrivals), arrival);
-    return arrival;
+    request_finish(&session, &request, notification);
+    assert_ptr_equal(notifications_take(&session.notifications), notification);
+    return notification;
 }
 
 static void texts_are_taken(void **state)
@@ -253,26 +255,26 @@ static void texts_are_taken(void **state)
     memcpy(slot.text, "/bin/prog\0prog\0-x\0", 18);
     slot.exec_size = 10;
     slot.cmdline_size = 8;
-    struct arrival *arrival = finish(PINJECT_IMAGE, 0, NULL);
-    assert_string_equal(arrival->exec, "/bin/prog");
-    assert_int_equal(arrival->cmdline_size, 8);
-    assert_memory_equal(arrival->cmdline, "prog\0-x\0", 8);
-    arrival_free(arrival);
+    struct notification *notification = finish(PINJECT_GENERATION, 0, NULL);
+    assert_string_equal(notification->exec, "/bin/prog");
+    assert_int_equal(notification->cmdline_size, 8);
+    assert_memory_equal(notification->cmdline, "prog\0-x\0", 8);
+    notification_free(notification);
     /* What the kernel said of it holds; an argument without an end gets one. */
     slot.cmdline_size = 7;
-    arrival = finish(PINJECT_PROCESS, 0, "/usr/bin/true");
-    assert_string_equal(arrival->exec, "/usr/bin/true");
-    assert_int_equal(arrival->cmdline_size, 8);
-    assert_memory_equal(arrival->cmdline, "prog\0-x\0", 8);
-    arrival_free(arrival);
+    notification = finish(PINJECT_PROCESS, 0, "/usr/bin/true");
+    assert_string_equal(notification->exec, "/usr/bin/true");
+    assert_int_equal(notification->cmdline_size, 8);
+    assert_memory_equal(notification->cmdline, "prog\0-x\0", 8);
+    notification_free(notification);
     slot.cmdline_size = 0;
-    arrival = finish(PINJECT_NET, 0, NULL);
-    assert_string_equal(arrival->exec, "/bin/prog");
-    assert_true(!arrival->cmdline && arrival->cmdline_size == 0);
-    arrival_free(arrival);
-    arrival = finish(PINJECT_REAPED, 0, NULL);
-    assert_true(!arrival->exec && !arrival->cmdline);
-    arrival_free(arrival);
+    notification = finish(PINJECT_INHERIT_EXEC, 0, NULL);
+    assert_string_equal(notification->exec, "/bin/prog");
+    assert_true(!notification->cmdline && notification->cmdline_size == 0);
+    notification_free(notification);
+    notification = finish(PINJECT_REAPED, 0, NULL);
+    assert_true(!notification->exec && !notification->cmdline);
+    notification_free(notification);
 }
 
 /* What was too long for a slot is read in /proc, if it runs already. */
@@ -285,16 +287,16 @@ static void long_texts_are_read(void **state)
     slot.cmdline_size = 8;
     char *own = procfs_cmdline(getpid(), &size);
     assert_non_null(own);
-    struct arrival *arrival = finish(PINJECT_PROCESS, PINJECT_REQUEST_TEXT_CUT, NULL);
-    assert_string_equal(arrival->exec, "/bin/prog");
-    assert_int_equal(arrival->cmdline_size, size);
-    assert_memory_equal(arrival->cmdline, own, size);
-    arrival_free(arrival);
+    struct notification *notification = finish(PINJECT_PROCESS, PINJECT_REQUEST_TEXT_CUT, NULL);
+    assert_string_equal(notification->exec, "/bin/prog");
+    assert_int_equal(notification->cmdline_size, size);
+    assert_memory_equal(notification->cmdline, own, size);
+    notification_free(notification);
     free(own);
-    arrival = finish(PINJECT_NET, PINJECT_REQUEST_TEXT_CUT, NULL);
-    assert_string_equal(arrival->exec, "/bin/prog");
-    assert_null(arrival->cmdline); /* that of the program before it */
-    arrival_free(arrival);
+    notification = finish(PINJECT_INHERIT_EXEC, PINJECT_REQUEST_TEXT_CUT, NULL);
+    assert_string_equal(notification->exec, "/bin/prog");
+    assert_null(notification->cmdline); /* that of the program before it */
+    notification_free(notification);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

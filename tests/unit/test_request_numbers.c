@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* A process that is killed while its request is looked at may leave its number to another one. */
-#include "door_fake.h"
+#include "worker_fake.h"
 
-#include "collector/net.h"
+#include "collector/inherited.h"
 #include "collector/numbers.h"
 #include "collector/request.h"
 
@@ -11,7 +11,7 @@ static struct fake fake;
 static bool holds;        /* what is said */
 static unsigned asked;    /* how often */
 static pid_t held_by;     /* the process of the pidfd that was given last; 0: none was */
-static int net_pidfd;     /* -2: no net was opened */
+static int net_pidfd;     /* -2: no inherited set was opened */
 
 static pid_t pid_of(int pidfd)
 {
@@ -36,10 +36,10 @@ bool __wrap_numbers_hold(int pidfd, pid_t pid, pid_t tid)
     return holds;
 }
 
-int __wrap_nets_open_of(struct nets *nets, pid_t pid, pid_t tid, int pidfd, enum nets_root root);
-int __wrap_nets_open_of(struct nets *nets, pid_t pid, pid_t tid, int pidfd, enum nets_root root)
+int __wrap_inherited_open_of(struct inherited_sets *inherited, pid_t pid, pid_t tid, int pidfd, enum inherit_root root);
+int __wrap_inherited_open_of(struct inherited_sets *inherited, pid_t pid, pid_t tid, int pidfd, enum inherit_root root)
 {
-    (void)nets, (void)pid, (void)tid, (void)root;
+    (void)inherited, (void)pid, (void)tid, (void)root;
     net_pidfd = pidfd;
     held_by = pid_of(pidfd);
     return 0;
@@ -63,7 +63,7 @@ static void end(pid_t pid)
     assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
-static int ask(uint32_t kind, uint32_t flags, pid_t pid, struct arrival **ret)
+static int ask(uint32_t kind, uint32_t flags, pid_t pid, struct notification **ret)
 {
     struct request request = {.slot = {.kind = kind, .flags = flags, .pid = pid, .tid = pid}};
     asked = 0;
@@ -80,48 +80,48 @@ static bool is_covered(pid_t tid)
 static void what_was_opened_is_given_back(void **state)
 {
     static const uint32_t kinds[] = {PINJECT_PROCESS, PINJECT_FORK, PINJECT_ARM};
-    struct arrival *arrival;
+    struct notification *notification;
     (void)state;
     for (size_t i = 0; i < 3; i++) {
         fake_open(&fake);
         pid_t pid = start();
         const unsigned before = check_open_fds();
         holds = false;
-        assert_int_equal(ask(kinds[i], 0, pid, &arrival), -ESRCH);
+        assert_int_equal(ask(kinds[i], 0, pid, &notification), -ESRCH);
         assert_int_equal(asked, 1);
         assert_int_equal(held_by, pid); /* the descriptor by which it was checked */
-        assert_int_equal(arrival->result, -ESRCH);
-        assert_true(!arrival->events && !arrival->maps && !arrival->exec);
+        assert_int_equal(notification->result, -ESRCH);
+        assert_true(!notification->events && !notification->maps && !notification->exec);
         assert_false(is_covered(pid));
         assert_int_equal(fake.session.refused, 1);
-        arrival_free(arrival);
+        notification_free(notification);
         assert_int_equal(check_open_fds(), before);
         holds = true;
-        int status = ask(kinds[i], 0, pid, &arrival);
+        int status = ask(kinds[i], 0, pid, &notification);
         end(pid);
         assert_int_equal(status, 0);
         assert_int_equal(asked, 1);
-        assert_non_null(arrival->events);
-        assert_true((arrival->maps != NULL) == (kinds[i] == PINJECT_PROCESS));
-        attach_free(arrival->events);
-        arrival_free(arrival);
+        assert_non_null(notification->events);
+        assert_true((notification->maps != NULL) == (kinds[i] == PINJECT_PROCESS));
+        attach_free(notification->events);
+        notification_free(notification);
         fake_close(&fake);
     }
 }
 
 /* What is laid later is laid for that process. */
-static void nets_are_of_the_process_that_was_checked(void **state)
+static void inherited_are_of_the_process_that_was_checked(void **state)
 {
-    struct arrival *arrival;
+    struct notification *notification;
     (void)state;
     fake_open(&fake);
     pid_t pid = start();
     holds = true;
-    int status = ask(PINJECT_ARM, PINJECT_REQUEST_NET, pid, &arrival);
+    int status = ask(PINJECT_ARM, PINJECT_REQUEST_INHERIT_EXEC, pid, &notification);
     assert_int_equal(status, 0);
     assert_true(net_pidfd >= 0 && held_by == pid);
-    struct attached *events = arrival->events;
-    arrival_free(arrival);
+    struct attached *events = notification->events;
+    notification_free(notification);
     end(pid);
     attach_free(events);
     fake_close(&fake);
@@ -131,7 +131,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_opened_is_given_back),
-        cmocka_unit_test(nets_are_of_the_process_that_was_checked),
+        cmocka_unit_test(inherited_are_of_the_process_that_was_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

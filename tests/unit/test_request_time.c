@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* How long the object waits for a slot and for its answer, and which doorbell it rings. Time does not pass here. */
+/*
+ * How long the preload object waits for a slot and for its answer, and which doorbell it rings. Time does not pass
+ * here.
+ */
 #include "check.h"
 
 #include "played_time.h"
@@ -7,7 +10,7 @@
 
 #include <errno.h>
 
-enum { WAITS = 16, BELLS = 3 };
+enum { WAITS = 16, DOORBELLS = 3 };
 
 static struct pinject_segment segment;
 static struct pinject_requests requests;
@@ -76,8 +79,8 @@ long played_futex_wait_until(uint32_t *word, uint32_t expected, const struct tim
 long played_futex_wake(uint32_t *word, int count)
 {
     assert_int_equal(count, 1);
-    for (unsigned i = 0; i < BELLS; i++)
-        woken |= (word == &requests.bells[i].count) << i;
+    for (unsigned i = 0; i < DOORBELLS; i++)
+        woken |= (word == &requests.doorbells[i].count) << i;
     return 0;
 }
 
@@ -120,7 +123,7 @@ static int set_up(void **state)
 
 static struct pinject_channel channel(uint32_t wait_us)
 {
-    return (struct pinject_channel){&segment, &requests, BELLS, wait_us};
+    return (struct pinject_channel){&segment, &requests, DOORBELLS, wait_us};
 }
 
 static int ask_within(uint32_t wait_us, struct pinject_slot **ret_slot)
@@ -327,7 +330,7 @@ static void test_pauses(void **state)
     assert_memory_equal(pauses.ns, expected, sizeof(expected));
     assert_int_equal(requests.dropped, 1);
     assert_int_equal(requests.hint, 6); /* each round begins elsewhere */
-    assert_int_equal(requests.reach, 0);
+    assert_int_equal(requests.slots_claimed, 0);
     for (unsigned pause = 1; pause <= 5; pause++) {
         take_all();
         pauses.count = 0;
@@ -374,11 +377,11 @@ static void test_any_slot_while_stalled(void **state)
     requests.slots[110].state = PINJECT_STATE(1, PINJECT_FREE);
     requests.hint = 110 - 15;
     assert_int_equal(pinject_request_claim(&to, 77).index, 110);
-    assert_int_equal(requests.reach, 111);
+    assert_int_equal(requests.slots_claimed, 111);
     requests.slots[3].state = PINJECT_STATE(1, PINJECT_FREE);
     requests.hint = PINJECT_SLOTS - 3;
     assert_int_equal(pinject_request_claim(&to, 77).index, 3);
-    assert_int_equal(requests.reach, 111);
+    assert_int_equal(requests.slots_claimed, 111);
 }
 
 /* What the last owner left is gone, but for the text; and nothing else is touched. */
@@ -410,10 +413,10 @@ static void send_from(int on)
 {
     struct pinject_channel to = channel(1000);
     requests.hint = 70;
-    memset(requests.bells, 0, sizeof(requests.bells));
+    memset(requests.doorbells, 0, sizeof(requests.doorbells));
     struct pinject_claim claim = pinject_request_claim(&to, 77);
-    for (unsigned i = 0; i < BELLS; i++)
-        requests.bells[i].sleeping = i != 1;
+    for (unsigned i = 0; i < DOORBELLS; i++)
+        requests.doorbells[i].sleeping = i != 1;
     woken = 0;
     cpu = on;
     claim.slot->kind = PINJECT_FORK;
@@ -422,37 +425,37 @@ static void send_from(int on)
     assert_int_equal(claim.slot->time_ns, now_ns);
 }
 
-static void expect_bell(unsigned number)
+static void expect_doorbell(unsigned number)
 {
-    for (unsigned i = 0; i < BELLS; i++) {
-        assert_int_equal(requests.bells[i].count, i == number);
+    for (unsigned i = 0; i < DOORBELLS; i++) {
+        assert_int_equal(requests.doorbells[i].count, i == number);
         uint64_t pending = 0;
         for (unsigned word = 0; word < PINJECT_SLOTS / 64; word++)
-            pending |= requests.bells[i].pending[word];
+            pending |= requests.doorbells[i].pending[word];
         assert_int_equal(pending != 0, i == number);
     }
     assert_int_equal(woken, number == 1 ? 0 : 1u << number); /* who is awake needs no call */
 }
 
-static void test_bell(void **state)
+static void test_doorbell(void **state)
 {
     (void)state;
     memset(&segment, 1, sizeof(segment)); /* what lies around the table, too */
-    segment.bell_of_cpu[0] = 2;
-    segment.bell_of_cpu[1] = 1;
-    segment.bell_of_cpu[2] = 2;
-    segment.bell_of_cpu[3] = BELLS; /* none */
-    segment.bell_of_cpu[PINJECT_CPUS - 1] = 2;
+    segment.doorbell_of_cpu[0] = 2;
+    segment.doorbell_of_cpu[1] = 1;
+    segment.doorbell_of_cpu[2] = 2;
+    segment.doorbell_of_cpu[3] = DOORBELLS; /* none */
+    segment.doorbell_of_cpu[PINJECT_CPUS - 1] = 2;
     static const int cpus[] = {0, 1, 2, 3, PINJECT_CPUS - 1, PINJECT_CPUS, -1};
-    static const unsigned bells[] = {2, 1, 2, 0, 2, 0, 0};
+    static const unsigned doorbells[] = {2, 1, 2, 0, 2, 0, 0};
     for (size_t i = 0; i < sizeof(cpus) / sizeof(cpus[0]); i++) {
         real_time = false;
         send_from(cpus[i]);
-        expect_bell(bells[i]);
-        /* Nobody gets the CPU from a real-time task: another one's bell. */
+        expect_doorbell(doorbells[i]);
+        /* Nobody gets the CPU from a real-time task: another one's doorbell. */
         real_time = true;
         send_from(cpus[i]);
-        expect_bell((bells[i] + 1) % BELLS);
+        expect_doorbell((doorbells[i] + 1) % DOORBELLS);
     }
 }
 
@@ -470,7 +473,7 @@ static void test_bits_of_slots(void **state)
         claim.slot->flags = PINJECT_REQUEST_NO_REPLY;
         assert_int_equal(pinject_request_send(&to, claim), 0);
         for (uint32_t word = 0; word < PINJECT_SLOTS / 64; word++)
-            assert_int_equal(requests.bells[0].pending[word],
+            assert_int_equal(requests.doorbells[0].pending[word],
                              word == indices[i] / 64 ? UINT64_C(1) << (indices[i] % 64) : 0);
     }
 }
@@ -499,7 +502,7 @@ static void test_slot_lost_before_it_is_sent(void **state)
     assert_int_equal(pinject_request_send(&to, claim), -EPROTO);
     assert_int_equal(claim.slot->state, PINJECT_STATE(2, PINJECT_CLAIMED));
     assert_int_equal(requests.unanswered, 1);
-    assert_int_equal(waits.count + requests.bells[0].count, 0);
+    assert_int_equal(waits.count + requests.doorbells[0].count, 0);
 }
 
 #define TEST(name) cmocka_unit_test_setup(name, set_up)
@@ -517,7 +520,7 @@ int main(void)
         TEST(test_who_does_not_pause),
         TEST(test_any_slot_while_stalled),
         TEST(test_clean_slot),
-        TEST(test_bell),
+        TEST(test_doorbell),
         TEST(test_bits_of_slots),
         TEST(test_real_time_does_not_wait),
         TEST(test_slot_lost_before_it_is_sent),

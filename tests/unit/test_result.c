@@ -152,22 +152,22 @@ static void test_items(void **state)
     kit_new(&kit, KIT_SAMPLING);
     assert_int_equal(kit_start(&kit, "out"), 0);
     struct result_task task = kit_task(&kit, 77, 77);
-    struct result_image images[2] = {
-        task.images[0], {.start_ns = 3, .comm = "b", .exec = "/b", .cmdline = "b\0cut", .cmdline_size = 5}};
-    images[0].counted = images[1].counted = true;
-    images[1].values[1].value = 41;
+    struct result_generation generations[2] = {
+        task.generations[0], {.start_ns = 3, .comm = "b", .exec = "/b", .cmdline = "b\0cut", .cmdline_size = 5}};
+    generations[0].counted = generations[1].counted = true;
+    generations[1].values[1].value = 41;
     const char *notes[] = {"a note"};
-    struct result_unseen unseen = {.reason = "static", .comm = "busybox", .count = 3, .cpu_ns = 12};
+    struct result_missed missed = {.reason = "static", .comm = "busybox", .count = 3, .cpu_ns = 12};
     struct result_coverage coverage = {.cpu_ns = 100,
                                        .attributed_ns = 99,
                                        .tasks = 4,
                                        .files = 5,
                                        .collector_ns = 6,
                                        .complete = true,
-                                       .unseen = &unseen,
-                                       .unseen_count = 1};
-    task.images = images;
-    task.image_count = 2;
+                                       .missed = &missed,
+                                       .missed_count = 1};
+    task.generations = generations;
+    task.generation_count = 2;
     task.notes = notes;
     task.note_count = 1;
     task.flags |= PINJECT_TASK_ROOT;
@@ -190,22 +190,22 @@ static void test_items(void **state)
     const struct pinject_item_task *shown = kit_item(&file, PINJECT_ITEM_TASK, 0);
     assert_int_equal(shown->status, 0x700);
     assert_int_equal(shown->startup_ns, 400000);
-    const struct pinject_item_image *image = kit_item(&file, PINJECT_ITEM_IMAGE, 0);
-    assert_int_equal(image->arguments, 3);
-    assert_memory_equal(image + 1, "hot\0/bin/hot\0hot\0-x\0a b", 24);
-    image = kit_item(&file, PINJECT_ITEM_IMAGE, 1);
-    assert_int_equal(image->number, 1);
-    assert_int_equal(image->arguments, 2);
-    assert_memory_equal(image + 1, "b\0/b\0b\0cut", 11);
+    const struct pinject_item_generation *generation = kit_item(&file, PINJECT_ITEM_GENERATION, 0);
+    assert_int_equal(generation->arguments, 3);
+    assert_memory_equal(generation + 1, "hot\0/bin/hot\0hot\0-x\0a b", 24);
+    generation = kit_item(&file, PINJECT_ITEM_GENERATION, 1);
+    assert_int_equal(generation->number, 1);
+    assert_int_equal(generation->arguments, 2);
+    assert_memory_equal(generation + 1, "b\0/b\0b\0cut", 11);
 
-    /* The whole task's three, then three of each image. */
+    /* The whole task's three, then three of each exec generation. */
     const struct pinject_item_count *count = kit_item(&file, PINJECT_ITEM_COUNT, 0);
     assert_int_equal(count->value, 7000);
-    assert_int_equal(count->image, UINT32_MAX);
+    assert_int_equal(count->generation, UINT32_MAX);
     assert_int_equal(count->nanoseconds, 1);
     count = kit_item(&file, PINJECT_ITEM_COUNT, 7);
     assert_int_equal(count->value, 41);
-    assert_int_equal(count->image, 1);
+    assert_int_equal(count->generation, 1);
     assert_int_equal(count->event, 1);
     assert_int_equal(count->item.size, sizeof(*count)); /* the attr has the name */
     assert_null(kit_item(&file, PINJECT_ITEM_COUNT, 9));
@@ -217,7 +217,7 @@ static void test_items(void **state)
     const struct pinject_item_coverage *covered = kit_item(&file, PINJECT_ITEM_COVERAGE, 0);
     assert_int_equal(covered->attributed_ns, 99);
     assert_int_equal(covered->complete, 1);
-    const struct pinject_item_unseen *one = kit_item(&file, PINJECT_ITEM_UNSEEN, 0);
+    const struct pinject_item_missed *one = kit_item(&file, PINJECT_ITEM_MISSED, 0);
     assert_int_equal(one->count, 3);
     assert_memory_equal(one + 1, "static\0busybox", 15);
     check_sections(&file, true);
@@ -227,7 +227,7 @@ static void test_items(void **state)
     kit_free(&kit);
 }
 
-/* A split file stands for its image: READ records and counts are that image's. */
+/* A split file stands for its exec generation: READ records and counts are that exec generation's. */
 static void test_split(void **state)
 {
     (void)state;
@@ -237,10 +237,10 @@ static void test_split(void **state)
     kit_new(&kit, KIT_SAMPLING);
     assert_int_equal(kit_start(&kit, "out"), 0);
     struct result_task task = kit_task(&kit, 77, 77);
-    struct result_image image = task.images[0];
-    image.counted = true;
-    image.values[1].value = 41;
-    task.images = &image;
+    struct result_generation generation = task.generations[0];
+    generation.counted = true;
+    generation.values[1].value = 41;
+    task.generations = &generation;
     task.flags |= PINJECT_TASK_SPLIT;
     assert_int_equal(result_new(kit.results, 77, 77, "/usr/bin/as", &result), 0);
     kit_comm(&kit, result, &task, "as");
@@ -249,7 +249,7 @@ static void test_split(void **state)
     assert_true(kit_read("out.77.77.as", &file));
     const struct pinject_item_count *count = kit_item(&file, PINJECT_ITEM_COUNT, 1);
     assert_int_equal(count->value, 41);
-    assert_int_equal(count->image, 0);
+    assert_int_equal(count->generation, 0);
     assert_null(kit_item(&file, PINJECT_ITEM_COUNT, 3));
     kit_file_free(&file);
     expect_perf("report -i out.77.77.as --stdio -T", "77   77           0           41 ");
@@ -433,19 +433,19 @@ static void test_not_packed(void **state)
         char path[64];
         snprintf(path, sizeof(path), "out.77.%u", 100 + i);
         struct result_task task = kit_task(&kit, 77, (pid_t)(100 + i));
-        struct result_image image = task.images[0];
+        struct result_generation generation = task.generations[0];
         for (size_t at = 0; at < sizes[i]; at++)
             bytes[at] = i == 1 ? (char)(1 + random() % 255) : 'x';
-        image.cmdline = bytes;
-        image.cmdline_size = sizes[i];
-        task.images = &image;
+        generation.cmdline = bytes;
+        generation.cmdline_size = sizes[i];
+        task.generations = &generation;
         assert_int_equal(result_new(kit.results, 77, (pid_t)(100 + i), NULL, &result), 0);
         kit_comm(&kit, result, &task, "hot");
         assert_int_equal(result_finish(result, &task, NULL), 0);
         assert_true(kit_read(path, &file));
         const struct pinject_item *first = (const void *)file.sections[PINJECT_FEATURE].data;
         assert_int_equal(first->type, i == 0 ? PINJECT_ITEM_PACKED : PINJECT_ITEM_SESSION);
-        const struct pinject_item_image *shown = kit_item(&file, PINJECT_ITEM_IMAGE, 0);
+        const struct pinject_item_generation *shown = kit_item(&file, PINJECT_ITEM_GENERATION, 0);
         assert_memory_equal((const char *)(shown + 1) + 13, bytes, sizes[i]);
         kit_file_free(&file);
     }

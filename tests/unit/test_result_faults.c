@@ -29,7 +29,7 @@ static struct {
     bool no_fallocate;
     bool no_links; /* the file system cannot name a file later */
     int no_room;   /* what the file system says to who asks for room; 0: there is some */
-} plan;
+} config;
 
 ssize_t __real_pwrite(int fd, const void *bytes, size_t size, off_t offset);
 ssize_t __wrap_pwrite(int fd, const void *bytes, size_t size, off_t offset);
@@ -40,20 +40,20 @@ int __wrap_linkat(int from, const char *old, int to, const char *new, int flags)
 
 static bool is_due(void)
 {
-    return plan.fault != NONE && plan.left-- <= 0;
+    return config.fault != NONE && config.left-- <= 0;
 }
 
 ssize_t __wrap_pwrite(int fd, const void *bytes, size_t size, off_t offset)
 {
     if (!is_due())
         return __real_pwrite(fd, bytes, size, offset);
-    switch (plan.fault) {
+    switch (config.fault) {
     case ONE_ERROR:
-        plan.fault = NONE;
+        config.fault = NONE;
         errno = EIO;
         return -1;
     case HALF_WRITTEN:
-        plan.fault = ALL_ERRORS;
+        config.fault = ALL_ERRORS;
         /* A header lies in one page: the kernel writes all of it or nothing. */
         if (size == sizeof(struct perfdata_header)) {
             errno = ENOSPC;
@@ -70,16 +70,16 @@ ssize_t __wrap_pwrite(int fd, const void *bytes, size_t size, off_t offset)
 
 int __wrap_fallocate(int fd, int mode, off_t offset, off_t size)
 {
-    if (plan.no_fallocate || plan.no_room) {
-        errno = plan.no_room ? plan.no_room : EOPNOTSUPP;
+    if (config.no_fallocate || config.no_room) {
+        errno = config.no_room ? config.no_room : EOPNOTSUPP;
         return -1;
     }
     if (!is_due())
         return __real_fallocate(fd, mode, offset, size);
-    if (plan.fault == DEAD)
+    if (config.fault == DEAD)
         return 0;
-    if (plan.fault == ONE_ERROR)
-        plan.fault = NONE;
+    if (config.fault == ONE_ERROR)
+        config.fault = NONE;
     errno = ENOSPC;
     return -1;
 }
@@ -87,21 +87,21 @@ int __wrap_fallocate(int fd, int mode, off_t offset, off_t size)
 int __wrap_linkat(int from, const char *old, int to, const char *new, int flags)
 {
     const bool due = is_due();
-    if (!plan.no_links && !due)
+    if (!config.no_links && !due)
         return __real_linkat(from, old, to, new, flags);
-    if (due && plan.fault == DEAD)
+    if (due && config.fault == DEAD)
         return 0;
-    if (due && plan.fault == ONE_ERROR)
-        plan.fault = NONE;
-    errno = plan.no_links ? EOPNOTSUPP : ENOSPC;
+    if (due && config.fault == ONE_ERROR)
+        config.fault = NONE;
+    errno = config.no_links ? EOPNOTSUPP : ENOSPC;
     return -1;
 }
 
 static void arm(enum fault fault, int left, bool no_fallocate)
 {
-    plan.fault = fault;
-    plan.left = left;
-    plan.no_fallocate = no_fallocate;
+    config.fault = fault;
+    config.left = left;
+    config.no_fallocate = no_fallocate;
 }
 
 static void flush_quietly(void *argument)
@@ -141,7 +141,7 @@ static bool update_with(enum fault fault, int left, bool no_fallocate, bool with
     kit_samples(&kit, result, &task, 100);
     arm(fault, left, no_fallocate);
     char *errors = run(flush_quietly, result, &task, &status);
-    const bool struck = plan.fault != fault || plan.left < 0;
+    const bool struck = config.fault != fault || config.left < 0;
     const bool failed = status < 0;
     if (fault != DEAD)
         arm(NONE, 0, false);
@@ -211,7 +211,7 @@ static bool first_with(enum fault fault, int left, unsigned samples, bool links)
     struct result *result;
     struct kit_file file;
     int status;
-    plan.no_links = !links;
+    config.no_links = !links;
     kit_new(&kit, KIT_SAMPLING);
     assert_int_equal(kit_start(&kit, "out"), 0);
     struct result_task task = kit_task(&kit, 77, 77);
@@ -220,7 +220,7 @@ static bool first_with(enum fault fault, int left, unsigned samples, bool links)
     kit_samples(&kit, result, &task, samples);
     arm(fault, left, false);
     char *errors = run(finish_quietly, result, &task, &status);
-    const bool struck = plan.fault != fault || plan.left < 0;
+    const bool struck = config.fault != fault || config.left < 0;
     arm(NONE, 0, false);
     if (status < 0)
         assert_non_null(strstr(errors, "out.77.77"));
@@ -244,7 +244,7 @@ static bool first_with(enum fault fault, int left, unsigned samples, bool links)
         assert_int_equal(results_bytes(kit.results), 0);
     }
     free(errors);
-    plan.no_links = false;
+    config.no_links = false;
     kit_free(&kit);
     return struck;
 }
@@ -343,9 +343,9 @@ static void test_no_room(void **state)
         kit_samples(&kit, result, &task, 100);
         assert_int_equal(result_flush(result, &task, NULL), 0);
         kit_samples(&kit, result, &task, 300);
-        plan.no_room = cases[i].error;
+        config.no_room = cases[i].error;
         char *errors = run(flush_quietly, result, &task, &status);
-        plan.no_room = 0;
+        config.no_room = 0;
         assert_int_equal(status, cases[i].hint ? -cases[i].error : 0);
         if (cases[i].hint)
             assert_non_null(strstr(errors, cases[i].hint));

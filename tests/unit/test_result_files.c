@@ -458,15 +458,15 @@ static void test_bases(void **state)
     static const struct base_case cases[] = {
         {"out", 0, ""},
         {"./-x y", 0, ""},
-        {"folder/out", 0, ""},
-        {"folder//out", 0, ""},
+        {"directory/out", 0, ""},
+        {"directory//out", 0, ""},
         {"", -EINVAL, "result files need a name, like '-o out'"},
-        {"folder", 0, ""},
-        {"folder/", -EISDIR, "'folder/' is a folder: result files need a name in it, like '-o folder/out'"},
+        {"directory", 0, ""},
+        {"directory/", -EISDIR, "'directory/' is a directory: result files need a name in it, like '-o directory/out'"},
         {"/", -EISDIR, "'-o /out'"},
         {"..", -EISDIR, "'-o ../out'"},
         {"nothing/out", -ENOENT,
-         "'nothing/out.*': there is no folder 'nothing/': create it, or choose another with -o"},
+         "'nothing/out.*': there is no directory 'nothing/': create it, or choose another with -o"},
         {"file/out", -ENOTDIR, "Not a directory"},
         {long_name, -ENAMETOOLONG, "is too long for the name of result files: shorten it (-o)"},
         {long_path, -ENAMETOOLONG, "is too long"},
@@ -474,7 +474,7 @@ static void test_bases(void **state)
     };
     struct kit kit;
     kit_new(&kit, KIT_SAMPLING);
-    assert_int_equal(mkdir("folder", 0700), 0);
+    assert_int_equal(mkdir("directory", 0700), 0);
     write_text("file", "");
     assert_int_equal(symlink("loop", "loop"), 0);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -487,7 +487,7 @@ static void test_bases(void **state)
         free(errors);
     }
     /* Nothing is left behind by the check. */
-    assert_int_equal(rmdir("folder"), 0);
+    assert_int_equal(rmdir("directory"), 0);
     kit_free(&kit);
 }
 

@@ -25,11 +25,11 @@
 
 static const uint64_t trailer = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
 
-static void add_event(struct plan *plan, const char *name, bool samples)
+static void add_event(struct event_config *config, const char *name, bool samples)
 {
     struct event_choice choice;
     assert_int_equal(events_parse(name, strlen(name), &choice), 0);
-    struct plan_event *event = &plan->events[plan->count++];
+    struct config_event *event = &config->events[config->count++];
     snprintf(event->name, sizeof(event->name), "%s", name);
     event->samples = samples;
     event->nanoseconds = choice.event->nanoseconds;
@@ -41,12 +41,12 @@ static void add_event(struct plan *plan, const char *name, bool samples)
         .use_clockid = 1,
         .clockid = CLOCK_MONOTONIC,
     };
-    if (samples || (plan->dummy && plan->count == 1)) {
+    if (samples || (config->dummy && config->count == 1)) {
         event->attr.sample_type = trailer | (samples ? PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN : 0);
         event->attr.freq = samples;
         event->attr.sample_freq = samples ? 999 : 0;
         event->attr.sample_id_all = event->attr.comm = event->attr.mmap = event->attr.mmap2 = event->attr.task = 1;
-        plan->sampling += samples;
+        config->sampling += samples;
     }
 }
 
@@ -54,23 +54,23 @@ void kit_new(struct kit *kit, enum kit_mode mode)
 {
     memset(kit, 0, sizeof(*kit));
     report_program("pinject-run");
-    snprintf(kit->folder, sizeof(kit->folder), "/tmp/pinject-unit-XXXXXX");
-    assert_non_null(mkdtemp(kit->folder));
-    assert_int_equal(chdir(kit->folder), 0);
+    snprintf(kit->directory, sizeof(kit->directory), "/tmp/pinject-unit-XXXXXX");
+    assert_non_null(mkdtemp(kit->directory));
+    assert_int_equal(chdir(kit->directory), 0);
     kit->settings.follow = 15;
     kit->settings.mode = 0600;
-    kit->settings.stat = kit->plan.dummy = mode == KIT_STAT;
+    kit->settings.stat = kit->config.dummy = mode == KIT_STAT;
     if (mode == KIT_STAT)
-        add_event(&kit->plan, "dummy", false);
-    add_event(&kit->plan, "task-clock", mode == KIT_SAMPLING);
-    add_event(&kit->plan, "page-faults", false);
-    add_event(&kit->plan, "context-switches", false);
-    for (unsigned i = kit->plan.count; i < PLAN_EVENTS; i++) /* nobody is to look behind the last one */
-        kit->plan.events[i] = kit->plan.events[mode == KIT_STAT];
-    snprintf(kit->plan.reason, sizeof(kit->plan.reason), "this machine has no cycles");
-    snprintf(kit->plan.notes[kit->plan.note_count++], sizeof(kit->plan.notes[0]), "branches: not supported");
+        add_event(&kit->config, "dummy", false);
+    add_event(&kit->config, "task-clock", mode == KIT_SAMPLING);
+    add_event(&kit->config, "page-faults", false);
+    add_event(&kit->config, "context-switches", false);
+    for (unsigned i = kit->config.count; i < CONFIG_EVENTS; i++) /* nobody is to look behind the last one */
+        kit->config.events[i] = kit->config.events[mode == KIT_STAT];
+    snprintf(kit->config.reason, sizeof(kit->config.reason), "this machine has no cycles");
+    snprintf(kit->config.notes[kit->config.note_count++], sizeof(kit->config.notes[0]), "branches: not supported");
     kit->session.settings = &kit->settings;
-    kit->session.plan = &kit->plan;
+    kit->session.config = &kit->config;
     kit->session.fd_limit = 20000;
     kit->session.id[0] = 0x1122334455667788;
     kit->session.id[1] = 0x99aabbccddeeff00;
@@ -89,13 +89,13 @@ void kit_free(struct kit *kit)
     char command[128];
     results_free(kit->results);
     assert_int_equal(chdir("/"), 0);
-    snprintf(command, sizeof(command), "rm -rf %s", kit->folder);
+    snprintf(command, sizeof(command), "rm -rf %s", kit->directory);
     assert_int_equal(system(command), 0);
 }
 
 struct result_task kit_task(const struct kit *kit, pid_t pid, pid_t tid)
 {
-    static const struct result_image image = {
+    static const struct result_generation generation = {
         .start_ns = 1000000100, .comm = "hot", .exec = "/bin/hot", .cmdline = "hot\0-x\0a b", .cmdline_size = 11};
     struct result_task task = {.pid = pid,
                                .tid = tid,
@@ -108,9 +108,9 @@ struct result_task kit_task(const struct kit *kit, pid_t pid, pid_t tid)
                                .start_ns = 1000000100,
                                .end_ns = 5000000000,
                                .startup_ns = 400000,
-                               .images = &image,
-                               .image_count = 1};
-    for (unsigned i = 0; i < kit->plan.count; i++) {
+                               .generations = &generation,
+                               .generation_count = 1};
+    for (unsigned i = 0; i < kit->config.count; i++) {
         task.ids[i] = 1000ull * (unsigned)tid + i + 1;
         task.values[i] = (struct attach_value){.value = 7000 + i, .enabled_ns = 900000, .running_ns = 900000};
     }
@@ -229,7 +229,7 @@ static bool read_attrs(const char *path, struct kit_file *ret)
     CHECK(header->attr_size == PERF_ATTR_SIZE_VER3 + sizeof(struct perfdata_section));
     CHECK(fits(ret, header->attrs) && header->attrs.size % header->attr_size == 0);
     ret->attrs = (unsigned)(header->attrs.size / header->attr_size);
-    CHECK(ret->attrs > 0 && ret->attrs <= PLAN_EVENTS);
+    CHECK(ret->attrs > 0 && ret->attrs <= CONFIG_EVENTS);
     for (unsigned i = 0; i < ret->attrs; i++) {
         struct perf_event_attr attr = {0};
         struct perfdata_section ids;

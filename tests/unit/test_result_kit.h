@@ -11,23 +11,25 @@
 #include "common/perfdata.h"
 
 struct kit {
-    char folder[64]; /* a fresh one, and the working directory */
+    char directory[64]; /* a fresh one, and the working directory */
     struct settings settings;
-    struct plan plan;
+    struct event_config config;
     struct session session;
     struct results *results;
 };
 
 enum kit_mode { KIT_SAMPLING, KIT_STAT };
 
-/* The plan has task-clock (sampling) and the counters page-faults, context-switches; with KIT_STAT a dummy and three
- * counters. */
+/*
+ * The event configuration has task-clock (sampling) and the counters page-faults, context-switches; with KIT_STAT a
+ * dummy and three counters.
+ */
 void kit_new(struct kit *kit, enum kit_mode mode);
 /* Starts the session's results with BASE. */
 int kit_start(struct kit *kit, const char *base);
 void kit_free(struct kit *kit);
 
-/* A task with one image and counts; its ids are 1000 * tid + 1 ... */
+/* A task with one exec generation and counts; its ids are 1000 * tid + 1 ... */
 struct result_task kit_task(const struct kit *kit, pid_t pid, pid_t tid);
 void kit_comm(const struct kit *kit, struct result *result, const struct result_task *task, const char *comm);
 /* The mapping of the test's own code. */
@@ -46,7 +48,7 @@ struct kit_file {
     size_t size;
     struct perfdata_header header;
     unsigned attrs;
-    uint64_t sample_type[PLAN_EVENTS], ids[PLAN_EVENTS];
+    uint64_t sample_type[CONFIG_EVENTS], ids[CONFIG_EVENTS];
     unsigned records[256], total; /* by type; the kernel's mapping is a MMAP, with its build id or without */
     struct kit_section sections[256];
     unsigned char *items; /* of our own section, unpacked; owned */

@@ -86,11 +86,11 @@ static void test_head_is_loaded_once(void **state)
     free(fake);
 }
 
-static void check_wraps(bool sealed)
+static void check_wraps(bool immutable)
 {
     struct fake *fake = fake_new();
     unsigned copied = 0;
-    fake->ring.sealed = sealed;
+    fake->ring.immutable = immutable;
     for (unsigned round = 0; round < 100; round++) {
         uint16_t size = (uint16_t)(8 + 8 * (round % 31));
         put_record(fake, round, size, (unsigned char)round);
@@ -107,7 +107,7 @@ static void check_wraps(bool sealed)
     }
     assert_true(fake->page.data_head > 10 * SIZE);
     /* Of a sealed ring only those that go over its end. */
-    if (sealed)
+    if (immutable)
         assert_in_range(copied, 5, 100 * 128 / SIZE + 1);
     else
         assert_int_equal(copied, 100);

@@ -12,14 +12,14 @@
 #include "collector/rings.h"
 
 static struct rings rings;
-static char folder[] = "/tmp/pinject-rings-XXXXXX", path[128], file[160];
+static char directory[] = "/tmp/pinject-rings-XXXXXX", path[128], file[160];
 
 static int set_up(void **state)
 {
     (void)state;
-    if (!mkdtemp(folder))
+    if (!mkdtemp(directory))
         return -1;
-    snprintf(path, sizeof(path), "%s/segment", folder);
+    snprintf(path, sizeof(path), "%s/segment", directory);
     snprintf(file, sizeof(file), "%s.rings.7000000000000000000", path);
     return 0;
 }
@@ -27,7 +27,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    return rmdir(folder);
+    return rmdir(directory);
 }
 
 /* The name that is drawn; 0: no random numbers. */

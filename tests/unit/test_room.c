@@ -2,7 +2,7 @@
 #define _GNU_SOURCE
 #include "check.h"
 
-#include "preload/object.h"
+#include "preload/preload.h"
 #include "preload/room.h"
 #include "preload/sys.h"
 
@@ -14,13 +14,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-struct pinject_object pinject_object;
+struct pinject_preload pinject_preload;
 
 static int begin(void **state)
 {
     (void)state;
-    pinject_object.pid = getpid();
-    pinject_object.sealed = 0;
+    pinject_preload.pid = getpid();
+    pinject_preload.blocked = 0;
     pinject_rooms_reset();
     return 0;
 }
@@ -275,10 +275,10 @@ static void test_all_taken(void **state)
 }
 
 /* No system call is made. What stands under the thread's own name was its child's. */
-static void test_sealed(void **state)
+static void test_blocked(void **state)
 {
     (void)state;
-    pinject_object.sealed = 1;
+    pinject_preload.blocked = 1;
     struct pinject_room *room = claim();
     assert_non_null(room);
     assert_ptr_equal(claim(), room);
@@ -317,7 +317,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_one_after_the_other, begin), cmocka_unit_test_setup(test_vectors, begin),
         cmocka_unit_test_setup(test_children_of_vfork, begin),   cmocka_unit_test_setup(test_ended_threads, begin),
-        cmocka_unit_test_setup(test_all_taken, begin),           cmocka_unit_test_setup(test_sealed, begin),
+        cmocka_unit_test_setup(test_all_taken, begin),           cmocka_unit_test_setup(test_blocked, begin),
         cmocka_unit_test_setup(test_left_by_handlers, begin), cmocka_unit_test_setup(test_frames_that_live, begin),
         cmocka_unit_test_setup(test_left_in_a_child_of_vfork, begin),
         cmocka_unit_test_setup(test_its_stack, begin),

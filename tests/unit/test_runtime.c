@@ -6,12 +6,12 @@
 
 #include "analyze/view/runtime.h"
 
-static char folder[64] = "/tmp/pinject-runtime-XXXXXX";
+static char directory[64] = "/tmp/pinject-runtime-XXXXXX";
 
 static void expect(const char *exec, const char *comm, const char *wanted)
 {
     const struct profile_task task = {.exec = exec, .comm = comm};
-    char *advice = runtime_advice(&task, folder);
+    char *advice = runtime_advice(&task, directory);
     if (!advice != !wanted || (advice && !strstr(advice, wanted)))
         fail_msg("%s: '%s', not '%s'", exec, advice ? advice : "(none)", wanted ? wanted : "(none)");
     free(advice);
@@ -33,7 +33,7 @@ static void test_names(void **state)
 static void write_release(const char *text)
 {
     char path[128];
-    snprintf(path, sizeof(path), "%s/jvm/release", folder);
+    snprintf(path, sizeof(path), "%s/jvm/release", directory);
     unlink(path);
     FILE *file = text ? fopen(path, "w") : NULL;
     if (file) {
@@ -67,7 +67,7 @@ static void test_java(void **state)
     expect(exec, "java", with);
     /* What is no file is not waited for. */
     write_release(NULL);
-    snprintf(path, sizeof(path), "%s/jvm/release", folder);
+    snprintf(path, sizeof(path), "%s/jvm/release", directory);
     assert_int_equal(mkfifo(path, 0600), 0);
     expect(exec, "java", with);
     unlink(path);
@@ -77,11 +77,11 @@ static int set_up(void **state)
 {
     char path[128];
     (void)state;
-    if (!mkdtemp(folder))
+    if (!mkdtemp(directory))
         return -1;
-    snprintf(path, sizeof(path), "%s/jvm", folder);
+    snprintf(path, sizeof(path), "%s/jvm", directory);
     mkdir(path, 0700);
-    snprintf(path, sizeof(path), "%s/jvm/bin", folder);
+    snprintf(path, sizeof(path), "%s/jvm/bin", directory);
     return mkdir(path, 0700);
 }
 
@@ -89,11 +89,11 @@ static int tear_down(void **state)
 {
     char path[128];
     (void)state;
-    snprintf(path, sizeof(path), "%s/jvm/bin", folder);
+    snprintf(path, sizeof(path), "%s/jvm/bin", directory);
     rmdir(path);
-    snprintf(path, sizeof(path), "%s/jvm", folder);
+    snprintf(path, sizeof(path), "%s/jvm", directory);
     rmdir(path);
-    return rmdir(folder);
+    return rmdir(directory);
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "door_fake.h"
+#include "worker_fake.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -27,10 +27,10 @@ static void segment_is_private_and_complete(void **state)
     assert_int_equal(segment->version, PINJECT_WIRE_VERSION);
     assert_int_equal(segment->size, sizeof(*segment));
     assert_int_equal(segment->collector, getpid());
-    assert_in_range(segment->bells_used, 1, PINJECT_BELLS);
+    assert_in_range(segment->doorbells_used, 1, PINJECT_DOORBELLS);
     assert_string_equal(segment->preload, "/nowhere/libpinject.so");
     for (unsigned i = 0; i < PINJECT_CPUS; i++)
-        assert_true(segment->bell_of_cpu[i] < segment->bells_used);
+        assert_true(segment->doorbell_of_cpu[i] < segment->doorbells_used);
     assert_true(fcntl(fake.session.segment_fd, F_GETFD) & FD_CLOEXEC);
     char path[PINJECT_PATH];
     memcpy(path, segment->path, sizeof(path));
@@ -74,7 +74,7 @@ static void nothing_stays(void **state)
     fake_close(&fake);
     unsigned before = descriptors();
     fake_open(&fake);
-    assert_int_equal(session_open_doors(&fake.session), 0);
+    assert_int_equal(session_start_workers(&fake.session), 0);
     memcpy(path, fake.session.path, sizeof(path));
     memcpy(own, fake.session.own->path, sizeof(own));
     assert_true(held_of(path) >= 4);
@@ -108,7 +108,7 @@ static void flags_follow_the_settings(void **state)
                      PINJECT_SESSION_ALL | PINJECT_SESSION_REAPED | PINJECT_SESSION_LOCKED);
     session_release(&fake.session);
     fake.settings.follow = PINJECT_SESSION_PTHREAD;
-    assert_int_equal(session_init(&fake.session, &fake.settings, &fake.plan, "/x"), 0);
+    assert_int_equal(session_init(&fake.session, &fake.settings, &fake.config, "/x"), 0);
     assert_int_equal(fake.session.segment->flags,
                      PINJECT_SESSION_PTHREAD | PINJECT_SESSION_SNAPSHOT | PINJECT_SESSION_LOCKED);
     fake_close(&fake);
@@ -138,13 +138,13 @@ static void a_path_too_long_is_refused(void **state)
     static char path[PINJECT_PATH + 100];
     memset(path, 'x', sizeof(path) - 1);
     struct settings settings = {.frequency = 999};
-    assert_int_equal(plan_init(&fake.plan, &settings), 0);
+    assert_int_equal(event_config_init(&fake.config, &settings), 0);
     check_capture();
-    int status = session_init(&fake.session, &settings, &fake.plan, path);
+    int status = session_init(&fake.session, &settings, &fake.config, path);
     assert_non_null(strstr(check_captured(), "too long"));
     assert_int_equal(status, -ENAMETOOLONG);
     assert_int_equal(fake.session.segment_fd, -1);
-    plan_release(&fake.plan);
+    event_config_release(&fake.config);
 }
 
 /* No file may be as large as the segment: as on a full file system. */
@@ -154,12 +154,12 @@ static void check_full(void)
     struct rlimit none = {4096, 4096};
     static struct session session;
     signal(SIGXFSZ, SIG_IGN);
-    MUST(plan_init(&fake.plan, &settings) == 0);
+    MUST(event_config_init(&fake.config, &settings) == 0);
     MUST(setrlimit(RLIMIT_FSIZE, &none) == 0);
     setenv("TMPDIR", "/nowhere", 1);
     int ends[2];
     MUST(pipe(ends) == 0 && dup2(ends[1], 2) == 2);
-    MUST(session_init(&session, &settings, &fake.plan, "/x") == -EFBIG);
+    MUST(session_init(&session, &settings, &fake.config, "/x") == -EFBIG);
     char text[4096] = "";
     MUST(read(ends[0], text, sizeof(text) - 1) > 0);
     MUST(strstr(text, "/dev/shm") && strstr(text, "/nowhere: No such file") && strstr(text, "set TMPDIR"));
@@ -267,7 +267,7 @@ static void check_order(bool hangs)
     char path[PINJECT_PATH];
     fake_open(&fake);
     struct session *session = &fake.session;
-    MUST(session->plan->source == PINJECT_SOURCE_TIMER || session_need_rings(session) == 0);
+    MUST(session->config->source == PINJECT_SOURCE_TIMER || session_need_rings(session) == 0);
     memcpy(path, session->path, sizeof(path));
     snprintf(others_to_go[0], sizeof(others_to_go[0]), "%s", session->own->path);
     snprintf(others_to_go[1], sizeof(others_to_go[1]), "%s", session->rings.path);
@@ -300,7 +300,7 @@ static void check_hanging(void)
     struct session *session = &fake.session;
     memcpy(path, session->path, sizeof(path));
     memcpy(own, session->own->path, sizeof(own));
-    MUST(session->plan->source == PINJECT_SOURCE_TIMER || session_need_rings(session) == 0);
+    MUST(session->config->source == PINJECT_SOURCE_TIMER || session_need_rings(session) == 0);
     memcpy(rings, session->rings.path, sizeof(rings));
     MUST(access(path, F_OK) == 0 && access(own, F_OK) == 0 && access(rings, F_OK) == 0);
     session->hangs = true;
@@ -322,27 +322,27 @@ static void sessions_of_timers_have_rings(void **state)
     (void)state;
     fake_open(&fake);
     session_release(&fake.session);
-    uint32_t source = fake.plan.source;
-    fake.plan.source = PINJECT_SOURCE_TIMER;
-    assert_int_equal(session_init(&fake.session, &fake.settings, &fake.plan, "/x"), 0);
+    uint32_t source = fake.config.source;
+    fake.config.source = PINJECT_SOURCE_TIMER;
+    assert_int_equal(session_init(&fake.session, &fake.settings, &fake.config, "/x"), 0);
     assert_true(fake.session.segment->flags & PINJECT_SESSION_TIMER);
     assert_non_null(fake.session.rings.map);
     assert_int_equal(access(fake.session.rings.path, R_OK | W_OK), 0);
     assert_int_equal(session_need_rings(&fake.session), 0);
     assert_false(session_has_rings(&fake.session)); /* nobody had to ask for them */
-    fake.plan.source = source;
+    fake.config.source = source;
     fake_close(&fake);
 }
 
-static void doors_open_and_close_again(void **state)
+static void workers_open_and_close_again(void **state)
 {
     (void)state;
     fake_open(&fake);
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(session_open_doors(&fake.session), 0);
-        session_close_doors(&fake.session);
+        assert_int_equal(session_start_workers(&fake.session), 0);
+        session_stop_workers(&fake.session);
     }
-    session_close_doors(&fake.session);
+    session_stop_workers(&fake.session);
     assert_int_equal(fake.session.segment->closed, 1);
     fake_close(&fake);
     session_release(&fake.session);
@@ -358,7 +358,7 @@ int main(void)
         cmocka_unit_test(limits_are_raised_and_restored),
         cmocka_unit_test(a_path_too_long_is_refused),
         cmocka_unit_test(a_full_disk_is_told),
-        cmocka_unit_test(doors_open_and_close_again),
+        cmocka_unit_test(workers_open_and_close_again),
         cmocka_unit_test(table_of_descriptors_is_made_once),
         cmocka_unit_test(events_of_a_tree_are_closed),
         cmocka_unit_test(what_hangs_keeps_its_memory),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Every field of a new session and of its segment, and that nothing of it is left. */
-#include "door_fake.h"
+#include "worker_fake.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -67,7 +67,7 @@ static void header_says_what_the_session_is(void **state)
     assert_int_equal(stat("/proc/self/ns/user", &namespace), 0);
     wanted.user_namespace = namespace.st_ino;
     wanted.flags = session->segment->flags; /* below */
-    wanted.bells_used = session->bells;
+    wanted.doorbells_used = session->doorbells;
     wanted.wait_us = PINJECT_WAIT_MAX_US;
     wanted.collector = getpid();
     wanted.user = geteuid();
@@ -77,7 +77,7 @@ static void header_says_what_the_session_is(void **state)
     snprintf(wanted.path, sizeof(wanted.path), "%.*s/pinject-%016" PRIx64 "%016" PRIx64, (int)(end - session->path),
              session->path, session->id[0], session->id[1]);
     strcpy(wanted.preload, "/nowhere/libpinject.so");
-    memcpy(wanted.bell_of_cpu, session->segment->bell_of_cpu, sizeof(wanted.bell_of_cpu));
+    memcpy(wanted.doorbell_of_cpu, session->segment->doorbell_of_cpu, sizeof(wanted.doorbell_of_cpu));
     assert_memory_equal(session->segment, &wanted, sizeof(wanted));
     assert_string_equal(session->path, wanted.path);
     fake_close(&fake);
@@ -92,10 +92,10 @@ static void session_begins_now(void **state)
     assert_in_range(session->start_ns, start, clock_ns(CLOCK_MONOTONIC));
     assert_in_range(session->start_realtime_ns, real, clock_ns(CLOCK_REALTIME));
     assert_int_equal(session->cpus, sysconf(_SC_NPROCESSORS_CONF));
-    assert_true(session->open && session->guarded && session->nets && session->own);
+    assert_true(session->open && session->guarded && session->inherited_sets && session->own);
     assert_ptr_equal(session->settings, &fake.settings);
-    assert_ptr_equal(session->plan, &fake.plan);
-    assert_true(session->tree_fd == -1 && session->tree_end_fd == -1 && !session->tree_end_ring && !session->needs);
+    assert_ptr_equal(session->config, &fake.config);
+    assert_true(session->tree_fd == -1 && session->tree_end_fd == -1 && !session->tree_end_ring && !session->predictor);
     assert_int_equal(session->dump, 0);
     assert_int_equal(session->self, 0);
     assert_true(session->ring_budget == session_ring_budget(session->old_memlock.rlim_max));
@@ -113,7 +113,7 @@ static void nothing_is_left(void **state)
     unsigned before = open_files(&before_inherited);
     for (int i = 0; i < 2; i++) {
         fake_open(&fake);
-        assert_int_equal(session_open_doors(&fake.session), 0);
+        assert_int_equal(session_start_workers(&fake.session), 0);
         assert_int_equal(session_need_rings(&fake.session), 0);
         assert_true(open_files(&inherited) > before);
         assert_int_equal(inherited, before_inherited); /* no program gets any of it */
@@ -121,8 +121,8 @@ static void nothing_is_left(void **state)
         assert_int_equal(open_files(&inherited), before);
         assert_false(fake.session.open || fake.session.guarded);
         assert_null(fake.session.segment);
-        assert_null(fake.session.nets);
-        assert_null(fake.session.needs);
+        assert_null(fake.session.inherited_sets);
+        assert_null(fake.session.predictor);
         assert_int_equal(fake.session.segment_fd, -1);
         assert_string_equal(fake.session.path, "");
     }
@@ -156,16 +156,16 @@ static void flags_follow_the_settings(void **state)
     };
     (void)state;
     fake_open(&fake);
-    uint32_t timer = fake.plan.source == PINJECT_SOURCE_TIMER ? PINJECT_SESSION_TIMER : 0;
+    uint32_t timer = fake.config.source == PINJECT_SOURCE_TIMER ? PINJECT_SESSION_TIMER : 0;
     session_release(&fake.session);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         fake.settings.follow = rows[i].follow;
         fake.settings.split = rows[i].split;
-        fake.plan.dump = rows[i].dumps ? 4096 : 0;
-        assert_int_equal(session_init(&fake.session, &fake.settings, &fake.plan, "/x"), 0);
+        fake.config.dump = rows[i].dumps ? 4096 : 0;
+        assert_int_equal(session_init(&fake.session, &fake.settings, &fake.config, "/x"), 0);
         assert_int_equal(fake.session.segment->flags, rows[i].flags | timer | PINJECT_SESSION_LOCKED);
-        assert_int_equal(fake.session.dump, fake.plan.dump);
-        assert_int_equal(fake.session.needs != NULL, rows[i].dumps);
+        assert_int_equal(fake.session.dump, fake.config.dump);
+        assert_int_equal(fake.session.predictor != NULL, rows[i].dumps);
         assert_true(!rows[i].dumps || fake.session.ring_budget <= 1u << 30);
         session_release(&fake.session);
     }
@@ -196,7 +196,7 @@ static void rings_of_timers_are_made_once(void **state)
 {
     (void)state;
     fake_open(&fake);
-    if (fake.plan.source != PINJECT_SOURCE_PERF) {
+    if (fake.config.source != PINJECT_SOURCE_PERF) {
         fake_close(&fake);
         skip();
     }
@@ -220,10 +220,10 @@ static int cut_all_files(void)
     for (int i = 0; i < 2; i++) {
         memset(&fake, 0, sizeof(fake));
         fake.settings = (struct settings){.frequency = 999, .follow = PINJECT_SESSION_ALL};
-        MUST(plan_init(&fake.plan, &fake.settings) == 0);
-        fake.plan.source = i ? PINJECT_SOURCE_TIMER : PINJECT_SOURCE_PERF;
+        MUST(event_config_init(&fake.config, &fake.settings) == 0);
+        fake.config.source = i ? PINJECT_SOURCE_TIMER : PINJECT_SOURCE_PERF;
         struct session *session = &fake.session;
-        MUST(session_init(session, &fake.settings, &fake.plan, "/nowhere/libpinject.so") == 0);
+        MUST(session_init(session, &fake.settings, &fake.config, "/nowhere/libpinject.so") == 0);
         MUST(session_need_rings(session) == 0);
         *(uint64_t *)(void *)session->rings.map = 7;
         session->own->requests->dropped = 7;
@@ -250,7 +250,7 @@ static void places_without_room(void **state)
     struct rlimit old, small;
     unsigned inherited;
     (void)state;
-    assert_int_equal(plan_init(&fake.plan, &settings), 0);
+    assert_int_equal(event_config_init(&fake.config, &settings), 0);
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
     small = (struct rlimit){4096, old.rlim_max};
     signal(SIGXFSZ, SIG_IGN);
@@ -258,18 +258,19 @@ static void places_without_room(void **state)
     unsigned before = open_files(&inherited);
     check_capture();
     setrlimit(RLIMIT_FSIZE, &small);
-    int status = session_init(&session, &settings, &fake.plan, "/x");
+    int status = session_init(&session, &settings, &fake.config, "/x");
     setrlimit(RLIMIT_FSIZE, &old);
     const char *text = check_captured();
     unsetenv("TMPDIR");
     signal(SIGXFSZ, SIG_DFL);
     assert_int_equal(status, -EFBIG);
     assert_string_equal(text, "pinject-run: cannot create the shared memory of the session (/dev/shm: File too large, "
-                              "/nowhere: No such file or directory, /tmp: File too large); set TMPDIR to a folder with "
+                              "/nowhere: No such file or directory, /tmp: File too large); set TMPDIR to a directory "
+                              "with "
                               "2 MiB free, and allow files of that size (ulimit -f)\n");
     assert_int_equal(open_files(&inherited), before);
     assert_false(session.open);
-    plan_release(&fake.plan);
+    event_config_release(&fake.config);
 }
 
 static void check_budget(void)
@@ -289,13 +290,13 @@ static void users_have_a_budget(void **state)
     fake_unprivileged(check_budget);
 }
 
-/* Filters that it was started under, its own tree has too: an object that finds more has been confined since. */
+/* Filters that it was started under, its own tree has too: a preload object that finds more has been confined since. */
 static int open_below_a_filter(void)
 {
     deny_call(SYS_acct, NULL, EPERM);
     fake.settings = (struct settings){.frequency = 999, .follow = PINJECT_SESSION_ALL};
-    MUST(plan_init(&fake.plan, &fake.settings) == 0);
-    MUST(session_init(&fake.session, &fake.settings, &fake.plan, "/x") == 0);
+    MUST(event_config_init(&fake.config, &fake.settings) == 0);
+    MUST(session_init(&fake.session, &fake.settings, &fake.config, "/x") == 0);
     MUST(filters() > 0 && fake.session.segment->filters == filters());
     fake_close(&fake);
     return 0;

@@ -14,7 +14,7 @@
 
 enum { SIZE = 100000 };
 
-static char folder[64], path[80];
+static char directory[64], path[80];
 static int allocate_error, chown_error, chmod_error;
 static unsigned chowns;
 static uid_t chown_user;
@@ -55,16 +55,16 @@ static int set_up(void **state)
     (void)state;
     allocate_error = chown_error = chmod_error = 0;
     chowns = 0;
-    strcpy(folder, "/tmp/pinject-unit-XXXXXX");
-    assert_non_null(mkdtemp(folder));
-    snprintf(path, sizeof(path), "%s/file", folder);
+    strcpy(directory, "/tmp/pinject-unit-XXXXXX");
+    assert_non_null(mkdtemp(directory));
+    snprintf(path, sizeof(path), "%s/file", directory);
     return 0;
 }
 
 static int tear_down(void **state)
 {
     (void)state;
-    return rmdir(folder); /* no file is left in it */
+    return rmdir(directory); /* no file is left in it */
 }
 
 /* Made and given; a file that cannot be given is ended by who made it. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Slots of a channel, one step at a time: what is served, what is answered, and whose slots are taken away. */
-#include "door_fake.h"
+#include "worker_fake.h"
 
 #include "collector/request.h"
 #include "collector/slots.h"
@@ -19,7 +19,7 @@ static int set_up(void **state)
     requests = fake.session.own->requests;
     memset(&slots, 0, sizeof(slots));
     slots_init(&slots, fake.session.own);
-    requests->reach = PINJECT_SLOTS;
+    requests->slots_claimed = PINJECT_SLOTS;
     slot = &requests->slots[SLOT];
     return 0;
 }
@@ -27,11 +27,12 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    for (struct arrival *arrival = arrivals_take(&fake.session.arrivals), *next; arrival; arrival = next) {
-        next = arrival->next;
-        if (arrival->events)
-            attach_retire(&fake.session, arrival->events);
-        fake_drop(arrival);
+    for (struct notification *notification = notifications_take(&fake.session.notifications),
+         *next; notification; notification = next) {
+        next = notification->next;
+        if (notification->events)
+            attach_retire(&fake.session, notification->events);
+        fake_drop(notification);
     }
     slots_destroy(&slots);
     fake_close(&fake);
@@ -41,9 +42,9 @@ static int tear_down(void **state)
 /* What the slot becomes while it is served; 0: it stays. */
 static uint32_t meanwhile;
 
-int __real_request_begin(struct channel *channel, const struct request *request, struct arrival **ret);
-int __wrap_request_begin(struct channel *channel, const struct request *request, struct arrival **ret);
-int __wrap_request_begin(struct channel *channel, const struct request *request, struct arrival **ret)
+int __real_request_begin(struct channel *channel, const struct request *request, struct notification **ret);
+int __wrap_request_begin(struct channel *channel, const struct request *request, struct notification **ret);
+int __wrap_request_begin(struct channel *channel, const struct request *request, struct notification **ret)
 {
     int status = __real_request_begin(channel, request, ret);
     if (meanwhile)
@@ -104,7 +105,7 @@ static void nonsense_is_answered_and_costs(void **state)
     assert_int_equal(requests->stalled, 0); /* somebody is there */
     assert_true(fake.session.own->budget.wasted_ns > 0);
     assert_int_equal(fake.session.own->budget.told, 0);
-    assert_null(arrivals_take(&fake.session.arrivals));
+    assert_null(notifications_take(&fake.session.notifications));
     /* Without anybody who reads an answer. */
     static const uint32_t flags[] = {PINJECT_REQUEST_NO_REPLY, PINJECT_REQUEST_NO_WAIT};
     for (unsigned i = 0; i < 2; i++) {
@@ -140,7 +141,7 @@ static void senders_give_up_meanwhile(void **state)
 static void process_gets_its_events(void **state)
 {
     (void)state;
-    if (fake.plan.source != PINJECT_SOURCE_PERF)
+    if (fake.config.source != PINJECT_SOURCE_PERF)
         skip();
     post(PINJECT_PROCESS, 0);
     assert_true(slots_serve(&slots, SLOT));
@@ -148,27 +149,27 @@ static void process_gets_its_events(void **state)
     assert_int_equal(slot->result, 0);
     assert_int_equal(fake.session.own->budget.wasted_ns, 0);
     assert_int_equal(malformed(), 0);
-    struct arrival *arrival = arrivals_take(&fake.session.arrivals);
-    assert_int_equal(arrival->kind, PINJECT_PROCESS);
-    assert_false(arrival->late);
-    assert_non_null(arrival->events);
-    attach_retire(&fake.session, arrival->events);
-    fake_drop(arrival);
+    struct notification *notification = notifications_take(&fake.session.notifications);
+    assert_int_equal(notification->kind, PINJECT_PROCESS);
+    assert_false(notification->late);
+    assert_non_null(notification->events);
+    attach_retire(&fake.session, notification->events);
+    fake_drop(notification);
     /* One that does not wait has begun by then. */
     post(PINJECT_PROCESS, PINJECT_REQUEST_NO_WAIT);
     assert_true(slots_serve(&slots, SLOT));
     expect(PINJECT_FREE);
-    arrival = arrivals_take(&fake.session.arrivals);
-    assert_true(arrival->late);
-    attach_retire(&fake.session, arrival->events);
-    fake_drop(arrival);
+    notification = notifications_take(&fake.session.notifications);
+    assert_true(notification->late);
+    attach_retire(&fake.session, notification->events);
+    fake_drop(notification);
 }
 
-/* Below a net each child asks once, and whoever makes it says so before: no work for nothing. */
+/* Below an inherited set each child asks once, and whoever makes it says so before: no work for nothing. */
 static void who_has_its_events_wastes_nothing(void **state)
 {
     (void)state;
-    if (fake.plan.source != PINJECT_SOURCE_PERF)
+    if (fake.config.source != PINJECT_SOURCE_PERF)
         skip();
     post(PINJECT_FORK, 0);
     assert_true(slots_serve(&slots, SLOT));
@@ -189,29 +190,29 @@ static void who_has_its_events_wastes_nothing(void **state)
 }
 
 /* What is only told has a limit of its own. */
-static void news_are_counted(void **state)
+static void notifications_are_counted(void **state)
 {
     uint64_t pending = 5;
     (void)state;
     post(PINJECT_PROCESS, 0);
-    assert_false(slots_serve_news(&slots, SLOT, &pending, 4));
+    assert_false(slots_serve_notification(&slots, SLOT, &pending, 4));
     expect(PINJECT_POSTED);
     post(PINJECT_REAPED, PINJECT_REQUEST_NO_REPLY);
-    assert_false(slots_serve_news(&slots, SLOT, &pending, 2)); /* not told of */
+    assert_false(slots_serve_notification(&slots, SLOT, &pending, 2)); /* not told of */
     expect(PINJECT_POSTED);
     assert_int_equal(pending, 5);
     pthread_mutex_lock(&slots.locks[SLOT]);
-    assert_false(slots_serve_news(&slots, SLOT, &pending, 4)); /* somebody is at it */
+    assert_false(slots_serve_notification(&slots, SLOT, &pending, 4)); /* somebody is at it */
     pthread_mutex_unlock(&slots.locks[SLOT]);
     expect(PINJECT_POSTED);
     assert_int_equal(pending, 5);
-    assert_true(slots_serve_news(&slots, SLOT, &pending, 4));
+    assert_true(slots_serve_notification(&slots, SLOT, &pending, 4));
     expect(PINJECT_FREE);
     assert_int_equal(pending, 1);
     assert_int_equal(pthread_mutex_trylock(&slots.locks[SLOT]), 0);
     pthread_mutex_unlock(&slots.locks[SLOT]);
     set(PINJECT_ABANDONED);
-    assert_false(slots_serve_news(&slots, SLOT, &pending, 1));
+    assert_false(slots_serve_notification(&slots, SLOT, &pending, 1));
     expect(PINJECT_ABANDONED);
     assert_int_equal(pending, 1);
 }
@@ -251,7 +252,7 @@ static void slots_that_do_not_move_are_freed(void **state)
     pthread_mutex_lock(&slots.locks[SLOT]);
     assert_int_equal(sweeps_of(PINJECT_TAKEN, dead), 0);
     pthread_mutex_unlock(&slots.locks[SLOT]);
-    /* Posted, and the bell was lost. */
+    /* Posted, and the doorbell was lost. */
     post(99, PINJECT_REQUEST_NO_REPLY);
     assert_int_equal(sweeps_of(PINJECT_POSTED, getpid()), 2);
     assert_int_equal(malformed(), 1);
@@ -282,11 +283,11 @@ static void sweeps_rest_while_nobody_asks(void **state)
 static void unused_slots_are_not_looked_at(void **state)
 {
     (void)state;
-    requests->reach = SLOT;
+    requests->slots_claimed = SLOT;
     assert_int_equal(sweeps_of(6, 0), 0);
-    requests->reach = SLOT + 1;
+    requests->slots_claimed = SLOT + 1;
     assert_int_equal(sweeps_of(6, 0), 2);
-    requests->reach = UINT32_MAX; /* a lie */
+    requests->slots_claimed = UINT32_MAX; /* a lie */
     assert_int_equal(sweeps_of(6, 0), 2);
 }
 
@@ -319,7 +320,7 @@ static void end_of_the_session_is_answered(void **state)
     slots_refuse(fake.session.own);
     expect(PINJECT_CLAIMED);
     set(PINJECT_POSTED);
-    requests->reach = SLOT;
+    requests->slots_claimed = SLOT;
     slots_refuse(fake.session.own);
     expect(PINJECT_POSTED);
 }
@@ -333,7 +334,7 @@ int main(void)
         TEST(senders_give_up_meanwhile),
         TEST(process_gets_its_events),
         TEST(who_has_its_events_wastes_nothing),
-        TEST(news_are_counted),
+        TEST(notifications_are_counted),
         TEST(slots_that_do_not_move_are_freed),
         TEST(sweeps_rest_while_nobody_asks),
         TEST(unused_slots_are_not_looked_at),

@@ -233,15 +233,15 @@ static void test_lines_out_of_order(void **state)
     space_release(&space);
 }
 
-static void test_same_object(void **state)
+static void test_same_dso(void **state)
 {
     (void)state;
     struct mapping values = {.ino = 1, .maj = 2, .start = 0x1000};
     struct mapping *a = mapping_new(&values, "/a"), *c = mapping_new(&values, "/c");
     values.start = 0x2000;
     struct mapping *b = mapping_new(&values, "/a");
-    assert_true(mapping_same_object(a, b));
-    assert_false(mapping_same_object(a, c));
+    assert_true(mapping_same_dso(a, b));
+    assert_false(mapping_same_dso(a, c));
     mapping_put(a);
     mapping_put(b);
     mapping_put(c);
@@ -312,7 +312,7 @@ int main(void)
         cmocka_unit_test(test_bounded),
         cmocka_unit_test(test_many_lines),
         cmocka_unit_test(test_lines_out_of_order),
-        cmocka_unit_test(test_same_object),
+        cmocka_unit_test(test_same_dso),
         cmocka_unit_test(test_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

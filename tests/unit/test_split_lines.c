@@ -19,7 +19,7 @@ enum { TEXT_END = 0x3000 };
 static char *lines_of(struct symbols *symbols, const char *program, const char **ret_why)
 {
     static char why[100];
-    struct symbols_object *object = symbols_object(symbols, in_directory(program), NULL, 0);
+    struct symbols_dso *dso = symbols_dso(symbols, in_directory(program), NULL, 0);
     struct symbol_line lines[SYMBOLS_LINES_MAX];
     char *text = NULL;
     size_t size = 0;
@@ -27,7 +27,7 @@ static char *lines_of(struct symbols *symbols, const char *program, const char *
     FILE *stream = open_memstream(&text, &size);
     assert_non_null(stream);
     for (uint64_t offset = 0x1000; offset < TEXT_END; offset++) {
-        size_t count = symbols_lines(object, offset, lines);
+        size_t count = symbols_lines(dso, offset, lines);
         for (size_t i = 0; i < count; i++)
             fprintf(stream, "%s%s %s:%u:%u", i ? " in " : "", lines[i].function ? lines[i].function : "?",
                     lines[i].file ? lines[i].file : "?", lines[i].line, lines[i].column);
@@ -36,12 +36,12 @@ static char *lines_of(struct symbols *symbols, const char *program, const char *
     }
     fclose(stream);
     assert_int_equal(check_open_fds(), fds); /* however many files were read */
-    snprintf(why, sizeof(why), "%s", symbols_lines_why(object));
+    snprintf(why, sizeof(why), "%s", symbols_lines_why(dso));
     *ret_why = why;
     return text;
 }
 
-static const char nothing_lacks[] = "its debug information does not tell of these addresses";
+static const char nothing_missing[] = "its debug information does not tell of these addresses";
 
 /* PROGRAM has the lines of PLAIN, with debug files below ROOT (NULL: none). */
 static void same_lines(const char *program, const char *plain, const char *root)
@@ -50,7 +50,7 @@ static void same_lines(const char *program, const char *plain, const char *root)
     struct symbols *symbols = new_symbols(&options), *others = new_symbols(NULL);
     const char *why;
     char *text = lines_of(symbols, program, &why);
-    assert_string_equal(why, nothing_lacks);
+    assert_string_equal(why, nothing_missing);
     char *expected = lines_of(others, plain, &why);
     assert_non_null(strstr(expected, "in middle "));
     assert_non_null(strstr(expected, "in shown "));
@@ -68,7 +68,7 @@ static void same_lines(const char *program, const char *plain, const char *root)
 }
 
 /* PROGRAM has other lines than PLAIN, for WHY. */
-static void lacks_lines(const char *program, const char *plain, const char *root, const char *why)
+static void missing_lines(const char *program, const char *plain, const char *root, const char *why)
 {
     const struct symbols_options options = {.debug_paths = &root, .debug_path_count = root ? 1 : 0};
     struct symbols *symbols = new_symbols(&options);
@@ -103,7 +103,7 @@ static void look_at_files(const char *program)
     const char *why;
     used.count = 0;
     free(lines_of(symbols, program, &why));
-    symbols_lines_files(symbols_object(symbols, in_directory(program), NULL, 0), use_file, NULL);
+    symbols_lines_files(symbols_dso(symbols, in_directory(program), NULL, 0), use_file, NULL);
     symbols_free(symbols);
 }
 
@@ -153,7 +153,7 @@ static void test_split(void **state)
         assert_int_equal(strlen(used.place), 5 + 16 + 4);
         /* Gone, below a root by its name, and there by its id. */
         must("mkdir roots/%s && mv %s.dwo roots/%s/", split, split, split);
-        lacks_lines(split, plain, NULL, "a .dwo or .dwp file is missing");
+        missing_lines(split, plain, NULL, "a .dwo or .dwp file is missing");
         look_at_files(split);
         assert_int_equal(used.count, 0);
         snprintf(root, sizeof(root), "%s/roots/%s", directory, split);
@@ -164,7 +164,7 @@ static void test_split(void **state)
         must("cp roots/%s/%s %s.dwo && cp roots/split4/.dwo/* split4.dwo", split, used.place, split);
         if (version == 5) {
             must("cp split5.dwo kept && cp split4.dwo split5.dwo");
-            lacks_lines(split, plain, NULL, "a .dwo or .dwp file is missing");
+            missing_lines(split, plain, NULL, "a .dwo or .dwp file is missing");
             must("mv kept split5.dwo");
             same_lines(split, plain, NULL);
         }
@@ -195,7 +195,7 @@ static void test_files_of_types(void **state)
              number);
         struct symbols *symbols = new_symbols(NULL);
         char *text = lines_of(symbols, "types", &why);
-        assert_string_equal(why, nothing_lacks);
+        assert_string_equal(why, nothing_missing);
         snprintf(file, sizeof(file), "in shown %s/types.cc:7:", directory);
         assert_non_null(strstr(text, file));
         snprintf(file, sizeof(file), "in shown %s/sub", directory);
@@ -216,7 +216,7 @@ static void test_moved(void **state)
     snprintf(name, sizeof(name), "moved/split4");
     same_lines(name, "plain4", NULL);
     must("mv moved/split4 moved/split4.dwo .");
-    /* A name with folders. */
+    /* A name with directories. */
     must("mkdir objects && %s -O2 -g -gdwarf-4 -gsplit-dwarf -c -o objects/s.o main.c && %s -o s objects/s.o", TEST_CC,
          TEST_CC);
     same_lines("s", "plain4", NULL);
@@ -236,7 +236,7 @@ static void test_package(void **state)
     if (!is_split() || !have_dwp)
         skip();
     must("cp split4 packed && dwp -e packed -o packed.dwp && mv split4.dwo hidden.dwo");
-    lacks_lines("split4", "plain4", NULL, "a .dwo or .dwp file is missing");
+    missing_lines("split4", "plain4", NULL, "a .dwo or .dwp file is missing");
     same_lines("packed", "plain4", NULL);
     look_at_files("packed");
     assert_int_equal(used.count, 1);
@@ -251,7 +251,7 @@ static void test_package(void **state)
     same_lines("packed", "plain4", root);
     must("mv roots/packages/packed.dwp roots/packages/%s", place);
     same_lines("packed", "plain4", root);
-    lacks_lines("packed", "plain4", NULL, "a .dwo or .dwp file is missing");
+    missing_lines("packed", "plain4", NULL, "a .dwo or .dwp file is missing");
     /* One without this unit: the .dwo is taken. */
     must("cp split5 packed && dwp -e packed -o packed.dwp; mv hidden.dwo split4.dwo; cp split4 packed");
     same_lines("packed", "plain4", NULL);
@@ -295,10 +295,10 @@ static void test_shared(void **state)
     snprintf(root, sizeof(root), "%s/roots/shared", directory);
     must("mkdir -p $(dirname roots/shared/%s) && mv shared.debug roots/shared/%s", used.place, used.place);
     same_lines("one", "plain", root);
-    lacks_lines("one", "plain", NULL, "the file that dwz shared is missing");
+    missing_lines("one", "plain", NULL, "the file that dwz shared is missing");
     /* Another file of that name. */
     must("cp plain shared.debug");
-    lacks_lines("one", "plain", NULL, "the file that dwz shared is missing");
+    missing_lines("one", "plain", NULL, "the file that dwz shared is missing");
 }
 
 int main(void)

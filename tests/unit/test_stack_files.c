@@ -13,7 +13,7 @@ enum { PID = 321, AGAIN_NS = 100000000 };
 
 static struct tasks tasks;
 static struct session session;
-static struct plan plan;
+static struct event_config config;
 static struct process process;
 static struct task task;
 static char files[4]; /* tables, known by their places */
@@ -98,8 +98,8 @@ void __wrap_unwind_files_trim(struct unwind_files *all);
 void __wrap_unwind_files_trim(struct unwind_files *all)
 {
     assert_ptr_equal(all, tasks.stacks->files);
-    for (unsigned i = 0; i < STACKS_OBJECTS; i++)
-        assert_true(!leaves || (const void *)tasks.stacks->objects[i].file != leaves);
+    for (unsigned i = 0; i < STACKS_DSOS; i++)
+        assert_true(!leaves || (const void *)tasks.stacks->dsos[i].file != leaves);
     trims++;
 }
 
@@ -156,9 +156,9 @@ static int set_up(void **state)
     memset(&tasks, 0, sizeof(tasks));
     memset(&process, 0, sizeof(process));
     memset(&task, 0, sizeof(task));
-    plan.dump = 4096;
+    config.dump = 4096;
     tasks.session = &session;
-    tasks.plan = &plan;
+    tasks.config = &config;
     tasks.now_ns = 1000000000;
     task.process = &process;
     task.pid = PID;
@@ -176,7 +176,7 @@ static int set_up(void **state)
     process.user = 1234;
     answer = (struct opener_answer){.dev = 1, .ino = 2, .size = 3, .mtime_ns = 4, .ctime_ns = 5, .fd = 77};
     copied = &files[0];
-    return stacks_new(&plan, &tasks.stacks);
+    return stacks_new(&config, &tasks.stacks);
 }
 
 static int tear_down(void **state)
@@ -359,7 +359,7 @@ static void answers_without_tables(void **state)
     }
 }
 
-/* Objects give up the files that leave, before they are freed; they are looked at again. */
+/* DSOs give up the files that leave, before they are freed; they are looked at again. */
 static void files_leave(void **state)
 {
     (void)state;
@@ -442,13 +442,13 @@ static void files_in_one_place(void **state)
     asks = 6;
     copied = &files[2];
     /* More than there are places, all of one inode. */
-    for (generation = 100; generation < 100 + 3 * STACKS_OBJECTS; generation++) {
+    for (generation = 100; generation < 100 + 3 * STACKS_DSOS; generation++) {
         map(0x70000, 0x1000, 9, "/lib/c");
         expect(0x70000, &files[2]);
         assert_int_equal(asks, 7 + generation - 100);
     }
     asks = 0;
-    for (unsigned i = 0; i < 3 * STACKS_OBJECTS; i++) {
+    for (unsigned i = 0; i < 3 * STACKS_DSOS; i++) {
         char path[32];
         snprintf(path, sizeof(path), "/lib/%u", i);
         map(0x70000, 0x1000, 9, path);

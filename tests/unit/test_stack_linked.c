@@ -12,7 +12,7 @@
 static struct cfi_row leaf_row(int size)
 {
     struct cfi_row row = plain_row(size);
-    row.rules[UNWIND_RETURN] = (struct cfi_rule){CFI_SAME, 0, 0};
+    row.rules[UNWIND_RETURN] = (struct cfi_rule){CFI_SAME_VALUE, 0, 0};
     return row;
 }
 
@@ -134,8 +134,8 @@ static void test_frame_records(void **state)
     words[2] = STACK + 64;
     words[3] = 0x400020;
     struct cfi_row *row = add_row(0x40001f, plain_row(48));
-    row->rules[UNWIND_FP] = (struct cfi_rule){CFI_AT_CFA, 0, -48};
-    row->rules[UNWIND_RETURN] = (struct cfi_rule){CFI_AT_CFA, 0, -40};
+    row->rules[UNWIND_FP] = (struct cfi_rule){CFI_OFFSET, 0, -48};
+    row->rules[UNWIND_RETURN] = (struct cfi_rule){CFI_OFFSET, 0, -40};
     words[8] = 0;
     words[9] = 0x400030;
     add_bottom(0x40002f);
@@ -168,7 +168,7 @@ static void test_frame_records(void **state)
     assert_chain(3, UNWIND_BOTTOM);
     /* A record below what the stack pointer is at least. */
     known = (struct row_known){0};
-    row->rules[UNWIND_RETURN].how = CFI_AT_CFA;
+    row->rules[UNWIND_RETURN].how = CFI_OFFSET;
     words[2] = STACK - 64;
     assert_chain(2, UNWIND_NO_TABLE);
 }

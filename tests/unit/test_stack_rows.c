@@ -40,8 +40,8 @@ static uint64_t saved_by(struct cfi_rule rule, bool debug)
     words[3] = STACK + 88;
     words[7] = STACK + 96;
     next->cfa = (struct cfi_rule){CFI_REGISTER, SAVED, 8};
-    next->rules[UNWIND_RETURN] = (struct cfi_rule){CFI_IS_CFA, 0, 1}; /* the CFA shows in the chain */
-    next->rules[UNWIND_SP] = (struct cfi_rule){CFI_IS_CFA, 0, 0};
+    next->rules[UNWIND_RETURN] = (struct cfi_rule){CFI_VAL_OFFSET, 0, 1}; /* the CFA shows in the chain */
+    next->rules[UNWIND_SP] = (struct cfi_rule){CFI_VAL_OFFSET, 0, 0};
     add_bottom(0x40001f);
     chain(3);
     return ips[2] - 1 - 8;
@@ -50,17 +50,17 @@ static uint64_t saved_by(struct cfi_rule rule, bool debug)
 static void test_rules(void **state)
 {
     (void)state;
-    assert_int_equal(saved_by((struct cfi_rule){CFI_SAME, 0, 0}, false), STACK + 64);
+    assert_int_equal(saved_by((struct cfi_rule){CFI_SAME_VALUE, 0, 0}, false), STACK + 64);
     assert_int_equal(saved_by((struct cfi_rule){CFI_UNDEFINED, 0, 0}, false), STACK + 64);
-    assert_int_equal(saved_by((struct cfi_rule){CFI_AT_CFA, 0, -16}, false), STACK + 80);
-    assert_int_equal(saved_by((struct cfi_rule){CFI_AT_CFA, 0, -24}, false), STACK + 64); /* popped already */
-    assert_int_equal(saved_by((struct cfi_rule){CFI_IS_CFA, 0, 32}, false), STACK + 48);
+    assert_int_equal(saved_by((struct cfi_rule){CFI_OFFSET, 0, -16}, false), STACK + 80);
+    assert_int_equal(saved_by((struct cfi_rule){CFI_OFFSET, 0, -24}, false), STACK + 64); /* popped already */
+    assert_int_equal(saved_by((struct cfi_rule){CFI_VAL_OFFSET, 0, 32}, false), STACK + 48);
     assert_int_equal(saved_by((struct cfi_rule){CFI_REGISTER, SAVED_TOO, 0}, false), STACK + 72);
     /* The expression at byte 1: the CFA and 8. */
-    assert_int_equal(saved_by((struct cfi_rule){CFI_IS_EXPRESSION, 0, 1}, false), STACK + 24);
+    assert_int_equal(saved_by((struct cfi_rule){CFI_VAL_EXPRESSION, 0, 1}, false), STACK + 24);
     assert_ptr_equal(expression_section, &file.frames);
-    assert_int_equal(saved_by((struct cfi_rule){CFI_AT_EXPRESSION, 0, 1}, false), STACK + 88);
-    assert_int_equal(saved_by((struct cfi_rule){CFI_AT_EXPRESSION, 0, 1}, true), STACK + 96);
+    assert_int_equal(saved_by((struct cfi_rule){CFI_EXPRESSION, 0, 1}, false), STACK + 88);
+    assert_int_equal(saved_by((struct cfi_rule){CFI_EXPRESSION, 0, 1}, true), STACK + 96);
     assert_ptr_equal(expression_section, &file.debug);
 }
 
@@ -71,9 +71,9 @@ static void test_popped_in_the_first_frame_alone(void **state)
     begin();
     add_row(0x400010, plain_row(16));
     struct cfi_row *row = add_row(0x40001f, plain_row(16)), *next = add_row(0x40002f, plain_row(0));
-    row->rules[SAVED] = (struct cfi_rule){CFI_AT_CFA, 0, -24}; /* below its rsp */
+    row->rules[SAVED] = (struct cfi_rule){CFI_OFFSET, 0, -24}; /* below its rsp */
     next->cfa = (struct cfi_rule){CFI_REGISTER, SAVED, 8};
-    next->rules[UNWIND_RETURN] = (struct cfi_rule){CFI_IS_CFA, 0, 0};
+    next->rules[UNWIND_RETURN] = (struct cfi_rule){CFI_VAL_OFFSET, 0, 0};
     words[1] = 0x400020;
     words[3] = 0x400030;
     add_bottom(0);
@@ -87,7 +87,7 @@ static void test_cfa_by_expression(void **state)
     (void)state;
     begin();
     struct cfi_row *row = add_row(0x400010, plain_row(0));
-    row->cfa = (struct cfi_rule){CFI_IS_EXPRESSION, 0, 2};
+    row->cfa = (struct cfi_rule){CFI_VAL_EXPRESSION, 0, 2};
     words[1] = 0x400020;
     add_bottom(0x40001f);
     assert_chain(2, UNWIND_BOTTOM);
@@ -104,23 +104,23 @@ static void test_missing_memory(void **state)
     (void)state;
     begin();
     struct cfi_row *row = add_row(0x400010, plain_row(16));
-    row->rules[SAVED] = (struct cfi_rule){CFI_AT_CFA, 0, 0x1000};
+    row->rules[SAVED] = (struct cfi_rule){CFI_OFFSET, 0, 0x1000};
     regs.value[SAVED] = STACK + 64;
     words[1] = 0x400020;
     struct cfi_row *next = add_row(0x40001f, plain_row(0));
     next->cfa = (struct cfi_rule){CFI_REGISTER, SAVED, 5};
-    next->rules[UNWIND_RETURN] = (struct cfi_rule){CFI_IS_CFA, 0, 0};
-    next->rules[UNWIND_SP] = (struct cfi_rule){CFI_IS_CFA, 0, 0x8000};
+    next->rules[UNWIND_RETURN] = (struct cfi_rule){CFI_VAL_OFFSET, 0, 0};
+    next->rules[UNWIND_SP] = (struct cfi_rule){CFI_VAL_OFFSET, 0, 0x8000};
     assert_chain(3, UNWIND_NO_TABLE);
     assert_int_equal(ips[2], 5);
-    row->rules[UNWIND_SP] = (struct cfi_rule){CFI_AT_CFA, 0, 0x1000};
+    row->rules[UNWIND_SP] = (struct cfi_rule){CFI_OFFSET, 0, 0x1000};
     assert_chain(1, UNWIND_BAD_MEMORY);
-    row->rules[UNWIND_SP] = (struct cfi_rule){CFI_IS_CFA, 0, 0};
-    row->rules[UNWIND_RETURN] = (struct cfi_rule){CFI_AT_CFA, 0, 0x1000};
+    row->rules[UNWIND_SP] = (struct cfi_rule){CFI_VAL_OFFSET, 0, 0};
+    row->rules[UNWIND_RETURN] = (struct cfi_rule){CFI_OFFSET, 0, 0x1000};
     assert_chain(1, UNWIND_BAD_MEMORY);
     dump.full = true;
     assert_chain(1, UNWIND_TRUNCATED);
-    row->rules[UNWIND_RETURN] = (struct cfi_rule){CFI_AT_CFA, 0, -0x1000}; /* below the dump: no matter how full */
+    row->rules[UNWIND_RETURN] = (struct cfi_rule){CFI_OFFSET, 0, -0x1000}; /* below the dump: no matter how full */
     regs.value[UNWIND_SP] = STACK + 0x100;
     row->cfa.number = -0x200;
     assert_chain(1, UNWIND_BAD_MEMORY);
@@ -140,7 +140,7 @@ static void test_stack_goes_up(void **state)
     (void)state;
     begin();
     struct cfi_row *row = add_row(0x400010, plain_row(16));
-    row->rules[UNWIND_SP] = (struct cfi_rule){CFI_IS_CFA, 0, -16};
+    row->rules[UNWIND_SP] = (struct cfi_rule){CFI_VAL_OFFSET, 0, -16};
     words[1] = 0x400020;
     add_bottom(0x400020); /* behind a signal: not a call */
     dump.full = true;
@@ -161,8 +161,8 @@ static void test_return_register(void **state)
     begin();
     struct cfi_row *row = add_row(0x400010, plain_row(16));
     row->return_reg = SAVED;
-    row->rules[SAVED] = (struct cfi_rule){CFI_AT_CFA, 0, -16};
-    row->rules[UNWIND_RETURN] = (struct cfi_rule){CFI_AT_CFA, 0, 0x1000};
+    row->rules[SAVED] = (struct cfi_rule){CFI_OFFSET, 0, -16};
+    row->rules[UNWIND_RETURN] = (struct cfi_rule){CFI_OFFSET, 0, 0x1000};
     words[0] = 0x400020;
     add_bottom(0x40001f);
     assert_chain(2, UNWIND_BOTTOM);

@@ -21,8 +21,8 @@ static void test_known_rows(void **state)
     words[1] = 0x400020;
     struct cfi_row *next = add_row(0x40001f, plain_row(0));
     next->cfa = (struct cfi_rule){CFI_REGISTER, SAVED, 8};
-    next->rules[UNWIND_RETURN] = (struct cfi_rule){CFI_IS_CFA, 0, 0};
-    next->rules[UNWIND_SP] = (struct cfi_rule){CFI_IS_CFA, 0, 0x8000};
+    next->rules[UNWIND_RETURN] = (struct cfi_rule){CFI_VAL_OFFSET, 0, 0};
+    next->rules[UNWIND_SP] = (struct cfi_rule){CFI_VAL_OFFSET, 0, 0x8000};
     assert_int_equal(chain(3), 3);
     assert_int_equal(ips[1], 0x400020);
     assert_int_equal(ips[2], STACK + 72);
@@ -69,7 +69,7 @@ static void test_known_row_of_a_caller(void **state)
     words[3] = 0x400030;
     struct cfi_row *next = add_row(0x40002f, plain_row(0));
     next->cfa = (struct cfi_rule){CFI_REGISTER, SAVED, 8};
-    next->rules[UNWIND_RETURN] = (struct cfi_rule){CFI_IS_CFA, 0, 0};
+    next->rules[UNWIND_RETURN] = (struct cfi_rule){CFI_VAL_OFFSET, 0, 0};
     assert_int_equal(chain(4), 4);
     assert_int_equal(ips[2], 0x400030);
     assert_int_equal(ips[3], 0x400028);
@@ -273,8 +273,8 @@ static void test_work_of_expressions(void **state)
     (void)state;
     begin();
     struct cfi_row *row = add_row(0x400010, plain_row(16));
-    row->rules[SAVED] = (struct cfi_rule){CFI_IS_EXPRESSION, 0, 1};
-    row->rules[SAVED_TOO] = (struct cfi_rule){CFI_AT_EXPRESSION, 0, 1};
+    row->rules[SAVED] = (struct cfi_rule){CFI_VAL_EXPRESSION, 0, 1};
+    row->rules[SAVED_TOO] = (struct cfi_rule){CFI_EXPRESSION, 0, 1};
     words[1] = 0x400020;
     add_bottom(0x40001f);
     expression_work = MOST / 2;

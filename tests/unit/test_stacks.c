@@ -20,7 +20,7 @@ enum { PREFIX = 48, DUMP = 16384, MOST = 30000 };
 static struct tasks tasks;
 static struct session session;
 static struct settings settings;
-static struct plan plan;
+static struct event_config config;
 static struct process *process;
 static struct task task;
 static ucontext_t context;
@@ -356,13 +356,13 @@ static void test_dump_fits_ring(void **state)
     assert_int_equal(stacks_dump(&session, 0, NULL, SIZE_MAX), 16384);
     assert_int_equal(stacks_dump(&session, 0, NULL, 128 << 10), 8192);
     assert_int_equal(stacks_dump(&session, 0, NULL, 4096), 512);
-    struct perf_event_attr attr = plan.events[0].attr;
-    stacks_attr(&plan, &plan.events[0], 0, &attr);
+    struct perf_event_attr attr = config.events[0].attr;
+    stacks_attr(&config, &config.events[0], 0, &attr);
     assert_int_equal(attr.sample_stack_user, 16384);
     assert_true(attr.sample_type & PERF_SAMPLE_STACK_USER);
-    plan.events[0].attr.exclude_user = 1; /* of the kernel alone: nothing to unwind */
-    attr = plan.events[0].attr;
-    stacks_attr(&plan, &plan.events[0], 0, &attr);
+    config.events[0].attr.exclude_user = 1; /* of the kernel alone: nothing to unwind */
+    attr = config.events[0].attr;
+    stacks_attr(&config, &config.events[0], 0, &attr);
     assert_false(attr.sample_type & PERF_SAMPLE_STACK_USER);
 }
 
@@ -472,25 +472,25 @@ static int set_up(void **state)
     (void)state;
     memset(&task, 0, sizeof(task));
     memset(&tasks, 0, sizeof(tasks));
-    memset(&plan, 0, sizeof(plan));
-    plan.count = plan.sampling = 1;
-    plan.dump = session.dump = 16384;
-    plan.events[0].attr = probe_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK);
-    plan.events[0].attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
-    plan.events[0].samples = true;
-    session.plan = &plan;
+    memset(&config, 0, sizeof(config));
+    config.count = config.sampling = 1;
+    config.dump = session.dump = 16384;
+    config.events[0].attr = probe_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK);
+    config.events[0].attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
+    config.events[0].samples = true;
+    session.config = &config;
     session.settings = &settings;
     tasks.session = &session;
-    tasks.plan = &plan;
+    tasks.config = &config;
     tasks.now_ns = tasks_now_ns();
-    records_layout_init(&tasks.layout, &plan);
+    records_layout_init(&tasks.layout, &config);
     process = process_new(getpid(), getppid(), tasks.now_ns);
     process_set_share(process, &tasks.shares.own);
     task.process = process;
     task.pid = task.tid = getpid();
     task.ids[0] = 7;
     look();
-    if (stacks_new(&plan, &tasks.stacks) < 0)
+    if (stacks_new(&config, &tasks.stacks) < 0)
         return -1;
     tasks.stacks->opener = opener_new();
     return tasks.stacks->opener ? 0 : -1;

@@ -5,8 +5,8 @@
 
 #include "check.h"
 
-#include "collector/needs.h"
 #include "collector/probe.h"
+#include "collector/stack_predictor.h"
 #include "collector/tasks.h"
 
 enum { PREFIX = 48, BYTES = 512, TRIES = 64, AGAIN = 16 };
@@ -14,7 +14,7 @@ enum { PREFIX = 48, BYTES = 512, TRIES = 64, AGAIN = 16 };
 static struct tasks tasks;
 static struct session session;
 static struct settings settings;
-static struct plan plan;
+static struct event_config config;
 static struct process process;
 static struct task task;
 
@@ -40,15 +40,15 @@ unsigned __wrap_unwind_stack(const struct unwind_target *target, const struct un
     return unwound_count;
 }
 
-static unsigned needs_told;
+static unsigned predictor_told;
 static uint64_t need_bytes;
 static bool need_cut;
 
-void __wrap_need_add_stack(struct need *need, uint64_t bytes, bool cut);
-void __wrap_need_add_stack(struct need *need, uint64_t bytes, bool cut)
+void __wrap_stack_sizes_add_stack(struct stack_sizes *sizes, uint64_t bytes, bool cut);
+void __wrap_stack_sizes_add_stack(struct stack_sizes *sizes, uint64_t bytes, bool cut)
 {
-    assert_null(need);
-    needs_told++;
+    assert_null(sizes);
+    predictor_told++;
     need_bytes = bytes;
     need_cut = cut;
 }
@@ -135,26 +135,26 @@ static int set_up(void **state)
     (void)state;
     memset(&task, 0, sizeof(task));
     memset(&tasks, 0, sizeof(tasks));
-    memset(&plan, 0, sizeof(plan));
+    memset(&config, 0, sizeof(config));
     memset(&process, 0, sizeof(process));
-    plan.count = plan.sampling = 1;
-    plan.dump = session.dump = 16384;
+    config.count = config.sampling = 1;
+    config.dump = session.dump = 16384;
     session.dump_limits = (struct dump_limits){0};
-    plan.dump_auto = true;
-    plan.events[0].attr = probe_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK);
-    plan.events[0].attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
-    plan.events[0].samples = true;
-    session.plan = &plan;
+    config.dump_auto = true;
+    config.events[0].attr = probe_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK);
+    config.events[0].attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
+    config.events[0].samples = true;
+    session.config = &config;
     session.settings = &settings;
     tasks.session = &session;
-    tasks.plan = &plan;
+    tasks.config = &config;
     tasks.now_ns = 10000000000;
-    records_layout_init(&tasks.layout, &plan);
+    records_layout_init(&tasks.layout, &config);
     task.process = &process;
     task.ids[0] = 7;
     outcome = (struct unwind_outcome){.end = UNWIND_BOTTOM, .top = 0x7000};
-    unwinds = needs_told = 0;
-    return stacks_new(&plan, &tasks.stacks);
+    unwinds = predictor_told = 0;
+    return stacks_new(&config, &tasks.stacks);
 }
 
 static int tear_down(void **state)
@@ -239,7 +239,7 @@ static void what_is_wrong(void **state)
     take(3, &count);
     assert_null(process.trust);
     outcome.end = UNWIND_BOTTOM;
-    plan.dump_auto = false;
+    config.dump_auto = false;
     take(3, &count);
     assert_null(process.trust);
 }
@@ -284,29 +284,29 @@ static void what_was_long_ago_counts_less(void **state)
 
 /* ---- How much is dumped ---- */
 
-static void needs_are_told(void **state)
+static void predictor_is_told(void **state)
 {
-    struct attached events = {.need = NULL};
+    struct attached events = {.sizes = NULL};
     size_t count;
     (void)state;
     find(3, frames);
     take(3, &count);
-    assert_int_equal(needs_told, 0); /* nobody to tell it of */
+    assert_int_equal(predictor_told, 0); /* nobody to tell it of */
     task.events = &events;
     outcome.top = 0x7000 + 100;
     take(3, &count);
-    assert_true(needs_told == 1 && need_bytes == 100 && !need_cut);
+    assert_true(predictor_told == 1 && need_bytes == 100 && !need_cut);
     outcome.top = 0x7000 + BYTES;
     take(3, &count);
-    assert_true(needs_told == 2 && need_bytes == BYTES && !need_cut);
+    assert_true(predictor_told == 2 && need_bytes == BYTES && !need_cut);
     outcome.top++; /* on another stack */
     take(3, &count);
     outcome.top = 0x6fff;
     take(3, &count);
-    assert_int_equal(needs_told, 2);
+    assert_int_equal(predictor_told, 2);
     outcome.end = UNWIND_TRUNCATED;
     take(3, &count);
-    assert_true(needs_told == 3 && need_bytes == BYTES && need_cut);
+    assert_true(predictor_told == 3 && need_bytes == BYTES && need_cut);
     task.events = NULL;
 }
 
@@ -324,7 +324,7 @@ static void take_cut(unsigned count, unsigned cut)
 static void dumps_grow(void **state)
 {
     (void)state;
-    plan.dump_auto = false;
+    config.dump_auto = false;
     take_cut(128, 1); /* less than one of a hundred */
     assert_int_equal(session.dump, 16384);
     take_cut(127, 2);
@@ -336,10 +336,10 @@ static void dumps_grow(void **state)
     assert_int_equal(session.dump, 32768);
     assert_int_equal(tasks.stacks->raised, 1);
     session.dump = 16384;
-    plan.dump_fixed = true; /* the user has chosen */
+    config.dump_fixed = true; /* the user has chosen */
     take_cut(128, 128);
     assert_int_equal(session.dump, 16384);
-    plan.dump_fixed = false;
+    config.dump_fixed = false;
     struct attached events = {.dump_limit = 8192};
     task.events = &events; /* of a user whose dumps are smaller than others' */
     take_cut(128, 128);
@@ -391,7 +391,7 @@ static void dumps_shrink(void **state)
     stacks_round(&tasks, &task, 65536, 65536);
     assert_int_equal(own_limit(), 1000); /* whole words */
     session.dump_limits = (struct dump_limits){0};
-    plan.dump_fixed = true; /* the user has chosen */
+    config.dump_fixed = true; /* the user has chosen */
     task.lost_records = ++lost;
     stacks_round(&tasks, &task, 65536, 65536);
     assert_int_equal(own_limit(), 0);
@@ -407,7 +407,7 @@ static void a_user_has_his_time(void **state)
     static const uint64_t whole[] = {0x1000, 0x2000, 0x3000, 0x4000};
     struct share share = {.user = 1}, other = {.user = 2};
     (void)state;
-    plan.dump_auto = false;
+    config.dump_auto = false;
     find(4, whole);
     process.share = &share;
     tasks.round = 1;
@@ -439,7 +439,7 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         TEST(chains_that_agree_are_trusted), TEST(chains_that_differ_are_not), TEST(what_is_wrong),
-        TEST(ends_of_chains), TEST(what_was_long_ago_counts_less), TEST(needs_are_told), TEST(dumps_grow),
+        TEST(ends_of_chains), TEST(what_was_long_ago_counts_less), TEST(predictor_is_told), TEST(dumps_grow),
         TEST(dumps_shrink), TEST(a_user_has_his_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,7 +8,7 @@
 
 static struct session session;
 static struct stacks stacks;
-static struct plan plan;
+static struct event_config config;
 static struct tasks tasks;
 static struct task task;
 
@@ -21,8 +21,8 @@ static int set_up(void **state)
     stacks.lowered = stacks.raised = stacks.lowest = 0;
     session.dump = 16384;
     tasks.session = &session;
-    tasks.plan = &plan;
-    plan.dump_auto = false;
+    tasks.config = &config;
+    config.dump_auto = false;
     tasks.stacks = &stacks;
     return 0;
 }
@@ -46,16 +46,16 @@ static void texts(void **state)
     stacks.counts.ends[UNWIND_BOTTOM] = 1;
     assert_int_equal(stacks_sum(&stacks.counts), 1);
     expect("1 call stack unwound, 100.0 % complete");
-    plan.unwinder = UNWIND_ENGINE_LIBUNWIND;
+    config.unwinder = UNWIND_ENGINE_LIBUNWIND;
     expect("1 call stack unwound by libunwind, 100.0 % complete");
-    plan.unwinder = UNWIND_ENGINE_TABLES;
+    config.unwinder = UNWIND_ENGINE_TABLES;
     stacks.counts.ends[UNWIND_BOTTOM + 1] = 2;
     snprintf(wanted, sizeof(wanted), "3 call stacks unwound, 33.3 %% complete, 2 truncated at 16384 bytes of stack "
              "(-g dwarf,BYTES copies more)");
     expect(wanted);
-    plan.dump_auto = true;
+    config.dump_auto = true;
     expect("3 call stacks unwound, 33.3 % complete, 2 truncated at 16384 bytes of stack (-g auto,BYTES copies more)");
-    plan.dump_auto = false;
+    config.dump_auto = false;
     stacks.counts.ends[UNWIND_BOTTOM] = 9998;
     expect("10000 call stacks unwound, 99.9 % complete, 2 truncated at 16384 bytes of stack "
              "(-g dwarf,BYTES copies more)");

@@ -5,7 +5,7 @@
  */
 #include "check.h"
 
-#include "preload/object.h"
+#include "preload/preload.h"
 #include "preload/start.h"
 #include "preload/symbols.h"
 #include "preload/sys.h"
@@ -30,7 +30,7 @@ const struct link_map *pinject_symbols_self(void)
     return self.l_next ? NULL : &self;
 }
 
-int pinject_object_open(const char *path)
+int pinject_preload_open(const char *path)
 {
     snprintf(opened, sizeof(opened), "%s", path);
     return open_result;
@@ -163,13 +163,13 @@ static int start_patiently(char **envp)
 }
 
 /* With the collector of that name by PINJECT_COLLECTOR. */
-static int start_with(const char *collector, char *preload)
+static int start_with(const char *collector, char *ld_preload)
 {
     snprintf(wish, sizeof(wish), "PINJECT_COLLECTOR=%s", collector ? in_directory(collector) : "");
-    return start_patiently(ENV((char *)"A=1", preload, wish, (char *)"B=2"));
+    return start_patiently(ENV((char *)"A=1", ld_preload, wish, (char *)"B=2"));
 }
 
-static char preload[] = "LD_PRELOAD=/x/libpinject.so";
+static char ld_preload[] = "LD_PRELOAD=/x/libpinject.so";
 
 static int set_up(void **state)
 {
@@ -193,10 +193,10 @@ static int tear_down(void **state)
 
 static int begin(void **state)
 {
-    static char object[256];
+    static char preload[256];
     (void)state;
-    snprintf(object, sizeof(object), "%s", in_directory("lib/o"));
-    self = (struct link_map){.l_name = object};
+    snprintf(preload, sizeof(preload), "%s", in_directory("lib/o"));
+    self = (struct link_map){.l_name = preload};
     open_result = 0;
     children_ended = 0;
     answers = true;
@@ -227,7 +227,7 @@ static void test_started(void **state)
     close(file);
     int inherited[] = {fcntl(0, F_DUPFD, 5), fcntl(0, F_DUPFD, 50)};
     open_result = -33;
-    int result = start_with("c", preload);
+    int result = start_with("c", ld_preload);
     assert_string_equal(opened, "/some/session");
     dup2(error, 2);
     close(error);
@@ -262,7 +262,7 @@ static void test_no_stderr(void **state)
             saved[fd] = fcntl(fd, F_DUPFD_CLOEXEC, 20);
             close(fd);
         }
-        int result = start_with("c", preload);
+        int result = start_with("c", ld_preload);
         for (int fd = first; fd < 3; fd++) {
             dup2(saved[fd], fd);
             close(saved[fd]);
@@ -279,13 +279,13 @@ static void test_adopter(void **state)
     int adopts = 0;
     (void)state;
     assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
-    assert_int_equal(start_with("c", preload), 0);
+    assert_int_equal(start_with("c", ld_preload), 0);
     assert_true(stat_field(4) != getpid());
     assert_int_equal(prctl(PR_GET_CHILD_SUBREAPER, &adopts), 0);
     assert_int_equal(adopts, 1);
     end();
     assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 0), 0);
-    assert_int_equal(start_with("c", preload), 0);
+    assert_int_equal(start_with("c", ld_preload), 0);
     assert_int_equal(prctl(PR_GET_CHILD_SUBREAPER, &adopts), 0);
     assert_int_equal(adopts, 0);
     end();
@@ -300,10 +300,11 @@ static int start_as_the_first(void)
     if (getpid() != 1 || dup2(file, 2) != 2)
         return 2;
     snprintf(wish, sizeof(wish), "PINJECT_COLLECTOR=%s", in_directory("c"));
-    if (pinject_start(ENV(preload, wish)) != -EOPNOTSUPP || pinject_start(ENV(preload, wish, quiet)) != -EOPNOTSUPP ||
-        fstat(file, &status) != 0 || status.st_size != 0)
+    if (pinject_start(ENV(ld_preload, wish)) != -EOPNOTSUPP ||
+        pinject_start(ENV(ld_preload, wish, quiet)) != -EOPNOTSUPP || fstat(file, &status) != 0 || status.st_size != 0)
         return 3;
-    if (pinject_start(ENV(preload, wish, verbose)) != -EOPNOTSUPP || fstat(file, &status) != 0 || status.st_size == 0)
+    if (pinject_start(ENV(ld_preload, wish, verbose)) != -EOPNOTSUPP || fstat(file, &status) != 0 ||
+        status.st_size == 0)
         return 4;
     return waitpid(-1, NULL, WNOHANG | __WALL) == -1 && errno == ECHILD ? 0 : 5;
 }
@@ -342,14 +343,14 @@ static void test_no_session(void **state)
     for (int i = 0; i < 5; i++) {
         const char name[] = {'n', (char)('0' + i), 0}; /* who comes late shall not find the next one's words */
         write_collector(name, says[i]);
-        assert_int_equal(start_with(name, preload), -ECHILD);
+        assert_int_equal(start_with(name, ld_preload), -ECHILD);
         assert_string_equal(opened, "");
         if (!strstr(says[i], "exit"))
             end();
     }
     /* The longest one. */
     write_collector("n", "head -c 4095 /dev/zero | tr '\\0' / >&3; echo >&3");
-    assert_int_equal(start_with("n", preload), 0);
+    assert_int_equal(start_with("n", ld_preload), 0);
     assert_int_equal(strlen(opened), PINJECT_PATH - 1);
     end();
 }
@@ -358,7 +359,7 @@ static void test_in_pieces(void **state)
 {
     (void)state;
     write_collector("n", "printf /so >&3; printf me >&3; printf '/session\\n' >&3");
-    assert_int_equal(start_with("n", preload), 0);
+    assert_int_equal(start_with("n", ld_preload), 0);
     assert_string_equal(opened, "/some/session");
     end();
 }
@@ -370,7 +371,7 @@ static void on_alarm(int number)
 }
 
 /* A collector that says nothing is waited for two seconds, whatever signals come. */
-static void test_silent(void **state)
+static void test_not_sampled(void **state)
 {
     struct sigaction action = {.sa_handler = on_alarm}, old;
     (void)state;
@@ -378,7 +379,7 @@ static void test_silent(void **state)
     sigaction(SIGALRM, &action, &old);
     alarm(1);
     uint64_t began = sys_clock_ns(CLOCK_MONOTONIC);
-    assert_int_equal(start_with("n", preload), -ECHILD);
+    assert_int_equal(start_with("n", ld_preload), -ECHILD);
     uint64_t waited = sys_clock_ns(CLOCK_MONOTONIC) - began;
     /* In this order: a signal that comes now shall not ask for the next. */
     signal(SIGALRM, SIG_IGN);
@@ -388,9 +389,9 @@ static void test_silent(void **state)
     end();
 }
 
-/* ---- Where the object and the collector are ---- */
+/* ---- Where the preload object and the collector are ---- */
 
-static void test_object(void **state)
+static void test_preload(void **state)
 {
     static char name[16];
     char here[256], expected[256];
@@ -399,50 +400,50 @@ static void test_object(void **state)
     assert_int_equal(chdir(directory), 0);
     strcpy(name, "./o");
     self.l_name = name;
-    assert_int_equal(start_with("c", preload), 0);
+    assert_int_equal(start_with("c", ld_preload), 0);
     snprintf(expected, sizeof(expected), "--preload=%s\n", in_directory("o"));
     assert_non_null(strstr(report(), expected));
     end();
     strcpy(name, "./gone");
-    assert_int_equal(start_with("c", preload), -ENOENT);
+    assert_int_equal(start_with("c", ld_preload), -ENOENT);
     self.l_name = NULL;
-    assert_int_equal(start_with("c", preload), -ENOENT);
+    assert_int_equal(start_with("c", ld_preload), -ENOENT);
     self.l_next = &self; /* no entry at all */
-    assert_int_equal(start_with("c", preload), -ENOENT);
+    assert_int_equal(start_with("c", ld_preload), -ENOENT);
     assert_int_equal(chdir(here), 0);
 }
 
 static void test_collector_is_found(void **state)
 {
-    static char object[256];
+    static char preload[256];
     static const char *const places[] = {"lib/deep/pinject-run", "lib/bin", "bin/pinject-run", "lib/collector"};
     (void)state;
     /* From lib/deep: beside, ../bin, ../../bin, ../collector. */
     assert_int_equal(mkdir(in_directory("lib/bin"), 0700), 0);
     assert_int_equal(mkdir(in_directory("lib/collector"), 0700), 0);
-    snprintf(object, sizeof(object), "%s", in_directory("lib/deep/o"));
-    self.l_name = object;
-    assert_int_equal(start_with(NULL, preload), -ENOENT);
+    snprintf(preload, sizeof(preload), "%s", in_directory("lib/deep/o"));
+    self.l_name = preload;
+    assert_int_equal(start_with(NULL, ld_preload), -ENOENT);
     write_collector("lib/collector/pinject-run", "echo /fourth >&3");
-    assert_int_equal(start_with(NULL, preload), 0);
+    assert_int_equal(start_with(NULL, ld_preload), 0);
     assert_string_equal(opened, "/fourth");
     end();
     write_collector("bin/pinject-run", "echo /third >&3");
-    assert_int_equal(start_with(NULL, preload), 0);
+    assert_int_equal(start_with(NULL, ld_preload), 0);
     assert_string_equal(opened, "/third");
     end();
     write_collector("lib/bin/pinject-run", "echo /second >&3");
-    assert_int_equal(start_with(NULL, preload), 0);
+    assert_int_equal(start_with(NULL, ld_preload), 0);
     assert_string_equal(opened, "/second");
     end();
     write_collector(places[0], "echo /first >&3");
-    assert_int_equal(start_with(NULL, preload), 0);
+    assert_int_equal(start_with(NULL, ld_preload), 0);
     assert_string_equal(opened, "/first");
     end();
     assert_int_equal(start_patiently(ENV((char *)"A=b")), 0); /* no such variable */
     end();
     /* A wish that is not there is not replaced by another. */
-    assert_int_equal(start_with("gone", preload), -ENOENT);
+    assert_int_equal(start_with("gone", ld_preload), -ENOENT);
     static char large[PINJECT_PATH + 64];
     int size = snprintf(large, sizeof(large), "PINJECT_COLLECTOR=");
     memset(large + size, '/', PINJECT_PATH - 1);
@@ -470,7 +471,7 @@ static int start_and_read(const char *collector, char *variable)
     for (int i = 0; i < 10; i++) {
         uint64_t began = sys_clock_ns(CLOCK_MONOTONIC);
         assert_int_equal(ftruncate(file, 0), 0);
-        result = start_once(ENV(preload, wish, variable));
+        result = start_once(ENV(ld_preload, wish, variable));
         if (sys_clock_ns(CLOCK_MONOTONIC) - began < 1900000000)
             break;
     }
@@ -521,7 +522,7 @@ static void test_said(void **state)
     signal(SIGCHLD, SIG_DFL);
 }
 
-/* Other programs may have the object and no collector: that is said where somebody asks. */
+/* Other programs may have the preload object and no collector: that is said where somebody asks. */
 static void test_said_of_no_collector(void **state)
 {
     static char none[] = "PINJECT_VERBOSE=0", one[] = "PINJECT_VERBOSE=1";
@@ -572,8 +573,8 @@ int main(void)
         cmocka_unit_test_setup(test_process_1, begin),
         cmocka_unit_test_setup(test_no_session, begin),
         cmocka_unit_test_setup(test_in_pieces, begin),
-        cmocka_unit_test_setup(test_silent, begin),
-        cmocka_unit_test_setup(test_object, begin),
+        cmocka_unit_test_setup(test_not_sampled, begin),
+        cmocka_unit_test_setup(test_preload, begin),
         cmocka_unit_test_setup(test_collector_is_found, begin),
         cmocka_unit_test_setup(test_said, begin),
         cmocka_unit_test_setup(test_said_of_no_collector, begin),

@@ -54,7 +54,7 @@ static const struct symbols_fake_function app_functions[] = {{0x100, 0x10, "a::f
                                                              {0x500, 0x10, "g", NULL},
                                                              {0x600, 0x10, "b::f", NULL}};
 static const struct symbols_fake_function lib_functions[] = {{0x100, 0x10, "lib::f", NULL}};
-static struct symbols_object objects[2];
+static struct symbols_dso dsos[2];
 enum { FRAMES = 7 };
 static struct profile_frame frames[FRAMES];
 static uint32_t chains[FRAMES][2];
@@ -67,14 +67,14 @@ static struct fake fake;
 /* WEIGHTS of the functions above, each called by b::f. */
 static void prepare(const uint64_t *weights)
 {
-    objects[0] = (struct symbols_object){
+    dsos[0] = (struct symbols_dso){
         .path = "/opt/app", .file = "/opt/app", .functions = app_functions, .function_count = 6, .end = UINT64_MAX};
-    objects[1] = (struct symbols_object){.path = "/opt/lib.so",
-                                         .file = "/opt/lib.so",
-                                         .functions = lib_functions,
-                                         .function_count = 1,
-                                         .end = UINT64_MAX};
-    symbols_fake_set(objects, 2);
+    dsos[1] = (struct symbols_dso){.path = "/opt/lib.so",
+                                   .file = "/opt/lib.so",
+                                   .functions = lib_functions,
+                                   .function_count = 1,
+                                   .end = UINT64_MAX};
+    symbols_fake_set(dsos, 2);
     fake = (struct fake){0};
     fake.profile = (struct profile){.events = &event,
                                     .event_count = 1,
@@ -109,10 +109,10 @@ static int print_hint(struct view *view)
     return 0;
 }
 
-static void expect(const char *symbol, const char *object, const char *wanted)
+static void expect(const char *symbol, const char *dso, const char *wanted)
 {
     fake.settings.symbols = (struct settings_list){&symbol, symbol != NULL, 1};
-    fake.settings.objects = (struct settings_list){&object, object != NULL, 1};
+    fake.settings.dsos = (struct settings_list){&dso, dso != NULL, 1};
     char *text = run(&fake, print_hint);
     assert_string_equal(text, wanted);
     free(text);

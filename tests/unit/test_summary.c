@@ -130,10 +130,10 @@ static void test_names(void **state)
         free(text);
         kit_free(&scene.kit);
     }
-    /* A folder of their own is named alone. */
+    /* A directory of their own is named alone. */
     set_up(&scene, KIT_SAMPLING, "out");
     write_files(&scene.kit, 2);
-    scene.kit.settings.folder = "-a b";
+    scene.kit.settings.directory = "-a b";
     expect_last(&scene, "pinject-run: 2 files in ./'-a b' (", " kB); next: panalyze ./'-a b'\n");
     kit_free(&scene.kit);
 }
@@ -216,19 +216,19 @@ static void test_stolen(void **state)
     kit_free(&scene.kit);
 }
 
-static void test_unseen(void **state)
+static void test_missed(void **state)
 {
     (void)state;
     struct scene scene;
-    struct result_unseen unseen[] = {
+    struct result_missed missed[] = {
         {.reason = "static program", .comm = "busybox", .count = 3},
         {.reason = "setuid program", .comm = "su\033[2J", .count = 1, .cpu_ns = 2000000},
         {.reason = "refused", .comm = "", .count = 7},
         {.reason = "lost", .comm = "x", .count = 1},
     };
     set_up(&scene, KIT_SAMPLING, "out");
-    scene.outcome.unseen = unseen;
-    scene.outcome.unseen_count = 4;
+    scene.outcome.missed = missed;
+    scene.outcome.missed_count = 4;
     scene.outcome.counted_only = 5;
     char *text = kit_stderr(print, &scene);
     assert_non_null(strstr(text,
@@ -245,8 +245,8 @@ static void test_stand_ins(void **state)
     (void)state;
     struct scene scene;
     set_up(&scene, KIT_SAMPLING, "out");
-    scene.outcome.stood_in = 3;
-    scene.outcome.stood_in_counted = scene.outcome.counted_only = 1;
+    scene.outcome.timer_fallbacks = 3;
+    scene.outcome.timer_fallbacks_counted = scene.outcome.counted_only = 1;
     scene.outcome.refusal = -EACCES;
     char *text = kit_stderr(print, &scene);
     assert_non_null(strstr(text, "pinject-run: 2 tasks were sampled by timers: the kernel refused their events "
@@ -268,13 +268,13 @@ static void test_all_lines(void **state)
     (void)state;
     struct scene scene;
     set_up(&scene, KIT_SAMPLING, "out");
-    struct plan *plan = &scene.kit.plan;
-    snprintf(plan->notes[0], sizeof(plan->notes[0]), "timers sample");
-    snprintf(plan->notes[1], sizeof(plan->notes[1]), "no dumps");
-    plan->note_count = 2;
-    expect(&scene, TASKS TIME); /* they were said at the start, of a plan that is the first choice */
-    plan->source = PINJECT_SOURCE_TIMER;
-    plan->dump_note = 2;
+    struct event_config *config = &scene.kit.config;
+    snprintf(config->notes[0], sizeof(config->notes[0]), "timers sample");
+    snprintf(config->notes[1], sizeof(config->notes[1]), "no dumps");
+    config->note_count = 2;
+    expect(&scene, TASKS TIME); /* they were said at the start, of an event configuration that is the first choice */
+    config->source = PINJECT_SOURCE_TIMER;
+    config->dump_note = 2;
     snprintf(scene.outcome.stacks, sizeof(scene.outcome.stacks), "stacks of all kinds");
     scene.outcome.stolen_ns = 2000000;
     scene.outcome.counted_only = 1;
@@ -369,18 +369,18 @@ static void write_two(void *argument)
     write_files(argument, 2);
 }
 
-/* Said even when quiet: the folder went away while the command ran. */
+/* Said even when quiet: the directory went away while the command ran. */
 static void test_incomplete(void **state)
 {
     (void)state;
     struct scene scene;
     memset(&scene, 0, sizeof(scene));
     kit_new(&scene.kit, KIT_SAMPLING);
-    assert_int_equal(mkdir("folder", 0700), 0);
-    assert_int_equal(kit_start(&scene.kit, "folder/out"), 0);
-    assert_int_equal(rmdir("folder"), 0);
+    assert_int_equal(mkdir("directory", 0700), 0);
+    assert_int_equal(kit_start(&scene.kit, "directory/out"), 0);
+    assert_int_equal(rmdir("directory"), 0);
     char *text = kit_stderr(write_two, &scene.kit);
-    assert_string_equal(text, "pinject-run: cannot write result file 'folder/out.1.1': No such file or directory; "
+    assert_string_equal(text, "pinject-run: cannot write result file 'directory/out.1.1': No such file or directory; "
                               "choose another place with -o "
                               "(what cannot be written is missing in the files)\n");
     free(text);
@@ -402,20 +402,20 @@ static void test_strict(void **state)
 {
     (void)state;
     struct scene scene;
-    struct result_unseen unseen[] = {
+    struct result_missed missed[] = {
         {.reason = "not followed", .comm = "sh", .count = 3, .chosen = true},
         {.reason = "refused", .comm = "", .count = 1},
         {.reason = "ended before", .comm = "cc\033", .count = 2},
     };
     set_up(&scene, KIT_SAMPLING, "out");
-    scene.outcome.unseen = unseen;
-    scene.outcome.unseen_count = 1;
+    scene.outcome.missed = missed;
+    scene.outcome.missed_count = 1;
     scene.outcome.without_sample = 7;
     char *text = kit_stderr(print_strict, &scene);
     assert_string_equal(text, "");
     assert_int_equal(scene.reasons, 0);
     free(text);
-    scene.outcome.unseen_count = 3;
+    scene.outcome.missed_count = 3;
     scene.outcome.lost = 1;
     scene.outcome.counted_only = 2;
     scene.outcome.stacks_behind = 5;
@@ -441,7 +441,7 @@ int main(void)
         cmocka_unit_test(test_units),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_run),     cmocka_unit_test(test_stolen), cmocka_unit_test(test_others),
-        cmocka_unit_test(test_unseen),
+        cmocka_unit_test(test_missed),
      cmocka_unit_test(test_stand_ins),     cmocka_unit_test(test_counting),
         cmocka_unit_test(test_all_lines),
         cmocka_unit_test(test_quoting), cmocka_unit_test(test_incomplete), cmocka_unit_test(test_strict),

@@ -120,30 +120,30 @@ static int set_up(void **state)
     return 0;
 }
 
-/* The kernel KERNEL lacks names as LACKS says, for WHY; SCHEDULE + SHIFT is in schedule() where it lacks none. */
-static void expect(const struct symbols_kernel *kernel, unsigned lacks, const char *why, uint64_t shift, bool modules)
+/* The kernel KERNEL lacks names as MISSING says, for WHY; SCHEDULE + SHIFT is in schedule() where it lacks none. */
+static void expect(const struct symbols_kernel *kernel, unsigned missing, const char *why, uint64_t shift, bool modules)
 {
     struct symbols *symbols;
-    struct symbols_object *object;
+    struct symbols_dso *dso;
     struct symbol symbol;
     assert_int_equal(symbols_new(NULL, &symbols), 0);
-    object = symbols_kernel(symbols, kernel);
-    assert_int_equal(symbols_lacks(object), lacks);
+    dso = symbols_kernel(symbols, kernel);
+    assert_int_equal(symbols_missing(dso), missing);
     if (why)
-        assert_string_equal(symbols_why(object), why);
+        assert_string_equal(symbols_why(dso), why);
     else
-        assert_null(symbols_why(object));
-    assert_string_equal(symbols_path(object), "[kernel.kallsyms]");
-    assert_int_equal(symbols_find(object, SCHEDULE + shift + 0x3ff, &symbol), lacks == 0);
-    if (lacks == 0) {
+        assert_null(symbols_why(dso));
+    assert_string_equal(symbols_path(dso), "[kernel.kallsyms]");
+    assert_int_equal(symbols_find(dso, SCHEDULE + shift + 0x3ff, &symbol), missing == 0);
+    if (missing == 0) {
         assert_string_equal(symbol.name, "schedule");
         assert_null(symbol.module);
         assert_true(symbol.start == SCHEDULE + shift && symbol.size == 0x400);
         assert_true(symbol.address == SCHEDULE + shift + 0x3ff);
-        assert_true(symbols_find(object, SCHEDULE + shift + 0x400, &symbol));
+        assert_true(symbols_find(dso, SCHEDULE + shift + 0x400, &symbol));
         assert_string_equal(symbol.name, "after");
     }
-    bool found = symbols_find(object, MODULE + shift, &symbol) || symbols_find(object, MODULE, &symbol);
+    bool found = symbols_find(dso, MODULE + shift, &symbol) || symbols_find(dso, MODULE, &symbol);
     assert_int_equal(found, modules);
     if (found)
         assert_string_equal(symbol.module, "ext4");
@@ -293,7 +293,7 @@ static void test_list_of_names(void **state)
     const struct symbols_options options = {.no_kernel = true};
     kallsyms = names_of_kernel;
     assert_int_equal(symbols_new(&options, &symbols), 0);
-    assert_int_equal(symbols_lacks(symbols_kernel(symbols, NULL)), SYMBOLS_NO_FILE);
+    assert_int_equal(symbols_missing(symbols_kernel(symbols, NULL)), SYMBOLS_NO_FILE);
     assert_string_equal(symbols_why(symbols_kernel(symbols, NULL)), "kernel names are turned off");
     symbols_free(symbols);
 }
@@ -334,7 +334,7 @@ static void test_moved_kernel(void **state)
 
 static const char *const roots[] = {"/one", "/two"};
 
-static struct symbols *with_roots(const struct symbols_kernel *kernel, struct symbols_object **ret)
+static struct symbols *with_roots(const struct symbols_kernel *kernel, struct symbols_dso **ret)
 {
     const struct symbols_options options = {.debug_paths = roots, .debug_path_count = 2};
     struct symbols *symbols;
@@ -344,10 +344,10 @@ static struct symbols *with_roots(const struct symbols_kernel *kernel, struct sy
 }
 
 /* ADDRESS is in the function NAME, or in none. */
-static void expect_name(struct symbols_object *object, uint64_t address, const char *name)
+static void expect_name(struct symbols_dso *dso, uint64_t address, const char *name)
 {
     struct symbol symbol;
-    bool found = symbols_find(object, address, &symbol);
+    bool found = symbols_find(dso, address, &symbol);
     assert_int_equal(found, name != NULL);
     if (found)
         assert_string_equal(symbol.name, name);
@@ -364,31 +364,31 @@ static void test_saved_list(void **state)
                                "ffffffffc0000400 t (not saved)\t[ext4]\n";
     struct symbols_kernel kernel = {.osrelease = "5.0", .build_id = running_id, .build_id_size = 20,
                                     .reference_name = "_stext", .reference_address = STEXT};
-    struct symbols_object *object;
+    struct symbols_dso *dso;
     (void)state;
     saved = list;
-    struct symbols *symbols = with_roots(&kernel, &object);
-    assert_int_equal(symbols_lacks(object), 0);
-    assert_null(symbols_why(object));
-    expect_name(object, STEXT + 0xff, "_stext");
-    expect_name(object, STEXT + 0x100, NULL);
-    expect_name(object, SCHEDULE, "other");
-    expect_name(object, SCHEDULE + 0x3ff, "other");
-    expect_name(object, SCHEDULE + 0x400, NULL);
-    expect_name(object, MODULE + 0x3ff, "read_page");
-    expect_name(object, MODULE + 0x400, NULL);
-    assert_non_null(strstr(symbols_kernel_file(object), "/two/"));
+    struct symbols *symbols = with_roots(&kernel, &dso);
+    assert_int_equal(symbols_missing(dso), 0);
+    assert_null(symbols_why(dso));
+    expect_name(dso, STEXT + 0xff, "_stext");
+    expect_name(dso, STEXT + 0x100, NULL);
+    expect_name(dso, SCHEDULE, "other");
+    expect_name(dso, SCHEDULE + 0x3ff, "other");
+    expect_name(dso, SCHEDULE + 0x400, NULL);
+    expect_name(dso, MODULE + 0x3ff, "read_page");
+    expect_name(dso, MODULE + 0x400, NULL);
+    assert_non_null(strstr(symbols_kernel_file(dso), "/two/"));
     symbols_free(symbols);
     /* The running kernel knows more, unless it does not show it, or lies elsewhere. */
     for (int i = 0; i < 3; i++) {
         kernel.osrelease = NULL;
         kallsyms = i == 1 ? "0000000000000000 T _stext\n" : names_of_kernel;
         kernel.reference_address = i == 2 ? STEXT + 0x1000 : STEXT;
-        symbols = with_roots(&kernel, &object);
-        assert_int_equal(symbols_lacks(object), 0);
-        expect_name(object, SCHEDULE + (i == 2 ? 0x1000 : 0), i ? "other" : "schedule");
-        expect_name(object, MODULE, i == 2 ? NULL : "read_page");
-        assert_int_equal(strcmp(symbols_kernel_file(object), "/proc/kallsyms") == 0, i == 0);
+        symbols = with_roots(&kernel, &dso);
+        assert_int_equal(symbols_missing(dso), 0);
+        expect_name(dso, SCHEDULE + (i == 2 ? 0x1000 : 0), i ? "other" : "schedule");
+        expect_name(dso, MODULE, i == 2 ? NULL : "read_page");
+        assert_int_equal(strcmp(symbols_kernel_file(dso), "/proc/kallsyms") == 0, i == 0);
         symbols_free(symbols);
     }
 }
@@ -399,23 +399,23 @@ static void test_damaged_list(void **state)
                                         "ffffffff81000000 t _stext\t[ext4]\nffffffff81000400 T schedule\n"};
     const struct symbols_kernel kernel = {.osrelease = "5.0", .build_id = running_id, .build_id_size = 20,
                                           .reference_name = "_stext", .reference_address = STEXT};
-    struct symbols_object *object;
+    struct symbols_dso *dso;
     char *text;
     size_t size;
     (void)state;
     for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
         saved = lists[i];
-        struct symbols *symbols = with_roots(&kernel, &object);
-        assert_int_equal(symbols_lacks(object), SYMBOLS_BROKEN);
-        assert_string_equal(symbols_why(object), "the saved list of the kernel's symbols is damaged");
-        expect_name(object, SCHEDULE, NULL);
+        struct symbols *symbols = with_roots(&kernel, &dso);
+        assert_int_equal(symbols_missing(dso), SYMBOLS_BROKEN);
+        assert_string_equal(symbols_why(dso), "the saved list of the kernel's symbols is damaged");
+        expect_name(dso, SCHEDULE, NULL);
         symbols_free(symbols);
     }
     saved = NULL;
-    struct symbols *symbols = with_roots(&kernel, &object);
-    assert_int_equal(symbols_lacks(object), SYMBOLS_OTHER_KERNEL);
-    assert_null(symbols_kernel_file(object));
-    assert_int_equal(symbols_kernel_cut(object, NULL, 0, &text, &size), -ENODATA);
+    struct symbols *symbols = with_roots(&kernel, &dso);
+    assert_int_equal(symbols_missing(dso), SYMBOLS_OTHER_KERNEL);
+    assert_null(symbols_kernel_file(dso));
+    assert_int_equal(symbols_kernel_cut(dso, NULL, 0, &text, &size), -ENODATA);
     symbols_free(symbols);
 }
 
@@ -423,11 +423,11 @@ static void test_damaged_list(void **state)
 static void expect_cut(const struct symbols_kernel *kernel, const uint64_t *addresses, size_t count,
                        const char *expected)
 {
-    struct symbols_object *object;
-    struct symbols *symbols = with_roots(kernel, &object);
+    struct symbols_dso *dso;
+    struct symbols *symbols = with_roots(kernel, &dso);
     char *text = NULL;
     size_t size = 0;
-    assert_int_equal(symbols_kernel_cut(object, addresses, count, &text, &size), 0);
+    assert_int_equal(symbols_kernel_cut(dso, addresses, count, &text, &size), 0);
     assert_string_equal(text, expected);
     assert_int_equal(size, strlen(expected));
     free(text);
@@ -477,21 +477,21 @@ static void test_part_names_the_same(void **state)
     const uint64_t addresses[] = {SCHEDULE, MODULE};
     struct symbols_kernel kernel = {.build_id = running_id, .build_id_size = 20, .reference_name = "_stext",
                                     .reference_address = STEXT};
-    struct symbols_object *object;
+    struct symbols_dso *dso;
     char *text, *again;
     size_t size;
     (void)state;
-    struct symbols *symbols = with_roots(&kernel, &object);
-    assert_int_equal(symbols_kernel_cut(object, addresses, 2, &text, &size), 0);
+    struct symbols *symbols = with_roots(&kernel, &dso);
+    assert_int_equal(symbols_kernel_cut(dso, addresses, 2, &text, &size), 0);
     symbols_free(symbols);
     saved = text;
     kallsyms = NULL;
-    symbols = with_roots(&kernel, &object);
+    symbols = with_roots(&kernel, &dso);
     for (uint64_t at = 0; at < 0x2000; at += 0x100) {
-        expect_name(object, STEXT + at, at < 0x400 ? "_stext" : at < 0x800 ? "schedule" : NULL);
-        expect_name(object, MODULE + at, at < 0x1000 ? "read_page" : NULL);
+        expect_name(dso, STEXT + at, at < 0x400 ? "_stext" : at < 0x800 ? "schedule" : NULL);
+        expect_name(dso, MODULE + at, at < 0x1000 ? "read_page" : NULL);
     }
-    assert_int_equal(symbols_kernel_cut(object, addresses, 2, &again, &size), 0);
+    assert_int_equal(symbols_kernel_cut(dso, addresses, 2, &again, &size), 0);
     assert_string_equal(again, text);
     symbols_free(symbols);
     free(again);

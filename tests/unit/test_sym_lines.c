@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which file gives the source lines of an object, also where files change between two looks, and why there are none. */
+/* Which file gives the source lines of a DSO, also where files change between two looks, and why there are none. */
 #include "test_symbols_tools.h"
 
 #include <errno.h>
@@ -71,15 +71,15 @@ static int lines_set_up(void **state)
     return 0;
 }
 
-/* The offset of the function shown() in the file of OBJECT. */
-static uint64_t offset_of_shown(struct symbols_object *object)
+/* The offset of the function shown() in the file of DSO. */
+static uint64_t offset_of_shown(struct symbols_dso *dso)
 {
     struct symbol symbol;
     for (uint64_t offset = 0; offset < 1 << 16; offset++)
-        if (symbols_find(object, offset, &symbol) && strcmp(symbol.name, "shown") == 0 &&
+        if (symbols_find(dso, offset, &symbol) && strcmp(symbol.name, "shown") == 0 &&
             symbol.address == symbol.start)
             return offset;
-    fail_msg("%s has no function 'shown'", symbols_path(object));
+    fail_msg("%s has no function 'shown'", symbols_path(dso));
     return 0;
 }
 
@@ -98,61 +98,61 @@ static void count_file(void *context, const char *path, const char *place)
     ++*(unsigned *)context;
 }
 
-/* OBJECT has no lines, for WHY. */
-static void has_no_lines(struct symbols_object *object, uint64_t offset, const char *why)
+/* DSO has no lines, for WHY. */
+static void has_no_lines(struct symbols_dso *dso, uint64_t offset, const char *why)
 {
     struct symbol_line lines[SYMBOLS_LINES_MAX];
     unsigned rows = 0;
-    assert_int_equal(symbols_lines(object, offset, lines), 0);
-    assert_string_equal(symbols_lines_why(object), why);
-    assert_null(symbols_lines_file(object));
-    symbols_rows(object, 0, UINT64_MAX, count_row, &rows);
-    symbols_lines_files(object, count_file, &rows);
+    assert_int_equal(symbols_lines(dso, offset, lines), 0);
+    assert_string_equal(symbols_lines_why(dso), why);
+    assert_null(symbols_lines_file(dso));
+    symbols_rows(dso, 0, UINT64_MAX, count_row, &rows);
+    symbols_lines_files(dso, count_file, &rows);
     assert_int_equal(rows, 0);
 }
 
 /* Lines of shown() are those of FILE from LINE on, out of DEBUG. */
-static void has_lines(struct symbols_object *object, uint64_t offset, const char *file, uint32_t line,
+static void has_lines(struct symbols_dso *dso, uint64_t offset, const char *file, uint32_t line,
                       const char *debug)
 {
     struct symbol_line lines[SYMBOLS_LINES_MAX];
     unsigned rows = 0;
-    assert_int_equal(symbols_lines(object, offset, lines), 1);
+    assert_int_equal(symbols_lines(dso, offset, lines), 1);
     assert_string_equal(lines[0].function, "shown");
     assert_string_equal(lines[0].raw_function, "shown");
     assert_string_equal(lines[0].file, file);
     assert_int_equal(lines[0].line, line + 1);
     assert_in_range(lines[0].column, 1, 60);
-    assert_string_equal(symbols_lines_file(object), debug);
-    symbols_rows(object, 0, UINT64_MAX, count_row, &rows);
+    assert_string_equal(symbols_lines_file(dso), debug);
+    symbols_rows(dso, 0, UINT64_MAX, count_row, &rows);
     assert_true(rows >= 3);
     rows = 0;
-    symbols_lines_files(object, count_file, &rows);
+    symbols_lines_files(dso, count_file, &rows);
     assert_int_equal(rows, 0);
     /* No code is there. */
-    assert_int_equal(symbols_lines(object, 1 << 30, lines), 0);
-    assert_string_equal(symbols_lines_why(object), "its debug information does not tell of these addresses");
+    assert_int_equal(symbols_lines(dso, 1 << 30, lines), 0);
+    assert_string_equal(symbols_lines_why(dso), "its debug information does not tell of these addresses");
 }
 
 static void test_own_lines(void **state)
 {
     struct symbols *symbols;
-    struct symbols_object *object;
+    struct symbols_dso *dso;
     (void)state;
     if (!have_tools)
         skip();
     symbols = new_symbols(NULL);
-    object = symbols_object(symbols, in_directory("one"), NULL, 0);
-    assert_null(symbols_lines_file(object));
-    uint64_t offset = offset_of_shown(object);
-    assert_null(symbols_lines_why(object)); /* nobody asked */
-    has_lines(object, offset, "/src/one.c", 100, in_directory("one"));
+    dso = symbols_dso(symbols, in_directory("one"), NULL, 0);
+    assert_null(symbols_lines_file(dso));
+    uint64_t offset = offset_of_shown(dso);
+    assert_null(symbols_lines_why(dso)); /* nobody asked */
+    has_lines(dso, offset, "/src/one.c", 100, in_directory("one"));
     /* Rows alone load all that they need. */
     unsigned rows = 0;
-    symbols_rows(symbols_object(symbols, in_directory("two"), NULL, 0), 0, UINT64_MAX, count_row, &rows);
+    symbols_rows(symbols_dso(symbols, in_directory("two"), NULL, 0), 0, UINT64_MAX, count_row, &rows);
     assert_true(rows >= 3);
-    object = symbols_object(symbols, in_directory("linked"), NULL, 0);
-    has_lines(object, offset_of_shown(object), "/src/one.c", 100, in_directory("one.debug"));
+    dso = symbols_dso(symbols, in_directory("linked"), NULL, 0);
+    has_lines(dso, offset_of_shown(dso), "/src/one.c", 100, in_directory("one.debug"));
     symbols_free(symbols);
 }
 
@@ -184,18 +184,18 @@ static void test_replaced_files(void **state)
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         must("rm -rf case && mkdir case && cp %s case/it && cp one.debug case/", cases[i].first);
         struct symbols *symbols = new_symbols(NULL);
-        struct symbols_object *object = symbols_object(symbols, in_directory("case/it"), NULL, 0);
+        struct symbols_dso *dso = symbols_dso(symbols, in_directory("case/it"), NULL, 0);
         char changed[32];
-        uint64_t offset = offset_of_shown(object);
+        uint64_t offset = offset_of_shown(dso);
         snprintf(changed, sizeof(changed), "case/%s", cases[i].changed);
         must("rm %s", changed);
         if (cases[i].then)
             must("cp %s %s", cases[i].then, changed);
         if (cases[i].same)
-            has_lines(object, offset, strcmp(cases[i].first, "without") ? "/src/one.c" : "/src/two.c",
+            has_lines(dso, offset, strcmp(cases[i].first, "without") ? "/src/one.c" : "/src/two.c",
                       strcmp(cases[i].first, "without") ? 100 : 200, in_directory(changed));
         else
-            has_no_lines(object, offset, "the file has no debug information");
+            has_no_lines(dso, offset, "the file has no debug information");
         symbols_free(symbols);
     }
 }
@@ -226,39 +226,39 @@ static void test_server(void **state)
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         char served[512];
         struct symbols *symbols = new_symbols(&options);
-        struct symbols_object *object = symbols_object(symbols, in_directory(cases[i].program), NULL, 0);
-        uint64_t offset = offset_of_shown(object);
+        struct symbols_dso *dso = symbols_dso(symbols, in_directory(cases[i].program), NULL, 0);
+        uint64_t offset = offset_of_shown(dso);
         snprintf(served, sizeof(served), "%s", in_directory(cases[i].served ? cases[i].served : "x"));
         memset(&server, 0, sizeof(server));
         server.path = cases[i].served ? served : NULL;
         server.why = cases[i].why;
         if (cases[i].why)
-            has_no_lines(object, offset, cases[i].why);
+            has_no_lines(dso, offset, cases[i].why);
         else
-            has_lines(object, offset, "/src/one.c", 100, cases[i].asked ? served : in_directory("one"));
+            has_lines(dso, offset, "/src/one.c", 100, cases[i].asked ? served : in_directory("one"));
         assert_int_equal(server.asked, cases[i].asked);
         assert_memory_equal(server.id, cases[i].asked ? id : (const unsigned char[8]){0}, 8);
         symbols_free(symbols);
     }
 }
 
-static void test_objects_without_lines(void **state)
+static void test_dsos_without_lines(void **state)
 {
     struct symbols *symbols = new_symbols(NULL);
     struct symbols_kernel kernel = {.osrelease = "0.0.1-never"};
     (void)state;
     has_no_lines(symbols_kernel(symbols, &kernel), 0x1000, "the kernel's code has no line information here");
     has_no_lines(symbols_jit(symbols, UINT32_MAX), 0x1000, "generated code has no line information");
-    has_no_lines(symbols_object(symbols, "/does/not/exist", NULL, 0), 0x1000, "the file is gone");
-    has_no_lines(symbols_object(symbols, "//anon", NULL, 0), 0x1000, "memory without a file");
-    has_no_lines(symbols_object(symbols, in_directory("c.c"), NULL, 0), 0x1000, "not an ELF file, or a damaged one");
+    has_no_lines(symbols_dso(symbols, "/does/not/exist", NULL, 0), 0x1000, "the file is gone");
+    has_no_lines(symbols_dso(symbols, "//anon", NULL, 0), 0x1000, "memory without a file");
+    has_no_lines(symbols_dso(symbols, in_directory("c.c"), NULL, 0), 0x1000, "not an ELF file, or a damaged one");
     if (have_tools) {
-        struct symbols_object *object = symbols_object(symbols, in_directory("bare"), NULL, 0);
-        has_no_lines(object, offset_of_shown(object), "the file has no debug information");
-        object = symbols_object(symbols, in_directory("plain"), NULL, 0);
-        has_no_lines(object, offset_of_shown(object), "the file has no debug information");
-        object = symbols_object(symbols, in_directory("stripped"), NULL, 0);
-        has_no_lines(object, 0x1000, "the file has no debug information");
+        struct symbols_dso *dso = symbols_dso(symbols, in_directory("bare"), NULL, 0);
+        has_no_lines(dso, offset_of_shown(dso), "the file has no debug information");
+        dso = symbols_dso(symbols, in_directory("plain"), NULL, 0);
+        has_no_lines(dso, offset_of_shown(dso), "the file has no debug information");
+        dso = symbols_dso(symbols, in_directory("stripped"), NULL, 0);
+        has_no_lines(dso, 0x1000, "the file has no debug information");
     }
     symbols_free(symbols);
 }
@@ -267,16 +267,16 @@ static void test_objects_without_lines(void **state)
 static void test_damaged_lines(void **state)
 {
     struct symbols *symbols;
-    struct symbols_object *object;
+    struct symbols_dso *dso;
     struct symbol_line lines[SYMBOLS_LINES_MAX];
     (void)state;
     if (!have_tools)
         skip();
     must("printf '\\377\\377' > rubbish && objcopy --update-section .debug_info=rubbish one broken");
     symbols = new_symbols(NULL);
-    object = symbols_object(symbols, in_directory("broken"), NULL, 0);
-    assert_int_equal(symbols_lines(object, offset_of_shown(object), lines), 0);
-    assert_non_null(strstr(symbols_lines_why(object), "its debug information is damaged"));
+    dso = symbols_dso(symbols, in_directory("broken"), NULL, 0);
+    assert_int_equal(symbols_lines(dso, offset_of_shown(dso), lines), 0);
+    assert_non_null(strstr(symbols_lines_why(dso), "its debug information is damaged"));
     symbols_free(symbols);
 }
 
@@ -294,14 +294,14 @@ static void test_names_of_functions(void **state)
     for (int raw = 0; raw < 2; raw++) {
         const struct symbols_options options = {.no_demangle = raw};
         struct symbols *symbols = new_symbols(&options);
-        struct symbols_object *object = symbols_object(symbols, in_directory("cxx"), NULL, 0);
+        struct symbols_dso *dso = symbols_dso(symbols, in_directory("cxx"), NULL, 0);
         struct symbol_line lines[SYMBOLS_LINES_MAX];
         struct symbol symbol;
         uint64_t offset = 0;
-        while (offset < 1 << 16 && !(symbols_find(object, offset, &symbol) && strstr(symbol.name, "shown")))
+        while (offset < 1 << 16 && !(symbols_find(dso, offset, &symbol) && strstr(symbol.name, "shown")))
             offset++;
         for (int again = 0; again < 2; again++) {
-            assert_int_equal(symbols_lines(object, offset, lines), 1);
+            assert_int_equal(symbols_lines(dso, offset, lines), 1);
             assert_string_equal(lines[0].function, raw ? "_ZN2ns5shownEi" : "ns::shown");
             assert_string_equal(lines[0].raw_function, "_ZN2ns5shownEi");
         }
@@ -313,7 +313,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_own_lines),      cmocka_unit_test(test_server),
-        cmocka_unit_test(test_replaced_files), cmocka_unit_test(test_objects_without_lines),
+        cmocka_unit_test(test_replaced_files), cmocka_unit_test(test_dsos_without_lines),
         cmocka_unit_test(test_damaged_lines),  cmocka_unit_test(test_names_of_functions),
     };
     return cmocka_run_group_tests_name("lines", tests, lines_set_up, tools_tear_down);

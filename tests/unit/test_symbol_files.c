@@ -86,9 +86,9 @@ static bool nm_has(const char *nm, uint64_t address, const char *name)
 
 /*
  * First and last byte of every function that nm knows (every STEPth) must resolve to that function. How many there
- * were. nm reads NAMES, the object is mapped from PATH.
+ * were. nm reads NAMES, the DSO is mapped from PATH.
  */
-static size_t compare_with_nm(struct symbols_object *object, const char *path, const char *nm_options,
+static size_t compare_with_nm(struct symbols_dso *dso, const char *path, const char *nm_options,
                               const char *names, size_t step)
 {
     char *headers = run("readelf -lW %s", path), *nm = run("nm -n -S %s %s", nm_options, names);
@@ -105,8 +105,8 @@ static size_t compare_with_nm(struct symbols_object *object, const char *path, c
         if (count++ % step)
             continue;
         compared++;
-        assert_true(symbols_find(object, offset, &first));
-        assert_true(symbols_find(object, offset + truth.size - 1, &last));
+        assert_true(symbols_find(dso, offset, &first));
+        assert_true(symbols_find(dso, offset + truth.size - 1, &last));
         if (first.start != truth.address || !nm_has(nm, truth.address, first.raw_name))
             fail_msg("%s: nm says %s at %" PRIx64 ", we say %s at %" PRIx64, path, truth.name, truth.address,
                      first.raw_name, first.start);
@@ -120,7 +120,7 @@ static size_t compare_with_nm(struct symbols_object *object, const char *path, c
 }
 
 /* Every PLT entry that objdump names, first and last byte. How many there were. */
-static size_t compare_plt(struct symbols_object *object, const char *path)
+static size_t compare_plt(struct symbols_dso *dso, const char *path)
 {
     char *headers = run("readelf -lW %s", path);
     char *text = run("objdump -d -j .plt -j .plt.sec -j .plt.got %s 2>/dev/null", path);
@@ -136,11 +136,11 @@ static size_t compare_plt(struct symbols_object *object, const char *path)
         if (sscanf(line_of(line, copy), "%" SCNx64 " <%1000[^>@*]%31s", &address, name, rest) != 3 ||
             strcmp(rest, "@plt>:"))
             continue;
-        assert_true(symbols_find(object, offset_of(headers, address), &symbol));
+        assert_true(symbols_find(dso, offset_of(headers, address), &symbol));
         assert_true(symbol.plt && symbol.start == address);
         assert_true(same_name(symbol.raw_name, name));
         assert_non_null(strstr(symbol.name, "@plt"));
-        assert_true(symbols_find(object, offset_of(headers, address) + 7, &symbol));
+        assert_true(symbols_find(dso, offset_of(headers, address) + 7, &symbol));
         assert_true(symbol.start == address);
         count++;
     }
@@ -152,22 +152,22 @@ static size_t compare_plt(struct symbols_object *object, const char *path)
 static void test_own_symtab(void **state)
 {
     struct symbols *symbols;
-    struct symbols_object *object;
+    struct symbols_dso *dso;
 
     (void)state;
     if (!have_tools)
         skip();
     symbols = new_symbols(NULL);
-    object = symbols_object(symbols, in_directory("plain"), NULL, 0);
-    assert_ptr_equal(object, symbols_object(symbols, in_directory("plain"), NULL, 0));
-    assert_true(compare_with_nm(object, in_directory("plain"), "", in_directory("plain"), 1) >= 5);
-    assert_null(symbols_why(object));
-    assert_int_equal(symbols_lacks(object), 0);
-    assert_string_equal(symbols_file(object), in_directory("plain"));
-    assert_null(symbols_debug_file(object));
-    assert_true(compare_plt(object, in_directory("plain")) >= 5);
-    object = symbols_object(symbols, in_directory("now"), NULL, 0);
-    assert_true(compare_plt(object, in_directory("now")) >= 5);
+    dso = symbols_dso(symbols, in_directory("plain"), NULL, 0);
+    assert_ptr_equal(dso, symbols_dso(symbols, in_directory("plain"), NULL, 0));
+    assert_true(compare_with_nm(dso, in_directory("plain"), "", in_directory("plain"), 1) >= 5);
+    assert_null(symbols_why(dso));
+    assert_int_equal(symbols_missing(dso), 0);
+    assert_string_equal(symbols_file(dso), in_directory("plain"));
+    assert_null(symbols_debug_file(dso));
+    assert_true(compare_plt(dso, in_directory("plain")) >= 5);
+    dso = symbols_dso(symbols, in_directory("now"), NULL, 0);
+    assert_true(compare_plt(dso, in_directory("now")) >= 5);
     symbols_free(symbols);
 }
 
@@ -177,7 +177,7 @@ static void test_kinds(void **state)
     char *headers, *nm;
     const char *at;
     struct symbols *symbols;
-    struct symbols_object *object;
+    struct symbols_dso *dso;
     struct symbol symbol;
     struct truth truth;
     size_t seen = 0;
@@ -187,13 +187,13 @@ static void test_kinds(void **state)
     if (!have_tools)
         skip();
     symbols = new_symbols(NULL);
-    object = symbols_object(symbols, in_directory("plain"), NULL, 0);
+    dso = symbols_dso(symbols, in_directory("plain"), NULL, 0);
     headers = run("readelf -lW %s", in_directory("plain"));
     at = nm = run("nm -n -S %s", in_directory("plain"));
     while (next_truth(&at, &truth)) {
         if (strcmp(truth.name, "weak_shown") && strcmp(truth.name, "chosen"))
             continue;
-        assert_true(symbols_find(object, offset_of(headers, truth.address), &symbol));
+        assert_true(symbols_find(dso, offset_of(headers, truth.address), &symbol));
         if (!strcmp(truth.name, "weak_shown"))
             assert_string_equal(symbol.name, "shown");
         else
@@ -201,9 +201,9 @@ static void test_kinds(void **state)
         seen++;
     }
     assert_int_equal(seen, 2);
-    assert_false(symbols_find(object, UINT64_MAX, &symbol));
-    assert_false(symbols_find(object, 1 << 30, &symbol));
-    assert_false(symbols_address(object, 1 << 30, &address));
+    assert_false(symbols_find(dso, UINT64_MAX, &symbol));
+    assert_false(symbols_find(dso, 1 << 30, &symbol));
+    assert_false(symbols_address(dso, 1 << 30, &address));
     free(headers);
     free(nm);
     symbols_free(symbols);
@@ -215,7 +215,7 @@ static void test_addr2line(void **state)
     char *headers, *nm, *name;
     const char *at;
     struct symbols *symbols;
-    struct symbols_object *object;
+    struct symbols_dso *dso;
     struct symbol symbol;
     struct truth truth;
     size_t count = 0;
@@ -224,7 +224,7 @@ static void test_addr2line(void **state)
     if (!have_tools)
         skip();
     symbols = new_symbols(NULL);
-    object = symbols_object(symbols, in_directory("plain"), NULL, 0);
+    dso = symbols_dso(symbols, in_directory("plain"), NULL, 0);
     headers = run("readelf -lW %s", in_directory("plain"));
     at = nm = run("nm -n -S %s", in_directory("plain"));
     while (next_truth(&at, &truth)) {
@@ -233,7 +233,7 @@ static void test_addr2line(void **state)
         name = run("addr2line -f -e %s %" PRIx64, in_directory("plain"), inside);
         assert_non_null(name);
         name[strcspn(name, "\n")] = '\0';
-        assert_true(symbols_find(object, offset_of(headers, inside), &symbol));
+        assert_true(symbols_find(dso, offset_of(headers, inside), &symbol));
         assert_true(nm_has(nm, symbol.start, name));
         free(name);
         count++;
@@ -247,7 +247,7 @@ static void test_addr2line(void **state)
 static void test_cxx(void **state)
 {
     struct symbols *symbols;
-    struct symbols_object *object;
+    struct symbols_dso *dso;
     struct symbol symbol;
     char *headers, *nm, *version;
     const char *at;
@@ -262,9 +262,9 @@ static void test_cxx(void **state)
     write_file("cxx.cc", cxx_source, sizeof(cxx_source) - 1);
     must("g++ -O2 -o cxx cxx.cc");
     symbols = new_symbols(NULL);
-    object = symbols_object(symbols, in_directory("cxx"), NULL, 0);
-    assert_true(compare_with_nm(object, in_directory("cxx"), "", in_directory("cxx"), 1) >= 8);
-    assert_true(compare_plt(object, in_directory("cxx")) >= 3);
+    dso = symbols_dso(symbols, in_directory("cxx"), NULL, 0);
+    assert_true(compare_with_nm(dso, in_directory("cxx"), "", in_directory("cxx"), 1) >= 8);
+    assert_true(compare_plt(dso, in_directory("cxx")) >= 3);
     headers = run("readelf -lW %s", in_directory("cxx"));
     at = nm = run("nm -n -S %s", in_directory("cxx"));
     while (next_truth(&at, &truth)) {
@@ -272,7 +272,7 @@ static void test_cxx(void **state)
 
         if (!box && !less)
             continue;
-        assert_true(symbols_find(object, offset_of(headers, truth.address), &symbol));
+        assert_true(symbols_find(dso, offset_of(headers, truth.address), &symbol));
         assert_string_equal(symbol.name, box ? "outer::Box<double>::get" : "outer::Less::operator()");
         assert_string_equal(symbol.raw_name, truth.name);
         seen++;
@@ -294,7 +294,7 @@ static int find_libc(struct dl_phdr_info *info, size_t size, void *opaque)
 static void test_libc(void **state)
 {
     struct symbols *symbols;
-    struct symbols_object *object;
+    struct symbols_dso *dso;
     char path[512] = "";
     size_t compared;
 
@@ -303,41 +303,41 @@ static void test_libc(void **state)
     if (!have_tools || !path[0])
         skip();
     symbols = new_symbols(NULL);
-    object = symbols_object(symbols, path, NULL, 0);
-    compared = compare_with_nm(object, path, symbols_debug_file(object) ? "" : "-D",
-                               symbols_debug_file(object) ? symbols_debug_file(object) : path, 20);
+    dso = symbols_dso(symbols, path, NULL, 0);
+    compared = compare_with_nm(dso, path, symbols_debug_file(dso) ? "" : "-D",
+                               symbols_debug_file(dso) ? symbols_debug_file(dso) : path, 20);
     assert_true(compared >= 20);
-    compare_plt(object, path);
-    assert_int_equal(symbols_lacks(object) & ~(unsigned)SYMBOLS_STRIPPED, 0);
+    compare_plt(dso, path);
+    assert_int_equal(symbols_missing(dso) & ~(unsigned)SYMBOLS_STRIPPED, 0);
     symbols_free(symbols);
 }
 
-/* One object for PATH in a new struct symbols: its lacks, and whether it knows the local function hidden_one. */
-static unsigned lacks_of(const struct symbols_options *options, const char *path, const unsigned char *build_id,
-                         size_t build_id_size, bool *ret_hidden_known, bool *ret_any)
+/* One DSO for PATH in a new struct symbols: what it misses, and whether it knows the local function hidden_one. */
+static unsigned missing_of(const struct symbols_options *options, const char *path, const unsigned char *build_id,
+                           size_t build_id_size, bool *ret_hidden_known, bool *ret_any)
 {
     char *headers = run("readelf -lW %s", in_directory("plain")), *nm = run("nm -n -S %s", in_directory("plain"));
     struct symbols *symbols = new_symbols(options);
-    struct symbols_object *object = symbols_object(symbols, path, build_id, build_id_size);
+    struct symbols_dso *dso = symbols_dso(symbols, path, build_id, build_id_size);
     const char *at = nm;
     struct truth truth;
     struct symbol symbol;
-    unsigned lacks;
+    unsigned missing;
 
     *ret_hidden_known = *ret_any = false;
     while (next_truth(&at, &truth)) {
-        if (!symbols_find(object, offset_of(headers, truth.address), &symbol))
+        if (!symbols_find(dso, offset_of(headers, truth.address), &symbol))
             continue;
         *ret_any = true;
         if (!strcmp(truth.name, "hidden_one") && !strcmp(symbol.name, "hidden_one"))
             *ret_hidden_known = true;
     }
-    lacks = symbols_lacks(object);
-    assert_true((lacks == 0) == (symbols_why(object) == NULL));
+    missing = symbols_missing(dso);
+    assert_true((missing == 0) == (symbols_why(dso) == NULL));
     symbols_free(symbols);
     free(headers);
     free(nm);
-    return lacks;
+    return missing;
 }
 
 static void read_build_id(unsigned char build_id[20])
@@ -362,27 +362,27 @@ static void test_separate_debug(void **state)
     if (!have_tools)
         skip();
     read_build_id(id);
-    assert_int_equal(lacks_of(NULL, in_directory("stripped"), id, 20, &hidden, &any), SYMBOLS_STRIPPED);
+    assert_int_equal(missing_of(NULL, in_directory("stripped"), id, 20, &hidden, &any), SYMBOLS_STRIPPED);
     assert_false(hidden);
 
     /* By .gnu_debuglink beside the file, in .debug/ and below a root. */
     must("cp stripped linked && objcopy --add-gnu-debuglink=plain.debug linked");
-    assert_int_equal(lacks_of(NULL, in_directory("linked"), NULL, 0, &hidden, &any), 0);
+    assert_int_equal(missing_of(NULL, in_directory("linked"), NULL, 0, &hidden, &any), 0);
     assert_true(hidden);
     must("mkdir -p .debug && mv plain.debug .debug/");
-    assert_int_equal(lacks_of(NULL, in_directory("linked"), NULL, 0, &hidden, &any), 0);
+    assert_int_equal(missing_of(NULL, in_directory("linked"), NULL, 0, &hidden, &any), 0);
     snprintf(root, sizeof(root), "%s/root", directory);
     roots[0] = root;
     must("mkdir -p root%s && mv .debug/plain.debug root%s/", directory, directory);
-    assert_int_equal(lacks_of(NULL, in_directory("linked"), NULL, 0, &hidden, &any), SYMBOLS_STRIPPED);
-    assert_int_equal(lacks_of(&options, in_directory("linked"), NULL, 0, &hidden, &any), 0);
+    assert_int_equal(missing_of(NULL, in_directory("linked"), NULL, 0, &hidden, &any), SYMBOLS_STRIPPED);
+    assert_int_equal(missing_of(&options, in_directory("linked"), NULL, 0, &hidden, &any), 0);
     assert_true(hidden);
 
     /* By build-id. */
     must("mkdir -p root/.build-id/%02x && mv root%s/plain.debug root/.build-id/%02x/$(readelf -n plain | "
          "sed -n 's/.*Build ID: ..//p').debug",
          id[0], directory, id[0]);
-    assert_int_equal(lacks_of(&options, in_directory("stripped"), id, 20, &hidden, &any), 0);
+    assert_int_equal(missing_of(&options, in_directory("stripped"), id, 20, &hidden, &any), 0);
     assert_true(hidden);
     must("cp root/.build-id/%02x/*.debug plain.debug", id[0]);
 }
@@ -397,10 +397,10 @@ static void test_debuglink_crc(void **state)
         skip();
     must("objcopy -R .note.gnu.build-id plain noid && objcopy --only-keep-debug noid noid.debug && strip noid && "
          "objcopy --add-gnu-debuglink=noid.debug noid");
-    assert_int_equal(lacks_of(NULL, in_directory("noid"), NULL, 0, &hidden, &any), 0);
+    assert_int_equal(missing_of(NULL, in_directory("noid"), NULL, 0, &hidden, &any), 0);
     assert_true(hidden);
     must("printf x >> noid.debug");
-    assert_int_equal(lacks_of(NULL, in_directory("noid"), NULL, 0, &hidden, &any), SYMBOLS_STRIPPED);
+    assert_int_equal(missing_of(NULL, in_directory("noid"), NULL, 0, &hidden, &any), SYMBOLS_STRIPPED);
     assert_false(hidden);
 }
 
@@ -415,44 +415,44 @@ static void test_build_id(void **state)
     if (!have_tools)
         skip();
     read_build_id(id);
-    assert_int_equal(lacks_of(NULL, in_directory("plain"), id, 20, &hidden, &any), 0);
+    assert_int_equal(missing_of(NULL, in_directory("plain"), id, 20, &hidden, &any), 0);
     assert_true(hidden);
-    assert_int_equal(lacks_of(NULL, in_directory("plain"), zero, 20, &hidden, &any), 0);
-    assert_int_equal(lacks_of(NULL, in_directory("plain"), other, 20, &hidden, &any), SYMBOLS_OTHER_BUILD_ID);
+    assert_int_equal(missing_of(NULL, in_directory("plain"), zero, 20, &hidden, &any), 0);
+    assert_int_equal(missing_of(NULL, in_directory("plain"), other, 20, &hidden, &any), SYMBOLS_OTHER_BUILD_ID);
     assert_false(any);
     snprintf(deleted, sizeof(deleted), "%s/plain (deleted)", directory);
-    assert_int_equal(lacks_of(NULL, deleted, id, 20, &hidden, &any), 0);
+    assert_int_equal(missing_of(NULL, deleted, id, 20, &hidden, &any), 0);
     assert_true(hidden);
-    assert_int_equal(lacks_of(NULL, deleted, NULL, 0, &hidden, &any), SYMBOLS_NO_FILE);
-    assert_int_equal(lacks_of(NULL, deleted, other, 20, &hidden, &any), SYMBOLS_OTHER_BUILD_ID);
-    assert_int_equal(lacks_of(&options, "/plain", id, 20, &hidden, &any), 0);
+    assert_int_equal(missing_of(NULL, deleted, NULL, 0, &hidden, &any), SYMBOLS_NO_FILE);
+    assert_int_equal(missing_of(NULL, deleted, other, 20, &hidden, &any), SYMBOLS_OTHER_BUILD_ID);
+    assert_int_equal(missing_of(&options, "/plain", id, 20, &hidden, &any), 0);
     assert_true(hidden);
-    assert_int_equal(lacks_of(&options, in_directory("plain"), id, 20, &hidden, &any), SYMBOLS_NO_FILE);
+    assert_int_equal(missing_of(&options, in_directory("plain"), id, 20, &hidden, &any), SYMBOLS_NO_FILE);
 }
 
 static void test_vdso(void **state)
 {
     struct symbols *symbols = new_symbols(NULL);
-    struct symbols_object *object = symbols_object(symbols, "[vdso]", NULL, 0);
+    struct symbols_dso *dso = symbols_dso(symbols, "[vdso]", NULL, 0);
     static const unsigned char other[20] = {9};
     const unsigned char *id;
     size_t size, found = 0;
     struct symbol symbol;
 
     (void)state;
-    if (!getauxval(AT_SYSINFO_EHDR) || !symbols_count(object)) {
+    if (!getauxval(AT_SYSINFO_EHDR) || !symbols_count(dso)) {
         symbols_free(symbols);
         skip();
     }
     for (uint64_t offset = 0; offset < 0x4000; offset++)
-        if (symbols_find(object, offset, &symbol) && strstr(symbol.name, "clock_gettime"))
+        if (symbols_find(dso, offset, &symbol) && strstr(symbol.name, "clock_gettime"))
             found++;
     assert_true(found > 8);
-    assert_null(symbols_why(object));
-    id = symbols_build_id(object, &size);
+    assert_null(symbols_why(dso));
+    id = symbols_build_id(dso, &size);
     if (size) {
-        assert_int_equal(symbols_lacks(symbols_object(symbols, "[vdso]", id, size)), 0);
-        assert_int_equal(symbols_lacks(symbols_object(symbols, "[vdso]", other, 20)), SYMBOLS_OTHER_KERNEL);
+        assert_int_equal(symbols_missing(symbols_dso(symbols, "[vdso]", id, size)), 0);
+        assert_int_equal(symbols_missing(symbols_dso(symbols, "[vdso]", other, 20)), SYMBOLS_OTHER_KERNEL);
     }
     symbols_free(symbols);
 }

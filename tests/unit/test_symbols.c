@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "analyze/sym/demangle_name.h"
-#include "analyze/sym/elf_image.h"
+#include "analyze/sym/elf_file.h"
 #include "analyze/sym/name_table.h"
 #include "analyze/sym/symbols.h"
 #include "analyze/sym/text_names.h"
@@ -216,14 +216,14 @@ static void test_build_ids(void **state)
 
     (void)state;
     memcpy(padded, file, 16);
-    assert_true(elf_image_same_build_id(file, 16, file, 16));
-    assert_true(elf_image_same_build_id(padded, 20, file, 16));
-    assert_false(elf_image_same_build_id(other, 20, file, 16));
-    assert_true(elf_image_same_build_id(file, 20, file, 32));
-    assert_false(elf_image_same_build_id(file, 16, file, 32));
+    assert_true(elf_file_same_build_id(file, 16, file, 16));
+    assert_true(elf_file_same_build_id(padded, 20, file, 16));
+    assert_false(elf_file_same_build_id(other, 20, file, 16));
+    assert_true(elf_file_same_build_id(file, 20, file, 32));
+    assert_false(elf_file_same_build_id(file, 16, file, 32));
     padded[19] = 1;
-    assert_false(elf_image_same_build_id(padded, 20, file, 16));
-    assert_false(elf_image_same_build_id(file, 20, file, 0));
+    assert_false(elf_file_same_build_id(padded, 20, file, 16));
+    assert_false(elf_file_same_build_id(file, 20, file, 0));
 }
 
 /* A text file of CONTENT[SIZE], opened and gone again. */
@@ -322,7 +322,7 @@ static void test_jit_lines(void **state)
 static void test_jit_map(void **state)
 {
     struct symbols *symbols;
-    struct symbols_object *object;
+    struct symbols_dso *dso;
     struct symbol symbol;
     char path[64];
     FILE *map;
@@ -336,20 +336,20 @@ static void test_jit_map(void **state)
     fputs("7f0000001000 80 LazyCompile:~foo script.js:1\n", map);
     assert_int_equal(fclose(map), 0);
     assert_int_equal(symbols_new(NULL, &symbols), 0);
-    object = symbols_jit(symbols, (uint32_t)getpid());
-    assert_true(symbols_find(object, 0x7f0000001010, &symbol));
+    dso = symbols_jit(symbols, (uint32_t)getpid());
+    assert_true(symbols_find(dso, 0x7f0000001010, &symbol));
     assert_string_equal(symbol.name, "LazyCompile:~foo script.js:1");
     assert_true(symbol.start == 0x7f0000001000 && symbol.size == 0x80 && symbol.address == 0x7f0000001010);
-    assert_null(symbols_why(object));
+    assert_null(symbols_why(dso));
     symbols_free(symbols);
 
     /* A link could lead to a file that says anything. */
     unlink(path);
     assert_int_equal(symlink("/proc/self/maps", path), 0);
     assert_int_equal(symbols_new(NULL, &symbols), 0);
-    object = symbols_jit(symbols, (uint32_t)getpid());
-    assert_false(symbols_find(object, 0x7f0000001010, &symbol));
-    assert_non_null(symbols_why(object));
+    dso = symbols_jit(symbols, (uint32_t)getpid());
+    assert_false(symbols_find(dso, 0x7f0000001010, &symbol));
+    assert_non_null(symbols_why(dso));
     symbols_free(symbols);
     unlink(path);
 }
@@ -360,28 +360,28 @@ static void test_other_kernel(void **state)
     const struct symbols_options no_kernel = {.no_kernel = true};
     struct symbols_kernel kernel = {.osrelease = "0.0.1-never"};
     struct symbols *symbols;
-    struct symbols_object *object;
+    struct symbols_dso *dso;
     struct utsname name;
 
     (void)state;
     assert_int_equal(symbols_new(NULL, &symbols), 0);
-    object = symbols_kernel(symbols, &kernel);
-    assert_int_equal(symbols_lacks(object), SYMBOLS_OTHER_KERNEL);
-    assert_int_equal(symbols_count(object), 0);
-    assert_ptr_equal(object, symbols_kernel(symbols, &kernel));
+    dso = symbols_kernel(symbols, &kernel);
+    assert_int_equal(symbols_missing(dso), SYMBOLS_OTHER_KERNEL);
+    assert_int_equal(symbols_count(dso), 0);
+    assert_ptr_equal(dso, symbols_kernel(symbols, &kernel));
     assert_int_equal(uname(&name), 0);
     kernel.osrelease = name.release;
-    assert_ptr_not_equal(object, symbols_kernel(symbols, &kernel));
-    object = symbols_kernel(symbols, NULL);
-    assert_true((symbols_lacks(object) & SYMBOLS_RESTRICTED) || symbols_count(object) > 1000);
-    if (symbols_count(object) && access("/sys/kernel/notes", R_OK) == 0) {
+    assert_ptr_not_equal(dso, symbols_kernel(symbols, &kernel));
+    dso = symbols_kernel(symbols, NULL);
+    assert_true((symbols_missing(dso) & SYMBOLS_RESTRICTED) || symbols_count(dso) > 1000);
+    if (symbols_count(dso) && access("/sys/kernel/notes", R_OK) == 0) {
         kernel.build_id = build_id;
         kernel.build_id_size = sizeof(build_id);
-        assert_int_equal(symbols_lacks(symbols_kernel(symbols, &kernel)), SYMBOLS_OTHER_KERNEL);
+        assert_int_equal(symbols_missing(symbols_kernel(symbols, &kernel)), SYMBOLS_OTHER_KERNEL);
         kernel.build_id_size = 0;
         kernel.reference_name = "_stext";
         kernel.reference_address = 0xffffffff00001000;
-        assert_int_equal(symbols_lacks(symbols_kernel(symbols, &kernel)), SYMBOLS_OTHER_KERNEL);
+        assert_int_equal(symbols_missing(symbols_kernel(symbols, &kernel)), SYMBOLS_OTHER_KERNEL);
     }
     symbols_free(symbols);
     assert_int_equal(symbols_new(&no_kernel, &symbols), 0);
@@ -415,7 +415,7 @@ static void test_moved_kernel(void **state)
     } note;
     struct symbols_kernel description = {.reference_name = "_stext", .build_id = note.id, .build_id_size = 20};
     struct symbols *symbols;
-    struct symbols_object *kernel, *moved;
+    struct symbols_dso *kernel, *moved;
     struct symbol then, now;
     FILE *file = fopen("/sys/kernel/notes", "r");
     size_t got = file ? fread(&note, 1, sizeof(note), file) : 0;
@@ -427,14 +427,14 @@ static void test_moved_kernel(void **state)
     assert_int_equal(symbols_new(NULL, &symbols), 0);
     kernel = symbols_kernel(symbols, NULL);
     if (got != sizeof(note) || note.type != 3 || note.size != 20 || memcmp(note.name, "GNU", 4) ||
-        symbols_lacks(kernel) || !(address = kallsyms_address("_stext")) ||
+        symbols_missing(kernel) || !(address = kallsyms_address("_stext")) ||
         !symbols_find(kernel, address + 0x100000, &now)) {
         symbols_free(symbols);
         skip();
     }
     description.reference_address = address + 0x3000000;
     moved = symbols_kernel(symbols, &description);
-    assert_int_equal(symbols_lacks(moved), 0);
+    assert_int_equal(symbols_missing(moved), 0);
     assert_true(symbols_find(moved, address + 0x3100000, &then));
     assert_string_equal(then.name, now.name);
     assert_true(then.start == now.start + 0x3000000 && then.address == now.address + 0x3000000);
@@ -448,14 +448,14 @@ static void test_kernel_like_kallsyms(void **state)
     FILE *file = fopen("/proc/kallsyms", "r");
     unsigned long long address, last = 0;
     struct symbols *symbols;
-    struct symbols_object *kernel;
+    struct symbols_dso *kernel;
     char line[1024], type;
     size_t found = 0, count = 0;
 
     (void)state;
     assert_int_equal(symbols_new(NULL, &symbols), 0);
     kernel = symbols_kernel(symbols, NULL);
-    if (!file || symbols_lacks(kernel)) {
+    if (!file || symbols_missing(kernel)) {
         if (file)
             fclose(file);
         symbols_free(symbols);

@@ -11,7 +11,7 @@ static void test_strange_paths(void **state)
 {
     static const struct {
         const char *path;
-        unsigned lacks;
+        unsigned missing;
     } cases[] = {
         {"//anon", SYMBOLS_ANONYMOUS},
         {"[heap]", SYMBOLS_ANONYMOUS},
@@ -31,45 +31,45 @@ static void test_strange_paths(void **state)
         {"/proc/self/status", SYMBOLS_BROKEN},
     };
     struct symbols *symbols = new_symbols(NULL);
-    struct symbols_object *object;
+    struct symbols_dso *dso;
     struct symbol symbol;
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        object = symbols_object(symbols, cases[i].path, NULL, 0);
-        assert_false(symbols_find(object, 0x1000, &symbol));
-        if (symbols_lacks(object) != cases[i].lacks)
-            fail_msg("%s: lacks %x", cases[i].path, symbols_lacks(object));
-        assert_non_null(symbols_why(object));
-        assert_string_equal(symbols_path(object), cases[i].path);
+        dso = symbols_dso(symbols, cases[i].path, NULL, 0);
+        assert_false(symbols_find(dso, 0x1000, &symbol));
+        if (symbols_missing(dso) != cases[i].missing)
+            fail_msg("%s: lacks %x", cases[i].path, symbols_missing(dso));
+        assert_non_null(symbols_why(dso));
+        assert_string_equal(symbols_path(dso), cases[i].path);
     }
     assert_int_equal(mkfifo(in_directory("fifo"), 0600), 0);
-    object = symbols_object(symbols, in_directory("fifo"), NULL, 0);
-    assert_int_equal(symbols_lacks(object), SYMBOLS_NO_FILE);
+    dso = symbols_dso(symbols, in_directory("fifo"), NULL, 0);
+    assert_int_equal(symbols_missing(dso), SYMBOLS_NO_FILE);
     write_file("empty", "", 0);
-    object = symbols_object(symbols, in_directory("empty"), NULL, 0);
-    assert_int_equal(symbols_lacks(object), SYMBOLS_BROKEN);
-    object = symbols_object(symbols, in_directory("c.c"), NULL, 0);
-    assert_int_equal(symbols_lacks(object), SYMBOLS_BROKEN);
+    dso = symbols_dso(symbols, in_directory("empty"), NULL, 0);
+    assert_int_equal(symbols_missing(dso), SYMBOLS_BROKEN);
+    dso = symbols_dso(symbols, in_directory("c.c"), NULL, 0);
+    assert_int_equal(symbols_missing(dso), SYMBOLS_BROKEN);
     assert_int_equal(symlink("loop", in_directory("loop")), 0);
-    object = symbols_object(symbols, in_directory("loop"), NULL, 0);
-    assert_int_equal(symbols_lacks(object), SYMBOLS_NO_FILE);
-    assert_string_equal(symbols_why(object), "the file cannot be read");
+    dso = symbols_dso(symbols, in_directory("loop"), NULL, 0);
+    assert_int_equal(symbols_missing(dso), SYMBOLS_NO_FILE);
+    assert_string_equal(symbols_why(dso), "the file cannot be read");
     write_file("file", "", 0);
-    object = symbols_object(symbols, in_directory("file/in it"), NULL, 0);
-    assert_int_equal(symbols_lacks(object), SYMBOLS_NO_FILE);
-    assert_string_equal(symbols_why(object), "the file is gone");
+    dso = symbols_dso(symbols, in_directory("file/in it"), NULL, 0);
+    assert_int_equal(symbols_missing(dso), SYMBOLS_NO_FILE);
+    assert_string_equal(symbols_why(dso), "the file is gone");
     if (geteuid() != 0) {
         assert_int_equal(chmod(in_directory("file"), 0), 0);
-        object = symbols_object(symbols, in_directory("file"), NULL, 0);
-        assert_int_equal(symbols_lacks(object), SYMBOLS_NO_FILE);
-        assert_string_equal(symbols_why(object), "the file may not be read");
+        dso = symbols_dso(symbols, in_directory("file"), NULL, 0);
+        assert_int_equal(symbols_missing(dso), SYMBOLS_NO_FILE);
+        assert_string_equal(symbols_why(dso), "the file may not be read");
     }
     symbols_free(symbols);
     symbols_free(NULL);
 }
 
-/* Of a build-id no more than 64 bytes count; each other one of these makes another object. */
+/* Of a build-id no more than 64 bytes count; each other one of these makes another DSO. */
 static void test_long_build_ids(void **state)
 {
     unsigned char id[100];
@@ -78,16 +78,16 @@ static void test_long_build_ids(void **state)
 
     (void)state;
     memset(id, 7, sizeof(id));
-    struct symbols_object *object = symbols_object(symbols, "/x", id, 100);
-    assert_memory_equal(symbols_build_id(object, &size), id, 64);
+    struct symbols_dso *dso = symbols_dso(symbols, "/x", id, 100);
+    assert_memory_equal(symbols_build_id(dso, &size), id, 64);
     assert_int_equal(size, 64);
-    assert_ptr_equal(symbols_object(symbols, "/x", id, 64), object);
-    assert_ptr_not_equal(symbols_object(symbols, "/x", id, 63), object);
+    assert_ptr_equal(symbols_dso(symbols, "/x", id, 64), dso);
+    assert_ptr_not_equal(symbols_dso(symbols, "/x", id, 63), dso);
     id[64] = 1;
-    assert_ptr_equal(symbols_object(symbols, "/x", id, 65), object);
+    assert_ptr_equal(symbols_dso(symbols, "/x", id, 65), dso);
     id[63] = 1;
-    assert_ptr_not_equal(symbols_object(symbols, "/x", id, 64), object);
-    assert_ptr_not_equal(symbols_object(symbols, "/y", id, 64), symbols_object(symbols, "/x", id, 64));
+    assert_ptr_not_equal(symbols_dso(symbols, "/x", id, 64), dso);
+    assert_ptr_not_equal(symbols_dso(symbols, "/y", id, 64), symbols_dso(symbols, "/x", id, 64));
     symbols_free(symbols);
 }
 
@@ -103,17 +103,17 @@ static uint64_t next_random(uint64_t *seed)
 static void poke(const char *name, uint64_t *seed)
 {
     struct symbols *symbols = new_symbols(NULL);
-    struct symbols_object *object = symbols_object(symbols, in_directory(name), NULL, 0);
+    struct symbols_dso *dso = symbols_dso(symbols, in_directory(name), NULL, 0);
     struct symbol symbol;
     size_t length = 0, size;
 
     for (int i = 0; i < 32; i++) {
-        if (symbols_find(object, 0x1000 + next_random(seed) % 0x1000, &symbol))
+        if (symbols_find(dso, 0x1000 + next_random(seed) % 0x1000, &symbol))
             length += strlen(symbol.name) + strlen(symbol.raw_name);
     }
-    symbols_find(object, next_random(seed), &symbol);
-    symbols_build_id(object, &size);
-    length += symbols_count(object) + (symbols_why(object) ? strlen(symbols_why(object)) : 0);
+    symbols_find(dso, next_random(seed), &symbol);
+    symbols_build_id(dso, &size);
+    length += symbols_count(dso) + (symbols_why(dso) ? strlen(symbols_why(dso)) : 0);
     assert_true(length < SIZE_MAX / 2);
     symbols_free(symbols);
 }
@@ -226,11 +226,11 @@ char *__wrap_strndup(const char *text, size_t size)
     return may_allocate() ? __real_strndup(text, size) : NULL;
 }
 
-/* All kinds of objects with memory for so many allocations. Whether any failed. */
+/* All kinds of DSOs with memory for so many allocations. Whether any failed. */
 static bool starve(long allocations, const char *path)
 {
     static const char *const roots[] = {"/does/not/exist", "/neither"};
-    struct symbols_object *objects[5];
+    struct symbols_dso *dsos[5];
     struct symbols *symbols = NULL;
     struct symbol symbol;
     bool failed;
@@ -238,22 +238,22 @@ static bool starve(long allocations, const char *path)
     allocations_left = allocations;
     const struct symbols_options options = {.symfs = "/", .debug_paths = roots, .debug_path_count = 2};
     if (symbols_new(&options, &symbols) == 0) {
-        objects[0] = symbols_object(symbols, path, NULL, 0);
-        objects[1] = symbols_object(symbols, "/does/not/exist", (const unsigned char *)"12345678901234567890", 20);
-        objects[2] = symbols_object(symbols, "[vdso]", NULL, 0);
-        objects[3] = symbols_kernel(symbols, &(struct symbols_kernel){.osrelease = "1", .reference_name = "_text"});
-        objects[4] = symbols_jit(symbols, (uint32_t)getpid());
-        for (size_t i = 0; i < sizeof(objects) / sizeof(*objects); i++)
-            for (uint64_t offset = 0x1000; objects[i] && offset < 0x1400; offset += 16)
-                if (symbols_find(objects[i], offset, &symbol))
+        dsos[0] = symbols_dso(symbols, path, NULL, 0);
+        dsos[1] = symbols_dso(symbols, "/does/not/exist", (const unsigned char *)"12345678901234567890", 20);
+        dsos[2] = symbols_dso(symbols, "[vdso]", NULL, 0);
+        dsos[3] = symbols_kernel(symbols, &(struct symbols_kernel){.osrelease = "1", .reference_name = "_text"});
+        dsos[4] = symbols_jit(symbols, (uint32_t)getpid());
+        for (size_t i = 0; i < sizeof(dsos) / sizeof(*dsos); i++)
+            for (uint64_t offset = 0x1000; dsos[i] && offset < 0x1400; offset += 16)
+                if (symbols_find(dsos[i], offset, &symbol))
                     assert_non_null(symbol.name);
     }
     failed = allocations_left == 0;
     allocations_left = -1;
     if (symbols && failed)
-        for (size_t i = 0; i < sizeof(objects) / sizeof(*objects); i++)
-            if (objects[i] && (symbols_lacks(objects[i]) & SYMBOLS_NO_MEMORY))
-                assert_non_null(symbols_why(objects[i]));
+        for (size_t i = 0; i < sizeof(dsos) / sizeof(*dsos); i++)
+            if (dsos[i] && (symbols_missing(dsos[i]) & SYMBOLS_NO_MEMORY))
+                assert_non_null(symbols_why(dsos[i]));
     symbols_free(symbols);
     return failed;
 }
@@ -279,12 +279,12 @@ static bool starve_lines(long allocations, const char *path)
 
     allocations_left = allocations;
     if (symbols_new(NULL, &symbols) == 0) {
-        struct symbols_object *object = symbols_object(symbols, path, NULL, 0);
-        for (uint64_t offset = 0x1000; object && offset < 0x1400; offset += 4)
-            found += symbols_lines(object, offset, lines);
-        if (object)
-            symbols_rows(object, 0, UINT64_MAX, ignore_row, NULL);
-        assert_true(!object || found || allocations_left == 0);
+        struct symbols_dso *dso = symbols_dso(symbols, path, NULL, 0);
+        for (uint64_t offset = 0x1000; dso && offset < 0x1400; offset += 4)
+            found += symbols_lines(dso, offset, lines);
+        if (dso)
+            symbols_rows(dso, 0, UINT64_MAX, ignore_row, NULL);
+        assert_true(!dso || found || allocations_left == 0);
         assert_int_equal(check_open_fds(), fds);
     }
     int error = elf_cut(path, &bytes, &size);

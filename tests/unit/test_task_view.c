@@ -55,21 +55,21 @@ static int tear_down(void **state)
 /* The task calls exec; what it has counted by then is VALUE, 0: nobody knows. */
 static void execute(uint64_t time_ns, uint64_t value)
 {
-    unsigned before = task->image_count;
+    unsigned before = task->generation_count;
     if (value)
         stage_snapshot(&stage, 100, time_ns - 1, value);
     stage_comm(task, 100, 100, "next", true, time_ns);
     tasks_drain(stage.tasks, task);
-    assert_int_equal(task->image_count, before + 1);
-    assert_int_equal(task->images[before - 1].at_end != NULL, value != 0);
+    assert_int_equal(task->generation_count, before + 1);
+    assert_int_equal(task->generations[before - 1].at_end != NULL, value != 0);
 }
 
-/* Images before END, where all of the counts are NOW; 0: they are unknown. */
+/* Exec generations before END, where all of the counts are NOW; 0: they are unknown. */
 static void show(unsigned end, uint64_t now)
 {
-    struct attach_value values[PLAN_EVENTS];
+    struct attach_value values[CONFIG_EVENTS];
     hide();
-    for (unsigned i = 0; i < PLAN_EVENTS; i++)
+    for (unsigned i = 0; i < CONFIG_EVENTS; i++)
         values[i] = (struct attach_value){now, now, now, 0};
     task_view_init(stage.tasks, task, end, now ? values : NULL, &view);
     shown = true;
@@ -77,20 +77,20 @@ static void show(unsigned end, uint64_t now)
 
 static void expect_counted(unsigned index, uint64_t value)
 {
-    const struct result_image *image = &view.task.images[index];
-    assert_true(index < view.task.image_count);
-    assert_true(image->counted);
-    for (unsigned i = 0; i < stage.kit.plan.count; i++) {
-        assert_int_equal(image->values[i].value, value);
-        assert_int_equal(image->values[i].enabled_ns, value);
-        assert_int_equal(image->values[i].running_ns, value);
+    const struct result_generation *generation = &view.task.generations[index];
+    assert_true(index < view.task.generation_count);
+    assert_true(generation->counted);
+    for (unsigned i = 0; i < stage.kit.config.count; i++) {
+        assert_int_equal(generation->values[i].value, value);
+        assert_int_equal(generation->values[i].enabled_ns, value);
+        assert_int_equal(generation->values[i].running_ns, value);
     }
 }
 
 static void expect_uncounted(unsigned index)
 {
-    assert_true(index < view.task.image_count);
-    assert_false(view.task.images[index].counted);
+    assert_true(index < view.task.generation_count);
+    assert_false(view.task.generations[index].counted);
 }
 
 static unsigned notes_of(const char *text)
@@ -112,7 +112,7 @@ static void test_counts_of_programs(void **state)
     execute(T + 10, 4000);
     execute(T + 20, 7500);
     show(3, 9000);
-    assert_int_equal(view.task.image_count, 3);
+    assert_int_equal(view.task.generation_count, 3);
     expect_counted(0, 4000);
     expect_counted(1, 3500);
     expect_counted(2, 1500);
@@ -138,7 +138,7 @@ static void test_unknown_moments(void **state)
     expect_uncounted(2);
     expect_counted(3, 1500);
     /* Where programs are missing in the list nobody knows which of them is the last one. */
-    task->images_more = 1;
+    task->generations_more = 1;
     show(4, 9000);
     for (unsigned i = 0; i < 4; i++)
         expect_uncounted(i);
@@ -151,8 +151,8 @@ static void test_counts_do_not_run_backwards(void **state)
     (void)state;
     execute(T + 10, 4000);
     for (int field = 0; field < 5; field++) {
-        task->images[0].at_end[0] = (struct attach_value){10, 20, 30, 40};
-        struct attach_value values[PLAN_EVENTS] = {{100, 200, 300, 400}, {5000, 5000, 5000, 0}};
+        task->generations[0].at_end[0] = (struct attach_value){10, 20, 30, 40};
+        struct attach_value values[CONFIG_EVENTS] = {{100, 200, 300, 400}, {5000, 5000, 5000, 0}};
         uint64_t expected[] = {90, 180, 270, 360};
         uint64_t *now[] = {&values[0].value, &values[0].enabled_ns, &values[0].running_ns, &values[0].lost};
         if (field < 4) {
@@ -162,8 +162,8 @@ static void test_counts_do_not_run_backwards(void **state)
         hide();
         task_view_init(stage.tasks, task, 2, values, &view);
         shown = true;
-        const struct attach_value *got = view.task.images[1].values;
-        assert_true(view.task.images[1].counted);
+        const struct attach_value *got = view.task.generations[1].values;
+        assert_true(view.task.generations[1].counted);
         assert_int_equal(got[0].value, expected[0]);
         assert_int_equal(got[0].enabled_ns, expected[1]);
         assert_int_equal(got[0].running_ns, expected[2]);
@@ -177,20 +177,20 @@ static void test_names_of_programs(void **state)
 {
     (void)state;
     execute(T + 10, 4000);
-    stage_image(&stage, 100, T + 15, "/bin/next", "next");
+    stage_generation(&stage, 100, T + 15, "/bin/next", "next");
     execute(T + 20, 0);
     show(3, 9000);
-    assert_string_equal(view.task.images[0].comm, "prog");
-    assert_string_equal(view.task.images[0].exec, "/bin/prog");
-    assert_int_equal(view.task.images[0].cmdline_size, 5);
-    assert_int_equal(view.task.images[0].start_ns, T);
-    assert_string_equal(view.task.images[1].comm, "next");
-    assert_string_equal(view.task.images[1].exec, "/bin/next");
-    assert_string_equal(view.task.images[1].cmdline, "next");
-    assert_int_equal(view.task.images[1].start_ns, T + 10);
-    assert_string_equal(view.task.images[2].exec, ""); /* nobody told */
-    assert_string_equal(view.task.images[2].cmdline, "");
-    assert_int_equal(view.task.images[2].cmdline_size, 0);
+    assert_string_equal(view.task.generations[0].comm, "prog");
+    assert_string_equal(view.task.generations[0].exec, "/bin/prog");
+    assert_int_equal(view.task.generations[0].cmdline_size, 5);
+    assert_int_equal(view.task.generations[0].start_ns, T);
+    assert_string_equal(view.task.generations[1].comm, "next");
+    assert_string_equal(view.task.generations[1].exec, "/bin/next");
+    assert_string_equal(view.task.generations[1].cmdline, "next");
+    assert_int_equal(view.task.generations[1].start_ns, T + 10);
+    assert_string_equal(view.task.generations[2].exec, ""); /* nobody told */
+    assert_string_equal(view.task.generations[2].cmdline, "");
+    assert_int_equal(view.task.generations[2].cmdline_size, 0);
 }
 
 /* ---- A file for each program ---- */
@@ -200,24 +200,24 @@ static void test_split(void **state)
     (void)state;
     execute(T + 10, 4000);
     execute(T + 20, 0);
-    const unsigned first = task->image_first; /* what is before it is in its file already */
-    task->image_first = 0;
+    const unsigned first = task->generation_first; /* what is before it is in its file already */
+    task->generation_first = 0;
     show(1, 0);
-    assert_int_equal(view.task.image_count, 1);
+    assert_int_equal(view.task.generation_count, 1);
     expect_counted(0, 4000);
     assert_int_equal(view.task.values[2].value, 4000);
     assert_int_equal(notes_of(UNKNOWN), 0);
-    task->image_first = 1;
+    task->generation_first = 1;
     show(2, 9000);
-    assert_int_equal(view.task.image_count, 1);
+    assert_int_equal(view.task.generation_count, 1);
     expect_uncounted(0);
     assert_int_equal(view.task.values[0].value, 0);
     assert_int_equal(notes_of(UNKNOWN), 1);
-    task->image_first = 2;
+    task->generation_first = 2;
     show(3, 9000);
     expect_uncounted(0); /* when it began is unknown */
     assert_int_equal(notes_of(UNKNOWN), 1);
-    task->image_first = first;
+    task->generation_first = first;
 }
 
 /* The only program of a split task is counted: its file is that of the task. */
@@ -239,7 +239,7 @@ static void test_start_and_end(void **state)
     const uint32_t ends = PINJECT_TASK_ENDED | PINJECT_TASK_STATUS | PINJECT_TASK_EXIT_COST;
     (void)state;
     execute(T + 10, 4000);
-    const unsigned first = task->image_first;
+    const unsigned first = task->generation_first;
     task->startup_ns = 77;
     task->status = 0x300;
     task->exit_ns = 55;
@@ -248,7 +248,7 @@ static void test_start_and_end(void **state)
     assert_int_equal(view.task.end_ns, stage.tasks->now_ns);
     task->status_known = task->exit_known = task->ended = true;
     task->end_ns = T + 50;
-    task->image_first = 0;
+    task->generation_first = 0;
     show(1, 0);
     assert_int_equal(view.task.start_ns, T);
     assert_int_equal(view.task.end_ns, T + 10);
@@ -256,7 +256,7 @@ static void test_start_and_end(void **state)
     assert_int_equal(view.task.flags & ends, PINJECT_TASK_ENDED);
     assert_int_equal(view.task.status, 0);
     assert_int_equal(view.task.exit_ns, 0);
-    task->image_first = 1;
+    task->generation_first = 1;
     show(2, 9000);
     assert_int_equal(view.task.start_ns, T + 10);
     assert_int_equal(view.task.end_ns, T + 50);
@@ -264,7 +264,7 @@ static void test_start_and_end(void **state)
     assert_int_equal(view.task.flags & ends, ends);
     assert_int_equal(view.task.status, 0x300);
     assert_int_equal(view.task.exit_ns, 55);
-    task->image_first = first;
+    task->generation_first = first;
     task->status_known = task->exit_known = task->ended = false;
     task->end_ns = 0;
 }
@@ -289,22 +289,22 @@ static void test_flags_and_source(void **state)
     task->counted_only = counted_only;
     stage.kit.settings.split = false;
     for (int i = 0; i < 8; i++) {
-        task->netted = i & 4;
-        task->timed = i & 2;
+        task->inherited = i & 4;
+        task->by_timer = i & 2;
         task->timer_started = i & 1;
         show(1, 9000);
-        assert_int_equal(view.task.source, i & 4    ? PINJECT_SOURCE_NET
+        assert_int_equal(view.task.source, i & 4    ? PINJECT_SOURCE_INHERITED
                                            : i == 3 ? PINJECT_SOURCE_TIMER
                                            : i == 2 ? PINJECT_SOURCE_ACCOUNTING
                                                     : PINJECT_SOURCE_PERF);
     }
-    task->netted = task->timed = task->timer_started = false;
+    task->inherited = task->by_timer = task->timer_started = false;
 }
 
 /* The kernel counts what is lost, of events that sample; an older one does not, and records tell. */
 static void test_lost(void **state)
 {
-    struct attach_value values[PLAN_EVENTS] = {{.value = 9, .lost = 3}, {.lost = 100}, {.lost = 200}};
+    struct attach_value values[CONFIG_EVENTS] = {{.value = 9, .lost = 3}, {.lost = 100}, {.lost = 200}};
     (void)state;
     task->samples = 50;
     task->split_samples = 20;
@@ -318,12 +318,12 @@ static void test_lost(void **state)
         assert_int_equal(view.task.samples, 30);
         assert_int_equal(view.task.lost, known ? 3 : 7);
     }
-    stage.kit.plan.events[2].samples = true;
+    stage.kit.config.events[2].samples = true;
     hide();
     task_view_init(stage.tasks, task, 1, values, &view);
     shown = true;
     assert_int_equal(view.task.lost, 203);
-    stage.kit.plan.events[2].samples = false;
+    stage.kit.config.events[2].samples = false;
     task->samples = task->split_samples = task->lost_records = task->split_lost = 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From arrivals and rings to files: one address space, several threads, forks, ends. */
+/* From notifications and rings to files: one address space, several threads, forks, ends. */
 #include "check.h"
 
 #include <pinject/format.h>
@@ -132,20 +132,21 @@ static void test_fork(void **state)
     stage_mmap(parent, "/lib/before.so", 0x7000, T + 20);
     stage_fork(parent, 101, 101, T + 25);
     stage_mmap(parent, "/lib/after.so", 0x9000, T + 40);
-    struct arrival *arrival = stage_arrival(PINJECT_FORK, 101, 101, 1, T + 30); /* its parent may be init by now */
-    arrival->parent_tid = 100;
-    stage_events(&stage, arrival, 1000);
-    stage_arrive(&stage, arrival);
+    /* its parent may be init by now */
+    struct notification *notification = stage_notification(PINJECT_FORK, 101, 101, 1, T + 30);
+    notification->parent_tid = 100;
+    stage_events(&stage, notification, 1000);
+    stage_arrive(&stage, notification);
     struct task *child = tasks_find(stage.tasks, 101);
     assert_non_null(child);
     assert_int_equal(child->ppid, 100);
     assert_string_equal(child->comm, "prog");
-    assert_int_equal(stage.tasks->unseen.children, 0); /* it asked */
+    assert_int_equal(stage.tasks->missed.children, 0); /* it asked */
     stage_close(&stage);
     struct kit_file file = read_back("out.101.101");
-    const struct pinject_item_image *image = kit_item(&file, PINJECT_ITEM_IMAGE, 0);
-    assert_string_equal((const char *)(image + 1), "prog");
-    assert_int_equal(image->arguments, 1);
+    const struct pinject_item_generation *generation = kit_item(&file, PINJECT_ITEM_GENERATION, 0);
+    assert_string_equal((const char *)(generation + 1), "prog");
+    assert_int_equal(generation->arguments, 1);
     assert_int_equal(file.records[PERF_RECORD_MMAP2], 2); /* the program, and what came before the fork */
     assert_non_null(memmem(file.bytes, file.size, "/lib/before.so", 15));
     assert_null(memmem(file.bytes, file.size, "/lib/after.so", 14));
@@ -153,17 +154,17 @@ static void test_fork(void **state)
     stage_free(&stage);
 }
 
-/* Doors answer before they tell: a child may come first, and the wait for a process before the process. */
+/* Workers answer before they tell: a child may come first, and the wait for a process before the process. */
 static void test_out_of_order(void **state)
 {
     (void)state;
     struct stage stage;
     stage_new(&stage, PINJECT_SESSION_ALL, false);
-    struct arrival *fork = stage_arrival(PINJECT_FORK, 101, 101, 100, T + 30);
+    struct notification *fork = stage_notification(PINJECT_FORK, 101, 101, 100, T + 30);
     fork->parent_tid = 100;
     stage_events(&stage, fork, 1000);
     stage_arrive(&stage, fork);
-    struct arrival *thread = stage_arrival(PINJECT_THREAD, 100, 102, 1, T + 20);
+    struct notification *thread = stage_notification(PINJECT_THREAD, 100, 102, 1, T + 20);
     stage_events(&stage, thread, 1000);
     stage_arrive(&stage, thread);
     stage_reaped(&stage, 100, 101, 0, 1500, T + 90);
@@ -176,11 +177,11 @@ static void test_out_of_order(void **state)
     assert_true(tasks_find_process(stage.tasks, 101)->waited);
     assert_null(stage.tasks->waiting);
     /* Nobody waits for ever: its process never comes. */
-    thread = stage_arrival(PINJECT_THREAD, 500, 501, 1, T + 20);
+    thread = stage_notification(PINJECT_THREAD, 500, 501, 1, T + 20);
     stage_events(&stage, thread, 1000);
     stage_arrive(&stage, thread);
     stage.tasks->now_ns += 1000000000;
-    tasks_arrive(stage.tasks, NULL);
+    tasks_notify(stage.tasks, NULL);
     assert_non_null(tasks_find(stage.tasks, 501));
     stage_close(&stage);
     stage_free(&stage);
@@ -197,10 +198,10 @@ static void test_never_asked(void **state)
     tasks_drain(stage.tasks, task);
     stage_reaped(&stage, 100, 101, 0, 777, T + 90);
     stage.tasks->now_ns += 1000000000;
-    tasks_arrive(stage.tasks, NULL);
+    tasks_notify(stage.tasks, NULL);
     stage_close(&stage);
-    assert_int_equal(stage.tasks->unseen.count, 2);
-    assert_int_equal(stage.tasks->unseen.lines[0].cpu_ns + stage.tasks->unseen.lines[1].cpu_ns, 777);
+    assert_int_equal(stage.tasks->missed.count, 2);
+    assert_int_equal(stage.tasks->missed.lines[0].cpu_ns + stage.tasks->missed.lines[1].cpu_ns, 777);
     stage_free(&stage);
 }
 
@@ -212,7 +213,7 @@ static void test_never_asked_with_a_number_again(void **state)
     stage_new(&stage, PINJECT_SESSION_ALL, false);
     struct task *task = stage_process(&stage, 100, 1, T, 1000);
     for (pid_t tid = 102; tid <= 103; tid++) {
-        struct arrival *thread = stage_arrival(PINJECT_THREAD, 100, tid, 1, T + (uint64_t)tid);
+        struct notification *thread = stage_notification(PINJECT_THREAD, 100, tid, 1, T + (uint64_t)tid);
         struct attached *events = stage_events(&stage, thread, 1000);
         thread->parent_tid = tid - 1;
         munmap(events->ring, STAGE_RING + (size_t)sysconf(_SC_PAGESIZE));
@@ -223,9 +224,9 @@ static void test_never_asked_with_a_number_again(void **state)
     tasks_task_ended(stage.tasks, tasks_find(stage.tasks, 103), true);
     stage_fork(task, 103, 103, T + 500);
     tasks_drain(stage.tasks, task);
-    assert_int_equal(stage.tasks->unseen.children, 1);
+    assert_int_equal(stage.tasks->missed.children, 1);
     stage_close(&stage);
-    assert_int_equal(stage.tasks->unseen.count, 1);
+    assert_int_equal(stage.tasks->missed.count, 1);
     stage_free(&stage);
 }
 
@@ -234,12 +235,12 @@ static void test_refused(void **state)
     (void)state;
     struct stage stage;
     stage_new(&stage, PINJECT_SESSION_ALL, false);
-    struct arrival *arrival = stage_arrival(PINJECT_PROCESS, 100, 100, 1, T);
-    arrival->result = -13;
-    strcpy(arrival->comm, "su");
-    stage_arrive(&stage, arrival);
-    assert_int_equal(stage.tasks->unseen.count, 1);
-    assert_string_equal(stage.tasks->unseen.lines[0].comm, "su");
+    struct notification *notification = stage_notification(PINJECT_PROCESS, 100, 100, 1, T);
+    notification->result = -13;
+    strcpy(notification->comm, "su");
+    stage_arrive(&stage, notification);
+    assert_int_equal(stage.tasks->missed.count, 1);
+    assert_string_equal(stage.tasks->missed.lines[0].comm, "su");
     assert_int_equal(stage.tasks->seen, 0);
     stage_close(&stage);
     stage_free(&stage);
@@ -300,9 +301,9 @@ static void test_sorted(void **state)
     stage_new(&stage, PINJECT_SESSION_ALL, false);
     struct task *task = stage_process(&stage, 100, 1, T, 1000);
     tasks_task_ended(stage.tasks, task, true);
-    struct arrival *again = stage_arrival(PINJECT_PROCESS, 100, 100, 1, T + 50);
+    struct notification *again = stage_notification(PINJECT_PROCESS, 100, 100, 1, T + 50);
     stage_events(&stage, again, 2000);
-    again->next = stage_arrival(PINJECT_REAPED, 100, 1, 1, T + 40);
+    again->next = stage_notification(PINJECT_REAPED, 100, 1, 1, T + 40);
     again->next->status = 9;
     stage_arrive(&stage, again);
     stage_close(&stage);
@@ -324,12 +325,12 @@ static void test_orphans(void **state)
     stage_new(&stage, PINJECT_SESSION_ALL, false);
     struct task *parent = stage_process(&stage, 100, 1, T, 1000);
     struct task *waited = stage_process(&stage, 101, 100, T + 1, 20);
-    struct task *unseen = stage_process(&stage, 102, 100, T + 1, 300);
+    struct task *missed = stage_process(&stage, 102, 100, T + 1, 300);
     struct task *orphan = stage_process(&stage, 103, 100, T + 1, 4000);
     stage_process(&stage, 104, 100, T + 1, 50000);
     tasks_task_ended(stage.tasks, waited, true);
     stage_reaped(&stage, 100, 101, 0, 20, T + 10);
-    tasks_task_ended(stage.tasks, unseen, true);
+    tasks_task_ended(stage.tasks, missed, true);
     tasks_task_ended(stage.tasks, parent, true);
     stage_reaped(&stage, 1, 100, 0, 1320, T + 20);
     tasks_task_ended(stage.tasks, orphan, true);
@@ -363,7 +364,7 @@ static void test_no_orphan(void **state)
     stage_free(&stage);
 }
 
-/* As the object does: threads of the first process always, of others where that is wanted. */
+/* As the preload object does: threads of the first process always, of others where that is wanted. */
 static void test_whom_it_follows(void **state)
 {
     (void)state;

@@ -33,7 +33,7 @@ static void tell(uint64_t time_ns, size_t size)
     char *line = malloc(size);
     memset(line, 'a', size - 1);
     line[size - 1] = '\0';
-    stage_image(&stage, 100, time_ns, "/bin/long", line);
+    stage_generation(&stage, 100, time_ns, "/bin/long", line);
     free(line);
 }
 
@@ -45,12 +45,12 @@ static void execute(uint64_t time_ns)
 
 static size_t size_of(unsigned index)
 {
-    return task->images[index].program->cmdline_size;
+    return task->generations[index].program->cmdline_size;
 }
 
 static void expect_mark(unsigned index)
 {
-    const struct program *program = task->images[index].program;
+    const struct program *program = task->generations[index].program;
     assert_string_equal(program->cmdline + program->cmdline_size - 5, "a...");
     assert_string_equal(program->exec, "/bin/long");
 }
@@ -71,7 +71,7 @@ static void earlier_ones_are_cut(void **state)
     expect_mark(4);
     assert_int_equal(task->arguments, KEPT + LEAST);
     assert_int_equal(task->arguments_cut, 2);
-    assert_ptr_equal(task->process->program, task->images[5].program);
+    assert_ptr_equal(task->process->program, task->generations[5].program);
 }
 
 /* Its arguments are told after its next exec was read. */

@@ -22,17 +22,17 @@ static void test_times_in_turn(void **state)
     (void)state;
     enum { COUNT = 200000 };
     struct stage stage;
-    struct arrival *first = NULL, **end = &first;
+    struct notification *first = NULL, **end = &first;
     stage_new(&stage, PINJECT_SESSION_ALL, false);
     stage_process(&stage, 100, 1, T, 1000);
     for (unsigned i = 0; i < COUNT; i++) {
-        *end = stage_arrival(PINJECT_REAPED, 100, 100, 1, i % 2 ? 2 * T : T + i);
+        *end = stage_notification(PINJECT_REAPED, 100, 100, 1, i % 2 ? 2 * T : T + i);
         end = &(*end)->next;
     }
     double start = cpu_seconds();
     stage_arrive(&stage, first);
     assert_true(cpu_seconds() - start < 5); /* 0.05; where each walked over the others, minutes */
-    assert_int_equal(stage.tasks->arrivals, COUNT + 1);
+    assert_int_equal(stage.tasks->notifications, COUNT + 1);
     stage_close(&stage);
     stage_free(&stage);
 }
@@ -46,9 +46,9 @@ static void test_waiting_is_bounded(void **state)
     stage_new(&stage, PINJECT_SESSION_ALL, false);
     double start = cpu_seconds();
     for (unsigned round = 0; round < ROUNDS; round++) {
-        struct arrival *first = NULL, **end = &first;
+        struct notification *first = NULL, **end = &first;
         for (unsigned i = 0; i < COUNT / ROUNDS; i++) {
-            *end = stage_arrival(PINJECT_REAPED, 100, 100, 1, i % 2 ? 2 * T : T + i);
+            *end = stage_notification(PINJECT_REAPED, 100, 100, 1, i % 2 ? 2 * T : T + i);
             end = &(*end)->next;
         }
         stage_arrive(&stage, first);
@@ -57,7 +57,7 @@ static void test_waiting_is_bounded(void **state)
     assert_true(cpu_seconds() - start < 5);
     assert_int_equal(stage.tasks->hurried, COUNT - stage.tasks->waiting_count);
     stage.tasks->now_ns += 1000000000;
-    tasks_arrive(stage.tasks, NULL);
+    tasks_notify(stage.tasks, NULL);
     assert_int_equal(stage.tasks->waiting_count, 0);
     assert_int_equal(stage.tasks->waiting_bytes, 0);
     assert_null(stage.tasks->waiting);
@@ -73,13 +73,13 @@ static void test_waiting_texts_are_bounded(void **state)
     struct stage stage;
     stage_new(&stage, PINJECT_SESSION_ALL, false);
     for (unsigned i = 0; i < COUNT; i++) {
-        struct arrival *arrival = stage_arrival(PINJECT_IMAGE, 100, 100, 1, T + i);
-        arrival->cmdline = calloc(1, TEXT);
-        arrival->cmdline_size = TEXT;
-        stage_arrive(&stage, arrival);
+        struct notification *notification = stage_notification(PINJECT_GENERATION, 100, 100, 1, T + i);
+        notification->cmdline = calloc(1, TEXT);
+        notification->cmdline_size = TEXT;
+        stage_arrive(&stage, notification);
     }
-    assert_int_equal(stage.tasks->waiting_count, ARRIVALS_BYTES / TEXT);
-    assert_int_equal(stage.tasks->hurried, COUNT - ARRIVALS_BYTES / TEXT);
+    assert_int_equal(stage.tasks->waiting_count, NOTIFICATIONS_BYTES / TEXT);
+    assert_int_equal(stage.tasks->hurried, COUNT - NOTIFICATIONS_BYTES / TEXT);
     stage_close(&stage);
     assert_int_equal(stage.tasks->waiting_count, 0);
     stage_free(&stage);

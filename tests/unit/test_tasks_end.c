@@ -9,7 +9,7 @@
 
 #define T 2000000000ull
 
-/* A new set of tasks belongs to its session; what its own user's objects dropped explains who never came. */
+/* A new set of tasks belongs to its session; what its own user's preload objects dropped explains who never came. */
 static void test_begun(void **state)
 {
     (void)state;
@@ -17,16 +17,16 @@ static void test_begun(void **state)
     static struct pinject_requests requests;
     struct channel own = {.requests = &requests};
     stage_new(&stage, PINJECT_SESSION_ALL, false);
-    assert_null(stage.tasks->unseen.dropped);
+    assert_null(stage.tasks->missed.dropped);
     tasks_release(stage.tasks);
     stage.kit.session.own = &own;
     uint64_t before = tasks_now_ns();
     memset(stage.tasks, 0xff, sizeof(*stage.tasks));
     assert_int_equal(tasks_init(stage.tasks, &stage.kit.session, stage.kit.results, 77), 0);
-    assert_ptr_equal(stage.tasks->unseen.dropped, &requests.dropped);
+    assert_ptr_equal(stage.tasks->missed.dropped, &requests.dropped);
     assert_in_range(stage.tasks->now_ns, before, tasks_now_ns());
     assert_ptr_equal(stage.tasks->session, &stage.kit.session);
-    assert_ptr_equal(stage.tasks->plan, &stage.kit.plan);
+    assert_ptr_equal(stage.tasks->config, &stage.kit.config);
     assert_ptr_equal(stage.tasks->results, stage.kit.results);
     assert_int_equal(stage.tasks->epoll, 77);
     assert_int_equal(stage.tasks->clock, 0);
@@ -104,7 +104,7 @@ static void test_released_unwritten(void **state)
     unsigned before = check_open_fds();
     rings[0] = stage_process(&stage, 100, 1, T, 1000)->events->ring;
     rings[1] = stage_thread(&stage, 100, 101, T + 1, 1000)->events->ring;
-    struct arrival *thread = stage_arrival(PINJECT_THREAD, 500, 501, 1, T + 20);
+    struct notification *thread = stage_notification(PINJECT_THREAD, 500, 501, 1, T + 20);
     rings[2] = stage_events(&stage, thread, 1000)->ring;
     stage_arrive(&stage, thread); /* its process is not known yet */
     assert_null(tasks_find(stage.tasks, 501));
@@ -119,7 +119,7 @@ static void test_released_unwritten(void **state)
     assert_int_equal(results_written(stage.kit.results), 0);
     assert_true(check_open_fds() > before);
     tasks_release(stage.tasks);
-    spent_unmap(&stage.kit.session);
+    deferred_munmap_run(&stage.kit.session);
     assert_int_equal(check_open_fds(), before + 1); /* to the helper that reads files, which is the results' */
     for (unsigned i = 0; i < 5; i++) {
         assert_int_equal(mincore((void *)(uintptr_t)rings[i], 4096, pages), -1);

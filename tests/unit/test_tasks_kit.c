@@ -18,7 +18,7 @@ void stage_new(struct stage *stage, unsigned follow, bool split)
     stage->kit.settings.follow = follow;
     stage->kit.settings.split = split;
     attach_table_init(&stage->kit.session.table);
-    spent_init(&stage->kit.session.spent);
+    deferred_munmap_init(&stage->kit.session.deferred_munmap);
     assert_int_equal(kit_start(&stage->kit, "out"), 0);
     stage->epoll = epoll_create1(EPOLL_CLOEXEC);
     stage->tasks = calloc(1, sizeof(*stage->tasks));
@@ -34,17 +34,17 @@ void stage_free(struct stage *stage)
     kit_free(&stage->kit);
 }
 
-struct arrival *stage_arrival(uint32_t kind, pid_t pid, pid_t tid, pid_t ppid, uint64_t time_ns)
+struct notification *stage_notification(uint32_t kind, pid_t pid, pid_t tid, pid_t ppid, uint64_t time_ns)
 {
-    struct arrival *arrival = calloc(1, sizeof(*arrival));
-    assert_non_null(arrival);
-    arrival->kind = kind;
-    arrival->pid = pid;
-    arrival->tid = tid;
-    arrival->ppid = ppid;
-    arrival->time_ns = time_ns;
-    arrival->pidfd = -1;
-    return arrival;
+    struct notification *notification = calloc(1, sizeof(*notification));
+    assert_non_null(notification);
+    notification->kind = kind;
+    notification->pid = pid;
+    notification->tid = tid;
+    notification->ppid = ppid;
+    notification->time_ns = time_ns;
+    notification->pidfd = -1;
+    return notification;
 }
 
 /* Each read takes one or two of its copies. */
@@ -58,52 +58,52 @@ static int counter(uint64_t value)
     return fd;
 }
 
-struct attached *stage_events(struct stage *stage, struct arrival *arrival, uint64_t value)
+struct attached *stage_events(struct stage *stage, struct notification *notification, uint64_t value)
 {
     struct attached *events = calloc(1, sizeof(*events));
     assert_non_null(events);
     events->session = &stage->kit.session;
-    events->tid = events->key = arrival->tid;
-    events->pid = arrival->pid;
-    events->count = stage->kit.plan.count;
+    events->tid = events->key = notification->tid;
+    events->pid = notification->pid;
+    events->count = stage->kit.config.count;
     events->end_fd = events->number = -1;
-    for (unsigned i = 0; i < PLAN_EVENTS; i++)
+    for (unsigned i = 0; i < CONFIG_EVENTS; i++)
         events->fds[i] = i < events->count ? counter(value) : -1;
     for (unsigned i = 0; i < events->count; i++)
-        events->ids[i] = 1000ull * (unsigned)arrival->tid + i + 1;
+        events->ids[i] = 1000ull * (unsigned)notification->tid + i + 1;
     events->ring_size = STAGE_RING;
     events->ring = mmap(NULL, STAGE_RING + (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_true(events->ring != MAP_FAILED);
-    arrival->events = events;
+    notification->events = events;
     return events;
 }
 
-void stage_arrive(struct stage *stage, struct arrival *arrival)
+void stage_arrive(struct stage *stage, struct notification *notification)
 {
-    tasks_arrive(stage->tasks, arrival);
+    tasks_notify(stage->tasks, notification);
 }
 
 struct task *stage_process(struct stage *stage, pid_t pid, pid_t ppid, uint64_t time_ns, uint64_t clock_ns)
 {
     static const char maps[] = "1000-2000 r-xp 00000000 08:01 5 /bin/prog\n";
-    struct arrival *arrival = stage_arrival(PINJECT_PROCESS, pid, pid, ppid, time_ns);
-    stage_events(stage, arrival, clock_ns);
-    strcpy(arrival->comm, "prog");
-    arrival->maps = strdup(maps);
-    arrival->exec = strdup("/bin/prog");
-    arrival->cmdline = strdup("prog");
-    arrival->cmdline_size = 5;
-    stage_arrive(stage, arrival);
+    struct notification *notification = stage_notification(PINJECT_PROCESS, pid, pid, ppid, time_ns);
+    stage_events(stage, notification, clock_ns);
+    strcpy(notification->comm, "prog");
+    notification->maps = strdup(maps);
+    notification->exec = strdup("/bin/prog");
+    notification->cmdline = strdup("prog");
+    notification->cmdline_size = 5;
+    stage_arrive(stage, notification);
     return tasks_find(stage->tasks, pid);
 }
 
 struct task *stage_thread(struct stage *stage, pid_t pid, pid_t tid, uint64_t time_ns, uint64_t clock_ns)
 {
-    struct arrival *arrival = stage_arrival(PINJECT_THREAD, pid, tid, 1, time_ns);
-    stage_events(stage, arrival, clock_ns);
-    arrival->parent_tid = pid;
-    stage_arrive(stage, arrival);
+    struct notification *notification = stage_notification(PINJECT_THREAD, pid, tid, 1, time_ns);
+    stage_events(stage, notification, clock_ns);
+    notification->parent_tid = pid;
+    stage_arrive(stage, notification);
     return tasks_find(stage->tasks, tid);
 }
 
@@ -116,7 +116,7 @@ void stage_put(struct task *task, const void *record, size_t size)
     page->data_head += size;
 }
 
-/* HEADER, words, string, and the sample_id of the kit's plan: TID, TIME, IDENTIFIER. */
+/* HEADER, words, string, and the sample_id of the kit's event configuration: TID, TIME, IDENTIFIER. */
 static void put(struct task *task, struct perf_event_header header, const uint64_t *words, size_t count,
                 const char *string, pid_t pid, pid_t tid, uint64_t time_ns)
 {
@@ -177,28 +177,28 @@ void stage_sample(struct task *task, uint64_t ip, uint64_t time_ns)
 
 void stage_snapshot(struct stage *stage, pid_t tid, uint64_t time_ns, uint64_t value)
 {
-    struct arrival *arrival = stage_arrival(PINJECT_SNAPSHOT, tid, tid, 1, time_ns);
-    arrival->values = calloc(PLAN_EVENTS, sizeof(*arrival->values));
-    for (unsigned i = 0; i < stage->kit.plan.count; i++)
-        arrival->values[i] = (struct attach_value){.value = value, .enabled_ns = value, .running_ns = value};
-    stage_arrive(stage, arrival);
+    struct notification *notification = stage_notification(PINJECT_SNAPSHOT, tid, tid, 1, time_ns);
+    notification->values = calloc(CONFIG_EVENTS, sizeof(*notification->values));
+    for (unsigned i = 0; i < stage->kit.config.count; i++)
+        notification->values[i] = (struct attach_value){.value = value, .enabled_ns = value, .running_ns = value};
+    stage_arrive(stage, notification);
 }
 
-void stage_image(struct stage *stage, pid_t tid, uint64_t time_ns, const char *exec, const char *argument)
+void stage_generation(struct stage *stage, pid_t tid, uint64_t time_ns, const char *exec, const char *argument)
 {
-    struct arrival *arrival = stage_arrival(PINJECT_IMAGE, tid, tid, 1, time_ns);
-    arrival->exec = strdup(exec);
-    arrival->cmdline = strdup(argument);
-    arrival->cmdline_size = strlen(argument) + 1;
-    stage_arrive(stage, arrival);
+    struct notification *notification = stage_notification(PINJECT_GENERATION, tid, tid, 1, time_ns);
+    notification->exec = strdup(exec);
+    notification->cmdline = strdup(argument);
+    notification->cmdline_size = strlen(argument) + 1;
+    stage_arrive(stage, notification);
 }
 
 void stage_reaped(struct stage *stage, pid_t waiter, pid_t child, int status, uint64_t cpu_ns, uint64_t time_ns)
 {
-    struct arrival *arrival = stage_arrival(PINJECT_REAPED, child, waiter, 1, time_ns);
-    arrival->status = status;
-    arrival->utime_ns = cpu_ns;
-    stage_arrive(stage, arrival);
+    struct notification *notification = stage_notification(PINJECT_REAPED, child, waiter, 1, time_ns);
+    notification->status = status;
+    notification->utime_ns = cpu_ns;
+    stage_arrive(stage, notification);
 }
 
 void stage_close(struct stage *stage)

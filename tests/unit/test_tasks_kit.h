@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tasks without a kernel: rings in memory, counters in files, arrivals made by hand. */
+/* Tasks without a kernel: rings in memory, counters in files, notifications made by hand. */
 #ifndef TEST_TASKS_KIT_H
 #define TEST_TASKS_KIT_H
 
@@ -21,11 +21,11 @@ struct stage {
 void stage_new(struct stage *stage, unsigned follow, bool split);
 void stage_free(struct stage *stage);
 
-/* An arrival of KIND without events. */
-struct arrival *stage_arrival(uint32_t kind, pid_t pid, pid_t tid, pid_t ppid, uint64_t time_ns);
+/* A notification of KIND without events. */
+struct notification *stage_notification(uint32_t kind, pid_t pid, pid_t tid, pid_t ppid, uint64_t time_ns);
 /* Gives it events: counters that say VALUE (enabled so many ns too), a ring. */
-struct attached *stage_events(struct stage *stage, struct arrival *arrival, uint64_t value);
-void stage_arrive(struct stage *stage, struct arrival *arrival);
+struct attached *stage_events(struct stage *stage, struct notification *notification, uint64_t value);
+void stage_arrive(struct stage *stage, struct notification *notification);
 /* A new process: arrives with events. */
 struct task *stage_process(struct stage *stage, pid_t pid, pid_t ppid, uint64_t time_ns, uint64_t clock_ns);
 struct task *stage_thread(struct stage *stage, pid_t pid, pid_t tid, uint64_t time_ns, uint64_t clock_ns);
@@ -40,7 +40,7 @@ void stage_put(struct task *task, const void *record, size_t size);
 
 /* The tree's counters as a snapshot says: each VALUE. */
 void stage_snapshot(struct stage *stage, pid_t tid, uint64_t time_ns, uint64_t value);
-void stage_image(struct stage *stage, pid_t tid, uint64_t time_ns, const char *exec, const char *argument);
+void stage_generation(struct stage *stage, pid_t tid, uint64_t time_ns, const char *exec, const char *argument);
 void stage_reaped(struct stage *stage, pid_t waiter, pid_t child, int status, uint64_t cpu_ns, uint64_t time_ns);
 /* Ends the session. */
 void stage_close(struct stage *stage);

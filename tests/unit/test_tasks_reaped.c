@@ -50,18 +50,18 @@ static void test_tracer(void **state)
 }
 
 /* One of whom nothing more is known may be in its parent's time: that does not pass for the cost of its end. */
-static void test_stranger(void **state)
+static void test_untracked(void **state)
 {
     (void)state;
-    for (int strangers = 0; strangers < 2; strangers++) {
+    for (int untracked_children = 0; untracked_children < 2; untracked_children++) {
         struct stage stage;
         stage_new(&stage, PINJECT_SESSION_ALL, false);
         struct task *task = stage_process(&stage, 100, 1, T, 100 * MS);
-        if (strangers)
+        if (untracked_children)
             stage_fork(task, 200, 200, T + 5);
         ends(&stage, task, 1, 110 * MS, T + 100);
         stage_close(&stage);
-        assert_int_equal(stage.tasks->exit_ns, strangers ? 0 : 10 * MS);
+        assert_int_equal(stage.tasks->exit_ns, untracked_children ? 0 : 10 * MS);
         stage_free(&stage);
     }
 }
@@ -114,7 +114,7 @@ static void test_reaper(void **state)
     ends(&stage, tasks[2], 101, 110 * MS, T + 100);
     ends(&stage, tasks[3], 101, 110 * MS, T + 200);
     assert_int_equal(tasks_find_process(stage.tasks, 101)->children_ns, 220 * MS);
-    struct arrival *sibling = stage_arrival(PINJECT_FORK, 105, 105, 100, T + 300);
+    struct notification *sibling = stage_notification(PINJECT_FORK, 105, 105, 100, T + 300);
     sibling->parent_tid = 101;
     stage_events(&stage, sibling, 100 * MS);
     stage_arrive(&stage, sibling);
@@ -128,11 +128,11 @@ static void test_reaper(void **state)
 /* The same as stage_reaped(), through the channel of another user than the collector's. */
 static void user_says(struct stage *stage, pid_t waiter, pid_t child, uint64_t cpu_ns, uint64_t time_ns)
 {
-    struct arrival *arrival = stage_arrival(PINJECT_REAPED, child, waiter, 1, time_ns);
-    arrival->limited = true;
-    arrival->user = 7;
-    arrival->utime_ns = cpu_ns;
-    stage_arrive(stage, arrival);
+    struct notification *notification = stage_notification(PINJECT_REAPED, child, waiter, 1, time_ns);
+    notification->limited = true;
+    notification->user = 7;
+    notification->utime_ns = cpu_ns;
+    stage_arrive(stage, notification);
 }
 
 static void wait_says(struct stage *stage, pid_t waiter, pid_t child, uint64_t cpu_ns, uint64_t time_ns)
@@ -154,8 +154,8 @@ static void test_others_speak_for_themselves(void **state)
         tasks[i]->process->limited = true;
         tasks[i]->process->user = 7;
     }
-    const struct arrival forged = {.kind = PINJECT_REAPED, .pid = 555, .tid = 102, .utime_ns = 500 * MS,
-                                   .time_ns = T + 50};
+    const struct notification forged = {.kind = PINJECT_REAPED, .pid = 555, .tid = 102, .utime_ns = 500 * MS,
+                                        .time_ns = T + 50};
     tasks_reaped(stage.tasks, &forged); /* as when it was waited for long enough that 555 is known */
     assert_int_equal(tasks[2]->process->children_ns, 0);
     assert_int_equal(stage.tasks->session->denied, 1);
@@ -215,7 +215,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tracer),
-        cmocka_unit_test(test_stranger),
+        cmocka_unit_test(test_untracked),
         cmocka_unit_test(test_tracer_of_a_silent_parent),
         cmocka_unit_test(test_threads_of_a_tracee),
         cmocka_unit_test(test_reaper),

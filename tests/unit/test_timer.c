@@ -124,10 +124,10 @@ static void ends_in_time(void)
     pinject_timer_start(2);
     MUST(pinject_timer_runs());
     compute_until(1);
-    pinject_object.sealed = 1; /* no call may be made */
+    pinject_preload.blocked = 1; /* no call may be made */
     pinject_timer_stop();
     MUST(pinject_timer_runs());
-    pinject_object.sealed = 0;
+    pinject_preload.blocked = 0;
     unsigned before = seen->counts;
     pinject_timer_stop();
     MUST(seen->counts == before + 1);

@@ -14,11 +14,11 @@ static void executes(void)
     MUST(head_of(1)->execs == 1 && seen->counts == before + 1);
     pinject_timer_after_exec(false);
     MUST(head_of(1)->execs == 1);
-    pinject_object.sealed = 1;
+    pinject_preload.blocked = 1;
     pinject_timer_after_exec(true);
     MUST(head_of(1)->execs == 1);
     MUST(!pinject_timer_before_exec());
-    pinject_object.sealed = 0;
+    pinject_preload.blocked = 0;
     pinject_timer_after_exec(true);
     MUST(head_of(1)->execs == 0);
     pinject_timer_stop();
@@ -150,11 +150,11 @@ static void ends_all(void)
 {
     pinject_timer_start(1);
     unsigned before = seen->counts;
-    pinject_object.sealed = 1; /* too late */
+    pinject_preload.blocked = 1; /* too late */
     pinject_timer_end_all(true);
     MUST(seen->counts == before);
     compute_until(1);
-    pinject_object.sealed = 0;
+    pinject_preload.blocked = 0;
     pinject_timer_end_all(true);
     MUST(seen->counts == before + 1 && pinject_sampler_find()->timer == 0);
     before = seen->expired;
@@ -254,9 +254,9 @@ static void ends_while_it_begins(void)
 static void ends_not_its_parents(void)
 {
     pinject_timer_start(1);
-    pinject_object.pid++;
+    pinject_preload.pid++;
     pinject_timer_end_all(true);
-    pinject_object.pid--;
+    pinject_preload.pid--;
     compute_until(1);
     MUST(pinject_sampler_find()->timer > 0);
 }
@@ -279,7 +279,7 @@ static void exits(void)
         pinject_timer_forked();
         pinject_timer_start(2);
         seen->counts = before;
-        pinject_object.sealed = 1;
+        pinject_preload.blocked = 1;
         exit(0);
     }
     MUST(waitpid(pid, &status, 0) == pid && seen->counts == before);

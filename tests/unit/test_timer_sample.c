@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The sampler of the object: its records as the collector's reader finds them, stacks of all kinds. */
+/* The sampler of the preload object: its records as the collector's reader finds them, stacks of all kinds. */
 #include "check.h"
 
 #include <errno.h>

@@ -12,18 +12,18 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "preload/object.h"
+#include "preload/preload.h"
 #include "preload/timer.h"
 #include "preload/timer_signal.h"
 
 #if defined(__x86_64__) || defined(__aarch64__)
 
-/* ---- What the object has around it ---- */
+/* ---- What the preload object has around it ---- */
 
 static struct pinject_sampler sampler;
 static struct perf_event_mmap_page page;
 static struct pinject_segment segment;
-struct pinject_object pinject_object = {.begun = 2, .standing = PINJECT_FOLLOWED, .channel.segment = &segment};
+struct pinject_preload pinject_preload = {.begun = 2, .state = PINJECT_FOLLOWED, .channel.segment = &segment};
 static bool has_sampler, ended;
 static volatile unsigned samples;
 static uint64_t put_in;
@@ -469,16 +469,16 @@ static void inherits(void)
     int number = taken();
     MUST(!pinject_signal_before_exec());
     pinject_signal_set_masked(true);
-    pinject_object.sealed = 1;
+    pinject_preload.blocked = 1;
     MUST(!pinject_signal_before_exec());
-    pinject_object.sealed = 0;
+    pinject_preload.blocked = 0;
     MUST(pinject_signal_before_exec());
     MUST(is_blocked(number));
     MUST(sigaction(number, NULL, &found) == 0 && found.sa_flags & SA_SIGINFO);
-    pinject_object.sealed = 1; /* meanwhile */
+    pinject_preload.blocked = 1; /* meanwhile */
     pinject_signal_after_exec(true);
     MUST(is_blocked(number));
-    pinject_object.sealed = 0;
+    pinject_preload.blocked = 0;
     pinject_signal_after_exec(true);
     MUST(!is_blocked(number));
     pinject_signal_set_masked(false);

@@ -10,15 +10,15 @@
 #include <sys/wait.h>
 #include <ucontext.h>
 
-#include "preload/object.h"
+#include "preload/preload.h"
 #include "preload/timer.h"
 #include "preload/timer_signal.h"
 
 #if defined(__x86_64__) || defined(__aarch64__)
 
-/* ---- What the object has around it: no timer runs ---- */
+/* ---- What the preload object has around it: no timer runs ---- */
 
-struct pinject_object pinject_object = {.begun = 2, .standing = PINJECT_FOLLOWED};
+struct pinject_preload pinject_preload = {.begun = 2, .state = PINJECT_FOLLOWED};
 
 struct pinject_sampler *pinject_sampler_find(void)
 {

@@ -19,7 +19,7 @@
 
 #include "check.h"
 #include "context_kit.h"
-#include "unwind/file.h"
+#include "unwind/unwind_file.h"
 #include "unwind_kit.h"
 
 enum { STEPS_MAX = 60000 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What unwinding reads of a file: bytes within it alone, ELF files of this machine alone, each file once. */
+/* What unwinding reads of a file: bytes within it alone, MADE_UP files of this machine alone, each file once. */
 #include "check.h"
 
 #include <elf.h>
@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "unwind/file.h"
+#include "unwind/unwind_file.h"
 
 /* ---- Bytes ---- */
 
@@ -50,28 +50,28 @@ ssize_t __wrap_pwrite(int fd, const void *data, size_t size, off_t offset)
     return fails_now() ? -1 : __real_pwrite(fd, data, going.most && going.most < size ? going.most : size, offset);
 }
 
-static void check_bounds(const struct image *image)
+static void check_bounds(const struct elf_bytes *elf)
 {
     char bytes[16] = "";
-    assert_true(image_read(image, 0, bytes, 10));
+    assert_true(elf_bytes_read(elf, 0, bytes, 10));
     assert_memory_equal(bytes, "0123456789", 10);
-    assert_true(image_read(image, 7, bytes, 3));
+    assert_true(elf_bytes_read(elf, 7, bytes, 3));
     assert_memory_equal(bytes, "789", 3);
-    assert_true(image_read(image, 10, bytes, 0));
-    assert_false(image_read(image, 7, bytes, 4));
-    assert_false(image_read(image, 11, bytes, 0));
-    assert_false(image_read(image, UINT64_MAX, bytes, 2));
-    assert_false(image_read(image, 2, bytes, SIZE_MAX));
-    char *loaded = image_load(image, 3, 4, 4);
+    assert_true(elf_bytes_read(elf, 10, bytes, 0));
+    assert_false(elf_bytes_read(elf, 7, bytes, 4));
+    assert_false(elf_bytes_read(elf, 11, bytes, 0));
+    assert_false(elf_bytes_read(elf, UINT64_MAX, bytes, 2));
+    assert_false(elf_bytes_read(elf, 2, bytes, SIZE_MAX));
+    char *loaded = elf_bytes_load(elf, 3, 4, 4);
     assert_non_null(loaded);
     assert_memory_equal(loaded, "3456", 4);
     free(loaded);
-    assert_null(image_load(image, 3, 4, 3));
-    assert_null(image_load(image, 3, 0, 9));
-    assert_null(image_load(image, 3, 8, 9));
-    assert_null(image_load(image, 11, 1, 9));
-    assert_null(image_load(image, UINT64_MAX, 2, 9));
-    loaded = image_load(image, 3, 7, 9);
+    assert_null(elf_bytes_load(elf, 3, 4, 3));
+    assert_null(elf_bytes_load(elf, 3, 0, 9));
+    assert_null(elf_bytes_load(elf, 3, 8, 9));
+    assert_null(elf_bytes_load(elf, 11, 1, 9));
+    assert_null(elf_bytes_load(elf, UINT64_MAX, 2, 9));
+    loaded = elf_bytes_load(elf, 3, 7, 9);
     assert_non_null(loaded);
     free(loaded);
 }
@@ -81,19 +81,19 @@ static void test_bounds(void **state)
     char bytes[8];
     (void)state;
     int fd = temporary("0123456789", 10), copy = temporary("", 0);
-    check_bounds(&(struct image){.bytes = (const unsigned char *)"0123456789", .fd = -1, .size = 10});
-    check_bounds(&(struct image){.fd = fd, .size = 10});
+    check_bounds(&(struct elf_bytes){.bytes = (const unsigned char *)"0123456789", .fd = -1, .size = 10});
+    check_bounds(&(struct elf_bytes){.fd = fd, .size = 10});
     /* It became shorter than it was said to be. */
-    assert_false(image_read(&(struct image){.fd = fd, .size = 20}, 8, bytes, 4));
-    assert_null(image_load(&(struct image){.fd = fd, .size = 20}, 8, 4, 9));
-    assert_false(image_read(&(struct image){.fd = -1, .size = 20}, 8, bytes, 4));
+    assert_false(elf_bytes_read(&(struct elf_bytes){.fd = fd, .size = 20}, 8, bytes, 4));
+    assert_null(elf_bytes_load(&(struct elf_bytes){.fd = fd, .size = 20}, 8, 4, 9));
+    assert_false(elf_bytes_read(&(struct elf_bytes){.fd = -1, .size = 20}, 8, bytes, 4));
     /* What is read is copied to the same place. */
-    assert_true(image_read(&(struct image){.fd = fd, .size = 10, .copy = copy}, 4, bytes, 3));
+    assert_true(elf_bytes_read(&(struct elf_bytes){.fd = fd, .size = 10, .copy = copy}, 4, bytes, 3));
     assert_int_equal(lseek(copy, 0, SEEK_END), 7);
     assert_int_equal(pread(copy, bytes, 7, 0), 7);
     assert_memory_equal(bytes, "\0\0\0\0" "456", 7);
     int read_only = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    assert_false(image_read(&(struct image){.fd = fd, .size = 10, .copy = read_only}, 4, bytes, 3));
+    assert_false(elf_bytes_read(&(struct elf_bytes){.fd = fd, .size = 10, .copy = read_only}, 4, bytes, 3));
     close(read_only);
     close(fd);
     close(copy);
@@ -108,57 +108,59 @@ static void test_interrupted(void **state)
     for (going.most = 0; going.most < 4; going.most++) {
         memset(bytes, 'x', sizeof(bytes));
         going.error = EINTR;
-        assert_true(image_read(&(struct image){.fd = fd, .size = 10}, 1, bytes, 9));
+        assert_true(elf_bytes_read(&(struct elf_bytes){.fd = fd, .size = 10}, 1, bytes, 9));
         assert_memory_equal(bytes, "123456789x", 10);
         assert_int_equal(ftruncate(copy, 0), 0);
-        assert_true(image_read(&(struct image){.fd = fd, .size = 10, .copy = copy}, 1, bytes, 9));
+        assert_true(elf_bytes_read(&(struct elf_bytes){.fd = fd, .size = 10, .copy = copy}, 1, bytes, 9));
         assert_int_equal(pread(copy, bytes, 10, 0), going.most ? going.most : 10);
         size_t most = going.most;
         going.most = 0;
         assert_int_equal(pread(copy, bytes, 16, 0), 10);
         assert_memory_equal(bytes, "\0" "123456789", 10);
         /* In the middle of copying. */
-        const struct image image = {.bytes = (const unsigned char *)"abc", .fd = -1, .size = 3, .copy = copy};
-        assert_true(image_read(&image, 0, bytes, 3)); /* what is in memory is not copied */
+        const struct elf_bytes elf = {.bytes = (const unsigned char *)"abc", .fd = -1, .size = 3, .copy = copy};
+        assert_true(elf_bytes_read(&elf, 0, bytes, 3)); /* what is in memory is not copied */
         assert_int_equal(pread(copy, bytes, 1, 0), 1);
         assert_int_equal(bytes[0], '\0');
         going.most = most;
         going.error = EIO;
-        assert_false(image_read(&(struct image){.fd = fd, .size = 10}, 1, bytes, 9));
+        assert_false(elf_bytes_read(&(struct elf_bytes){.fd = fd, .size = 10}, 1, bytes, 9));
     }
     going.most = 0;
     close(fd);
     close(copy);
 }
 
-/* ---- ELF files ---- */
+/* ---- MADE_UP files ---- */
 
 static struct {
     Elf64_Ehdr header;
     Elf64_Phdr programs[20];
     char tail[64];
-} elf;
+} made_up;
 
 static void make_elf(unsigned programs)
 {
-    memset(&elf, 0, sizeof(elf));
-    memcpy(elf.header.e_ident, ELFMAG, SELFMAG);
-    elf.header.e_ident[EI_CLASS] = ELFCLASS64;
-    elf.header.e_ident[EI_DATA] = ELFDATA2LSB;
-    elf.header.e_machine = UNWIND_MACHINE;
-    elf.header.e_entry = 0x401234;
-    elf.header.e_phentsize = sizeof(Elf64_Phdr);
-    elf.header.e_phnum = (Elf64_Half)programs;
-    elf.header.e_phoff = sizeof(elf.header);
+    memset(&made_up, 0, sizeof(made_up));
+    memcpy(made_up.header.e_ident, ELFMAG, SELFMAG);
+    made_up.header.e_ident[EI_CLASS] = ELFCLASS64;
+    made_up.header.e_ident[EI_DATA] = ELFDATA2LSB;
+    made_up.header.e_machine = UNWIND_MACHINE;
+    made_up.header.e_entry = 0x401234;
+    made_up.header.e_phentsize = sizeof(Elf64_Phdr);
+    made_up.header.e_phnum = (Elf64_Half)programs;
+    made_up.header.e_phoff = sizeof(made_up.header);
     for (unsigned i = 0; i < programs; i++)
-        elf.programs[i] = (Elf64_Phdr){.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_offset = 0x1000 * (i + 1),
-                                       .p_vaddr = 0x400000 + 0x10000 * i, .p_filesz = 0x800, .p_memsz = 0x900};
+        made_up.programs[i] = (Elf64_Phdr){.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_offset = 0x1000 * (i + 1),
+                                           .p_vaddr = 0x400000 + 0x10000 * i, .p_filesz = 0x800, .p_memsz = 0x900};
 }
 
 static bool reads(struct unwind_file *file)
 {
     memset(file, 0, sizeof(*file));
-    bool valid = file_read(file, &(struct image){.bytes = (const unsigned char *)&elf, .fd = -1, .size = sizeof(elf)});
+    bool valid = unwind_file_read(file,
+                                  &(struct elf_bytes){.bytes = (const unsigned char *)&made_up, .fd = -1,
+                                                      .size = sizeof(made_up)});
     assert_int_equal(file->valid, valid);
     return valid;
 }
@@ -176,18 +178,18 @@ static void test_headers(void **state)
     for (int way = 0; way < 6; way++) {
         make_elf(1);
         switch (way) {
-        case 0: elf.header.e_ident[3]++; break;
-        case 1: elf.header.e_ident[EI_CLASS] = ELFCLASS32; break;
-        case 2: elf.header.e_ident[EI_DATA] = ELFDATA2MSB; break;
-        case 3: elf.header.e_machine = EM_386; break;
-        case 4: elf.header.e_phentsize--; break;
-        case 5: elf.header.e_phoff = sizeof(elf) - sizeof(Elf64_Phdr) + 1; break;
+        case 0: made_up.header.e_ident[3]++; break;
+        case 1: made_up.header.e_ident[EI_CLASS] = ELFCLASS32; break;
+        case 2: made_up.header.e_ident[EI_DATA] = ELFDATA2MSB; break;
+        case 3: made_up.header.e_machine = EM_386; break;
+        case 4: made_up.header.e_phentsize--; break;
+        case 5: made_up.header.e_phoff = sizeof(made_up) - sizeof(Elf64_Phdr) + 1; break;
         }
         if (reads(&file))
             fail_msg("way %d", way);
     }
     make_elf(1);
-    elf.header.e_phoff = sizeof(elf) - sizeof(Elf64_Phdr); /* the last ones that fit */
+    made_up.header.e_phoff = sizeof(made_up) - sizeof(Elf64_Phdr); /* the last ones that fit */
     assert_true(reads(&file));
     assert_int_equal(file.segment_count, 0);
 }
@@ -198,24 +200,24 @@ static void test_addresses(void **state)
     uint64_t address = 7;
     (void)state;
     make_elf(20);
-    elf.programs[1].p_flags = PF_R; /* without code */
-    elf.programs[2].p_type = PT_NOTE;
+    made_up.programs[1].p_flags = PF_R; /* without code */
+    made_up.programs[2].p_type = PT_NOTE;
     assert_true(reads(&file));
-    assert_int_equal(file.segment_count, FILE_SEGMENTS);
-    assert_false(file_address(&file, 0xfff, &address));
+    assert_int_equal(file.segment_count, UNWIND_FILE_SEGMENTS);
+    assert_false(unwind_file_address(&file, 0xfff, &address));
     assert_int_equal(address, 7);
-    assert_true(file_address(&file, 0x1000, &address));
+    assert_true(unwind_file_address(&file, 0x1000, &address));
     assert_int_equal(address, 0x400000);
-    assert_true(file_address(&file, 0x17ff, &address));
+    assert_true(unwind_file_address(&file, 0x17ff, &address));
     assert_int_equal(address, 0x4007ff);
-    assert_false(file_address(&file, 0x1800, &address));
-    assert_false(file_address(&file, 0x2000, &address));
-    assert_false(file_address(&file, 0x3000, &address));
-    assert_true(file_address(&file, 0x4001, &address));
+    assert_false(unwind_file_address(&file, 0x1800, &address));
+    assert_false(unwind_file_address(&file, 0x2000, &address));
+    assert_false(unwind_file_address(&file, 0x3000, &address));
+    assert_true(unwind_file_address(&file, 0x4001, &address));
     assert_int_equal(address, 0x430001);
-    assert_true(file_address(&file, 0x12000, &address)); /* the last one that is kept */
+    assert_true(unwind_file_address(&file, 0x12000, &address)); /* the last one that is kept */
     assert_int_equal(address, 0x510000);
-    assert_false(file_address(&file, 0x13000, &address));
+    assert_false(unwind_file_address(&file, 0x13000, &address));
 }
 
 static unsigned char *own_program(size_t *ret_size)
@@ -240,13 +242,13 @@ static void test_without_sections(void **state)
     (void)state;
     unsigned char *bytes = own_program(&size);
     Elf64_Ehdr header;
-    const struct image image = {.bytes = bytes, .fd = -1, .size = size};
-    assert_true(file_read(&whole, &image));
+    const struct elf_bytes elf = {.bytes = bytes, .fd = -1, .size = size};
+    assert_true(unwind_file_read(&whole, &elf));
     assert_true(whole.frames.count > 10);
     memcpy(&header, bytes, sizeof(header));
     header.e_shoff = header.e_shnum = header.e_shstrndx = 0;
     memcpy(bytes, &header, sizeof(header));
-    assert_true(file_read(&bare, &image));
+    assert_true(unwind_file_read(&bare, &elf));
     assert_int_equal(bare.frames.count, whole.frames.count);
     assert_true(bare.frames.address == whole.frames.address);
     assert_null(bare.debug.bytes);
@@ -254,8 +256,8 @@ static void test_without_sections(void **state)
     for (uint64_t offset = 0; offset < size; offset += 7) {
         uint64_t address, again;
         struct cfi_row row, other;
-        bool mapped = file_address(&whole, offset, &address);
-        assert_int_equal(file_address(&bare, offset, &again), mapped);
+        bool mapped = unwind_file_address(&whole, offset, &address);
+        assert_int_equal(unwind_file_address(&bare, offset, &again), mapped);
         if (!mapped)
             continue;
         assert_true(address == again);
@@ -277,7 +279,7 @@ static void test_without_sections(void **state)
         memcpy(at, &program, sizeof(program));
     }
     memset(&bare, 0, sizeof(bare));
-    assert_true(file_read(&bare, &image));
+    assert_true(unwind_file_read(&bare, &elf));
     assert_null(bare.frames.bytes);
     assert_int_equal(bare.frames.count, 0);
     row_cache_release(&bare.rows);
@@ -298,21 +300,21 @@ static void test_large_tables(void **state)
                  {UINT64_MAX, MOST + 1, false}};
     (void)state;
     make_elf(1);
-    elf.header.e_shoff = offsetof(__typeof__(elf), programs[2]);
-    elf.header.e_shentsize = sizeof(Elf64_Shdr);
-    elf.header.e_shnum = 2;
-    memcpy(elf.tail, names, sizeof(names));
+    made_up.header.e_shoff = offsetof(__typeof__(made_up), programs[2]);
+    made_up.header.e_shentsize = sizeof(Elf64_Shdr);
+    made_up.header.e_shnum = 2;
+    memcpy(made_up.tail, names, sizeof(names));
     for (unsigned i = 0; i < 4; i++) {
-        elf.programs[0].p_filesz = cases[i].code;
+        made_up.programs[0].p_filesz = cases[i].code;
         const Elf64_Shdr sections[] = {
-            {.sh_offset = offsetof(__typeof__(elf), tail), .sh_size = sizeof(names)},
+            {.sh_offset = offsetof(__typeof__(made_up), tail), .sh_size = sizeof(names)},
             {.sh_name = 1, .sh_type = SHT_PROGBITS, .sh_offset = AT, .sh_addr = 0x9000, .sh_size = cases[i].size}};
-        memcpy(&elf.programs[2], sections, sizeof(sections));
-        int fd = temporary(&elf, sizeof(elf));
+        memcpy(&made_up.programs[2], sections, sizeof(sections));
+        int fd = temporary(&made_up, sizeof(made_up));
         assert_int_equal(pwrite(fd, frames, sizeof(frames), AT), sizeof(frames));
         assert_int_equal(ftruncate(fd, AT + MOST + 1), 0);
         struct unwind_file file = {0};
-        assert_true(file_read(&file, &(struct image){.fd = fd, .size = AT + MOST + 1}));
+        assert_true(unwind_file_read(&file, &(struct elf_bytes){.fd = fd, .size = AT + MOST + 1}));
         assert_int_equal(file.frames.count, cases[i].read);
         assert_int_equal(file.frames.bytes != NULL, cases[i].read);
         cfi_release(&file.frames);
@@ -330,11 +332,12 @@ static void test_files(void **state)
     struct unwind_files *files = unwind_files_new();
     assert_int_equal(unwind_files_size(files, &count), 0);
     assert_int_equal(count, 0);
-    int fd = temporary(&elf, sizeof(elf)), text = temporary("text", 4), null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    int fd = temporary(&made_up, sizeof(made_up)), text = temporary("text", 4),
+        null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     struct unwind_file *file = unwind_files_fd(files, fd);
     assert_non_null(file);
     assert_ptr_equal(unwind_files_fd(files, fd), file);
-    assert_int_equal(unwind_files_size(files, &count), file_size(file));
+    assert_int_equal(unwind_files_size(files, &count), unwind_file_size(file));
     assert_int_equal(count, 1);
     /* What is none is remembered as such. */
     assert_null(unwind_files_fd(files, text));
@@ -343,7 +346,7 @@ static void test_files(void **state)
     assert_int_equal(count, 2);
     assert_null(unwind_files_fd(files, null));
     assert_null(unwind_files_fd(files, -1));
-    assert_int_equal(unwind_files_size(files, NULL), 2 * file_size(file));
+    assert_int_equal(unwind_files_size(files, NULL), 2 * unwind_file_size(file));
     unwind_files_size(files, &count);
     assert_int_equal(count, 2);
     /* Other times: another file. */
@@ -362,12 +365,12 @@ static void test_files(void **state)
 /* Each part of the key tells files apart. */
 static void test_keys(void **state)
 {
-    struct unwind_stat key = {1, 2, sizeof(elf), 3, 4}, other;
+    struct unwind_stat key = {1, 2, sizeof(made_up), 3, 4}, other;
     size_t count;
     (void)state;
     make_elf(1);
     struct unwind_files *files = unwind_files_new();
-    int fd = temporary(&elf, sizeof(elf)), empty = temporary("", 0);
+    int fd = temporary(&made_up, sizeof(made_up)), empty = temporary("", 0);
     struct unwind_file *file = unwind_files_copy(files, &key, fd);
     assert_non_null(file);
     assert_ptr_equal(unwind_files_copy(files, &key, empty), file);
@@ -385,8 +388,8 @@ static void test_keys(void **state)
     assert_int_equal(count, 6);
     /* None is forgotten for another one. */
     assert_ptr_equal(unwind_files_copy(files, &key, empty), file);
-    assert_non_null(unwind_files_copy(files, &(struct unwind_stat){65, 2, sizeof(elf), 3, 4}, empty));
-    assert_non_null(unwind_files_copy(files, &(struct unwind_stat){1, 1026, sizeof(elf), 3, 4}, empty));
+    assert_non_null(unwind_files_copy(files, &(struct unwind_stat){65, 2, sizeof(made_up), 3, 4}, empty));
+    assert_non_null(unwind_files_copy(files, &(struct unwind_stat){1, 1026, sizeof(made_up), 3, 4}, empty));
     unwind_files_size(files, &count);
     assert_int_equal(count, 6);
     unwind_files_free(files);
@@ -400,12 +403,12 @@ static void test_images(void **state)
     (void)state;
     make_elf(1);
     struct unwind_files *files = unwind_files_new();
-    struct unwind_file *one = unwind_files_image(files, "[one]", &elf, sizeof(elf));
-    struct unwind_file *two = unwind_files_image(files, "[two]", &elf, sizeof(elf));
+    struct unwind_file *one = unwind_files_memory(files, "[one]", &made_up, sizeof(made_up));
+    struct unwind_file *two = unwind_files_memory(files, "[two]", &made_up, sizeof(made_up));
     assert_true(one && two && one != two);
-    assert_ptr_equal(unwind_files_image(files, "[one]", NULL, 0), one);
-    assert_null(unwind_files_image(files, "[no]", "text", 4));
-    assert_null(unwind_files_image(files, "[no]", &elf, sizeof(elf)));
+    assert_ptr_equal(unwind_files_memory(files, "[one]", NULL, 0), one);
+    assert_null(unwind_files_memory(files, "[no]", "text", 4));
+    assert_null(unwind_files_memory(files, "[no]", &made_up, sizeof(made_up)));
     struct unwind_file *vdso = unwind_files_vdso(files);
     assert_ptr_equal(unwind_files_vdso(files), vdso);
     assert_true(!vdso || vdso->frames.count > 0);
@@ -418,12 +421,12 @@ static void test_copies(void **state)
 {
     (void)state;
     make_elf(1);
-    int fd = temporary(&elf, sizeof(elf)), text = temporary("text", 4), copy = temporary("", 0);
+    int fd = temporary(&made_up, sizeof(made_up)), text = temporary("text", 4), copy = temporary("", 0);
     assert_int_equal(unwind_copy_tables(text, 4, copy), -ENOEXEC);
-    assert_int_equal(unwind_copy_tables(fd, sizeof(elf), copy), 0);
+    assert_int_equal(unwind_copy_tables(fd, sizeof(made_up), copy), 0);
     Elf64_Ehdr header;
     assert_int_equal(pread(copy, &header, sizeof(header), 0), sizeof(header));
-    assert_memory_equal(&header, &elf.header, sizeof(header));
+    assert_memory_equal(&header, &made_up.header, sizeof(header));
     close(fd);
     close(text);
     close(copy);
@@ -438,18 +441,18 @@ static void test_room(void **state)
     (void)state;
     make_elf(1);
     struct unwind_files *files = unwind_files_new();
-    int fd = temporary(&elf, sizeof(elf));
-    struct unwind_stat key = {1, 0, sizeof(elf), 3, 4};
+    int fd = temporary(&made_up, sizeof(made_up));
+    struct unwind_stat key = {1, 0, sizeof(made_up), 3, 4};
     for (key.ino = 0; key.ino < FILES; key.ino++) {
         made[key.ino] = unwind_files_copy(files, &key, fd);
         assert_non_null(made[key.ino]);
     }
-    file_use(made[0]);
-    file_use(made[0]);
-    file_use(made[2]);
+    unwind_file_use(made[0]);
+    unwind_file_use(made[0]);
+    unwind_file_use(made[2]);
     made[0]->account->bytes = KEPT;
     assert_false(unwind_files_are_many(files));
-    const size_t one = file_size(made[0]);
+    const size_t one = unwind_file_size(made[0]);
     made[0]->account->bytes = KEPT + one + 1;
     assert_true(unwind_files_are_many(files));
     assert_true(unwind_file_leaves(made[1]) && unwind_file_leaves(made[3]));
@@ -490,9 +493,9 @@ static void test_room_of_rows(void **state)
     struct unwind_file *file = unwind_files_fd(files, fd);
     assert_true(file && file->frames.count > 10);
     const size_t before = unwind_files_size(files, NULL);
-    assert_int_equal(before, file_size(file));
+    assert_int_equal(before, unwind_file_size(file));
     for (size_t i = 0; i < file->frames.count; i++)
-        file_row(file, file->frames.fdes[i].start, &row);
+        unwind_file_row(file, file->frames.fdes[i].start, &row);
     assert_true(row_cache_size(&file->rows) > 0);
     assert_int_equal(unwind_files_size(files, NULL), before + row_cache_size(&file->rows));
     unwind_files_free(files);

@@ -167,10 +167,10 @@ static struct cfi_row usual_row(void)
 {
     struct cfi_row row = {.return_reg = UNWIND_RETURN, .work = 20};
     row.cfa = (struct cfi_rule){.how = CFI_REGISTER, .reg = UNWIND_FP, .number = 16};
-    row.rules[UNWIND_RETURN] = (struct cfi_rule){.how = CFI_AT_CFA, .number = -8};
-    row.rules[UNWIND_FP] = (struct cfi_rule){.how = CFI_AT_CFA, .number = -16};
-    row.rules[row_cache_registers[0]] = (struct cfi_rule){.how = CFI_AT_CFA, .number = -24};
-    row.rules[UNWIND_SP] = (struct cfi_rule){.how = CFI_IS_CFA};
+    row.rules[UNWIND_RETURN] = (struct cfi_rule){.how = CFI_OFFSET, .number = -8};
+    row.rules[UNWIND_FP] = (struct cfi_rule){.how = CFI_OFFSET, .number = -16};
+    row.rules[row_cache_registers[0]] = (struct cfi_rule){.how = CFI_OFFSET, .number = -24};
+    row.rules[UNWIND_SP] = (struct cfi_rule){.how = CFI_VAL_OFFSET};
     return row;
 }
 
@@ -209,12 +209,12 @@ static void test_unusual_rows(void **state)
         rows[i] = usual_row();
     rows[0].signal = true;
     rows[1].return_reg = 3;
-    rows[2].cfa.how = CFI_IS_EXPRESSION;
+    rows[2].cfa.how = CFI_VAL_EXPRESSION;
     rows[3].rules[row_cache_registers[0]] = (struct cfi_rule){.how = CFI_REGISTER, .reg = 12};
     rows[4].rules[row_cache_registers[0]].number = -40000;
     rows[5].rules[row_cache_registers[0]].number = 0;
-    rows[6].rules[UNWIND_RESULT] = (struct cfi_rule){.how = CFI_AT_CFA, .number = -32};
-    rows[7].rules[UNWIND_SP] = (struct cfi_rule){.how = CFI_AT_CFA, .number = -32};
+    rows[6].rules[UNWIND_RESULT] = (struct cfi_rule){.how = CFI_OFFSET, .number = -32};
+    rows[7].rules[UNWIND_SP] = (struct cfi_rule){.how = CFI_OFFSET, .number = -32};
     rows[8].rules[UNWIND_RETURN] = (struct cfi_rule){.how = CFI_REGISTER, .reg = 12};
     for (unsigned i = 0; i < 9; i++) {
         row_cache_add(&cache, 0x1000 + i, &rows[i]);
@@ -256,7 +256,7 @@ static void test_link_register(void **state)
     struct row_cache cache = {0};
     struct cfi_row row = usual_row();
     (void)state;
-    row.rules[UNWIND_RETURN] = (struct cfi_rule){.how = CFI_SAME};
+    row.rules[UNWIND_RETURN] = (struct cfi_rule){.how = CFI_SAME_VALUE};
     row_cache_add(&cache, 0x1000, &row);
     const struct row_known *known = row_cache_find(&cache, 0x1000);
     assert_int_equal(known != NULL, UNWIND_RETURN != UNWIND_IP);

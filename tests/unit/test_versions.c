@@ -13,7 +13,7 @@
 struct program {
     struct fake fake;
     struct profile_task tasks[3];
-    struct profile_image image;
+    struct profile_generation generation;
     struct profile_module module;
     const struct profile_module *modules[1];
     struct profile_frame frames[4];
@@ -27,12 +27,12 @@ static void program_new(struct program *program, const char *make, const char *c
     memcpy(program->tasks, fake->profile.tasks, sizeof(program->tasks));
     memcpy(program->frames, fake->profile.frames, sizeof(program->frames));
     memcpy(program->entries, fake->profile.entries, sizeof(program->entries));
-    program->tasks[0].image_count = 0;
+    program->tasks[0].generation_count = 0;
     program->tasks[0].exec = program->tasks[1].exec = make;
-    program->image = (struct profile_image){3500, comm, cc1, NULL, 0};
+    program->generation = (struct profile_generation){3500, comm, cc1, NULL, 0};
     program->tasks[2].exec = cc1;
-    program->tasks[2].images = &program->image;
-    program->tasks[2].image_count = 1;
+    program->tasks[2].generations = &program->generation;
+    program->tasks[2].generation_count = 1;
     program->module = (struct profile_module){.path = cc1};
     program->modules[0] = &program->module;
     for (size_t i = 0; i < 3; i++)
@@ -123,7 +123,7 @@ static void test_scripts(void **state)
     has(text, "  python     [functions not compared]\n");
     free(text);
     /* Its name is one of a thread. */
-    after.image.comm = "python";
+    after.generation.comm = "python";
     text = diff(&before, &after);
     has_not(text, "two versions");
     free(text);

@@ -4,9 +4,9 @@
 #include <linux/perf_event.h>
 
 #include "analyze/view/counters.h"
-#include "analyze/view/family.h"
 #include "analyze/view/heading.h"
-#include "analyze/view/hits.h"
+#include "analyze/view/histogram.h"
+#include "analyze/view/process_tree.h"
 #include "analyze/view/select.h"
 #include "test_view_fake.h"
 
@@ -92,10 +92,10 @@ static void test_filters(void **state)
 static void test_command_lines(void **state)
 {
     static const char *const words[] = {"cc1plus", "-o", "my file.o", "big.cpp"}, *const before[] = {"sh", "-c", "x"};
-    static const struct profile_image images[] = {{.comm = "sh", .cmdline = before, .cmdline_count = 3},
-                                                  {.comm = "cc1plus", .cmdline = words, .cmdline_count = 4}};
+    static const struct profile_generation generations[] = {{.comm = "sh", .cmdline = before, .cmdline_count = 3},
+                                                            {.comm = "cc1plus", .cmdline = words, .cmdline_count = 4}};
     const struct profile_task task = {.pid = 7, .comm = "cc1plus", .cmdline = words, .cmdline_count = 4,
-                                      .images = images, .image_count = 2};
+                                      .generations = generations, .generation_count = 2};
     const struct profile_task bare = {.pid = 8, .comm = "swapper"};
     static const struct {
         const char *text;
@@ -169,7 +169,7 @@ static void test_by(void **state)
         int by;
         const char *line;
     } cases[] = {
-        {BY_OBJECT, "95.00 %  95.0 ms  95.00 %  /opt/no-such/app\n"},
+        {BY_DSO, "95.00 %  95.0 ms  95.00 %  /opt/no-such/app\n"},
         {BY_TASK, " 5.00 %  5.00 ms        5    10.11  {worker} make -j2\n"},
         {BY_PROCESS, "15.00 %  15.0 ms       15   10  make -j2\n"},
         {BY_COMM, "85.00 %  85.0 ms       85  cc1\n"},
@@ -259,7 +259,7 @@ static void test_counts_of_an_event_that_never_ran(void **state)
     free(text);
 }
 
-static void test_counts_of_images_are_added_up(void **state)
+static void test_counts_of_generations_are_added_up(void **state)
 {
     (void)state;
     struct fake fake;
@@ -271,8 +271,8 @@ static void test_counts_of_images_are_added_up(void **state)
     counters_of_task(&fake.profile, task, counters);
     assert_int_equal(counters[0].value, 12);
     assert_false(counters[1].present);
-    /* Beside a count of the whole task, those of the images are parts of it. */
-    counts[0].image = UINT32_MAX;
+    /* Beside a count of the whole task, those of the exec generations are parts of it. */
+    counts[0].generation = UINT32_MAX;
     counters_of_task(&fake.profile, task, counters);
     assert_int_equal(counters[0].value, 5);
 }
@@ -296,19 +296,19 @@ static void test_bad_families_end(void **state)
     (void)state;
     struct fake fake;
     bool wanted[3] = {true, true, true};
-    struct family family;
+    struct process_tree family;
     fake_new(&fake);
     struct profile_task *tasks = fake.profile.tasks;
     /* Two processes that are each other's parents, and one that is its own. */
     for (int i = 0; i < 3; i++)
         tasks[i] = (struct profile_task){
             .pid = i + 1, .tid = i + 1, .ppid = i == 2 ? 3 : 2 - i, .comm = "x", .index = (uint32_t)i};
-    family_init(&family, &fake.profile, wanted);
+    process_tree_init(&family, &fake.profile, wanted);
     int count = 0;
-    for (uint32_t at = family.root; at != FAMILY_NONE && count < 10; at = family_next(&family, at))
+    for (uint32_t at = family.root; at != PROCESS_TREE_NONE && count < 10; at = process_tree_next(&family, at))
         count++;
     assert_int_equal(count, 3);
-    family_release(&family);
+    process_tree_release(&family);
 }
 
 /* Said once: by the timers, by the recorder's note, or by us. */
@@ -317,7 +317,8 @@ static void test_why_the_kernel_is_missing(void **state)
     (void)state;
     static const char *const notes[] = {"x", "kernel samples: only user space is sampled"};
     static const char timers[] = "Not seen: what the kernel did for the program (timers sample user space only)",
-                      rights[] = "Not seen: what the kernel did for the program; shares are of the time in user space (";
+                      rights[] = "Not seen: what the kernel did for the program; shares are of the time in user space "
+                                 "(";
     for (unsigned i = 0; i < 6; i++) {
         struct fake fake;
         fake_new(&fake);
@@ -569,7 +570,8 @@ static void test_cpu_time_of_a_task(void **state)
     (void)state;
     struct profile_event clock = {.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_TASK_CLOCK, .nanoseconds = true};
     struct profile profile = {.events = &clock, .event_count = 1};
-    struct profile_count counts[3] = {{.image = 0, .value = 3}, {.image = 1, .value = 4}, {.image = UINT32_MAX}};
+    struct profile_count counts[3] = {{.generation = 0, .value = 3}, {.generation = 1, .value = 4},
+                                      {.generation = UINT32_MAX}};
     struct profile_task task = {.counts = counts};
     bool estimate;
     assert_int_equal(counters_cpu(&profile, &task, 0, &estimate), COUNTERS_UNKNOWN);
@@ -592,7 +594,7 @@ static void test_cpu_time_of_a_task(void **state)
     assert_int_equal(counters_cpu(&profile, &task, 500, &estimate), 37);
     assert_false(estimate);
     task.startup_ns = task.exit_ns = 0;
-    task.count_count = 3; /* that of the whole task, not those of its images */
+    task.count_count = 3; /* that of the whole task, not those of its exec generations */
     assert_int_equal(counters_cpu(&profile, &task, 0, &estimate), 0);
     counts[2].value = 9;
     assert_int_equal(counters_cpu(&profile, &task, 0, &estimate), 9);
@@ -615,7 +617,7 @@ int main(void)
         cmocka_unit_test(test_tree),
         cmocka_unit_test(test_counts_include_what_no_event_saw),
         cmocka_unit_test(test_counts_of_an_event_that_never_ran),
-        cmocka_unit_test(test_counts_of_images_are_added_up),
+        cmocka_unit_test(test_counts_of_generations_are_added_up),
         cmocka_unit_test(test_unknown_coverage),
         cmocka_unit_test(test_bad_families_end),
         cmocka_unit_test(test_why_the_kernel_is_missing),

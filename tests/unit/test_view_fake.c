@@ -40,11 +40,11 @@ static const struct profile_count make_counts[] = {{0, UINT32_MAX, 12 * MS, 9, 9
 static const struct profile_count cc1_counts[] = {{1, 0, 50, 100, 50, 100}, {0, 0, 90 * MS, 5, 5, 90 * MS}};
 
 static const char *const make_words[] = {"make", "-j2"}, *const cc1_words[] = {"cc1", "a b.c", "\033[2J\xff"};
-static const struct profile_image make_images[] = {{1000, make, "/usr/bin/make", make_words, 2}};
-static const struct profile_image cc1_images[] = {{3000, make, "/usr/bin/make", make_words, 2},
-                                                  {3500, cc1, "/usr/lib/cc1", cc1_words, 3}};
+static const struct profile_generation make_generations[] = {{1000, make, "/usr/bin/make", make_words, 2}};
+static const struct profile_generation cc1_generations[] = {{3000, make, "/usr/bin/make", make_words, 2},
+                                                            {3500, cc1, "/usr/lib/cc1", cc1_words, 3}};
 
-static const struct profile_unseen unseen[] = {{"setuid", "su", 3, 2 * MS}};
+static const struct profile_missed missed[] = {{"setuid", "su", 3, 2 * MS}};
 
 static const struct profile_task tasks[] = {
     {.pid = 10,
@@ -55,8 +55,8 @@ static const struct profile_task tasks[] = {
      .exec = "/usr/bin/make",
      .cmdline = make_words,
      .cmdline_count = 2,
-     .images = make_images,
-     .image_count = 1,
+     .generations = make_generations,
+     .generation_count = 1,
      .start_ns = 1000,
      .end_ns = 900 * MS,
      .ended = true,
@@ -96,8 +96,8 @@ static const struct profile_task tasks[] = {
      .exec = "/usr/lib/cc1",
      .cmdline = cc1_words,
      .cmdline_count = 3,
-     .images = cc1_images,
-     .image_count = 2,
+     .generations = cc1_generations,
+     .generation_count = 2,
      .start_ns = 3000,
      .end_ns = 800 * MS,
      .ended = true,
@@ -128,8 +128,8 @@ void fake_new(struct fake *fake)
                     .coverage_complete = true,
                     .cpu_ns = 110 * MS,
                     .attributed_ns = 105 * MS,
-                    .unseen = unseen,
-                    .unseen_count = 1},
+                    .missed = missed,
+                    .missed_count = 1},
         .events = events,
         .event_count = 2,
         .tasks = copy,

@@ -12,13 +12,13 @@ struct fake {
 };
 
 /*
- * Two processes: make (10.10, thread 10.11 "worker"), which started cc1 (20.20). Object /opt/no-such/app has no file,
+ * Two processes: make (10.10, thread 10.11 "worker"), which started cc1 (20.20). DSO /opt/no-such/app has no file,
  * so names are app+0xOFFSET. Samples, a weight of 1 ms each:
  *
  *   10.10: main(0x100) > parse(0x200)                x 10
  *   10.11: main(0x100)                               x  5
  *   20.20: main(0x100) > recurse(0x300) three times  x 80
- *          no object, 0xdead000                      x  5
+ *          no DSO, 0xdead000                      x  5
  *
  * Counts: task-clock of 10.10: 12 ms, + 1 ms start-up + 2 ms exit; page-faults of 20.20: 50, running half of the time.
  */

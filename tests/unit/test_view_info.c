@@ -83,9 +83,9 @@ static void test_format(void **state)
     is("a\n  format     perf.data, by pinject, 1.0 kB, data 900 bytes\n");
     file = a_file();
     file->parts = 1;
-    is(HEAD "  folder     1 file beside 'data', one for each recording thread\n");
+    is(HEAD "  directory  1 file beside 'data', one for each recording thread\n");
     file->parts = 2;
-    is(HEAD "  folder     2 files beside 'data', one for each recording thread\n");
+    is(HEAD "  directory  2 files beside 'data', one for each recording thread\n");
     file = a_file();
     file->truncated_bytes = 7;
     file->missing_bytes = 2000;
@@ -160,7 +160,7 @@ static void test_records(void **state)
 
 static const char *const words[] = {"make", "-j 2"};
 static const char *const notes[] = {"one", "", "two"};
-static const struct profile_unseen unseen[] = {{"setuid", "su", 1000, 0}, {"static", "busybox", 1, 0}};
+static const struct profile_missed missed[] = {{"setuid", "su", 1000, 0}, {"static", "busybox", 1, 0}};
 
 static void test_session(void **state)
 {
@@ -198,8 +198,8 @@ static void test_session(void **state)
     session = (struct profile_session){.coverage_known = true,
                                        .cpu_ns = 2000000000,
                                        .attributed_ns = 1990000000,
-                                       .unseen = unseen,
-                                       .unseen_count = 2,
+                                       .missed = missed,
+                                       .missed_count = 2,
                                        .notes = notes,
                                        .note_count = 3};
     is(HEAD "  coverage   CPU time 2.00 s, in tasks 1.99 s, still running\n  unseen     su: setuid, 1,000 times\n"
@@ -245,7 +245,7 @@ static void test_tasks(void **state)
          .source = PROFILE_SOURCE_PERF},
         {.pid = 10, .tid = 11, .comm = "worker", .samples = 1234, .source = PROFILE_SOURCE_TIMER},
         {.pid = 12, .tid = 12, .comm = "su", .source = PROFILE_SOURCE_ACCOUNTING},
-        {.pid = 13, .tid = 13, .comm = "x\033[2J", .source = PROFILE_SOURCE_NET},
+        {.pid = 13, .tid = 13, .comm = "x\033[2J", .source = PROFILE_SOURCE_INHERITED},
         {.pid = -1, .tid = -1, .comm = "y"},
     };
     struct profile_file *file = a_file();

@@ -4,10 +4,10 @@
 #include <locale.h>
 
 #include "analyze/model/profile.h"
-#include "analyze/view/grid.h"
-#include "common/json.h"
 #include "analyze/view/map.h"
 #include "analyze/view/text.h"
+#include "analyze/view/text_table.h"
+#include "common/json.h"
 
 static void test_amounts(void **state)
 {
@@ -203,33 +203,33 @@ static void test_clean(void **state)
     free(text);
 }
 
-static char *grid_text(int width)
+static char *text_table_text(int width)
 {
-    static const struct grid_column columns[] = {{"N", true}, {"Object", false, true}, {"Name"}};
-    struct grid *grid = grid_new(columns, 3, false);
+    static const struct text_table_column columns[] = {{"N", true}, {"Object", false, true}, {"Name"}};
+    struct text_table *table = text_table_new(columns, 3, false);
     char *text = NULL;
     size_t size = 0;
     struct output output = {.to = open_memstream(&text, &size), .width = width};
     const char *const cells[] = {"1", "library", "a-rather-long-name", "234", "x", ""};
     for (size_t i = 0; i < 6; i++)
-        grid_cell(grid, OUTPUT_PLAIN, cells[i]);
-    grid_line(grid, "line");
-    grid_print(grid, &output, true);
+        text_table_cell(table, OUTPUT_PLAIN, cells[i]);
+    text_table_line(table, "line");
+    text_table_print(table, &output, true);
     fclose(output.to);
-    grid_free(grid);
+    text_table_free(table);
     return text;
 }
 
-static void test_grid(void **state)
+static void test_text_table(void **state)
 {
     (void)state;
-    char *text = grid_text(0);
+    char *text = text_table_text(0);
     assert_string_equal(text, "  N  Object   Name\n  1  library  a-rather-long-name\n234  x\nline\n");
     free(text);
-    text = grid_text(24);
+    text = text_table_text(24);
     assert_string_equal(text, "  N  Object   Name\n  1  library  a-rathe...\n234  x\nline\n");
     free(text);
-    text = grid_text(20);
+    text = text_table_text(20);
     assert_string_equal(text, "  N  Object\n    Name\n  1  library\n    a-rather-long...\n234  x\nline\n");
     free(text);
 }
@@ -308,7 +308,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_amounts), cmocka_unit_test(test_base),  cmocka_unit_test(test_command),
-        cmocka_unit_test(test_cut),     cmocka_unit_test(test_clean), cmocka_unit_test(test_grid),
+        cmocka_unit_test(test_cut),     cmocka_unit_test(test_clean), cmocka_unit_test(test_text_table),
         cmocka_unit_test(test_json_characters),
         cmocka_unit_test(test_json),    cmocka_unit_test(test_map),   cmocka_unit_test(test_columns),
         cmocka_unit_test(test_tasks),   cmocka_unit_test(test_bounds_of_amounts),

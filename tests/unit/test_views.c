@@ -5,9 +5,9 @@
 #include <math.h>
 
 #include "analyze/view/flame.h"
-#include "analyze/view/identity.h"
 #include "analyze/view/markup.h"
 #include "analyze/view/noise.h"
+#include "analyze/view/normalize.h"
 #include "test_view_fake.h"
 
 static void test_call_tree(void **state)
@@ -24,7 +24,7 @@ static void test_call_tree(void **state)
               "10.00 %  10.0 ms  10.00 %  app        |  `- app+0x200\n"
               " 5.00 %  5.00 ms   5.00 %  [unknown]  `- 0xdead000\n");
     free(text);
-    fake.settings.by = BY_OBJECT;
+    fake.settings.by = BY_DSO;
     text = run(&fake, view_report);
     has(text, "95.00 %  95.0 ms  95.00 %  app        |- app\n"
               " 5.00 %  5.00 ms   5.00 %  [unknown]  `- [unknown]\n");
@@ -224,10 +224,10 @@ static void test_markup(void **state)
     }
 }
 
-static void test_identity(void **state)
+static void test_normalize(void **state)
 {
     (void)state;
-    static const char *const objects[][2] = {
+    static const char *const dsos[][2] = {
         {"/opt/b/libz.so.1.2.13", "libz.so"}, {"/usr/lib/libc.so.6", "libc.so"}, {"libx.so", "libx.so"},
         {"/tmp/build/app (deleted)", "app"},  {"[vdso]", "[vdso]"},              {"//anon", "//anon"},
         {"/opt/a.so.1b", "a.so.1b"},          {"/opt/.so.1", ".so.1"},           {"", ""},
@@ -245,13 +245,13 @@ static void test_identity(void **state)
         {"f(.isra.0)", "f(.isra.0)"},
         {"", ""},
     };
-    for (size_t i = 0; i < sizeof(objects) / sizeof(objects[0]); i++) {
-        char *name = identity_object(objects[i][0]);
-        assert_string_equal(name, objects[i][1]);
+    for (size_t i = 0; i < sizeof(dsos) / sizeof(dsos[0]); i++) {
+        char *name = normalize_dso(dsos[i][0]);
+        assert_string_equal(name, dsos[i][1]);
         free(name);
     }
     for (size_t i = 0; i < sizeof(symbols) / sizeof(symbols[0]); i++) {
-        char *name = identity_symbol(symbols[i][0]);
+        char *name = normalize_symbol(symbols[i][0]);
         assert_string_equal(name, symbols[i][1]);
         free(name);
     }
@@ -583,7 +583,7 @@ int main(void)
         cmocka_unit_test(test_flame_of_nothing),
         cmocka_unit_test(test_very_deep_stack),
         cmocka_unit_test(test_markup),
-        cmocka_unit_test(test_identity),
+        cmocka_unit_test(test_normalize),
         cmocka_unit_test(test_noise),
         cmocka_unit_test(test_diff),
         cmocka_unit_test(test_diff_of_several_runs),

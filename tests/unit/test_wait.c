@@ -19,13 +19,13 @@
 /* Only a sweep that hangs takes that long. */
 enum { PATIENCE_S = 40 };
 
-static char folder[] = "/tmp/pinject-wait-XXXXXX";
+static char directory[] = "/tmp/pinject-wait-XXXXXX";
 
 static const char *name_of(unsigned number)
 {
     static char names[4][128];
     char *name = names[number % 4];
-    snprintf(name, sizeof(names[0]), "%s/%s%032x", folder, PATHS_SEGMENT_PREFIX, number);
+    snprintf(name, sizeof(names[0]), "%s/%s%032x", directory, PATHS_SEGMENT_PREFIX, number);
     return name;
 }
 
@@ -45,7 +45,7 @@ static void write_segment(const char *path, pid_t collector)
     segment.size = sizeof(segment);
     segment.flags = PINJECT_SESSION_LOCKED;
     segment.collector = collector;
-    snprintf(segment.outfile, sizeof(segment.outfile), "%s/out", folder);
+    snprintf(segment.outfile, sizeof(segment.outfile), "%s/out", directory);
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     assert_true(fd >= 0);
     assert_int_equal(write(fd, &segment, sizeof(segment)), sizeof(segment));
@@ -165,7 +165,7 @@ static void test_waiting(void **state)
     int ready[2], done[2];
     char byte, base[160];
     const char *live = name_of(1);
-    snprintf(base, sizeof(base), "%s/out", folder);
+    snprintf(base, sizeof(base), "%s/out", directory);
     assert_int_equal(pipe(ready), 0);
     assert_int_equal(pipe(done), 0);
     pid_t collector = fork();
@@ -253,9 +253,9 @@ static void test_ruins(void **state)
     write_ruin(old, 3600);
     write_ruin(young, 1);
     write_ruin(linked, 3600);
-    snprintf(other, sizeof(other), "%s/other", folder);
+    snprintf(other, sizeof(other), "%s/other", directory);
     assert_int_equal(link(linked, other), 0);
-    snprintf(upper, sizeof(upper), "%s/%s%032X", folder, PATHS_SEGMENT_PREFIX, 0xabcdef);
+    snprintf(upper, sizeof(upper), "%s/%s%032X", directory, PATHS_SEGMENT_PREFIX, 0xabcdef);
     write_ruin(upper, 3600);
     /* Where they usually are, too. */
     char shared[160];
@@ -278,23 +278,23 @@ static void test_ruins(void **state)
 static void test_what_is_no_segment(void **state)
 {
     (void)state;
-    const char *fifo = name_of(1), *symlinked = name_of(2), *directory = name_of(3);
+    const char *fifo = name_of(1), *symlinked = name_of(2), *dir = name_of(3);
     char truth[160];
-    snprintf(truth, sizeof(truth), "%s/truth", folder);
+    snprintf(truth, sizeof(truth), "%s/truth", directory);
     write_segment(truth, ended_process());
     assert_int_equal(mkfifo(fifo, 0666), 0);
     assert_int_equal(symlink(truth, symlinked), 0);
-    assert_int_equal(mkdir(directory, 0700), 0);
+    assert_int_equal(mkdir(dir, 0700), 0);
     wait_sweep();
     assert_int_equal(wait_for("/tmp/pinject-no-session-writes-that", NULL), 0);
     assert_true(is_there(fifo));
     assert_true(is_there(symlinked));
-    assert_true(is_there(directory));
+    assert_true(is_there(dir));
     assert_true(is_there(truth));
     unlink(fifo);
     unlink(symlinked);
     unlink(truth);
-    rmdir(directory);
+    rmdir(dir);
 }
 
 /* A head that cannot be says nothing of a session. */
@@ -329,7 +329,7 @@ static int set_up(void **state)
 {
     (void)state;
     alarm(PATIENCE_S); /* an open() that waits for a writer never ends */
-    return mkdtemp(folder) && setenv("TMPDIR", folder, 1) == 0 ? 0 : -1;
+    return mkdtemp(directory) && setenv("TMPDIR", directory, 1) == 0 ? 0 : -1;
 }
 
 static int remove_one(const char *path, const struct stat *status, int type, struct FTW *walk)
@@ -343,7 +343,7 @@ static int remove_one(const char *path, const struct stat *status, int type, str
 static int tear_down(void **state)
 {
     (void)state;
-    return nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    return nftw(directory, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
 int main(void)

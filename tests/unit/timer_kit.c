@@ -5,7 +5,7 @@
 
 enum { NUMBER = 52 };
 
-struct pinject_object pinject_object;
+struct pinject_preload pinject_preload;
 struct timer_seen *seen;
 bool masked, taken;
 void (*when_counted)(void), (*when_taken)(void);
@@ -162,11 +162,11 @@ static void begin(void)
     unlink(rings_path());
     rings_fd = open(rings_path(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     MUST(rings_fd >= 0 && ftruncate(rings_fd, (off_t)RINGS * PINJECT_RING_STRIDE) == 0);
-    snprintf(pinject_object.session, sizeof(pinject_object.session), "PINJECT_SESSION=%s/s", directory);
+    snprintf(pinject_preload.session, sizeof(pinject_preload.session), "PINJECT_SESSION=%s/s", directory);
     static struct pinject_segment segment = {.rings = UINT64_MAX};
-    pinject_object.channel.segment = &segment;
-    pinject_object.standing = PINJECT_FOLLOWED;
-    pinject_object.pid = getpid();
+    pinject_preload.channel.segment = &segment;
+    pinject_preload.state = PINJECT_FOLLOWED;
+    pinject_preload.pid = getpid();
     for (int ring = 0; ring < RINGS; ring++)
         *head_of(ring) = (struct pinject_timer_head){.interval_ns = 1000000, .id = 40 + (uint64_t)ring, .flags = 3};
 }

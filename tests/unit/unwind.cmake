@@ -25,5 +25,6 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|aarch64)$")
   pinject_unit_test(stacks SOURCES test_stacks.c LINK pinject_collector pinject_common Threads::Threads)
   pinject_unit_test(dumps SOURCES test_dumps.c LINK pinject_collector pinject_common)
   target_link_options(test_dumps PRIVATE -Wl,--wrap=probe_open)
-  pinject_unit_test(needs SOURCES test_needs.c LINK pinject_collector pinject_common Threads::Threads)
+  pinject_unit_test(stack_predictor SOURCES test_stack_predictor.c LINK pinject_collector pinject_common
+    Threads::Threads)
 endif()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 if(TARGET pinject_view)
   pinject_unit_test(view SOURCES test_view.c test_view_fake.c LINK pinject_view)
-  pinject_unit_test(bound SOURCES test_bound.c test_view_fake.c LINK pinject_view)
+  pinject_unit_test(cpu_use SOURCES test_cpu_use.c test_view_fake.c LINK pinject_view)
   pinject_unit_test(brief SOURCES test_brief.c LINK pinject_view)
   pinject_unit_test(command SOURCES test_command.c LINK pinject_view)
   pinject_unit_test(runtime SOURCES test_runtime.c LINK pinject_view)
@@ -10,20 +10,20 @@ if(TARGET pinject_view)
   pinject_unit_test(deepest SOURCES test_deepest.c LINK pinject_view)
   pinject_unit_test(judge SOURCES test_judge.c LINK pinject_view)
   pinject_unit_test(significance SOURCES test_significance.c LINK pinject_view)
-  pinject_unit_test(order SOURCES test_order.c test_view_fake.c LINK pinject_view)
+  pinject_unit_test(ranking SOURCES test_ranking.c test_view_fake.c LINK pinject_view)
   pinject_unit_test(top SOURCES test_top.c test_view_fake.c LINK pinject_view)
   pinject_unit_test(view_text SOURCES test_view_text.c LINK pinject_view)
   pinject_unit_test(view_info SOURCES test_view_info.c test_view_fake.c LINK pinject_view)
   target_link_options(test_view_info PRIVATE -Wl,--wrap=profile_file_load,--wrap=profile_file_free)
   pinject_unit_test(pager SOURCES test_pager.c LINK pinject_view)
   target_link_options(test_pager PRIVATE -Wl,--wrap=isatty,--wrap=ioctl)
-  pinject_unit_test(sink SOURCES test_sink.c LINK pinject_view PkgConfig::ZLIB)
-  target_link_options(test_sink PRIVATE -Wl,--wrap=access,--wrap=linkat,--wrap=isatty)
+  pinject_unit_test(output_file SOURCES test_output_file.c LINK pinject_view PkgConfig::ZLIB)
+  target_link_options(test_output_file PRIVATE -Wl,--wrap=access,--wrap=linkat,--wrap=isatty)
   pinject_unit_test(archive SOURCES test_archive.c test_view_fake.c LINK pinject_view)
   target_link_options(test_archive PRIVATE -Wl,--build-id=sha1,--wrap=write,--wrap=symbols_debug_file
     -Wl,--wrap=symbols_lines_file)
   # Their symbols are those of symbols_fake.c.
-  set(symbols_fake_wraps object kernel jit jit_dump find bounds address path file has_code replaced lacks why rows lines
+  set(symbols_fake_wraps dso kernel jit jit_dump find bounds address path file has_code replaced missing why rows lines
     lines_why)
   pinject_unit_test(names SOURCES test_names.c symbols_fake.c LINK pinject_view)
   target_link_options(test_names PRIVATE -Wl,--wrap=symbols_new,--wrap=symbols_debuginfod)

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Makes the programs and libraries of this folder anew (gcc 12, clang and lld 14, binutils 2.40, dwz, xz; x86-64). They
-# are looked at, never run. With other compilers tests/data/commands differs: PINJECT_GOLDEN=write, look at git diff.
+# Makes the programs and libraries of this directory anew (gcc 12, clang and lld 14, binutils 2.40, dwz, xz; x86-64).
+# They are looked at, never run. With other compilers tests/data/commands differs: PINJECT_GOLDEN=write, look at git
+# diff.
 set -eu
 cd "$(dirname "$0")"
 here=$PWD

@@ -77,7 +77,7 @@ static void errors(void)
     for (int way = 0; way < WAYS; way++) {
         int list = way == EXECL || way == EXECLP || way == EXECLE;
         printf("%s: missing %d", names[way], go(way, "/nonexistent/x", args, plain));
-        printf(" folder %d", go(way, "/", args, plain));
+        printf(" directory %d", go(way, "/", args, plain));
         printf(" data %d", go(way, "/etc/passwd", args, plain));
         printf(" empty %d", go(way, "", args, plain));
         printf(" envp %d", go(way, me, args, (char **)8));

@@ -43,7 +43,7 @@ static void *wait_for_cancel(void *data)
     return NULL;
 }
 
-/* Names of the functions below this one on the stack: the same depth and objects as without a profiler. */
+/* Names of the functions below this one on the stack: the same depth and DSOs as without a profiler. */
 __attribute__((noinline)) static void *depth(void *data)
 {
     void *frames[64];

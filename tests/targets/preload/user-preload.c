@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A user's own LD_PRELOAD object: stands before execve and pthread_create too, and says so. */
+/* A user's own preload object: stands before execve and pthread_create too, and says so. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>

@@ -170,7 +170,7 @@ static void *thread_under(void *data)
     return NULL;
 }
 
-/* One thread closes the door for all. */
+/* One thread installs the filter for all. */
 static void by_a_thread(void)
 {
     fflush(stdout);
@@ -209,7 +209,7 @@ static void *thread_that_ends_a_child(void *data)
     return write(to_child[1], "x", 1) == 1 ? data : NULL;
 }
 
-/* The door closes while another thread waits for a child. */
+/* The filter is installed while another thread waits for a child. */
 static void while_another_waits(void)
 {
     fflush(stdout);

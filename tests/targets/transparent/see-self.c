@@ -68,15 +68,15 @@ static void see_descriptors(void)
 
 static void see_tasks(void)
 {
-    DIR *folder = opendir("/proc/self/task");
+    DIR *directory = opendir("/proc/self/task");
     int count = 0;
-    while (folder) {
-        struct dirent *entry = readdir(folder);
+    while (directory) {
+        struct dirent *entry = readdir(directory);
         if (!entry)
             break;
         count += entry->d_name[0] != '.';
     }
-    closedir(folder);
+    closedir(directory);
     printf("tasks: %d\n", count);
     fflush(stdout);
 }

@@ -97,7 +97,7 @@ static void empty_vectors(void)
     see_child("no vectors", pid);
 }
 
-/* execvp walks over what is missing, forbidden, a folder or nonsense, before it finds the program. */
+/* execvp walks over what is missing, forbidden, a directory or nonsense, before it finds the program. */
 static void path_walk(void)
 {
     char path[5000];

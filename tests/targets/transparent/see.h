@@ -25,7 +25,7 @@ void see_threads_and_forks(void);
 /* One line: what the call that just ended gave, and errno if it failed. */
 void see_result(const char *what, long result);
 
-/* A file of /proc/self, or of another folder if the name begins with '/', with its NULs as newlines. */
+/* A file of /proc/self, or of another directory if the name begins with '/', with its NULs as newlines. */
 void see_file(const char *name);
 
 /* The numbers of the open descriptors, by asking for each. */

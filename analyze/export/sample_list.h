@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* The chosen samples of the shown event one by one, for formats that have a time axis. 24 bytes of memory each. */
+#ifndef ANALYZE_EXPORT_SAMPLE_LIST_H
+#define ANALYZE_EXPORT_SAMPLE_LIST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analyze/export/tree.h"
+#include "analyze/view/output_file.h"
+#include "analyze/view/view.h"
+
+struct samples_item {
+    uint64_t time_ns, weight;
+    uint32_t node; /* of the tree */
+    uint32_t task; /* index */
+};
+
+struct samples {
+    struct samples_item *items; /* by task, then by time */
+    size_t count, capacity;
+};
+
+/* Reads the files again; stacks go to TREE. 0, or an exit status after a message. */
+int samples_collect(struct samples *samples, struct view *view, struct output_file *out, struct tree *tree);
+void samples_release(struct samples *samples);
+/* Those of one task begin at FROM: where they end. */
+size_t samples_end(const struct samples *samples, size_t from);
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/* What a file of perf's holds that is not shown, or not all of it: said once, in the report. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "analyze/model/loader.h"
+#include "common/perfdata.h"
+
+#define MOST_NOTES 1000
+
+int warning_add(struct loader *loader, const char *text)
+{
+    const char *note = store_string(&loader->store, text);
+    if (!note)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < loader->note_count; i++)
+        if (loader->notes[i] == note)
+            return 0;
+    if (loader->note_count >= MOST_NOTES)
+        return 0;
+    if (arena_room(&loader->notes, &loader->note_capacity, loader->note_count, sizeof(note)) < 0)
+        return -ENOMEM;
+    loader->notes[loader->note_count++] = note;
+    return 0;
+}
+
+/* COUNT and what follows it, unless it is 0. */
+static int count_warning(struct loader *loader, uint64_t count, const char *what)
+{
+    char text[300];
+    if (count == 0)
+        return 0;
+    snprintf(text, sizeof(text), "%" PRIu64 " %s", count, what);
+    return warning_add(loader, text);
+}
+
+static uint64_t branch_events(const struct file *file)
+{
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < file->attrs.count; i++)
+        count += !!(file->attrs.items[i].perf.sample_type & PERF_SAMPLE_BRANCH_STACK);
+    return file->records[PERF_RECORD_SAMPLE] || file->records[PERFDATA_RECORD_COMPRESSED] ? count : 0;
+}
+
+static int warning_dumps(struct loader *loader)
+{
+    const uint64_t *ends = loader->dumps.ends;
+    uint64_t all = loader->dumps.left;
+    char text[300];
+    for (unsigned i = 0; i < UNWIND_ENDS; i++)
+        all += ends[i];
+    uint64_t early = ends[UNWIND_NO_TABLE] + ends[UNWIND_BAD_MEMORY];
+    int status = 0;
+    if (ends[UNWIND_TRUNCATED]) {
+        snprintf(text, sizeof(text),
+                 "%" PRIu64 " of %" PRIu64 " stacks are deeper than what was recorded of them, their outer callers are "
+                 "missing (perf record --call-graph dwarf,SIZE records more)",
+                 ends[UNWIND_TRUNCATED], all);
+        status = warning_add(loader, text);
+    }
+    if (status == 0 && early) {
+        snprintf(text, sizeof(text),
+                 "%" PRIu64 " of %" PRIu64 " stacks could not be unwound to their end: %" PRIu64 " came to code "
+                 "without an unwind table or whose file is gone, %" PRIu64 " to memory that was not recorded",
+                 early, all, ends[UNWIND_NO_TABLE], ends[UNWIND_BAD_MEMORY]);
+        status = warning_add(loader, text);
+    }
+    if (status == 0 && loader->dumps.left) {
+        snprintf(text, sizeof(text),
+                 "%" PRIu64 " of %" PRIu64 " stack dumps cannot be unwound, only where they begin is shown: recorded "
+                 "on another kind of machine than this one, or without its registers",
+                 loader->dumps.left, all);
+        status = warning_add(loader, text);
+    }
+    return status;
+}
+
+int warning_file(struct loader *loader, const struct file *file)
+{
+    int status = warning_dumps(loader);
+    if (status == 0 && branch_events(file))
+        status = warning_add(loader, "branch stacks were recorded (perf record -b); they are not shown");
+    if (status == 0)
+        status = count_warning(loader, file->records[PERF_RECORD_AUX] + file->records[PERFDATA_RECORD_AUXTRACE],
+                               "records of hardware traces (AUX) are not decoded");
+    if (status == 0)
+        status = count_warning(loader, loader->guest_samples,
+                               "samples are of guests of virtual machines, whose code has no names here");
+    return status;
+}

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: MIT */
+#include "next.h"
+#include "own_environ.h"
+#include "pinject/pinject.h"
+#include "preload.h"
+#include "program.h"
+#include "room.h"
+#include "safe_read.h"
+#include "start.h"
+#include "sys.h"
+#include "thread_records.h"
+#include "timer.h"
+
+#include <errno.h>
+#include "text.h"
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct pinject_preload pinject_preload;
+
+/*
+ * Who forks, by thread: the child finds its creator in its copy. No thread-local variable, as one would show: in the
+ * numbers and the size of the program's own. Two threads that meet in a slot cost a name, no more.
+ */
+enum { FORKING = 64, TID_BITS = 22 };
+static uint64_t forking[FORKING];
+
+/* Whose next threads and children are covered by inheritance: by thread, so that not each call has to ask. */
+static uint32_t inheriting[FORKING];
+
+_Static_assert(PINJECT_TASKS == 1 << TID_BITS, "a tid has its room beside the thread's key");
+
+enum { SETTLE_ROUNDS = 50, SETTLE_NS = 100000 };
+
+void pinject_preload_settle(void)
+{
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    for (int i = 0; i < SETTLE_ROUNDS && __atomic_load_n(&pinject_preload.busy, __ATOMIC_ACQUIRE) != 0; i++)
+        sys_sleep_ns(SETTLE_NS);
+}
+
+enum pinject_exec_kind pinject_preload_admits(enum pinject_exec_kind exec_kind)
+{
+    return exec_kind == PINJECT_EXEC_TAKES && !pinject_preload_reachable() ? PINJECT_EXEC_REFUSES : exec_kind;
+}
+
+/*
+ * A process that was made behind libc's back has our numbers and not its own, maybe in another pid namespace: there it
+ * would ask for somebody else. Whose parent we are, as far as the kernel says, is in ours.
+ */
+static bool is_known(int32_t pid, int32_t ppid)
+{
+    return pid == pinject_preload.pid || ppid == pinject_preload.pid;
+}
+
+static struct pinject_claim claim_slot(uint32_t kind, uint32_t flags, int32_t parent_tid)
+{
+    int32_t tid = sys_gettid(), pid = sys_getpid(), ppid = sys_getppid();
+    struct pinject_claim mine = {NULL, 0, 0};
+    if (is_known(pid, ppid))
+        mine = pinject_request_claim(&pinject_preload.channel, tid);
+    if (!mine.slot)
+        return mine;
+    mine.slot->kind = kind;
+    mine.slot->flags = flags;
+    mine.slot->pid = pid;
+    mine.slot->tid = tid;
+    mine.slot->ppid = ppid;
+    mine.slot->parent_tid = parent_tid;
+    mine.slot->startup_ns = sys_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    sys_get_name(mine.slot->comm);
+    return mine;
+}
+
+/* Where the task has no events the answer is the ring of its timer. */
+static void send_request(struct pinject_claim mine)
+{
+    pinject_timer_start(pinject_request_send(&pinject_preload.channel, mine));
+}
+
+static void ask_for_events(uint32_t kind, uint32_t flags, int32_t parent_tid)
+{
+    struct pinject_claim mine = claim_slot(kind, flags, parent_tid);
+    if (mine.slot)
+        send_request(mine);
+}
+
+/*
+ * The executable's name as it was given to exec, and the command line; what does not fit, or was not given to us, is in
+ * /proc. What the name leads to, the collector knows from the kernel: a look into /proc/self costs the program 20 us.
+ */
+static void write_text(struct pinject_slot *slot)
+{
+    const struct pinject_preload *preload = &pinject_preload;
+    const char *name = (const char *)getauxval(AT_EXECFN);
+    size_t at = name ? strnlen(name, PINJECT_PATH / 2) : 0;
+    memcpy(slot->text, name ? name : "", at);
+    slot->text[at++] = 0;
+    slot->exec_size = (uint32_t)at;
+    if (preload->argc <= 0)
+        slot->flags |= PINJECT_REQUEST_TEXT_CUT;
+    for (int i = 0; i < preload->argc && preload->argv[i]; i++) {
+        size_t length = strlen(preload->argv[i]) + 1;
+        if (length > PINJECT_TEXT - at) {
+            slot->flags |= PINJECT_REQUEST_TEXT_CUT;
+            break;
+        }
+        memcpy(slot->text + at, preload->argv[i], length);
+        at += length;
+    }
+    slot->cmdline_size = (uint32_t)at - slot->exec_size;
+}
+
+/* The program that exec was asked for; what cannot be read or does not fit is left out. */
+static void write_program(struct pinject_slot *slot, const char *path, char *const *argv)
+{
+    struct pinject_safe_read safe = {0};
+    long length = pinject_safe_length(&safe, path, PINJECT_PATH / 2);
+    size_t at = 0;
+    if (length > 0)
+        memcpy(slot->text, path, at = (size_t)length);
+    slot->text[at++] = 0;
+    slot->exec_size = (uint32_t)at;
+    for (size_t i = 0; argv && pinject_safe_read(&safe, &argv[i], sizeof(argv[i])) && argv[i]; i++) {
+        length = pinject_safe_length(&safe, argv[i], PINJECT_TEXT - at - 1);
+        if (length < 0) {
+            slot->flags |= PINJECT_REQUEST_TEXT_CUT;
+            break;
+        }
+        memcpy(slot->text + at, argv[i], (size_t)length + 1);
+        at += (size_t)length + 1;
+        if (at >= PINJECT_TEXT - 1) {
+            slot->flags |= PINJECT_REQUEST_TEXT_CUT;
+            break;
+        }
+    }
+    slot->cmdline_size = (uint32_t)at - slot->exec_size;
+}
+
+void pinject_preload_inherit_exec(bool covered, uint32_t flags, const char *path, char *const *argv)
+{
+    flags |= covered ? 0 : PINJECT_REQUEST_INHERIT_EXEC;
+    struct pinject_claim mine = claim_slot(covered ? PINJECT_INHERIT_EXEC : PINJECT_ARM, flags, 0);
+    if (!mine.slot)
+        return;
+    write_program(mine.slot, path, argv);
+    pinject_timer_count();
+    pinject_request_send(&pinject_preload.channel, mine);
+}
+
+static void announce_generation(void)
+{
+    /*
+     * A timer does not survive exec as events do; each exec generation asks. One among others with events has no bit.
+     */
+    bool covered = !(pinject_preload.flags & PINJECT_SESSION_TIMER) &&
+                   pinject_request_covered(&pinject_preload.channel, sys_gettid());
+    struct pinject_claim mine =
+        covered ? claim_slot(PINJECT_GENERATION, PINJECT_REQUEST_NO_REPLY, 0) : claim_slot(PINJECT_PROCESS, 0, 0);
+    if (!mine.slot)
+        return;
+    write_text(mine.slot);
+    send_request(mine);
+}
+
+/* The session of the environment, or a new one for a bare LD_PRELOAD. */
+static int find_session(char **envp)
+{
+    const char *path = pinject_env_value(envp, PINJECT_ENV_SESSION "=");
+    if (path)
+        return pinject_preload_open(path);
+    const char *preload = pinject_env_value(envp, "LD_PRELOAD=");
+    if (!preload || !pinject_ld_preload_has(preload, NULL))
+        return -ENOENT; /* linked, dlopened, or in /etc/ld.so.preload: nobody asked for a session */
+    int error = pinject_start(envp);
+    pinject_preload.threads = error == 0;
+    pinject_preload.environ_join = error == 0 && pinject_preload.flags & PINJECT_SESSION_VFORK;
+    return error;
+}
+
+static void init_process(int argc, char **argv, char **envp)
+{
+    struct pinject_preload *preload = &pinject_preload;
+    pinject_next();
+    /* Of what valgrind runs inherited events tell: they lie under valgrind itself, a static program. */
+    if (!envp || getauxval(AT_SECURE) || sys_on_valgrind())
+        return;
+    preload->argc = argc;
+    preload->argv = argv;
+    preload->user = (uint32_t)getauxval(AT_EUID);
+    int error = find_session(envp);
+    if (error == -EXDEV)
+        return; /* the variables stay: what is in there is counted, each time */
+    bool raw_execs = error == 0 && pinject_program_execs_by_itself();
+    preload->environ_join &= !raw_execs;
+    /* libc and posix_spawn users pass environ on; where their children are not followed, they must not see us. Nor must
+       what is executed without being looked at. */
+    if (error < 0 || raw_execs || preload->environ_join || !(preload->flags & PINJECT_SESSION_VFORK))
+        pinject_own_environ_leave(envp, error < 0 ? (struct pinject_ours){NULL, NULL} : preload->ours);
+    if (error < 0)
+        return;
+    preload->pid = sys_getpid();
+    preload->threads |= preload->flags & PINJECT_SESSION_PTHREAD || preload->channel.segment->root == preload->pid;
+    pthread_atfork(pinject_preload_before_fork, NULL, pinject_preload_forked);
+    __atomic_store_n(&preload->state, PINJECT_FOLLOWED, __ATOMIC_RELEASE);
+    announce_generation();
+    if (raw_execs && preload->flags & PINJECT_SESSION_VFORK)
+        pinject_preload_inherit();
+}
+
+void pinject_preload_init(int argc, char **argv, char **envp)
+{
+    struct pinject_preload *preload = &pinject_preload;
+    uint32_t expected = 0;
+    int saved = errno;
+    if (!envp)
+        envp = environ;
+    if (!envp) /* a hook in .preinit_array: the constructor will know more */
+        return;
+    if (!__atomic_compare_exchange_n(&preload->begun, &expected, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        return;
+    init_process(argc, argv, envp);
+    __atomic_store_n(&preload->begun, 2, __ATOMIC_RELEASE);
+    errno = saved;
+}
+
+/*
+ * The preload object is linked with -z initfirst: this runs before the constructors of every other DSO, so that their
+ * work is seen, the threads they make are followed, and nobody has yet kept a pointer into the environment that may be
+ * changed.
+ */
+__attribute__((constructor)) static void begin(int argc, char **argv, char **envp)
+{
+#ifdef __GLIBC__
+    pinject_preload_init(argc, argv, envp);
+#else
+    (void)argc, (void)argv, (void)envp;
+    pinject_preload_init(0, NULL, NULL);
+#endif
+}
+
+static uint32_t *inheriting_slot(int32_t tid)
+{
+    return &inheriting[(uint32_t)tid % FORKING];
+}
+
+/* Its number may have been another's. */
+static void forget_inheriting(int32_t tid)
+{
+    uint32_t old = (uint32_t)tid;
+    __atomic_compare_exchange_n(inheriting_slot(tid), &old, 0, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+void pinject_preload_thread(int32_t creator)
+{
+    if (!pinject_preload_follows())
+        return;
+    forget_inheriting(sys_gettid());
+    ask_for_events(PINJECT_THREAD, 0, creator);
+}
+
+static void inherit(void)
+{
+    int32_t tid = sys_gettid();
+    /* Timers sample whom the preload object is in, and nobody else. */
+    bool wanted = !(pinject_preload.flags & PINJECT_SESSION_TIMER) &&
+                  __atomic_load_n(inheriting_slot(tid), __ATOMIC_RELAXED) != (uint32_t)tid;
+    struct pinject_claim mine = {NULL, 0, 0};
+    if (wanted)
+        mine = claim_slot(PINJECT_INHERIT, 0, 0);
+    if (mine.slot && pinject_request_send(&pinject_preload.channel, mine) == 0)
+        __atomic_store_n(inheriting_slot(tid), (uint32_t)tid, __ATOMIC_RELAXED);
+}
+
+void pinject_preload_inherit(void)
+{
+    int saved = errno;
+    pinject_preload_ready();
+    pinject_preload_enter();
+    if (pinject_preload_follows())
+        inherit();
+    pinject_preload_leave();
+    errno = saved;
+}
+
+/* As the kernel will name the task: the last part of PATH, cut. */
+static void write_name(struct pinject_slot *slot, const char *path)
+{
+    struct pinject_safe_read safe = {0};
+    long length = pinject_safe_length(&safe, path, PINJECT_PATH);
+    size_t at = length > 0 ? (size_t)length : 0, size = 0;
+    while (at > 0 && path[at - 1] != '/')
+        at--;
+    for (; length > 0 && size < sizeof(slot->program) - 1 && path[at + size]; size++)
+        slot->program[size] = path[at + size];
+}
+
+void pinject_preload_arm(const char *path)
+{
+    struct pinject_claim mine = claim_slot(PINJECT_ARM, 0, 0);
+    if (!mine.slot)
+        return;
+    if (pinject_preload.flags & PINJECT_SESSION_DUMPS)
+        write_name(mine.slot, path);
+    send_request(mine);
+}
+
+void pinject_preload_spawned(int32_t pid)
+{
+    struct pinject_claim mine = claim_slot(PINJECT_SPAWN, 0, sys_gettid());
+    if (!mine.slot)
+        return;
+    mine.slot->ppid = mine.slot->pid;
+    mine.slot->pid = mine.slot->tid = pid;
+    pinject_request_send(&pinject_preload.channel, mine);
+}
+
+void pinject_preload_become(uint32_t user)
+{
+    struct pinject_claim mine = claim_slot(PINJECT_BECOME, 0, 0);
+    if (!mine.slot)
+        return;
+    mine.slot->user = user;
+    pinject_request_send(&pinject_preload.channel, mine);
+}
+
+void pinject_preload_snapshot(void)
+{
+    struct pinject_claim mine = claim_slot(PINJECT_SNAPSHOT, 0, 0);
+    pinject_timer_count();
+    if (mine.slot)
+        pinject_request_send(&pinject_preload.channel, mine);
+}
+
+void pinject_preload_reaped(int32_t pid, int status, uint64_t utime_ns, uint64_t stime_ns, uint64_t switches)
+{
+    struct pinject_claim mine = claim_slot(PINJECT_REAPED, PINJECT_REQUEST_NO_REPLY, 0);
+    if (!mine.slot)
+        return;
+    mine.slot->pid = pid;
+    mine.slot->status = status;
+    mine.slot->utime_ns = utime_ns;
+    mine.slot->stime_ns = stime_ns;
+    mine.slot->switches = switches;
+    pinject_request_send(&pinject_preload.channel, mine);
+}
+
+/* The thread that calls, and the child's copy of it: the same address in both. */
+static uint64_t forking_key(void)
+{
+    return (uint64_t)(sys_thread_pointer() >> 6) << TID_BITS;
+}
+
+static uint64_t *forking_slot(uint64_t key)
+{
+    key >>= TID_BITS;
+    return &forking[(key ^ key >> 6 ^ key >> 12) % FORKING];
+}
+
+void pinject_preload_before_fork(void)
+{
+    uint64_t key = forking_key();
+    pinject_preload_enter();
+    if (pinject_preload.state == PINJECT_FOLLOWED && !pinject_preload_blocked()) {
+        bool known = is_known(sys_getpid(), sys_getppid());
+        __atomic_store_n(forking_slot(key), key | (known ? (uint32_t)sys_gettid() : 0), __ATOMIC_RELAXED);
+    }
+    pinject_preload_leave();
+}
+
+void pinject_preload_forked(void)
+{
+    struct pinject_preload *preload = &pinject_preload;
+    uint64_t key = forking_key();
+    uint64_t word = *forking_slot(key);
+    preload->busy = 0; /* they are not here */
+    pinject_rooms_reset();
+    pinject_session_forked();
+    if (pinject_preload_blocked()) {
+        pinject_thread_records_reset();
+        pinject_preload_count_blocked(PINJECT_SESSION_FORK);
+        return;
+    }
+    if (word == 0 || preload->state != PINJECT_FOLLOWED)
+        return; /* not prepared: fork() came here already, through _Fork() */
+    *forking_slot(key) = 0;
+    bool mine = word >> TID_BITS == key >> TID_BITS;
+    int32_t parent_tid = mine ? (int32_t)(word & (PINJECT_TASKS - 1)) : 0;
+    preload->pid = sys_getpid();
+    preload->threads = preload->flags & PINJECT_SESSION_PTHREAD;
+    pinject_thread_records_reset();
+    pinject_timer_forked();
+    pinject_preload_look_at_user();
+    forget_inheriting(preload->pid);
+    /* A parent outside our namespace has no pid here: the first child after unshare(CLONE_NEWPID). What one that is
+       not known makes is as little known. */
+    bool foreign = sys_getppid() == 0 || (mine && parent_tid == 0);
+    if (foreign)
+        __atomic_fetch_add(&preload->channel.requests->foreign, 1, __ATOMIC_RELAXED);
+    if (!foreign && preload->flags & PINJECT_SESSION_FORK && pinject_preload_follows()) {
+        ask_for_events(PINJECT_FORK, 0, parent_tid);
+        return;
+    }
+    preload->state = PINJECT_LEFT;
+    pinject_timer_leave();
+    pinject_preload_close();
+    if (preload->flags & PINJECT_SESSION_VFORK)
+        pinject_own_environ_forget(preload->ours);
+}
+
+bool pinject_active(void)
+{
+    const struct pinject_preload *preload = &pinject_preload;
+    return preload->state == PINJECT_FOLLOWED && !__atomic_load_n(&preload->channel.segment->closed, __ATOMIC_RELAXED);
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Every field of the event configuration that pinject-run makes on one machine or another, against
+ * tests/data/golden/event-config.txt, and what it says where there is none.
+ */
+#define _GNU_SOURCE
+#include "machine_fake.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "collector/attach.h"
+#include "collector/event_config.h"
+#include "collector/probe.h"
+#include "common/buffer.h"
+#include "common/report.h"
+
+/* ---- Machines ---- */
+
+static bool is_hardware(const struct perf_event_attr *attr)
+{
+    return attr->type != PERF_TYPE_SOFTWARE;
+}
+
+static int virtual_machine(const struct perf_event_attr *attr)
+{
+    return is_hardware(attr) ? -ENOENT : 0;
+}
+
+static int user_space_only(const struct perf_event_attr *attr)
+{
+    return attr->exclude_kernel ? virtual_machine(attr) : -EACCES;
+}
+
+static int refused(const struct perf_event_attr *attr)
+{
+    (void)attr;
+    return -EPERM;
+}
+
+static int not_there(const struct perf_event_attr *attr)
+{
+    (void)attr;
+    return -ENOSYS;
+}
+
+static int no_descriptors(const struct perf_event_attr *attr)
+{
+    (void)attr;
+    return -EMFILE;
+}
+
+/* Knows neither PERF_FORMAT_LOST nor some events. */
+static int old_kernel(const struct perf_event_attr *attr)
+{
+    return attr->read_format & PERF_FORMAT_LOST ? -EINVAL : virtual_machine(attr);
+}
+
+static int old_kernel_for_users(const struct perf_event_attr *attr)
+{
+    return attr->exclude_kernel ? old_kernel(attr) : -EACCES;
+}
+
+static int busy_counters(const struct perf_event_attr *attr)
+{
+    return is_hardware(attr) ? -EBUSY : 0;
+}
+
+static int nothing_but_a_clock(const struct perf_event_attr *attr)
+{
+    return attr->sample_period || attr->freq || attr->config != PERF_COUNT_SW_TASK_CLOCK ? -EIO : 0;
+}
+
+/* ---- Scenes ---- */
+
+struct scene {
+    const char *name;
+    int (*perf)(const struct perf_event_attr *attr);
+    struct settings settings;
+    const char *events[3];
+};
+
+#define DWARF .call_graph = SETTINGS_CALL_GRAPH_DWARF
+static const struct scene scenes[] = {
+    {"everything there is", NULL, {.frequency = 999}, {0}},
+    {"a virtual machine", virtual_machine, {.frequency = 999}, {0}},
+    {"a user", user_space_only, {.frequency = 999}, {0}},
+    {"a user counts", user_space_only, {.stat = true}, {0}},
+    {"refused", refused, {.frequency = 999}, {0}},
+    {"refused, counting", refused, {.stat = true}, {0}},
+    {"refused, chosen events", refused, {.frequency = 99}, {"task-clock"}},
+    {"refused, counting chosen events", refused, {.stat = true}, {"page-faults", "context-switches", "task-clock:u"}},
+    {"refused, an event of the kernel", refused, {.frequency = 99}, {"task-clock:k"}},
+    {"refused, an event that timers cannot sample", refused, {.frequency = 99}, {"page-faults"}},
+    {"refused, an event that nobody else counts", refused, {.stat = true}, {"cpu-migrations"}},
+    {"no perf events", not_there, {.frequency = 999}, {0}},
+    {"no descriptors", no_descriptors, {.frequency = 999}, {0}},
+    {"an old kernel", old_kernel, {.frequency = 999}, {0}},
+    {"an old kernel, a user", old_kernel_for_users, {.frequency = 999}, {0}},
+    {"counters are busy", busy_counters, {.frequency = 999}, {0}},
+    {"counters are busy, and wanted", busy_counters, {.frequency = 999}, {"instructions"}},
+    {"nothing but a clock that counts", nothing_but_a_clock, {.frequency = 999}, {0}},
+    {"nothing but a clock, counting", nothing_but_a_clock, {.stat = true}, {0}},
+    {"chosen events", NULL, {.frequency = 4000}, {"instructions:u", "cpu-clock", "cycles:k"}},
+    {"one event by two names", NULL, {.frequency = 4000}, {"faults", "page-faults", "faults:u"}},
+    {"chosen events, a user", user_space_only, {.frequency = 100}, {"page-faults", "minor-faults:u", "cpu-clock"}},
+    {"an event of the kernel, a user", user_space_only, {.frequency = 100}, {"page-faults:k"}},
+    {"an event in the kernel, a user", user_space_only, {.frequency = 100}, {"context-switches"}},
+    {"an event that is not there", virtual_machine, {.frequency = 100}, {"cache-misses"}},
+    {"counting chosen events", NULL, {.stat = true}, {"cycles", "context-switches"}},
+    {"a period", NULL, {.period = 20000}, {"task-clock", "page-faults"}},
+    {"a period that is too short for clocks", NULL, {.period = 9999}, {"cpu-clock", "page-faults"}},
+    {"the shortest period", NULL, {.period = 10000}, {"task-clock"}},
+    {"the longest period", NULL, {.period = INT64_MAX}, {"page-faults"}},
+    {"a period that is too long", NULL, {.period = UINT64_C(1) << 63}, {"page-faults"}},
+    {"the highest rate", NULL, {.frequency = 100000}, {"cycles"}},
+    {"a rate that is too high", NULL, {.frequency = 100001}, {0}},
+    {"no rate", NULL, {.frequency = 0}, {0}},
+    {"the lowest rate", NULL, {.frequency = 1, .call_graph = SETTINGS_CALL_GRAPH_NONE}, {0}},
+    {"dumps of stacks", virtual_machine, {.frequency = 999, DWARF}, {0}},
+    {"large dumps, often", virtual_machine, {.frequency = 50000, DWARF, .dump = 65528}, {"task-clock"}},
+    {"dumps where they help", NULL, {.frequency = 999, .call_graph = SETTINGS_CALL_GRAPH_AUTO, .dump = 4096}, {0}},
+    {"dumps, refused", refused, {.frequency = 999, DWARF}, {0}},
+    {"dumps, counting", virtual_machine, {.stat = true, DWARF}, {0}},
+};
+
+/* ---- The event configuration as text ---- */
+
+static void show_event(FILE *to, const struct config_event *event)
+{
+    const struct perf_event_attr *attr = &event->attr;
+    fprintf(to, "  %s%s%s\n", event->name, event->samples ? ", samples" : "", event->nanoseconds ? ", ns" : "");
+    assert_int_equal(attr->size, sizeof(*attr));
+    fprintf(to, "    type %u config %" PRIu64 " %s %" PRIu64 "\n", attr->type, (uint64_t)attr->config,
+            attr->freq ? "frequency" : "period", (uint64_t)attr->sample_period);
+    fprintf(to, "    sample_type %#" PRIx64 " read_format %#" PRIx64 " wakeup %u regs %#" PRIx64 " stack %u\n",
+            (uint64_t)attr->sample_type, (uint64_t)attr->read_format, attr->wakeup_watermark,
+            (uint64_t)attr->sample_regs_user ? UINT64_C(1) : 0, attr->sample_stack_user);
+    fprintf(to, "   ");
+#define FLAG(name)                    \
+    if (attr->name)                   \
+        fprintf(to, " " #name)
+    FLAG(disabled);
+    FLAG(inherit);
+    FLAG(exclude_user);
+    FLAG(exclude_kernel);
+    FLAG(exclude_hv);
+    FLAG(exclude_callchain_kernel);
+    FLAG(exclude_callchain_user);
+    FLAG(mmap);
+    FLAG(mmap2);
+    FLAG(comm);
+    FLAG(comm_exec);
+    FLAG(task);
+    FLAG(watermark);
+    FLAG(enable_on_exec);
+    FLAG(sample_id_all);
+    FLAG(use_clockid);
+    FLAG(build_id);
+#undef FLAG
+    fprintf(to, " clock %d\n", attr->clockid);
+}
+
+static void show_config(FILE *to, const struct event_config *config)
+{
+    fprintf(to, "source %d, %u events, %u sample%s%s, clock is %d\n", (int)config->source, config->count,
+            config->sampling,
+            config->dummy ? ", dummy" : "", config->exclude_kernel ? ", without the kernel"
+            : "", event_config_find_clock(config));
+    fprintf(to, "dump %u%s%s, note %u; rings of %zu and %zu pages\n", config->dump, config->dump_auto ? ", auto" : "",
+            config->dump_fixed ? ", fixed" : "", config->dump_note, config->ring_pages, config->thread_ring_pages);
+    fprintf(to, "refusal '%s', reason '%s'\n", config->refusal, config->reason);
+    for (unsigned i = 0; i < config->note_count; i++)
+        fprintf(to, "note: %s\n", config->notes[i]);
+    for (unsigned i = 0; i < config->count; i++)
+        show_event(to, &config->events[i]);
+}
+
+/* Each event is held open by one descriptor, where events are opened at all; none is left in the end. */
+static void check_keepers(const struct event_config *config)
+{
+    for (unsigned i = 0; i < CONFIG_EVENTS; i++)
+        assert_int_equal(config->keepers[i] >= 0, config->source == PINJECT_SOURCE_PERF && i < config->count);
+}
+
+static int next_descriptor(void)
+{
+    int fd = dup(0);
+    close(fd);
+    return fd;
+}
+
+static void show_scene(FILE *to, const struct scene *scene)
+{
+    static struct event_config config;
+    struct settings settings = scene->settings;
+    machine_fake_init();
+    machine_fake.perf = scene->perf;
+    for (unsigned i = 0; i < 3 && scene->events[i]; i++)
+        assert_int_equal(events_parse(scene->events[i], strlen(scene->events[i]),
+                                      &settings.events[settings.event_count++]), 0);
+    int before = next_descriptor();
+    check_capture();
+    int status = event_config_init(&config, &settings);
+    const char *said = check_captured();
+    fprintf(to, "\n==== %s\n%s", scene->name, said);
+    if (status < 0)
+        fprintf(to, "no plan: %s\n", strerror(-status));
+    else
+        show_config(to, &config);
+    if (status == 0)
+        check_keepers(&config);
+    event_config_release(&config);
+    assert_int_equal(next_descriptor(), before);
+}
+
+static void configs_of_machines(void **state)
+{
+    char *text;
+    size_t size;
+    FILE *to = open_memstream(&text, &size);
+    (void)state;
+    for (size_t i = 0; i < sizeof(scenes) / sizeof(scenes[0]); i++)
+        show_scene(to, &scenes[i]);
+    fclose(to);
+    check_golden("event-config", text);
+    free(text);
+}
+
+static void explained(int status, const char *paranoid, const char *wanted)
+{
+    char reason[256];
+    machine_fake_init();
+    machine_fake_sysctl("perf_event_paranoid", paranoid);
+    probe_explain(status, reason, sizeof(reason));
+    assert_string_equal(reason, wanted);
+}
+
+static void refusals_are_explained(void **state)
+{
+    (void)state;
+    explained(-ENOSYS, "2", "this kernel or sandbox has no perf_event_open; run outside of it");
+    explained(-EACCES, NULL, "this kernel or sandbox has no perf_event_open; run outside of it");
+    explained(-EPERM, "3", "kernel.perf_event_paranoid is 3; as root 'sysctl kernel.perf_event_paranoid=2' allows it");
+    explained(-EACCES, "2", "perf_event_open is refused (Permission denied) though kernel.perf_event_paranoid is 2; "
+                            "in a container allow it by a seccomp profile or --cap-add PERFMON");
+    explained(-EMFILE, "2", "too many open files; raise 'ulimit -n'");
+    explained(-ENOENT, "2", "this machine does not have it");
+    explained(-EOPNOTSUPP, "2", "this machine does not have it");
+    explained(-ENODEV, "2", "this machine does not have it");
+    explained(-ENXIO, "2", "this machine does not have it");
+    explained(-EBUSY, "2", "Device or resource busy");
+    machine_fake_sysctl("pid_max", "");
+    assert_int_equal(probe_read_sysctl("pid_max", 7), 7);
+    machine_fake_sysctl("pid_max", "4194304\n");
+    assert_int_equal(probe_read_sysctl("pid_max", 7), 4194304);
+    assert_int_equal(probe_read_sysctl("none", 7), 7);
+}
+
+/* The clock where there is one, else the time for which an event was enabled. */
+static void clock_of_a_task(void **state)
+{
+    static struct event_config config;
+    struct settings settings = {.frequency = 999};
+    struct attach_value values[CONFIG_EVENTS] = {{0}};
+    (void)state;
+    machine_fake_init();
+    assert_int_equal(event_config_init(&config, &settings), 0);
+    int clock = event_config_find_clock(&config);
+    assert_int_equal(clock, 1); /* cycles sample */
+    assert_int_equal(event_config_clock(&config, values), 0);
+    values[2].enabled_ns = 70;
+    values[3].enabled_ns = 80;
+    assert_int_equal(event_config_clock(&config, values), 70);
+    values[1] = (struct attach_value){.value = 50, .enabled_ns = 60};
+    assert_int_equal(event_config_clock(&config, values), 50);
+    values[1].enabled_ns = 0;
+    values[0].enabled_ns = 90;
+    assert_int_equal(event_config_clock(&config, values), 90);
+    for (unsigned i = 0; i < 2 * CONFIG_NOTES; i++)
+        event_config_note(&config, "note %u", i);
+    assert_int_equal(config.note_count, CONFIG_NOTES);
+    assert_string_equal(config.notes[CONFIG_NOTES - 1], "note 15");
+    event_config_release(&config);
+}
+
+int main(void)
+{
+    report_program("pinject-run");
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(configs_of_machines),
+        cmocka_unit_test(refusals_are_explained),
+        cmocka_unit_test(clock_of_a_task),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

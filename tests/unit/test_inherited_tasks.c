@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: MIT */
+/* Tasks that nobody told of: what inherited events record of them. */
+#include "inherited_kit.h"
+
+#include <errno.h>
+#include <pinject/format.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void tasks_come_and_go(void **state)
+{
+    struct kit_file file;
+    (void)state;
+    put_fork(root, 200, 200, T + 10);
+    put_comm(child, "busybox", true, T + 20);
+    put_sample(child, PERF_RECORD_MISC_USER, T + 30);
+    put_fork(child, 200, 201, T + 40);
+    put_sample(thread, PERF_RECORD_MISC_USER, T + 50);
+    put_sample(thread, PERF_RECORD_MISC_USER, T + 60);
+    take();
+    struct task *first = tasks_find(stage.tasks, 200), *second = tasks_find(stage.tasks, 201);
+    assert_true(first && second);
+    assert_true(first->inherited && first->inherited_set == SET && first->readings == READINGS && first->live);
+    assert_int_equal(first->kind, PINJECT_FORK);
+    assert_int_equal(first->process->ppid, 100);
+    assert_int_equal(first->start_ns, T + 10);
+    assert_string_equal(first->comm, "busybox");
+    assert_int_equal(first->samples, 1);
+    assert_int_equal(first->generation_count, 2);
+    assert_int_equal(second->kind, PINJECT_THREAD);
+    assert_ptr_equal(second->process, first->process);
+    assert_int_equal(second->parent_tid, 200);
+    assert_int_equal(second->samples, 2);
+    assert_int_equal(stage.tasks->inherited_generations, 2); /* a start, and an exec; threads are none */
+    assert_true(at_once == 3 && !stage.tasks->at_once);
+    assert_null(missed_find(&stage.tasks->missed, 200));
+    /* Each of three CPUs has a part of the counts; the time it was enabled is the same for all. */
+    put_exit(thread, T + 70);
+    put_reading(thread, 100, 900, 80, 1);
+    put_reading(thread, 200, 950, 90, 2);
+    take();
+    assert_true(second->live && second->exiting);
+    assert_int_equal(second->readings_seen, 2);
+    struct writer other = thread;
+    other.event = 1;
+    put_reading(other, 4, 5, 6, 0);
+    take();
+    assert_null(tasks_find(stage.tasks, 201));
+    put_exit(child, T + 80);
+    for (unsigned i = 0; i < READINGS; i++)
+        put_reading(child, 1000, 1000, 1000, 0);
+    take();
+    assert_null(tasks_find(stage.tasks, 200));
+    stage_close(&stage);
+    assert_int_equal(stage.tasks->timer_fallbacks, 0);
+    assert_true(kit_read("out.200.201", &file));
+    const struct pinject_item_task *task = kit_item(&file, PINJECT_ITEM_TASK, 0);
+    assert_int_equal(task->source, PINJECT_SOURCE_INHERITED);
+    assert_int_equal(task->samples, 2);
+    assert_int_equal(task->end_ns, T + 70);
+    assert_int_equal(task->flags & PINJECT_TASK_ENDED, PINJECT_TASK_ENDED);
+    const struct pinject_item_count *counts[3];
+    for (unsigned i = 0; i < 3; i++)
+        assert_non_null(counts[i] = kit_item(&file, PINJECT_ITEM_COUNT, i));
+    assert_true(counts[0]->value == 300 && counts[0]->enabled_ns == 950 && counts[0]->running_ns == 170);
+    assert_true(counts[0]->lost == 3);
+    assert_true(counts[1]->value == 4 && counts[1]->enabled_ns == 5 && counts[1]->running_ns == 6);
+    assert_true(counts[2]->value == 0 && counts[2]->enabled_ns == 0);
+    assert_int_equal(file.records[PERF_RECORD_SAMPLE], 2);
+    kit_file_free(&file);
+    assert_true(kit_read("out.200.200", &file));
+    counts[0] = kit_item(&file, PINJECT_ITEM_COUNT, 0);
+    assert_int_equal(counts[0]->value, 3000);
+    kit_file_free(&file);
+}
+
+/* Who is made while an inherited set is laid has parts of two. */
+static void first_announcement_counts(void **state)
+{
+    struct writer again = root, twin = child;
+    (void)state;
+    again.inherited_set = twin.inherited_set = SET + 1;
+    put_fork(root, 200, 200, T + 10);
+    put_fork(again, 200, 200, T + 11);
+    put_sample(twin, PERF_RECORD_MISC_USER, T + 20); /* as the other inherited set told already */
+    put_sample(child, PERF_RECORD_MISC_USER, T + 20);
+    take();
+    assert_int_equal(tasks_find(stage.tasks, 200)->inherited_set, SET);
+    assert_int_equal(tasks_find(stage.tasks, 200)->samples, 1);
+    assert_int_equal(stage.tasks->seen, 2);
+    assert_int_equal(tasks_find(stage.tasks, 200)->refusal, 0); /* nobody refused it events */
+    /* Later the number is another task's. */
+    put_fork(again, 200, 200, T + 10 + 10000000);
+    take();
+    assert_int_equal(tasks_find(stage.tasks, 200)->inherited_set, SET + 1);
+    assert_int_equal(tasks_find(stage.tasks, 200)->samples, 0);
+}
+
+/* What a task with events of its own does is told by these. */
+static void records_of_others_are_left_out(void **state)
+{
+    const struct writer own = {100, 100, SET, 0, false};
+    (void)state;
+    put_sample(own, PERF_RECORD_MISC_USER, T + 20);
+    put_sample(root, PERF_RECORD_MISC_USER, T + 20);
+    take();
+    assert_int_equal(tasks_find(stage.tasks, 100)->samples, 0);
+    assert_int_equal(stage.tasks->seen, 1);
+}
+
+/* When announcements were lost who writes is there, by whatever it wrote first. */
+static void who_was_not_announced(void **state)
+{
+    const struct writer lost = {300, 300, SET, 0, false}, other = {300, 301, SET, 0, false};
+    const struct writer short_one = {300, 302, SET, 0, false};
+    (void)state;
+    put_comm(lost, "absent\0", false, T + 40);
+    take();
+    assert_null(tasks_find(stage.tasks, 300)); /* it may be found, and its notification be on its way */
+    put_exit((struct writer){300, 399, SET, 0, false}, T + 45);
+    take();
+    assert_int_equal(stage.tasks->unannounced.count, 2);
+    lost_of_sets = 1;
+    put_comm(lost, "absent\0", false, T + 50);
+    put_sample(other, PERF_RECORD_MISC_USER, T + 60);
+    put_sample((struct writer){0, 303, SET, 0, false}, PERF_RECORD_MISC_USER, T + 60);
+    put_sample((struct writer){300, 0, SET, 0, false}, PERF_RECORD_MISC_USER, T + 60);
+    put_exit(short_one, T + 70);
+    take();
+    assert_int_equal(tasks_find(stage.tasks, 300)->kind, PINJECT_FORK);
+    assert_int_equal(tasks_find(stage.tasks, 301)->kind, PINJECT_THREAD);
+    assert_int_equal(tasks_find(stage.tasks, 301)->parent_tid, 0); /* nobody knows */
+    assert_int_equal(stage.tasks->seen, 4);
+    assert_int_equal(stage.tasks->unannounced.count, 1); /* who was made known is expected no more */
+    /* Its counts come after its end, and what comes then is late. */
+    for (unsigned i = 0; i < READINGS; i++)
+        put_reading(short_one, 1, 1, 1, 0);
+    take();
+    assert_null(tasks_find(stage.tasks, 302));
+    put_reading(short_one, 1, 1, 1, 0);
+    put_sample(short_one, PERF_RECORD_MISC_USER, T + 80);
+    take();
+    assert_null(tasks_find(stage.tasks, 302));
+    /* So are announcements that were found in a ring that had stopped, of who is there and who has ended. */
+    stage.tasks->inherited_taken_ns = T + 100;
+    put_fork(lost, 300, 301, T + 55);
+    put_fork(lost, 300, 302, T + 65);
+    take();
+    assert_int_equal(stage.tasks->seen, 4);
+    /* A number is given out again. */
+    put_fork(lost, 300, 302, T + 1000000000);
+    stage.tasks->now_ns = T + 2000000000;
+    stage.tasks->inherited_taken_ns = T + 100;
+    take();
+    assert_non_null(tasks_find(stage.tasks, 302));
+    assert_int_equal(stage.tasks->seen, 5);
+}
+
+/* A thread that calls exec goes on with the number of its process. */
+static void exec_of_a_thread(void **state)
+{
+    (void)state;
+    put_fork(root, 200, 200, T + 10);
+    put_fork(child, 200, 201, T + 20);
+    put_exit(child, T + 30);
+    for (unsigned i = 0; i < READINGS; i++)
+        put_reading(child, 1, 1, 1, 0);
+    put_comm(child, "static\0", true, T + 40);
+    take();
+    assert_null(tasks_find(stage.tasks, 201));
+    struct task *task = tasks_find(stage.tasks, 200);
+    assert_non_null(task);
+    assert_int_equal(task->start_ns, T + 20);
+    assert_string_equal(task->comm, "static");
+}
+
+/* A timer's task that went on to where none is. */
+static void samples_for_a_timer(void **state)
+{
+    (void)state;
+    struct task *task = tasks_find(stage.tasks, 100);
+    put_sample(root, PERF_RECORD_MISC_USER, T + 20);
+    take();
+    assert_int_equal(task->samples, 0);
+    task->refusal = -EACCES;
+    task->not_sampled = true;
+    put_sample(root, PERF_RECORD_MISC_USER, T + 30);
+    put_sample(root, PERF_RECORD_MISC_USER, T + 35);
+    put_sample(root, PERF_RECORD_MISC_KERNEL, T + 40);
+    struct writer counter = root;
+    counter.event = 1;
+    put_sample(counter, PERF_RECORD_MISC_USER, T + 50);
+    put_exit(root, T + 60);
+    take();
+    assert_int_equal(task->samples, 2);
+    assert_true(task->live);
+}
+
+static void estimates_and_ends(void **state)
+{
+    (void)state;
+    struct tasks *tasks = stage.tasks;
+    put_fork(root, 200, 200, T + 10);
+    take();
+    struct task *task = tasks_find(tasks, 200);
+    tasks_inherited_estimate(tasks, task);
+    assert_int_equal(tasks_clock(tasks, task->values), 0);
+    scheduled_ns = 70;
+    tasks_inherited_estimate(tasks, task);
+    scheduled_ns = 60;
+    tasks_inherited_estimate(tasks, task);
+    assert_int_equal(tasks_clock(tasks, task->values), 70);
+    assert_int_equal(task->values[tasks->clock].enabled_ns, 70);
+    assert_int_equal(task->values[tasks->clock].running_ns, 70);
+    put_exit(child, T + 20);
+    put_reading(child, 50, 50, 50, 0); /* is what counts */
+    take();
+    assert_int_equal(tasks_clock(tasks, task->values), 50);
+    scheduled_ns = 80;
+    task->sampled_ns = 60;
+    const unsigned readings = task->readings;
+    task->readings = 1;
+    assert_false(tasks_inherited_estimate(tasks, task));
+    assert_int_equal(tasks_clock(tasks, task->values), 50);
+    /* One CPU's counts are missing: at least what was sampled, once; the scheduler tells of the dead no more. */
+    task->readings = 2;
+    assert_true(tasks_inherited_estimate(tasks, task));
+    assert_false(tasks_inherited_estimate(tasks, task));
+    assert_int_equal(tasks_clock(tasks, task->values), 60);
+    task->readings = readings;
+    task->values[tasks->clock].value = 50;
+    /* Its last counts are waited for as long as it lives, and 200 ms more. */
+    stat_text = "Name:\ta\nState:\tR (running)\n";
+    assert_false(tasks_inherited_gone(tasks, task));
+    assert_int_equal(task->gone_ns, 0);
+    const char *const texts[] = {"Name:\ta\nState:\tZ (zombie)\n", "Name:\ta\nState:\tX (dead)\n", "Name:\ta\n", NULL};
+    for (const char *const *text = texts;; text++) {
+        uint64_t now = tasks->now_ns;
+        stat_text = *text;
+        task->gone_ns = 0;
+        assert_false(tasks_inherited_gone(tasks, task));
+        assert_int_equal(task->gone_ns, now);
+        tasks->now_ns += 200000000;
+        assert_false(tasks_inherited_gone(tasks, task));
+        tasks->now_ns++;
+        assert_true(tasks_inherited_gone(tasks, task));
+        if (!*text)
+            break;
+    }
+}
+
+/* One whose EXIT record never came is there as long as the kernel has such a task. */
+static void ends_that_nobody_recorded(void **state)
+{
+    (void)state;
+    struct tasks *tasks = stage.tasks;
+    put_fork(root, 200, 200, T + 10);
+    take();
+    struct task *task = tasks_find(tasks, 200);
+    task->pid = task->key = getpid();
+    assert_false(tasks_inherited_gone(tasks, task));
+    assert_int_equal(task->gone_ns, 0);
+    task->pid = task->key = 3999777; /* nobody */
+    assert_false(tasks_inherited_gone(tasks, task));
+    assert_int_equal(task->gone_ns, tasks->now_ns);
+    tasks->now_ns += 200000001;
+    assert_int_equal(forgotten, 0);
+    assert_true(tasks_inherited_gone(tasks, task));
+    assert_int_equal(forgotten, 3999777); /* the inherited set has to be told */
+    /* Its number is another's: ours. */
+    pid_t gone = fork();
+    if (gone == 0)
+        _exit(0);
+    struct process *process = task->process;
+    if (process->pidfd >= 0)
+        close(process->pidfd);
+    process->pidfd = (int)syscall(SYS_pidfd_open, gone, 0);
+    assert_int_equal(waitpid(gone, NULL, 0), gone);
+    if (process->pidfd >= 0) {
+        task->pid = task->key = getpid();
+        assert_true(tasks_inherited_gone(tasks, task));
+        assert_int_equal(forgotten, getpid());
+    }
+    task->pid = task->key = 200;
+}
+
+/*
+ * The inherited sets learn of whom a task with events of its own makes: a number that was in an inherited set may be
+ * that one's.
+ */
+static void inherited_are_told_of_others(void **state)
+{
+    (void)state;
+    struct task *task = tasks_find(stage.tasks, 100);
+    stage_fork(task, 300, 301, T + 10);
+    tasks_drain(stage.tasks, task);
+    assert_int_equal(made_by, 100);
+    assert_int_equal(made_one, 301);
+    put_fork(root, 200, 200, T + 20);
+    take();
+    made_one = 0;
+    put_fork(child, 202, 202, T + 30); /* by one in an inherited set */
+    take();
+    assert_int_equal(made_one, 0);
+}
+
+/* Who began while the inherited set was laid is not in all of it: it is attached late, or counted as missed. */
+static void who_has_a_part_is_expected(void **state)
+{
+    (void)state;
+    put_fork(root, 200, 200, T + 10);
+    part_alone = true;
+    put_fork(root, 210, 210, T + 20);
+    put_fork(child, 220, 220, T + 30);
+    part_alone = false;
+    put_exit((struct writer){220, 220, SET, 0, false}, T + 40);
+    take();
+    assert_true(tasks_find(stage.tasks, 200) && !tasks_find(stage.tasks, 210) && !tasks_find(stage.tasks, 220));
+    assert_int_equal(stage.tasks->unannounced.count, 2);
+    stage_process(&stage, 210, 100, T + 50, 1000); /* found */
+    assert_int_equal(stage.tasks->unannounced.count, 1);
+    part_alone = true;
+    put_fork(root, 210, 210, T + 20);
+    take();
+    assert_int_equal(stage.tasks->unannounced.count, 1);
+}
+
+/* Its next program is not followed: it goes on by itself. */
+static void programs_that_are_not_followed(void **state)
+{
+    (void)state;
+    put_fork(root, 200, 200, T + 10);
+    take();
+    const struct task *task = tasks_find(stage.tasks, 200);
+    stage.kit.settings.follow = PINJECT_SESSION_ALL & ~PINJECT_SESSION_EXEC;
+    put_comm(child, "another", true, T + 20);
+    put_sample(child, PERF_RECORD_MISC_USER, T + 30);
+    take();
+    assert_int_equal(stage.tasks->unannounced.count, 0);
+    assert_null(tasks_find(stage.tasks, 200));
+    assert_true(task->left && !task->ended);
+    assert_int_equal(task->samples, 0);
+    /* Nor is its child: nobody waits for it. */
+    stage.kit.settings.follow = PINJECT_SESSION_ALL & ~PINJECT_SESSION_FORK;
+    put_fork(root, 210, 210, T + 40);
+    put_exit((struct writer){210, 210, SET, 0, false}, T + 50);
+    take();
+    assert_null(tasks_find(stage.tasks, 210));
+    assert_int_equal(stage.tasks->unannounced.count, 0);
+}
+
+/* Who asked for events is known as soon as its notification is taken; what it made meanwhile waits for that. */
+static void whom_an_unknown_task_made_waits(void **state)
+{
+    struct tasks *tasks = stage.tasks;
+    const struct writer late = {300, 300, SET, 0, true}, made = {400, 400, SET, 0, false};
+    const uint64_t now = tasks->now_ns, wait = 15000000;
+    (void)state;
+    clock_step = 50000000; /* the loop is kept from its work after it took the notifications */
+    put_fork(root, 200, 200, now - 3000000);
+    put_fork(late, 400, 400, now - 2000000);
+    put_comm(made, "busybox", true, now - 1000000);
+    put_fork(root, 500, 500, now - 1000000);
+    tasks_take_inherited(tasks, false);
+    assert_int_equal(taken_before, now - 1000000);
+    assert_non_null(tasks_find(tasks, 200));
+    assert_null(tasks_find(tasks, 400));
+    assert_null(tasks_find(tasks, 500)); /* all in their order */
+    assert_int_equal(tasks->inherited_taken_ns, now - 2000000);
+    stage_process(&stage, 300, 100, T, 5000);
+    tasks_take_inherited(tasks, false);
+    assert_true(tasks_find(tasks, 400) && tasks_find(tasks, 500));
+    assert_int_equal(tasks_find(tasks, 400)->process->ppid, 300);
+    assert_int_equal(tasks->inherited_taken_ns, now - 1000000);
+    /* A thread, of whose process another one is known, does not wait. */
+    put_fork((struct writer){300, 301, SET, 0, true}, 300, 302, now - 1000000);
+    tasks_take_inherited(tasks, false);
+    assert_non_null(tasks_find(tasks, 302));
+    /* Nobody told of it in time, or ever will. */
+    put_fork((struct writer){700, 700, SET, 0, false}, 701, 701, now);
+    tasks->now_ns = now + wait - 1;
+    tasks_take_inherited(tasks, false);
+    assert_null(tasks_find(tasks, 701));
+    tasks->now_ns = now + wait;
+    tasks_take_inherited(tasks, false);
+    assert_non_null(tasks_find(tasks, 701));
+    put_fork((struct writer){800, 800, SET, 0, false}, 801, 801, now + wait);
+    tasks_take_inherited(tasks, false);
+    assert_null(tasks_find(tasks, 801));
+    take(); /* at the end nobody comes */
+    assert_non_null(tasks_find(tasks, 801));
+    put_fork((struct writer){900, 900, SET, 0, false}, 901, 901, now + wait);
+    tasks_take_inherited(tasks, false); /* given back with the tasks */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(tasks_come_and_go),
+        TEST(first_announcement_counts),
+        TEST(records_of_others_are_left_out),
+        TEST(who_was_not_announced),
+        TEST(exec_of_a_thread),
+        TEST(samples_for_a_timer),
+        TEST(estimates_and_ends),
+        TEST(ends_that_nobody_recorded),
+        TEST(inherited_are_told_of_others),
+        TEST(who_has_a_part_is_expected),
+        TEST(programs_that_are_not_followed),
+        TEST(whom_an_unknown_task_made_waits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
