@@ -20,6 +20,7 @@
 #include "collector/opener.h"
 #include "collector/tasks.h"
 #include "common/buffer.h"
+#include "common/clock.h"
 #include "common/report.h"
 
 enum {
@@ -119,7 +120,7 @@ static void check_root(struct collect *collect)
     if (collect->args->root_pidfd >= 0)
         epoll_ctl(collect->epoll, EPOLL_CTL_DEL, collect->args->root_pidfd, NULL);
     if (got > 0 && process) {
-        process_set_waited(process, status, process_rusage_ns(&collect->tree));
+        process_set_waited(process, status, clock_ns_of_usage(&collect->tree));
         process->rusage_switches = (uint64_t)(collect->tree.ru_nvcsw + collect->tree.ru_nivcsw);
     }
     if (got < 0 && process) /* somebody ignores SIGCHLD for us */

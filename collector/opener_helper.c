@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "collector/opener_parts.h"
-#include "collector/process.h"
 #include "collector/procfs.h"
 #include "common/clock.h"
 
@@ -129,7 +128,7 @@ bool helper_reap(struct opener *opener, struct helper *helper)
     pid_t got = wait4(helper->pid, &status, WNOHANG, &used);
     if (got == 0 || (got < 0 && errno == EINTR))
         return false;
-    opener->cpu_ns += got > 0 ? process_rusage_ns(&used) : 0;
+    opener->cpu_ns += got > 0 ? clock_ns_of_usage(&used) : 0;
     if (helper->user)
         helper->user->hung--;
     helper->pid = 0;

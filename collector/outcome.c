@@ -116,7 +116,7 @@ static void add_losses(struct tasks *tasks)
 static uint64_t tree_cpu_ns(const struct tasks *tasks, const struct rusage *tree, bool bare)
 {
     const struct session *session = tasks->session;
-    uint64_t clock, cpu = process_rusage_ns(tree), most = (tasks_now_ns() - session->start_ns) * session->cpus;
+    uint64_t clock, cpu = clock_ns_of_usage(tree), most = (tasks_now_ns() - session->start_ns) * session->cpus;
     if (bare) {
         int fd = __atomic_load_n(&tasks->session->tree_fd, __ATOMIC_ACQUIRE);
         if (fd < 0 || read(fd, &clock, sizeof(clock)) != sizeof(clock))

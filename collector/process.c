@@ -2,28 +2,13 @@
 #include "collector/process.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "collector/pidfd.h"
 #include "collector/shares.h"
-#include "common/clock.h"
-
-/* linux/pidfd.h as of 6.15: older headers lack it. */
-struct info_of_pidfd {
-    uint64_t mask;
-    uint64_t cgroup;
-    uint32_t pid, tgid, ppid, ids[8];
-    int32_t exit_code;
-};
-_Static_assert(sizeof(struct info_of_pidfd) == 64, "first version of struct pidfd_info");
-#define INFO_OF_PIDFD _IOWR(0xFF, 11, struct info_of_pidfd)
-#define INFO_EXIT (1u << 3)
 
 /*
  * Plausible CPU time of an end: tearing an address space down, and each thread's own. And of each switch to a task: the
@@ -111,12 +96,6 @@ void process_free(struct process *process)
     free(process);
 }
 
-uint64_t process_rusage_ns(const struct rusage *usage)
-{
-    uint64_t us = (uint64_t)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) * 1000000u;
-    return (us + (uint64_t)usage->ru_utime.tv_usec + (uint64_t)usage->ru_stime.tv_usec) * 1000u;
-}
-
 void process_set_waited(struct process *process, int status, uint64_t rusage_ns)
 {
     process->waited = true;
@@ -202,38 +181,25 @@ bool process_wait_was_missed(const struct process *process)
 
 void process_ask_status(struct process *process)
 {
-    struct info_of_pidfd info = {.mask = INFO_EXIT};
-    if (process->status_known || process->pidfd < 0)
-        return;
-    if (ioctl(process->pidfd, INFO_OF_PIDFD, &info) == 0 && (info.mask & INFO_EXIT)) {
-        process->status = info.exit_code;
-        process->status_known = true;
-    }
+    if (!process->status_known)
+        process->status_known = pidfd_status(process->pidfd, &process->status);
 }
 
 bool process_has_number(const struct process *process)
 {
-    return process->pidfd >= 0 &&
-           (syscall(SYS_pidfd_send_signal, process->pidfd, 0, NULL, 0) == 0 || errno == EPERM);
+    return pidfd_has_number(process->pidfd);
 }
 
 void process_ask_clock(struct process *process)
 {
-    struct timespec used;
-    /* Asked before and after: that proves that the clock was its own. */
-    if (process->waited || process->pidfd < 0 || !process_is_dead(process) || !process_has_number(process))
-        return;
-    /* CPUCLOCK_SCHED of the process: what clock_getcpuclockid(3) makes. */
-    clockid_t clock = (clockid_t)(~(unsigned)process->pid << 3 | 2);
-    if (clock_gettime(clock, &used) == 0 && process_has_number(process))
-        process->own_ns = clock_ns_of(&used);
+    if (!process->waited)
+        pidfd_clock(process->pidfd, process->pid, &process->own_ns);
 }
 
 bool process_is_dead(const struct process *process)
 {
-    struct pollfd poll_fd = {.fd = process->pidfd, .events = POLLIN};
     /* Of whom only a thread was let in, the number has to do: when it is in use again, it counts as alive. */
     if (process->pidfd < 0)
         return process->incomplete && kill(process->pid, 0) < 0 && errno == ESRCH;
-    return poll(&poll_fd, 1, 0) == 1;
+    return pidfd_is_dead(process->pidfd);
 }

@@ -5,7 +5,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "collector/space.h"
@@ -95,8 +94,6 @@ struct process *process_new(pid_t pid, pid_t ppid, uint64_t start_ns);
 void process_set_share(struct process *process, struct share *share);
 /* No task may be linked any more. NULL is accepted. */
 void process_free(struct process *process);
-/* All CPU time in USAGE. */
-uint64_t process_rusage_ns(const struct rusage *usage);
 /* The parent's wait: status and the CPU time of the process with its waited-for children. */
 void process_set_waited(struct process *process, int status, uint64_t rusage_ns);
 /*

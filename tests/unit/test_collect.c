@@ -214,7 +214,7 @@ static void command_whose_events_are_refused(void **state)
     assert_int_equal(outcome.missed_count, 1);
     assert_string_equal(outcome.missed[0].reason, "the command itself: refused by the kernel");
     assert_int_equal(outcome.missed[0].count, 1);
-    assert_true(process_rusage_ns(&outcome.tree) > 0);
+    assert_true(clock_ns_of_usage(&outcome.tree) > 0);
     close(args.root_pidfd);
 }
 
@@ -360,7 +360,7 @@ static void expect_no_session(int error, const char *message)
     assert_int_equal(status, error);
     assert_true(outcome.root_ended);
     assert_int_equal(outcome.root_status, 7 << 8);
-    assert_true(process_rusage_ns(&outcome.tree) > 0);
+    assert_true(clock_ns_of_usage(&outcome.tree) > 0);
     assert_int_equal(fake.session.segment->closed, 1);
     assert_int_equal(outcome.tasks, 0);
     close(args.root_pidfd);
@@ -416,7 +416,7 @@ static void command_that_nobody_can_wait_for(void **state)
     assert_int_equal(status, 0);
     assert_true(outcome.root_ended);
     assert_int_equal(outcome.root_status, 0);
-    assert_int_equal(process_rusage_ns(&outcome.tree), 0);
+    assert_int_equal(clock_ns_of_usage(&outcome.tree), 0);
     close(args.root_pidfd);
 }
 
