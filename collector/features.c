@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "collector/buildid.h"
+#include "collector/build_ids.h"
 #include "collector/identify.h"
 #include "collector/items.h"
 #include "collector/kernelmap.h"

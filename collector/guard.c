@@ -8,10 +8,10 @@
 #include <stdint.h>
 #include <sys/mman.h>
 
-#include "collector/channel.h"
+#include "pinject/wire.h"
 
 /* The segment, the rings and the channels. */
-enum { REGIONS = CHANNELS_MAX + 2 };
+enum { REGIONS = PINJECT_USERS + 2 };
 
 /* A place whose start is NULL is free again, for one of the same size: the handler may look at any time. */
 static struct {

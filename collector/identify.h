@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "collector/buildid.h"
+#include "collector/build_ids.h"
 #include "common/buffer.h"
 
 /* Those of SIZE bytes of RECORDS that have none yet. Their sizes stay. */

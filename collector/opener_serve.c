@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "collector/buildid.h"
+#include "collector/build_id.h"
 #include "collector/opener.h"
 #include "unwind/unwind.h"
 

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "collector/buildid.h"
+#include "collector/build_ids.h"
 #include "collector/features.h"
 #include "collector/files.h"
 #include "collector/identify.h"

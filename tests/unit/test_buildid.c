@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "collector/buildid.h"
+#include "collector/build_ids.h"
 #include "collector/opener.h"
 #include "common/table.h"
 

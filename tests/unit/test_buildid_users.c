@@ -2,7 +2,7 @@
 /* Whose build ids are forgotten where there are too many. */
 #include "check.h"
 
-#include "collector/buildid.h"
+#include "collector/build_ids.h"
 #include "collector/opener.h"
 
 static opener_done *last_done;

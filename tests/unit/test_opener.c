@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "collector/buildid.h"
+#include "collector/build_ids.h"
 #include "collector/opener.h"
 #include "deny.h"
 #include "unwind/unwind.h"
