@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "collector/opener_parts.h"
+#include "collector/opener_helper.h"
 
 #define LOOK_NS UINT64_C(10000000)      /* between two looks at a helper that does not answer */
 #define SETTLE_NS UINT64_C(2000000000)  /* on a machine on which helpers wait for a CPU */

@@ -19,7 +19,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "collector/mapped_file.h"
+#include "collector/opener_serve.h"
 
 #define OPENER_SLOW_NS UINT64_C(100000000)
 #define OPENER_HUNG_NS UINT64_C(2000000000)
@@ -29,20 +29,6 @@ enum {
     OPENER_QUEUE = 4096,     /* questions that wait for an answer; further ones are refused */
     OPENER_QUEUE_SHARE = OPENER_QUEUE / 4, /* of them, for the processes of one user */
     OPENER_LOCAL = 1024,     /* answered without a helper, and not handed over yet; further ones take the queue */
-};
-
-enum opener_kind {
-    OPENER_ID = 1,     /* the file's build id */
-    OPENER_TABLES = 2, /* what unwinding needs of it, as a copy in memory */
-};
-
-struct opener_answer {
-    int status;        /* 0 or -errno: -ENOENT, it is not there; -ETIMEDOUT, given up; -EBUSY, refused */
-    uint64_t dev, ino, size;
-    int64_t mtime_ns, ctime_ns;
-    uint8_t id_size;   /* OPENER_ID, 0: none */
-    uint8_t id[20];
-    int fd;            /* OPENER_TABLES: the file, or a copy of those parts that tables are in; closed after DONE */
 };
 
 /* Takes the answer to question TICKET. */
@@ -83,24 +69,6 @@ void opener_forgot(struct opener *opener, uint64_t count);
 uint64_t opener_cpu_ns(const struct opener *opener);
 
 /* For tests: who opens, instead of mapped_file_open(). Before the first question. */
-typedef int opener_open(const struct mapped_file *file, struct stat *ret);
 void opener_replace(struct opener *opener, opener_open *open);
-
-/*
- * opener_serve.c. What FD, of STATUS, is; for TABLES with FD in it, which is closed else. And the helper: answers what
- * comes over SOCKET until nothing comes any more.
- */
-struct opener_wire {
-    uint64_t ticket, ino, start, size;
-    uint32_t kind, maj, min;
-    int32_t pid;
-    char path[4096];
-};
-struct opener_reply {
-    uint64_t ticket;
-    struct opener_answer answer;
-};
-void opener_answer_file(enum opener_kind kind, int fd, const struct stat *status, struct opener_answer *answer);
-_Noreturn void opener_serve(int socket, opener_open *open);
 
 #endif

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "collector/opener_parts.h"
+#include "collector/opener_helper.h"
 #include "collector/procfs.h"
 #include "common/clock.h"
 

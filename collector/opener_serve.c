@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "collector/build_id.h"
-#include "collector/opener.h"
+#include "collector/opener_serve.h"
 #include "unwind/unwind.h"
 
 enum { SOCKET = 3, CLOSED_ONE_BY_ONE = 65536, SLICE_NS = 100000 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Private to opener.c (questions and answers) and opener_helper.c (who answers, and for whom). */
-#ifndef COLLECTOR_OPENER_PARTS_H
-#define COLLECTOR_OPENER_PARTS_H
+#ifndef COLLECTOR_OPENER_HELPER_H
+#define COLLECTOR_OPENER_HELPER_H
 
 #include "collector/opener.h"
 
