@@ -12,10 +12,6 @@
 
 struct session;
 
-struct attach_value {
-    uint64_t value, enabled_ns, running_ns, lost;
-};
-
 struct attached {
     pid_t tid;
     unsigned count;              /* events, as in the event configuration */

@@ -9,9 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collector/attach.h"
+#include "collector/dump_event.h"
 #include "collector/probe.h"
-#include "collector/stacks.h"
 #include "common/report.h"
 
 /* The shortest period of the kernel's clock events: it takes a shorter one silently for this. */

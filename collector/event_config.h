@@ -13,9 +13,12 @@
 
 #include "collector/settings.h"
 
-struct attach_value;
-
 enum { CONFIG_EVENTS = 2 * SETTINGS_EVENTS, CONFIG_NOTES = 16 };
+
+/* What an event of a task counted. */
+struct attach_value {
+    uint64_t value, enabled_ns, running_ns, lost;
+};
 
 struct config_event {
     char name[64];               /* as in reports: "task-clock", "page-faults:u" */

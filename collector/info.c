@@ -15,9 +15,9 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "collector/dump_event.h"
 #include "collector/event_config.h"
 #include "collector/probe.h"
-#include "collector/stacks.h"
 #include "common/buffer.h"
 #include "common/events.h"
 #include "common/report.h"

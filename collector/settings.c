@@ -10,11 +10,12 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "collector/stacks.h"
+#include "collector/dump_event.h"
 #include "common/follow.h"
 #include "common/nearest.h"
 #include "common/options.h"
 #include "common/report.h"
+#include "unwind/engine.h"
 
 extern char **environ;
 

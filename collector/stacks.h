@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * --call-graph dwarf and auto: samples come from the ring with registers and a piece of stack, and go to the file with
- * a plain call chain. Context: the event loop's thread, but for stacks_attr() and stacks_dump().
+ * a plain call chain. Context: the event loop's thread, but for stacks_dump().
  */
 #ifndef COLLECTOR_STACKS_H
 #define COLLECTOR_STACKS_H
@@ -9,6 +9,7 @@
 #include <linux/perf_event.h>
 #include <stdint.h>
 
+#include "collector/dump_event.h"
 #include "collector/event_config.h"
 #include "collector/table_time.h"
 #include "unwind/engine.h"
@@ -21,10 +22,6 @@ struct task;
 struct tasks;
 
 enum {
-    STACKS_DUMP = 16384,      /* bytes of stack with each sample, unless --call-graph dwarf,DUMP says otherwise */
-    STACKS_DUMP_RAISED = 32768, /* so many at most where the user did not choose, and many stacks are deeper */
-    STACKS_DUMP_MIN = 512,
-    STACKS_DUMP_MAX = 65528 - 4096, /* a record has 65535 bytes at most */
     STACKS_FRAMES = 1024,     /* of a user's part */
     STACKS_TAIL = 2,          /* frames below main() or a thread's start routine that frame pointers do not find */
     STACKS_BLOCKS = 1024,
@@ -94,18 +91,6 @@ int stacks_new(const struct event_config *config, struct stacks **ret);
 /* NULL is accepted. */
 void stacks_free(struct stacks *stacks);
 
-/*
- * Sets CONFIG's dump as SETTINGS want it, by trying. Where dwarf cannot be had: -errno after report_error(); auto, and
- * timers, go on with frame pointers and a note.
- */
-int stacks_configure(struct event_config *config, const struct settings *settings);
-/* Could CONFIG's samples come with registers and stack on this machine? 0 or -errno. */
-int stacks_try(const struct event_config *config);
-/* Are the samples of EVENT of the event configuration unwound? */
-bool stacks_has(const struct event_config *config, const struct config_event *event);
-/* Adds to ATTR, with which EVENT is opened, what unwinding needs: DUMP bytes of stack. Any thread. */
-void stacks_attr(const struct event_config *config, const struct config_event *event, uint32_t dump,
-                 struct perf_event_attr *attr);
 /*
  * For a task of a program that SIZES is of (NULL: not known), any thread: bytes of stack where its ring has SIZE bytes,
  * such that enough samples fit; 0: none. LIMIT: dump_limits_find(). Pages of a ring where with the event
