@@ -11,6 +11,7 @@
 
 #include "collector/inherited.h"
 #include "collector/known.h"
+#include "collector/monotonic.h"
 #include "collector/numbers.h"
 #include "collector/procfs.h"
 #include "collector/session.h"
@@ -148,7 +149,7 @@ int attach_late_open(struct session *session, struct notification *notification)
     }
     if (status < 0)
         return status;
-    notification->answered_ns = tasks_now_ns();
+    notification->answered_ns = monotonic_ns();
     attach_complete(notification->events);
     return 0;
 }

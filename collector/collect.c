@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "collector/inherited.h"
+#include "collector/monotonic.h"
 #include "collector/opener.h"
 #include "collector/tasks.h"
 #include "common/buffer.h"
@@ -211,12 +212,12 @@ static void write_files(struct collect *collect, bool notified)
         return;
     if (notified && !most && pressure_needs_room(collect->args->session))
         return;
-    uint64_t start = tasks_now_ns(), end;
+    uint64_t start = monotonic_ns(), end;
     unsigned written = 0;
     do {
         tasks_write(tasks, 1);
         tasks_bury(tasks);
-        end = tasks_now_ns();
+        end = monotonic_ns();
     } while (tasks->done && ++written < WRITE_SLICE && (!notified || (many && end - start < WRITE_NS)));
     collect->write_ns = end + 3 * (end - start);
 }
@@ -260,7 +261,7 @@ static void gather(struct collect *collect)
     const struct signals *signals = collect->args->signals;
     struct pollfd urgent[] = {
         {signals->ends, POLLIN, 0}, {signals->others, POLLIN, 0}, {collect->args->root_pidfd, POLLIN, 0}};
-    uint64_t now = tasks_now_ns();
+    uint64_t now = monotonic_ns();
     while (now < collect->gather_ns && !tasks->unread && !is_scarce(collect->args->session) &&
            !pressure_needs_room(collect->args->session) &&
            !notifications_are_many(&collect->args->session->notifications)) {
@@ -269,7 +270,7 @@ static void gather(struct collect *collect)
             return;
         tasks_write(tasks, 1);
         tasks_bury(tasks);
-        now = tasks_now_ns();
+        now = monotonic_ns();
     }
 }
 
@@ -349,7 +350,7 @@ static int run_round(struct collect *collect, int timeout_ms)
     int count = epoll_wait(collect->epoll, events, EVENTS, timeout_ms);
     pressure_idle(collect->args->session, false);
     count = count < 0 ? 0 : count;
-    tasks->now_ns = tasks_now_ns();
+    tasks->now_ns = monotonic_ns();
     tasks->round++;
     collect->gather_ns = count ? tasks->now_ns + (count < STORM ? GATHER_NS : STORM_NS) : 0;
     /* Before the ends of this round: who has ended may have told something first. */
@@ -391,7 +392,7 @@ static int run_round(struct collect *collect, int timeout_ms)
 
 static int timeout_ms(const struct collect *collect)
 {
-    uint64_t now = tasks_now_ns(), next = collect->swept_ns + sweep_ns(collect);
+    uint64_t now = monotonic_ns(), next = collect->swept_ns + sweep_ns(collect);
     if (collect->tasks.done || collect->tasks.unread)
         return 0;
     if (collect->tasks.waiting || collect->tasks.owed_count || collect->alone_ns || collect->stacks_run)
@@ -440,10 +441,10 @@ static bool is_somebody_ending(const struct tasks *tasks)
 static void grace(struct collect *collect)
 {
     struct tasks *tasks = &collect->tasks;
-    uint64_t end = tasks_now_ns() + GRACE_NS;
+    uint64_t end = monotonic_ns() + GRACE_NS;
     unsigned interrupts = collect->interrupts;
     /* A second one: the first was for the command. */
-    while (tasks_now_ns() < end && (collect->interrupts == interrupts || collect->interrupts < 2)) {
+    while (monotonic_ns() < end && (collect->interrupts == interrupts || collect->interrupts < 2)) {
         int notified = run_round(collect, 1);
         if (!notified && !tasks->waiting && !channels_have_requests(collect->args->session) &&
             !is_somebody_ending(tasks))
@@ -511,7 +512,7 @@ static void run_loop(struct collect *collect)
 static void finish(struct collect *collect, struct outcome *outcome)
 {
     struct tasks *tasks = &collect->tasks;
-    tasks->now_ns = tasks_now_ns();
+    tasks->now_ns = monotonic_ns();
     tasks->round++;
     /* A worker may still handle the last notification of a task. */
     session_stop_workers(collect->args->session);
@@ -590,7 +591,7 @@ int collect_run(const struct collect_args *args, struct outcome *outcome)
     if (error) {
         give_up(args, error, outcome);
     } else {
-        collect->swept_ns = tasks_now_ns();
+        collect->swept_ns = monotonic_ns();
         collect->stacks_ns = args->session->settings->stacks_after_ns;
         collect->stacks_ns = collect->stacks_ns ? collect->swept_ns + collect->stacks_ns : UINT64_MAX;
         if (args->root)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "collector/inherited.h"
+#include "collector/monotonic.h"
 #include "collector/tasks.h"
 
 /* So much unwritten goes to disk at once, without waiting for the next sweep; or for the name of the file. */
@@ -286,7 +287,7 @@ static bool read_ring(struct tasks *tasks, struct task *task, bool all)
 {
     struct process *process = task->process;
     const struct perf_event_header *record;
-    uint64_t before = tasks_now_ns();
+    uint64_t before = monotonic_ns();
     bool time = true, at_once = tasks->at_once;
     tasks->at_once = all;
     for (unsigned i = 1; time && !task->left && (record = pinject_ring_next(&task->ring, tasks->scratch)); i++) {
@@ -294,13 +295,13 @@ static bool read_ring(struct tasks *tasks, struct task *task, bool all)
             task->left = true;
         if (i % LOOKS)
             continue;
-        uint64_t now = tasks_now_ns();
+        uint64_t now = monotonic_ns();
         process->spent_ns += now - before;
         before = now;
         time = all || process->spent_ns < tasks->share_ns;
     }
     tasks->at_once = at_once;
-    process->spent_ns += tasks_now_ns() - before;
+    process->spent_ns += monotonic_ns() - before;
     return time;
 }
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "collector/account.h"
+#include "collector/monotonic.h"
 #include "collector/notes.h"
 #include "collector/task_view.h"
 #include "collector/tasks.h"
@@ -66,7 +67,7 @@ void tasks_flush(struct tasks *tasks, struct task *task)
     task_view_init(tasks, task, task->generation_count, values, &view);
     /* The counters were read now, not when the round began: up to here they count. */
     if (!(view.task.flags & PINJECT_TASK_ENDED))
-        view.task.end_ns = tasks_now_ns();
+        view.task.end_ns = monotonic_ns();
     struct result_coverage running = {.tasks = tasks->seen, .files = results_written(tasks->results)};
     result_flush(task->result, &view.task, view.task.flags & PINJECT_TASK_ROOT ? &running : NULL);
     task_view_release(&view);

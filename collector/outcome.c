@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "collector/machine_time.h"
+#include "collector/monotonic.h"
 #include "collector/opener.h"
 #include "collector/tasks.h"
 #include "common/clock.h"
@@ -116,7 +117,7 @@ static void add_losses(struct tasks *tasks)
 static uint64_t tree_cpu_ns(const struct tasks *tasks, const struct rusage *tree, bool bare)
 {
     const struct session *session = tasks->session;
-    uint64_t clock, cpu = clock_ns_of_usage(tree), most = (tasks_now_ns() - session->start_ns) * session->cpus;
+    uint64_t clock, cpu = clock_ns_of_usage(tree), most = (monotonic_ns() - session->start_ns) * session->cpus;
     if (bare) {
         int fd = __atomic_load_n(&tasks->session->tree_fd, __ATOMIC_ACQUIRE);
         if (fd < 0 || read(fd, &clock, sizeof(clock)) != sizeof(clock))
@@ -213,7 +214,7 @@ void outcome_complete(struct outcome *outcome, const struct tasks *tasks)
     outcome->timer_fallbacks = tasks->timer_fallbacks;
     outcome->timer_fallbacks_counted = tasks->timer_fallbacks_counted;
     outcome->refusal = tasks->refusal;
-    outcome->wall_ns = tasks_now_ns() - tasks->session->start_ns;
+    outcome->wall_ns = monotonic_ns() - tasks->session->start_ns;
     outcome->collector_ns = own_cpu_ns(tasks);
 }
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "collector/monotonic.h"
 #include "collector/opener.h"
 #include "collector/procfs.h"
 #include "collector/tasks.h"
@@ -74,7 +75,7 @@ static struct unwind_file *read_tables(struct stacks *stacks, struct stack_dso *
         return file;
     struct table_user *user = table_time_of(&stacks->time, dso->user == (uid_t)-1 ? procfs_uid(dso->pid)
                                                                                   : dso->user);
-    dso->put_off = !table_time_begin(&stacks->time, user, tasks_now_ns());
+    dso->put_off = !table_time_begin(&stacks->time, user, monotonic_ns());
     stacks->time.put_off += dso->put_off && !before;
     if (dso->put_off)
         return NULL;

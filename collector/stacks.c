@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/monotonic.h"
 #include "collector/stack_files.h"
 #include "collector/tasks.h"
 #include "common/cursor.h"
@@ -313,13 +314,13 @@ static unsigned unwind_sample(struct tasks *tasks, struct task *task, const stru
     struct stack_search search = {.tasks = tasks, .task = task};
     struct unwind_target target = {stack_files_find, &search};
     struct unwind_outcome outcome;
-    const uint64_t begin_ns = tasks->at_once ? tasks_now_ns() : 0;
+    const uint64_t begin_ns = tasks->at_once ? monotonic_ns() : 0;
     stack_files_make_room(stacks);
     unsigned count = unwind_engine_stack(stacks->engine, task->process->space.version, &target, &raw->regs, &raw->dump,
                                          stacks->ips, STACKS_FRAMES, &outcome);
     const enum unwind_end end = outcome.end;
     if (tasks->at_once)
-        task->process->share->unwound_ns += tasks_now_ns() - begin_ns;
+        task->process->share->unwound_ns += monotonic_ns() - begin_ns;
     /* A chain that is not whole says nothing. */
     if (tasks->config->dump_auto && end == UNWIND_BOTTOM)
         compare(task->process, raw, stacks->ips, count);

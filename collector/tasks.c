@@ -9,15 +9,10 @@
 
 #include "collector/account.h"
 #include "collector/inherited.h"
-#include "common/clock.h"
+#include "collector/monotonic.h"
 
 /* Of a process, in a round of the loop. */
 enum { SHARE_NS = 20 * 1000 * 1000 };
-
-uint64_t tasks_now_ns(void)
-{
-    return clock_ns(CLOCK_MONOTONIC);
-}
 
 int tasks_init(struct tasks *tasks, struct session *session, struct results *results, int epoll)
 {
@@ -28,7 +23,7 @@ int tasks_init(struct tasks *tasks, struct session *session, struct results *res
     tasks->epoll = epoll;
     tasks->done_end = &tasks->done;
     tasks->clock = event_config_find_clock(session->config);
-    tasks->now_ns = tasks_now_ns();
+    tasks->now_ns = monotonic_ns();
     tasks->share_ns = SHARE_NS;
     machine_time_read(&tasks->machine);
     records_layout_init(&tasks->layout, session->config);

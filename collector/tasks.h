@@ -215,7 +215,6 @@ struct tasks {
     _Alignas(8) unsigned char scratch[PINJECT_RING_RECORD_MAX];
 };
 
-uint64_t tasks_now_ns(void);
 /* EPOLL: ring descriptors are added to it, with the task as data. 0 or -errno. */
 int tasks_init(struct tasks *tasks, struct session *session, struct results *results, int epoll);
 /* Frees everything, written or not. */

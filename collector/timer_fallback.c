@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/monotonic.h"
 #include "collector/procfs.h"
 #include "collector/tasks.h"
 
@@ -126,7 +127,7 @@ static void look_at_maps(struct tasks *tasks, struct process *process)
     char *text = process_is_dead(process) ? NULL : errands_maps(&tasks->session->errands, process->pid);
     struct space found;
     space_init(&found);
-    process->maps_ns = tasks_now_ns();
+    process->maps_ns = monotonic_ns();
     if (text && space_add_maps(&found, text, since) == 0 && is_same_program(&process->space, &found))
         for (size_t i = 0; i < space_count(&found); i++)
             if (!space_has(&process->space, space_at(&found, i), true))
@@ -142,9 +143,9 @@ bool tasks_look_at_maps(struct tasks *tasks, struct process *process)
     if (tasks->now_ns < process->maps_ns + MAPS_AGAIN_NS || tasks->now_ns < process->maps_next_ns ||
         tasks->now_ns < tasks->maps_next_ns)
         return false;
-    uint64_t start = tasks_now_ns();
+    uint64_t start = monotonic_ns();
     look_at_maps(tasks, process);
-    uint64_t end = tasks_now_ns(), took = end - start;
+    uint64_t end = monotonic_ns(), took = end - start;
     process->maps_next_ns = end + took * MAPS_SHARE;
     tasks->maps_next_ns = took > MAPS_LONG_NS ? end + took : 0;
     return true;

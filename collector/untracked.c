@@ -13,6 +13,7 @@
 
 #include "collector/attach_late.h"
 #include "collector/inherited.h"
+#include "collector/monotonic.h"
 #include "collector/numbers.h"
 #include "collector/procfs.h"
 #include "collector/tasks.h"
@@ -198,7 +199,7 @@ static bool attach_children(struct tasks *tasks, struct late_tree *tree, pid_t t
                                                      .time_ns = tree->time_ns, .known_ns = known_ns,
                                                      .of_parent = true});
         tree->child = child;
-        done = tasks_now_ns() < end_ns;
+        done = monotonic_ns() < end_ns;
     }
     if (done)
         tree->child = 0;
@@ -229,7 +230,7 @@ static bool attach_threads(struct tasks *tasks, struct late_tree *tree, uint64_t
         if (!done)
             break;
         tree->thread = tid;
-        done = tasks_now_ns() < end_ns;
+        done = monotonic_ns() < end_ns;
     }
     if (directory)
         closedir(directory);
@@ -248,9 +249,9 @@ static void put_tree(struct tasks *tasks, struct late_tree *tree)
 /* One after the other, whoever found whom: a target can make a chain of them as long as it likes. */
 static void attach_trees(struct tasks *tasks)
 {
-    uint64_t end = tasks_now_ns() + SLICE_NS;
+    uint64_t end = monotonic_ns() + SLICE_NS;
     tasks->attaching = true;
-    while (tasks->late_trees && tasks_now_ns() < end) {
+    while (tasks->late_trees && monotonic_ns() < end) {
         struct late_tree *tree = tasks->late_trees;
         tasks->late_trees = tree->next;
         if (attach_threads(tasks, tree, end))
@@ -380,11 +381,11 @@ void tasks_cover_unreported(struct tasks *tasks, struct task *task)
 void tasks_attach_untracked(struct tasks *tasks)
 {
     struct untracked_task found[BATCH];
-    uint64_t end = tasks_now_ns() + SLICE_NS;
+    uint64_t end = monotonic_ns() + SLICE_NS;
     attach_trees(tasks);
     const struct missed_wanted wanted = {tasks->now_ns - WAIT_NS, tasks->now_ns - PATIENT_NS, BUSY_NS, TRIES};
     size_t count = missed_untracked(&tasks->missed, &wanted, found, BATCH);
-    for (size_t i = 0; i < count && tasks_now_ns() < end; i++) {
+    for (size_t i = 0; i < count && monotonic_ns() < end; i++) {
         const struct untracked_task *child = &found[i];
         missed_tried(&tasks->missed, child->tid);
         int status = attach_late(tasks,

@@ -20,14 +20,14 @@ foreach(test inherited_tasks inherited_late)
     LINK pinject_collector pinject_common)
   foreach(function inherited_live inherited_take inherited_ids inherited_know inherited_open_of inherited_forget
     inherited_made_by numbers_hold
-      procfs_scheduled_ns procfs_read attach_late_open tasks_now_ns errands_do stacks_take)
+      procfs_scheduled_ns procfs_read attach_late_open monotonic_ns errands_do stacks_take)
     target_link_options(test_${test} PRIVATE -Wl,--wrap=${function})
   endforeach()
 endforeach()
 pinject_unit_test(procfs SOURCES test_procfs.c LINK pinject_collector pinject_common)
 pinject_unit_test(collect SOURCES test_collect.c test_result_kit.c LINK pinject_collector pinject_common)
 pinject_unit_test(drain SOURCES test_drain.c test_tasks_kit.c test_result_kit.c LINK pinject_collector pinject_common)
-target_link_options(test_drain PRIVATE -Wl,--wrap=tasks_now_ns,--wrap=tasks_meet_timer_sample,--wrap=stacks_take)
+target_link_options(test_drain PRIVATE -Wl,--wrap=monotonic_ns,--wrap=tasks_meet_timer_sample,--wrap=stacks_take)
 target_link_options(test_admit PRIVATE -Wl,--wrap=calloc)
 target_link_options(test_finish PRIVATE -Wl,--wrap=tasks_retry_inherit,--wrap=tasks_look_for_programs)
 target_link_options(test_collect PRIVATE -Wl,--wrap=calloc,--wrap=epoll_create1,--wrap=process_ask_clock)
@@ -36,7 +36,7 @@ pinject_unit_test(kernelmap SOURCES test_kernelmap.c LINK pinject_collector pinj
 target_link_options(test_kernelmap PRIVATE -Wl,--wrap=fopen)
 foreach(test collect_files collect_rounds)
   pinject_unit_test(${test} SOURCES test_${test}.c rounds_kit.c LINK pinject_collector pinject_common)
-  foreach(function epoll_wait ppoll malloc_trim tasks_init tasks_now_ns tasks_write tasks_notify tasks_close
+  foreach(function epoll_wait ppoll malloc_trim tasks_init monotonic_ns tasks_write tasks_notify tasks_close
       results_trim session_renew_workers
       opener_take)
     target_link_options(test_${test} PRIVATE -Wl,--wrap=${function})
@@ -60,7 +60,7 @@ pinject_unit_test(shared_file SOURCES test_shared_file.c LINK pinject_collector 
 target_link_options(test_shared_file PRIVATE -Wl,--wrap=fallocate,--wrap=fchown,--wrap=fchmod)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|aarch64)$")
   pinject_unit_test(stacks_auto SOURCES test_stacks_auto.c LINK pinject_collector pinject_common)
-  target_link_options(test_stacks_auto PRIVATE -Wl,--wrap=tasks_now_ns,--wrap=unwind_stack,--wrap=stack_sizes_add_stack)
+  target_link_options(test_stacks_auto PRIVATE -Wl,--wrap=monotonic_ns,--wrap=unwind_stack,--wrap=stack_sizes_add_stack)
 endif()
 pinject_unit_test(request_fields SOURCES test_request_fields.c LINK pinject_collector pinject_common)
 target_link_options(test_request_fields PRIVATE -Wl,--wrap=calloc)

@@ -26,8 +26,8 @@ uint64_t clock_ns, clock_step;
 
 /* ---- In the place of the kernel ---- */
 
-uint64_t __wrap_tasks_now_ns(void);
-uint64_t __wrap_tasks_now_ns(void)
+uint64_t __wrap_monotonic_ns(void);
+uint64_t __wrap_monotonic_ns(void)
 {
     return clock_ns += clock_step;
 }

@@ -38,8 +38,8 @@ int __wrap_tasks_init(struct tasks *ret, struct session *session, struct results
     return __real_tasks_init(ret, session, results, epoll);
 }
 
-uint64_t __wrap_tasks_now_ns(void);
-uint64_t __wrap_tasks_now_ns(void)
+uint64_t __wrap_monotonic_ns(void);
+uint64_t __wrap_monotonic_ns(void)
 {
     return now_ns;
 }

@@ -12,8 +12,8 @@ static struct stage stage;
 static struct tasks *tasks;
 static uint64_t now_ns, step_ns; /* the clock goes on by a step with each look */
 
-uint64_t __wrap_tasks_now_ns(void);
-uint64_t __wrap_tasks_now_ns(void)
+uint64_t __wrap_monotonic_ns(void);
+uint64_t __wrap_monotonic_ns(void)
 {
     return now_ns += step_ns;
 }

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "collector/machine_time.h"
+#include "collector/monotonic.h"
 #include "collector/opener.h"
 #include "collector/outcome.h"
 #include "common/clock.h"
@@ -188,7 +189,7 @@ static void tasks_are_counted(void **state)
     tasks->timer_fallbacks_counted = 16;
     tasks->refusal = -13;
     tasks->attributed_ns = 7500;
-    stage.kit.session.start_ns = tasks_now_ns() - 1000000000;
+    stage.kit.session.start_ns = monotonic_ns() - 1000000000;
     uint64_t used_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     outcome_fill(&outcome, tasks, false);
     assert_int_equal(outcome.tasks, 2);
@@ -248,7 +249,7 @@ static void tree_of_a_command(void **state)
     assert_int_equal(tree_ms(&stage, 2, 1900), 2000);
     assert_int_equal(tree_ms(&stage, 0, 1900), 0); /* nothing is told */
     stage.kit.session.cpus = 2;
-    stage.kit.session.start_ns = tasks_now_ns() - 3600000000000;
+    stage.kit.session.start_ns = monotonic_ns() - 3600000000000;
     stage.tasks->orphans_ns = 500 * 1000000ull;
     assert_int_equal(tree_ms(&stage, 2, 1900), 2500);
     /* What processes tell of their children is no more than two CPUs had in an hour. */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "collector/monotonic.h"
 #include "collector/opener.h"
 #include "collector/probe.h"
 #include "collector/stack_files.h"
@@ -482,7 +483,7 @@ static int set_up(void **state)
     session.settings = &settings;
     tasks.session = &session;
     tasks.config = &config;
-    tasks.now_ns = tasks_now_ns();
+    tasks.now_ns = monotonic_ns();
     records_layout_init(&tasks.layout, &config);
     process = process_new(getpid(), getppid(), tasks.now_ns);
     process_set_share(process, &tasks.shares.own);

@@ -55,8 +55,8 @@ void __wrap_stack_sizes_add_stack(struct stack_sizes *sizes, uint64_t bytes, boo
 
 static uint64_t now_ns, step_ns; /* the clock goes on by a step with each look */
 
-uint64_t __wrap_tasks_now_ns(void);
-uint64_t __wrap_tasks_now_ns(void)
+uint64_t __wrap_monotonic_ns(void);
+uint64_t __wrap_monotonic_ns(void)
 {
     return now_ns += step_ns;
 }

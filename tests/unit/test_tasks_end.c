@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <sys/mman.h>
 
+#include "collector/monotonic.h"
 #include "test_tasks_kit.h"
 
 #define T 2000000000ull
@@ -20,11 +21,11 @@ static void test_begun(void **state)
     assert_null(stage.tasks->missed.dropped);
     tasks_release(stage.tasks);
     stage.kit.session.own = &own;
-    uint64_t before = tasks_now_ns();
+    uint64_t before = monotonic_ns();
     memset(stage.tasks, 0xff, sizeof(*stage.tasks));
     assert_int_equal(tasks_init(stage.tasks, &stage.kit.session, stage.kit.results, 77), 0);
     assert_ptr_equal(stage.tasks->missed.dropped, &requests.dropped);
-    assert_in_range(stage.tasks->now_ns, before, tasks_now_ns());
+    assert_in_range(stage.tasks->now_ns, before, monotonic_ns());
     assert_ptr_equal(stage.tasks->session, &stage.kit.session);
     assert_ptr_equal(stage.tasks->config, &stage.kit.config);
     assert_ptr_equal(stage.tasks->results, stage.kit.results);

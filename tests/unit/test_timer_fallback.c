@@ -7,6 +7,7 @@
 #include <sys/epoll.h>
 #include <sys/syscall.h>
 
+#include "collector/monotonic.h"
 #include "collector/procfs.h"
 #include "test_tasks_kit.h"
 
@@ -234,12 +235,12 @@ static void test_clock_of_a_liar(void **state)
     struct attach_value values[CONFIG_EVENTS];
     head_of(task)->cpu_ns = head_of(task)->lost = UINT64_MAX;
     attach_read(task->events, values);
-    assert_true(values[0].value <= tasks_now_ns());
-    assert_true(values[0].lost <= tasks_now_ns() / 100000);
+    assert_true(values[0].value <= monotonic_ns());
+    assert_true(values[0].lost <= monotonic_ns() / 100000);
     task->events->base_ns = 1000;
     head_of(task)->cpu_ns = UINT64_C(1) << 63;
     attach_read(task->events, values);
-    assert_true(values[0].value <= tasks_now_ns());
+    assert_true(values[0].value <= monotonic_ns());
     head_of(task)->error = INT32_MIN;
     head_of(task)->started = 0;
     struct kit_file file = end(task);
@@ -253,7 +254,7 @@ static void test_mappings_of_the_next_program(void **state)
 {
     (void)state;
     struct process *own = process(getpid(), true)->process;
-    stage.tasks->now_ns = tasks_now_ns();
+    stage.tasks->now_ns = monotonic_ns();
     assert_true(tasks_look_at_maps(stage.tasks, own));
     assert_int_equal(space_count(&own->space), 1);
     assert_string_equal(space_at(&own->space, 0)->path, "/bin/prog");

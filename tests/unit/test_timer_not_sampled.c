@@ -4,6 +4,7 @@
 
 #include <pinject/format.h>
 
+#include "collector/monotonic.h"
 #include "collector/procfs.h"
 #include "test_tasks_kit.h"
 
@@ -179,7 +180,7 @@ static void samples_outside_let_us_look(void **state)
     assert_non_null(maps);
     assert_int_equal(space_add_maps(&now, maps, T), 0);
     assert_int_equal(space_add(&own->space, space_at(&now, 0)), 0); /* it is this program */
-    stage.tasks->now_ns = tasks_now_ns();
+    stage.tasks->now_ns = monotonic_ns();
     own->maps_ns = own->maps_next_ns = stage.tasks->maps_next_ns = 0;
     size_t before = space_count(&own->space);
     tasks_meet_timer_sample(stage.tasks, task, &sample.header);
