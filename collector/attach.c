@@ -73,7 +73,7 @@ static size_t choose_pages(const struct attached *attached, enum attach_how how)
     size_t pages = how == ATTACH_THREAD ? session->config->thread_ring_pages : session->config->ring_pages;
     uint64_t budget = session->ring_budget, used = __atomic_load_n(&session->ring_bytes, __ATOMIC_RELAXED);
     if (session->config->dump)
-        pages = stacks_pages(session, attached->dump_limit, attached->sizes, pages);
+        pages = dump_size_pages(session->config, &session->dumps, attached->dump_limit, attached->sizes, pages);
     return attach_ring_pages(budget, used, pages, session->config->dump);
 }
 
@@ -144,10 +144,10 @@ static int open_all(struct attached *attached, enum attach_how how)
         return 0;
     }
     if (attached->session->config->dump)
-        attached->dump_limit = dump_limits_find(&attached->session->dump_limits, attached->pid);
+        attached->dump_limit = dump_limits_find(&attached->session->dumps.limits, attached->pid);
     size_t pages = choose_pages(attached, how);
-    attached->dump = stacks_dump(attached->session, attached->dump_limit, attached->sizes,
-                                 pages * (size_t)sysconf(_SC_PAGESIZE));
+    attached->dump = dump_size(attached->session->config, &attached->session->dumps, attached->dump_limit,
+                               attached->sizes, pages * (size_t)sysconf(_SC_PAGESIZE));
     int fd = open_event(attached, 0, how, pages);
     fd = keep_event(attached->session, fd);
     if (fd < 0)
@@ -199,7 +199,7 @@ int attach_open(struct session *session, pid_t pid, pid_t tid, const char *name,
     if (!attached)
         return -ENOMEM;
     if (name && *name)
-        attached->sizes = stack_predictor_find(session->predictor, name);
+        attached->sizes = stack_predictor_find(session->dumps.predictor, name);
     return enter(session, attached, open_all(attached, how), ret);
 }
 

@@ -81,8 +81,8 @@ static int open_event(struct inherited_sets *sets, unsigned index, pid_t tid, co
     attr.inherit = attr.inherit_stat = 1;
     if ((sets->session->settings->follow & children) != children)
         kernel_inherit_thread(&attr);
-    const uint32_t limit = config->dump ? dump_limits_find(&sets->session->dump_limits, tid) : 0;
-    stacks_attr(config, &config->events[index], stacks_dump(sets->session, limit, NULL, size), &attr);
+    const uint32_t limit = config->dump ? dump_limits_find(&sets->session->dumps.limits, tid) : 0;
+    stacks_attr(config, &config->events[index], dump_size(config, &sets->session->dumps, limit, NULL, size), &attr);
     if (attr.watermark)
         attr.wakeup_watermark = watermark(config, size);
     int fd = (int)syscall(SYS_perf_event_open, &attr, tid, cpu->number, cpu->ring_fd,

@@ -81,11 +81,11 @@ static void raise_limits(struct session *session)
     raise_limit(RLIMIT_NOFILE, &session->old_nofile, &session->fd_limit);
     raise_limit(RLIMIT_MEMLOCK, &session->old_memlock, &memlock);
     session->ring_budget = session_ring_budget(memlock);
-    session->dump = session->config->dump;
-    if (session->dump && session->ring_budget > DUMP_BUDGET)
+    session->dumps.now = session->config->dump;
+    if (session->dumps.now && session->ring_budget > DUMP_BUDGET)
         session->ring_budget = DUMP_BUDGET;
-    if (session->dump)
-        session->predictor = stack_predictor_new(); /* NULL: all get what is asked for */
+    if (session->dumps.now)
+        session->dumps.predictor = stack_predictor_new(); /* NULL: all get what is asked for */
 }
 
 static void grow_table_of_fds(const struct session *session)
@@ -416,7 +416,7 @@ void session_release(struct session *session)
     session->segment_fd = -1;
     attach_table_release(&session->table);
     deferred_munmap_release(&session->deferred_munmap);
-    stack_predictor_free(session->predictor);
-    session->predictor = NULL;
+    stack_predictor_free(session->dumps.predictor);
+    session->dumps.predictor = NULL;
     pthread_mutex_destroy(&session->rings_lock);
 }

@@ -15,7 +15,7 @@
 #include "collector/attach_table.h"
 #include "collector/channel.h"
 #include "collector/deferred_munmap.h"
-#include "collector/dump_limits.h"
+#include "collector/dump_size.h"
 #include "collector/errand.h"
 #include "collector/event_config.h"
 #include "collector/listener.h"
@@ -23,7 +23,6 @@
 #include "collector/pressure.h"
 #include "collector/rings.h"
 #include "collector/settings.h"
-#include "collector/stack_predictor.h"
 
 struct session {
     const struct settings *settings;
@@ -54,10 +53,8 @@ struct session {
     int rings_error;
     uint64_t ring_budget;        /* bytes of rings that the kernel lets us lock; UINT64_MAX: no limit */
     uint64_t ring_bytes;         /* atomic: of them in use */
-    uint32_t dump;               /* atomic: bytes of stack with each sample of those who come now (stacks.h) */
-    struct dump_limits dump_limits; /* who gets less */
-    struct stack_predictor *predictor; /* with dumps: what the programs that come need of them; else NULL */
-    uint64_t fd_limit;                 /* RLIMIT_NOFILE as raised */
+    struct dump_sizes dumps;     /* of those who come now */
+    uint64_t fd_limit;           /* RLIMIT_NOFILE as raised */
     struct pressure pressure;
     struct rlimit old_nofile, old_memlock;
     bool open;                   /* not released yet */

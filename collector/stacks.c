@@ -112,7 +112,7 @@ void stacks_describe(const struct tasks *tasks, char ret[STACKS_TEXT])
         used += (size_t)snprintf(ret + used, STACKS_TEXT - used, ", %" PRIu64 ".%" PRIu64 " %% complete",
                                  counts->ends[UNWIND_BOTTOM] * 100 / unwound,
                                  counts->ends[UNWIND_BOTTOM] * 1000 / unwound % 10);
-    const uint32_t dump = __atomic_load_n(&tasks->session->dump, __ATOMIC_RELAXED);
+    const uint32_t dump = __atomic_load_n(&tasks->session->dumps.now, __ATOMIC_RELAXED);
     bool raise_said = false;
     for (unsigned end = UNWIND_BOTTOM + 1; end < UNWIND_ENDS; end++) {
         const bool larger = end == UNWIND_TRUNCATED && dump < STACKS_DUMP_MAX && !stacks->lowered;
@@ -289,10 +289,10 @@ static void raise_dump(struct tasks *tasks, const struct task *task, bool cut)
     stacks->cut += cut;
     if (stacks->seen < RAISE_AFTER)
         return;
-    uint32_t dump = __atomic_load_n(&session->dump, __ATOMIC_RELAXED);
+    uint32_t dump = __atomic_load_n(&session->dumps.now, __ATOMIC_RELAXED);
     bool wanted = stacks->cut * 100 > stacks->seen && !tasks->config->dump_fixed;
     if (wanted && dump < STACKS_DUMP_RAISED) {
-        __atomic_store_n(&session->dump, 2 * dump, __ATOMIC_RELAXED);
+        __atomic_store_n(&session->dumps.now, 2 * dump, __ATOMIC_RELAXED);
         stacks->raised++;
     }
     stacks->seen = stacks->cut = 0;
@@ -423,8 +423,8 @@ static void lower_dump(struct tasks *tasks, const struct task *task)
     struct stacks *stacks = tasks->stacks;
     if (tasks->config->dump_fixed)
         return;
-    const uint32_t dump = __atomic_load_n(&session->dump, __ATOMIC_RELAXED);
-    const uint32_t less = dump_limits_lower(&session->dump_limits, task->pid, dump, tasks->now_ns);
+    const uint32_t dump = __atomic_load_n(&session->dumps.now, __ATOMIC_RELAXED);
+    const uint32_t less = dump_limits_lower(&session->dumps.limits, task->pid, dump, tasks->now_ns);
     if (less && (!stacks->lowered++ || less < stacks->lowest))
         stacks->lowest = less;
 }
@@ -438,7 +438,7 @@ void stacks_round(struct tasks *tasks, struct task *task, uint64_t filled, uint6
     task->behind = full && task->was_full;
     if (task->behind && task->lost_records > task->lost_seen)
         lower_dump(tasks, task);
-    dump_limits_raise(&tasks->session->dump_limits, tasks->session->dump, tasks->now_ns);
+    dump_limits_raise(&tasks->session->dumps.limits, tasks->session->dumps.now, tasks->now_ns);
     task->was_full = full;
     task->lost_seen = task->lost_records;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * --call-graph dwarf and auto: samples come from the ring with registers and a piece of stack, and go to the file with
- * a plain call chain. Context: the event loop's thread, but for stacks_dump().
+ * a plain call chain. Context: the event loop's thread.
  */
 #ifndef COLLECTOR_STACKS_H
 #define COLLECTOR_STACKS_H
@@ -90,14 +90,6 @@ struct stacks {
 int stacks_new(const struct event_config *config, struct stacks **ret);
 /* NULL is accepted. */
 void stacks_free(struct stacks *stacks);
-
-/*
- * For a task of a program that SIZES is of (NULL: not known), any thread: bytes of stack where its ring has SIZE bytes,
- * such that enough samples fit; 0: none. LIMIT: dump_limits_find(). Pages of a ring where with the event
- * configuration's dumps there would be PAGES.
- */
-uint32_t stacks_dump(const struct session *session, uint32_t limit, const struct stack_sizes *sizes, size_t size);
-size_t stacks_pages(const struct session *session, uint32_t limit, const struct stack_sizes *sizes, size_t pages);
 
 /*
  * RECORD, a sample of event EVENT as it came from the ring of TASK, as it goes to the file; valid until the next call.

@@ -408,13 +408,13 @@ static void dumps_by_name(void **state)
         fake_close(&fake);
         skip();
     }
-    if (!fake.session.predictor) /* the session's from here on */
-        fake.session.predictor = stack_predictor_new();
+    if (!fake.session.dumps.predictor) /* the session's from here on */
+        fake.session.dumps.predictor = stack_predictor_new();
     for (unsigned i = 0; i < 100; i++) {
-        stack_sizes_add_stack(stack_predictor_find(fake.session.predictor, "deep"), 20000, false);
-        stack_sizes_add_stack(stack_predictor_find(fake.session.predictor, "small"), 2000, false);
+        stack_sizes_add_stack(stack_predictor_find(fake.session.dumps.predictor, "deep"), 20000, false);
+        stack_sizes_add_stack(stack_predictor_find(fake.session.dumps.predictor, "small"), 2000, false);
     }
-    fake.config.dump = fake.session.dump = 16384;
+    fake.config.dump = fake.session.dumps.now = 16384;
     fake.config.ring_pages = (16384 << 4) / (size_t)sysconf(_SC_PAGESIZE); /* for 16 such samples, no more */
     fake.session.ring_budget = UINT64_MAX;
     for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

@@ -5,11 +5,13 @@
 #include <errno.h>
 #include <fcntl.h>
 
+#include "collector/dump_event.h"
+#include "collector/dump_size.h"
+#include "collector/event_config.h"
 #include "collector/probe.h"
-#include "collector/session.h"
-#include "collector/stacks.h"
+#include "unwind/unwind.h"
 
-/* probe_open() as the linker lets dumps.c see it. */
+/* probe_open() as the linker lets dump_event.c see it. */
 int __wrap_probe_open(const struct perf_event_attr *attr);
 
 static struct {
@@ -145,25 +147,25 @@ static void test_pages(void **state)
     (void)state;
     enum { MANY = 4096, MIN = PREDICTOR_STACK_MIN };
     struct event_config config = {.dump = MIN, .dump_auto = true};
-    struct session session = {.config = &config, .dump = MIN};
+    struct dump_sizes dumps = {.now = MIN};
     struct stack_sizes sizes = {.stacks_all = MANY, .stacks = {MANY}};
-    assert_int_equal(stacks_pages(&session, 0, NULL, 16), 16);
+    assert_int_equal(dump_size_pages(&config, &dumps, 0, NULL, 16), 16);
     assert_int_equal(stack_sizes_predict(&sizes), MIN);
-    assert_int_equal(stacks_pages(&session, 0, &sizes, 16), 16);
+    assert_int_equal(dump_size_pages(&config, &dumps, 0, &sizes, 16), 16);
     sizes = (struct stack_sizes){.stacks_all = MANY, .stacks = {[2] = MANY}};
     assert_int_equal(stack_sizes_predict(&sizes), 4 * MIN);
-    assert_int_equal(stacks_pages(&session, 0, &sizes, 16), 64);
+    assert_int_equal(dump_size_pages(&config, &dumps, 0, &sizes, 16), 64);
     config.dump_fixed = true;
-    assert_int_equal(stacks_pages(&session, 0, &sizes, 16), 16);
+    assert_int_equal(dump_size_pages(&config, &dumps, 0, &sizes, 16), 16);
     config.dump_fixed = false;
     /* Less is needed than was planned. */
-    config.dump = session.dump = 4 * MIN;
+    config.dump = dumps.now = 4 * MIN;
     sizes = (struct stack_sizes){.stacks_all = MANY, .stacks = {MANY}};
-    assert_int_equal(stacks_pages(&session, 0, &sizes, 16), 4);
-    assert_int_equal(stacks_pages(&session, 0, &sizes, 2), 1);
+    assert_int_equal(dump_size_pages(&config, &dumps, 0, &sizes, 16), 4);
+    assert_int_equal(dump_size_pages(&config, &dumps, 0, &sizes, 2), 1);
     /* Behind. */
-    assert_int_equal(stacks_pages(&session, 2 * MIN, NULL, 16), 16);
-    assert_int_equal(stacks_pages(&session, 2 * MIN, &sizes, 16), 4);
+    assert_int_equal(dump_size_pages(&config, &dumps, 2 * MIN, NULL, 16), 16);
+    assert_int_equal(dump_size_pages(&config, &dumps, 2 * MIN, &sizes, 16), 4);
 }
 
 int main(void)

@@ -95,8 +95,9 @@ static void session_begins_now(void **state)
     assert_true(session->open && session->guarded && session->inherited_sets && session->own);
     assert_ptr_equal(session->settings, &fake.settings);
     assert_ptr_equal(session->config, &fake.config);
-    assert_true(session->tree_fd == -1 && session->tree_end_fd == -1 && !session->tree_end_ring && !session->predictor);
-    assert_int_equal(session->dump, 0);
+    assert_true(session->tree_fd == -1 && session->tree_end_fd == -1 && !session->tree_end_ring);
+    assert_null(session->dumps.predictor);
+    assert_int_equal(session->dumps.now, 0);
     assert_int_equal(session->self, 0);
     assert_true(session->ring_budget == session_ring_budget(session->old_memlock.rlim_max));
     assert_true(session->ring_bytes == 0 && session->refused == 0 && session->malformed == 0 && session->ended == 0);
@@ -122,7 +123,7 @@ static void nothing_is_left(void **state)
         assert_false(fake.session.open || fake.session.guarded);
         assert_null(fake.session.segment);
         assert_null(fake.session.inherited_sets);
-        assert_null(fake.session.predictor);
+        assert_null(fake.session.dumps.predictor);
         assert_int_equal(fake.session.segment_fd, -1);
         assert_string_equal(fake.session.path, "");
     }
@@ -164,8 +165,8 @@ static void flags_follow_the_settings(void **state)
         fake.config.dump = rows[i].dumps ? 4096 : 0;
         assert_int_equal(session_init(&fake.session, &fake.settings, &fake.config, "/x"), 0);
         assert_int_equal(fake.session.segment->flags, rows[i].flags | timer | PINJECT_SESSION_LOCKED);
-        assert_int_equal(fake.session.dump, fake.config.dump);
-        assert_int_equal(fake.session.predictor != NULL, rows[i].dumps);
+        assert_int_equal(fake.session.dumps.now, fake.config.dump);
+        assert_int_equal(fake.session.dumps.predictor != NULL, rows[i].dumps);
         assert_true(!rows[i].dumps || fake.session.ring_budget <= 1u << 30);
         session_release(&fake.session);
     }

@@ -143,7 +143,7 @@ static uint32_t limit;
 
 static size_t pages_of(const struct stack_sizes *sizes)
 {
-    return stacks_pages(&session, limit, sizes, 128);
+    return dump_size_pages(&config, &session.dumps, limit, sizes, 128);
 }
 
 static void test_what_they_get(void **state)
@@ -154,30 +154,30 @@ static void test_what_they_get(void **state)
     add_stacks(deep, 100, 20000);
     add_stacks(small, 100, 2000);
     assert_int_equal(pages_of(NULL), 128);
-    assert_int_equal(stacks_dump(&session, 0, NULL, 128 << 12), 16384);
+    assert_int_equal(dump_size(&config, &session.dumps, 0, NULL, 128 << 12), 16384);
     assert_int_equal(pages_of(deep), 256);
-    assert_int_equal(stacks_dump(&session, 0, deep, 256 << 12), 32768);
+    assert_int_equal(dump_size(&config, &session.dumps, 0, deep, 256 << 12), 32768);
     assert_int_equal(pages_of(small), 64);
-    assert_int_equal(stacks_dump(&session, 0, small, 64 << 12), 8192);
-    assert_int_equal(stacks_dump(&session, 0, small, 16 << 12), 4096); /* locked memory is short */
+    assert_int_equal(dump_size(&config, &session.dumps, 0, small, 64 << 12), 8192);
+    assert_int_equal(dump_size(&config, &session.dumps, 0, small, 16 << 12), 4096); /* locked memory is short */
     /* All are deep: those that are not known get more. */
-    session.dump = 32768;
+    session.dumps.now = 32768;
     assert_int_equal(pages_of(NULL), 256);
     assert_int_equal(pages_of(small), 64);
     /* Behind: less for the deep ones, from the same ring. */
-    session.dump = 16384;
+    session.dumps.now = 16384;
     limit = 8192;
     assert_int_equal(pages_of(deep), 128);
-    assert_int_equal(stacks_dump(&session, limit, deep, 128 << 12), 8192);
-    assert_int_equal(stacks_dump(&session, 4096, small, 64 << 12), 4096);
+    assert_int_equal(dump_size(&config, &session.dumps, limit, deep, 128 << 12), 8192);
+    assert_int_equal(dump_size(&config, &session.dumps, 4096, small, 64 << 12), 4096);
     limit = 0;
     /* The user has chosen. */
-    session.dump = 16384;
+    session.dumps.now = 16384;
     config.dump_fixed = true;
     assert_int_equal(pages_of(small), 128);
-    assert_int_equal(stacks_dump(&session, 0, small, 128 << 12), 16384);
+    assert_int_equal(dump_size(&config, &session.dumps, 0, small, 128 << 12), 16384);
     assert_int_equal(pages_of(deep), 128);
-    assert_int_equal(stacks_dump(&session, 0, deep, 128 << 12), 16384);
+    assert_int_equal(dump_size(&config, &session.dumps, 0, deep, 128 << 12), 16384);
 }
 
 static int set_up(void **state)
@@ -186,7 +186,7 @@ static int set_up(void **state)
     predictor = stack_predictor_new();
     memset(&session, 0, sizeof(session));
     memset(&config, 0, sizeof(config));
-    config.dump = session.dump = 16384;
+    config.dump = session.dumps.now = 16384;
     session.config = &config;
     return predictor ? 0 : -1;
 }

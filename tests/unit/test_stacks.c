@@ -324,13 +324,13 @@ static void test_falls_behind(void **state)
     assert_false(task.behind);
     stacks_round(&tasks, &task, 50000, 65536);
     assert_true(task.behind);
-    assert_int_equal(dump_limits_find(&session.dump_limits, getpid()), 0);
+    assert_int_equal(dump_limits_find(&session.dumps.limits, getpid()), 0);
     task.lost_records = 5;
     task.pid = getpid();
     tasks.now_ns += UINT64_C(10000000000);
     stacks_round(&tasks, &task, 60000, 65536);
-    assert_int_equal(dump_limits_find(&session.dump_limits, getpid()), 8192);
-    assert_int_equal(session.dump, 16384);
+    assert_int_equal(dump_limits_find(&session.dumps.limits, getpid()), 8192);
+    assert_int_equal(session.dumps.now, 16384);
     stacks_round(&tasks, &task, 100, 65536);
     assert_false(task.behind);
     assert_int_equal(tasks.stacks->lowered, 1);
@@ -347,16 +347,16 @@ static void test_dump_grows(void **state)
         put_stack(64);
         assert_non_null(take(&count));
     }
-    assert_int_equal(session.dump, 32768);
+    assert_int_equal(session.dumps.now, 32768);
     assert_int_equal(tasks.stacks->raised, 1);
 }
 
 static void test_dump_fits_ring(void **state)
 {
     (void)state;
-    assert_int_equal(stacks_dump(&session, 0, NULL, SIZE_MAX), 16384);
-    assert_int_equal(stacks_dump(&session, 0, NULL, 128 << 10), 8192);
-    assert_int_equal(stacks_dump(&session, 0, NULL, 4096), 512);
+    assert_int_equal(dump_size(&config, &session.dumps, 0, NULL, SIZE_MAX), 16384);
+    assert_int_equal(dump_size(&config, &session.dumps, 0, NULL, 128 << 10), 8192);
+    assert_int_equal(dump_size(&config, &session.dumps, 0, NULL, 4096), 512);
     struct perf_event_attr attr = config.events[0].attr;
     stacks_attr(&config, &config.events[0], 0, &attr);
     assert_int_equal(attr.sample_stack_user, 16384);
@@ -475,7 +475,7 @@ static int set_up(void **state)
     memset(&tasks, 0, sizeof(tasks));
     memset(&config, 0, sizeof(config));
     config.count = config.sampling = 1;
-    config.dump = session.dump = 16384;
+    config.dump = session.dumps.now = 16384;
     config.events[0].attr = probe_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK);
     config.events[0].attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
     config.events[0].samples = true;

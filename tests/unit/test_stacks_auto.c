@@ -138,8 +138,8 @@ static int set_up(void **state)
     memset(&config, 0, sizeof(config));
     memset(&process, 0, sizeof(process));
     config.count = config.sampling = 1;
-    config.dump = session.dump = 16384;
-    session.dump_limits = (struct dump_limits){0};
+    config.dump = session.dumps.now = 16384;
+    session.dumps.limits = (struct dump_limits){0};
     config.dump_auto = true;
     config.events[0].attr = probe_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK);
     config.events[0].attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
@@ -326,34 +326,34 @@ static void dumps_grow(void **state)
     (void)state;
     config.dump_auto = false;
     take_cut(128, 1); /* less than one of a hundred */
-    assert_int_equal(session.dump, 16384);
+    assert_int_equal(session.dumps.now, 16384);
     take_cut(127, 2);
-    assert_int_equal(session.dump, 16384);
+    assert_int_equal(session.dumps.now, 16384);
     take_cut(1, 0);
-    assert_int_equal(session.dump, 32768);
+    assert_int_equal(session.dumps.now, 32768);
     assert_int_equal(tasks.stacks->raised, 1);
     take_cut(256, 256); /* and no more */
-    assert_int_equal(session.dump, 32768);
+    assert_int_equal(session.dumps.now, 32768);
     assert_int_equal(tasks.stacks->raised, 1);
-    session.dump = 16384;
+    session.dumps.now = 16384;
     config.dump_fixed = true; /* the user has chosen */
     take_cut(128, 128);
-    assert_int_equal(session.dump, 16384);
+    assert_int_equal(session.dumps.now, 16384);
     config.dump_fixed = false;
     struct attached events = {.dump_limit = 8192};
     task.events = &events; /* of a user whose dumps are smaller than others' */
     take_cut(128, 128);
-    assert_int_equal(session.dump, 16384);
+    assert_int_equal(session.dumps.now, 16384);
     events.dump_limit = 0;
     tasks.stacks->lowered = 1; /* once upon a time, of some user */
     take_cut(128, 128);
-    assert_int_equal(session.dump, 32768);
+    assert_int_equal(session.dumps.now, 32768);
     task.events = NULL;
 }
 
 static uint32_t own_limit(void)
 {
-    return dump_limits_find(&session.dump_limits, getpid());
+    return dump_limits_find(&session.dumps.limits, getpid());
 }
 
 /* Nearly full twice running, and more was lost. */
@@ -382,15 +382,15 @@ static void dumps_shrink(void **state)
         stacks_round(&tasks, &task, 0, 65536);
         assert_false(task.behind);
     }
-    assert_int_equal(session.dump, 16384); /* of others */
+    assert_int_equal(session.dumps.now, 16384); /* of others */
     assert_int_equal(tasks.stacks->lowest, 512);
-    session.dump_limits = (struct dump_limits){0};
-    session.dump = 2004;
+    session.dumps.limits = (struct dump_limits){0};
+    session.dumps.now = 2004;
     stacks_round(&tasks, &task, 65536, 65536);
     task.lost_records = ++lost;
     stacks_round(&tasks, &task, 65536, 65536);
     assert_int_equal(own_limit(), 1000); /* whole words */
-    session.dump_limits = (struct dump_limits){0};
+    session.dumps.limits = (struct dump_limits){0};
     config.dump_fixed = true; /* the user has chosen */
     task.lost_records = ++lost;
     stacks_round(&tasks, &task, 65536, 65536);

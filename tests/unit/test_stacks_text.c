@@ -19,7 +19,7 @@ static int set_up(void **state)
     memset(&stacks.counts, 0, sizeof(stacks.counts));
     memset(&task, 0, sizeof(task));
     stacks.lowered = stacks.raised = stacks.lowest = 0;
-    session.dump = 16384;
+    session.dumps.now = 16384;
     tasks.session = &session;
     tasks.config = &config;
     config.dump_auto = false;
@@ -67,7 +67,7 @@ static void texts(void **state)
     strcat(wanted, ", 3 by frame pointer (the process has them), 4 by frame pointer (the collector fell behind), 5 "
                    "by frame pointer (32-bit code)");
     expect(wanted);
-    session.dump = 16384;
+    session.dumps.now = 16384;
     stacks.lowest = 512;
     char whole[STACKS_TEXT * 3];
     stacks.lowered = 1;
@@ -78,7 +78,7 @@ static void texts(void **state)
     expect(whole);
     stacks.lowered = 0;
     stacks.raised = 1;
-    session.dump = 32768;
+    session.dumps.now = 32768;
     snprintf(whole, sizeof(whole), "%.*s at up to 32768 bytes of stack (raised during the run; -g dwarf,BYTES copies "
              "more)%s", (int)(advice - wanted), wanted,
              advice + strlen(advice_text));
@@ -107,7 +107,7 @@ static void texts(void **state)
 
 static uint32_t own_limit(void)
 {
-    return dump_limits_find(&session.dump_limits, getpid());
+    return dump_limits_find(&session.dumps.limits, getpid());
 }
 
 /* Nearly full at two rounds running, and something lost since: once a while. */
@@ -139,7 +139,7 @@ static void dumps_become_smaller(void **state)
     }
     assert_int_equal(own_limit(), STACKS_DUMP_MIN);
     assert_true(stacks.lowered == 5 && stacks.lowest == STACKS_DUMP_MIN);
-    assert_int_equal(session.dump, 16384);
+    assert_int_equal(session.dumps.now, 16384);
     tasks.stacks = NULL;
     stacks_round(&tasks, &task, 9000, 10000);
 }
@@ -149,9 +149,9 @@ static void dumps_become_larger_again(void **state)
 {
     (void)state;
     tasks.now_ns = 1000000000000;
-    assert_int_equal(dump_limits_lower(&session.dump_limits, getpid(), 16384, tasks.now_ns), 8192);
+    assert_int_equal(dump_limits_lower(&session.dumps.limits, getpid(), 16384, tasks.now_ns), 8192);
     tasks.now_ns += 500000000;
-    assert_int_equal(dump_limits_lower(&session.dump_limits, getpid(), 16384, tasks.now_ns), 4096);
+    assert_int_equal(dump_limits_lower(&session.dumps.limits, getpid(), 16384, tasks.now_ns), 4096);
     tasks.now_ns += 29999999999;
     stacks_round(&tasks, &task, 100, 10000);
     assert_int_equal(own_limit(), 4096);
@@ -163,16 +163,16 @@ static void dumps_become_larger_again(void **state)
     tasks.now_ns += 30000000000;
     stacks_round(&tasks, &task, 100, 10000);
     assert_int_equal(own_limit(), 0);
-    assert_int_equal(session.dump_limits.count, 0);
-    assert_int_equal(dump_limits_lower(&session.dump_limits, 0, 16384, tasks.now_ns), 0); /* whose it was? */
-    assert_int_equal(session.dump_limits.count, 0);
+    assert_int_equal(session.dumps.limits.count, 0);
+    assert_int_equal(dump_limits_lower(&session.dumps.limits, 0, 16384, tasks.now_ns), 0); /* whose it was? */
+    assert_int_equal(session.dumps.limits.count, 0);
 }
 
 /* One user's limit is not another one's, and there are so many. */
 static void limits_are_of_a_user(void **state)
 {
     (void)state;
-    struct dump_limits *limits = &session.dump_limits;
+    struct dump_limits *limits = &session.dumps.limits;
     for (uint64_t i = 0; i < DUMP_LIMITS; i++)
         limits->entries[i] = (UINT64_C(4000000000) + i) << 32 | 512;
     limits->count = 5;
