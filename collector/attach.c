@@ -210,7 +210,7 @@ int attach_open_timer(struct session *session, pid_t pid, pid_t tid, int refusal
         return -ENOMEM;
     attached->timer = true;
     attached->refusal = refusal;
-    attached->ring_error = session_need_rings(session);
+    attached->ring_error = rings_need(session);
     return enter(session, attached, open_all(attached, ATTACH_RUNNING), ret);
 }
 

@@ -86,11 +86,11 @@ int attach_open_timer(struct session *session, pid_t pid, pid_t tid, int refusal
 /* Reads the counters; works after the task's end. VALUES has config.count entries; refused ones are all 0. */
 void attach_read(const struct attached *attached, struct attach_value *values);
 /*
- * Closes and frees, after attach_retire() and before session_release(). NULL is accepted. The ring is unmapped later,
+ * Closes and frees, after attach_retire() and before service_release(). NULL is accepted. The ring is unmapped later,
  * with others (deferred_munmap.h).
  */
 void attach_free(struct attached *attached);
-/* Data pages of the next ring, WANTED or fewer: BUDGET (session_ring_budget()) and what is USED of it in bytes. DUMPS:
+/* Data pages of the next ring, WANTED or fewer: BUDGET (service_ring_budget()) and what is USED of it in bytes. DUMPS:
  * its samples have dumps of stacks. */
 size_t attach_ring_pages(uint64_t budget, uint64_t used, size_t wanted, bool dumps);
 

@@ -190,7 +190,7 @@ int attach_table_enter(struct session *session, struct attached *attached)
 
 bool attach_has_timer(struct session *session, pid_t tid)
 {
-    if (session->config->source != PINJECT_SOURCE_TIMER && !session_has_rings(session))
+    if (session->config->source != PINJECT_SOURCE_TIMER && !rings_are_needed(session))
         return false;
     pthread_mutex_lock(&session->table.lock);
     const struct attached *attached = find(session, tid);

@@ -21,16 +21,18 @@
 /* What could not be had is not made again on request at once: whoever took all threads could keep us busy with it. */
 #define AGAIN_NS UINT64_C(1000000000)
 
-void channels_init(struct channels *channels)
+struct channels *channels_new(void)
 {
-    memset(channels, 0, sizeof(*channels));
-    pthread_mutex_init(&channels->lock, NULL);
+    struct channels *channels = calloc(1, sizeof(*channels));
+    if (channels)
+        pthread_mutex_init(&channels->lock, NULL);
+    return channels;
 }
 
 static uint32_t count_of(const struct session *session)
 {
     /* Pairs with the release in channels_get(). */
-    return __atomic_load_n(&session->channels.count, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&session->channels->count, __ATOMIC_ACQUIRE);
 }
 
 static void free_channel(struct channel *channel)
@@ -53,12 +55,14 @@ void channels_unlink(const struct channels *channels)
             unlink(channels->list[i]->path);
 }
 
-void channels_release(struct channels *channels)
+void channels_free(struct channels *channels)
 {
+    if (!channels)
+        return;
     for (uint32_t i = 0; i < channels->count; i++)
         free_channel(channels->list[i]);
-    channels->count = 0;
     pthread_mutex_destroy(&channels->lock);
+    free(channels);
 }
 
 /*
@@ -121,7 +125,7 @@ static int open_channel(struct channel *channel)
  */
 static int complete(struct channel *channel)
 {
-    int error = channel->session->channels.workers_run ? worker_start_all(channel) : 0;
+    int error = channel->session->channels->workers_run ? worker_start_all(channel) : 0;
     if (error == 0)
         error = shared_file_give(channel->fd, channel->user, 0600);
     if (error < 0)
@@ -151,8 +155,8 @@ static struct channel *new_channel(struct session *session, uid_t user, int *ret
 static struct channel *find(const struct session *session, uid_t user)
 {
     for (uint32_t i = 0, count = count_of(session); i < count; i++)
-        if (session->channels.list[i]->user == user)
-            return session->channels.list[i];
+        if (session->channels->list[i]->user == user)
+            return session->channels->list[i];
     return NULL;
 }
 
@@ -171,7 +175,7 @@ static int may_make(const struct channels *channels, uid_t user, bool asked)
 /* The collector's threads see it by the count, preload objects by the segment. */
 static void publish(struct session *session, struct channel *channel)
 {
-    struct channels *channels = &session->channels;
+    struct channels *channels = session->channels;
     session->segment->users[channels->count] = (struct pinject_user){.user = channel->user, .name = channel->name};
     channels->list[channels->count] = channel;
     __atomic_store_n(&channels->count, channels->count + 1, __ATOMIC_RELEASE);
@@ -180,7 +184,7 @@ static void publish(struct session *session, struct channel *channel)
 
 static struct channel *get(struct session *session, uid_t user, bool asked, int *ret_error)
 {
-    struct channels *channels = &session->channels;
+    struct channels *channels = session->channels;
     pthread_mutex_lock(&channels->lock);
     struct channel *channel = find(session, user);
     *ret_error = channel ? 0 : may_make(channels, user, asked);
@@ -199,7 +203,7 @@ struct channel *channels_get(struct session *session, uid_t user, int *ret_error
 {
     struct channel *channel = get(session, user, false, ret_error);
     if (!channel)
-        __atomic_fetch_add(&session->channels.refused, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&session->users_refused, 1, __ATOMIC_RELAXED);
     return channel;
 }
 
@@ -212,7 +216,7 @@ int channels_prepare(struct session *session, uid_t user)
 
 int channels_start_workers(struct session *session)
 {
-    struct channels *channels = &session->channels;
+    struct channels *channels = session->channels;
     int error = 0;
     pthread_mutex_lock(&channels->lock);
     for (uint32_t i = 0; i < channels->count && error == 0; i++)
@@ -229,27 +233,27 @@ int channels_start_workers(struct session *session)
 void channels_stop_workers(struct session *session)
 {
     /* Not under the lock: a worker may be about to make another channel, and is refused. */
-    pthread_mutex_lock(&session->channels.lock);
-    session->channels.closed = true;
-    session->channels.workers_run = false;
-    pthread_mutex_unlock(&session->channels.lock);
+    pthread_mutex_lock(&session->channels->lock);
+    session->channels->closed = true;
+    session->channels->workers_run = false;
+    pthread_mutex_unlock(&session->channels->lock);
     uint64_t end_ns = clock_ns(CLOCK_MONOTONIC) + session->stop_s * UINT64_C(1000000000);
     for (uint32_t i = 0, count = count_of(session); i < count; i++)
-        worker_ask_to_stop(session->channels.list[i]);
+        worker_ask_to_stop(session->channels->list[i]);
     for (uint32_t i = 0, count = count_of(session); i < count; i++)
-        worker_stop_all(session->channels.list[i], end_ns);
+        worker_stop_all(session->channels->list[i], end_ns);
 }
 
 void channels_renew_workers(struct session *session)
 {
     for (uint32_t i = 0, count = count_of(session); i < count; i++)
-        worker_renew_all(session->channels.list[i]);
+        worker_renew_all(session->channels->list[i]);
 }
 
 void channels_take_notifications(struct session *session)
 {
     for (uint32_t i = 0, count = count_of(session); i < count; i++)
-        worker_take_notifications(session->channels.list[i]);
+        worker_take_notifications(session->channels->list[i]);
 }
 
 bool channels_have_requests(const struct session *session)
@@ -257,7 +261,7 @@ bool channels_have_requests(const struct session *session)
     for (uint32_t i = 0, count = count_of(session); i < count; i++)
         for (unsigned doorbell = 0; doorbell < session->doorbells; doorbell++)
             for (unsigned word = 0; word < PINJECT_SLOTS / 64; word++)
-                if (__atomic_load_n(&session->channels.list[i]->requests->doorbells[doorbell].pending[word],
+                if (__atomic_load_n(&session->channels->list[i]->requests->doorbells[doorbell].pending[word],
                                     __ATOMIC_RELAXED))
                     return true;
     return false;
@@ -272,7 +276,7 @@ uint64_t channels_held(const struct session *session)
 {
     uint64_t sum = 0;
     for (uint32_t i = 0, count = count_of(session); i < count; i++)
-        sum += __atomic_load_n(&session->channels.list[i]->budget.held, __ATOMIC_RELAXED);
+        sum += __atomic_load_n(&session->channels->list[i]->budget.held, __ATOMIC_RELAXED);
     return sum;
 }
 
@@ -296,7 +300,7 @@ bool channels_counted(const struct session *session, uint32_t number, enum chann
 {
     if (number >= count_of(session))
         return false;
-    const struct channel *channel = session->channels.list[number];
+    const struct channel *channel = session->channels->list[number];
     *ret_count = counter(channel->requests, which);
     ret_word[0] = '\0';
     if (!channel->own)

@@ -41,12 +41,11 @@ struct channel {
 
 struct channels {
     struct channel *list[CHANNELS_MAX];
-    uint32_t count;        /* atomic: those before it are complete, and stay until channels_release() */
+    uint32_t count;        /* atomic: those before it are complete, and stay until channels_free() */
     pthread_mutex_t lock;
     bool workers_run;      /* new ones get workers at once */
     bool closed;           /* the session ends: there are no new ones */
     uint64_t again_ns;     /* CLOCK_MONOTONIC: channels_prepare() makes none before, as it could not */
-    uint64_t refused;      /* atomic: users beyond CHANNELS_MAX, or for whom there were no memory and threads */
 };
 
 enum channel_count {
@@ -56,9 +55,10 @@ enum channel_count {
     CHANNEL_BLOCKED,
 };
 
-void channels_init(struct channels *channels);
-/* Workers must have been stopped. */
-void channels_release(struct channels *channels);
+/* NULL: no memory. */
+struct channels *channels_new(void);
+/* Workers must have been stopped. NULL is accepted. */
+void channels_free(struct channels *channels);
 /* Their files alone. */
 void channels_unlink(const struct channels *channels);
 /*

@@ -16,9 +16,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "collector/channel.h"
 #include "collector/inherited.h"
 #include "collector/monotonic.h"
 #include "collector/opener.h"
+#include "collector/service.h"
 #include "collector/tasks.h"
 #include "common/buffer.h"
 #include "common/clock.h"
@@ -238,7 +240,7 @@ static void trim_memory(struct collect *collect)
     if (tasks->done || more < TRIM || tasks->live_count > more / 2)
         return;
     results_trim(tasks->results);
-    session_renew_workers(collect->args->session);
+    service_renew_workers(collect->args->session);
     collect->hand_over = !collect->alone;
     collect->trim = true;
     collect->trimmed = tasks->seen;
@@ -354,7 +356,7 @@ static int run_round(struct collect *collect, int timeout_ms)
     tasks->round++;
     collect->gather_ns = count ? tasks->now_ns + (count < STORM ? GATHER_NS : STORM_NS) : 0;
     /* Before the ends of this round: who has ended may have told something first. */
-    session_take_notifications(collect->args->session);
+    service_take_notifications(collect->args->session);
     struct notification *notifications = notifications_take(&collect->args->session->notifications);
     bool notifications_came = notifications != NULL;
     if (notifications_came || tasks->waiting)
@@ -515,7 +517,7 @@ static void finish(struct collect *collect, struct outcome *outcome)
     tasks->now_ns = monotonic_ns();
     tasks->round++;
     /* A worker may still handle the last notification of a task. */
-    session_stop_workers(collect->args->session);
+    service_stop_workers(collect->args->session);
     tasks_notify(tasks, notifications_take(&collect->args->session->notifications));
     tasks_take_inherited(tasks, true);
     tasks_close(tasks);
@@ -572,7 +574,7 @@ static void give_up(const struct collect_args *args, int error, struct outcome *
         attach_retire(args->session, args->root_events);
     attach_free(args->root_events);
     /* Requests are refused at once from now on. */
-    session_stop_workers(args->session);
+    service_stop_workers(args->session);
     while (args->root && wait4(args->root, &outcome->root_status, 0, &outcome->tree) < 0 && errno == EINTR)
         ;
     outcome->root_ended = args->root != 0;

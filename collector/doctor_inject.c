@@ -13,6 +13,7 @@
 #include "collector/doctor_probe.h"
 #include "collector/inherited.h"
 #include "collector/launch.h"
+#include "collector/service.h"
 #include "collector/session.h"
 
 /* ---- Trying ---- */
@@ -48,13 +49,13 @@ static int start_shell(struct session *session, struct doctor_shared *found)
     sigemptyset(&none);
     int status = launch_start(&launch, session, command, &none);
     if (status == 0)
-        status = session_start_workers(session);
+        status = service_start_workers(session);
     if (status == 0)
         status = -launch_go(&launch, command[0]);
     if (status == 0)
         while (waitpid(launch.pid, NULL, 0) < 0 && errno == EINTR)
             continue;
-    session_stop_workers(session);
+    service_stop_workers(session);
     take_notifications(session, launch.pid, found);
     launch_release(&launch);
     return status;
@@ -67,13 +68,13 @@ void doctor_inject_try(void *state)
     struct doctor_shared *found = facts->shared;
     struct settings settings = *facts->args->settings;
     settings.follow = PINJECT_SESSION_ALL;
-    found->injection = session_init(&session, &settings, &found->config, facts->args->preload);
+    found->injection = service_init(&session, &settings, &found->config, facts->args->preload);
     if (found->injection)
         return;
     found->injection = start_shell(&session, found);
     if (found->config_status == 0)
         found->inherited = inherited_open(session.inherited_sets, getpid(), getpid(), INHERIT_EXECS);
-    session_release(&session);
+    service_release(&session);
 }
 
 /* ---- Findings ---- */

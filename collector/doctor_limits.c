@@ -14,6 +14,7 @@
 #include "collector/doctor_probe.h"
 #include "collector/paths.h"
 #include "collector/probe.h"
+#include "collector/service.h"
 #include "collector/session.h"
 #include "common/buffer.h"
 
@@ -63,7 +64,7 @@ void doctor_rings(const struct doctor_facts *facts, struct doctor_finding *findi
         return;
     }
     get_limit(RLIMIT_MEMLOCK, &soft, &hard);
-    uint64_t budget = session_ring_budget(hard == UINT64_MAX ? (uint64_t)RLIM_INFINITY : hard);
+    uint64_t budget = service_ring_budget(hard == UINT64_MAX ? (uint64_t)RLIM_INFINITY : hard);
     unsigned count = doctor_count_rings(budget, found->config.thread_ring_pages, found->config.dump);
     if (found->ring < 0) {
         finding->level = DOCTOR_LIMITED;

@@ -118,7 +118,7 @@ enum doctor_cause {
 /* Why perf_event_open() does what it does. KILLED: the child that called it got SIGSYS. */
 enum doctor_cause doctor_judge_perf(const struct doctor_shared *found, bool killed, int64_t paranoid, bool perfmon,
                                     int seccomp);
-/* How many tasks that are alive together have rings: BUDGET as session_ring_budget() has it. */
+/* How many tasks that are alive together have rings: BUDGET as service_ring_budget() has it. */
 unsigned doctor_count_rings(uint64_t budget, size_t pages, bool dumps);
 /* How many are sampled (*RET_COUNTED: and counted) with LIMIT descriptors and EVENTS for each task. */
 unsigned doctor_count_tasks(uint64_t limit, unsigned events, unsigned *ret_counted);

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "collector/service.h"
 #include "collector/worker.h"
 #include "common/buffer.h"
 #include "common/clock.h"
@@ -99,7 +100,7 @@ static _Noreturn void run_child(const struct launch *launch, const struct sessio
     ssize_t got;
     close(launch->gate);
     close(launch->report);
-    session_restore_limits(session);
+    service_restore_limits(session);
     if (launch->apart)
         setsid();
     /* Another class's loader would complain, or refuse to start the command; what it starts inherits the variables. */

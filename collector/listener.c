@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -38,9 +39,12 @@ enum {
     BATCH = 8,               /* peers between two looks at the clock */
 };
 
-void listener_init(struct listener *listener)
+struct listener *listener_new(void)
 {
-    *listener = (struct listener){.socket = -1, .segment = -1, .stop = -1, .free_ns = FREE_NS};
+    struct listener *listener = malloc(sizeof(*listener));
+    if (listener)
+        *listener = (struct listener){.socket = -1, .segment = -1, .stop = -1, .free_ns = FREE_NS};
+    return listener;
 }
 
 static int bind_socket(const char *path)
@@ -220,11 +224,20 @@ void listener_stop(struct listener *listener)
         return;
 }
 
-void listener_release(struct listener *listener)
+static void close_all(struct listener *listener)
 {
-    const int fds[] = {listener->socket, listener->segment, listener->stop};
-    for (unsigned i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
-        if (fds[i] >= 0)
-            close(fds[i]);
-    listener_init(listener);
+    int *const fds[] = {&listener->socket, &listener->segment, &listener->stop};
+    for (unsigned i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
+        if (*fds[i] >= 0)
+            close(*fds[i]);
+        *fds[i] = -1;
+    }
+}
+
+void listener_free(struct listener *listener)
+{
+    if (!listener)
+        return;
+    close_all(listener);
+    free(listener);
 }

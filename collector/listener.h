@@ -22,12 +22,14 @@ struct listener {
     pthread_t thread;
 };
 
-void listener_init(struct listener *listener);
+/* NULL: no memory. */
+struct listener *listener_new(void);
 /* After the segment is complete, and before its lock is taken: closing the file would give that up. */
 void listener_open(struct listener *listener, struct session *session);
 void listener_start(struct listener *listener);
 /* Joins. */
 void listener_stop(struct listener *listener);
-void listener_release(struct listener *listener);
+/* After listener_stop(). NULL is accepted. */
+void listener_free(struct listener *listener);
 
 #endif

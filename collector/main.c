@@ -23,6 +23,7 @@
 #include "collector/paths.h"
 #include "collector/place.h"
 #include "collector/result.h"
+#include "collector/service.h"
 #include "collector/session.h"
 #include "collector/settings_parse.h"
 #include "collector/show_stacks.h"
@@ -97,7 +98,7 @@ static int prepare_run(struct run *run)
         event_config_release(&run->config);
         return error;
     }
-    error = session_init(&run->session, settings, &run->config, run->preload);
+    error = service_init(&run->session, settings, &run->config, run->preload);
     if (error) {
         event_config_release(&run->config);
         return error;
@@ -106,7 +107,7 @@ static int prepare_run(struct run *run)
     strcpy(run->session.segment->outfile, run->outfile);
     error = results_new(&run->session, &run->results);
     if (error) {
-        session_release(&run->session);
+        service_release(&run->session);
         event_config_release(&run->config);
     }
     return error;
@@ -115,7 +116,7 @@ static int prepare_run(struct run *run)
 static void release_run(struct run *run)
 {
     results_free(run->results);
-    session_release(&run->session);
+    service_release(&run->session);
     if (!run->session.hangs)
         event_config_release(&run->config);
 }
@@ -164,12 +165,12 @@ static int run_command(struct run *run)
     }
     run->session.segment->root = run->launch.pid;
     run->args.root_start_ns = run->session.start_ns;
-    error = session_start_workers(&run->session);
+    error = service_start_workers(&run->session);
     if (error)
         return STATUS_OWN;
     error = let_go(run);
     if (error) {
-        session_stop_workers(&run->session);
+        service_stop_workers(&run->session);
         if (run->args.root_events) {
             attach_retire(&run->session, run->args.root_events);
             attach_free(run->args.root_events);
@@ -179,7 +180,7 @@ static int run_command(struct run *run)
     run->args.root_startup_ns = run->launch.startup_ns;
     live_start(&run->live, &run->session, &run->signals.old_mask);
     error = collect_run(&run->args, &run->outcome);
-    session_stop_workers(&run->session);
+    service_stop_workers(&run->session);
     live_end(&run->live, run->signals.ends);
     summary_print(&run->session, run->results, &run->outcome, &run->line.settings);
     if (run->line.settings.strict && (summary_incomplete(&run->session, run->results, &run->outcome) || error))
@@ -286,7 +287,7 @@ static int collect_session(struct run *run)
     }
     error = signals_init(&run->signals);
     if (!error)
-        error = session_start_workers(&run->session);
+        error = service_start_workers(&run->session);
     if (!error) {
         answer_object(fd, run->session.segment->path);
         detach_output(&run->line.settings);
@@ -294,7 +295,7 @@ static int collect_session(struct run *run)
         run->args = (struct collect_args){
             .session = &run->session, .results = run->results, .root_pidfd = -1, .signals = &run->signals};
         error = collect_run(&run->args, &run->outcome);
-        session_stop_workers(&run->session);
+        service_stop_workers(&run->session);
         if (run->line.settings.verbose)
             summary_print(&run->session, run->results, &run->outcome, &run->line.settings);
         outcome_release(&run->outcome);

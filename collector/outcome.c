@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "collector/channel.h"
 #include "collector/machine_time.h"
 #include "collector/monotonic.h"
 #include "collector/opener.h"
@@ -92,7 +93,7 @@ static void add_losses(struct tasks *tasks)
                __atomic_load_n(&session->denied, __ATOMIC_RELAXED), 0);
     missed_add(missed, "requests paused: too many had no effect", "", channels_held(session), 0);
     missed_add(missed, "process of a user for whom there was no channel", "",
-               __atomic_load_n(&session->channels.refused, __ATOMIC_RELAXED), 0);
+               __atomic_load_n(&session->users_refused, __ATOMIC_RELAXED), 0);
     missed_add(missed,
                "record of a non-injectable program's child lost: ring full or damaged", "",
                tasks->inherited_lost, 0);

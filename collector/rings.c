@@ -13,10 +13,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "collector/guard.h"
+#include "collector/session.h"
 #include "common/report.h"
 
 /* Fewer are not worth it. Where the size of files is limited there are not all of them. */
 enum { RINGS_MIN = 16 };
+/* Addresses, not memory; few have them all the time. */
+enum { LATE_RINGS = 1024 };
 
 void rings_init_none(struct rings *rings)
 {
@@ -177,4 +181,43 @@ void rings_give(struct rings *rings, int number)
 {
     give_memory_back(rings, number);
     clear_bit(rings, (uint32_t)number);
+}
+
+/* ---- The rings of a session ---- */
+
+static void publish_rings(struct session *session)
+{
+    guard_add(session->rings.map, rings_size(&session->rings));
+    /* Pairs with the acquire in the preload object's write_rings_path(). */
+    __atomic_store_n(&session->segment->rings, session->rings.name, __ATOMIC_RELEASE);
+}
+
+int rings_begin(struct session *session)
+{
+    int status = rings_init(&session->rings, session->path);
+    if (status == 0)
+        publish_rings(session);
+    return status;
+}
+
+int rings_need(struct session *session)
+{
+    if (session->config->source == PINJECT_SOURCE_TIMER)
+        return 0;
+    pthread_mutex_lock(&session->rings_lock);
+    if (!rings_are_needed(session)) {
+        session->rings_error = rings_open(&session->rings, session->path, LATE_RINGS);
+        if (session->rings_error == 0)
+            publish_rings(session);
+        __atomic_store_n(&session->rings_asked, 1, __ATOMIC_RELEASE);
+    }
+    int error = session->rings_error;
+    pthread_mutex_unlock(&session->rings_lock);
+    return error;
+}
+
+bool rings_are_needed(const struct session *session)
+{
+    /* Pairs with the release in rings_need(). */
+    return __atomic_load_n(&session->rings_asked, __ATOMIC_ACQUIRE);
 }

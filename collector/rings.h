@@ -8,8 +8,11 @@
 
 #include <linux/perf_event.h>
 #include <pinject/wire.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+struct session;
 
 struct rings {
     int fd;                  /* -1: there are none */
@@ -32,6 +35,16 @@ void rings_unlink(const struct rings *rings);
 /* Removes the file. */
 void rings_release(struct rings *rings);
 size_t rings_size(const struct rings *rings);
+
+/* Of a session whose source is timers: all at once, before its processes are served. 0 or -errno after report_error(). */
+int rings_begin(struct session *session);
+/*
+ * Thread-safe. Of a session with events: made by the first call, for a thousand tasks. 0 or -errno, the same each time:
+ * then accounting alone knows who would have a ring.
+ */
+int rings_need(struct session *session);
+/* Whether that was called. */
+bool rings_are_needed(const struct session *session);
 
 /* A ring of its own for a task, empty, with pages that are there: its number, or -ENOSPC, -ENOMEM ... */
 int rings_take(struct rings *rings, uint64_t interval_ns, uint64_t flags);

@@ -36,7 +36,7 @@ int tasks_init(struct tasks *tasks, struct session *session, struct results *res
         error = stacks_new(session->config, &tasks->stacks);
     if (tasks->stacks)
         tasks->stacks->opener = results_opener(results);
-    tasks->missed.dropped = session->own ? &session->own->requests->dropped : NULL;
+    tasks->missed.dropped = session->own_dropped;
     return error;
 }
 

@@ -37,7 +37,7 @@ target_link_options(test_kernelmap PRIVATE -Wl,--wrap=fopen)
 foreach(test collect_files collect_rounds)
   pinject_unit_test(${test} SOURCES test_${test}.c rounds_kit.c LINK pinject_collector pinject_common)
   foreach(function epoll_wait ppoll malloc_trim tasks_init monotonic_ns tasks_write tasks_notify tasks_close
-      results_trim session_renew_workers
+      results_trim service_renew_workers
       opener_take)
     target_link_options(test_${test} PRIVATE -Wl,--wrap=${function})
   endforeach()

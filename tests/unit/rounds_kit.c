@@ -135,8 +135,8 @@ void __wrap_results_trim(struct results *results)
     trimmed++;
 }
 
-void __wrap_session_renew_workers(struct session *session);
-void __wrap_session_renew_workers(struct session *session)
+void __wrap_service_renew_workers(struct session *session);
+void __wrap_service_renew_workers(struct session *session)
 {
     (void)session;
     renewed++;

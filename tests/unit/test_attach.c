@@ -2,6 +2,7 @@
 #include "worker_fake.h"
 
 #include "collector/probe.h"
+#include "collector/service.h"
 
 #include <fcntl.h>
 #include <linux/sched.h>
@@ -227,7 +228,7 @@ static void must_open(void)
 {
     fake.settings = (struct settings){.frequency = 999, .follow = PINJECT_SESSION_ALL};
     MUST(event_config_init(&fake.config, &fake.settings) == 0);
-    MUST(session_init(&fake.session, &fake.settings, &fake.config, "/x") == 0);
+    MUST(service_init(&fake.session, &fake.settings, &fake.config, "/x") == 0);
 }
 
 static void check_few_descriptors(void)
@@ -368,7 +369,7 @@ static void check_memory(void)
         attach_free(attached[i]);
     deferred_munmap_run(&fake.session);
     MUST(fake.session.ring_bytes == 0);
-    session_release(&fake.session);
+    service_release(&fake.session);
 }
 
 static void no_memory_for_rings(void **state)

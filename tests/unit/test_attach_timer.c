@@ -3,6 +3,7 @@
 #include "worker_fake.h"
 
 #include "collector/probe.h"
+#include "collector/service.h"
 
 #include <fcntl.h>
 
@@ -21,7 +22,7 @@ static void must_open(void)
     MUST(event_config_init(&fake.config, &fake.settings) == 0);
     if (fake.config.source != PINJECT_SOURCE_PERF)
         _exit(77);
-    MUST(session_init(&fake.session, &fake.settings, &fake.config, "/x") == 0);
+    MUST(service_init(&fake.session, &fake.settings, &fake.config, "/x") == 0);
     MUST(pipe(hidden) == 0 && pipe(end) == 0);
     for (int i = 0; i < CHILDREN; i++) {
         children[i] = fork();
@@ -41,7 +42,7 @@ static void must_close(void)
     close(closing);
     for (int i = 0; i < CHILDREN; i++)
         MUST(waitpid(children[i], NULL, 0) == children[i]);
-    session_release(&fake.session);
+    service_release(&fake.session);
     event_config_release(&fake.config);
 }
 
@@ -63,7 +64,7 @@ static void check_stands_in(void)
     must_open();
     pid_t pid = children[0];
     MUST(attach_open(&fake.session, pid, pid, NULL, ATTACH_RUNNING, &attached) == -EACCES);
-    MUST(!attach_has_timer(&fake.session, pid) && !session_has_rings(&fake.session));
+    MUST(!attach_has_timer(&fake.session, pid) && !rings_are_needed(&fake.session));
     MUST(access(fake.session.rings.path, F_OK) < 0);
     MUST(attach_open_timer(&fake.session, pid, pid, -EACCES, &attached) == 0);
     MUST(attached->timer && attached->refusal == -EACCES && attached->ring_error == 0);

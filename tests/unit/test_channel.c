@@ -84,7 +84,7 @@ static void a_user_that_is_none_here(void **state)
     assert_int_equal(error, -EINVAL);
     no_such_user = false;
     threads_left = UINT32_MAX;
-    assert_int_equal(fake.session.channels.again_ns, 0);
+    assert_int_equal(fake.session.channels->again_ns, 0);
     fake_close(&fake);
 }
 
@@ -96,8 +96,8 @@ static void check_no_descriptors(void)
     const struct rlimit none = {0, 0};
     MUST(setrlimit(RLIMIT_NOFILE, &none) == 0);
     MUST(!channels_get(&fake.session, OTHER, &error) && error == -EMFILE);
-    MUST(__atomic_load_n(&fake.session.channels.refused, __ATOMIC_RELAXED) == 1);
-    MUST(fake.session.channels.count == 1);
+    MUST(__atomic_load_n(&fake.session.users_refused, __ATOMIC_RELAXED) == 1);
+    MUST(fake.session.channels->count == 1);
     fake_close(&fake);
 }
 
@@ -183,7 +183,7 @@ static void preload_objects_are_told_who_has_a_channel(void **state)
         assert_non_null(channels_get(&fake.session, OTHER, &error));
         assert_int_equal(segment->users_count, 2);
         assert_int_equal(segment->users[1].user, OTHER);
-        assert_int_equal(segment->users[1].name, fake.session.channels.list[1]->name);
+        assert_int_equal(segment->users[1].name, fake.session.channels->list[1]->name);
     }
     fake_close(&fake);
 }
@@ -194,8 +194,8 @@ static void none_is_made_at_the_end(void **state)
     (void)state;
     int error;
     fake_open(&fake);
-    assert_int_equal(session_start_workers(&fake.session), 0);
-    session_stop_workers(&fake.session);
+    assert_int_equal(service_start_workers(&fake.session), 0);
+    service_stop_workers(&fake.session);
     assert_null(channels_get(&fake.session, OTHER, &error));
     assert_int_equal(error, -ESHUTDOWN);
     assert_int_equal(channels_prepare(&fake.session, OTHER), -ESHUTDOWN);
@@ -214,7 +214,7 @@ static void without_threads_there_is_no_channel(void **state)
     if (geteuid() != 0)
         skip();
     fake_open(&fake);
-    assert_int_equal(session_start_workers(&fake.session), 0);
+    assert_int_equal(service_start_workers(&fake.session), 0);
     const unsigned before = check_open_fds();
     for (int i = 0; i < 3 * CHANNELS_MAX; i++) {
         threads_left = (unsigned)i % fake.session.doorbells;
@@ -229,17 +229,17 @@ static void without_threads_there_is_no_channel(void **state)
     threads_left = 0;
     assert_int_equal(channels_prepare(&fake.session, OTHER), -EAGAIN);
     threads_left = 100;
-    assert_in_range(fake.session.channels.again_ns, clock_ns(CLOCK_MONOTONIC) - FAKE_PATIENCE_S * UINT64_C(1000000000),
+    assert_in_range(fake.session.channels->again_ns, clock_ns(CLOCK_MONOTONIC) - FAKE_PATIENCE_S * UINT64_C(1000000000),
                     clock_ns(CLOCK_MONOTONIC) + 1000000000);
-    fake.session.channels.again_ns = UINT64_MAX; /* however busy the machine is */
+    fake.session.channels->again_ns = UINT64_MAX; /* however busy the machine is */
     assert_int_equal(channels_prepare(&fake.session, OTHER), -EAGAIN);
     assert_int_equal(threads_left, 100);
     struct channel *channel = channels_get(&fake.session, OTHER, &error);
     assert_non_null(channel);
-    fake.session.channels.again_ns = 1;
+    fake.session.channels->again_ns = 1;
     assert_int_equal(channels_prepare(&fake.session, OTHER + 1), 0);
     threads_left = UINT32_MAX;
-    session_stop_workers(&fake.session);
+    service_stop_workers(&fake.session);
     assert_int_equal(ftruncate(channel->fd, 0), 0);
     assert_int_equal(__atomic_load_n(&channel->requests->hint, __ATOMIC_RELAXED), 0);
     fake_close(&fake);
@@ -275,7 +275,7 @@ static void users_are_limited_and_counted(void **state)
         assert_non_null(channels_get(&fake.session, OTHER + i, &error));
     assert_null(channels_get(&fake.session, OTHER, &error));
     assert_int_equal(error, -EUSERS);
-    assert_int_equal(fake.session.channels.refused, 1);
+    assert_int_equal(fake.session.users_refused, 1);
     assert_non_null(channels_get(&fake.session, OTHER + 1, &error));
     fake_close(&fake);
 }
@@ -308,13 +308,13 @@ static void root_asks_for_a_users_channel(void **state)
     if (geteuid() != 0)
         skip();
     fake_open(&fake);
-    assert_int_equal(session_start_workers(&fake.session), 0);
+    assert_int_equal(service_start_workers(&fake.session), 0);
     assert_int_equal(ask_for(OTHER, 0), 0);
     assert_int_equal(ask_for(OTHER, 0), 0);
     assert_int_equal(ask_for(0, 0), 0);
-    assert_int_equal(fake.session.channels.count, 2);
+    assert_int_equal(fake.session.channels->count, 2);
     struct channel *channel = channels_get(&fake.session, OTHER, &error);
-    assert_int_equal(fake.session.channels.count, 2);
+    assert_int_equal(fake.session.channels->count, 2);
     assert_int_equal(access(channel->path, F_OK), 0);
     assert_int_equal(channel->user, OTHER);
     /* It has workers: what is no user's is answered there too. */
@@ -322,7 +322,7 @@ static void root_asks_for_a_users_channel(void **state)
     slot->user = UINT32_MAX;
     fake_post(channel->requests, 3);
     assert_int_equal(fake_answer(slot), -EINVAL);
-    session_stop_workers(&fake.session);
+    service_stop_workers(&fake.session);
     fake_close(&fake);
 }
 
@@ -335,7 +335,7 @@ static void only_root_asks(void **state)
     if (geteuid() != 0)
         skip();
     fake_open(&fake);
-    assert_int_equal(session_start_workers(&fake.session), 0);
+    assert_int_equal(service_start_workers(&fake.session), 0);
     assert_int_equal(pipe(ready), 0);
     for (int way = 0; way < 3; way++) {
         pid_t child = fork();
@@ -355,8 +355,8 @@ static void only_root_asks(void **state)
     }
     close(ready[0]);
     close(ready[1]);
-    assert_int_equal(fake.session.channels.count, 2);
-    session_stop_workers(&fake.session);
+    assert_int_equal(fake.session.channels->count, 2);
+    service_stop_workers(&fake.session);
     fake_close(&fake);
 }
 
@@ -368,16 +368,16 @@ static void users_to_come_leave_room_for_those_that_came(void **state)
     if (geteuid() != 0)
         skip();
     fake_open(&fake);
-    assert_int_equal(session_start_workers(&fake.session), 0);
+    assert_int_equal(service_start_workers(&fake.session), 0);
     for (unsigned i = 1; i < CHANNELS_ASKED; i++)
         assert_int_equal(ask_for(OTHER + i, 0), 0);
     assert_int_equal(ask_for(OTHER, 0), -EUSERS);
     assert_int_equal(ask_for(OTHER + 1, 0), 0);
-    assert_int_equal(fake.session.channels.refused, 0); /* they have not come */
+    assert_int_equal(fake.session.users_refused, 0); /* they have not come */
     for (unsigned i = CHANNELS_ASKED; i < CHANNELS_MAX; i++)
         assert_non_null(channels_get(&fake.session, OTHER + i, &error));
     assert_null(channels_get(&fake.session, OTHER, &error));
-    session_stop_workers(&fake.session);
+    service_stop_workers(&fake.session);
     fake_close(&fake);
 }
 
@@ -385,12 +385,12 @@ static void nobody_else_asks_for_users(void **state)
 {
     (void)state;
     fake_open(&fake);
-    assert_int_equal(session_start_workers(&fake.session), 0);
+    assert_int_equal(service_start_workers(&fake.session), 0);
     assert_int_equal(ask_for(OTHER, OTHER), -EPERM);
     assert_int_equal(ask_for(getuid(), 65534), -EPERM);
-    assert_int_equal(fake.session.channels.count, 1);
-    assert_int_equal(fake.session.denied + fake.session.channels.refused, 0);
-    session_stop_workers(&fake.session);
+    assert_int_equal(fake.session.channels->count, 1);
+    assert_int_equal(fake.session.denied + fake.session.users_refused, 0);
+    service_stop_workers(&fake.session);
     fake_close(&fake);
 }
 
@@ -398,7 +398,7 @@ static void *close_workers(void *argument)
 {
     pid_t *tid = argument;
     __atomic_store_n(tid, fake_tid(), __ATOMIC_SEQ_CST);
-    session_stop_workers(&fake.session);
+    service_stop_workers(&fake.session);
     return NULL;
 }
 
@@ -428,21 +428,21 @@ static void workers_end_while_one_makes_a_channel(void **state)
     if (geteuid() != 0)
         skip();
     fake_open(&fake);
-    assert_int_equal(session_start_workers(&fake.session), 0);
-    listener_stop(&fake.session.listener);
-    pthread_mutex_lock(&fake.session.channels.lock);
+    assert_int_equal(service_start_workers(&fake.session), 0);
+    listener_stop(fake.session.listener);
+    pthread_mutex_lock(&fake.session.channels->lock);
     assert_int_equal(pthread_create(&closer, NULL, close_workers, &tid), 0);
     await_sleep(&tid);
     struct pinject_slot *slot = fake_claim(fake.session.own->requests, 3, PINJECT_BECOME);
     slot->user = OTHER;
     fake_post(fake.session.own->requests, 3);
     fake_await(slot, PINJECT_TAKEN);
-    pthread_mutex_unlock(&fake.session.channels.lock);
+    pthread_mutex_unlock(&fake.session.channels->lock);
     pthread_join(closer, NULL);
     assert_false(fake.session.hangs);
     const int answer = fake_answer(slot); /* by who got the lock first */
-    assert_int_equal(answer, fake.session.channels.count == 2 ? 0 : -ESHUTDOWN);
-    assert_in_range(fake.session.channels.count, 1, 2);
+    assert_int_equal(answer, fake.session.channels->count == 2 ? 0 : -ESHUTDOWN);
+    assert_in_range(fake.session.channels->count, 1, 2);
     fake_close(&fake);
 }
 
@@ -451,10 +451,10 @@ static void check_no_right(void)
     int error;
     static struct fake own = {.settings = {.frequency = 999}};
     MUST(event_config_init(&own.config, &own.settings) == 0);
-    MUST(session_init(&own.session, &own.settings, &own.config, "/x") == 0);
+    MUST(service_init(&own.session, &own.settings, &own.config, "/x") == 0);
     MUST(channels_get(&own.session, OTHER, &error) == NULL && error < 0);
-    MUST(own.session.channels.refused == 1);
-    session_release(&own.session);
+    MUST(own.session.users_refused == 1);
+    service_release(&own.session);
 }
 
 static void without_the_right_there_is_no_channel(void **state)
@@ -520,16 +520,16 @@ static void the_listener_hands_out_both_files(void **state)
     fake_open(&fake);
     fake.session.self = getppid();
     fake.session.segment->root = getpid();
-    assert_int_equal(session_start_workers(&fake.session), 0);
+    assert_int_equal(service_start_workers(&fake.session), 0);
     assert_int_equal(ask_listener(geteuid(), fds), 0);
     /* The name is taken: a second one has none, and leaves nothing open. */
-    struct listener second;
     const unsigned before = check_open_fds();
-    listener_init(&second);
-    listener_open(&second, &fake.session);
-    assert_int_equal(second.socket, -1);
+    struct listener *second = listener_new();
+    assert_non_null(second);
+    listener_open(second, &fake.session);
+    assert_int_equal(second->socket, -1);
     assert_int_equal(check_open_fds(), before + 2); /* the segment, and what stops it */
-    listener_release(&second);
+    listener_free(second);
     assert_int_equal(check_open_fds(), before);
     assert_int_equal(fstat(fake.session.segment_fd, &segment), 0);
     assert_int_equal(fstat(fake.session.own->fd, &requests), 0);
@@ -542,7 +542,7 @@ static void the_listener_hands_out_both_files(void **state)
     assert_true(fcntl(fds[1], F_GETFD) & FD_CLOEXEC);
     close(fds[0]);
     close(fds[1]);
-    session_stop_workers(&fake.session);
+    service_stop_workers(&fake.session);
     const struct pinject_segment known = {.filters = fake.session.segment->filters};
     assert_true(pinject_peer_ask(fake.session.path, &known, geteuid(), fds) < 0);
     fake_close(&fake);
@@ -558,8 +558,8 @@ static void a_flood_is_answered_slowly(void **state)
     fake_open(&fake);
     fake.session.self = getppid();
     fake.session.segment->root = getpid();
-    fake.session.listener.free_ns = 10000;
-    assert_int_equal(session_start_workers(&fake.session), 0);
+    fake.session.listener->free_ns = 10000;
+    assert_int_equal(service_start_workers(&fake.session), 0);
     clock_gettime(CLOCK_MONOTONIC, &begun);
     for (unsigned i = 0; i < 200; i++) {
         assert_int_equal(ask_listener(geteuid(), fds), 0);
@@ -569,7 +569,7 @@ static void a_flood_is_answered_slowly(void **state)
     clock_gettime(CLOCK_MONOTONIC, &over);
     int64_t ms = (over.tv_sec - begun.tv_sec) * 1000 + (over.tv_nsec - begun.tv_nsec) / 1000000;
     assert_in_range(ms, 350, INT32_MAX);
-    session_stop_workers(&fake.session);
+    service_stop_workers(&fake.session);
     fake_close(&fake);
 }
 
@@ -579,10 +579,10 @@ static void the_listener_answers_nobody_elses(void **state)
     int fds[2];
     fake_open(&fake);
     fake.session.self = getpid(); /* which is not its own child */
-    assert_int_equal(session_start_workers(&fake.session), 0);
+    assert_int_equal(service_start_workers(&fake.session), 0);
     assert_int_equal(ask_listener(geteuid(), fds), -EPROTO);
     assert_true(fake.session.denied > 0);
-    session_stop_workers(&fake.session);
+    service_stop_workers(&fake.session);
     fake_close(&fake);
 }
 

@@ -12,7 +12,7 @@ static int set_up(void **state)
 {
     (void)state;
     fake_open(&fake);
-    channels = &fake.session.channels;
+    channels = fake.session.channels;
     memset(&other, 0, sizeof(other));
     other.session = &fake.session;
     other.user = OTHER;
@@ -41,7 +41,7 @@ static void users_are_told_apart(void **state)
     error = 5;
     assert_ptr_equal(channels_get(&fake.session, geteuid(), &error), fake.session.own);
     assert_int_equal(error, 0);
-    assert_int_equal(channels->refused, 0);
+    assert_int_equal(fake.session.users_refused, 0);
     assert_int_equal(channels->count, 2);
     /* As many as there may be. */
     for (uint32_t i = 2; i < CHANNELS_MAX; i++)
@@ -49,7 +49,7 @@ static void users_are_told_apart(void **state)
     channels->count = CHANNELS_MAX;
     assert_null(channels_get(&fake.session, OTHER + 1, &error));
     assert_int_equal(error, -EUSERS);
-    assert_int_equal(channels->refused, 1);
+    assert_int_equal(fake.session.users_refused, 1);
     assert_int_equal(channels->count, CHANNELS_MAX);
     assert_ptr_equal(channels_get(&fake.session, OTHER, &error), &other);
 }

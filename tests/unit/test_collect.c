@@ -124,7 +124,7 @@ static void bare_session_ends_with_its_last_task(void **state)
     if (!has_events())
         skip();
     fake.settings.bare = true;
-    assert_int_equal(session_start_workers(&fake.session), 0);
+    assert_int_equal(service_start_workers(&fake.session), 0);
     pid_t pid = start_task(end_at_once);
     assert_int_equal(collect_run(&args, &outcome), 0);
     assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -156,7 +156,7 @@ static void bare_session_ends_by_a_signal(void **state)
     if (!has_events())
         skip();
     fake.settings.bare = true;
-    assert_int_equal(session_start_workers(&fake.session), 0);
+    assert_int_equal(service_start_workers(&fake.session), 0);
     pid_t pid = start_task(tell_signal);
     assert_int_equal(collect_run(&args, &outcome), 0);
     assert_true(outcome.tasks == 1 && outcome.alive == 1);

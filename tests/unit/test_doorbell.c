@@ -56,7 +56,7 @@ static void no_bit_is_overslept(void **state)
     static const unsigned numbers[] = {0, 63, 64, 127, 128, 191, 192, PINJECT_SLOTS - 1};
     (void)state;
     fake_open(&fake);
-    assert_int_equal(session_start_workers(&fake.session), 0);
+    assert_int_equal(service_start_workers(&fake.session), 0);
     await_wait(0);
     for (unsigned i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
         unsigned other = (numbers[i] + 32) % PINJECT_SLOTS;
@@ -71,7 +71,7 @@ static void no_bit_is_overslept(void **state)
         if (__atomic_load_n(&overslept, __ATOMIC_SEQ_CST))
             fail_msg("the worker slept though slot %u was posted", numbers[i]);
     }
-    session_stop_workers(&fake.session);
+    service_stop_workers(&fake.session);
     for (struct notification *notification = notifications_take(&fake.session.notifications),
          *next; notification; notification = next) {
         next = notification->next;

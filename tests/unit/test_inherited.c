@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include "collector/channel.h"
 #include "collector/inherited.h"
 #include "collector/numbers.h"
 #include "collector/records.h"
@@ -408,16 +409,16 @@ static void asked_for(void **state)
     struct request request = {.slot = {.kind = PINJECT_INHERIT, .pid = root, .tid = root}};
     struct notification *notification;
     struct attached *own;
-    assert_int_equal(request_begin(fake.session.channels.list[0], &request, &notification), -ESRCH);
+    assert_int_equal(request_begin(fake.session.channels->list[0], &request, &notification), -ESRCH);
     assert_false(inherited_live(fake.session.inherited_sets));
     assert_int_equal(fake.session.uninherited, 1);
     assert_int_equal(attach_task(&fake.session, root, ATTACH_RUNNING, &own), 0);
-    int status = request_begin(fake.session.channels.list[0], &request, &notification);
+    int status = request_begin(fake.session.channels->list[0], &request, &notification);
     if (status == -EPERM && geteuid() != 0)
         skip();
     assert_int_equal(status, 0);
     assert_null(notification);
-    assert_int_equal(request_begin(fake.session.channels.list[0], &request, &notification), 0);
+    assert_int_equal(request_begin(fake.session.channels->list[0], &request, &notification), 0);
     assert_int_equal(fake.session.inherited, 2);
     assert_int_equal(write(to, "a", 1), 1);
     assert_int_equal(read(from, &family, sizeof(family)), sizeof(family));

@@ -91,14 +91,14 @@ static void what_descends_is_ours(void **state)
     fake.session.self = 0;
     assert_false(origin_is_ours(&fake.session, child, &origin));
     /* Its parent has events. */
-    assert_int_equal(session_start_workers(&fake.session), 0);
+    assert_int_equal(service_start_workers(&fake.session), 0);
     assert_int_equal(fake_ask(fake.session.own->requests, 0, PINJECT_FORK), 0);
     struct notification *notification = fake_notification(&fake.session);
     assert_int_equal(origin_read(child, -1, &origin), 0);
     assert_true(origin_is_ours(&fake.session, child, &origin));
     assert_int_equal(origin_read(getppid(), -1, &origin), 0);
     assert_false(origin_is_ours(&fake.session, getppid(), &origin));
-    session_stop_workers(&fake.session);
+    service_stop_workers(&fake.session);
     fake_drop(notification);
     end_child(child, ends);
     fake_close(&fake);
@@ -219,7 +219,7 @@ static void a_process_of_nobody_is_refused(void **state)
                                      PINJECT_GENERATION,   PINJECT_INHERIT_EXEC,  PINJECT_SPAWN,  PINJECT_SNAPSHOT};
     (void)state;
     fake_open(&fake);
-    assert_int_equal(session_start_workers(&fake.session), 0);
+    assert_int_equal(service_start_workers(&fake.session), 0);
     for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         struct pinject_slot *slot = fake_claim(fake.session.own->requests, i, kinds[i]);
         slot->pid = slot->tid = getppid();
@@ -229,7 +229,7 @@ static void a_process_of_nobody_is_refused(void **state)
         assert_false(fake_covered(&fake.session, getppid()));
     }
     assert_null(notifications_take(&fake.session.notifications));
-    session_stop_workers(&fake.session);
+    service_stop_workers(&fake.session);
     fake_close(&fake);
 }
 
@@ -239,7 +239,7 @@ static void a_pair_that_is_none_is_refused(void **state)
     static const uint32_t kinds[] = {PINJECT_THREAD, PINJECT_INHERIT_EXEC, PINJECT_SNAPSHOT};
     (void)state;
     fake_open(&fake);
-    assert_int_equal(session_start_workers(&fake.session), 0);
+    assert_int_equal(service_start_workers(&fake.session), 0);
     for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         struct pinject_slot *slot = fake_claim(fake.session.own->requests, i, kinds[i]);
         slot->tid = getppid();
@@ -248,7 +248,7 @@ static void a_pair_that_is_none_is_refused(void **state)
         assert_int_equal(fake.session.denied, i + 1);
     }
     assert_null(notifications_take(&fake.session.notifications));
-    session_stop_workers(&fake.session);
+    service_stop_workers(&fake.session);
     fake_close(&fake);
 }
 
@@ -257,7 +257,7 @@ static void what_is_gone_is_marked(void **state)
 {
     (void)state;
     fake_open(&fake);
-    assert_int_equal(session_start_workers(&fake.session), 0);
+    assert_int_equal(service_start_workers(&fake.session), 0);
     pid_t child = fork();
     if (child == 0)
         _exit(0);
@@ -285,7 +285,7 @@ static void what_is_gone_is_marked(void **state)
     assert_int_equal(fake.session.malformed, 0);
     assert_int_equal(fake.session.denied, 0);
     assert_null(notifications_take(&fake.session.notifications));
-    session_stop_workers(&fake.session);
+    service_stop_workers(&fake.session);
     fake_close(&fake);
 }
 
@@ -307,7 +307,7 @@ static void nobody_used_more_than_his_clock_says(void **state)
     (void)state;
     fake_open(&fake);
     fake.session.start_ns -= UINT64_C(60000000000); /* else such times cannot be */
-    assert_int_equal(session_start_workers(&fake.session), 0);
+    assert_int_equal(service_start_workers(&fake.session), 0);
     pid_t child = fork();
     if (child == 0)
         _exit(0);
@@ -320,7 +320,7 @@ static void nobody_used_more_than_his_clock_says(void **state)
     assert_int_equal(startup_of(2, getpid(), little + 1), little + 1);
     uint64_t before = clock_ns(CLOCK_PROCESS_CPUTIME_ID), startup = startup_of(3, getpid(), much);
     assert_in_range(startup, before, clock_ns(CLOCK_PROCESS_CPUTIME_ID));
-    session_stop_workers(&fake.session);
+    service_stop_workers(&fake.session);
     fake_close(&fake);
 }
 

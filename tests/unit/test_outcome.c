@@ -5,6 +5,7 @@
 
 #include <sys/mman.h>
 
+#include "collector/channel.h"
 #include "collector/machine_time.h"
 #include "collector/monotonic.h"
 #include "collector/opener.h"
@@ -130,7 +131,7 @@ static void losses_have_a_line_each(void **state)
     session->malformed = 4;
     session->ended = 13;
     session->denied = 5;
-    session->channels.refused = 6;
+    session->users_refused = 6;
     stage.tasks->inherited_lost = 7;
     stage.tasks->unannounced.count = 14;
     stage.tasks->estimated = 11;

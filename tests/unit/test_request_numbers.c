@@ -2,6 +2,7 @@
 /* A process that is killed while its request is looked at may leave its number to another one. */
 #include "worker_fake.h"
 
+#include "collector/channel.h"
 #include "collector/inherited.h"
 #include "collector/numbers.h"
 #include "collector/request.h"
@@ -69,7 +70,7 @@ static int ask(uint32_t kind, uint32_t flags, pid_t pid, struct notification **r
     asked = 0;
     held_by = 0;
     net_pidfd = -2;
-    return request_begin(fake.session.channels.list[0], &request, ret);
+    return request_begin(fake.session.channels->list[0], &request, ret);
 }
 
 static bool is_covered(pid_t tid)

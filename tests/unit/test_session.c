@@ -74,7 +74,7 @@ static void nothing_stays(void **state)
     fake_close(&fake);
     unsigned before = descriptors();
     fake_open(&fake);
-    assert_int_equal(session_start_workers(&fake.session), 0);
+    assert_int_equal(service_start_workers(&fake.session), 0);
     memcpy(path, fake.session.path, sizeof(path));
     memcpy(own, fake.session.own->path, sizeof(own));
     assert_true(held_of(path) >= 4);
@@ -106,9 +106,9 @@ static void flags_follow_the_settings(void **state)
     fake_open(&fake);
     assert_int_equal(fake.session.segment->flags,
                      PINJECT_SESSION_ALL | PINJECT_SESSION_REAPED | PINJECT_SESSION_LOCKED);
-    session_release(&fake.session);
+    service_release(&fake.session);
     fake.settings.follow = PINJECT_SESSION_PTHREAD;
-    assert_int_equal(session_init(&fake.session, &fake.settings, &fake.config, "/x"), 0);
+    assert_int_equal(service_init(&fake.session, &fake.settings, &fake.config, "/x"), 0);
     assert_int_equal(fake.session.segment->flags,
                      PINJECT_SESSION_PTHREAD | PINJECT_SESSION_SNAPSHOT | PINJECT_SESSION_LOCKED);
     fake_close(&fake);
@@ -125,7 +125,7 @@ static void limits_are_raised_and_restored(void **state)
     getrlimit(RLIMIT_NOFILE, &now);
     assert_true(now.rlim_cur == old.rlim_max);
     assert_true(fake.session.fd_limit == old.rlim_max);
-    session_restore_limits(&fake.session);
+    service_restore_limits(&fake.session);
     getrlimit(RLIMIT_NOFILE, &now);
     assert_int_equal(now.rlim_cur, 100);
     fake_close(&fake);
@@ -140,7 +140,7 @@ static void a_path_too_long_is_refused(void **state)
     struct settings settings = {.frequency = 999};
     assert_int_equal(event_config_init(&fake.config, &settings), 0);
     check_capture();
-    int status = session_init(&fake.session, &settings, &fake.config, path);
+    int status = service_init(&fake.session, &settings, &fake.config, path);
     assert_non_null(strstr(check_captured(), "too long"));
     assert_int_equal(status, -ENAMETOOLONG);
     assert_int_equal(fake.session.segment_fd, -1);
@@ -159,7 +159,7 @@ static void check_full(void)
     setenv("TMPDIR", "/nowhere", 1);
     int ends[2];
     MUST(pipe(ends) == 0 && dup2(ends[1], 2) == 2);
-    MUST(session_init(&session, &settings, &fake.config, "/x") == -EFBIG);
+    MUST(service_init(&session, &settings, &fake.config, "/x") == -EFBIG);
     char text[4096] = "";
     MUST(read(ends[0], text, sizeof(text) - 1) > 0);
     MUST(strstr(text, "/dev/shm") && strstr(text, "/nowhere: No such file") && strstr(text, "set TMPDIR"));
@@ -234,7 +234,7 @@ static void events_of_a_tree_are_closed(void **state)
         unsigned char there;
         void *ring = mmap(NULL, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         session->tree_end_ring = ring;
-        session_release(session);
+        service_release(session);
         assert_true(fcntl(0, F_GETFD) < 0 && fcntl(other, F_GETFD) < 0);
         assert_int_equal(mincore(ring, page, &there), -1);
         assert_true(session->tree_fd == -1 && session->tree_end_fd == -1 && !session->tree_end_ring);
@@ -267,7 +267,7 @@ static void check_order(bool hangs)
     char path[PINJECT_PATH];
     fake_open(&fake);
     struct session *session = &fake.session;
-    MUST(session->config->source == PINJECT_SOURCE_TIMER || session_need_rings(session) == 0);
+    MUST(session->config->source == PINJECT_SOURCE_TIMER || rings_need(session) == 0);
     memcpy(path, session->path, sizeof(path));
     snprintf(others_to_go[0], sizeof(others_to_go[0]), "%s", session->own->path);
     snprintf(others_to_go[1], sizeof(others_to_go[1]), "%s", session->rings.path);
@@ -275,7 +275,7 @@ static void check_order(bool hangs)
     segment_to_go = path;
     segments_gone = 0;
     session->hangs = hangs;
-    session_release(session);
+    service_release(session);
     MUST(segments_gone == 1);
     segment_to_go = NULL;
 }
@@ -300,11 +300,11 @@ static void check_hanging(void)
     struct session *session = &fake.session;
     memcpy(path, session->path, sizeof(path));
     memcpy(own, session->own->path, sizeof(own));
-    MUST(session->config->source == PINJECT_SOURCE_TIMER || session_need_rings(session) == 0);
+    MUST(session->config->source == PINJECT_SOURCE_TIMER || rings_need(session) == 0);
     memcpy(rings, session->rings.path, sizeof(rings));
     MUST(access(path, F_OK) == 0 && access(own, F_OK) == 0 && access(rings, F_OK) == 0);
     session->hangs = true;
-    session_release(session);
+    service_release(session);
     MUST(access(path, F_OK) < 0 && access(own, F_OK) < 0 && access(rings, F_OK) < 0);
     MUST(!session->open && session->segment->closed == 1 && session->segment->magic == PINJECT_WIRE_MAGIC);
     MUST(fcntl(session->segment_fd, F_GETFD) >= 0 && session->own->requests && session->rings.map);
@@ -321,15 +321,15 @@ static void sessions_of_timers_have_rings(void **state)
 {
     (void)state;
     fake_open(&fake);
-    session_release(&fake.session);
+    service_release(&fake.session);
     uint32_t source = fake.config.source;
     fake.config.source = PINJECT_SOURCE_TIMER;
-    assert_int_equal(session_init(&fake.session, &fake.settings, &fake.config, "/x"), 0);
+    assert_int_equal(service_init(&fake.session, &fake.settings, &fake.config, "/x"), 0);
     assert_true(fake.session.segment->flags & PINJECT_SESSION_TIMER);
     assert_non_null(fake.session.rings.map);
     assert_int_equal(access(fake.session.rings.path, R_OK | W_OK), 0);
-    assert_int_equal(session_need_rings(&fake.session), 0);
-    assert_false(session_has_rings(&fake.session)); /* nobody had to ask for them */
+    assert_int_equal(rings_need(&fake.session), 0);
+    assert_false(rings_are_needed(&fake.session)); /* nobody had to ask for them */
     fake.config.source = source;
     fake_close(&fake);
 }
@@ -339,13 +339,13 @@ static void workers_open_and_close_again(void **state)
     (void)state;
     fake_open(&fake);
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(session_start_workers(&fake.session), 0);
-        session_stop_workers(&fake.session);
+        assert_int_equal(service_start_workers(&fake.session), 0);
+        service_stop_workers(&fake.session);
     }
-    session_stop_workers(&fake.session);
+    service_stop_workers(&fake.session);
     assert_int_equal(fake.session.segment->closed, 1);
     fake_close(&fake);
-    session_release(&fake.session);
+    service_release(&fake.session);
 }
 
 int main(void)

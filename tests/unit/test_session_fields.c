@@ -99,7 +99,7 @@ static void session_begins_now(void **state)
     assert_null(session->dumps.predictor);
     assert_int_equal(session->dumps.now, 0);
     assert_int_equal(session->self, 0);
-    assert_true(session->ring_budget == session_ring_budget(session->old_memlock.rlim_max));
+    assert_true(session->ring_budget == service_ring_budget(session->old_memlock.rlim_max));
     assert_true(session->ring_bytes == 0 && session->refused == 0 && session->malformed == 0 && session->ended == 0);
     assert_int_equal(session->denied, 0);
     fake_close(&fake);
@@ -114,8 +114,8 @@ static void nothing_is_left(void **state)
     unsigned before = open_files(&before_inherited);
     for (int i = 0; i < 2; i++) {
         fake_open(&fake);
-        assert_int_equal(session_start_workers(&fake.session), 0);
-        assert_int_equal(session_need_rings(&fake.session), 0);
+        assert_int_equal(service_start_workers(&fake.session), 0);
+        assert_int_equal(rings_need(&fake.session), 0);
         assert_true(open_files(&inherited) > before);
         assert_int_equal(inherited, before_inherited); /* no program gets any of it */
         fake_close(&fake);
@@ -158,17 +158,17 @@ static void flags_follow_the_settings(void **state)
     (void)state;
     fake_open(&fake);
     uint32_t timer = fake.config.source == PINJECT_SOURCE_TIMER ? PINJECT_SESSION_TIMER : 0;
-    session_release(&fake.session);
+    service_release(&fake.session);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         fake.settings.follow = rows[i].follow;
         fake.settings.split = rows[i].split;
         fake.config.dump = rows[i].dumps ? 4096 : 0;
-        assert_int_equal(session_init(&fake.session, &fake.settings, &fake.config, "/x"), 0);
+        assert_int_equal(service_init(&fake.session, &fake.settings, &fake.config, "/x"), 0);
         assert_int_equal(fake.session.segment->flags, rows[i].flags | timer | PINJECT_SESSION_LOCKED);
         assert_int_equal(fake.session.dumps.now, fake.config.dump);
         assert_int_equal(fake.session.dumps.predictor != NULL, rows[i].dumps);
         assert_true(!rows[i].dumps || fake.session.ring_budget <= 1u << 30);
-        session_release(&fake.session);
+        service_release(&fake.session);
     }
     fake_close(&fake);
 }
@@ -201,12 +201,12 @@ static void rings_of_timers_are_made_once(void **state)
         fake_close(&fake);
         skip();
     }
-    assert_false(session_has_rings(&fake.session));
-    assert_int_equal(session_need_rings(&fake.session), 0);
-    assert_true(session_has_rings(&fake.session));
+    assert_false(rings_are_needed(&fake.session));
+    assert_int_equal(rings_need(&fake.session), 0);
+    assert_true(rings_are_needed(&fake.session));
     const void *map = fake.session.rings.map;
     assert_non_null(map);
-    assert_int_equal(session_need_rings(&fake.session), 0);
+    assert_int_equal(rings_need(&fake.session), 0);
     assert_ptr_equal(fake.session.rings.map, map);
     fake_close(&fake);
 }
@@ -224,8 +224,8 @@ static int cut_all_files(void)
         MUST(event_config_init(&fake.config, &fake.settings) == 0);
         fake.config.source = i ? PINJECT_SOURCE_TIMER : PINJECT_SOURCE_PERF;
         struct session *session = &fake.session;
-        MUST(session_init(session, &fake.settings, &fake.config, "/nowhere/libpinject.so") == 0);
-        MUST(session_need_rings(session) == 0);
+        MUST(service_init(session, &fake.settings, &fake.config, "/nowhere/libpinject.so") == 0);
+        MUST(rings_need(session) == 0);
         *(uint64_t *)(void *)session->rings.map = 7;
         session->own->requests->dropped = 7;
         MUST(reads_as_zeros_when_cut(session->rings.fd, session->rings.map));
@@ -259,7 +259,7 @@ static void places_without_room(void **state)
     unsigned before = open_files(&inherited);
     check_capture();
     setrlimit(RLIMIT_FSIZE, &small);
-    int status = session_init(&session, &settings, &fake.config, "/x");
+    int status = service_init(&session, &settings, &fake.config, "/x");
     setrlimit(RLIMIT_FSIZE, &old);
     const char *text = check_captured();
     unsetenv("TMPDIR");
@@ -280,9 +280,9 @@ static void check_budget(void)
     int64_t kb = probe_read_sysctl("perf_event_mlock_kb", 516);
     if (probe_read_sysctl("perf_event_paranoid", 2) < 0)
         _exit(77);
-    MUST(session_ring_budget(RLIM_INFINITY) == UINT64_MAX);
-    MUST(session_ring_budget(0) == (uint64_t)kb * 1024 * cpus);
-    MUST(session_ring_budget(65536) == (uint64_t)kb * 1024 * cpus + 65536);
+    MUST(service_ring_budget(RLIM_INFINITY) == UINT64_MAX);
+    MUST(service_ring_budget(0) == (uint64_t)kb * 1024 * cpus);
+    MUST(service_ring_budget(65536) == (uint64_t)kb * 1024 * cpus + 65536);
 }
 
 static void users_have_a_budget(void **state)
@@ -297,7 +297,7 @@ static int open_below_a_filter(void)
     deny_call(SYS_acct, NULL, EPERM);
     fake.settings = (struct settings){.frequency = 999, .follow = PINJECT_SESSION_ALL};
     MUST(event_config_init(&fake.config, &fake.settings) == 0);
-    MUST(session_init(&fake.session, &fake.settings, &fake.config, "/x") == 0);
+    MUST(service_init(&fake.session, &fake.settings, &fake.config, "/x") == 0);
     MUST(filters() > 0 && fake.session.segment->filters == filters());
     fake_close(&fake);
     return 0;

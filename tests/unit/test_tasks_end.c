@@ -15,16 +15,15 @@ static void test_begun(void **state)
 {
     (void)state;
     struct stage stage;
-    static struct pinject_requests requests;
-    struct channel own = {.requests = &requests};
+    const uint32_t dropped = 7;
     stage_new(&stage, PINJECT_SESSION_ALL, false);
     assert_null(stage.tasks->missed.dropped);
     tasks_release(stage.tasks);
-    stage.kit.session.own = &own;
+    stage.kit.session.own_dropped = &dropped;
     uint64_t before = monotonic_ns();
     memset(stage.tasks, 0xff, sizeof(*stage.tasks));
     assert_int_equal(tasks_init(stage.tasks, &stage.kit.session, stage.kit.results, 77), 0);
-    assert_ptr_equal(stage.tasks->missed.dropped, &requests.dropped);
+    assert_ptr_equal(stage.tasks->missed.dropped, &dropped);
     assert_in_range(stage.tasks->now_ns, before, monotonic_ns());
     assert_ptr_equal(stage.tasks->session, &stage.kit.session);
     assert_ptr_equal(stage.tasks->config, &stage.kit.config);

@@ -11,12 +11,12 @@ static struct fake fake;
 static void open_all(void)
 {
     fake_open(&fake);
-    assert_int_equal(session_start_workers(&fake.session), 0);
+    assert_int_equal(service_start_workers(&fake.session), 0);
 }
 
 static void close_all(void)
 {
-    session_stop_workers(&fake.session);
+    service_stop_workers(&fake.session);
     assert_null(notifications_take(&fake.session.notifications));
     fake_close(&fake);
 }
@@ -206,7 +206,7 @@ static void asked_twice_is_answered_twice(void **state)
     assert_int_equal(fake_ask(fake.session.own->requests, 1, PINJECT_ARM), 0);
     struct notification *notification = fake_notification(&fake.session);
     assert_int_equal(fake_ask(fake.session.own->requests, 1, PINJECT_ARM), 0);
-    session_stop_workers(&fake.session);
+    service_stop_workers(&fake.session);
     assert_null(notifications_take(&fake.session.notifications));
     fake_drop(notification);
     fake_close(&fake);
@@ -257,7 +257,7 @@ static void an_abandoned_request_still_gets_events(void **state)
     fake_post(fake.session.own->requests, 9);
     fake_set_phase(slot, PINJECT_ABANDONED); /* nobody was there in time */
     __atomic_store_n(&fake.session.own->requests->stalled, 1, __ATOMIC_RELAXED);
-    assert_int_equal(session_start_workers(&fake.session), 0);
+    assert_int_equal(service_start_workers(&fake.session), 0);
     struct notification *notification = fake_notification(&fake.session);
     assert_non_null(notification->events);
     fake_await(slot, PINJECT_FREE);
@@ -334,7 +334,7 @@ static void notifications_lie_until_the_loop_looks(void **state)
     fake_open(&fake);
     struct pinject_requests *requests = fake.session.own->requests;
     worker_take_notifications(fake.session.own); /* no workers yet: nothing to look through */
-    assert_int_equal(session_start_workers(&fake.session), 0);
+    assert_int_equal(service_start_workers(&fake.session), 0);
     while (!__atomic_load_n(&requests->doorbells[0].sleeping, __ATOMIC_SEQ_CST))
         sched_yield();
     struct pinject_slot *reaped = fake_claim(requests, 65, PINJECT_REAPED);
@@ -385,11 +385,11 @@ static void a_worker_that_misses_a_wake_up_ends(void **state)
     fake.session.sleep_s = 3 * FAKE_PATIENCE_S;
     struct pinject_doorbell *doorbell = &fake.session.own->requests->doorbells[0];
     pthread_t mover;
-    assert_int_equal(session_start_workers(&fake.session), 0);
+    assert_int_equal(service_start_workers(&fake.session), 0);
     assert_int_equal(pthread_create(&mover, NULL, move_until_woken, doorbell), 0);
     while (__atomic_load_n(&doorbell->sleeping, __ATOMIC_SEQ_CST) != 2)
         sched_yield();
-    session_stop_workers(&fake.session);
+    service_stop_workers(&fake.session);
     assert_false(fake.session.hangs);
     pthread_join(mover, NULL);
     fake_close(&fake);
@@ -468,10 +468,10 @@ static void who_comes_late_is_told(void **state)
 {
     (void)state;
     fake_open(&fake);
-    assert_int_equal(session_start_workers(&fake.session), 0);
+    assert_int_equal(service_start_workers(&fake.session), 0);
     struct pinject_slot *slot = fake_claim(fake.session.own->requests, 5, PINJECT_FORK);
     fake_set_phase(slot, PINJECT_POSTED); /* and died before it rang, or rings just now */
-    session_stop_workers(&fake.session);
+    service_stop_workers(&fake.session);
     assert_int_equal(fake_answer(slot), -ECANCELED);
     assert_int_equal(__atomic_load_n(&fake.session.segment->closed, __ATOMIC_SEQ_CST), 1);
     fake_close(&fake);

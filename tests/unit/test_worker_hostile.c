@@ -98,7 +98,7 @@ static void workers_survive(void **state)
     (void)state;
     struct writer writers[WRITERS];
     fake_open(&fake);
-    assert_int_equal(session_start_workers(&fake.session), 0);
+    assert_int_equal(service_start_workers(&fake.session), 0);
     for (unsigned i = 0; i < WRITERS; i++) {
         writers[i].random = UINT64_C(0x9e3779b97f4a7c15) * (i + 1);
         assert_int_equal(pthread_create(&writers[i].thread, NULL, strike_often, &writers[i]), 0);
@@ -116,7 +116,7 @@ static void workers_survive(void **state)
         ask_once();
         served = drop_all(getpid()) | is_inherited;
     }
-    session_stop_workers(&fake.session);
+    service_stop_workers(&fake.session);
     served |= drop_all(getpid());
     if (!served)
         fail_msg("no thread got events: refused %u, denied %u, malformed %u, held %u", (unsigned)fake.session.refused,
@@ -158,14 +158,14 @@ static void a_segment_cut_short_ends_the_requests_alone(void **state)
 {
     (void)state;
     fake_open(&fake);
-    assert_int_equal(session_start_workers(&fake.session), 0);
+    assert_int_equal(service_start_workers(&fake.session), 0);
     assert_int_equal(fake_ask(fake.session.own->requests, 0, PINJECT_FORK), 0);
     struct notification *notification = fake_notification(&fake.session);
     assert_int_equal(truncate(fake.session.path, 0), 0);
     assert_false(fake_covered(&fake.session, getpid()));
     assert_int_equal(truncate(fake.session.own->path, 0), 0);
     assert_int_equal(fake.session.own->requests->slots[0].owner, 0);
-    session_stop_workers(&fake.session);
+    service_stop_workers(&fake.session);
     fake_drop(notification);
     fake_close(&fake);
 }

@@ -6,6 +6,9 @@
 #include <sched.h>
 #include <sys/resource.h>
 
+#include "collector/channel.h"
+#include "collector/service.h"
+
 static struct fake fake;
 
 /* Each thread that is not detached is met at its end: else its stack stays. */
@@ -58,12 +61,12 @@ int __wrap_pthread_timedjoin_np(pthread_t thread, void **ret, const struct times
 static void open_all(void)
 {
     fake_open(&fake);
-    assert_int_equal(session_start_workers(&fake.session), 0);
+    assert_int_equal(service_start_workers(&fake.session), 0);
 }
 
 static void close_all(void)
 {
-    session_stop_workers(&fake.session);
+    service_stop_workers(&fake.session);
     assert_null(notifications_take(&fake.session.notifications));
     fake_close(&fake);
     assert_int_equal(joined, started);
@@ -182,8 +185,8 @@ static void workers_of_a_worker(void **state)
         slot->user = 12345;
         fake_post(fake.session.own->requests, 3);
         assert_int_equal(fake_answer(slot), 0);
-        assert_int_equal(fake.session.channels.count, 2);
-        worker_await_all(fake.session.channels.list[1]);
+        assert_int_equal(fake.session.channels->count, 2);
+        worker_await_all(fake.session.channels->list[1]);
         expect_workers(2 * fake.session.doorbells);
         assert_int_equal(lowest, highest);
         if (i == 1 && may_be_nicer())
@@ -217,14 +220,14 @@ static void answer_all(unsigned renewals)
     for (unsigned i = 0; i < ASKERS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, ask_often, (void *)(uintptr_t)i), 0);
     for (unsigned i = 0; i < renewals; i++) {
-        session_renew_workers(&fake.session);
+        service_renew_workers(&fake.session);
         sched_yield();
     }
     for (unsigned i = 0; i < ASKERS; i++)
         pthread_join(threads[i], NULL);
     if (renewals) /* and is stopped while it is at it */
-        session_renew_workers(&fake.session);
-    session_stop_workers(&fake.session);
+        service_renew_workers(&fake.session);
+    service_stop_workers(&fake.session);
     for (unsigned i = 0; i < fake.session.doorbells; i++) /* nobody sleeps whom a ring would have to wake */
         assert_int_equal(fake.session.own->requests->doorbells[i].sleeping, 0);
     expect_workers(0);
@@ -263,12 +266,12 @@ static void workers_that_hang(void **state)
             assert_non_null(channels_get(&fake.session, user, &error));
     waited_ns = 0;
     all_hang = true;
-    session_stop_workers(&fake.session);
+    service_stop_workers(&fake.session);
     all_hang = false;
     assert_in_range(waited_ns, 1, INT64_C(1100000000));
     assert_true(fake.session.hangs);
-    for (unsigned i = 0; i < fake.session.channels.count; i++) {
-        struct channel *channel = fake.session.channels.list[i];
+    for (unsigned i = 0; i < fake.session.channels->count; i++) {
+        struct channel *channel = fake.session.channels->list[i];
         assert_non_null(channel->left);
         assert_null(channel->workers);
         channel->workers = channel->left; /* here they can be met in the end */

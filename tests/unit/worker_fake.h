@@ -16,7 +16,9 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "collector/session.h"
+#include "collector/channel.h"
+#include "collector/listener.h"
+#include "collector/service.h"
 #include "collector/worker.h"
 
 /* Only a broken worker lets anything wait that long. */
@@ -42,14 +44,14 @@ UNUSED static void fake_open(struct fake *fake)
     memset(fake, 0, sizeof(*fake));
     fake->settings = (struct settings){.frequency = 999, .follow = PINJECT_SESSION_ALL};
     assert_int_equal(event_config_init(&fake->config, &fake->settings), 0);
-    assert_int_equal(session_init(&fake->session, &fake->settings, &fake->config, "/nowhere/libpinject.so"), 0);
+    assert_int_equal(service_init(&fake->session, &fake->settings, &fake->config, "/nowhere/libpinject.so"), 0);
     fake->session.stop_s = 60; /* a test that leaves threads behind says nothing, however busy the machine is */
     fake_doorbells = fake->session.doorbells;
 }
 
 UNUSED static void fake_close(struct fake *fake)
 {
-    session_release(&fake->session);
+    service_release(&fake->session);
     event_config_release(&fake->config);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
-#include "collector/session.h"
+#include "collector/service.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,8 +14,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "collector/channel.h"
 #include "collector/guard.h"
 #include "collector/inherited.h"
+#include "collector/listener.h"
 #include "collector/probe.h"
 #include "collector/shared_file.h"
 #include "collector/worker.h"
@@ -25,8 +27,6 @@
 
 /* The table of descriptors grows to this at once: with threads each growth waits milliseconds for RCU. */
 enum { TABLE_OF_FDS = 16384 };
-/* Addresses, not memory; few have them all the time. */
-enum { LATE_RINGS = 1024 };
 enum { STOP_S = 1, SLEEP_S = 1 };
 
 /* Rings with room for dumps of stacks: even who may lock all memory has to leave some. */
@@ -66,7 +66,7 @@ static uint32_t count_filters(void)
 }
 
 /* What the kernel reckons in perf_mmap(). Other profilers of this user share it: a refusal can still come before. */
-uint64_t session_ring_budget(uint64_t memlock)
+uint64_t service_ring_budget(uint64_t memlock)
 {
     int64_t kb = probe_read_sysctl("perf_event_mlock_kb", 516);
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
@@ -80,7 +80,7 @@ static void raise_limits(struct session *session)
     uint64_t memlock;
     raise_limit(RLIMIT_NOFILE, &session->old_nofile, &session->fd_limit);
     raise_limit(RLIMIT_MEMLOCK, &session->old_memlock, &memlock);
-    session->ring_budget = session_ring_budget(memlock);
+    session->ring_budget = service_ring_budget(memlock);
     session->dumps.now = session->config->dump;
     if (session->dumps.now && session->ring_budget > DUMP_BUDGET)
         session->ring_budget = DUMP_BUDGET;
@@ -96,7 +96,7 @@ static void grow_table_of_fds(const struct session *session)
         close(fd);
 }
 
-void session_restore_limits(const struct session *session)
+void service_restore_limits(const struct session *session)
 {
     setrlimit(RLIMIT_NOFILE, &session->old_nofile);
     setrlimit(RLIMIT_MEMLOCK, &session->old_memlock);
@@ -222,43 +222,6 @@ static void lock_segment(struct session *session)
         session->segment->flags |= PINJECT_SESSION_LOCKED;
 }
 
-static void publish_rings(struct session *session)
-{
-    guard_add(session->rings.map, rings_size(&session->rings));
-    /* Pairs with the acquire in the preload object's write_rings_path(). */
-    __atomic_store_n(&session->segment->rings, session->rings.name, __ATOMIC_RELEASE);
-}
-
-static int open_rings(struct session *session)
-{
-    int status = rings_init(&session->rings, session->path);
-    if (status == 0)
-        publish_rings(session);
-    return status;
-}
-
-int session_need_rings(struct session *session)
-{
-    if (session->config->source == PINJECT_SOURCE_TIMER)
-        return 0;
-    pthread_mutex_lock(&session->rings_lock);
-    if (!session_has_rings(session)) {
-        session->rings_error = rings_open(&session->rings, session->path, LATE_RINGS);
-        if (session->rings_error == 0)
-            publish_rings(session);
-        __atomic_store_n(&session->rings_asked, 1, __ATOMIC_RELEASE);
-    }
-    int error = session->rings_error;
-    pthread_mutex_unlock(&session->rings_lock);
-    return error;
-}
-
-bool session_has_rings(const struct session *session)
-{
-    /* Pairs with the release in session_need_rings(). */
-    return __atomic_load_n(&session->rings_asked, __ATOMIC_ACQUIRE);
-}
-
 static int make_id(uint64_t ret_id[2])
 {
     if (getrandom(ret_id, 2 * sizeof(*ret_id), 0) == (ssize_t)(2 * sizeof(*ret_id)))
@@ -272,7 +235,9 @@ static int open_own_channel(struct session *session)
 {
     int error;
     session->own = channels_get(session, geteuid(), &error);
-    if (!session->own)
+    if (session->own)
+        session->own_dropped = &session->own->requests->dropped;
+    else
         report_error("cannot create the shared memory of the session '%s.%u': %s; set TMPDIR to a directory with 2 MiB "
                      "free", session->path, geteuid(), strerror(-error));
     return error;
@@ -294,14 +259,29 @@ static int init_segment(struct session *session, const char *preload)
     if (status == 0)
         status = open_own_channel(session);
     if (status == 0 && session->config->source == PINJECT_SOURCE_TIMER)
-        status = open_rings(session);
+        status = rings_begin(session);
     return status < 0 ? status : fill_header(session, path, preload);
 }
 
-int session_init(struct session *session, const struct settings *settings, const struct event_config *config,
+static void free_both(struct session *session)
+{
+    listener_free(session->listener);
+    channels_free(session->channels);
+    session->listener = NULL;
+    session->channels = NULL;
+}
+
+int service_init(struct session *session, const struct settings *settings, const struct event_config *config,
                  const char *preload)
 {
     memset(session, 0, sizeof(*session));
+    session->channels = channels_new();
+    session->listener = listener_new();
+    if (!session->channels || !session->listener) {
+        free_both(session);
+        report_error("cannot make the session: %s", strerror(ENOMEM));
+        return -ENOMEM;
+    }
     session->open = true;
     session->settings = settings;
     session->config = config;
@@ -309,8 +289,6 @@ int session_init(struct session *session, const struct settings *settings, const
     session->sleep_s = SLEEP_S;
     rings_init_none(&session->rings);
     session->segment_fd = session->notifications.eventfd = session->tree_fd = session->tree_end_fd = -1;
-    listener_init(&session->listener);
-    channels_init(&session->channels);
     attach_table_init(&session->table);
     deferred_munmap_init(&session->deferred_munmap);
     pthread_mutex_init(&session->rings_lock, NULL);
@@ -326,37 +304,37 @@ int session_init(struct session *session, const struct settings *settings, const
     if (status == 0 && !(session->inherited_sets = inherited_new(session)))
         status = -ENOMEM;
     if (status < 0) {
-        session_release(session);
+        service_release(session);
         return status;
     }
     grow_table_of_fds(session);
-    listener_open(&session->listener, session);
+    listener_open(session->listener, session);
     lock_segment(session);
     return 0;
 }
 
-int session_start_workers(struct session *session)
+int service_start_workers(struct session *session)
 {
     int status = channels_start_workers(session);
     if (status == 0)
-        listener_start(&session->listener);
+        listener_start(session->listener);
     return status;
 }
 
-void session_stop_workers(struct session *session)
+void service_stop_workers(struct session *session)
 {
     if (session->segment)
         __atomic_store_n(&session->segment->closed, 1, __ATOMIC_SEQ_CST);
-    listener_stop(&session->listener);
+    listener_stop(session->listener);
     channels_stop_workers(session);
 }
 
-void session_renew_workers(struct session *session)
+void service_renew_workers(struct session *session)
 {
     channels_renew_workers(session);
 }
 
-void session_take_notifications(struct session *session)
+void service_take_notifications(struct session *session)
 {
     channels_take_notifications(session);
 }
@@ -371,23 +349,22 @@ static void unlink_segment(struct session *session)
 /* Threads that hang may come back at any time: their memory stays, and ends with the process. */
 static void leave_all(struct session *session)
 {
-    channels_unlink(&session->channels);
+    channels_unlink(session->channels);
     rings_unlink(&session->rings);
     unlink_segment(session);
 }
 
-void session_release(struct session *session)
+void service_release(struct session *session)
 {
     if (!session->open)
         return;
     session->open = false;
-    session_stop_workers(session);
+    service_stop_workers(session);
     session->hangs |= !errands_end(&session->errands);
     if (session->hangs) {
         leave_all(session);
         return;
     }
-    listener_release(&session->listener);
     notifications_release(&session->notifications);
     deferred_munmap_run(session);
     inherited_free(session->inherited_sets);
@@ -405,7 +382,7 @@ void session_release(struct session *session)
         guard_end();
     session->guarded = false;
     rings_release(&session->rings);
-    channels_release(&session->channels);
+    free_both(session);
     unlink_segment(session);
     session->path[0] = '\0';
     if (session->segment)
