@@ -15,7 +15,6 @@
 #include "collector/numbers.h"
 #include "collector/procfs.h"
 #include "collector/session.h"
-#include "collector/tasks.h"
 
 enum { LOOKS = 8, AGREED_NS = 100 * 1000, EXEC_NS = 250 * 1000 };
 

@@ -5,6 +5,7 @@
 
 #include "collector/inherited.h"
 #include "collector/monotonic.h"
+#include "collector/task_stacks.h"
 #include "collector/tasks.h"
 
 /* So much unwritten goes to disk at once, without waiting for the next sweep; or for the name of the file. */
@@ -209,7 +210,7 @@ static const struct perf_event_header *unwound(struct tasks *tasks, struct task 
                                                const struct perf_event_header *record)
 {
     unsigned event = records_event(&tasks->layout, task->ids, record);
-    const struct perf_event_header *sample = stacks_take(tasks, task, event, record);
+    const struct perf_event_header *sample = tasks_unwind(tasks, task, event, record);
     tasks->broken_rings += !sample;
     return sample;
 }
@@ -315,7 +316,7 @@ static bool drain(struct tasks *tasks, struct task *task, bool all)
     if (!has_time(tasks, task->process) && !all)
         return false;
     if (pinject_ring_begin(ring)) {
-        stacks_round(tasks, task, ring->head - ring->tail, ring->size);
+        tasks_begin_round(tasks, task, ring->head - ring->tail, ring->size);
         done = read_ring(tasks, task, all);
         pinject_ring_end(ring);
     }

@@ -202,7 +202,7 @@ void outcome_fill(struct outcome *outcome, struct tasks *tasks, bool bare)
     outcome->missed = missed_take(&tasks->missed, &outcome->missed_count);
     outcome->uncounted = tasks->missed.uncounted;
     outcome->stacks_behind = tasks->stacks ? tasks->stacks->counts.behind : 0;
-    stacks_describe(tasks, outcome->stacks);
+    stacks_describe(tasks->stacks, outcome->stacks);
 }
 
 void outcome_complete(struct outcome *outcome, const struct tasks *tasks)

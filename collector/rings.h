@@ -36,7 +36,7 @@ void rings_unlink(const struct rings *rings);
 void rings_release(struct rings *rings);
 size_t rings_size(const struct rings *rings);
 
-/* Of a session whose source is timers: all at once, before its processes are served. 0 or -errno after report_error(). */
+/* Of a session whose source is timers: all at once, before its first request. 0 or -errno after report_error(). */
 int rings_begin(struct session *session);
 /*
  * Thread-safe. Of a session with events: made by the first call, for a thousand tasks. 0 or -errno, the same each time:

@@ -13,8 +13,6 @@
 
 /* The users of channels, and one for all whose user is not known. */
 enum { SHARES = 33 };
-/* In a round of the loop: for unwinding what lies in rings that are read at once. Beyond that: by frame pointers. */
-enum { SHARE_UNWIND_NS = 1000 * 1000 * 1000 };
 
 struct share {
     uid_t user;

@@ -8,7 +8,8 @@
 #include "collector/monotonic.h"
 #include "collector/opener.h"
 #include "collector/procfs.h"
-#include "collector/tasks.h"
+#include "collector/space.h"
+#include "collector/stacks.h"
 #include "common/fnv.h"
 
 enum {
@@ -123,36 +124,34 @@ static bool is_of(const struct stack_dso *dso, const struct mapping *mapping)
 }
 
 /* It is looked at now. False: there is no memory for it. */
-static bool renew(struct stack_dso *dso, bool known, const struct tasks *tasks, const struct task *task,
-                  const struct mapping *mapping)
+static bool renew(struct stack_dso *dso, bool known, const struct stack_owner *owner, const struct mapping *mapping)
 {
     if (!known) {
         empty(dso);
         dso->mapping = mapping_new(mapping, mapping->path);
     }
-    dso->checked_ns = tasks->now_ns;
-    dso->pid = task->pid;
-    dso->user = task->process->limited ? task->process->user : (uid_t)-1;
+    dso->checked_ns = owner->now_ns;
+    dso->pid = owner->pid;
+    dso->user = owner->user;
     return dso->mapping;
 }
 
 /* The first look is waited for, a bounded moment: samples are there already. Later ones are not. */
-static struct unwind_file *find_file(struct tasks *tasks, const struct task *task, const struct mapping *mapping,
-                                     bool *ret_put_off)
+static struct unwind_file *find_file(struct stacks *stacks, const struct stack_owner *owner,
+                                     const struct mapping *mapping, bool *ret_put_off)
 {
-    struct stacks *stacks = tasks->stacks;
     if (strcmp(mapping->path, "[vdso]") == 0)
         return unwind_files_vdso(stacks->files);
     if (!is_file(mapping))
         return NULL;
     struct stack_dso *dso = find_place(stacks, mapping);
     const bool known = is_of(dso, mapping);
-    if (known && (dso->ticket || tasks->now_ns - dso->checked_ns < AGAIN_NS)) {
+    if (known && (dso->ticket || owner->now_ns - dso->checked_ns < AGAIN_NS)) {
         *ret_put_off = dso->put_off;
         return dso->file;
     }
-    const struct mapped_file file = file_of(task->pid, mapping);
-    if (!renew(dso, known, tasks, task, mapping))
+    const struct mapped_file file = file_of(owner->pid, mapping);
+    if (!renew(dso, known, owner, mapping))
         return NULL;
     dso->ticket = opener_ask(stacks->opener, OPENER_TABLES, &file, take_answer, stacks);
     if (!known && dso->ticket)
@@ -165,15 +164,14 @@ static struct unwind_file *find_file(struct tasks *tasks, const struct task *tas
 static const struct mapping *look_again(const struct stack_search *search, uint64_t address, uint64_t *low,
                                         uint64_t *high)
 {
-    struct process *process = search->task->process;
-    if (!tasks_look_at_maps(search->tasks, process))
+    if (!search->stacks->look_at_maps(search->stacks->context, search->owner->process))
         return NULL;
-    return space_find(&process->space, address, low, high);
+    return space_find(search->owner->space, address, low, high);
 }
 
 static struct stack_block find_block(const struct stack_search *search, uint64_t address)
 {
-    const struct space *space = &search->task->process->space;
+    const struct space *space = search->owner->space;
     uint64_t low, high;
     const struct mapping *mapping = space_find(space, address, &low, &high);
     if (!mapping)
@@ -187,7 +185,7 @@ static struct stack_block find_block(const struct stack_search *search, uint64_t
     block.map = (struct unwind_map){.start = mapping->start, .offset = mapping->offset, .low = low, .high = high,
                                     .anonymous = !is_file(mapping) && strcmp(mapping->path, "[vdso]") != 0};
     bool put_off = false;
-    block.map.file = find_file(search->tasks, search->task, mapping, &put_off);
+    block.map.file = find_file(search->stacks, search->owner, mapping, &put_off);
     if (put_off) /* to be looked at again */
         block.version = 0;
     return block;
@@ -196,8 +194,8 @@ static struct stack_block find_block(const struct stack_search *search, uint64_t
 bool stack_files_find(void *context, uint64_t address, struct unwind_map *ret)
 {
     const struct stack_search *search = context;
-    struct stacks *stacks = search->tasks->stacks;
-    const uint64_t version = search->task->process->space.version, block = address >> BLOCK_SHIFT;
+    struct stacks *stacks = search->stacks;
+    const uint64_t version = search->owner->space->version, block = address >> BLOCK_SHIFT;
     struct stack_block *slot = &stacks->blocks[(block ^ block >> 12 ^ version * 0x9e3779b1u) % STACKS_BLOCKS];
     if (!version || slot->version != version || address < slot->map.low || address >= slot->map.high)
         *slot = find_block(search, address);

@@ -5,13 +5,12 @@
 
 #include "unwind/unwind.h"
 
+struct stack_owner;
 struct stacks;
-struct task;
-struct tasks;
 
 struct stack_search {
-    struct tasks *tasks;
-    struct task *task;
+    struct stacks *stacks;
+    const struct stack_owner *owner;
 };
 
 /* Forgets all DSOs. */

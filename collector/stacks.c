@@ -9,9 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/dump_size.h"
 #include "collector/monotonic.h"
+#include "collector/records.h"
+#include "collector/space.h"
 #include "collector/stack_files.h"
-#include "collector/tasks.h"
+#include "collector/stack_predictor.h"
 #include "common/cursor.h"
 
 enum {
@@ -34,7 +37,8 @@ struct raw {
     struct unwind_dump dump;
 };
 
-int stacks_new(const struct event_config *config, struct stacks **ret)
+int stacks_new(const struct event_config *config, const struct records_layout *layout, struct dump_sizes *dumps,
+               struct stacks **ret)
 {
     *ret = NULL;
     if (!config->dump)
@@ -48,6 +52,9 @@ int stacks_new(const struct event_config *config, struct stacks **ret)
         stacks_free(stacks);
         return -ENOMEM;
     }
+    stacks->config = config;
+    stacks->layout = layout;
+    stacks->dumps = dumps;
     *ret = stacks;
     return 0;
 }
@@ -96,9 +103,8 @@ static size_t describe_loss(char *text, size_t used, uint64_t count, const char 
     return used + (size_t)more < STACKS_TEXT ? used + (size_t)more : STACKS_TEXT - 1;
 }
 
-void stacks_describe(const struct tasks *tasks, char ret[STACKS_TEXT])
+void stacks_describe(const struct stacks *stacks, char ret[STACKS_TEXT])
 {
-    const struct stacks *stacks = tasks->stacks;
     ret[0] = '\0';
     if (!stacks || !stacks_sum(&stacks->counts))
         return;
@@ -106,18 +112,18 @@ void stacks_describe(const struct tasks *tasks, char ret[STACKS_TEXT])
     uint64_t unwound = stacks_sum(counts) - counts->chosen - counts->behind - counts->foreign;
     size_t used = (size_t)snprintf(ret, STACKS_TEXT, "%" PRIu64 " call stack%s unwound%s", unwound,
                                    unwound == 1 ? "" : "s",
-                                   tasks->config->unwinder == UNWIND_ENGINE_LIBUNWIND ? " by libunwind" : "");
+                                   stacks->config->unwinder == UNWIND_ENGINE_LIBUNWIND ? " by libunwind" : "");
     if (unwound)
         /* Rounded down, as in reports: only 100.0 % is all. */
         used += (size_t)snprintf(ret + used, STACKS_TEXT - used, ", %" PRIu64 ".%" PRIu64 " %% complete",
                                  counts->ends[UNWIND_BOTTOM] * 100 / unwound,
                                  counts->ends[UNWIND_BOTTOM] * 1000 / unwound % 10);
-    const uint32_t dump = __atomic_load_n(&tasks->session->dumps.now, __ATOMIC_RELAXED);
+    const uint32_t dump = __atomic_load_n(&stacks->dumps->now, __ATOMIC_RELAXED);
     bool raise_said = false;
     for (unsigned end = UNWIND_BOTTOM + 1; end < UNWIND_ENDS; end++) {
         const bool larger = end == UNWIND_TRUNCATED && dump < STACKS_DUMP_MAX && !stacks->lowered;
         char truncated[TRUNCATED_TEXT];
-        describe_truncated(truncated, stacks, dump, tasks->config->dump_auto);
+        describe_truncated(truncated, stacks, dump, stacks->config->dump_auto);
         used = describe_part(ret, used, counts->ends[end], larger ? truncated : unwind_end_name(end));
         raise_said |= larger && counts->ends[end];
     }
@@ -258,12 +264,12 @@ static void remember_tail(struct stack_trust *trust, const uint64_t *ips, unsign
     memcpy(tail->ips, ips + count - missing, missing * sizeof(*ips));
 }
 
-static void compare(struct process *process, const struct raw *raw, const uint64_t *ips, unsigned count)
+static void compare(const struct stack_owner *owner, const struct raw *raw, const uint64_t *ips, unsigned count)
 {
     unsigned missing = 0;
-    if (!process->trust)
-        process->trust = calloc(1, sizeof(*process->trust));
-    struct stack_trust *trust = process->trust;
+    if (!*owner->trust)
+        *owner->trust = calloc(1, sizeof(**owner->trust));
+    struct stack_trust *trust = *owner->trust;
     if (!trust)
         return;
     trust->compared++;
@@ -279,73 +285,70 @@ static void compare(struct process *process, const struct raw *raw, const uint64
 }
 
 /* Stacks that are often too deep: more of them for those who come from now on. Whose dumps are lowered says nothing. */
-static void raise_dump(struct tasks *tasks, const struct task *task, bool cut)
+static void raise_dump(struct stacks *stacks, const struct stack_owner *owner, bool cut)
 {
-    struct stacks *stacks = tasks->stacks;
-    struct session *session = tasks->session;
-    if (task->events && task->events->dump_limit)
+    if (owner->dump_limit)
         return;
     stacks->seen++;
     stacks->cut += cut;
     if (stacks->seen < RAISE_AFTER)
         return;
-    uint32_t dump = __atomic_load_n(&session->dumps.now, __ATOMIC_RELAXED);
-    bool wanted = stacks->cut * 100 > stacks->seen && !tasks->config->dump_fixed;
+    uint32_t dump = __atomic_load_n(&stacks->dumps->now, __ATOMIC_RELAXED);
+    bool wanted = stacks->cut * 100 > stacks->seen && !stacks->config->dump_fixed;
     if (wanted && dump < STACKS_DUMP_RAISED) {
-        __atomic_store_n(&session->dumps.now, 2 * dump, __ATOMIC_RELAXED);
+        __atomic_store_n(&stacks->dumps->now, 2 * dump, __ATOMIC_RELAXED);
         stacks->raised++;
     }
     stacks->seen = stacks->cut = 0;
 }
 
 /* A chain that went to another stack, or came to its end in another way, says nothing of how deep this one is. */
-static void tell_need(const struct task *task, const struct raw *raw, const struct unwind_outcome *outcome)
+static void tell_need(const struct stack_owner *owner, const struct raw *raw, const struct unwind_outcome *outcome)
 {
     const uint64_t bytes = outcome->top - raw->dump.start;
-    if (task->events && outcome->end == UNWIND_TRUNCATED)
-        stack_sizes_add_stack(task->events->sizes, raw->dump.size, true);
-    else if (task->events && outcome->end == UNWIND_BOTTOM && bytes <= raw->dump.size)
-        stack_sizes_add_stack(task->events->sizes, bytes, false);
+    if (owner->has_events && outcome->end == UNWIND_TRUNCATED)
+        stack_sizes_add_stack(owner->sizes, raw->dump.size, true);
+    else if (owner->has_events && outcome->end == UNWIND_BOTTOM && bytes <= raw->dump.size)
+        stack_sizes_add_stack(owner->sizes, bytes, false);
 }
 
-static unsigned unwind_sample(struct tasks *tasks, struct task *task, const struct raw *raw)
+static unsigned unwind_sample(struct stacks *stacks, const struct stack_owner *owner, const struct raw *raw)
 {
-    struct stacks *stacks = tasks->stacks;
-    struct stack_search search = {.tasks = tasks, .task = task};
+    struct stack_search search = {.stacks = stacks, .owner = owner};
     struct unwind_target target = {stack_files_find, &search};
     struct unwind_outcome outcome;
-    const uint64_t begin_ns = tasks->at_once ? monotonic_ns() : 0;
+    const uint64_t begin_ns = owner->at_once_ns ? monotonic_ns() : 0;
     stack_files_make_room(stacks);
-    unsigned count = unwind_engine_stack(stacks->engine, task->process->space.version, &target, &raw->regs, &raw->dump,
+    unsigned count = unwind_engine_stack(stacks->engine, owner->space->version, &target, &raw->regs, &raw->dump,
                                          stacks->ips, STACKS_FRAMES, &outcome);
     const enum unwind_end end = outcome.end;
-    if (tasks->at_once)
-        task->process->share->unwound_ns += monotonic_ns() - begin_ns;
+    if (owner->at_once_ns)
+        *owner->at_once_ns += monotonic_ns() - begin_ns;
     /* A chain that is not whole says nothing. */
-    if (tasks->config->dump_auto && end == UNWIND_BOTTOM)
-        compare(task->process, raw, stacks->ips, count);
-    unsigned more = end == UNWIND_TRUNCATED ? extend_chain(raw, task->process->trust, stacks->ips, count) : 0;
-    raise_dump(tasks, task, end == UNWIND_TRUNCATED);
-    tell_need(task, raw, &outcome);
+    if (stacks->config->dump_auto && end == UNWIND_BOTTOM)
+        compare(owner, raw, stacks->ips, count);
+    unsigned more = end == UNWIND_TRUNCATED ? extend_chain(raw, *owner->trust, stacks->ips, count) : 0;
+    raise_dump(stacks, owner, end == UNWIND_TRUNCATED);
+    tell_need(owner, raw, &outcome);
     stacks->counts.ends[end]++;
-    task->stacks.ends[end]++;
+    owner->counts->ends[end]++;
     stacks->counts.extended += more > 0;
-    task->stacks.extended += more > 0;
+    owner->counts->extended += more > 0;
     return count + more;
 }
 
 /* By frame pointers, and why. */
-static unsigned take_frames(struct tasks *tasks, const struct task *task, const struct raw *raw, uint64_t *ours,
-                            uint64_t *its)
+static unsigned take_frames(struct stacks *stacks, const struct stack_owner *owner, const struct raw *raw,
+                            uint64_t *ours, uint64_t *its)
 {
-    uint64_t *ips = tasks->stacks->ips;
+    uint64_t *ips = stacks->ips;
     size_t count = count_frames(raw);
     if (count > STACKS_FRAMES - STACKS_TAIL)
         count = STACKS_FRAMES - STACKS_TAIL;
     memcpy(ips, frames_of(raw), count * sizeof(*ips));
     const struct stack_tail *tail = NULL;
-    if (count && task->process->trust)
-        tail = find_tail(task->process->trust, ips[count - 1]);
+    if (count && *owner->trust)
+        tail = find_tail(*owner->trust, ips[count - 1]);
     for (unsigned i = 0; tail && i < tail->count; i++)
         ips[count++] = tail->ips[i];
     ++*ours;
@@ -354,29 +357,23 @@ static unsigned take_frames(struct tasks *tasks, const struct task *task, const 
 }
 
 /* What is read at once is read to its end: the stacks of one user do not hold up the loop for as long as they like. */
-static bool has_time(const struct tasks *tasks, const struct task *task)
+static bool has_time(const struct stack_owner *owner)
 {
-    if (!tasks->at_once)
-        return true;
-    struct share *share = task->process->share;
-    if (share->round != tasks->round)
-        share->unwound_ns = 0;
-    share->round = tasks->round;
-    return share->unwound_ns < SHARE_UNWIND_NS;
+    return !owner->at_once_ns || *owner->at_once_ns < STACKS_AT_ONCE_NS;
 }
 
-static unsigned choose_chain(struct tasks *tasks, struct task *task, const struct raw *raw)
+static unsigned choose_chain(struct stacks *stacks, const struct stack_owner *owner, const struct raw *raw)
 {
-    struct stack_counts *ours = &tasks->stacks->counts, *its = &task->stacks;
+    struct stack_counts *ours = &stacks->counts, *its = owner->counts;
     if (!raw->native)
-        return raw->user || count_frames(raw) ? take_frames(tasks, task, raw, &ours->foreign, &its->foreign) : 0;
-    if (task->behind)
-        return take_frames(tasks, task, raw, &ours->behind, &its->behind);
-    if (!is_wanted(tasks->config, task->process->trust))
-        return take_frames(tasks, task, raw, &ours->chosen, &its->chosen);
-    if (!has_time(tasks, task))
-        return take_frames(tasks, task, raw, &ours->behind, &its->behind);
-    return unwind_sample(tasks, task, raw);
+        return raw->user || count_frames(raw) ? take_frames(stacks, owner, raw, &ours->foreign, &its->foreign) : 0;
+    if (owner->fill->behind)
+        return take_frames(stacks, owner, raw, &ours->behind, &its->behind);
+    if (!is_wanted(stacks->config, *owner->trust))
+        return take_frames(stacks, owner, raw, &ours->chosen, &its->chosen);
+    if (!has_time(owner))
+        return take_frames(stacks, owner, raw, &ours->behind, &its->behind);
+    return unwind_sample(stacks, owner, raw);
 }
 
 static size_t append(unsigned char *to, size_t at, const void *from, size_t size)
@@ -403,42 +400,40 @@ static const struct perf_event_header *make_sample(struct stacks *stacks, const 
     return (const struct perf_event_header *)(const void *)stacks->record;
 }
 
-const struct perf_event_header *stacks_take(struct tasks *tasks, struct task *task, unsigned event,
+const struct perf_event_header *stacks_take(struct stacks *stacks, const struct stack_owner *owner, unsigned event,
                                             const struct perf_event_header *record)
 {
     struct raw raw;
-    if (!tasks->stacks || !stacks_has(tasks->config, &tasks->config->events[event]))
+    if (!stacks_has(stacks->config, &stacks->config->events[event]))
         return record;
-    if (!parse_sample(&tasks->layout, event, record, &raw))
+    if (!parse_sample(stacks->layout, event, record, &raw))
         return NULL;
-    return make_sample(tasks->stacks, record, &raw, choose_chain(tasks, task, &raw));
+    return make_sample(stacks, record, &raw, choose_chain(stacks, owner, &raw));
 }
 
 /* ---- Falling behind ---- */
 
 /* Fewer bytes of stack for those of its user who come from now on, unless it was chosen how many. */
-static void lower_dump(struct tasks *tasks, const struct task *task)
+static void lower_dump(struct stacks *stacks, const struct stack_owner *owner)
 {
-    struct session *session = tasks->session;
-    struct stacks *stacks = tasks->stacks;
-    if (tasks->config->dump_fixed)
+    if (stacks->config->dump_fixed)
         return;
-    const uint32_t dump = __atomic_load_n(&session->dumps.now, __ATOMIC_RELAXED);
-    const uint32_t less = dump_limits_lower(&session->dumps.limits, task->pid, dump, tasks->now_ns);
+    const uint32_t dump = __atomic_load_n(&stacks->dumps->now, __ATOMIC_RELAXED);
+    const uint32_t less = dump_limits_lower(&stacks->dumps->limits, owner->pid, dump, owner->now_ns);
     if (less && (!stacks->lowered++ || less < stacks->lowest))
         stacks->lowest = less;
 }
 
-void stacks_round(struct tasks *tasks, struct task *task, uint64_t filled, uint64_t size)
+void stacks_round(struct stacks *stacks, const struct stack_owner *owner, uint64_t lost, uint64_t filled,
+                  uint64_t size)
 {
-    if (!tasks->stacks)
-        return;
+    struct stack_fill *fill = owner->fill;
     /* Once may be a busy machine; what is nearly full twice running fills faster than it is read. */
     bool full = filled > size / 4 * 3;
-    task->behind = full && task->was_full;
-    if (task->behind && task->lost_records > task->lost_seen)
-        lower_dump(tasks, task);
-    dump_limits_raise(&tasks->session->dumps.limits, tasks->session->dumps.now, tasks->now_ns);
-    task->was_full = full;
-    task->lost_seen = task->lost_records;
+    fill->behind = full && fill->was_full;
+    if (fill->behind && lost > fill->lost_seen)
+        lower_dump(stacks, owner);
+    dump_limits_raise(&stacks->dumps->limits, stacks->dumps->now, owner->now_ns);
+    fill->was_full = full;
+    fill->lost_seen = lost;
 }

@@ -10,6 +10,7 @@
 #include "collector/account.h"
 #include "collector/inherited.h"
 #include "collector/monotonic.h"
+#include "collector/task_stacks.h"
 
 /* Of a process, in a round of the loop. */
 enum { SHARE_NS = 20 * 1000 * 1000 };
@@ -33,7 +34,7 @@ int tasks_init(struct tasks *tasks, struct session *session, struct results *res
     if (error == 0)
         error = missed_init(&tasks->missed);
     if (error == 0)
-        error = stacks_new(session->config, &tasks->stacks);
+        error = tasks_begin_stacks(tasks);
     if (tasks->stacks)
         tasks->stacks->opener = results_opener(results);
     tasks->missed.dropped = session->own_dropped;

@@ -93,8 +93,7 @@ struct task {
     uint64_t samples, first_sample_ns, last_sample_ns;
     uint64_t sampled_ns;           /* inherited: what the samples of the clock stand for */
     uint64_t lost_records;         /* as LOST records tell */
-    uint64_t lost_seen;            /* of them, at the last round */
-    bool was_full, behind;         /* its ring, at the last round; at two running */
+    struct stack_fill fill;
     struct stack_counts stacks;
     uint64_t flushed_ns;
     uint64_t ids[CONFIG_EVENTS];

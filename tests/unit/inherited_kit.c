@@ -9,6 +9,7 @@
 #include "collector/attach_late.h"
 #include "collector/numbers.h"
 #include "collector/procfs.h"
+#include "collector/task_stacks.h"
 
 struct stage stage;
 static struct inherited_record *queue, **queue_end = &queue;
@@ -145,15 +146,15 @@ int __wrap_attach_late_open(struct session *session, struct notification *notifi
     return 0;
 }
 
-const struct perf_event_header *__real_stacks_take(struct tasks *of, struct task *task, unsigned event,
-                                                   const struct perf_event_header *record);
-const struct perf_event_header *__wrap_stacks_take(struct tasks *of, struct task *task, unsigned event,
-                                                   const struct perf_event_header *record);
-const struct perf_event_header *__wrap_stacks_take(struct tasks *of, struct task *task, unsigned event,
-                                                   const struct perf_event_header *record)
+const struct perf_event_header *__real_tasks_unwind(struct tasks *of, struct task *task, unsigned event,
+                                                    const struct perf_event_header *record);
+const struct perf_event_header *__wrap_tasks_unwind(struct tasks *of, struct task *task, unsigned event,
+                                                    const struct perf_event_header *record);
+const struct perf_event_header *__wrap_tasks_unwind(struct tasks *of, struct task *task, unsigned event,
+                                                    const struct perf_event_header *record)
 {
     at_once += of->at_once;
-    return __real_stacks_take(of, task, event, record);
+    return __real_tasks_unwind(of, task, event, record);
 }
 
 /* ---- Records of inherited sets ---- */

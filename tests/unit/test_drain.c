@@ -4,6 +4,7 @@
 
 #include <pinject/format.h>
 
+#include "collector/task_stacks.h"
 #include "test_tasks_kit.h"
 
 #define T 2000000000ull
@@ -31,15 +32,15 @@ void __wrap_tasks_meet_timer_sample(struct tasks *of, const struct task *task, c
 
 static unsigned at_once; /* samples of rings that are read to their ends */
 
-const struct perf_event_header *__real_stacks_take(struct tasks *of, struct task *task, unsigned event,
-                                                   const struct perf_event_header *record);
-const struct perf_event_header *__wrap_stacks_take(struct tasks *of, struct task *task, unsigned event,
-                                                   const struct perf_event_header *record);
-const struct perf_event_header *__wrap_stacks_take(struct tasks *of, struct task *task, unsigned event,
-                                                   const struct perf_event_header *record)
+const struct perf_event_header *__real_tasks_unwind(struct tasks *of, struct task *task, unsigned event,
+                                                    const struct perf_event_header *record);
+const struct perf_event_header *__wrap_tasks_unwind(struct tasks *of, struct task *task, unsigned event,
+                                                    const struct perf_event_header *record);
+const struct perf_event_header *__wrap_tasks_unwind(struct tasks *of, struct task *task, unsigned event,
+                                                    const struct perf_event_header *record)
 {
     at_once += of->at_once;
-    return __real_stacks_take(of, task, event, record);
+    return __real_tasks_unwind(of, task, event, record);
 }
 
 static int set_up(void **state)

@@ -7,6 +7,7 @@
 #include "collector/mapped_file.h"
 #include "collector/opener.h"
 #include "collector/stack_files.h"
+#include "collector/task_stacks.h"
 #include "collector/tasks.h"
 
 enum { PID = 321, AGAIN_NS = 100000000 };
@@ -176,7 +177,7 @@ static int set_up(void **state)
     process.user = 1234;
     answer = (struct opener_answer){.dev = 1, .ino = 2, .size = 3, .mtime_ns = 4, .ctime_ns = 5, .fd = 77};
     copied = &files[0];
-    return stacks_new(&config, &tasks.stacks);
+    return tasks_begin_stacks(&tasks);
 }
 
 static int tear_down(void **state)
@@ -189,7 +190,8 @@ static int tear_down(void **state)
 
 static void expect(uint64_t address, const char *file)
 {
-    struct stack_search search = {&tasks, &task};
+    const struct stack_owner owner = tasks_stack_owner(&tasks, &task);
+    struct stack_search search = {tasks.stacks, &owner};
     struct unwind_map found;
     assert_true(stack_files_find(&search, address, &found));
     assert_ptr_equal(found.file, file);
@@ -227,7 +229,8 @@ static void what_is_no_file_is_not_asked_for(void **state)
     expect(0x20000, NULL);
     expect(0x30000, &files[3]);
     assert_int_equal(asks, 0);
-    struct stack_search search = {&tasks, &task};
+    const struct stack_owner owner = tasks_stack_owner(&tasks, &task);
+    struct stack_search search = {tasks.stacks, &owner};
     struct unwind_map found;
     assert_false(stack_files_find(&search, 0x40000, &found));
     assert_int_equal(looks, 1);

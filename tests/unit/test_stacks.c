@@ -13,6 +13,7 @@
 #include "collector/opener.h"
 #include "collector/probe.h"
 #include "collector/stack_files.h"
+#include "collector/task_stacks.h"
 #include "collector/tasks.h"
 #include "context_kit.h"
 
@@ -90,7 +91,7 @@ static const uint64_t *take_sized(size_t size, size_t *ret_count)
 {
     struct perf_event_header header = {PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, (uint16_t)size};
     memcpy(raw.bytes, &header, sizeof(header));
-    const struct perf_event_header *made = stacks_take(&tasks, &task, 0, (const void *)raw.bytes);
+    const struct perf_event_header *made = tasks_unwind(&tasks, &task, 0, (const void *)raw.bytes);
     if (!made)
         return NULL;
     assert_int_equal(made->misc, header.misc);
@@ -273,9 +274,9 @@ static void test_frame_pointers_instead(void **state)
     begin(kernel, 7);
     put_regs(PERF_SAMPLE_REGS_ABI_64);
     put_stack(DUMP);
-    task.behind = true;
+    task.fill.behind = true;
     chain = take(&count);
-    task.behind = false;
+    task.fill.behind = false;
     assert_int_equal(count, 7);
     assert_memory_equal(chain, kernel, sizeof(kernel));
     assert_int_equal(task.stacks.behind, 1);
@@ -320,19 +321,19 @@ static void test_nonsense(void **state)
 static void test_falls_behind(void **state)
 {
     (void)state;
-    stacks_round(&tasks, &task, 50000, 65536);
-    assert_false(task.behind);
-    stacks_round(&tasks, &task, 50000, 65536);
-    assert_true(task.behind);
+    tasks_begin_round(&tasks, &task, 50000, 65536);
+    assert_false(task.fill.behind);
+    tasks_begin_round(&tasks, &task, 50000, 65536);
+    assert_true(task.fill.behind);
     assert_int_equal(dump_limits_find(&session.dumps.limits, getpid()), 0);
     task.lost_records = 5;
     task.pid = getpid();
     tasks.now_ns += UINT64_C(10000000000);
-    stacks_round(&tasks, &task, 60000, 65536);
+    tasks_begin_round(&tasks, &task, 60000, 65536);
     assert_int_equal(dump_limits_find(&session.dumps.limits, getpid()), 8192);
     assert_int_equal(session.dumps.now, 16384);
-    stacks_round(&tasks, &task, 100, 65536);
-    assert_false(task.behind);
+    tasks_begin_round(&tasks, &task, 100, 65536);
+    assert_false(task.fill.behind);
     assert_int_equal(tasks.stacks->lowered, 1);
 }
 
@@ -381,7 +382,8 @@ static void map(uint64_t start, uint64_t size, uint64_t offset, const char *path
 /* It is mapped from LOW to HIGH, what is mapped there begins at START with the offset START / 16. */
 static void expect_map(uint64_t address, uint64_t start, uint64_t low, uint64_t high)
 {
-    struct stack_search search = {&tasks, &task};
+    const struct stack_owner owner = tasks_stack_owner(&tasks, &task);
+    struct stack_search search = {tasks.stacks, &owner};
     struct unwind_map found;
     if (!stack_files_find(&search, address, &found) || found.start != start || found.offset != start / 16 ||
         found.low != low || found.high != high || found.file)
@@ -391,7 +393,8 @@ static void expect_map(uint64_t address, uint64_t start, uint64_t low, uint64_t 
 /* Nothing is: that is known of this one address alone. */
 static void expect_none(uint64_t address)
 {
-    struct stack_search search = {&tasks, &task};
+    const struct stack_owner owner = tasks_stack_owner(&tasks, &task);
+    struct stack_search search = {tasks.stacks, &owner};
     struct unwind_map found;
     assert_false(stack_files_find(&search, address, &found));
     assert_int_equal(found.low, address);
@@ -491,7 +494,7 @@ static int set_up(void **state)
     task.pid = task.tid = getpid();
     task.ids[0] = 7;
     look();
-    if (stacks_new(&config, &tasks.stacks) < 0)
+    if (tasks_begin_stacks(&tasks) < 0)
         return -1;
     tasks.stacks->opener = opener_new();
     return tasks.stacks->opener ? 0 : -1;

@@ -7,6 +7,7 @@
 
 #include "collector/probe.h"
 #include "collector/stack_predictor.h"
+#include "collector/task_stacks.h"
 #include "collector/tasks.h"
 
 enum { PREFIX = 48, BYTES = 512, TRIES = 64, AGAIN = 16 };
@@ -90,7 +91,7 @@ static const uint64_t *take(unsigned count, size_t *ret_count)
     size += 8;
     struct perf_event_header header = {PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, (uint16_t)size};
     memcpy(bytes, &header, sizeof(header));
-    const struct perf_event_header *made = stacks_take(&tasks, &task, 0, (const void *)bytes);
+    const struct perf_event_header *made = tasks_unwind(&tasks, &task, 0, (const void *)bytes);
     assert_non_null(made);
     const uint64_t *chain = (const uint64_t *)(const void *)((const char *)made + PREFIX);
     assert_true(chain[0] >= 2);
@@ -154,7 +155,7 @@ static int set_up(void **state)
     task.ids[0] = 7;
     outcome = (struct unwind_outcome){.end = UNWIND_BOTTOM, .top = 0x7000};
     unwinds = predictor_told = 0;
-    return stacks_new(&config, &tasks.stacks);
+    return tasks_begin_stacks(&tasks);
 }
 
 static int tear_down(void **state)
@@ -364,41 +365,41 @@ static void dumps_shrink(void **state)
     uint64_t lost = 0;
     task.pid = getpid();
     for (int i = 0; i < 6; i++) {
-        stacks_round(&tasks, &task, 49152, 65536); /* three quarters are not too full */
-        assert_false(task.behind);
-        stacks_round(&tasks, &task, 49153, 65536);
-        assert_false(task.behind);
+        tasks_begin_round(&tasks, &task, 49152, 65536); /* three quarters are not too full */
+        assert_false(task.fill.behind);
+        tasks_begin_round(&tasks, &task, 49153, 65536);
+        assert_false(task.fill.behind);
         task.lost_records = ++lost;
-        stacks_round(&tasks, &task, 49153, 65536);
-        assert_true(task.behind);
+        tasks_begin_round(&tasks, &task, 49153, 65536);
+        assert_true(task.fill.behind);
         assert_int_equal(own_limit(), steps[i]);
         assert_int_equal(tasks.stacks->lowered, i < 5 ? i + 1 : 5);
-        stacks_round(&tasks, &task, 65536, 65536); /* nothing was lost since */
+        tasks_begin_round(&tasks, &task, 65536, 65536); /* nothing was lost since */
         task.lost_records = ++lost;
         tasks.now_ns += 499999999;
-        stacks_round(&tasks, &task, 65536, 65536); /* it was done just now */
+        tasks_begin_round(&tasks, &task, 65536, 65536); /* it was done just now */
         assert_int_equal(own_limit(), steps[i]);
         tasks.now_ns++;
-        stacks_round(&tasks, &task, 0, 65536);
-        assert_false(task.behind);
+        tasks_begin_round(&tasks, &task, 0, 65536);
+        assert_false(task.fill.behind);
     }
     assert_int_equal(session.dumps.now, 16384); /* of others */
     assert_int_equal(tasks.stacks->lowest, 512);
     session.dumps.limits = (struct dump_limits){0};
     session.dumps.now = 2004;
-    stacks_round(&tasks, &task, 65536, 65536);
+    tasks_begin_round(&tasks, &task, 65536, 65536);
     task.lost_records = ++lost;
-    stacks_round(&tasks, &task, 65536, 65536);
+    tasks_begin_round(&tasks, &task, 65536, 65536);
     assert_int_equal(own_limit(), 1000); /* whole words */
     session.dumps.limits = (struct dump_limits){0};
     config.dump_fixed = true; /* the user has chosen */
     task.lost_records = ++lost;
-    stacks_round(&tasks, &task, 65536, 65536);
+    tasks_begin_round(&tasks, &task, 65536, 65536);
     assert_int_equal(own_limit(), 0);
     struct tasks none = {.session = &session};
-    task.behind = false;
-    stacks_round(&none, &task, 65536, 65536); /* nothing is dumped */
-    assert_false(task.behind);
+    task.fill.behind = false;
+    tasks_begin_round(&none, &task, 65536, 65536); /* nothing is dumped */
+    assert_false(task.fill.behind);
 }
 
 /* In a round, of rings that are read to their ends: one user's stacks take so long. What others have stays theirs. */
@@ -412,7 +413,7 @@ static void a_user_has_his_time(void **state)
     process.share = &share;
     tasks.round = 1;
     tasks.at_once = true;
-    step_ns = SHARE_UNWIND_NS / 4;
+    step_ns = STACKS_AT_ONCE_NS / 4;
     for (unsigned i = 0; i < 4; i++)
         expect_chain(3, 4, whole);
     for (unsigned i = 0; i < 9; i++)

@@ -4,12 +4,14 @@
 
 #include "check.h"
 
+#include "collector/task_stacks.h"
 #include "collector/tasks.h"
 
 static struct session session;
 static struct stacks stacks;
 static struct event_config config;
 static struct tasks tasks;
+static struct process process;
 static struct task task;
 
 static int set_up(void **state)
@@ -18,11 +20,14 @@ static int set_up(void **state)
     memset(&session, 0, sizeof(session));
     memset(&stacks.counts, 0, sizeof(stacks.counts));
     memset(&task, 0, sizeof(task));
+    task.process = &process;
     stacks.lowered = stacks.raised = stacks.lowest = 0;
     session.dumps.now = 16384;
     tasks.session = &session;
     tasks.config = &config;
     config.dump_auto = false;
+    stacks.config = &config;
+    stacks.dumps = &session.dumps;
     tasks.stacks = &stacks;
     return 0;
 }
@@ -30,7 +35,7 @@ static int set_up(void **state)
 static void expect(const char *wanted)
 {
     char text[STACKS_TEXT] = "?";
-    stacks_describe(&tasks, text);
+    stacks_describe(tasks.stacks, text);
     assert_string_equal(text, wanted);
 }
 
@@ -98,7 +103,7 @@ static void texts(void **state)
     /* All ends, and numbers as long as they get: as much as fits. */
     for (unsigned i = 0; i < UNWIND_ENDS; i++)
         stacks.counts.ends[i] = 1000000000000000000;
-    stacks_describe(&tasks, whole);
+    stacks_describe(tasks.stacks, whole);
     assert_in_range(strlen(whole), 300, STACKS_TEXT - 1);
     stacks.counts = (struct stack_counts){.chosen = 2};
     stacks.raised = 0;
@@ -115,33 +120,33 @@ static void dumps_become_smaller(void **state)
 {
     (void)state;
     tasks.now_ns = 1000000000000;
-    stacks_round(&tasks, &task, 7501, 10000);
-    assert_false(task.behind);
-    stacks_round(&tasks, &task, 7500, 10000); /* three quarters are no more than that */
-    assert_false(task.behind || task.was_full);
-    stacks_round(&tasks, &task, 7501, 10000);
-    stacks_round(&tasks, &task, 7501, 10000);
-    assert_true(task.behind);
+    tasks_begin_round(&tasks, &task, 7501, 10000);
+    assert_false(task.fill.behind);
+    tasks_begin_round(&tasks, &task, 7500, 10000); /* three quarters are no more than that */
+    assert_false(task.fill.behind || task.fill.was_full);
+    tasks_begin_round(&tasks, &task, 7501, 10000);
+    tasks_begin_round(&tasks, &task, 7501, 10000);
+    assert_true(task.fill.behind);
     assert_int_equal(own_limit(), 0); /* nothing was lost */
     task.lost_records = 5;
     task.pid = getpid();
-    stacks_round(&tasks, &task, 9000, 10000);
+    tasks_begin_round(&tasks, &task, 9000, 10000);
     assert_int_equal(own_limit(), 8192);
     assert_int_equal(stacks.lowered, 1);
-    assert_int_equal(task.lost_seen, 5);
+    assert_int_equal(task.fill.lost_seen, 5);
     task.lost_records = 6;
-    stacks_round(&tasks, &task, 9000, 10000); /* that had no time to help */
+    tasks_begin_round(&tasks, &task, 9000, 10000); /* that had no time to help */
     assert_int_equal(own_limit(), 8192);
     for (unsigned i = 0; i < 10; i++) {
         tasks.now_ns += 29000000000;
         task.lost_records++;
-        stacks_round(&tasks, &task, 9000, 10000);
+        tasks_begin_round(&tasks, &task, 9000, 10000);
     }
     assert_int_equal(own_limit(), STACKS_DUMP_MIN);
     assert_true(stacks.lowered == 5 && stacks.lowest == STACKS_DUMP_MIN);
     assert_int_equal(session.dumps.now, 16384);
     tasks.stacks = NULL;
-    stacks_round(&tasks, &task, 9000, 10000);
+    tasks_begin_round(&tasks, &task, 9000, 10000);
 }
 
 /* After half a minute without loss a step up, until there is nothing to say any more. */
@@ -153,15 +158,15 @@ static void dumps_become_larger_again(void **state)
     tasks.now_ns += 500000000;
     assert_int_equal(dump_limits_lower(&session.dumps.limits, getpid(), 16384, tasks.now_ns), 4096);
     tasks.now_ns += 29999999999;
-    stacks_round(&tasks, &task, 100, 10000);
+    tasks_begin_round(&tasks, &task, 100, 10000);
     assert_int_equal(own_limit(), 4096);
     tasks.now_ns++;
-    stacks_round(&tasks, &task, 100, 10000);
+    tasks_begin_round(&tasks, &task, 100, 10000);
     assert_int_equal(own_limit(), 8192);
-    stacks_round(&tasks, &task, 100, 10000);
+    tasks_begin_round(&tasks, &task, 100, 10000);
     assert_int_equal(own_limit(), 8192);
     tasks.now_ns += 30000000000;
-    stacks_round(&tasks, &task, 100, 10000);
+    tasks_begin_round(&tasks, &task, 100, 10000);
     assert_int_equal(own_limit(), 0);
     assert_int_equal(session.dumps.limits.count, 0);
     assert_int_equal(dump_limits_lower(&session.dumps.limits, 0, 16384, tasks.now_ns), 0); /* whose it was? */
