@@ -2,7 +2,7 @@
 #include "collector/dump_limits.h"
 
 #include "collector/procfs.h"
-#include "collector/stacks.h"
+#include "collector/dump_event.h"
 
 #define LOWER_NS UINT64_C(500000000)   /* between two steps down */
 #define RAISE_NS UINT64_C(30000000000) /* without loss, before a step up */
