@@ -16,12 +16,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "collector/channel.h"
-#include "collector/inherited.h"
-#include "collector/monotonic.h"
-#include "collector/opener.h"
-#include "collector/service.h"
-#include "collector/tasks.h"
+#include "collector/service/channel.h"
+#include "collector/service/service.h"
+#include "collector/sources/inherited.h"
+#include "collector/system/monotonic.h"
+#include "collector/system/opener.h"
+#include "collector/tasks/tasks.h"
 #include "common/buffer.h"
 #include "common/clock.h"
 #include "common/report.h"

@@ -8,10 +8,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "collector/launch/signals.h"
 #include "collector/outcome.h"
-#include "collector/result.h"
-#include "collector/session.h"
-#include "collector/signals.h"
+#include "collector/output/result.h"
+#include "collector/sources/session.h"
 
 /*
  * Stacks of all that a session follows while it runs (--stacks-after, SIGQUIT): a thread of its own looks and writes,

@@ -15,9 +15,9 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "collector/dump_event.h"
-#include "collector/event_config.h"
-#include "collector/probe.h"
+#include "collector/config/dump_event.h"
+#include "collector/config/event_config.h"
+#include "collector/config/probe.h"
 #include "common/buffer.h"
 #include "common/events.h"
 #include "common/report.h"

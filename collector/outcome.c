@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "collector/channel.h"
-#include "collector/machine_time.h"
-#include "collector/monotonic.h"
-#include "collector/opener.h"
-#include "collector/tasks.h"
+#include "collector/service/channel.h"
+#include "collector/system/machine_time.h"
+#include "collector/system/monotonic.h"
+#include "collector/system/opener.h"
+#include "collector/tasks/tasks.h"
 #include "common/clock.h"
 
 enum { STOLEN_SAID_NS = 1000 * 1000 };

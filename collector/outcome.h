@@ -7,9 +7,9 @@
 #include <stdint.h>
 #include <sys/resource.h>
 
-#include "collector/counts.h"
-#include "collector/result.h"
-#include "collector/stacks.h"
+#include "collector/output/counts.h"
+#include "collector/output/result.h"
+#include "collector/stacks/stacks.h"
 
 struct tasks;
 

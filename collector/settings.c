@@ -10,7 +10,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "collector/dump_event.h"
+#include "collector/config/dump_event.h"
 #include "common/follow.h"
 #include "common/nearest.h"
 #include "common/options.h"

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "collector/settings.h"
+#include "collector/config/settings.h"
 
 enum settings_action {
     SETTINGS_RUN,      /* profile settings.command */

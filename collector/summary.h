@@ -3,10 +3,10 @@
 #ifndef COLLECTOR_SUMMARY_H
 #define COLLECTOR_SUMMARY_H
 
+#include "collector/config/settings.h"
 #include "collector/outcome.h"
-#include "collector/result.h"
-#include "collector/session.h"
-#include "collector/settings.h"
+#include "collector/output/result.h"
+#include "collector/sources/session.h"
 
 /* What was seen, what was not, and what to type next, in a few lines. With settings->quiet only what went wrong with
  * the files. */

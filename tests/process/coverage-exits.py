@@ -2,7 +2,7 @@
 # labels: collector
 # timeout: 300
 """Tasks below a program that cannot be injected end on several CPUs at the same moment: the kernel can leave the rings
-of their events without a word of it (collector/inherited_ring.h). They are read all the same, and what is missing is
+of their events without a word of it (collector/sources/inherited_ring.h). They are read all the same, and what is missing is
 said."""
 from harness import *
 

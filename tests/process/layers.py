@@ -9,7 +9,26 @@ BELOW = {
     "common": {"include/pinject"},
     "unwind": {"common"},
     "preload": {"include/pinject"},
-    "collector": {"common", "include/pinject", "preload", "pstack", "unwind"},  # launch.c judges as hooks do
+    "collector/system": {"common", "include/pinject", "unwind"},
+    "collector/config": {"common", "include/pinject", "unwind"},
+    "collector/records": {"collector/config", "common"},
+    "collector/stacks": {"collector/config", "collector/records", "collector/system", "common",
+                         "unwind"},
+    "collector/sources": {"collector/config", "collector/records", "collector/stacks", "collector/system",
+                          "common", "include/pinject"},
+    "collector/service": {"collector/config", "collector/sources", "collector/system",
+                          "common", "include/pinject"},
+    "collector/output": {"collector/config", "collector/records", "collector/sources", "collector/stacks",
+                         "collector/system", "common", "include/pinject"},
+    "collector/tasks": {"collector/output", "collector/records", "collector/sources",
+                        "collector/stacks", "collector/system", "common", "include/pinject"},
+    "collector/launch": {"collector/config", "collector/output", "collector/service", "collector/sources",
+                         "collector/system", "common", "include/pinject", "preload"},
+    "collector/doctor": {"collector/config", "collector/launch", "collector/service", "collector/sources",
+                         "collector/system", "common", "include/pinject"},
+    "collector": {"collector/config", "collector/doctor", "collector/launch", "collector/output",
+                  "collector/service", "collector/sources", "collector/stacks",
+                  "collector/system", "collector/tasks", "common", "include/pinject", "pstack", "unwind"},
     "analyze/read": {"common", "include/pinject"},
     "analyze/sym": {"common", "unwind"},
     "analyze/model": {"analyze/read", "analyze/sym", "common", "include/pinject", "unwind"},
@@ -21,9 +40,9 @@ BELOW = {
 }
 # Limits, and what is beyond them today: these figures may only become less.
 CIRCLE = 3  # files that include each other in a circle; a file and its header count as one
-CIRCLES = {"collector": 35, "preload": 5}
+CIRCLES = {"preload": 5}
 DIRECTORY = 30  # .c files
-DIRECTORIES = {"analyze/view": 65, "collector": 93, "preload": 33}
+DIRECTORIES = {"analyze/view": 65, "preload": 33}
 GENERATED = {"syscall_names.inc"}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+["<]([^">]+)[">]', re.MULTILINE)
 

@@ -5,7 +5,7 @@
 
 #include "machine_fake.h"
 
-#include "collector/doctor_probe.h"
+#include "collector/doctor/doctor_probe.h"
 
 /* All works; a situation changes some of it. */
 extern struct doctor_shared shared;

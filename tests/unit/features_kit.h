@@ -5,7 +5,7 @@
 
 #include "check.h"
 
-#include "collector/features.h"
+#include "collector/output/features.h"
 #include "test_result_kit.h"
 
 extern struct kit kit;

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "collector/attach_late.h"
-#include "collector/numbers.h"
-#include "collector/procfs.h"
-#include "collector/task_stacks.h"
+#include "collector/sources/attach_late.h"
+#include "collector/system/numbers.h"
+#include "collector/system/procfs.h"
+#include "collector/tasks/task_stacks.h"
 
 struct stage stage;
 static struct inherited_record *queue, **queue_end = &queue;

@@ -8,7 +8,7 @@
 
 #include "check.h"
 
-#include "collector/inherited.h"
+#include "collector/sources/inherited.h"
 #include "test_tasks_kit.h"
 
 #define T 2000000000ull

@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 
-#include "collector/event_config.h"
+#include "collector/config/event_config.h"
 #include "common/buffer.h"
 
 struct machine_fake machine_fake;

@@ -6,8 +6,8 @@
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
 
-#include "collector/inherited.h"
-#include "collector/opener.h"
+#include "collector/sources/inherited.h"
+#include "collector/system/opener.h"
 #include "common/report.h"
 
 struct fake fake;

@@ -9,7 +9,7 @@
 #include "worker_fake.h"
 
 #include "collector/collect.h"
-#include "collector/tasks.h"
+#include "collector/tasks/tasks.h"
 
 #define MS 1000000ull
 #define S 1000000000ull

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "worker_fake.h"
 
-#include "collector/probe.h"
-#include "collector/service.h"
+#include "collector/config/probe.h"
+#include "collector/service/service.h"
 
 #include <fcntl.h>
 #include <linux/sched.h>

@@ -8,12 +8,12 @@
 #include <poll.h>
 #include <time.h>
 
-#include "collector/attach.h"
-#include "collector/attach_late.h"
-#include "collector/inherited.h"
-#include "collector/numbers.h"
-#include "collector/procfs.h"
-#include "collector/session.h"
+#include "collector/sources/attach.h"
+#include "collector/sources/attach_late.h"
+#include "collector/sources/inherited.h"
+#include "collector/sources/session.h"
+#include "collector/system/numbers.h"
+#include "collector/system/procfs.h"
 
 static struct event_config config;
 static struct session session;

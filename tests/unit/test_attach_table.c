@@ -2,7 +2,7 @@
 /* The table of live tasks, with entries that are made by hand: who is in it, whose end is met, what is marked. */
 #include "worker_fake.h"
 
-#include "collector/attach.h"
+#include "collector/sources/attach.h"
 
 enum { PID = 3000000, TABLES = 8 };
 

@@ -2,8 +2,8 @@
 /* Tasks that the kernel hides from us in a session with events: a ring for a timer of the preload object stands in. */
 #include "worker_fake.h"
 
-#include "collector/probe.h"
-#include "collector/service.h"
+#include "collector/config/probe.h"
+#include "collector/service/service.h"
 
 #include <fcntl.h>
 

@@ -16,8 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "collector/build_ids.h"
-#include "collector/opener.h"
+#include "collector/output/build_ids.h"
+#include "collector/system/opener.h"
 #include "common/table.h"
 
 /* ---- In the place of the opener, in some tests: each question is noted, and answered when the test says so ---- */

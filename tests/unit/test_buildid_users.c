@@ -2,8 +2,8 @@
 /* Whose build ids are forgotten where there are too many. */
 #include "check.h"
 
-#include "collector/build_ids.h"
-#include "collector/opener.h"
+#include "collector/output/build_ids.h"
+#include "collector/system/opener.h"
 
 static opener_done *last_done;
 static void *last_context;

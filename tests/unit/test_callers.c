@@ -5,7 +5,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "collector/callers.h"
+#include "collector/service/callers.h"
 
 enum { ALLOWED = 1000 };
 

@@ -8,8 +8,8 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "collector/budget.h"
-#include "collector/guard.h"
+#include "collector/service/budget.h"
+#include "collector/system/guard.h"
 #include "common/clock.h"
 #include "preload/peer.h"
 

@@ -8,7 +8,7 @@
 #include <sys/signalfd.h>
 
 #include "collector/collect.h"
-#include "collector/process.h"
+#include "collector/tasks/process.h"
 #include "common/clock.h"
 #include "common/report.h"
 #include "test_result_kit.h"

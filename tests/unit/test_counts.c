@@ -4,8 +4,8 @@
 
 #include <linux/perf_event.h>
 
-#include "collector/counts.h"
-#include "collector/result.h"
+#include "collector/output/counts.h"
+#include "collector/output/result.h"
 
 #define MS UINT64_C(1000000)
 enum { DUMMY, CLOCK, FAULTS, CYCLES, SWITCHES, EVENTS };

@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <sys/mman.h>
 
-#include "collector/deferred_munmap.h"
-#include "collector/session.h"
+#include "collector/sources/deferred_munmap.h"
+#include "collector/sources/session.h"
 
 static struct session session;
 static char *pages; /* a mapping of single pages */

@@ -6,8 +6,8 @@
 #include <signal.h>
 #include <time.h>
 
-#include "collector/doctor_probe.h"
-#include "collector/probe.h"
+#include "collector/config/probe.h"
+#include "collector/doctor/doctor_probe.h"
 
 enum { WANTED_PAGES = 16 };
 

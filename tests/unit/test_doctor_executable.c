@@ -8,7 +8,7 @@
 #include <link.h>
 #include <sys/stat.h>
 
-#include "collector/doctor_executable.h"
+#include "collector/doctor/doctor_executable.h"
 
 #if defined(__x86_64__)
 #define OWN_MACHINE EM_X86_64

@@ -7,8 +7,8 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 
-#include "collector/doctor_inject.h"
-#include "collector/doctor_probe.h"
+#include "collector/doctor/doctor_inject.h"
+#include "collector/doctor/doctor_probe.h"
 #include "common/report.h"
 
 static struct settings settings;

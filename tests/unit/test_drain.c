@@ -4,7 +4,7 @@
 
 #include <pinject/format.h>
 
-#include "collector/task_stacks.h"
+#include "collector/tasks/task_stacks.h"
 #include "test_tasks_kit.h"
 
 #define T 2000000000ull

@@ -5,10 +5,10 @@
 #include <errno.h>
 #include <fcntl.h>
 
-#include "collector/dump_event.h"
-#include "collector/dump_size.h"
-#include "collector/event_config.h"
-#include "collector/probe.h"
+#include "collector/config/dump_event.h"
+#include "collector/config/event_config.h"
+#include "collector/config/probe.h"
+#include "collector/stacks/dump_size.h"
 #include "unwind/unwind.h"
 
 /* probe_open() as the linker lets dump_event.c see it. */

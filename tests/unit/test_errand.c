@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "collector/errand.h"
+#include "collector/system/errand.h"
 
 /* A user for each process. */
 uid_t __wrap_procfs_uid(pid_t pid);

@@ -9,8 +9,8 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "collector/errand.h"
-#include "collector/procfs.h"
+#include "collector/system/errand.h"
+#include "collector/system/procfs.h"
 
 #define MS 1000000ull
 #define S 1000000000ull

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "worker_fake.h"
 
-#include "collector/event_config.h"
-#include "collector/probe.h"
+#include "collector/config/event_config.h"
+#include "collector/config/probe.h"
 
 static struct event_config config;
 

@@ -9,9 +9,9 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include "collector/attach.h"
-#include "collector/event_config.h"
-#include "collector/probe.h"
+#include "collector/config/event_config.h"
+#include "collector/config/probe.h"
+#include "collector/sources/attach.h"
 #include "common/buffer.h"
 #include "common/report.h"
 

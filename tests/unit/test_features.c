@@ -4,8 +4,8 @@
 
 #include <errno.h>
 
-#include "collector/identify.h"
-#include "collector/kernelmap.h"
+#include "collector/output/identify.h"
+#include "collector/records/kernelmap.h"
 
 /* ---- In the place of the kernel's symbols, and of memory that ends ---- */
 

@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "collector/files.h"
+#include "collector/output/files.h"
 #include "common/report.h"
 
 static char directory[64];

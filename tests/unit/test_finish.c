@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "collector/account.h"
+#include "collector/tasks/account.h"
 #include "test_tasks_kit.h"
 
 #define T 2000000000ull

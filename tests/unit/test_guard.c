@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 
-#include "collector/guard.h"
+#include "collector/system/guard.h"
 
 enum { REGIONS = 4096 }; /* more than there are */
 

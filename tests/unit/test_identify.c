@@ -5,8 +5,8 @@
 #include <linux/perf_event.h>
 #include <pinject/kernel.h>
 
-#include "collector/identify.h"
-#include "collector/records.h"
+#include "collector/output/identify.h"
+#include "collector/records/records.h"
 
 static struct buildid given;       /* size 0: there is none */
 static struct result_module asked; /* the last one */

@@ -4,11 +4,11 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include "collector/channel.h"
-#include "collector/inherited.h"
-#include "collector/numbers.h"
-#include "collector/records.h"
-#include "collector/request.h"
+#include "collector/records/records.h"
+#include "collector/service/channel.h"
+#include "collector/service/request.h"
+#include "collector/sources/inherited.h"
+#include "collector/system/numbers.h"
 #include "deny.h"
 
 static struct fake fake;

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "collector/attach_late.h"
-#include "collector/procfs.h"
+#include "collector/sources/attach_late.h"
+#include "collector/system/procfs.h"
 
 static void announced_children_are_adopted(void **state)
 {

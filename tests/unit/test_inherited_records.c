@@ -5,11 +5,11 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include "collector/attach.h"
-#include "collector/inherited.h"
-#include "collector/inherited_private.h"
-#include "collector/inherited_ring.h"
-#include "collector/records.h"
+#include "collector/records/records.h"
+#include "collector/sources/attach.h"
+#include "collector/sources/inherited.h"
+#include "collector/sources/inherited_private.h"
+#include "collector/sources/inherited_ring.h"
 #include "common/clock.h"
 
 static struct fake fake;

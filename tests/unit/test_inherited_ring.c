@@ -2,7 +2,7 @@
 /* Rings that the kernel goes on filling without saying so, and others that only look so. */
 #include "check.h"
 
-#include "collector/inherited_ring.h"
+#include "collector/sources/inherited_ring.h"
 
 enum { SIZE = 4096, RECORD = 48, PER_ROUND = SIZE / RECORD };
 

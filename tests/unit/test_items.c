@@ -6,7 +6,7 @@
 #include <pinject/format.h>
 #include <pinject/pinject.h>
 
-#include "collector/items.h"
+#include "collector/output/items.h"
 
 static struct settings settings;
 static struct event_config config;

@@ -4,7 +4,7 @@
 
 #include <linux/perf_event.h>
 
-#include "collector/kernelmap.h"
+#include "collector/records/kernelmap.h"
 
 static const char *symbols, *modules; /* NULL: there is no such file */
 static unsigned opened;

@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "collector/launch.h"
+#include "collector/launch/launch.h"
 #include "common/report.h"
 #include "exec_kind.h"
 

@@ -7,7 +7,7 @@
 #include <limits.h>
 #include <sys/stat.h>
 
-#include "collector/launch.h"
+#include "collector/launch/launch.h"
 #include "common/report.h"
 
 static char directory[64];     /* as realpath() says it */

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "collector/live.h"
+#include "collector/launch/live.h"
 #include "common/report.h"
 
 static char directory[64];

@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "collector/numbers.h"
+#include "collector/system/numbers.h"
 #include "test_tasks_kit.h"
 
 #define T 2000000000ull

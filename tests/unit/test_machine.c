@@ -12,7 +12,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "collector/machine.h"
+#include "collector/system/machine.h"
 
 #define MIDR "/sys/devices/system/cpu/cpu0/regs/identification/midr_el1"
 

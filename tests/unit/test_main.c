@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "collector/doctor.h"
+#include "collector/doctor/doctor.h"
 #include "collector/info.h"
 #include "common/buffer.h"
 #include "common/report.h"

@@ -13,7 +13,7 @@
 #include <sys/vfs.h>
 #include <time.h>
 
-#include "collector/mapped_file.h"
+#include "collector/system/mapped_file.h"
 #include "common/buffer.h"
 
 enum { PID = 4711, INO = 33, MAJ = 8, MIN = 2 };

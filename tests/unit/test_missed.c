@@ -3,7 +3,7 @@
 
 #include <pinject/wire.h>
 
-#include "collector/missed.h"
+#include "collector/tasks/missed.h"
 #include "common/clock.h"
 
 static struct missed missed;

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <pinject/wire.h>
 
-#include "collector/missed.h"
+#include "collector/tasks/missed.h"
 
 static struct missed missed;
 static uint32_t dropped;

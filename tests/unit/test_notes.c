@@ -4,8 +4,8 @@
 
 #include <errno.h>
 
-#include "collector/notes.h"
-#include "collector/tasks.h"
+#include "collector/tasks/notes.h"
+#include "collector/tasks/tasks.h"
 
 #define T UINT64_C(1000000000)
 

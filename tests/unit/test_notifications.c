@@ -4,7 +4,7 @@
 #include <poll.h>
 #include <pthread.h>
 
-#include "collector/notifications.h"
+#include "collector/sources/notifications.h"
 
 enum { WRITERS = 4, EACH = 2000 };
 

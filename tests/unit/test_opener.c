@@ -14,8 +14,8 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "collector/build_ids.h"
-#include "collector/opener.h"
+#include "collector/output/build_ids.h"
+#include "collector/system/opener.h"
 #include "deny.h"
 #include "unwind/unwind.h"
 

@@ -11,7 +11,7 @@
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 
-#include "collector/opener_helper.h"
+#include "collector/system/opener_helper.h"
 
 static void (*at_rest)(void); /* what happens while the end waits */
 static unsigned rests;

@@ -6,8 +6,8 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
-#include "collector/origin.h"
-#include "collector/request.h"
+#include "collector/service/origin.h"
+#include "collector/service/request.h"
 #include "common/clock.h"
 
 enum { OTHER = 12345 };

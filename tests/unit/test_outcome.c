@@ -5,11 +5,11 @@
 
 #include <sys/mman.h>
 
-#include "collector/channel.h"
-#include "collector/machine_time.h"
-#include "collector/monotonic.h"
-#include "collector/opener.h"
 #include "collector/outcome.h"
+#include "collector/service/channel.h"
+#include "collector/system/machine_time.h"
+#include "collector/system/monotonic.h"
+#include "collector/system/opener.h"
 #include "common/clock.h"
 #include "test_tasks_kit.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "analyze/read/item.h"
-#include "collector/packer.h"
+#include "collector/output/packer.h"
 
 static const char text[] = "what stands in the data stands in the items: /usr/lib/x86_64-linux-gnu/libc.so.6";
 static struct buffer items, packed; /* PACKED: the data, then the section */

@@ -6,7 +6,7 @@
 #include <limits.h>
 #include <sys/stat.h>
 
-#include "collector/paths.h"
+#include "collector/system/paths.h"
 
 static char dir[64];
 

@@ -8,7 +8,7 @@
 #include <limits.h>
 #include <stdbool.h>
 
-#include "collector/place.h"
+#include "collector/launch/place.h"
 
 /* Linked instead of libc's (--wrap). */
 FILE *__wrap_fopen(const char *path, const char *mode);

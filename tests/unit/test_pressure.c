@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <time.h>
 
-#include "collector/session.h"
+#include "collector/sources/session.h"
 
 static struct session *calm_session(void)
 {

@@ -5,7 +5,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "collector/process.h"
+#include "collector/tasks/process.h"
 
 #define MS 1000000ull
 

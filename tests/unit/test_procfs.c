@@ -9,7 +9,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-#include "collector/procfs.h"
+#include "collector/system/procfs.h"
 
 static pid_t child;
 static int gate[2], ready[2];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "check.h"
 
-#include "collector/records.h"
+#include "collector/records/records.h"
 
 static const uint64_t ids[CONFIG_EVENTS] = {100, 101};
 static struct records_layout layout;

@@ -2,7 +2,7 @@
 /* Made records, byte by byte, and every field of those that are read. */
 #include "check.h"
 
-#include "collector/records.h"
+#include "collector/records/records.h"
 
 #define HEAD(type, misc, size) ((uint64_t)(type) | (uint64_t)(misc) << 32 | (uint64_t)(size) << 48)
 #define PAIR(a, b) ((uint64_t)(uint32_t)(a) | (uint64_t)(uint32_t)(b) << 32)

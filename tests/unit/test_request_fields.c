@@ -6,10 +6,10 @@
 #include <errno.h>
 #include <stdbool.h>
 
-#include "collector/channel.h"
-#include "collector/procfs.h"
-#include "collector/request.h"
-#include "collector/session.h"
+#include "collector/service/channel.h"
+#include "collector/service/request.h"
+#include "collector/sources/session.h"
+#include "collector/system/procfs.h"
 #include "common/clock.h"
 
 #define SECOND UINT64_C(1000000000)

@@ -2,10 +2,10 @@
 /* A process that is killed while its request is looked at may leave its number to another one. */
 #include "worker_fake.h"
 
-#include "collector/channel.h"
-#include "collector/inherited.h"
-#include "collector/numbers.h"
-#include "collector/request.h"
+#include "collector/service/channel.h"
+#include "collector/service/request.h"
+#include "collector/sources/inherited.h"
+#include "collector/system/numbers.h"
 
 static struct fake fake;
 

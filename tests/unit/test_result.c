@@ -8,7 +8,7 @@
 #include <pinject/format.h>
 #include <pinject/pinject.h>
 
-#include "collector/build_id.h"
+#include "collector/system/build_id.h"
 
 /* What perf shall read without a word, for each file here. */
 static void check_perf(const char *path, bool samples)

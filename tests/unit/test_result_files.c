@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "collector/files.h"
+#include "collector/output/files.h"
 
 int __real_linkat(int from, const char *old, int to, const char *new, int flags);
 int __wrap_linkat(int from, const char *old, int to, const char *new, int flags);

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "collector/result.h"
+#include "collector/output/result.h"
 #include "common/perfdata.h"
 
 struct kit {

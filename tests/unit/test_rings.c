@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "collector/rings.h"
+#include "collector/sources/rings.h"
 
 static struct rings rings;
 static char directory[] = "/tmp/pinject-rings-XXXXXX", path[128], file[160];

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <sys/stat.h>
 
-#include "collector/probe.h"
+#include "collector/config/probe.h"
 #include "common/report.h"
 #include "deny.h"
 

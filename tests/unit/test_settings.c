@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #include "collector/settings_parse.h"
-#include "collector/stacks.h"
+#include "collector/stacks/stacks.h"
 
 extern char **environ;
 

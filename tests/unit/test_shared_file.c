@@ -10,7 +10,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "collector/shared_file.h"
+#include "collector/system/shared_file.h"
 
 enum { SIZE = 100000 };
 

@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "collector/signals.h"
+#include "collector/launch/signals.h"
 #include "common/report.h"
 
 enum { ROOT = 4000, SENDER = 5000 };

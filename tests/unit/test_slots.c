@@ -2,8 +2,8 @@
 /* Slots of a channel, one step at a time: what is served, what is answered, and whose slots are taken away. */
 #include "worker_fake.h"
 
-#include "collector/request.h"
-#include "collector/slots.h"
+#include "collector/service/request.h"
+#include "collector/service/slots.h"
 
 enum { GENERATION = 9, SLOT = 3 };
 

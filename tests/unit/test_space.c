@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "collector/space.h"
+#include "collector/records/space.h"
 
 static const char maps[] =
     "55d6f0a00000-55d6f0a04000 r--p 00000000 fe:00 247230                     /usr/bin/dash\n"

@@ -4,11 +4,11 @@
 
 #include <errno.h>
 
-#include "collector/mapped_file.h"
-#include "collector/opener.h"
-#include "collector/stack_files.h"
-#include "collector/task_stacks.h"
-#include "collector/tasks.h"
+#include "collector/stacks/stack_files.h"
+#include "collector/system/mapped_file.h"
+#include "collector/system/opener.h"
+#include "collector/tasks/task_stacks.h"
+#include "collector/tasks/tasks.h"
 
 enum { PID = 321, AGAIN_NS = 100000000 };
 

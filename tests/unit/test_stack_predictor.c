@@ -2,9 +2,9 @@
 /* What programs of a name needed, and what those that come get by it. */
 #include "check.h"
 
-#include "collector/session.h"
-#include "collector/stack_predictor.h"
-#include "collector/stacks.h"
+#include "collector/sources/session.h"
+#include "collector/stacks/stack_predictor.h"
+#include "collector/stacks/stacks.h"
 
 static struct stack_predictor *predictor;
 

@@ -9,12 +9,12 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "collector/monotonic.h"
-#include "collector/opener.h"
-#include "collector/probe.h"
-#include "collector/stack_files.h"
-#include "collector/task_stacks.h"
-#include "collector/tasks.h"
+#include "collector/config/probe.h"
+#include "collector/stacks/stack_files.h"
+#include "collector/system/monotonic.h"
+#include "collector/system/opener.h"
+#include "collector/tasks/task_stacks.h"
+#include "collector/tasks/tasks.h"
 #include "context_kit.h"
 
 enum { PREFIX = 48, DUMP = 16384, MOST = 30000 };

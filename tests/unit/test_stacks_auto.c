@@ -5,10 +5,10 @@
 
 #include "check.h"
 
-#include "collector/probe.h"
-#include "collector/stack_predictor.h"
-#include "collector/task_stacks.h"
-#include "collector/tasks.h"
+#include "collector/config/probe.h"
+#include "collector/stacks/stack_predictor.h"
+#include "collector/tasks/task_stacks.h"
+#include "collector/tasks/tasks.h"
 
 enum { PREFIX = 48, BYTES = 512, TRIES = 64, AGAIN = 16 };
 

@@ -4,8 +4,8 @@
 
 #include "check.h"
 
-#include "collector/task_stacks.h"
-#include "collector/tasks.h"
+#include "collector/tasks/task_stacks.h"
+#include "collector/tasks/tasks.h"
 
 static struct session session;
 static struct stacks stacks;

@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "collector/machine_time.h"
 #include "collector/summary.h"
+#include "collector/system/machine_time.h"
 
 struct scene {
     struct kit kit;

@@ -4,7 +4,7 @@
 
 #include <sys/resource.h>
 
-#include "collector/table_time.h"
+#include "collector/stacks/table_time.h"
 
 static struct rusage usage;
 static bool fails;

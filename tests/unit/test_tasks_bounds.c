@@ -4,7 +4,7 @@
 
 #include <time.h>
 
-#include "collector/account.h"
+#include "collector/tasks/account.h"
 #include "test_tasks_kit.h"
 
 #define T 2000000000ull

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <sys/mman.h>
 
-#include "collector/monotonic.h"
+#include "collector/system/monotonic.h"
 #include "test_tasks_kit.h"
 
 #define T 2000000000ull

@@ -5,7 +5,7 @@
 #include <pinject/format.h>
 #include <sys/wait.h>
 
-#include "collector/stacks.h"
+#include "collector/stacks/stacks.h"
 #include "test_tasks_kit.h"
 
 #define T 2000000000ull

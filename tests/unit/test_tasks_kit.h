@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "collector/tasks.h"
+#include "collector/tasks/tasks.h"
 #include "test_result_kit.h"
 
 enum { STAGE_RING = 65536 };

@@ -7,8 +7,8 @@
 #include <sys/epoll.h>
 #include <sys/syscall.h>
 
-#include "collector/monotonic.h"
-#include "collector/procfs.h"
+#include "collector/system/monotonic.h"
+#include "collector/system/procfs.h"
 #include "test_tasks_kit.h"
 
 #define T 2000000000ull

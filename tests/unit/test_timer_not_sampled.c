@@ -4,8 +4,8 @@
 
 #include <pinject/format.h>
 
-#include "collector/monotonic.h"
-#include "collector/procfs.h"
+#include "collector/system/monotonic.h"
+#include "collector/system/procfs.h"
 #include "test_tasks_kit.h"
 
 #define T 2000000000ull

@@ -13,8 +13,8 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "collector/paths.h"
-#include "collector/wait.h"
+#include "collector/launch/wait.h"
+#include "collector/system/paths.h"
 
 /* Only a sweep that hangs takes that long. */
 enum { PATIENCE_S = 40 };

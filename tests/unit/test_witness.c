@@ -9,7 +9,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-#include "collector/witness.h"
+#include "collector/launch/witness.h"
 
 /* The witness has half a second for an answer, which a loaded machine may not give it. */
 enum { TRIES = 40 };

@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <sched.h>
 
-#include "collector/slots.h"
+#include "collector/service/slots.h"
 
 static struct fake fake;
 

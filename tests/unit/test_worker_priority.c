@@ -7,7 +7,7 @@
 #include <sched.h>
 #include <stdbool.h>
 
-#include "collector/worker.h"
+#include "collector/service/worker.h"
 
 /* ---- In the place of the kernel ---- */
 

@@ -6,8 +6,8 @@
 #include <sched.h>
 #include <sys/resource.h>
 
-#include "collector/channel.h"
-#include "collector/service.h"
+#include "collector/service/channel.h"
+#include "collector/service/service.h"
 
 static struct fake fake;
 

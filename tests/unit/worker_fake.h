@@ -16,10 +16,10 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "collector/channel.h"
-#include "collector/listener.h"
-#include "collector/service.h"
-#include "collector/worker.h"
+#include "collector/service/channel.h"
+#include "collector/service/listener.h"
+#include "collector/service/service.h"
+#include "collector/service/worker.h"
 
 /* Only a broken worker lets anything wait that long. */
 enum { FAKE_PATIENCE_S = 40 };

@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: MIT */
+#include "collector/config/event_config.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pinject/kernel.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collector/config/dump_event.h"
+#include "collector/config/probe.h"
+#include "common/report.h"
+
+/* The shortest period of the kernel's clock events: it takes a shorter one silently for this. */
+enum { CLOCK_PERIOD_MIN = 10000 };
+
+/*
+ * What a ring has to hold: samples of this many nanoseconds, since it is drained when a quarter is full. With dumps of
+ * stacks there is no room to spare: where all CPUs are busy, the collector waits for one for 20 ms at times.
+ */
+#define RING_SPAN_NS UINT64_C(20000000)
+#define DUMP_RING_SPAN_NS UINT64_C(40000000)
+enum { RING_MIN = 64 << 10, RING_MAX = 512 << 10, DUMP_RING_MAX = 4 << 20, STAT_RING = 16 << 10 };
+enum { SAMPLE_SIZE = 64, CHAIN_SIZE = 32 * 8 };
+
+static const struct {
+    uint32_t type;
+    uint64_t config;
+} default_counters[] = {
+    {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK},
+    {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS},
+    {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES},
+    {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS},
+    {PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES},
+    {PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS},
+    {PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS},
+    {PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES},
+    {PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES},
+};
+
+/* A sentence's list of names: "cycles, instructions". */
+struct names {
+    char text[128];
+};
+
+struct setup {
+    struct event_config *config;
+    const struct settings *settings;
+    uint64_t read_format;
+    struct names missing;  /* defaults that the machine does not have */
+    struct names blind;    /* defaults that count nothing without a view of the kernel */
+};
+
+static void add_name(struct names *names, const char *name)
+{
+    size_t used = strlen(names->text);
+    snprintf(names->text + used, sizeof(names->text) - used, "%s%s", used ? ", " : "", name);
+}
+
+void event_config_note(struct event_config *config, const char *format, ...)
+{
+    if (config->note_count == CONFIG_NOTES)
+        return;
+    va_list list;
+    va_start(list, format);
+    vsnprintf(config->notes[config->note_count++], sizeof(config->notes[0]), format, list);
+    va_end(list);
+}
+
+/* ---- What is allowed ---- */
+
+/* The next back end: what can be had without perf_event_open(). */
+static void event_config_timers(struct setup *setup, int status)
+{
+    struct event_config *config = setup->config;
+    config->source = PINJECT_SOURCE_TIMER;
+    config->exclude_kernel = true;
+    snprintf(config->refusal, sizeof(config->refusal), "%s", strerror(-status));
+    event_config_note(config, "%s: perf_event_open is refused (%s); 'pinject-run --doctor' says what to change",
+                      setup->settings->stat ? "counted without events" : "sampled by timers", config->refusal);
+}
+
+/* Learns with the event that exists everywhere what is allowed, and the read format that the kernel knows. */
+static int find_rights(struct setup *setup)
+{
+    struct perf_event_attr attr = probe_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK);
+    int fd = probe_open(&attr);
+    if (probe_is_refused(fd)) {
+        attr.exclude_kernel = 1;
+        fd = probe_open(&attr);
+        setup->config->exclude_kernel = fd >= 0 || fd == -EINVAL;
+    }
+    if (fd == -EINVAL) {
+        /* Before Linux 6.0. */
+        attr.read_format &= ~(uint64_t)PERF_FORMAT_LOST;
+        fd = probe_open(&attr);
+    }
+    setup->read_format = attr.read_format;
+    if (probe_is_refused_for_all(fd)) {
+        event_config_timers(setup, fd);
+        return 0;
+    }
+    if (fd < 0) {
+        char reason[256];
+        probe_explain(fd, reason, sizeof(reason));
+        report_error("cannot count anything: %s", reason);
+        return fd;
+    }
+    close(fd);
+    if (setup->config->exclude_kernel && !setup->settings->stat)
+        event_config_note(setup->config, "kernel code is not sampled, shares are of the time in user space: "
+                          "kernel.perf_event_paranoid is %" PRId64 "%s; 'pinject-run --doctor' says what to change",
+                          probe_read_sysctl("perf_event_paranoid", 2),
+                          probe_user_namespace() ? ", and root of a user namespace has no rights there" : "");
+    return 0;
+}
+
+/* ---- Choosing ---- */
+
+static bool is_clock(uint32_t type, uint64_t number)
+{
+    return type == PERF_TYPE_SOFTWARE && (number == PERF_COUNT_SW_TASK_CLOCK || number == PERF_COUNT_SW_CPU_CLOCK);
+}
+
+bool event_config_in_kernel(uint32_t type, uint64_t number)
+{
+    return type == PERF_TYPE_SOFTWARE &&
+           (number == PERF_COUNT_SW_CONTEXT_SWITCHES || number == PERF_COUNT_SW_CPU_MIGRATIONS ||
+            number == PERF_COUNT_SW_CGROUP_SWITCHES);
+}
+
+static bool is_same(const struct perf_event_attr *one, const struct perf_event_attr *other)
+{
+    if (one->type != other->type || one->config != other->config)
+        return false;
+    /* Clocks count all of a task's time, whatever is excluded from their samples. */
+    return is_clock(one->type, one->config) ||
+           (one->exclude_user == other->exclude_user && one->exclude_kernel == other->exclude_kernel);
+}
+
+static bool has(const struct event_config *config, const struct perf_event_attr *attr)
+{
+    for (unsigned i = 0; i < config->count; i++)
+        if (is_same(&config->events[i].attr, attr))
+            return true;
+    return false;
+}
+
+static void set_rate(struct perf_event_attr *attr, const struct settings *settings)
+{
+    bool clock = is_clock(attr->type, attr->config);
+    if (settings->period)
+        attr->sample_period = settings->period;
+    else if (clock)
+        /* As the kernel does it, but this does not fail when the kernel lowers its limit of frequencies under load. */
+        attr->sample_period = UINT64_C(1000000000) / settings->frequency;
+    else {
+        attr->freq = 1;
+        attr->sample_freq = settings->frequency;
+    }
+    if (clock && attr->sample_period < CLOCK_PERIOD_MIN)
+        attr->sample_period = CLOCK_PERIOD_MIN;
+}
+
+/* The first event of a task: it has the ring, and the records of mappings, names and forks. */
+static void own_ring(struct perf_event_attr *attr)
+{
+    attr->mmap = 1;
+    attr->mmap2 = 1;
+    attr->comm = 1;
+    attr->comm_exec = 1;
+    attr->task = 1;
+    attr->watermark = 1;
+    attr->wakeup_watermark = RING_MIN / 4;
+}
+
+/* The fd that tried it stays open: it keeps the kernel's switch for this type on. 0 or -errno. */
+static int add_event(struct setup *setup, const char *name, struct perf_event_attr attr, bool samples)
+{
+    struct event_config *config = setup->config;
+    if (config->count == CONFIG_EVENTS)
+        return -E2BIG;
+    attr.read_format = setup->read_format;
+    if (samples) {
+        set_rate(&attr, setup->settings);
+        if (setup->settings->call_graph != SETTINGS_CALL_GRAPH_NONE)
+            attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
+        attr.exclude_callchain_kernel = attr.exclude_kernel;
+        attr.exclude_callchain_user = attr.exclude_user;
+    }
+    if (config->count == 0)
+        own_ring(&attr);
+    bool opened = config->source == PINJECT_SOURCE_PERF;
+    int fd = opened ? probe_open(&attr) : -1;
+    if (opened && fd < 0)
+        return fd;
+    struct config_event *event = &config->events[config->count];
+    bool forced = attr.exclude_kernel && !strchr(name, ':') && !is_clock(attr.type, attr.config) &&
+                  !(attr.type == PERF_TYPE_SOFTWARE && attr.config == PERF_COUNT_SW_DUMMY);
+    snprintf(event->name, sizeof(event->name), "%.60s%s", name, forced ? ":u" : "");
+    event->attr = attr;
+    event->samples = samples;
+    event->nanoseconds = is_clock(attr.type, attr.config);
+    config->keepers[config->count++] = fd;
+    config->sampling += samples;
+    return 0;
+}
+
+static int refuse_event(const char *name, int status)
+{
+    char reason[256];
+    probe_explain(status, reason, sizeof(reason));
+    report_error("event '%s' cannot be used: %s (see 'pinject-run --info')", name, reason);
+    return status;
+}
+
+static void add_missing(struct event_config *config, const char *name)
+{
+    if (config->missing_count < CONFIG_EVENTS)
+        snprintf(config->missing[config->missing_count++], sizeof(config->missing[0]), "%.60s", name);
+}
+
+static bool is_counted_by_getrusage(uint32_t type, uint64_t number)
+{
+    return type == PERF_TYPE_SOFTWARE && (number == PERF_COUNT_SW_TASK_CLOCK || number == PERF_COUNT_SW_PAGE_FAULTS ||
+                                          number == PERF_COUNT_SW_CONTEXT_SWITCHES);
+}
+
+/* What timers and getrusage() can replace. */
+static bool is_of_timers(const struct event_choice *choice, bool samples)
+{
+    uint32_t type = choice->event->type;
+    uint64_t number = choice->event->config;
+    if (choice->exclude_user || type != PERF_TYPE_SOFTWARE)
+        return false;
+    return number == PERF_COUNT_SW_TASK_CLOCK || (!samples && is_counted_by_getrusage(type, number));
+}
+
+/* The name is what it will be: the user's part alone is sampled, and all of it counted. */
+static int add_timer_choice(struct setup *setup, const struct event_choice *choice, bool samples)
+{
+    struct event_config *config = setup->config;
+    struct perf_event_attr attr = probe_attr(choice->event->type, choice->event->config);
+    attr.exclude_kernel = attr.exclude_hv = samples;
+    if (!is_of_timers(choice, samples)) {
+        report_error("event '%s' cannot be used: perf_event_open is refused (%s), and without it task-clock alone is "
+                     "sampled, by timers; leave it out, or see 'pinject-run --doctor'", choice->text, config->refusal);
+        return -EACCES;
+    }
+    return has(config, &attr) ? 0 : add_event(setup, choice->text, attr, samples);
+}
+
+static int add_choice(struct setup *setup, const struct event_choice *choice, bool samples)
+{
+    if (setup->config->source == PINJECT_SOURCE_TIMER)
+        return add_timer_choice(setup, choice, samples);
+    bool blind = setup->config->exclude_kernel;
+    struct perf_event_attr attr = probe_attr(choice->event->type, choice->event->config);
+    attr.exclude_user = choice->exclude_user;
+    attr.exclude_kernel = choice->exclude_kernel || (blind && !choice->exclude_user);
+    attr.exclude_hv = attr.exclude_kernel;
+    bool of_kernel = choice->exclude_user || event_config_in_kernel(attr.type, attr.config);
+    if (blind && of_kernel && !choice->exclude_kernel) {
+        report_error("event '%s' happens in the kernel, and kernel.perf_event_paranoid is %" PRId64
+                     "; it takes CAP_PERFMON, or level 1; 'pinject-run --doctor' says how",
+                     choice->text, probe_read_sysctl("perf_event_paranoid", 2));
+        return -EACCES;
+    }
+    /* The kernel's clocks know no sides: samples have them, counts do not. */
+    if (!samples && is_clock(attr.type, attr.config) && (choice->exclude_user || choice->exclude_kernel))
+        report_error("%s counts all CPU time: the kernel's clocks do not tell user space from the kernel; the line "
+                     "'elapsed' does", choice->text);
+    if (has(setup->config, &attr))
+        return 0;
+    int status = add_event(setup, choice->text, attr, samples);
+    if (probe_is_missing(status) && setup->settings->stat) {
+        add_missing(setup->config, choice->text);
+        return 0;
+    }
+    return status < 0 ? refuse_event(choice->text, status) : 0;
+}
+
+static int add_choices(struct setup *setup)
+{
+    for (unsigned i = 0; i < setup->settings->event_count; i++) {
+        int status = add_choice(setup, &setup->settings->events[i], !setup->settings->stat);
+        if (status < 0)
+            return status;
+    }
+    return 0;
+}
+
+static int add_timer_sampler(struct setup *setup)
+{
+    struct event_config *config = setup->config;
+    struct perf_event_attr attr = probe_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK);
+    attr.exclude_kernel = attr.exclude_hv = 1;
+    snprintf(config->reason, sizeof(config->reason), "perf_event_open is refused (%s)", config->refusal);
+    return add_event(setup, "task-clock", attr, true);
+}
+
+static int add_default_sampler(struct setup *setup)
+{
+    struct event_config *config = setup->config;
+    if (config->source == PINJECT_SOURCE_TIMER)
+        return add_timer_sampler(setup);
+    struct perf_event_attr attr = probe_attr(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES);
+    attr.exclude_kernel = attr.exclude_hv = config->exclude_kernel;
+    int status = add_event(setup, "cycles", attr, true);
+    if (status == 0)
+        return 0;
+    if (probe_is_missing(status))
+        snprintf(config->reason, sizeof(config->reason), "this machine has no cycles event");
+    else
+        snprintf(config->reason, sizeof(config->reason), "cycles cannot be used: %s", strerror(-status));
+    attr = probe_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK);
+    attr.exclude_kernel = attr.exclude_hv = config->exclude_kernel;
+    status = add_event(setup, "task-clock", attr, true);
+    return status < 0 ? refuse_event("task-clock", status) : 0;
+}
+
+/* --stat: nothing samples, but names, mappings and the end of a task are still wanted. */
+static int add_dummy(struct setup *setup)
+{
+    struct perf_event_attr attr = probe_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY);
+    attr.exclude_kernel = attr.exclude_hv = setup->config->exclude_kernel;
+    int status = add_event(setup, "dummy", attr, false);
+    setup->config->dummy = status == 0;
+    return status < 0 ? refuse_event("dummy", status) : 0;
+}
+
+static void add_default_counter(struct setup *setup, uint32_t type, uint64_t number)
+{
+    struct event_config *config = setup->config;
+    const char *name = events_find(type, number)->name;
+    struct perf_event_attr attr = probe_attr(type, number);
+    attr.exclude_kernel = attr.exclude_hv = config->exclude_kernel;
+    if (config->source == PINJECT_SOURCE_TIMER)
+        attr.exclude_kernel = attr.exclude_hv = 0; /* getrusage() counts all of it */
+    if (has(config, &attr))
+        return;
+    if (config->source == PINJECT_SOURCE_TIMER && !is_counted_by_getrusage(type, number))
+        return;
+    if (config->source == PINJECT_SOURCE_PERF && config->exclude_kernel && event_config_in_kernel(type, number)) {
+        add_name(&setup->blind, name);
+        return;
+    }
+    int status = add_event(setup, name, attr, false);
+    if (probe_is_missing(status) && setup->settings->stat)
+        add_missing(config, name);
+    if (probe_is_missing(status))
+        add_name(&setup->missing, name);
+    else if (status < 0)
+        event_config_note(config, "not counted: %s (%s)", name, strerror(-status));
+}
+
+static void add_default_counters(struct setup *setup)
+{
+    /* With --stat -e the list is what is wanted; task-clock alone is added, since coverage is made of it. */
+    size_t count = sizeof(default_counters) / sizeof(default_counters[0]);
+    if (setup->settings->stat && setup->settings->event_count > 0)
+        count = 1;
+    for (size_t i = 0; i < count; i++)
+        add_default_counter(setup, default_counters[i].type, default_counters[i].config);
+    const char *missing = setup->missing.text;
+    const bool instead = setup->config->reason[0] && strncmp(missing, "cycles", 6) == 0;
+    if (missing[0])
+        event_config_note(setup->config, "not on this machine: %s%s%s", instead ? "cycles" : "",
+                          instead ? " (task-clock is sampled instead)" : "", missing + (instead ? 6 : 0));
+    if (setup->blind.text[0])
+        event_config_note(setup->config, "not counted without the right to see the kernel: %s", setup->blind.text);
+}
+
+/* ---- Limits ---- */
+
+static int check_rate(struct setup *setup)
+{
+    const struct settings *settings = setup->settings;
+    if (settings->stat)
+        return 0;
+    if (settings->period) {
+        if (settings->period >> 63) {
+            report_error("a period of %" PRIu64 " is too long; the longest is 2^63-1", settings->period);
+            return -EINVAL;
+        }
+        return 0;
+    }
+    int64_t limit = probe_read_sysctl("perf_event_max_sample_rate", INT64_MAX);
+    if (settings->frequency > (uint64_t)(limit > 0 ? limit : 0)) {
+        report_error("-F %" PRIu64 " is above this machine's limit of %" PRId64 " Hz "
+                     "(kernel.perf_event_max_sample_rate); use -F %" PRId64 " or less, or raise it as root",
+                     settings->frequency, limit, limit);
+        return -EINVAL;
+    }
+    if (settings->frequency == 0) {
+        report_error("a frequency of 0 Hz takes no samples; use -F 1 or more, or --stat");
+        return -EINVAL;
+    }
+    return 0;
+}
+
+static void note_short_period(struct event_config *config, const struct settings *settings)
+{
+    for (unsigned i = 0; i < config->sampling; i++) {
+        const struct perf_event_attr *attr = &config->events[i].attr;
+        if (is_clock(attr->type, attr->config) && settings->period && settings->period < attr->sample_period)
+            event_config_note(config, "%s is sampled every %d ns: the kernel has no shorter period",
+                              config->events[i].name, CLOCK_PERIOD_MIN);
+    }
+}
+
+static uint64_t bytes_per_second(const struct event_config *config, unsigned event)
+{
+    const struct perf_event_attr *attr = &config->events[event].attr;
+    uint64_t size = SAMPLE_SIZE + config->dump + (attr->sample_type & PERF_SAMPLE_CALLCHAIN ? CHAIN_SIZE : 0);
+    /* How often an event with a period comes is not known beforehand, but for the clocks. */
+    uint64_t rate = attr->freq ? attr->sample_freq : 10000;
+    if (is_clock(attr->type, attr->config))
+        rate = UINT64_C(1000000000) / attr->sample_period;
+    return rate > UINT64_C(100000000) ? UINT64_C(100000000) * size : rate * size;
+}
+
+static void choose_rings(struct event_config *config)
+{
+    const uint64_t span_ns = config->dump ? DUMP_RING_SPAN_NS : RING_SPAN_NS;
+    uint64_t wanted = 0, size = config->sampling ? RING_MIN : STAT_RING;
+    for (unsigned i = 0; i < config->sampling; i++)
+        wanted += bytes_per_second(config, i) / (UINT64_C(1000000000) / span_ns);
+    while (size < wanted && size < (config->dump ? DUMP_RING_MAX : RING_MAX))
+        size *= 2;
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    config->ring_pages = size < page ? 1 : size / page;
+    config->thread_ring_pages = config->ring_pages > 1 ? config->ring_pages / 2 : 1;
+}
+
+int event_config_init(struct event_config *config, const struct settings *settings)
+{
+    memset(config, 0, sizeof(*config));
+    for (unsigned i = 0; i < CONFIG_EVENTS; i++)
+        config->keepers[i] = -1;
+    config->source = PINJECT_SOURCE_PERF;
+    struct setup setup = {.config = config, .settings = settings};
+    int status = check_rate(&setup);
+    if (status == 0)
+        status = find_rights(&setup);
+    if (status == 0 && settings->stat)
+        status = add_dummy(&setup);
+    if (status == 0 && settings->event_count > 0)
+        status = add_choices(&setup);
+    else if (status == 0 && !settings->stat)
+        status = add_default_sampler(&setup);
+    if (status == 0)
+        status = stacks_configure(config, settings);
+    if (status < 0) {
+        event_config_release(config);
+        return status;
+    }
+    add_default_counters(&setup);
+    note_short_period(config, settings);
+    choose_rings(config);
+    return 0;
+}
+
+int event_config_find_clock(const struct event_config *config)
+{
+    for (unsigned i = 0; i < config->count; i++)
+        if (config->events[i].attr.type == PERF_TYPE_SOFTWARE &&
+            config->events[i].attr.config == PERF_COUNT_SW_TASK_CLOCK)
+            return (int)i;
+    return -1;
+}
+
+uint64_t event_config_clock(const struct event_config *config, const struct attach_value *values)
+{
+    /* Without the clock: events of a task are enabled exactly while it runs. */
+    int clock = event_config_find_clock(config);
+    if (clock >= 0 && values[clock].enabled_ns)
+        return values[clock].value;
+    for (unsigned i = 0; i < config->count; i++)
+        if (values[i].enabled_ns)
+            return values[i].enabled_ns;
+    return 0;
+}
+
+void event_config_release(struct event_config *config)
+{
+    for (unsigned i = 0; i < CONFIG_EVENTS; i++) {
+        if (config->keepers[i] >= 0)
+            close(config->keepers[i]);
+        config->keepers[i] = -1;
+    }
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+#include "collector/config/probe.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/buffer.h"
+
+int64_t probe_read_sysctl(const char *name, int64_t otherwise)
+{
+    char path[96];
+    snprintf(path, sizeof(path), "/proc/sys/kernel/%s", name);
+    struct buffer text = BUFFER_INIT;
+    int64_t value = otherwise;
+    if (buffer_read_file(&text, path, 64) == 0 && text.size > 0)
+        value = strtoll((const char *)text.data, NULL, 10);
+    buffer_release(&text);
+    return value;
+}
+
+bool probe_is_user_namespace(const char *map)
+{
+    unsigned inside, outside, count;
+    return sscanf(map, "%u %u %u", &inside, &outside, &count) == 3 && (inside || outside || count != UINT32_MAX);
+}
+
+bool probe_user_namespace(void)
+{
+    struct buffer map = BUFFER_INIT;
+    const bool is = buffer_read_file(&map, "/proc/self/uid_map", 1 << 20) == 0 && map.data &&
+                    probe_is_user_namespace((const char *)map.data);
+    buffer_release(&map);
+    return is;
+}
+
+int probe_open(const struct perf_event_attr *attr)
+{
+    struct perf_event_attr stopped = *attr;
+    stopped.disabled = 1;
+    int fd = (int)syscall(SYS_perf_event_open, &stopped, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+struct perf_event_attr probe_attr(uint32_t type, uint64_t config)
+{
+    return (struct perf_event_attr){
+        .size = sizeof(struct perf_event_attr),
+        .type = type,
+        .config = config,
+        .sample_type =
+            PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_PERIOD,
+        .read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING | PERF_FORMAT_ID |
+                       PERF_FORMAT_LOST,
+        .sample_id_all = 1,
+        .use_clockid = 1,
+        .clockid = CLOCK_MONOTONIC,
+    };
+}
+
+int probe_event(uint32_t type, uint64_t config, bool user_only, uint64_t period)
+{
+    struct perf_event_attr attr = probe_attr(type, config);
+    attr.exclude_kernel = attr.exclude_hv = user_only;
+    attr.sample_period = period;
+    int fd = probe_open(&attr);
+    if (fd == -EINVAL) {
+        attr.read_format &= ~(uint64_t)PERF_FORMAT_LOST;
+        fd = probe_open(&attr);
+    }
+    if (fd >= 0)
+        close(fd);
+    return fd < 0 ? fd : 0;
+}
+
+bool probe_is_missing(int status)
+{
+    return status == -ENOENT || status == -EOPNOTSUPP || status == -ENODEV || status == -ENXIO;
+}
+
+bool probe_is_refused(int status)
+{
+    return status == -EACCES || status == -EPERM;
+}
+
+bool probe_is_refused_for_all(int status)
+{
+    return probe_is_refused(status) || status == -ENOSYS;
+}
+
+void probe_explain(int status, char *ret, size_t size)
+{
+    int64_t paranoid = probe_read_sysctl("perf_event_paranoid", INT64_MIN);
+    if (status == -ENOSYS || (probe_is_refused(status) && paranoid == INT64_MIN))
+        snprintf(ret, size, "this kernel or sandbox has no perf_event_open; run outside of it");
+    else if (probe_is_refused(status) && paranoid > 2)
+        snprintf(ret, size, "kernel.perf_event_paranoid is %" PRId64 "; as root 'sysctl kernel.perf_event_paranoid=2' "
+                 "allows it", paranoid);
+    else if (probe_is_refused(status))
+        snprintf(ret, size, "perf_event_open is refused (%s) though kernel.perf_event_paranoid is %" PRId64
+                 "; in a container allow it by a seccomp profile or --cap-add PERFMON", strerror(-status), paranoid);
+    else if (status == -EMFILE)
+        snprintf(ret, size, "too many open files; raise 'ulimit -n'");
+    else if (probe_is_missing(status))
+        snprintf(ret, size, "this machine does not have it");
+    else
+        snprintf(ret, size, "%s", strerror(-status));
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the user asked for: options of the command line, or PINJECT_* variables for a bare LD_PRELOAD. Read-only after
+ * parsing.
+ */
+#ifndef COLLECTOR_CONFIG_SETTINGS_H
+#define COLLECTOR_CONFIG_SETTINGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/events.h"
+
+enum { SETTINGS_EVENTS = 16 };
+
+enum settings_call_graph {
+    SETTINGS_CALL_GRAPH_FP,
+    SETTINGS_CALL_GRAPH_NONE,
+    SETTINGS_CALL_GRAPH_DWARF,
+    SETTINGS_CALL_GRAPH_AUTO,
+};
+
+#define SETTINGS_OUTFILE "out" /* the default */
+
+struct settings {
+    const char *outfile;        /* BASE of the result files, "out" */
+    const char *directory;      /* of them, as the user called it; NULL: only BASE was named */
+    bool linger;                /* after the command exits, wait for the tasks that it left running */
+    unsigned mode;              /* of all files with profile data, 0600 */
+    struct event_choice events[SETTINGS_EVENTS]; /* -e; none: the default of the machine */
+    unsigned event_count;
+    uint64_t frequency;         /* Hz, 999; 0 when a period is given */
+    uint64_t period;            /* -c; 0: frequency */
+    int call_graph;             /* enum settings_call_graph */
+    int unwinder;               /* enum unwind_engine_kind */
+    bool call_graph_given;      /* by the user: that it cannot be done is said then */
+    uint32_t dump;              /* dwarf, auto: bytes of stack; 0: as many as is usual */
+    bool stat;                  /* counting only */
+    unsigned follow;            /* enum pinject_session_flags: FORK, VFORK, PTHREAD, EXEC; PTHREAD is always on for the
+                                   first process. All, where nothing is given */
+    bool follow_given;          /* by the user */
+    bool split;                 /* --exec-split-results */
+    bool quiet;
+    bool strict;                /* --strict: an incomplete profile is a failure */
+    bool live;                  /* --live: what goes on is shown while the command runs */
+    const char *live_to;        /* the terminal or file; NULL: the controlling terminal */
+    uint64_t stacks_after_ns;   /* --stacks-after: so long after the start; 0: not */
+    unsigned verbose;           /* number of -v */
+    bool bare;                  /* started by the preload object */
+    char *const *command;       /* ended by NULL; NULL in bare mode */
+};
+
+#endif

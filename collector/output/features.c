@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: MIT */
+#include "collector/output/features.h"
+
+#include <errno.h>
+#include <pinject/format.h>
+#include <pinject/pinject.h>
+#include <string.h>
+#include <time.h>
+
+#include "collector/output/build_ids.h"
+#include "collector/output/identify.h"
+#include "collector/output/items.h"
+#include "collector/output/packer.h"
+#include "collector/records/kernelmap.h"
+#include "collector/records/records.h"
+#include "common/perfdata.h"
+
+/* A command line longer than this is cut: it stands in every file. */
+enum { ARGUMENTS_MAX = 4096 };
+
+/* Attrs end where nothing is set any more; EVENT_DESC, which is there for the names, has type and size of them. */
+enum {
+    ATTR_SIZE = PERF_ATTR_SIZE_VER3,
+    ATTR_ENTRY = ATTR_SIZE + sizeof(struct perfdata_section),
+    DESC_ATTR_SIZE = 8,
+};
+
+#define TRAILER_BITS                                                                                 \
+    (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | \
+     PERF_SAMPLE_IDENTIFIER)
+
+#ifndef PERF_FORMAT_LOST
+#define PERF_FORMAT_LOST (1U << 4)
+#endif
+
+/* The sample_id trailer of records that are not samples, in the kernel's order. */
+static void append_trailer(struct buffer *to, uint64_t sample_type, const int32_t task[2], uint64_t time_ns,
+                           uint64_t id)
+{
+    if (sample_type & PERF_SAMPLE_TID)
+        buffer_append(to, task, 8);
+    if (sample_type & PERF_SAMPLE_TIME)
+        buffer_u64(to, time_ns);
+    if (sample_type & PERF_SAMPLE_ID)
+        buffer_u64(to, id);
+    if (sample_type & PERF_SAMPLE_STREAM_ID)
+        buffer_u64(to, id);
+    if (sample_type & PERF_SAMPLE_CPU)
+        buffer_u64(to, 0);
+    if (sample_type & PERF_SAMPLE_IDENTIFIER)
+        buffer_u64(to, id);
+}
+
+/* Text as perf has it in feature sections: its length with the NUL, then the text. The padding of perf nobody needs. */
+static void append_string(struct buffer *to, const char *text)
+{
+    size_t size = strlen(text) + 1;
+    buffer_u32(to, (uint32_t)size);
+    buffer_append(to, text, size);
+}
+
+static void prepare_attrs(struct features *features)
+{
+    const struct event_config *config = features->session->config;
+    /* perf wants the same trailer and the same read format of all events of a file, and perf script an address of each
+     * kind of event. */
+    const uint64_t sample_type =
+        config->events[0].attr.sample_type | PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
+            PERF_SAMPLE_TIME;
+    for (unsigned i = 0; i < config->count; i++) {
+        struct perf_event_attr *attr = &features->attrs[i];
+        *attr = config->events[i].attr;
+        attr->size = ATTR_SIZE;
+        attr->read_format =
+            PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING | PERF_FORMAT_ID | PERF_FORMAT_LOST;
+        attr->sample_id_all = 1;
+        /* A sampling event's records are there as its attr says; the others have none but our READ records. */
+        if (!config->events[i].samples) {
+            attr->sample_type = sample_type;
+            attr->sample_period = 0;
+            attr->freq = 0;
+        }
+    }
+}
+
+static void prepare_names(struct features *features)
+{
+    const struct event_config *config = features->session->config;
+    for (unsigned i = 0; i < config->count; i++) {
+        features->name_at[i] = features->names.size;
+        append_string(&features->names, config->events[i].name);
+    }
+    features->name_at[config->count] = features->names.size;
+}
+
+/* The command line as the user typed it, from the kernel: options may have been moved in argv. */
+static void prepare_arguments(struct features *features)
+{
+    struct buffer *arguments = &features->arguments;
+    if (buffer_read_file(arguments, "/proc/self/cmdline", 16 << 20) < 0)
+        return;
+    if (arguments->size > ARGUMENTS_MAX) {
+        arguments->size = ARGUMENTS_MAX;
+        memcpy(arguments->data + ARGUMENTS_MAX - 4, "...", 4);
+    }
+    if (arguments->size > 0 && arguments->data[arguments->size - 1] != '\0')
+        buffer_string(arguments, "");
+    for (size_t i = 0; i < arguments->size; i++)
+        features->argument_count += arguments->data[i] == '\0';
+}
+
+/* What nobody needs to read a file's records. */
+static bool is_told_once(unsigned bit)
+{
+    switch (bit) {
+    case PERFDATA_VERSION:
+    case PERFDATA_NRCPUS:
+    case PERFDATA_CPUDESC:
+    case PERFDATA_CPUID:
+    case PERFDATA_TOTAL_MEM:
+    case PERFDATA_CMDLINE:
+    case PERFDATA_CLOCKID:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static struct buffer *begin_part(struct features *features, unsigned bit)
+{
+    struct features_part *part = &features->parts[features->part_count];
+    struct buffer *to = is_told_once(bit) ? &features->once : &features->constant;
+    *part = (struct features_part){.bit = bit, .once = is_told_once(bit), .offset = to->size};
+    return to;
+}
+
+static void end_part(struct features *features, const struct buffer *to)
+{
+    struct features_part *part = &features->parts[features->part_count++];
+    part->size = to->size - part->offset;
+}
+
+static void prepare_texts(struct features *features)
+{
+    const struct machine *machine = &features->machine;
+    const struct {
+        unsigned bit;
+        const char *text;
+    } texts[] = {
+        {PERFDATA_HOSTNAME, machine->hostname},
+        {PERFDATA_OSRELEASE, machine->release},
+        {PERFDATA_VERSION, "pinject-" PINJECT_VERSION_STRING},
+        {PERFDATA_ARCH, machine->arch},
+        {PERFDATA_NRCPUS, NULL},
+        {PERFDATA_CPUDESC, machine->cpu},
+        {PERFDATA_CPUID, machine->cpuid},
+    };
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        if (texts[i].text && !texts[i].text[0])
+            continue;
+        struct buffer *to = begin_part(features, texts[i].bit);
+        if (texts[i].text) {
+            append_string(to, texts[i].text);
+        } else {
+            buffer_u32(to, machine->cpus_configured);
+            buffer_u32(to, machine->cpus_online);
+        }
+        end_part(features, to);
+    }
+}
+
+static void prepare_numbers(struct features *features)
+{
+    struct buffer *to = begin_part(features, PERFDATA_TOTAL_MEM);
+    buffer_u64(to, features->machine.memory_kb);
+    end_part(features, to);
+    to = begin_part(features, PERFDATA_CMDLINE);
+    buffer_u32(to, features->argument_count);
+    const char *argument = (const char *)features->arguments.data;
+    for (uint32_t i = 0; i < features->argument_count; i++, argument += strlen(argument) + 1)
+        append_string(to, argument);
+    end_part(features, to);
+    to = begin_part(features, PERFDATA_CLOCKID);
+    buffer_u64(to, 1); /* the clock's resolution in ns */
+    end_part(features, to);
+    to = begin_part(features, PERFDATA_CLOCK_DATA);
+    buffer_u32(to, 1); /* version of this section */
+    buffer_u32(to, CLOCK_MONOTONIC);
+    buffer_u64(to, features->session->start_realtime_ns);
+    buffer_u64(to, features->session->start_ns);
+    end_part(features, to);
+}
+
+int features_init(struct features *features, const struct session *session)
+{
+    memset(features, 0, sizeof(*features));
+    features->session = session;
+    features->attrs_at = sizeof(struct perfdata_header) + session->config->count * sizeof(uint64_t);
+    features->front = features->attrs_at + session->config->count * ATTR_ENTRY;
+    machine_read(&features->machine);
+    prepare_attrs(features);
+    prepare_names(features);
+    prepare_arguments(features);
+    prepare_texts(features);
+    prepare_numbers(features);
+    features->buildids = buildids_new();
+    features->packer = packer_new();
+    if (!features->buildids || !features->packer || buffer_failed(&features->names) ||
+        buffer_failed(&features->constant) || buffer_failed(&features->once) || buffer_failed(&features->arguments)) {
+        features_release(features);
+        return -ENOMEM;
+    }
+    return 0;
+}
+
+void features_release(struct features *features)
+{
+    buffer_release(&features->constant);
+    buffer_release(&features->once);
+    buffer_release(&features->names);
+    buffer_release(&features->arguments);
+    buffer_release(&features->kernel);
+    buffer_release(&features->items);
+    buildids_free(features->buildids);
+    packer_free(features->packer);
+    features->buildids = NULL;
+    features->packer = NULL;
+}
+
+/*
+ * perf warns of a file whose events do not exclude the kernel and that does not say where the kernel lies. Where that
+ * is a secret, the upper half of the addresses has to do.
+ */
+const struct buffer *features_kernel(struct features *features)
+{
+    const struct event_config *config = features->session->config;
+    bool sees_kernel = false;
+    for (unsigned i = 0; i < config->count; i++)
+        sees_kernel = sees_kernel || !config->events[i].attr.exclude_kernel;
+    if (features->kernel_known || !sees_kernel)
+        return &features->kernel;
+    features->kernel_known = true;
+    struct records_layout layout;
+    struct records_stamp stamp = {.pid = -1};
+    struct kernelmap map;
+    records_layout_init(&layout, config);
+    kernelmap_init(&map);
+    kernelmap_make(&map, &layout, &stamp, &features->kernel);
+    kernelmap_release(&map);
+    if (features->kernel.size == 0)
+        records_make_kernel(&layout, &stamp, UINT64_MAX / 2 + 1, UINT64_MAX / 2, 0, "[kernel.kallsyms]",
+                            &features->kernel);
+    identify_kernel(features->buildids, &features->kernel);
+    return &features->kernel;
+}
+
+uint64_t features_events(const struct features *features, const uint64_t ids[CONFIG_EVENTS])
+{
+    uint64_t events = 0;
+    for (unsigned i = 0; i < features->session->config->count; i++)
+        if (ids[i])
+            events |= 1ull << i;
+    /* perf does not read a file without any attr. */
+    return events ? events : 1;
+}
+
+void features_header(const struct features *features, const uint64_t ids[CONFIG_EVENTS], struct perfdata_header *ret)
+{
+    const int count = __builtin_popcountll(features_events(features, ids));
+    *ret = (struct perfdata_header){
+        .magic = PERFDATA_MAGIC,
+        .size = sizeof(*ret),
+        .attr_size = ATTR_ENTRY,
+        .attrs = {features->attrs_at, (uint64_t)count * ATTR_ENTRY},
+        .data = {features->front, 0},
+    };
+}
+
+void features_front(const struct features *features, const uint64_t ids[CONFIG_EVENTS], unsigned char *front)
+{
+    const unsigned count = features->session->config->count;
+    const uint64_t events = features_events(features, ids);
+    struct perfdata_header header;
+    features_header(features, ids, &header);
+    memcpy(front, &header, sizeof(header));
+    memcpy(front + sizeof(header), ids, count * sizeof(uint64_t));
+    unsigned char *at = front + features->attrs_at;
+    for (unsigned i = 0; i < count; i++) {
+        if (!(events >> i & 1))
+            continue;
+        struct perfdata_section section = {sizeof(header) + i * sizeof(uint64_t), ids[i] ? sizeof(uint64_t) : 0};
+        memcpy(at, &features->attrs[i], ATTR_SIZE);
+        memcpy(at + ATTR_SIZE, &section, sizeof(section));
+        at += ATTR_ENTRY;
+    }
+}
+
+/*
+ * The counts that a file stands for: of one exec generation with --exec-split-results, else of the whole task. NULL:
+ * unknown.
+ */
+static const struct attach_value *file_values(const struct result_task *task)
+{
+    if (!(task->flags & PINJECT_TASK_SPLIT) || task->generation_count != 1)
+        return task->values;
+    return task->generations[0].counted ? task->generations[0].values : NULL;
+}
+
+static bool is_hidden(const struct event_config *config, unsigned event)
+{
+    return config->dummy && event == 0;
+}
+
+void features_reads(const struct features *features, const struct result_task *task, struct buffer *to)
+{
+    const struct event_config *config = features->session->config;
+    const struct attach_value *values = file_values(task);
+    const int32_t ids[2] = {task->pid, task->tid};
+    for (unsigned i = 0; values && i < config->count; i++) {
+        if (!task->ids[i] || is_hidden(config, i))
+            continue;
+        const uint64_t sample_type = features->attrs[i].sample_type;
+        const int trailer = __builtin_popcountll(sample_type & TRAILER_BITS);
+        struct perf_event_header header = {.type = PERF_RECORD_READ,
+                                           .size = (uint16_t)(sizeof(header) + (6 + trailer) * 8)};
+        buffer_append(to, &header, sizeof(header));
+        buffer_append(to, ids, sizeof(ids));
+        const uint64_t numbers[] = {values[i].value, values[i].enabled_ns, values[i].running_ns, task->ids[i],
+                                    values[i].lost};
+        buffer_append(to, numbers, sizeof(numbers));
+        append_trailer(to, sample_type, ids, task->end_ns, task->ids[i]);
+    }
+}
+
+static void append_event_desc(const struct features *features, const uint64_t ids[CONFIG_EVENTS], struct buffer *to)
+{
+    uint64_t events = features_events(features, ids);
+    buffer_u32(to, (uint32_t)__builtin_popcountll(events));
+    buffer_u32(to, DESC_ATTR_SIZE);
+    for (unsigned i = 0; i < features->session->config->count; i++) {
+        if (!(events >> i & 1))
+            continue;
+        struct perf_event_attr attr = features->attrs[i];
+        attr.size = DESC_ATTR_SIZE;
+        buffer_append(to, &attr, DESC_ATTR_SIZE);
+        buffer_u32(to, ids[i] ? 1 : 0);
+        buffer_append(to, features->names.data + features->name_at[i], features->name_at[i + 1] - features->name_at[i]);
+        if (ids[i])
+            buffer_u64(to, ids[i]);
+    }
+}
+
+/* Where the sections of a file are noted while they are written. */
+struct table {
+    uint64_t *bits;
+    size_t count;
+    struct perfdata_section sections[PERFDATA_CLOCK_DATA + 2];
+};
+
+static void note_section(struct table *table, unsigned bit, uint64_t offset, uint64_t size)
+{
+    table->bits[bit / 64] |= 1ull << bit % 64;
+    table->sections[table->count++] = (struct perfdata_section){offset, size};
+}
+
+/* Those of the constant sections whose bits are in [FROM, UNTIL), in the file of the first task (ROOT) or another. */
+static void note_parts(const struct features *features, struct table *table, const uint64_t at[2], bool root,
+                       unsigned from, unsigned until)
+{
+    for (unsigned i = 0; i < features->part_count; i++) {
+        const struct features_part *part = &features->parts[i];
+        if (part->bit >= from && part->bit < until && (root || !part->once))
+            note_section(table, part->bit, at[part->once] + part->offset, part->size);
+    }
+}
+
+static size_t count_parts(const struct features *features, bool root)
+{
+    size_t count = 0;
+    for (unsigned i = 0; i < features->part_count; i++)
+        count += root || !features->parts[i].once;
+    return count;
+}
+
+/* Packed, where that is less. */
+static void append_items(struct features *features, const struct result_task *task,
+                         const struct result_coverage *coverage, const char *note, struct buffer *to, size_t data,
+                         size_t data_end)
+{
+    struct buffer *items = &features->items;
+    buffer_clear(items);
+    items_append(features->session, &features->arguments, features->argument_count,
+                 features_events(features, task->ids), task, coverage, note, items);
+    if (buffer_failed(items))
+        to->failed = true;
+    else if (!packer_append(features->packer, items, to, data, data_end))
+        buffer_append(to, items->data, items->size);
+}
+
+void features_sections(struct features *features, const struct result_task *task,
+                       const struct result_coverage *coverage, const char *note, uint64_t offset, struct buffer *to,
+                       size_t data, uint64_t bits[4])
+{
+    struct table table = {.bits = bits};
+    memset(bits, 0, 4 * sizeof(bits[0]));
+    /* The table stands before the sections: its size must be known first. EVENT_DESC, SAMPLE_TIME and our own come with
+     * the constant ones. */
+    const size_t start = to->size;
+    const bool root = task->flags & PINJECT_TASK_ROOT;
+    buffer_extend(to, (count_parts(features, root) + 3) * sizeof(struct perfdata_section));
+#define HERE (offset + (to->size - start))
+    const uint64_t constant[2] = {HERE, HERE + features->constant.size};
+    buffer_append(to, features->constant.data, features->constant.size);
+    buffer_append(to, features->once.data, root ? features->once.size : 0);
+    note_parts(features, &table, constant, root, 0, PERFDATA_EVENT_DESC);
+    uint64_t at = HERE;
+    append_event_desc(features, task->ids, to);
+    note_section(&table, PERFDATA_EVENT_DESC, at, HERE - at);
+    note_section(&table, PERFDATA_SAMPLE_TIME, HERE, 2 * sizeof(uint64_t));
+    buffer_u64(to, task->first_sample_ns);
+    buffer_u64(to, task->last_sample_ns);
+    note_parts(features, &table, constant, root, PERFDATA_EVENT_DESC, PINJECT_FEATURE);
+    buffer_align(to, 8);
+    at = HERE;
+    append_items(features, task, coverage, note, to, data, start);
+    note_section(&table, PINJECT_FEATURE, at, HERE - at);
+#undef HERE
+    if (!buffer_failed(to))
+        memcpy(to->data + start, table.sections, table.count * sizeof(table.sections[0]));
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The parts of a result file around its records: header and attrs in front, feature sections behind. What is the same
+ * in all files of a session is built once. Context: the event loop's thread only.
+ */
+#ifndef COLLECTOR_OUTPUT_FEATURES_H
+#define COLLECTOR_OUTPUT_FEATURES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "collector/output/result.h"
+#include "collector/system/machine.h"
+#include "common/buffer.h"
+#include "common/perfdata.h"
+
+/* A section's bytes in constant, or in once. */
+struct features_part {
+    unsigned bit;
+    bool once; /* in the file of the first task only */
+    size_t offset, size;
+};
+
+struct features {
+    const struct session *session;
+    struct machine machine;
+    size_t attrs_at;                             /* offset of the attrs: behind the ids */
+    size_t front; /* bytes before the data: room for all events of the event configuration */
+    struct perf_event_attr attrs[CONFIG_EVENTS]; /* as the files have them */
+    struct buffer constant;                      /* sections that are the same in every file */
+    struct buffer once;                          /* those that only the first task's file has */
+    struct features_part parts[16];              /* of both, in bit order */
+    unsigned part_count;
+    struct buffer names; /* EVENT_DESC's strings, one for each event */
+    size_t name_at[CONFIG_EVENTS + 1];
+    struct buffer kernel; /* record with the kernel's mapping */
+    bool kernel_known;
+    struct buffer arguments; /* what the user typed, each with its NUL */
+    uint32_t argument_count;
+    struct buildids *buildids;
+    struct packer *packer;
+    struct buffer items; /* what is packed */
+};
+
+int features_init(struct features *features, const struct session *session);
+void features_release(struct features *features);
+/* What every file begins with: the mapping of the kernel, or nothing. */
+const struct buffer *features_kernel(struct features *features);
+/* Events of the event configuration that a task with IDS has in its file, as a bit set: at least the first. */
+uint64_t features_events(const struct features *features, const uint64_t ids[CONFIG_EVENTS]);
+/* The header of such a task's file, without data and features. */
+void features_header(const struct features *features, const uint64_t ids[CONFIG_EVENTS], struct perfdata_header *ret);
+/* The same, ids and attrs into FRONT[features->front]. */
+void features_front(const struct features *features, const uint64_t ids[CONFIG_EVENTS], unsigned char *front);
+/* One READ record for each event's count. */
+void features_reads(const struct features *features, const struct result_task *task, struct buffer *to);
+/* The table of sections and the sections, to lie at OFFSET of the file, behind the records that TO has from DATA on;
+ * BITS: as in the header. */
+void features_sections(struct features *features, const struct result_task *task,
+                       const struct result_coverage *coverage, const char *note, uint64_t offset, struct buffer *to,
+                       size_t data, uint64_t bits[4]);
+
+#endif

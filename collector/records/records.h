@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Records of perf: where their fields lie under the event configuration's attributes, whether they make sense, and how
+ * to make new ones.
+ */
+#ifndef COLLECTOR_RECORDS_RECORDS_H
+#define COLLECTOR_RECORDS_RECORDS_H
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "collector/config/event_config.h"
+#include "collector/records/space.h"
+#include "common/buffer.h"
+
+/* Offsets in a MMAP2 record: 24 bytes that say which file it is, and the path. */
+enum { RECORDS_MAPPED_FILE = 40, RECORDS_MAPPED_PATH = 72 };
+
+struct records_layout {
+    unsigned count;
+    uint64_t sample_type[CONFIG_EVENTS];
+    uint64_t read_format;
+    bool lost_known;             /* the counters tell what was lost */
+};
+
+/* Who writes a record: the task and its event, and when. */
+struct records_stamp {
+    pid_t pid, tid;
+    uint64_t time_ns;
+    uint64_t id;                 /* of the event that owns the task's ring */
+    unsigned event;              /* its index in the event configuration */
+};
+
+/* The fields of COMM, FORK, EXIT and MMAP2 that are of interest. Pointers go into the record. */
+struct records_comm {
+    pid_t pid, tid;
+    bool exec;
+    const char *name;
+};
+struct records_task {
+    pid_t pid, ppid, tid, ptid;
+    uint64_t time_ns;
+};
+struct records_mmap {
+    pid_t pid, tid;
+    const char *path;
+    struct mapping values;       /* without time and path */
+};
+
+void records_layout_init(struct records_layout *layout, const struct event_config *config);
+
+/*
+ * Index of the event that wrote RECORD, by its IDENTIFIER; IDS as in struct attached. Event 0 when there is no
+ * identifier to go by.
+ */
+unsigned records_event(const struct records_layout *layout, const uint64_t *ids,
+                       const struct perf_event_header *record);
+/* Time of the record, 0: it has none (or is too short for it). */
+uint64_t records_time(const struct records_layout *layout, unsigned event, const struct perf_event_header *record);
+/* The period of a sample that records_check() accepted, 0: it has none. */
+uint64_t records_period(const struct records_layout *layout, unsigned event, const struct perf_event_header *record);
+/* Who wrote RECORD, by its TID field; 0 and 0: it has none. */
+void records_writer(const struct records_layout *layout, unsigned event, const struct perf_event_header *record,
+                    pid_t *ret_pid, pid_t *ret_tid);
+/* Writes ID where RECORD has the identifier of its event. Only for records that records_check() accepted. */
+void records_set_id(const struct records_layout *layout, uint64_t id, struct perf_event_header *record);
+/* Is RECORD long enough for its type, and are its strings terminated? Types that are not known are accepted. */
+bool records_check(const struct records_layout *layout, const struct perf_event_header *record);
+
+/* Only for records that records_check() accepted. */
+struct records_comm records_parse_comm(const struct perf_event_header *record);
+struct records_task records_parse_task(const struct perf_event_header *record);
+struct records_mmap records_parse_mmap(const struct perf_event_header *record);
+/* Of READ, with the read_format of probe_attr(). */
+struct records_reading {
+    uint64_t value, enabled_ns, running_ns, lost;
+};
+struct records_reading records_parse_read(const struct records_layout *layout, const struct perf_event_header *record);
+/* Of LOST and LOST_SAMPLES. */
+uint64_t records_parse_lost(const struct perf_event_header *record);
+/* Does a word of the record (an instruction pointer, an entry of the chain) lie in [START, END)? */
+bool records_mentions(const struct perf_event_header *record, uint64_t start, uint64_t end);
+
+/* Made records, appended to BUFFER, in the form of the file: with a sample_id as the attributes want it. */
+void records_make_comm(const struct records_layout *layout, const struct records_stamp *stamp, const char *comm,
+                       struct buffer *buffer);
+void records_make_mmap(const struct records_layout *layout, const struct records_stamp *stamp,
+                       const struct mapping *mapping, struct buffer *buffer);
+/* A mapping of the kernel: pid -1. */
+void records_make_kernel(const struct records_layout *layout, const struct records_stamp *stamp, uint64_t start,
+                         uint64_t size, uint64_t offset, const char *name, struct buffer *buffer);
+
+#endif

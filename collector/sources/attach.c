@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT */
+#include "collector/sources/attach.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "collector/config/probe.h"
+#include "collector/sources/attach_table.h"
+#include "collector/sources/inherited.h"
+#include "collector/sources/session.h"
+#include "collector/stacks/stacks.h"
+
+#ifndef PIDFD_THREAD
+#define PIDFD_THREAD O_EXCL
+#endif
+
+/* Left for result files, /proc and everything else of the collector: these, or half of what there is. */
+enum { SPARE_FDS = 64 };
+
+/* A ring takes this part of the memory that is left: of 9 MiB, 130 rings of 8 pages, then 380 smaller ones. */
+enum { RING_SHARE = 128, DUMP_SHARE = 16 };
+
+/* FD unless it is one of those that are left for other things. */
+static int keep_event(const struct session *session, int fd)
+{
+    uint64_t limit = session->fd_limit, spare = limit / 2 < SPARE_FDS ? limit / 2 : SPARE_FDS;
+    if (fd < 0 || (uint64_t)fd + spare < limit)
+        return fd;
+    close(fd);
+    return -EMFILE;
+}
+
+static int open_event(const struct attached *attached, unsigned index, enum attach_how how, size_t pages)
+{
+    const struct event_config *config = attached->session->config;
+    struct perf_event_attr attr = config->events[index].attr;
+    pid_t tid = attached->tid;
+    stacks_attr(config, &config->events[index], attached->dump, &attr);
+    attr.disabled = attr.enable_on_exec = how == ATTACH_ON_EXEC;
+    if (attr.watermark)
+        attr.wakeup_watermark = (uint32_t)(pages * (size_t)sysconf(_SC_PAGESIZE) / 4);
+    int fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+    if (fd < 0 && errno == EINVAL && attr.freq) {
+        /* Where samples were dear the kernel has lowered its limit since the event configuration was made. */
+        int64_t limit = probe_read_sysctl("perf_event_max_sample_rate", 0);
+        if (limit > 0 && (uint64_t)limit < attr.sample_freq)
+            attr.sample_freq = (uint64_t)limit;
+        fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+    }
+    return fd < 0 ? -errno : fd;
+}
+
+/* Smaller rings for all while the budget shrinks, so that late tasks have a ring too. Dumps of stacks need large rings:
+ * those who come first have them, up to half of what there is. */
+size_t attach_ring_pages(uint64_t budget, uint64_t used, size_t wanted, bool dumps)
+{
+    bool large = dumps && used < budget / 2;
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), left = budget > used ? budget - used : 0;
+    uint64_t share = large ? budget / DUMP_SHARE : left / RING_SHARE;
+    while (budget != UINT64_MAX && wanted > 1 && (wanted + 1) * page > share)
+        wanted /= 2;
+    return wanted;
+}
+
+static size_t choose_pages(const struct attached *attached, enum attach_how how)
+{
+    const struct session *session = attached->session;
+    size_t pages = how == ATTACH_THREAD ? session->config->thread_ring_pages : session->config->ring_pages;
+    uint64_t budget = session->ring_budget, used = __atomic_load_n(&session->ring_bytes, __ATOMIC_RELAXED);
+    if (session->config->dump)
+        pages = dump_size_pages(session->config, &session->dumps, attached->dump_limit, attached->sizes, pages);
+    return attach_ring_pages(budget, used, pages, session->config->dump);
+}
+
+static void map_ring(struct attached *attached, size_t pages)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    for (; pages > 0; pages /= 2) {
+        size_t size = (pages + 1) * page;
+        void *ring = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, attached->fds[0], 0);
+        if (ring != MAP_FAILED) {
+            attached->ring = ring;
+            attached->ring_size = pages * page;
+            attached->ring_error = 0;
+            __atomic_fetch_add(&attached->session->ring_bytes, size, __ATOMIC_RELAXED);
+            return;
+        }
+        attached->ring_error = -errno;
+        if (errno != EPERM && errno != ENOMEM)
+            return;
+    }
+}
+
+static void open_others(struct attached *attached, enum attach_how how)
+{
+    const struct event_config *config = attached->session->config;
+    /* Short of descriptors, a sample of a further task is worth more than the counters of this one. */
+    bool scarce = (uint64_t)attached->fds[0] >= attached->session->fd_limit / 4 * 3;
+    for (unsigned i = 1; i < config->count; i++) {
+        bool samples = config->events[i].samples;
+        int fd = scarce && !samples ? -EMFILE : open_event(attached, i, how, 0);
+        fd = keep_event(attached->session, fd);
+        if (fd < 0) {
+            attached->error = attached->error ? attached->error : fd;
+            scarce |= fd == -EMFILE || fd == -ENFILE;
+            continue;
+        }
+        attached->fds[i] = fd;
+        /* The owner's ring takes its samples too. Without a ring it counts. */
+        if (samples && attached->ring && ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, attached->fds[0]) < 0)
+            attached->error = attached->error ? attached->error : -errno;
+    }
+}
+
+/* Tells the end of a task that no event tells of. */
+static int open_end(const struct attached *attached)
+{
+    int fd = (int)syscall(SYS_pidfd_open, attached->tid, PIDFD_THREAD);
+    /* Before Linux 6.9 there are only those of processes. */
+    if (fd < 0 && attached->tid == attached->pid)
+        fd = (int)syscall(SYS_pidfd_open, attached->tid, 0);
+    return fd;
+}
+
+static void count_descriptors(struct attached *attached)
+{
+    attached->descriptors = attached->end_fd >= 0;
+    for (unsigned i = 0; i < attached->count; i++)
+        attached->descriptors += attached->fds[i] >= 0;
+    pressure_taken(attached->session, attached->descriptors);
+}
+
+static int open_all(struct attached *attached, enum attach_how how)
+{
+    if (attached->timer) {
+        attached->end_fd = open_end(attached);
+        attach_timer_init(attached);
+        count_descriptors(attached);
+        return 0;
+    }
+    if (attached->session->config->dump)
+        attached->dump_limit = dump_limits_find(&attached->session->dumps.limits, attached->pid);
+    size_t pages = choose_pages(attached, how);
+    attached->dump = dump_size(attached->session->config, &attached->session->dumps, attached->dump_limit,
+                               attached->sizes, pages * (size_t)sysconf(_SC_PAGESIZE));
+    int fd = open_event(attached, 0, how, pages);
+    fd = keep_event(attached->session, fd);
+    if (fd < 0)
+        return fd;
+    attached->fds[0] = fd;
+    map_ring(attached, pages);
+    open_others(attached, how);
+    if (!attached->ring)
+        attached->end_fd = open_end(attached);
+    count_descriptors(attached);
+    return 0;
+}
+
+static struct attached *new_attached(struct session *session, pid_t pid, pid_t tid)
+{
+    struct attached *attached = calloc(1, sizeof(*attached));
+    if (!attached)
+        return NULL;
+    attached->session = session;
+    attached->pid = pid;
+    attached->tid = attached->key = tid;
+    attached->count = session->config->count;
+    attached->end_fd = attached->number = -1;
+    attached->timer = session->config->source == PINJECT_SOURCE_TIMER;
+    for (unsigned i = 0; i < CONFIG_EVENTS; i++)
+        attached->fds[i] = -1;
+    return attached;
+}
+
+/* Into the table, when STATUS is 0; else freed. */
+static int enter(struct session *session, struct attached *attached, int status, struct attached **ret)
+{
+    if (status == 0)
+        status = attach_table_enter(session, attached);
+    if (status < 0) {
+        attach_free(attached);
+        return status;
+    }
+    *ret = attached;
+    return 0;
+}
+
+int attach_open(struct session *session, pid_t pid, pid_t tid, const char *name, enum attach_how how,
+                struct attached **ret)
+{
+    if (attach_knows(session, pid, tid, NULL) || inherited_know(session->inherited_sets, tid))
+        return -EEXIST;
+    struct attached *attached = new_attached(session, pid, tid);
+    if (!attached)
+        return -ENOMEM;
+    if (name && *name)
+        attached->sizes = stack_predictor_find(session->dumps.predictor, name);
+    return enter(session, attached, open_all(attached, how), ret);
+}
+
+int attach_open_timer(struct session *session, pid_t pid, pid_t tid, int refusal, struct attached **ret)
+{
+    struct attached *attached = new_attached(session, pid, tid);
+    if (!attached)
+        return -ENOMEM;
+    attached->timer = true;
+    attached->refusal = refusal;
+    attached->ring_error = rings_need(session);
+    return enter(session, attached, open_all(attached, ATTACH_RUNNING), ret);
+}
+
+void attach_complete(struct attached *attached)
+{
+    if (attached->timer)
+        return;
+    for (unsigned i = 0; i < attached->count; i++)
+        if (attached->fds[i] >= 0)
+            (void)ioctl(attached->fds[i], PERF_EVENT_IOC_ID, &attached->ids[i]); /* else it stays 0 */
+}
+
+void attach_enable(const struct attached *attached)
+{
+    for (unsigned i = 0; i < attached->count; i++)
+        if (attached->fds[i] >= 0)
+            ioctl(attached->fds[i], PERF_EVENT_IOC_ENABLE, 0);
+}
+
+int attach_task(struct session *session, pid_t tid, enum attach_how how, struct attached **ret)
+{
+    int status = attach_open(session, tid, tid, NULL, how, ret);
+    if (status == 0)
+        attach_complete(*ret);
+    return status;
+}
+
+/* ---- Reading and closing ---- */
+
+static void read_event(int fd, uint64_t format, struct attach_value *value)
+{
+    uint64_t words[8];
+    *value = (struct attach_value){0};
+    ssize_t size = fd < 0 ? -1 : read(fd, words, sizeof(words));
+    size_t count = size < 0 ? 0 : (size_t)size / sizeof(words[0]), at = 0;
+    if (at < count)
+        value->value = words[at++];
+    if (format & PERF_FORMAT_TOTAL_TIME_ENABLED && at < count)
+        value->enabled_ns = words[at++];
+    if (format & PERF_FORMAT_TOTAL_TIME_RUNNING && at < count)
+        value->running_ns = words[at++];
+    if (format & PERF_FORMAT_ID)
+        at++;
+    if (format & PERF_FORMAT_LOST && at < count)
+        value->lost = words[at++];
+}
+
+void attach_read(const struct attached *attached, struct attach_value *values)
+{
+    if (attached->timer) {
+        attach_timer_read(attached, values);
+        return;
+    }
+    for (unsigned i = 0; i < attached->count; i++)
+        read_event(attached->fds[i], attached->session->config->events[i].attr.read_format, &values[i]);
+}
+
+void attach_free(struct attached *attached)
+{
+    if (!attached)
+        return;
+    attach_retire(attached->session, attached);
+    if (attached->number >= 0)
+        rings_give(&attached->session->rings, attached->number);
+    else if (attached->ring)
+        deferred_munmap_add(attached->session, attached->ring, attached->ring_size + (size_t)sysconf(_SC_PAGESIZE));
+    for (unsigned i = 0; i < attached->count; i++)
+        if (attached->fds[i] >= 0)
+            close(attached->fds[i]);
+    if (attached->end_fd >= 0)
+        close(attached->end_fd);
+    if (attached->descriptors)
+        pressure_freed(attached->session, attached->descriptors);
+    free(attached);
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "collector/sources/attach_late.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collector/sources/inherited.h"
+#include "collector/sources/session.h"
+#include "collector/system/known.h"
+#include "collector/system/monotonic.h"
+#include "collector/system/numbers.h"
+#include "collector/system/procfs.h"
+
+enum { LOOKS = 8, AGREED_NS = 100 * 1000, EXEC_NS = 250 * 1000 };
+
+static uint64_t counted_ns(const struct session *session, const struct attached *events)
+{
+    struct attach_value values[CONFIG_EVENTS];
+    attach_read(events, values);
+    return event_config_clock(session->config, values);
+}
+
+/*
+ * What the task had used when its events began to count: what the scheduler says less what they counted. It runs
+ * meanwhile, and we may lose the CPU between two looks: those that agree are taken.
+ */
+uint64_t attach_late_used_before(const struct session *session, const struct notification *notification)
+{
+    uint64_t used = 0, before = counted_ns(session, notification->events);
+    for (unsigned i = 0; i < LOOKS; i++) {
+        uint64_t all = procfs_scheduled_ns(notification->pid, notification->tid);
+        uint64_t after = counted_ns(session, notification->events);
+        used = all > before ? all - before : 0;
+        if (after - before < AGREED_NS)
+            break;
+        before = after;
+    }
+    return used;
+}
+
+static int open_thread(struct session *session, struct notification *notification)
+{
+    return attach_open(session, notification->pid, notification->tid, notification->comm, ATTACH_THREAD,
+                       &notification->events);
+}
+
+/* posix_spawn() returns from the middle of the exec: the program is known then, its arguments a moment later. */
+static void read_program(struct notification *notification)
+{
+    notification->exec = procfs_exec(notification->pid);
+    for (unsigned i = 0; i < LOOKS && notification->exec && !notification->cmdline; i++) {
+        if (i > 0)
+            nanosleep(&(struct timespec){.tv_nsec = EXEC_NS}, NULL);
+        notification->cmdline = procfs_cmdline(notification->pid, &notification->cmdline_size);
+    }
+}
+
+static int open_process(struct session *session, struct notification *notification)
+{
+    if (attach_knows(session, notification->pid, notification->pid, NULL) ||
+        inherited_know(session->inherited_sets, notification->pid))
+        return -EEXIST;
+    /* First: what it makes from here on is in it. */
+    notification->inherit_error = inherited_open_of(session->inherited_sets, notification->pid, notification->pid,
+                                                    notification->pidfd, INHERIT_RUNS);
+    int status = attach_open(session, notification->pid, notification->pid, notification->comm, ATTACH_RUNNING,
+                             &notification->events);
+    if (status < 0)
+        return status;
+    notification->maps = procfs_maps(notification->pid);
+    read_program(notification);
+    return 0;
+}
+
+/* Its children are another's by then. */
+static bool has_ended(pid_t pid)
+{
+    struct known_task task;
+    return known_look(pid, pid, 0, &task) < 0 || task.state == 'Z' || task.state == 'X';
+}
+
+/* 0: what has the number now is the task that was known. -ESRCH: the number may have been given out again since. */
+static int check_known(const struct notification *notification)
+{
+    struct known_task task;
+    if (!notification->known_ns)
+        return 0;
+    int status = known_look(notification->pid, notification->tid, notification->known_ns, &task);
+    if (status == -ENOENT) /* it has ended, or hides: /proc with hidepid */
+        return numbers_hold(notification->pidfd, notification->pid, notification->tid) ? -EACCES : -ESRCH;
+    if (status == 0 && notification->of_parent && task.parent != notification->ppid && !has_ended(notification->ppid))
+        return -ESRCH;
+    return status;
+}
+
+/* First: what holds at the end, by this descriptor, held all the time. */
+static int hold_process(struct notification *notification)
+{
+    if (notification->pidfd < 0)
+        notification->pidfd = (int)syscall(SYS_pidfd_open, notification->pid, 0);
+    if (notification->pidfd < 0 && (errno == ESRCH || errno == EMFILE || errno == ENFILE))
+        return -errno;
+    return check_known(notification);
+}
+
+void attach_late_undo(struct notification *notification)
+{
+    attach_free(notification->events);
+    free(notification->maps);
+    free(notification->exec);
+    free(notification->cmdline);
+    notification->events = NULL;
+    notification->maps = notification->exec = notification->cmdline = NULL;
+    notification->cmdline_size = 0;
+}
+
+static int open_task(struct session *session, struct notification *notification)
+{
+    bool process = notification->pid == notification->tid;
+    int status = hold_process(notification);
+    if (status == 0)
+        status = process ? open_process(session, notification) : open_thread(session, notification);
+    if (status < 0)
+        return status;
+    notification->startup_ns = attach_late_used_before(session, notification);
+    procfs_comm(notification->pid, notification->tid, notification->comm);
+    if (numbers_hold(notification->pidfd, notification->pid, notification->tid))
+        return 0;
+    attach_late_undo(notification);
+    return -ESRCH;
+}
+
+int attach_late_open(struct session *session, struct notification *notification)
+{
+    bool process = notification->pid == notification->tid;
+    notification->kind = process ? PINJECT_PROCESS : PINJECT_THREAD;
+    notification->flags |= process ? PINJECT_REQUEST_INHERIT_EXEC : 0;
+    notification->attached_late = true;
+    int status = open_task(session, notification);
+    if (notification->pidfd >= 0 && (status < 0 || !process)) {
+        close(notification->pidfd);
+        notification->pidfd = -1;
+    }
+    if (status < 0)
+        return status;
+    notification->answered_ns = monotonic_ns();
+    attach_complete(notification->events);
+    return 0;
+}

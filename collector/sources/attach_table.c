@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT */
+/* What is static expects the table's lock, what is not takes it; but attach_cover() needs none. */
+#include "collector/sources/attach_table.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "collector/sources/attach.h"
+#include "collector/sources/session.h"
+
+void attach_table_init(struct attach_table *table)
+{
+    memset(table, 0, sizeof(*table));
+    pthread_mutex_init(&table->lock, NULL);
+}
+
+void attach_table_release(struct attach_table *table)
+{
+    pthread_mutex_destroy(&table->lock);
+}
+
+static struct attached **bucket(struct session *session, pid_t tid)
+{
+    return &session->table.by_tid[(uint32_t)tid % ATTACH_TABLE];
+}
+
+static struct attached **thread_bucket(struct session *session, pid_t pid)
+{
+    return &session->table.threads[(uint32_t)pid % ATTACH_TABLE];
+}
+
+void attach_cover(struct session *session, pid_t tid, bool covered)
+{
+    if (!session->segment || tid <= 0 || tid >= PINJECT_TASKS)
+        return;
+    uint64_t *word = &session->segment->covered[tid / 64], bit = UINT64_C(1) << (tid % 64);
+    if (covered)
+        __atomic_fetch_or(word, bit, __ATOMIC_RELEASE);
+    else
+        __atomic_fetch_and(word, ~bit, __ATOMIC_RELEASE);
+}
+
+/* In a session with events the bit says that there are some. */
+static bool is_marked(const struct attached *attached)
+{
+    return !attached->timer || attached->session->config->source == PINJECT_SOURCE_TIMER;
+}
+
+static void list(struct session *session, struct attached *attached, pid_t key)
+{
+    attached->key = key;
+    attached->at = bucket(session, key);
+    attached->next = *attached->at;
+    if (attached->next)
+        attached->next->at = &attached->next;
+    *attached->at = attached;
+    attached->thread_at = NULL;
+    if (key != attached->pid) {
+        attached->thread_at = thread_bucket(session, attached->pid);
+        attached->next_thread = *attached->thread_at;
+        if (attached->next_thread)
+            attached->next_thread->thread_at = &attached->next_thread;
+        *attached->thread_at = attached;
+    }
+    attached->listed = true;
+    if (is_marked(attached))
+        attach_cover(session, key, true);
+}
+
+/* The first thread of THREAD's process, where timers sample both. */
+static struct attached *find_first(struct session *session, const struct attached *thread)
+{
+    struct attached *first = thread->timer && thread->key != thread->pid ? *bucket(session, thread->pid) : NULL;
+    while (first && (first->key != thread->pid || !first->timer))
+        first = first->next;
+    return first;
+}
+
+static void unlist(struct session *session, struct attached *attached)
+{
+    if (!attached->listed)
+        return;
+    struct attached *first = find_first(session, attached);
+    if (first)
+        attach_timer_tell_exec(attached, first);
+    *attached->at = attached->next;
+    if (attached->next)
+        attached->next->at = attached->at;
+    if (attached->thread_at) {
+        *attached->thread_at = attached->next_thread;
+        if (attached->next_thread)
+            attached->next_thread->thread_at = attached->thread_at;
+    }
+    attached->listed = false;
+    if (is_marked(attached))
+        attach_cover(session, attached->key, false);
+}
+
+static bool has_ended(const struct attached *attached)
+{
+    bool event = attached->ring && !attached->timer;
+    if (!event && attached->end_fd < 0)
+        return false;
+    struct pollfd end = {.fd = event ? attached->fds[0] : attached->end_fd, .events = POLLIN};
+    if (poll(&end, 1, 0) < 0)
+        return false;
+    return end.revents & (event ? POLLHUP | POLLERR : POLLIN | POLLHUP);
+}
+
+/* The entry of the live task TID, or NULL. An entry whose task has ended (its tid is in use again) leaves the table. */
+static struct attached *find(struct session *session, pid_t tid)
+{
+    for (struct attached *at = *bucket(session, tid); at; at = at->next) {
+        if (at->key != tid)
+            continue;
+        if (!has_ended(at))
+            return at;
+        unlist(session, at);
+        return NULL;
+    }
+    return NULL;
+}
+
+/*
+ * A thread that is not the first one and calls exec becomes the process' only task: its tid changes to PID, its events
+ * stay with it. Such a one has a tid that is gone while its events run.
+ */
+static struct attached *find_renamed(struct session *session, pid_t pid)
+{
+    for (struct attached *at = *thread_bucket(session, pid); at; at = at->next_thread) {
+        /* Whom timers sample keeps the first thread's ring: it is not told by numbers. */
+        if (at->pid != pid || !is_marked(at) || has_ended(at) || syscall(SYS_tgkill, pid, at->key, 0) == 0 ||
+            errno != ESRCH)
+            continue;
+        /* Asked again: it may have ended between the two questions. */
+        if (has_ended(at))
+            continue;
+        unlist(session, at);
+        list(session, at, pid);
+        return at;
+    }
+    return NULL;
+}
+
+bool attach_knows(struct session *session, pid_t pid, pid_t tid, bool *ret_ring)
+{
+    pthread_mutex_lock(&session->table.lock);
+    struct attached *attached = find(session, tid);
+    struct attached *renamed = tid == pid && (!attached || !is_marked(attached)) ? find_renamed(session, pid) : NULL;
+    if (attached && renamed) /* a timer's, which that exec ended */
+        unlist(session, attached);
+    if (renamed)
+        attached = renamed;
+    if (ret_ring)
+        *ret_ring = attached && attached->ring;
+    pthread_mutex_unlock(&session->table.lock);
+    return attached;
+}
+
+static bool has_thread(struct session *session, pid_t pid)
+{
+    for (const struct attached *at = *thread_bucket(session, pid); at; at = at->next_thread)
+        if (at->pid == pid && !has_ended(at))
+            return true;
+    return false;
+}
+
+bool attach_has_process(struct session *session, pid_t pid)
+{
+    pthread_mutex_lock(&session->table.lock);
+    const struct attached *first = find(session, pid);
+    bool has = (first && first->pid == pid) || has_thread(session, pid);
+    pthread_mutex_unlock(&session->table.lock);
+    return has;
+}
+
+int attach_table_enter(struct session *session, struct attached *attached)
+{
+    pthread_mutex_lock(&session->table.lock);
+    /* Two requests for one task at the same time come only from a confused preload object: the first one stays. */
+    int status = find(session, attached->tid) ? -EEXIST : 0;
+    if (status == 0)
+        list(session, attached, attached->tid);
+    pthread_mutex_unlock(&session->table.lock);
+    return status;
+}
+
+bool attach_has_timer(struct session *session, pid_t tid)
+{
+    if (session->config->source != PINJECT_SOURCE_TIMER && !rings_are_needed(session))
+        return false;
+    pthread_mutex_lock(&session->table.lock);
+    const struct attached *attached = find(session, tid);
+    bool by_timer = attached && attached->timer;
+    pthread_mutex_unlock(&session->table.lock);
+    return by_timer;
+}
+
+/* Who asks again after an exec may be another thread than the one that its process began with. */
+static void follow_exec(struct session *session, struct attached *first)
+{
+    for (struct attached *at = *thread_bucket(session, first->pid), *next; at; at = next) {
+        next = at->next_thread;
+        if (at->pid == first->pid && at != first && has_ended(at))
+            unlist(session, at);
+    }
+    attach_timer_rebase(first);
+}
+
+int attach_answer(struct session *session, pid_t tid, uint64_t startup_ns)
+{
+    pthread_mutex_lock(&session->table.lock);
+    struct attached *attached = find(session, tid);
+    if (attached && attached->timer && !attached->armed && tid == attached->pid)
+        follow_exec(session, attached);
+    if (attached && attached->armed) {
+        __atomic_store_n(&attached->base_ns, (int64_t)startup_ns, __ATOMIC_RELAXED);
+        attached->armed = false;
+        attach_timer_open(attached);
+    }
+    int answer = attached && attached->timer ? attached->number + 1 : 0;
+    pthread_mutex_unlock(&session->table.lock);
+    return answer;
+}
+
+int attach_snapshot(struct session *session, pid_t tid, struct attach_value *values)
+{
+    /* Under the lock, so that the descriptors stay open. */
+    pthread_mutex_lock(&session->table.lock);
+    const struct attached *attached = find(session, tid);
+    if (attached)
+        attach_read(attached, values);
+    pthread_mutex_unlock(&session->table.lock);
+    return attached ? 0 : -ESRCH;
+}
+
+void attach_retire(struct session *session, struct attached *attached)
+{
+    pthread_mutex_lock(&session->table.lock);
+    unlist(session, attached);
+    pthread_mutex_unlock(&session->table.lock);
+}

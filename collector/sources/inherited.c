@@ -1,0 +1,496 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "collector/sources/inherited.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "collector/sources/attach.h"
+#include "collector/sources/inherited_private.h"
+#include "collector/sources/session.h"
+#include "collector/system/numbers.h"
+#include "collector/system/procfs.h"
+#include "common/clock.h"
+#include "common/report.h"
+
+/*
+ * In the place of an inherited set's number: it came from one that runs while the inherited set was opened, and has a
+ * part of that.
+ */
+#define PART UINT32_MAX
+
+enum {
+    COPY_NS = 1000 * 1000,               /* a fork takes so long from its events to the record that tells of it */
+    COPY_LONGEST_NS = 200 * 1000 * 1000, /* the same, and what its task waits for a CPU in between */
+    LENT = 4 << 20, LENT_ALL = 32 << 20,
+};
+
+/* ---- Opening and closing ---- */
+
+static void free_set(struct inherited_sets *sets, struct inherited_set *set)
+{
+    inherited_close_set(sets, set);
+    if (set->pidfd >= 0)
+        close(set->pidfd);
+    free(set);
+}
+
+static int watch_set(const struct inherited_sets *sets, struct inherited_set *set)
+{
+    for (unsigned i = 0; i < set->cpu_count; i++) {
+        struct epoll_event event = {.events = EPOLLIN, .data.ptr = set};
+        if (epoll_ctl(sets->epoll, EPOLL_CTL_ADD, set->cpus[i].fds[0], &event) < 0)
+            return -errno;
+    }
+    return 0;
+}
+
+static bool is_dead(const struct inherited_set *set)
+{
+    struct pollfd end = {.fd = set->pidfd, .events = POLLIN};
+    return set->pidfd >= 0 && poll(&end, 1, 0) > 0;
+}
+
+/* An exec failed, or it goes from one such program to the next: the inherited set is there. */
+static bool has_root(struct inherited_sets *sets, pid_t pid, pid_t tid)
+{
+    pthread_mutex_lock(&sets->lock);
+    struct inherited_set *set = sets->first;
+    while (set && (set->tid != tid || set->pid != pid || is_dead(set)))
+        set = set->next;
+    pthread_mutex_unlock(&sets->lock);
+    return set;
+}
+
+/* Whom the root made before now has a part of the inherited set. */
+static void become_whole(struct inherited_set *set, enum inherit_root root)
+{
+    if (root == INHERIT_EXECS)
+        return;
+    set->root_ran = root == INHERIT_RUNS;
+    set->waited_ns = set->root_ran ? procfs_waited_ns(set->pid, set->tid) : 0;
+    set->whole_ns = clock_ns(CLOCK_MONOTONIC);
+}
+
+int inherited_open_of(struct inherited_sets *sets, pid_t pid, pid_t tid, int pidfd, enum inherit_root root)
+{
+    long configured = sysconf(_SC_NPROCESSORS_CONF);
+    size_t count = configured > 0 ? (size_t)configured : 1;
+    /* Where timers sample there are no events to inherit. */
+    if (sets->session->config->source == PINJECT_SOURCE_TIMER || inherited_know(sets, tid) || has_root(sets, pid, tid))
+        return 0;
+    struct inherited_set *set = inherited_has_room(sets, count)
+        ? calloc(1, sizeof(*set) + count * sizeof(set->cpus[0])) : NULL;
+    if (!set)
+        return -ENOMEM;
+    set->pid = pid;
+    set->tid = tid;
+    set->pidfd = pidfd < 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : fcntl(pidfd, F_DUPFD_CLOEXEC, 0);
+    int status = inherited_open_set(sets, set, (unsigned)count, root == INHERIT_EXECS);
+    become_whole(set, root);
+    if (status == 0 && !numbers_hold(pidfd < 0 ? set->pidfd : pidfd, pid, tid))
+        status = -ESRCH;
+    pthread_mutex_lock(&sets->lock);
+    if (status == 0)
+        status = watch_set(sets, set);
+    if (status == 0) {
+        if (!sets->numbers) /* later ones speak with its voice */
+            memcpy(sets->ids, set->cpus[0].ids, sizeof(sets->ids));
+        set->number = ++sets->numbers;
+        set->next = sets->first;
+        sets->first = set;
+        __atomic_fetch_add(&sets->live, 1, __ATOMIC_RELEASE);
+    }
+    pthread_mutex_unlock(&sets->lock);
+    if (status < 0)
+        free_set(sets, set);
+    return status;
+}
+
+/* ---- Reading: under the lock ---- */
+
+static bool is_number(pid_t tid)
+{
+    return tid > 0 && tid < PINJECT_TASKS;
+}
+
+static void enter_set(struct inherited_sets *sets, struct inherited_set *set, pid_t tid)
+{
+    if (!is_number(tid))
+        return;
+    const uint32_t number = (uint32_t)set->number, before = sets->inside[tid];
+    set->members += before != number;
+    __atomic_store_n(&sets->inside[tid], number, __ATOMIC_RELAXED);
+    sets->highest = tid > sets->highest ? tid : sets->highest;
+    if (!before || before == PART)
+        attach_cover(sets->session, tid, true);
+}
+
+static void leave_set(struct inherited_sets *sets, pid_t tid)
+{
+    if (!is_number(tid) || !sets->inside[tid])
+        return;
+    if (__atomic_exchange_n(&sets->inside[tid], 0, __ATOMIC_RELAXED) != PART)
+        attach_cover(sets->session, tid, false);
+}
+
+/* Unless another inherited set has all of it. */
+static void enter_part(struct inherited_sets *sets, const struct inherited_set *set, pid_t tid)
+{
+    if (!is_number(tid) || (sets->inside[tid] && sets->inside[tid] != (uint32_t)set->number))
+        return;
+    leave_set(sets, tid);
+    __atomic_store_n(&sets->inside[tid], PART, __ATOMIC_RELAXED);
+}
+
+/* All who were in it have ended. Those whose EXIT was lost have their numbers marked still. */
+static void forget_members(struct inherited_sets *sets, const struct inherited_set *set)
+{
+    for (pid_t tid = 1; set->members && tid <= sets->highest; tid++)
+        if (sets->inside[tid] == (uint32_t)set->number)
+            leave_set(sets, tid);
+}
+
+/*
+ * Did TASK get its events before the inherited set was whole? A fork copies the events first and writes its record
+ * last, and the root may lose the CPU in between. Only the first task that the root makes afterwards can have begun
+ * before.
+ */
+static bool is_from_before(struct inherited_set *set, const struct records_task *task)
+{
+    if (task->time_ns < set->whole_ns)
+        return true;
+    if (!set->root_ran || task->ptid != set->tid)
+        return false;
+    if (!set->first_ns || task->time_ns < set->first_ns)
+        set->first_ns = task->time_ns;
+    const uint64_t since = task->time_ns - set->whole_ns;
+    if (task->time_ns > set->first_ns || since >= COPY_LONGEST_NS)
+        return false;
+    if (since < COPY_NS)
+        return true;
+    const uint64_t waited = procfs_waited_ns(set->pid, set->tid);
+    return waited < set->waited_ns /* it has ended */ || since < COPY_NS + waited - set->waited_ns;
+}
+
+/* The ring of another CPU had one that the root made before TASK, and was read later: TASK is not its first one. */
+static bool is_later(const struct inherited_set *set, const struct records_task *task)
+{
+    return task->ptid == set->tid && task->time_ns >= set->whole_ns && set->first_ns && task->time_ns > set->first_ns;
+}
+
+/*
+ * True: it has a part alone, as whoever comes from such a one. That may be the root of another inherited set. KNOWN:
+ * that was seen when the record was noted before; whom it came from may have ended in between, or turned out to be
+ * whole.
+ */
+static bool note_fork(struct inherited_sets *sets, struct inherited_set *set, const struct perf_event_header *record,
+                      bool known)
+{
+    struct records_task task = records_parse_task(record);
+    const bool by_part = is_number(task.ptid) && sets->inside[task.ptid] == PART;
+    const bool by_whole = is_number(task.ptid) && sets->inside[task.ptid] == (uint32_t)set->number;
+    const bool part = (known && !by_whole && !is_later(set, &task)) || is_from_before(set, &task) ||
+                      (by_part && task.ptid != set->tid && task.ptid != set->pid);
+    /* The root has ended, and its number is given out again. */
+    if (task.tid == set->tid)
+        set->tid = 0;
+    if (task.tid == set->pid)
+        set->pid = 0;
+    if (!part)
+        enter_set(sets, set, task.tid);
+    else
+        enter_part(sets, set, task.tid);
+    sets->untold |= part;
+    return part;
+}
+
+static void note_exit(struct inherited_sets *sets, struct inherited_set *set, const struct perf_event_header *record)
+{
+    const pid_t tid = records_parse_task(record).tid;
+    const uint32_t number = is_number(tid) ? sets->inside[tid] : 0;
+    sets->untold |= !number;
+    set->members -= set->members && number == (uint32_t)set->number;
+    leave_set(sets, tid);
+}
+
+/* True: nothing to hand on. */
+static bool note_lost(struct inherited_sets *sets, const struct perf_event_header *record)
+{
+    if (record->type != PERF_RECORD_LOST && record->type != PERF_RECORD_LOST_SAMPLES)
+        return false;
+    sets->lost += records_parse_lost(record);
+    return true;
+}
+
+/*
+ * Workers read rings as well: where nobody takes what they read, it is as if the rings were full. What tells of tasks
+ * is worth more than samples. An inherited set has as much as its rings, and some MiB while all have little: dumps of
+ * stacks fill small rings by a few samples.
+ */
+static bool has_place(struct inherited_sets *sets, struct inherited_set *set, const struct perf_event_header *record)
+{
+    const uint64_t times = record->type == PERF_RECORD_SAMPLE ? 1 : 2, kept = set->kept + record->size;
+    if (kept > times * set->room && (kept > times * LENT || sets->kept + record->size > times * LENT_ALL))
+        return false;
+    set->kept = kept;
+    sets->kept += record->size;
+    return true;
+}
+
+static void keep_record(struct inherited_sets *sets, struct inherited_set *set, const struct inherited_cpu *cpu,
+                        const struct perf_event_header *record, bool part)
+{
+    if (!has_place(sets, set, record)) {
+        sets->lost++;
+        return;
+    }
+    struct inherited_record *kept = inherited_records_add(&sets->records, record);
+    if (!kept) {
+        sets->lost++;
+        return;
+    }
+    unsigned event = records_event(&sets->layout, cpu->ids, record);
+    kept->inherited_set = set->number;
+    kept->event = event;
+    kept->readings = set->readings;
+    kept->part = part;
+    struct perf_event_header *copy = (struct perf_event_header *)(void *)kept->bytes;
+    records_set_id(&sets->layout, sets->ids[event], copy);
+    records_writer(&sets->layout, event, copy, &kept->pid, &kept->tid);
+    kept->time_ns = records_time(&sets->layout, event, copy);
+    kept->root = kept->tid == set->tid || (kept->tid == set->pid && kept->pid == set->pid);
+}
+
+static void take_record(struct inherited_sets *sets, struct inherited_set *set, const struct inherited_cpu *cpu,
+                        const struct perf_event_header *record)
+{
+    if (note_lost(sets, record))
+        return;
+    const bool part = record->type == PERF_RECORD_FORK && note_fork(sets, set, record, false);
+    if (record->type == PERF_RECORD_EXIT)
+        note_exit(sets, set, record);
+    keep_record(sets, set, cpu, record, part);
+}
+
+static bool has_ended(const struct inherited_set *set)
+{
+    for (unsigned i = 0; i < set->cpu_count; i++) {
+        struct pollfd fd = {.fd = set->cpus[i].fds[0], .events = POLLIN};
+        if (poll(&fd, 1, 0) < 0 || !(fd.revents & (POLLHUP | POLLERR)))
+            return false;
+    }
+    return true;
+}
+
+/* Its ring goes, with what the kernel knows of its writers, and another comes. Where it may not, the CPU has none. */
+static void renew_ring(struct inherited_sets *sets, struct inherited_cpu *cpu)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = cpu->map_size / page - 1;
+    inherited_unmap_ring(sets, cpu);
+    sets->lost++;
+    if (inherited_map_ring(sets, cpu, cpu->fds[0], pages) < 0)
+        return;
+    for (unsigned i = 1; i < sets->session->config->count; i++)
+        if (cpu->fds[i] >= 0)
+            (void)ioctl(cpu->fds[i], PERF_EVENT_IOC_SET_OUTPUT, cpu->fds[0]);
+}
+
+static void read_cpu(struct inherited_sets *sets, struct inherited_set *set, struct inherited_cpu *cpu, bool ended)
+{
+    const struct perf_event_header *record;
+    struct inherited_ring *ring = &cpu->ring;
+    if (!cpu->map)
+        return;
+    if (inherited_ring_begin(ring)) {
+        while ((record = inherited_ring_next(ring, sets->scratch)))
+            take_record(sets, set, cpu, record);
+        inherited_ring_end(ring);
+    }
+    const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+    if (!inherited_ring_has_stopped(ring, now, ended, sets->scratch))
+        return;
+    while ((record = inherited_ring_next_behind(ring, now, sets->scratch)))
+        take_record(sets, set, cpu, record);
+    renew_ring(sets, cpu);
+}
+
+/*
+ * Rings are read one after the other: of a task that began on one CPU and ended on another the end may be read before
+ * the start, and its number would stay in the inherited set; and who has a part after those who come from it. Again, by
+ * time.
+ */
+static void note_again(struct inherited_sets *sets, struct inherited_set *set, size_t first)
+{
+    inherited_records_sort(&sets->records, first);
+    for (size_t i = first; i < sets->records.count; i++) {
+        struct inherited_record *kept = sets->records.at[i];
+        const struct perf_event_header *record = (const void *)kept->bytes;
+        if (record->type == PERF_RECORD_FORK)
+            kept->part = note_fork(sets, set, record, kept->part);
+        if (record->type == PERF_RECORD_EXIT)
+            note_exit(sets, set, record);
+    }
+}
+
+/* True: all who were in it have ended, and it was read to its end. */
+static bool read_set(struct inherited_sets *sets, struct inherited_set *set)
+{
+    bool ended = has_ended(set);
+    const size_t first = sets->records.count;
+    sets->untold = false;
+    for (unsigned i = 0; i < set->cpu_count; i++)
+        read_cpu(sets, set, &set->cpus[i], ended);
+    if (sets->untold)
+        note_again(sets, set, first);
+    return ended;
+}
+
+static void read_all(struct inherited_sets *sets)
+{
+    /* Before the first ring is looked at: pairs with inherited_know(). */
+    __atomic_fetch_add(&sets->begun, 1, __ATOMIC_SEQ_CST);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    for (struct inherited_set **at = &sets->first; *at;) {
+        struct inherited_set *set = *at;
+        if (!read_set(sets, set)) {
+            at = &set->next;
+            continue;
+        }
+        *at = set->next;
+        forget_members(sets, set);
+        free_set(sets, set);
+        __atomic_fetch_sub(&sets->live, 1, __ATOMIC_RELEASE);
+    }
+}
+
+bool inherited_know(struct inherited_sets *sets, pid_t tid)
+{
+    if (!inherited_live(sets) || !is_number(tid))
+        return false;
+    /* What TID's creator wrote is in its ring by now. Pairs with read_all(). */
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    const uint64_t begun = __atomic_load_n(&sets->begun, __ATOMIC_SEQ_CST);
+    pthread_mutex_lock(&sets->lock);
+    /* Rings are many: who waited here while another one began to read, and ended, need not read them again. */
+    if (sets->begun == begun)
+        read_all(sets);
+    bool inside = sets->inside[tid] && sets->inside[tid] != PART;
+    pthread_mutex_unlock(&sets->lock);
+    return inside;
+}
+
+static bool is_marked(const struct inherited_sets *sets, pid_t tid)
+{
+    return sets && is_number(tid) && __atomic_load_n(&sets->inside[tid], __ATOMIC_RELAXED);
+}
+
+void inherited_forget(struct inherited_sets *sets, pid_t tid)
+{
+    if (!is_marked(sets, tid))
+        return;
+    pthread_mutex_lock(&sets->lock);
+    read_all(sets);
+    leave_set(sets, tid);
+    pthread_mutex_unlock(&sets->lock);
+}
+
+void inherited_made_by(struct inherited_sets *sets, pid_t creator, pid_t tid)
+{
+    if (!is_marked(sets, tid))
+        return;
+    pthread_mutex_lock(&sets->lock);
+    read_all(sets);
+    const struct inherited_set *set = sets->first;
+    while (set && set->tid != creator && set->pid != creator) /* a root that calls exec gets the latter */
+        set = set->next;
+    if (!set && !(is_number(creator) && sets->inside[creator]))
+        leave_set(sets, tid);
+    pthread_mutex_unlock(&sets->lock);
+}
+
+static void make_room(struct inherited_sets *sets)
+{
+    sets->kept = 0;
+    for (struct inherited_set *set = sets->first; set; set = set->next)
+        set->kept = 0;
+}
+
+struct inherited_record *inherited_take(struct inherited_sets *sets, uint64_t before_ns, uint64_t *lost)
+{
+    pthread_mutex_lock(&sets->lock);
+    make_room(sets); /* what is read now is taken at once */
+    read_all(sets);
+    *lost += sets->lost;
+    sets->lost = 0;
+    struct inherited_record *first = inherited_records_take(&sets->records, before_ns);
+    make_room(sets); /* what stays is no older than BEFORE_NS */
+    pthread_mutex_unlock(&sets->lock);
+    return first;
+}
+
+/* ---- Life ---- */
+
+bool inherited_live(const struct inherited_sets *sets)
+{
+    return sets && __atomic_load_n(&sets->live, __ATOMIC_ACQUIRE);
+}
+
+int inherited_fd(const struct inherited_sets *sets)
+{
+    return sets->epoll;
+}
+
+const uint64_t *inherited_ids(const struct inherited_sets *sets)
+{
+    return sets->ids;
+}
+
+struct inherited_sets *inherited_new(struct session *session)
+{
+    struct inherited_sets *sets = calloc(1, sizeof(*sets));
+    if (!sets) {
+        report_error("out of memory");
+        return NULL;
+    }
+    sets->session = session;
+    records_layout_init(&sets->layout, session->config);
+    pthread_mutex_init(&sets->lock, NULL);
+    sets->epoll = epoll_create1(EPOLL_CLOEXEC);
+    void *inside = mmap(NULL, PINJECT_TASKS * sizeof(*sets->inside), PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    sets->inside = inside == MAP_FAILED ? NULL : inside;
+    if (sets->epoll < 0 || !sets->inside) {
+        report_error("cannot prepare to follow programs that cannot be injected: %s", strerror(errno));
+        inherited_free(sets);
+        return NULL;
+    }
+    return sets;
+}
+
+void inherited_free(struct inherited_sets *sets)
+{
+    if (!sets)
+        return;
+    while (sets->first) {
+        struct inherited_set *set = sets->first;
+        sets->first = set->next;
+        free_set(sets, set);
+    }
+    inherited_records_release(&sets->records);
+    if (sets->inside)
+        munmap(sets->inside, PINJECT_TASKS * sizeof(*sets->inside));
+    if (sets->epoll >= 0)
+        close(sets->epoll);
+    pthread_mutex_destroy(&sets->lock);
+    free(sets);
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Opening an inherited set. The kernel clears the memory of a ring, some ms for each: so all rings are there before the
+ * first event, each mapped by an event that says nothing, and the events of that CPU write into it from their
+ * beginning.
+ */
+#define _GNU_SOURCE
+#include "collector/sources/inherited_private.h"
+
+#include <errno.h>
+#include <pinject/kernel.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "collector/sources/session.h"
+#include "collector/stacks/stacks.h"
+
+/*
+ * Each inherited set has one set of events, and a ring, for each CPU, whatever the program under it is: on large
+ * machines few fit. Rings of all of them together are so large at most, and so many, since each request reads them; and
+ * half of the descriptors is for tasks that asked.
+ */
+#define INHERITED_BYTES (UINT64_C(256) << 20)
+
+enum {
+    SPARE_FDS = 256,   /* left for everything else of the collector */
+    RINGS = 4096,      /* or those of one inherited set, if a machine has more CPUs */
+    RING_FACTOR = 16,  /* all tasks of a CPU share the ring that else one has */
+    DUMP_FACTOR = 4,   /* the same where rings are large, for dumps of stacks */
+    RING_SHARE = 16,   /* of the memory that is left */
+    ROOM = 64 << 10,   /* for what was read and not taken, at least: as much as an inherited set's rings have, each */
+};
+
+/* For one more inherited set, with the smallest ring on each CPU. */
+bool inherited_has_room(const struct inherited_sets *sets, uint64_t cpus)
+{
+    const uint64_t least = 2 * (uint64_t)sysconf(_SC_PAGESIZE) * cpus;
+    return __atomic_load_n(&sets->rings, __ATOMIC_RELAXED) + cpus <= (cpus > RINGS ? cpus : RINGS) &&
+           __atomic_load_n(&sets->bytes, __ATOMIC_RELAXED) + least <= INHERITED_BYTES;
+}
+
+void inherited_unmap_ring(struct inherited_sets *sets, struct inherited_cpu *cpu)
+{
+    if (!cpu->map)
+        return;
+    munmap(cpu->map, cpu->map_size);
+    cpu->map = NULL;
+    __atomic_fetch_sub(&sets->rings, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_sub(&sets->bytes, cpu->map_size, __ATOMIC_RELAXED);
+    __atomic_fetch_sub(&sets->session->ring_bytes, cpu->map_size, __ATOMIC_RELAXED);
+}
+
+static void close_cpu(struct inherited_sets *sets, struct inherited_cpu *cpu)
+{
+    for (unsigned i = 0; i < sets->session->config->count; i++)
+        if (cpu->fds[i] >= 0) {
+            close(cpu->fds[i]);
+            __atomic_fetch_sub(&sets->fds, 1, __ATOMIC_RELAXED);
+        }
+    inherited_unmap_ring(sets, cpu);
+}
+
+/* For a ring of SIZE bytes: what does not fit into it is lost, and who is told when it is full is told too late. */
+static uint32_t watermark(const struct event_config *config, size_t size)
+{
+    const size_t usual = config->ring_pages * (size_t)sysconf(_SC_PAGESIZE);
+    return (uint32_t)((usual < size ? usual : size) / 4);
+}
+
+static int open_event(struct inherited_sets *sets, unsigned index, pid_t tid, const struct inherited_cpu *cpu,
+                      bool on_exec)
+{
+    const size_t size = cpu->map_size - (size_t)sysconf(_SC_PAGESIZE);
+    const struct event_config *config = sets->session->config;
+    const uint32_t children = PINJECT_SESSION_FORK | PINJECT_SESSION_VFORK;
+    struct perf_event_attr attr = config->events[index].attr;
+    attr.disabled = attr.enable_on_exec = on_exec;
+    attr.inherit = attr.inherit_stat = 1;
+    if ((sets->session->settings->follow & children) != children)
+        kernel_inherit_thread(&attr);
+    const uint32_t limit = config->dump ? dump_limits_find(&sets->session->dumps.limits, tid) : 0;
+    stacks_attr(config, &config->events[index], dump_size(config, &sets->session->dumps, limit, NULL, size), &attr);
+    if (attr.watermark)
+        attr.wakeup_watermark = watermark(config, size);
+    int fd = (int)syscall(SYS_perf_event_open, &attr, tid, cpu->number, cpu->ring_fd,
+                          PERF_FLAG_FD_CLOEXEC | PERF_FLAG_FD_NO_GROUP | PERF_FLAG_FD_OUTPUT);
+    if (fd < 0)
+        return -errno;
+    if ((uint64_t)fd + SPARE_FDS >= sets->session->fd_limit ||
+        __atomic_load_n(&sets->fds, __ATOMIC_RELAXED) >= sets->session->fd_limit / 2) {
+        close(fd);
+        return -EMFILE;
+    }
+    return fd;
+}
+
+/* For the ring of one of CPUS. The sooner an inherited set comes, the more it gets. */
+static size_t choose_pages(const struct inherited_sets *sets, size_t page, unsigned cpus)
+{
+    const struct session *session = sets->session;
+    size_t pages = session->config->ring_pages * (session->config->dump ? DUMP_FACTOR : RING_FACTOR);
+    uint64_t used = __atomic_load_n(&session->ring_bytes, __ATOMIC_RELAXED);
+    uint64_t ours = __atomic_load_n(&sets->bytes, __ATOMIC_RELAXED);
+    uint64_t share = (INHERITED_BYTES > ours ? INHERITED_BYTES - ours : 0) / RING_SHARE / cpus;
+    uint64_t rest = (session->ring_budget > used ? session->ring_budget - used : 0) / RING_SHARE;
+    if (session->ring_budget != UINT64_MAX && rest < share)
+        share = rest;
+    while (pages > 1 && (pages + 1) * page > share)
+        pages /= 2;
+    return pages;
+}
+
+int inherited_map_ring(struct inherited_sets *sets, struct inherited_cpu *cpu, int fd, size_t wanted)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    for (size_t pages = wanted; pages > 0; pages /= 2) {
+        cpu->map_size = (pages + 1) * page;
+        void *map = mmap(NULL, cpu->map_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        if (map != MAP_FAILED) {
+            cpu->map = map;
+            inherited_ring_init(&cpu->ring, map, (const char *)map + page, pages * page, &sets->layout, cpu->ids);
+            __atomic_fetch_add(&sets->rings, 1, __ATOMIC_RELAXED);
+            __atomic_fetch_add(&sets->bytes, cpu->map_size, __ATOMIC_RELAXED);
+            __atomic_fetch_add(&sets->session->ring_bytes, cpu->map_size, __ATOMIC_RELAXED);
+            return 0;
+        }
+        if (errno != EPERM && errno != ENOMEM)
+            break;
+    }
+    return -errno;
+}
+
+/* It tells of nothing. */
+static int open_ring(struct inherited_sets *sets, struct inherited_cpu *cpu, unsigned cpus)
+{
+    const struct event_config *config = sets->session->config;
+    const struct perf_event_attr *first = &config->events[0].attr;
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = choose_pages(sets, page, cpus);
+    struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
+                                   .size = sizeof(attr),
+                                   .config = PERF_COUNT_SW_DUMMY,
+                                   .disabled = 1,
+                                   .exclude_kernel = 1,
+                                   .watermark = first->watermark,
+                                   .use_clockid = first->use_clockid,
+                                   .clockid = first->clockid};
+    attr.wakeup_watermark = attr.watermark ? watermark(config, pages * page) : first->wakeup_events;
+    cpu->ring_fd = (int)syscall(SYS_perf_event_open, &attr, 0, cpu->number, -1, PERF_FLAG_FD_CLOEXEC);
+    if (cpu->ring_fd < 0)
+        return -errno;
+    return inherited_map_ring(sets, cpu, cpu->ring_fd, pages);
+}
+
+static int open_cpu(struct inherited_sets *sets, struct inherited_set *set, struct inherited_cpu *cpu, bool on_exec)
+{
+    for (unsigned i = 0; i < sets->session->config->count; i++) {
+        int fd = open_event(sets, i, set->tid, cpu, on_exec);
+        if (fd < 0 && i == 0)
+            return fd;
+        if (fd < 0)
+            continue;
+        cpu->fds[i] = fd;
+        __atomic_fetch_add(&sets->fds, 1, __ATOMIC_RELAXED);
+        if (ioctl(fd, PERF_EVENT_IOC_ID, &cpu->ids[i]) < 0)
+            return -errno;
+        set->readings++;
+    }
+    return 0;
+}
+
+static int open_rings(struct inherited_sets *sets, struct inherited_set *set, unsigned configured)
+{
+    for (unsigned number = 0; number < configured; number++) {
+        struct inherited_cpu *cpu = &set->cpus[set->cpu_count];
+        *cpu = (struct inherited_cpu){.number = (int)number};
+        for (unsigned i = 0; i < CONFIG_EVENTS; i++)
+            cpu->fds[i] = -1;
+        int status = open_ring(sets, cpu, configured);
+        if (status == -ENODEV) /* that CPU is offline */
+            continue;
+        set->cpu_count++;
+        if (status < 0)
+            return status;
+        set->room += cpu->map_size > ROOM ? cpu->map_size : ROOM;
+    }
+    return set->cpu_count ? 0 : -ENODEV;
+}
+
+int inherited_open_set(struct inherited_sets *sets, struct inherited_set *set, unsigned configured, bool on_exec)
+{
+    int status = open_rings(sets, set, configured);
+    for (unsigned i = 0; status == 0 && i < set->cpu_count; i++)
+        status = open_cpu(sets, set, &set->cpus[i], on_exec);
+    for (unsigned i = 0; i < set->cpu_count; i++) {
+        if (set->cpus[i].ring_fd >= 0)
+            close(set->cpus[i].ring_fd); /* its mapping keeps the ring */
+        set->cpus[i].ring_fd = -1;
+    }
+    return status;
+}
+
+void inherited_close_set(struct inherited_sets *sets, struct inherited_set *set)
+{
+    for (unsigned i = 0; i < set->cpu_count; i++)
+        close_cpu(sets, &set->cpus[i]);
+}

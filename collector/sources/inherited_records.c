@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+#include "collector/sources/inherited_records.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST = 256 };
+
+void inherited_records_release(struct inherited_records *records)
+{
+    for (size_t i = 0; i < records->count; i++)
+        free(records->at[i]);
+    free(records->at);
+    *records = (struct inherited_records){0};
+}
+
+struct inherited_record *inherited_records_add(struct inherited_records *records,
+                                               const struct perf_event_header *record)
+{
+    if (records->count == records->capacity) {
+        size_t capacity = records->capacity ? 2 * records->capacity : FIRST;
+        struct inherited_record **at = realloc(records->at, capacity * sizeof(struct inherited_record *));
+        if (!at)
+            return NULL;
+        records->at = at;
+        records->capacity = capacity;
+    }
+    struct inherited_record *kept = malloc(sizeof(*kept) + record->size);
+    if (!kept)
+        return NULL;
+    *kept = (struct inherited_record){.order = records->order++};
+    memcpy(kept->bytes, record, record->size);
+    records->at[records->count++] = kept;
+    return kept;
+}
+
+static int compare(const void *one, const void *other)
+{
+    const struct inherited_record *a = *(struct inherited_record *const *)one,
+        *b = *(struct inherited_record *const *)other;
+    if (a->time_ns != b->time_ns)
+        return a->time_ns > b->time_ns ? 1 : -1;
+    return (a->order > b->order) - (a->order < b->order);
+}
+
+void inherited_records_sort(struct inherited_records *records, size_t first)
+{
+    if (first < records->count)
+        qsort(records->at + first, records->count - first, sizeof(struct inherited_record *), compare);
+}
+
+struct inherited_record *inherited_records_take(struct inherited_records *records, uint64_t before_ns)
+{
+    struct inherited_record *first = NULL, **end = &first;
+    size_t taken = 0;
+    inherited_records_sort(records, 0);
+    for (; taken < records->count && records->at[taken]->time_ns < before_ns; taken++) {
+        *end = records->at[taken];
+        end = &(*end)->next;
+    }
+    *end = NULL;
+    records->count -= taken;
+    if (taken && records->count)
+        memmove(records->at, records->at + taken, records->count * sizeof(struct inherited_record *));
+    return first;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+#include "collector/system/paths.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+const char *paths_segment_place(unsigned number)
+{
+    const char *temporary;
+    switch (number) {
+    case 0:
+        return "/dev/shm";
+    case 1:
+        temporary = getenv("TMPDIR");
+        return temporary && temporary[0] == '/' ? temporary : NULL;
+    case 2:
+        return "/tmp";
+    default:
+        return NULL;
+    }
+}
+
+int paths_absolute(const char *base, char *ret, size_t size)
+{
+    char directory[PATH_MAX], resolved[PATH_MAX];
+    const char *slash = strrchr(base, '/');
+    const char *name = slash ? slash + 1 : base;
+    if (!name[0] || !strcmp(name, ".") || !strcmp(name, ".."))
+        return -EINVAL;
+    if ((size_t)(name - base) >= sizeof directory)
+        return -ENAMETOOLONG;
+    if (slash)
+        snprintf(directory, sizeof directory, "%.*s", (int)(name - base), base);
+    if (!realpath(slash ? directory : ".", resolved))
+        return -errno;
+    int length = snprintf(ret, size, "%s/%s", strcmp(resolved, "/") ? resolved : "", name);
+    return length < 0 || (size_t)length >= size ? -ENAMETOOLONG : 0;
+}
+
+int paths_outfile(const char *base, char *ret, char *directory, size_t size)
+{
+    struct stat status;
+    size_t length = strlen(base);
+    *directory = '\0';
+    if (length >= size)
+        return -ENAMETOOLONG;
+    const bool named = length && base[length - 1] == '/';
+    const bool is_directory = length && (named || (stat(base, &status) == 0 && S_ISDIR(status.st_mode)));
+    if (!is_directory) {
+        memcpy(ret, base, length + 1);
+        return 0;
+    }
+    while (length > 1 && base[length - 1] == '/')
+        length--;
+    int written = snprintf(ret, size, "%.*s%sout", (int)length, base, length == 1 && *base == '/' ? "" : "/");
+    snprintf(directory, size, "%.*s", (int)length, base);
+    return written < 0 || (size_t)written >= size ? -ENAMETOOLONG : 0;
+}

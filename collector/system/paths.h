@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* Where sessions lie, and paths as the collector keeps them. */
+#ifndef COLLECTOR_SYSTEM_PATHS_H
+#define COLLECTOR_SYSTEM_PATHS_H
+
+#include <stddef.h>
+
+#define PATHS_SEGMENT_PREFIX "pinject-"
+enum { PATHS_SEGMENT_PLACES = 3 };
+
+/* The directories in which a segment may lie, best first; NULL: not on this machine (TMPDIR unset). */
+const char *paths_segment_place(unsigned number);
+
+/*
+ * BASE made absolute with the working directory and resolved directories. 0 or -errno (-ENOENT: its directory does not
+ * exist, -EINVAL: empty or a directory).
+ */
+int paths_absolute(const char *base, char *ret, size_t size);
+
+/*
+ * What BASE stands for: a directory ("DIR/", or one that is there) for "out" in it. Writes that to RET, and to
+ * DIRECTORY how the directory is called; "": it is none. Both have SIZE bytes. 0 or -ENAMETOOLONG
+ */
+int paths_outfile(const char *base, char *ret, char *directory, size_t size);
+
+#endif

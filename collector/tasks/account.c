@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+#include "collector/tasks/account.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "collector/tasks/tasks.h"
+
+static bool ended_before(const struct process *process, uint64_t time_ns)
+{
+    return process && !process->live && !process->left && process->leader && process->leader->end_ns <= time_ns;
+}
+
+/* Ends are met in any order, those of an inherited set a moment late: times decide, where they are known. */
+bool account_is_orphan(const struct tasks *tasks, const struct process *process)
+{
+    const struct process *parent = tasks_find_process(tasks, process->ppid);
+    const struct task *leader = process->leader;
+    if (leader && leader->end_ns)
+        return ended_before(parent, leader->end_ns) || ended_before(tasks->root_process, leader->end_ns) ||
+               (tasks->root_ended && !tasks->root_process);
+    return tasks->root_ended || (parent && !parent->live && !parent->left);
+}
+
+/* What another user's processes tell of their children counts as far as the kernel counted it: it is the tree's too. */
+static uint64_t children_of(const struct process *process)
+{
+    return process->limited && process->counted_ns < process->children_ns ? process->counted_ns : process->children_ns;
+}
+
+/* A parent whose tasks have all ended for us may live on (a setuid program): the kernel is asked. */
+static bool has_dead_parent(const struct tasks *tasks, const struct process *process)
+{
+    const struct process *parent = process->waited ? NULL : tasks_find_process(tasks, process->ppid);
+    return parent && !parent->live && process_is_dead(parent);
+}
+
+/* USED but for an end that, after a setuid exec, only its parent tells of. */
+static void count_for_parent(struct tasks *tasks, const struct process *process, uint64_t used)
+{
+    struct process *parent = process->limited && process->waited ? tasks_find_process(tasks, process->ppid) : NULL;
+    bool told = process->revoked || process->uncounted;
+    if (parent)
+        parent->counted_ns += (told ? process->clock_ns : used) + children_of(process);
+}
+
+/* Whose wait was not seen may be in nobody's rusage; a parent whose rusage has room for them shows that they are. */
+static void settle_unwaited(struct tasks *tasks, struct process *process, struct process *parent, uint64_t used)
+{
+    if (process_wait_was_missed(process)) {
+        tasks->unwaited_ns -= process->unwaited_ns;
+        process->unwaited_ns = 0;
+    }
+    bool armed = process->leader && process->leader->armed;
+    if (process->waited || process->orphan || armed)
+        return;
+    uint64_t own = used + children_of(process);
+    tasks->unwaited_ns += own;
+    if (parent)
+        parent->unwaited_ns += own + process->unwaited_ns;
+}
+
+/* Root's events end too, where the program's user or group is another than that of who executes it. */
+static const char *reason_revoked(void)
+{
+    return geteuid() == 0 ? "setuid, setgid or unreadable program: the kernel ended its events"
+                          : "setuid or unreadable program: the kernel ended its events (root may see it)";
+}
+
+static void account_one(struct tasks *tasks, struct process *process)
+{
+    if (process->inherit_owed) /* it ended before the next sweep */
+        tasks_tell_no_inherit(tasks, process, -EACCES);
+    if (process->revoked && process->leader) /* and it did not ask anew */
+        missed_add(&tasks->missed, reason_revoked(), process->leader->comm, 1, 0);
+    process_ask_status(process);
+    /* In this order: a zombie that is found after its parent's death was not waited for by that parent. */
+    const bool parent_dead = has_dead_parent(tasks, process);
+    process_ask_clock(process);
+    process->orphan |= parent_dead && process->own_ns;
+    process->untracked_children = missed_has_untracked(&tasks->missed, process->pid);
+    process->exit_known = process_exit_cost(process, &process->exit_ns);
+    uint64_t used = process->clock_ns + (process->exit_known ? process->exit_ns : 0);
+    struct process *parent = process->waited || process->orphan ? NULL : tasks_find_process(tasks, process->ppid);
+    if (parent)
+        parent->guessed_ns += used + children_of(process) + process->guessed_ns;
+    settle_unwaited(tasks, process, parent, used);
+    count_for_parent(tasks, process, used);
+    if (process->leader && process->leader->armed) { /* a child of vfork that only exited, or whose exec failed */
+        uint64_t own = process->rusage_ns > used ? process->rusage_ns : used;
+        if (own)
+            missed_add(&tasks->missed, "child exited before it ran a program", process->leader->comm, 1, own);
+        return;
+    }
+    tasks->attributed_ns += used;
+    tasks->exit_ns += process->exit_known ? process->exit_ns : 0;
+    /* Whom it waited for is in its rusage, and with that in nobody's. */
+    if (process->orphan && !process->waited)
+        tasks->orphans_ns += used + children_of(process);
+}
+
+static struct process *begin(struct process *process, struct process *parent)
+{
+    process->accounted = true;
+    process->accounts_for = parent;
+    process->to_account = process->ended;
+    return process;
+}
+
+/*
+ * Its ended children first, and theirs before them: what is theirs cannot be its own. A chain of processes is as long
+ * as a target wants it: no recursion.
+ */
+void account_process(struct tasks *tasks, struct process *process)
+{
+    struct process *at = process->accounted ? NULL : begin(process, NULL);
+    while (at) {
+        struct process *child = at->to_account;
+        if (child) {
+            at->to_account = child->ended_next;
+            if (!child->live && !child->accounted)
+                at = begin(child, at);
+            continue;
+        }
+        struct process *parent = at->accounts_for;
+        account_one(tasks, at);
+        at = parent;
+    }
+}
+
+/* ---- Who is held ---- */
+
+void account_hold(struct tasks *tasks, struct process *process)
+{
+    struct process *parent = tasks_find_process(tasks, process->ppid);
+    process->held = true;
+    process->held_next = NULL;
+    process->held_prev = tasks->held_last;
+    *(tasks->held_last ? &tasks->held_last->held_next : &tasks->held) = process;
+    tasks->held_last = process;
+    tasks->held_count++;
+    if (!parent || parent == process)
+        return;
+    process->parent = parent;
+    process->ended_prev = NULL;
+    process->ended_next = parent->ended;
+    if (parent->ended)
+        parent->ended->ended_prev = process;
+    parent->ended = process;
+}
+
+static void leave_parent(struct process *process)
+{
+    if (!process->parent)
+        return;
+    *(process->ended_prev ? &process->ended_prev->ended_next : &process->parent->ended) = process->ended_next;
+    if (process->ended_next)
+        process->ended_next->ended_prev = process->ended_prev;
+    process->parent = NULL;
+}
+
+void account_let_go(struct tasks *tasks, struct process *process)
+{
+    if (!process->held)
+        return;
+    *(process->held_prev ? &process->held_prev->held_next : &tasks->held) = process->held_next;
+    *(process->held_next ? &process->held_next->held_prev : &tasks->held_last) = process->held_prev;
+    process->held = false;
+    tasks->held_count--;
+    leave_parent(process);
+}
+
+void account_forget(struct process *process)
+{
+    leave_parent(process);
+    for (struct process *child = process->ended; child; child = child->ended_next)
+        child->parent = NULL;
+    process->ended = NULL;
+}

@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: MIT */
+/* Handles notifications: new tasks, new exec generations, and what is reported of them. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "collector/sources/inherited.h"
+#include "collector/tasks/tasks.h"
+
+static struct task *new_task(const struct tasks *tasks, struct notification *notification)
+{
+    struct task *task = calloc(1, sizeof(*task));
+    if (!task)
+        return NULL;
+    struct attached *events = notification->events;
+    task->events = events;
+    task->inherited = notification->inherited;
+    task->inherited_set = notification->inherited_set;
+    task->readings = notification->readings;
+    task->attached_late_ns = notification->attached_late ? notification->answered_ns : 0;
+    if (task->inherited && !(task->values = calloc(CONFIG_EVENTS, sizeof(*task->values)))) {
+        free(task);
+        return NULL;
+    }
+    task->ring_fd = -1;
+    task->pid = notification->pid;
+    task->tid = notification->tid;
+    task->ppid = notification->ppid;
+    task->parent_tid = notification->parent_tid;
+    task->kind = notification->kind;
+    task->start_ns = notification->time_ns;
+    task->flushed_ns = tasks->now_ns;
+    task->startup_ns = notification->startup_ns;
+    task->armed = notification->kind == PINJECT_ARM;
+    task->by_timer = events && events->timer;
+    task->counted_only = events && !events->timer && !events->ring;
+    task->ring_error = events ? __atomic_load_n(&events->ring_error, __ATOMIC_RELAXED) : 0;
+    task->refusal = events ? events->refusal : 0;
+    task->name_known = !task->armed; /* what comes before the exec's record waits for it */
+    memcpy(task->ids, events ? events->ids : inherited_ids(tasks->session->inherited_sets), sizeof(task->ids));
+    buffer_init(&task->backlog);
+    if (task->by_timer)
+        tasks_use_timer_ring(task);
+    else if (events && events->ring) {
+        pinject_ring_init(&task->ring, events->ring, (const char *)events->ring + sysconf(_SC_PAGESIZE),
+                          events->ring_size);
+        task->ring.immutable = true;
+    }
+    notification->events = NULL;
+    return task;
+}
+
+static void set_root(struct tasks *tasks, struct process *process, const struct notification *notification)
+{
+    bool first = !tasks->root && tasks->session->settings->bare && notification->kind == PINJECT_PROCESS;
+    if (first) {
+        tasks->root = process->pid;
+        tasks->tree_startup_ns = notification->startup_ns;
+    }
+    if (process->pid == tasks->root && !tasks->root_process && process->pid == notification->tid) {
+        process->root = true;
+        tasks->root_process = process;
+    }
+}
+
+/* Another user than the session's may say that it was made by a process of his own, or by whom the kernel says. */
+static bool may_say(const struct notification *notification, const struct process *parent)
+{
+    return !notification->limited || parent->pid == notification->ppid ||
+        (parent->limited && parent->user == notification->user);
+}
+
+/* Who made it: by the thread that did, since getppid() is 1 once the parent has ended. */
+static struct process *find_parent(const struct tasks *tasks, const struct notification *notification)
+{
+    const struct task *creator = notification->parent_tid ? tasks_find(tasks, notification->parent_tid) : NULL;
+    struct process *parent = creator ? creator->process : NULL;
+    if (!parent && notification->parent_tid)
+        parent = tasks_find_process(tasks, notification->parent_tid);
+    return parent && may_say(notification, parent) ? parent : tasks_find_process(tasks, notification->ppid);
+}
+
+/* A fork runs on a copy of what its parent was at that moment. */
+static int copy_parent(struct tasks *tasks, struct process *process, const struct notification *notification)
+{
+    struct process *parent = find_parent(tasks, notification);
+    if (!parent)
+        return 0;
+    tasks_drain_process(tasks, parent);
+    process->program = program_get(parent->program);
+    return space_fork(&parent->space, notification->time_ns, &process->space);
+}
+
+/* It lost its events in an exec (of what its user may not read, or by a thread that had none), and asks anew. */
+static bool goes_on(const struct process *old, const struct notification *notification)
+{
+    return notification->kind == PINJECT_PROCESS && !notification->attached_late && !old->accounted &&
+        old->pidfd >= 0 &&
+           !process_is_dead(old);
+}
+
+/* Its CPU time from before is in the new one's accounting, and in its first thread's clock. */
+static void continue_process(struct process *process, const struct process *before, struct notification *notification)
+{
+    process->clock_ns = before->clock_ns;
+    process->children_ns = before->children_ns;
+    process->counted_ns = before->counted_ns;
+    process->children_switches = before->children_switches;
+    process->guessed_ns = before->guessed_ns;
+    process->unwaited_ns = before->unwaited_ns;
+    process->ended_tasks = before->ended_tasks;
+    uint64_t *startup = &notification->startup_ns;
+    *startup = *startup > before->clock_ns ? *startup - before->clock_ns : 0;
+}
+
+/* Who says nothing himself has his parent's, as the kernel tells that; what a request says of a parent is not asked. */
+static struct share *find_share(struct tasks *tasks, const struct notification *notification,
+                                const struct process *parent)
+{
+    if (notification->limited)
+        return shares_of(&tasks->shares, notification->user);
+    return parent && (notification->inherited || notification->attached_late) ? parent->share : &tasks->shares.own;
+}
+
+/* The process of a first thread. */
+static struct process *new_process(struct tasks *tasks, struct notification *notification)
+{
+    struct process *old = tasks_find_process(tasks, notification->pid);
+    const struct process *parent = find_parent(tasks, notification);
+    struct share *share = find_share(tasks, notification, parent);
+    const pid_t told_ppid = notification->ppid;
+    if (parent && parent->pid != notification->pid)
+        notification->ppid = parent->pid;
+    struct process before = {.clock_ns = 0};
+    if (old && goes_on(old, notification)) { /* in the totals once, with what comes */
+        before = *old;
+        old->accounted = true;
+        if (old->leader)
+            old->leader->goes_on = old->leader->revoked;
+    }
+    if (old && old->leader && !old->leader->live)
+        tasks_finish_process(tasks, old); /* the number is used again */
+    struct process *process = tasks_add_process(tasks, notification->pid, notification->ppid, notification->time_ns);
+    int error = 0;
+    if (!process)
+        return NULL;
+    process->told_ppid = told_ppid;
+    continue_process(process, &before, notification);
+    process->pidfd = notification->pidfd;
+    notification->pidfd = -1;
+    set_root(tasks, process, notification);
+    if (notification->kind == PINJECT_FORK)
+        error = copy_parent(tasks, process, notification);
+    process_set_share(process, share);
+    if (notification->kind == PINJECT_PROCESS) {
+        process->program = program_new(notification->exec, notification->cmdline, notification->cmdline_size);
+        error = notification->maps ? space_add_maps(&process->space, notification->maps, notification->time_ns) : 0;
+        tasks_expect_files(tasks, process);
+    }
+    if (error)
+        missed_add(&tasks->missed, "mappings were dropped: the collector is out of memory", notification->comm, 1, 0);
+    return process;
+}
+
+/* The name at the start: told, or that of the creator. */
+static void set_comm(struct tasks *tasks, struct task *task, const struct notification *notification)
+{
+    const struct task *creator = notification->comm[0] ? NULL : tasks_find(tasks, notification->parent_tid);
+    const struct process *parent = notification->kind == PINJECT_THREAD ? tasks_find_process(tasks, notification->pid)
+                                                                        : find_parent(tasks, notification);
+    if (!notification->comm[0] && !creator && parent)
+        creator = parent->leader;
+    snprintf(task->comm, sizeof(task->comm), "%.15s", creator ? creator->comm : notification->comm);
+}
+
+/* The task that NOTIFICATION, of a task that has events, is about. */
+static struct task *find_of_generation(struct tasks *tasks, const struct notification *notification)
+{
+    struct task *task = tasks_find(tasks, notification->tid);
+    struct process *process = tasks_find_process(tasks, notification->pid);
+    if (process && notification->tid == notification->pid) {
+        if (task)
+            tasks_drain(tasks, task);
+        else
+            tasks_drain_process(tasks, process); /* a thread may have become the process */
+        task = process->main ? process->main : process->leader;
+    }
+    if (task && task->live)
+        tasks_drain(tasks, task);
+    return task;
+}
+
+static void refused(struct tasks *tasks, const struct notification *notification)
+{
+    char reason[160];
+    const char *what = notification->kind == PINJECT_THREAD ? "thread" : "process";
+    struct process *process = tasks_find_process(tasks, notification->pid);
+    if (notification->result == -ESRCH && notification->kind == PINJECT_PROCESS && process && process->leader) {
+        /* The first message of an exec generation that ended before it was read: its events were there all the time. */
+        struct task *task = find_of_generation(tasks, notification);
+        if (task)
+            tasks_generation_notified(tasks, task, notification);
+        return;
+    }
+    if (notification->kind == PINJECT_ARM && (notification->result == -EACCES || notification->result == -EPERM)) {
+        /* Not dumpable: after its exec it asks for itself, or is found. By our clock: its own may be another one. */
+        uint64_t since = notification->answered_ns ? notification->answered_ns : notification->time_ns;
+        missed_expected(&tasks->missed, notification->ppid, notification->pid, since);
+        return;
+    }
+    missed_requested(&tasks->missed, notification->tid);
+    if (notification->result == -ESRCH)
+        snprintf(reason, sizeof(reason), "%s exited before its events were open", what);
+    else
+        snprintf(reason, sizeof(reason), "%s refused by the kernel: %s", what,
+                 strerror(notification->result < 0 ? -notification->result : EIO));
+    missed_add(&tasks->missed, reason, notification->comm, 1, 0);
+    if (process)
+        process->incomplete = true;
+}
+
+static void give_back(struct tasks *tasks, struct notification *notification)
+{
+    missed_add(&tasks->missed, "dropped: the collector is out of memory", notification->comm, 1, 0);
+    if (notification->events)
+        attach_retire(tasks->session, notification->events);
+    attach_free(notification->events);
+    notification->events = NULL;
+}
+
+/* Its next program cannot be injected: what it is, and whether an inherited set will take what comes from it. */
+static void cover(struct tasks *tasks, struct process *process, const struct notification *notification)
+{
+    const struct task *task = tasks_find(tasks, notification->tid);
+    if (notification->kind != PINJECT_INHERIT_EXEC && !(notification->flags & PINJECT_REQUEST_INHERIT_EXEC))
+        return;
+    if (task && task->by_timer) /* accounting tells of it */
+        process->uncounted = true;
+    bool leaves = task && task->by_timer && !(tasks->session->settings->follow & PINJECT_SESSION_EXEC);
+    if (tasks->config->source == PINJECT_SOURCE_TIMER || leaves) /* there are no inherited sets */
+        return;
+    if (!notification->attached_late && !(task && task->by_timer))
+        tasks_program_announced(tasks, process, notification);
+    process->secure = notification->flags & PINJECT_REQUEST_SECURE;
+    process->inherits |= !process->secure && notification->inherit_error == 0;
+    if (notification->inherit_error == -EACCES || notification->inherit_error == -EPERM)
+        tasks_owe_inherit(tasks, process);
+    else if (notification->inherit_error)
+        tasks_tell_no_inherit(tasks, process, notification->inherit_error);
+}
+
+/*
+ * What makes an inherited task announces it to nobody else; no record tells of the threads that a task with a timer
+ * makes, nor of anything that one without a ring does. It is not waited for: its number may be another's then.
+ */
+static bool is_announced_by_nobody(const struct tasks *tasks, const struct notification *notification)
+{
+    const struct task *creator = tasks_find(tasks, notification->parent_tid);
+    if (!creator || creator->by_timer)
+        return creator && notification->kind == PINJECT_THREAD;
+    bool expected = missed_find(&tasks->missed, notification->tid);
+    return (notification->inherited && creator->inherited) || (creator->counted_only && !expected);
+}
+
+static void admit(struct tasks *tasks, struct notification *notification)
+{
+    if (!notification->events && !notification->inherited) {
+        refused(tasks, notification);
+        return;
+    }
+    if (!is_announced_by_nobody(tasks, notification))
+        missed_requested(&tasks->missed, notification->tid);
+    struct task *same = tasks_find(tasks, notification->tid);
+    if (same) /* its end is about to be seen */
+        tasks_task_ended(tasks, same, true);
+    bool first = notification->kind != PINJECT_THREAD;
+    struct process *process = first ? new_process(tasks, notification) : tasks_find_process(tasks, notification->pid);
+    if (!process) {
+        process = tasks_add_process(tasks, notification->pid, notification->ppid, notification->time_ns);
+        if (process)
+            process->incomplete = true;
+    }
+    struct task *task = process ? new_task(tasks, notification) : NULL;
+    if (!task) {
+        if (process && first)
+            tasks_remove_process(tasks, process);
+        give_back(tasks, notification);
+        return;
+    }
+    set_comm(tasks, task, notification);
+    tasks_link(tasks, task, process);
+    if (first) {
+        process->leader = process->main = task;
+        task->root = process->root;
+        cover(tasks, process, notification);
+        tasks->inherited_generations += notification->inherited;
+    }
+    if (task->armed)
+        return;
+    tasks_count(tasks, task);
+    struct exec_generation *generation = tasks_add_generation(task, task->start_ns, task->comm, process->program);
+    if (generation && process->program && process->program->cmdline)
+        generation->named = true;
+    tasks_begin_file(tasks, task);
+    tasks_introduce(tasks, task, task->start_ns);
+    if (first && notification->attached_late)
+        tasks_attach_tree(tasks, task->pid, task->start_ns);
+}
+
+bool tasks_is_ready(const struct tasks *tasks, const struct notification *notification)
+{
+    const struct task *task;
+    switch (notification->kind) {
+    case PINJECT_PROCESS:
+        /* One that has ended may have had events before: refused(). */
+        return notification->events || notification->result != -ESRCH || tasks_find_process(tasks, notification->pid);
+    case PINJECT_FORK:
+        return find_parent(tasks, notification);
+    case PINJECT_GENERATION:
+        task = tasks_find(tasks, notification->tid);
+        /* Its exec has to be known first. */
+        return task && task->inherited ? tasks->inherited_taken_ns > notification->time_ns
+                                       : tasks_find_process(tasks, notification->pid) != NULL;
+    case PINJECT_THREAD:
+    case PINJECT_SNAPSHOT:
+    case PINJECT_INHERIT_EXEC:
+        return tasks_find_process(tasks, notification->pid);
+    case PINJECT_REAPED: /* a tracer is told of threads, too */
+        return tasks_find_process(tasks, notification->pid) || tasks_knows_thread(tasks, notification->pid);
+    default:
+        return true;
+    }
+}
+
+/* Who has a channel of his own speaks for himself, also when nobody can ask the kernel any more. */
+static bool is_anothers(const struct tasks *tasks, const struct notification *notification)
+{
+    const struct process *process = tasks_find_process(tasks, notification->pid);
+    const struct task *task = tasks_find(tasks, notification->tid);
+    if (!notification->gone || notification->limited || notification->events)
+        return false;
+    return (process && process->limited) || (task && (task->pid != notification->pid || task->process->limited));
+}
+
+/* The kernel was asked whether the process is that user's (origin.h). */
+static void note_user(struct tasks *tasks, const struct notification *notification)
+{
+    struct process *process = notification->limited && notification->kind != PINJECT_REAPED
+                                  ? tasks_find_process(tasks, notification->pid)
+                                  : NULL;
+    if (process) {
+        process->limited = true;
+        process->user = notification->user;
+        process_set_share(process, shares_of(&tasks->shares, notification->user));
+    }
+}
+
+void tasks_admit(struct tasks *tasks, struct notification *notification)
+{
+    struct task *task;
+    if (is_anothers(tasks, notification)) {
+        __atomic_fetch_add(&tasks->session->denied, 1, __ATOMIC_RELAXED);
+        notification_free(notification);
+        return;
+    }
+    switch (notification->kind) {
+    case PINJECT_PROCESS:
+    case PINJECT_FORK:
+    case PINJECT_THREAD:
+        admit(tasks, notification);
+        break;
+    case PINJECT_ARM:
+        admit(tasks, notification);
+        tasks_leave_timer(tasks, notification);
+        break;
+    case PINJECT_GENERATION:
+        task = find_of_generation(tasks, notification);
+        if (task)
+            tasks_generation_notified(tasks, task, notification);
+        break;
+    case PINJECT_SNAPSHOT:
+        task = notification->result ? NULL : tasks_find(tasks, notification->tid);
+        if (task)
+            tasks_snapshot_notified(tasks, task, notification);
+        break;
+    case PINJECT_INHERIT_EXEC:
+        if (tasks_find_process(tasks, notification->pid))
+            cover(tasks, tasks_find_process(tasks, notification->pid), notification);
+        tasks_leave_timer(tasks, notification);
+        break;
+    case PINJECT_REAPED:
+        tasks_reaped(tasks, notification);
+        break;
+    default:
+        break;
+    }
+    note_user(tasks, notification);
+    attach_free(notification->events); /* NULL unless nobody wanted them */
+    notification->events = NULL;
+    notification_free(notification);
+}

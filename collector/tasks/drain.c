@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: MIT */
+/* From the kernel's ring to the records of a result file. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "collector/sources/inherited.h"
+#include "collector/system/monotonic.h"
+#include "collector/tasks/task_stacks.h"
+#include "collector/tasks/tasks.h"
+
+/* So much unwritten goes to disk at once, without waiting for the next sweep; or for the name of the file. */
+enum { PENDING_MAX = 1 << 20 };
+/* Records between two looks at the clock. */
+enum { LOOKS = 32 };
+/*
+ * Each record of a mapping becomes as many as its process has threads, and is compared with all that the process has
+ * mapped; rings that must be read at once (of who ends, who forks, who is in an inherited set) have as many as they
+ * like. And each thread's file begins with all of them. So a process has so many bytes of copies and comparisons a
+ * second; when all of its user have had TOLD_ALL, each of them has TOLD_LEAST: more than the file of any usual one
+ * begins with. Bytes, not time: what is lost depends on the program alone, not on what else runs.
+ */
+enum { TOLD_MOST = 64 << 20, TOLD_ALL = 128 << 20, TOLD_LEAST = 1 << 20, SECOND_NS = 1000 * 1000 * 1000 };
+
+void tasks_put_record(struct tasks *tasks, struct task *task, const void *record, size_t size)
+{
+    if (!size)
+        return;
+    if (!task->name_known && task->backlog.size + size > PENDING_MAX)
+        tasks_name_file(tasks, task);
+    if (!task->name_known && task->backlog.size + size > PENDING_MAX)
+        tasks->missed.uncounted++; /* out of memory, or no program runs yet */
+    else if (!task->name_known)
+        buffer_append(&task->backlog, record, size);
+    else if (task->result)
+        result_record(task->result, record, size); /* what fails is an error of the file */
+}
+
+/* Records made one behind the other in BUFFER. Frees it. */
+static void put_made(struct tasks *tasks, struct task *task, struct buffer *buffer)
+{
+    size_t at = 0;
+    while (!buffer_failed(buffer) && at + sizeof(struct perf_event_header) <= buffer->size) {
+        const struct perf_event_header *record = (const struct perf_event_header *)(const void *)(buffer->data + at);
+        tasks_put_record(tasks, task, record, record->size);
+        at += record->size;
+    }
+    tasks->missed.uncounted += buffer_failed(buffer);
+    buffer_release(buffer);
+}
+
+void tasks_introduce(struct tasks *tasks, struct task *task, uint64_t time_ns)
+{
+    struct buffer buffer = BUFFER_INIT;
+    struct records_stamp stamp = tasks_stamp(tasks, task, time_ns);
+    const struct space *space = &task->process->space;
+    records_make_comm(&tasks->layout, &stamp, task->comm, &buffer);
+    for (size_t i = 0; i < space_count(space); i++) {
+        const size_t before = buffer.size;
+        records_make_mmap(&tasks->layout, &stamp, space_at(space, i), &buffer);
+        if (tasks_may_tell(tasks, task->process, buffer.size - before))
+            continue;
+        buffer.size = before;
+        tasks->mappings_untold += space_count(space) - i;
+        break;
+    }
+    put_made(tasks, task, &buffer);
+}
+
+void tasks_expect_files(struct tasks *tasks, const struct process *process)
+{
+    for (size_t i = 0; i < space_count(&process->space); i++)
+        results_expect(tasks->results, process->pid, space_at(&process->space, i), tasks->now_ns);
+}
+
+/* Modules are many: only where one of them was met. The kernel itself is in every file. */
+static void map_modules(struct tasks *tasks, struct task *task)
+{
+    struct buffer buffer = BUFFER_INIT;
+    struct records_stamp stamp = tasks_stamp(tasks, task, task->start_ns);
+    kernelmap_make_modules(&tasks->kernel, &tasks->layout, &stamp, &buffer);
+    task->modules_mapped = true;
+    put_made(tasks, task, &buffer);
+}
+
+static void take_sample(struct tasks *tasks, struct task *task, const struct perf_event_header *record)
+{
+    unsigned event = records_event(&tasks->layout, task->ids, record);
+    uint64_t time_ns = records_time(&tasks->layout, event, record);
+    if ((record->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL && !task->modules_mapped &&
+        kernelmap_in_modules(&tasks->kernel, record))
+        map_modules(tasks, task);
+    task->samples++;
+    if (task->inherited && (int)event == tasks->clock)
+        task->sampled_ns += records_period(&tasks->layout, event, record);
+    if (!task->first_sample_ns || time_ns < task->first_sample_ns)
+        task->first_sample_ns = time_ns;
+    if (time_ns > task->last_sample_ns)
+        task->last_sample_ns = time_ns;
+}
+
+bool tasks_may_tell(struct tasks *tasks, struct process *process, uint64_t bytes)
+{
+    const uint64_t second = tasks->now_ns / SECOND_NS;
+    struct share *share = process->share;
+    if (share->told_second != second)
+        share->told = 0;
+    share->told_second = second;
+    if (process->told_second != second)
+        process->told = 0;
+    process->told_second = second;
+    const uint64_t most = share->told < TOLD_ALL ? TOLD_MOST : TOLD_LEAST;
+    if (process->told + bytes > most)
+        return false;
+    process->told += bytes;
+    share->told += bytes;
+    return true;
+}
+
+static void tell_siblings(struct tasks *tasks, const struct task *task, const struct mapping *mapping)
+{
+    for (struct task *other = task->process->tasks; other; other = other->process_next) {
+        if (other == task || other->armed)
+            continue;
+        struct buffer buffer = BUFFER_INIT;
+        uint64_t time_ns = mapping->time_ns > other->start_ns ? mapping->time_ns : other->start_ns;
+        struct records_stamp stamp = tasks_stamp(tasks, other, time_ns);
+        records_make_mmap(&tasks->layout, &stamp, mapping, &buffer);
+        put_made(tasks, other, &buffer);
+        if (other->result && result_pending(other->result) > PENDING_MAX)
+            tasks_flush(tasks, other);
+    }
+}
+
+/* True: it is in the files of all threads, of a library that is loaded and unloaded again and again. */
+static bool is_known(struct tasks *tasks, const struct task *task, struct mapping *mapping, size_t size)
+{
+    struct process *process = task->process;
+    if (mapping->time_ns < process->exec_ns) { /* of what the exec of another thread ended */
+        results_expect(tasks->results, task->pid, mapping, tasks->now_ns);
+        return false;
+    }
+    bool told = tasks_may_tell(tasks, process, space_count(&process->space));
+    if (told && space_knows(&process->space, mapping))
+        return true;
+    results_expect(tasks->results, task->pid, mapping, tasks->now_ns);
+    told = told && tasks_may_tell(tasks, process, (process->live - 1) * (uint64_t)size);
+    if (told) {
+        space_add(&process->space, mapping);
+        tell_siblings(tasks, task, mapping);
+    }
+    tasks->mappings_untold += !told;
+    return false;
+}
+
+/* A mapping goes to all threads of the address space: each file has to explain its own samples. False: not to its own,
+ * which knows it. */
+static bool take_mmap(struct tasks *tasks, struct task *task, const struct perf_event_header *record, uint64_t time_ns)
+{
+    struct records_mmap map = records_parse_mmap(record);
+    map.values.time_ns = time_ns;
+    struct mapping *mapping = mapping_new(&map.values, map.path);
+    if (!mapping) {
+        tasks->missed.uncounted++;
+        return true;
+    }
+    tasks_guess_program(tasks, task, mapping);
+    const bool known = is_known(tasks, task, mapping, record->size);
+    mapping_put(mapping);
+    return !known;
+}
+
+bool tasks_follows(const struct tasks *tasks, const struct records_task *made)
+{
+    const uint32_t children = PINJECT_SESSION_FORK | PINJECT_SESSION_VFORK, follow = tasks->session->settings->follow;
+    if (made->pid == made->ppid) /* a thread: those of the first process always are, as in the preload object */
+        return made->pid == tasks->root || follow & PINJECT_SESSION_PTHREAD;
+    return (follow & children) == children;
+}
+
+static void take_fork(struct tasks *tasks, const struct task *creator, const struct perf_event_header *record)
+{
+    struct records_task made = records_parse_task(record);
+    bool followed = tasks_follows(tasks, &made);
+    if (!creator->inherited)
+        inherited_made_by(tasks->session->inherited_sets, made.ptid, made.tid);
+    if (!followed || !creator->inherited) /* who is in an inherited set does not ask */
+        missed_announced(&tasks->missed, made.ppid, made.pid, made.tid, made.time_ns, followed);
+}
+
+/* False: nothing of the ring is wanted from here on. */
+static bool take_comm(struct tasks *tasks, struct task *task, const struct perf_event_header *record, uint64_t time_ns)
+{
+    struct records_comm comm = records_parse_comm(record);
+    if (comm.exec)
+        return tasks_exec(tasks, task, time_ns, &comm);
+    /* A thread may name another: then it is the other one's ring that has no record of it. */
+    struct task *named = comm.tid == task->key ? task : tasks_find(tasks, comm.tid);
+    if (named) {
+        strncpy(named->comm, comm.name, sizeof(named->comm) - 1);
+        if (named->generation_count == 1 && named->kind == PINJECT_THREAD)
+            memcpy(named->generations[0].comm, named->comm, sizeof(named->comm));
+    }
+    if (named && named != task)
+        tasks_put_record(tasks, named, record, record->size);
+    return true;
+}
+
+/* A sample with its stack, as one with a chain. */
+static const struct perf_event_header *unwound(struct tasks *tasks, struct task *task,
+                                               const struct perf_event_header *record)
+{
+    unsigned event = records_event(&tasks->layout, task->ids, record);
+    const struct perf_event_header *sample = tasks_unwind(tasks, task, event, record);
+    tasks->broken_rings += !sample;
+    return sample;
+}
+
+void tasks_take_sample(struct tasks *tasks, struct task *task, const struct perf_event_header *record)
+{
+    if (task->by_timer)
+        tasks_meet_timer_sample(tasks, task, record);
+    record = unwound(tasks, task, record);
+    if (!record)
+        return;
+    take_sample(tasks, task, record);
+    tasks_put_record(tasks, task, record, record->size);
+}
+
+bool tasks_take_record(struct tasks *tasks, struct task *task, const struct perf_event_header *record)
+{
+    if (!records_check(&tasks->layout, record) ||
+        (task->by_timer && !tasks_check_timer_record(tasks, task, tasks->scratch))) {
+        tasks->broken_rings++;
+        return true;
+    }
+    uint64_t time_ns = records_time(&tasks->layout, 0, record);
+    if (record->type == PERF_RECORD_SAMPLE && !task->by_timer) { /* the preload object follows the stack itself */
+        tasks_take_sample(tasks, task, record);
+        return true;
+    }
+    switch (record->type) {
+    case PERF_RECORD_SAMPLE:
+        tasks_meet_timer_sample(tasks, task, record);
+        take_sample(tasks, task, record);
+        break;
+    case PERF_RECORD_COMM:
+        if (!take_comm(tasks, task, record, time_ns))
+            return false;
+        break;
+    case PERF_RECORD_MMAP2:
+        if (!take_mmap(tasks, task, record, time_ns))
+            return true;
+        break;
+    case PERF_RECORD_FORK:
+        take_fork(tasks, task, record);
+        break;
+    case PERF_RECORD_EXIT:
+        if (records_parse_task(record).tid == task->key || !task->end_ns)
+            task->end_ns = time_ns;
+        break;
+    case PERF_RECORD_LOST:
+    case PERF_RECORD_LOST_SAMPLES:
+        task->lost_records += records_parse_lost(record);
+        break;
+    default:
+        break;
+    }
+    tasks_put_record(tasks, task, record, record->size);
+    return true;
+}
+
+/* ---- Rings ---- */
+
+/*
+ * What one process writes may take long to read: each mapping is told to all of its threads, and compared with all
+ * others. So in a round it has its share of the time.
+ */
+static bool has_time(const struct tasks *tasks, struct process *process)
+{
+    if (process->round != tasks->round)
+        process->spent_ns = 0;
+    process->round = tasks->round;
+    return process->spent_ns < tasks->share_ns;
+}
+
+/* With ALL whatever it takes. False: there is more. */
+static bool read_ring(struct tasks *tasks, struct task *task, bool all)
+{
+    struct process *process = task->process;
+    const struct perf_event_header *record;
+    uint64_t before = monotonic_ns();
+    bool time = true, at_once = tasks->at_once;
+    tasks->at_once = all;
+    for (unsigned i = 1; time && !task->left && (record = pinject_ring_next(&task->ring, tasks->scratch)); i++) {
+        if (!tasks_take_record(tasks, task, record))
+            task->left = true;
+        if (i % LOOKS)
+            continue;
+        uint64_t now = monotonic_ns();
+        process->spent_ns += now - before;
+        before = now;
+        time = all || process->spent_ns < tasks->share_ns;
+    }
+    tasks->at_once = at_once;
+    process->spent_ns += monotonic_ns() - before;
+    return time;
+}
+
+/* False: there is more. */
+static bool drain(struct tasks *tasks, struct task *task, bool all)
+{
+    struct pinject_ring *ring = &task->ring;
+    bool done = true;
+    if (!task->live || task->inherited || !ring->page || task->left || task->broken)
+        return true;
+    if (!has_time(tasks, task->process) && !all)
+        return false;
+    if (pinject_ring_begin(ring)) {
+        tasks_begin_round(tasks, task, ring->head - ring->tail, ring->size);
+        done = read_ring(tasks, task, all);
+        pinject_ring_end(ring);
+    }
+    if (ring->broken) {
+        task->broken = true;
+        tasks->broken_rings++;
+    }
+    if (task->left)
+        tasks_task_ended(tasks, task, false);
+    else if (task->result && result_pending(task->result) > PENDING_MAX)
+        tasks_flush(tasks, task);
+    return done;
+}
+
+void tasks_drain(struct tasks *tasks, struct task *task)
+{
+    drain(tasks, task, true);
+}
+
+void tasks_drain_some(struct tasks *tasks, struct task *task)
+{
+    if (drain(tasks, task, false) || task->unread)
+        return;
+    task->unread = true;
+    task->unread_prev = tasks->unread_last;
+    task->unread_next = NULL;
+    *(tasks->unread_last ? &tasks->unread_last->unread_next : &tasks->unread) = task;
+    tasks->unread_last = task;
+    tasks->unread_count++;
+}
+
+void tasks_forget_unread(struct tasks *tasks, struct task *task)
+{
+    if (!task->unread)
+        return;
+    *(task->unread_prev ? &task->unread_prev->unread_next : &tasks->unread) = task->unread_next;
+    *(task->unread_next ? &task->unread_next->unread_prev : &tasks->unread_last) = task->unread_prev;
+    task->unread = false;
+    tasks->unread_count--;
+}
+
+/* Who was read on goes to the end; who finds no time, since another thread of his process had it, keeps his place. */
+void tasks_drain_rest(struct tasks *tasks)
+{
+    struct task *task = tasks->unread, *next;
+    for (uint64_t count = tasks->unread_count; task && count; count--, task = next) {
+        next = task->unread_next;
+        if (!has_time(tasks, task->process))
+            continue;
+        tasks_forget_unread(tasks, task);
+        tasks_drain_some(tasks, task);
+        if (next && !next->unread) /* it ended */
+            next = tasks->unread;
+    }
+}
+
+void tasks_drain_process(struct tasks *tasks, struct process *process)
+{
+    /* Who came since is at the head of the list. */
+    for (struct task *task = process->tasks, *next; task && task->drained != tasks->batch; task = next) {
+        next = task->process_next;
+        task->drained = tasks->batch;
+        tasks_drain(tasks, task);
+    }
+}

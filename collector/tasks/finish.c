@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: MIT */
+/* From tasks to result files, and the end of processes. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "collector/system/monotonic.h"
+#include "collector/tasks/account.h"
+#include "collector/tasks/notes.h"
+#include "collector/tasks/task_view.h"
+#include "collector/tasks/tasks.h"
+
+enum {
+    HOLD_NS = 200 * 1000 * 1000,        /* an ended process waits for its parent's wait */
+    NUMBER_NS = 2000 * 1000 * 1000,     /* at most so long, while it has its number */
+    NUMBER_LOOK_NS = 20 * 1000 * 1000,  /* has it one still? */
+    NUMBERS = 1024,                     /* while no more than these are held: each has descriptors */
+    WAITED_NS = 20 * 1000 * 1000,       /* the same after it came, for other late notifications */
+    FLUSH_NS = 1000 * 1000 * 1000,      /* growing files */
+    PROGRAM_NS = 1000 * 1000 * 1000,    /* the same while its last program is unknown */
+    LOOK_NS = 100 * 1000 * 1000,        /* what has not asked by then, will not */
+};
+
+static void add_totals(struct tasks *tasks, struct task *task, const struct task_view *view)
+{
+    tasks->samples += view->task.samples;
+    tasks->lost += view->task.lost;
+    task->split_samples = task->samples;
+    task->split_lost = task->lost_records;
+}
+
+void tasks_split_file(struct tasks *tasks, struct task *task, uint64_t end_ns)
+{
+    struct task_view view;
+    task->end_ns = end_ns;
+    /* The next exec generation is not in the list yet: this one has ended nevertheless. */
+    task_view_init(tasks, task, task->generation_count, task->generations[task->generation_count - 1].at_end, &view);
+    view.task.flags = (view.task.flags & ~(uint32_t)(PINJECT_TASK_STATUS | PINJECT_TASK_EXIT_COST)) |
+                      PINJECT_TASK_ENDED;
+    add_totals(tasks, task, &view);
+    if (task->result)
+        result_finish(task->result, &view.task, NULL);
+    task_view_release(&view);
+    task->result = NULL;
+    task->end_ns = 0;
+    task->first_sample_ns = task->last_sample_ns = 0;
+    task->stacks = (struct stack_counts){0};
+    task->modules_mapped = false;
+    task->generation_first = task->generation_count;
+}
+
+void tasks_flush(struct tasks *tasks, struct task *task)
+{
+    struct task_view view;
+    struct attach_value values[CONFIG_EVENTS] = {0};
+    if (!task->result)
+        return;
+    if (task->inherited)
+        tasks_inherited_estimate(tasks, task);
+    if (task->values)
+        memcpy(values, task->values, tasks->config->count * sizeof(*values));
+    else if (task->events)
+        attach_read(task->events, values);
+    task_view_init(tasks, task, task->generation_count, values, &view);
+    /* The counters were read now, not when the round began: up to here they count. */
+    if (!(view.task.flags & PINJECT_TASK_ENDED))
+        view.task.end_ns = monotonic_ns();
+    struct result_coverage running = {.tasks = tasks->seen, .files = results_written(tasks->results)};
+    result_flush(task->result, &view.task, view.task.flags & PINJECT_TASK_ROOT ? &running : NULL);
+    task_view_release(&view);
+    task->flushed_ns = tasks->now_ns;
+    task->on_disk = true;
+}
+
+static void count_back_end(struct tasks *tasks, const struct task *task)
+{
+    /* With --stat nobody is sampled, but who started no timer is not even counted. */
+    bool less = task->counted_only && (tasks->config->sampling || !task->timer_started);
+    tasks->counted_only += task->counted_only && tasks->config->sampling;
+    if (!task->refusal)
+        return;
+    tasks->refusal = tasks->refusal ? tasks->refusal : task->refusal;
+    tasks->timer_fallbacks++;
+    tasks->timer_fallbacks_counted += less;
+}
+
+/* Of an ended task. */
+static void write_task(struct tasks *tasks, struct task *task, const struct result_coverage *coverage)
+{
+    static const struct attach_value none[CONFIG_EVENTS];
+    struct task_view view;
+    tasks_name_file(tasks, task);
+    task_view_init(tasks, task, task->generation_count, task->values ? task->values : none, &view);
+    add_totals(tasks, task, &view);
+    counts_add(&tasks->counts, tasks->config, &view.task);
+    count_back_end(tasks, task);
+    if (coverage)
+        notes_add_fallbacks(&view.notes, tasks);
+    task_view_show_notes(&view);
+    tasks->without_sample += !task->counted_only && tasks->config->sampling && !task->samples;
+    if (task->result)
+        result_finish(task->result, &view.task, coverage);
+    task->result = NULL;
+    task_view_release(&view);
+}
+
+/* ---- Ends ---- */
+
+static void put_done(struct tasks *tasks, struct task *task)
+{
+    task->process = NULL;
+    task->next = NULL;
+    *tasks->done_end = task;
+    tasks->done_end = &task->next;
+    tasks->done_count++;
+    pressure_queued(tasks->session);
+}
+
+void tasks_write(struct tasks *tasks, size_t count)
+{
+    for (; tasks->done && count; count--) {
+        struct task *task = tasks->done;
+        tasks->done = task->next;
+        if (!tasks->done)
+            tasks->done_end = &tasks->done;
+        tasks->done_count--;
+        write_task(tasks, task, NULL);
+        tasks_discard(tasks, task);
+        pressure_written(tasks->session);
+    }
+}
+
+/*
+ * A worker of another CPU may still handle the last notification of an ended process: what its last program was. On a
+ * machine with more work than CPUs that takes a while.
+ */
+static bool awaits_program(const struct tasks *tasks, const struct process *process)
+{
+    const struct task *leader = process->leader;
+    if (!leader || leader->inherited || !leader->generation_count || process->left || tasks->closing)
+        return false;
+    return !leader->generations[leader->generation_count - 1].named && tasks->now_ns - process->ended_ns < PROGRAM_NS;
+}
+
+/* What is known of the process goes to the file of its first thread. */
+static void tell_leader(const struct process *process)
+{
+    struct task *leader = process->leader;
+    leader->status_known = process->status_known;
+    leader->status = process->status;
+    leader->exit_known = process->exit_known;
+    leader->exit_ns = process->exit_ns;
+}
+
+static void hold_process(struct tasks *tasks, struct process *process)
+{
+    if (process->held)
+        return;
+    account_hold(tasks, process);
+    process->ended_ns = tasks->now_ns;
+    process->deadline_ns = tasks->now_ns + (process->left ? 0 : process->waited ? WAITED_NS : HOLD_NS);
+    if (!process->waited && !process->root)
+        process->orphan |= account_is_orphan(tasks, process);
+}
+
+/*
+ * An unprivileged user's events end in the exec of a setuid program, or of one that cannot be read, before it is even
+ * mapped. The ring says EXIT, but the task goes on.
+ */
+static void set_revoked(struct task *task)
+{
+    struct process *process = task->process;
+    struct exec_generation *generation = task->generation_count ? &task->generations[task->generation_count - 1] : NULL;
+    task->revoked = process->revoked = true;
+    if (generation && !generation->program)
+        generation->program = program_get(process->announced);
+}
+
+void tasks_task_ended(struct tasks *tasks, struct task *task, bool ended)
+{
+    struct process *process = task->process;
+    tasks_drain(tasks, task);
+    if (!task->live)
+        return;
+    if (task->inherited && tasks_inherited_estimate(tasks, task))
+        tasks->estimated++;
+    if (task->by_timer)
+        tasks_end_timer(tasks, task);
+    if (!task->values) {
+        task->values = calloc(CONFIG_EVENTS, sizeof(*task->values));
+        if (task->values && task->events)
+            attach_read(task->events, task->values);
+    }
+    if (ended && task->events)
+        stack_sizes_add_task(task->events->sizes);
+    task->ended = ended;
+    if (ended && process->secure && task == process->main && !process->program)
+        set_revoked(task);
+    task->covers = process->inherits;
+    if (!task->end_ns)
+        task->end_ns = tasks->now_ns;
+    if (task->key != process->pid)
+        tasks->ended_threads[(uint32_t)task->key % ENDED_THREADS] = task->key;
+    tasks_unlink(tasks, task);
+    process->ended_tasks++;
+    process->clock_ns += task->startup_ns + (task->values ? tasks_clock(tasks, task->values) : 0);
+    if (process->leader != task)
+        put_done(tasks, task);
+    if (!process->live)
+        hold_process(tasks, process);
+}
+
+void tasks_finish_process(struct tasks *tasks, struct process *process)
+{
+    struct task *leader = process->leader;
+    account_let_go(tasks, process);
+    if (process->live) /* a thread came late: held again when it ends */
+        return;
+    if (process->root && (leader || !tasks->closing)) {
+        if (leader) {
+            tell_leader(process);
+            tasks_flush(tasks, leader);
+        }
+        return;
+    }
+    account_process(tasks, process);
+    if (leader) {
+        tell_leader(process);
+        process->leader = NULL;
+        if (leader->armed)
+            tasks_discard(tasks, leader);
+        else
+            put_done(tasks, leader);
+    }
+    tasks_remove_process(tasks, process);
+}
+
+static bool is_gone(const struct task *task)
+{
+    return task->ring_fd < 0 && syscall(SYS_tgkill, task->pid, task->key, 0) != 0 && errno == ESRCH;
+}
+
+static void sweep_task(struct tasks *tasks, struct task *task)
+{
+    tasks_drain_some(tasks, task);
+    if (!task->live)
+        return;
+    if (task->by_timer)
+        tasks_look_at_timer(tasks, task);
+    if (task->inherited ? tasks_inherited_gone(tasks, task) : is_gone(task)) {
+        tasks_task_ended(tasks, task, true);
+        return;
+    }
+    struct process *process = task->process;
+    if (process->inherit_owed && task == (process->main ? process->main : process->leader))
+        tasks_retry_inherit(tasks, process);
+    if (task->generation_count && !task->generations[task->generation_count - 1].named &&
+        tasks->now_ns - task->generations[task->generation_count - 1].start_ns > LOOK_NS)
+        tasks_look_for_programs(tasks, task);
+    if (task->live)
+        tasks_cover_unreported(tasks, task);
+    if (task->live && task->result && tasks->now_ns - task->flushed_ns >= FLUSH_NS &&
+        (!task->on_disk || result_pending(task->result)))
+        tasks_flush(tasks, task);
+}
+
+/* Its events are gone, but it is there: what it uses is told when it is waited for. */
+static bool lives_on(const struct process *process)
+{
+    return process->revoked && process->pidfd >= 0 && !process_is_dead(process);
+}
+
+/*
+ * Where there is more to do than CPUs can do, its end, its parent's wait, and the report of that each come late: it is
+ * held from when its parent has waited, not from its last record on.
+ */
+static void await_parent(const struct tasks *tasks, struct process *process)
+{
+    bool seen = process->deadline_ns + NUMBER_LOOK_NS > tasks->now_ns + HOLD_NS;
+    if (!seen && !process->waited && !process->left && tasks->held_count <= NUMBERS &&
+        tasks->now_ns - process->ended_ns < NUMBER_NS && process_has_number(process))
+        process->deadline_ns = tasks->now_ns + HOLD_NS;
+}
+
+void tasks_sweep(struct tasks *tasks)
+{
+    for (struct task *task = tasks->live, *next; task; task = next) {
+        next = task->live_next;
+        sweep_task(tasks, task);
+    }
+    for (struct process *process = tasks->held, *next; process; process = next) {
+        next = process->held_next;
+        await_parent(tasks, process);
+        if (process->deadline_ns <= tasks->now_ns && !awaits_program(tasks, process) && !lives_on(process))
+            tasks_finish_process(tasks, process);
+    }
+    tasks->batch++;
+    tasks_attach_untracked(tasks);
+    missed_look(&tasks->missed, tasks->now_ns - LOOK_NS);
+    deferred_munmap_run(tasks->session);
+}
+
+void tasks_close(struct tasks *tasks)
+{
+    tasks->closing = true;
+    tasks_notify(tasks, NULL);
+    while (tasks->live) {
+        struct task *task = tasks->live;
+        bool dead = process_is_dead(task->process);
+        if (!dead && !task->armed) {
+            tasks->alive++;
+            task->process->orphan = true;
+        }
+        tasks_task_ended(tasks, task, dead);
+        tasks_bury(tasks);
+    }
+    while (tasks->held)
+        tasks_finish_process(tasks, tasks->held);
+    if (tasks->root_process)
+        account_process(tasks, tasks->root_process);
+    missed_settle(&tasks->missed, UINT64_MAX);
+    tasks_write(tasks, SIZE_MAX);
+    tasks_bury(tasks);
+}
+
+void tasks_finish_root(struct tasks *tasks, const struct result_coverage *coverage)
+{
+    struct process *process = tasks->root_process;
+    if (process && process->leader) {
+        struct task *leader = process->leader;
+        tell_leader(process);
+        if (!leader->armed)
+            write_task(tasks, leader, coverage);
+        process->leader = NULL;
+        tasks_discard(tasks, leader);
+    }
+    tasks_bury(tasks);
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+/* Tasks that an inherited set covers: their life and their samples are told by its rings alone. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "collector/sources/inherited.h"
+#include "collector/system/numbers.h"
+#include "collector/system/procfs.h"
+#include "collector/tasks/tasks.h"
+
+enum {
+    BEHIND_NS = 1000 * 1000,       /* records of one moment reach the rings of several CPUs within this time */
+    STATUS_MAX = 8192,             /* bytes of /proc/PID/task/TID/status */
+    READINGS_NS = 200 * 1000 * 1000, /* an ended task waits so long for its counts */
+    TWICE_NS = 10 * 1000 * 1000,     /* no number is given out again that soon */
+};
+
+/* All its counts have come. */
+static bool is_counted(const struct task *task)
+{
+    return task->readings_seen && task->readings_seen >= task->readings;
+}
+
+bool tasks_inherited_estimate(const struct tasks *tasks, struct task *task)
+{
+    if (is_counted(task) || tasks->clock < 0 || !task->values)
+        return false;
+    struct attach_value *clock = &task->values[tasks->clock];
+    uint64_t used = task->readings_seen ? 0 : procfs_scheduled_ns(task->pid, task->key);
+    const bool sampled = task->sampled_ns > used && task->sampled_ns > clock->value;
+    if (sampled)
+        used = task->sampled_ns;
+    if (used > clock->value)
+        *clock = (struct attach_value){.value = used, .enabled_ns = used, .running_ns = used};
+    return sampled;
+}
+
+/* Its last record is written: it is a zombie, or its number is nobody's. */
+static bool has_died(const struct task *task)
+{
+    char name[48];
+    /* Not stat: who reads that waits for the end of its exec (errand.h). */
+    snprintf(name, sizeof(name), "task/%d/status", (int)task->key);
+    char *text = procfs_read(task->pid, name, STATUS_MAX, NULL);
+    static const char key[] = "\nState:\t";
+    const char *state = text ? strstr(text, key) : NULL;
+    bool dead = !state || state[strlen(key)] == 'Z' || state[strlen(key)] == 'X';
+    free(text);
+    return dead;
+}
+
+bool tasks_inherited_gone(const struct tasks *tasks, struct task *task)
+{
+    /* A process' number may be another's by now: its pidfd knows. */
+    const int pidfd = task->key == task->pid ? task->process->pidfd : -1;
+    if (!task->exiting && numbers_hold(pidfd, task->pid, task->key))
+        return false;
+    /* Between its EXIT record and its counts it may wait for a CPU, for a second where there is much other load. */
+    if (task->exiting && !task->gone_ns && !has_died(task))
+        return false;
+    /* What it wrote at its end may not be read yet. */
+    if (!task->gone_ns)
+        task->gone_ns = tasks->now_ns;
+    if (tasks->now_ns <= task->gone_ns + READINGS_NS)
+        return false;
+    if (!task->exiting)
+        inherited_forget(tasks->session->inherited_sets, task->key);
+    return true;
+}
+
+static struct task *admit_writer(struct tasks *tasks, const struct inherited_record *kept, pid_t pid, pid_t tid,
+                                 pid_t ppid, pid_t ptid, uint64_t time_ns)
+{
+    struct notification *notification = calloc(1, sizeof(*notification));
+    if (!notification)
+        return NULL;
+    *notification = (struct notification){.kind = pid == ppid ? PINJECT_THREAD : PINJECT_FORK,
+                                          .pid = pid,
+                                          .tid = tid,
+                                          .ppid = ppid,
+                                          .parent_tid = ptid,
+                                          .time_ns = time_ns,
+                                          .inherited = true,
+                                          .inherited_set = kept->inherited_set,
+                                          .readings = kept->readings,
+                                          .pidfd = pid == tid ? (int)syscall(SYS_pidfd_open, pid, 0) : -1};
+    tasks_admit(tasks, notification);
+    return tasks_find(tasks, tid);
+}
+
+/*
+ * An inherited set is opened CPU by CPU; who is made in between has a part of it, and may get another one. The first
+ * that announces a task tells of it, and no other.
+ */
+static bool is_told_twice(const struct tasks *tasks, const struct inherited_record *kept,
+                          const struct records_task *made)
+{
+    const struct task *task = tasks_find(tasks, made->tid);
+    return task && task->inherited && !task->exiting && task->inherited_set != kept->inherited_set &&
+           made->time_ns < task->start_ns + TWICE_NS;
+}
+
+/* From a ring that had stopped: whom it announces has written to others meanwhile, and was admitted. */
+static bool is_late(const struct tasks *tasks, const struct records_task *made)
+{
+    const struct task *task = tasks_find(tasks, made->tid);
+    return task ? task->inherited && made->time_ns <= task->start_ns
+                : made->time_ns < tasks->inherited_taken_ns && tids_has(&tasks->known, made->tid);
+}
+
+/* It is attached late. A task that has not come at the end is counted as missed. */
+static void expect_task(struct tasks *tasks, pid_t tid)
+{
+    if (!tids_has(&tasks->known, tid))
+        tids_add(&tasks->unannounced, tid);
+}
+
+static void take_fork(struct tasks *tasks, const struct inherited_record *kept, const struct perf_event_header *record)
+{
+    struct records_task made = records_parse_task(record);
+    if (is_told_twice(tasks, kept, &made))
+        return;
+    struct task *creator = tasks_find(tasks, made.ptid);
+    if (creator && !creator->inherited) {
+        tasks_drain(tasks, creator); /* its name and its program, as of then */
+        creator = tasks_find(tasks, made.ptid);
+    }
+    if (!tasks_follows(tasks, &made))
+        tids_add(&tasks->known, made.tid);
+    else if (kept->part)
+        expect_task(tasks, made.tid);
+    else if (!is_late(tasks, &made))
+        admit_writer(tasks, kept, made.pid, made.tid, made.ppid, made.ptid, made.time_ns);
+    if (creator && creator->inherited)
+        tasks_take_record(tasks, creator, record);
+}
+
+/* The only thread that an exec left has the number of its process from then on. */
+static struct task *find_renamed(const struct tasks *tasks, const struct inherited_record *kept,
+                                 const struct perf_event_header *record)
+{
+    struct process *process = kept->pid == kept->tid ? tasks_find_process(tasks, kept->pid) : NULL;
+    if (!process || record->type != PERF_RECORD_COMM || !records_parse_comm(record).exec)
+        return NULL;
+    for (struct task *task = process->tasks; task; task = task->process_next)
+        if (task->inherited && !task->exiting && task->inherited_set == kept->inherited_set)
+            return task;
+    return NULL;
+}
+
+/*
+ * Whoever writes, and was never announced. Of one whose number was known it may be a late record. A task that is
+ * attached late can write to its inherited set before its notification is taken, which knows what it used before: while
+ * no record is known to be lost, it is expected. Since the kernel can lose records without a word (inherited_ring.h), a
+ * task that has not come at the end is counted as missed.
+ */
+static struct task *admit_unannounced(struct tasks *tasks, const struct inherited_record *kept)
+{
+    if (kept->tid <= 0 || kept->pid <= 0 || tids_has(&tasks->known, kept->tid))
+        return NULL;
+    if (!tasks->inherited_lost) {
+        expect_task(tasks, kept->tid);
+        return NULL;
+    }
+    pid_t parent = kept->pid == kept->tid ? 0 : kept->pid;
+    return admit_writer(tasks, kept, kept->pid, kept->tid, parent, 0, kept->time_ns);
+}
+
+static void take_reading(struct tasks *tasks, struct task *task, const struct inherited_record *kept,
+                         const struct perf_event_header *record)
+{
+    struct records_reading reading = records_parse_read(&tasks->layout, record);
+    if (task->readings_seen++ == 0 && task->values)
+        memset(task->values, 0, CONFIG_EVENTS * sizeof(*task->values)); /* an estimate */
+    if (task->values) {
+        struct attach_value *value = &task->values[kept->event];
+        value->value += reading.value;
+        value->running_ns += reading.running_ns;
+        /* Each CPU's event is enabled all the time and runs while the task is there. */
+        value->enabled_ns = reading.enabled_ns > value->enabled_ns ? reading.enabled_ns : value->enabled_ns;
+        value->lost += reading.lost;
+    }
+    if (task->exiting && is_counted(task))
+        tasks_task_ended(tasks, task, true);
+}
+
+/*
+ * A timer's task that went on to where no timer is: the inherited set samples it too, as a timer would, in user space.
+ * Its counts are accounting's.
+ */
+static void take_of_root(struct tasks *tasks, const struct inherited_record *kept,
+                         const struct perf_event_header *record)
+{
+    struct task *task = tasks_find(tasks, kept->tid);
+    if (!task || !task->refusal || !task->not_sampled || record->type != PERF_RECORD_SAMPLE ||
+        (record->misc & PERF_RECORD_MISC_CPUMODE_MASK) != PERF_RECORD_MISC_USER ||
+        (int)kept->event != attach_timer_event(tasks->config))
+        return;
+    struct perf_event_header *copy = (struct perf_event_header *)(void *)tasks->scratch;
+    memcpy(copy, record, record->size);
+    records_set_id(&tasks->layout, task->ids[kept->event], copy);
+    tasks_take_sample(tasks, task, copy);
+}
+
+static void take_inherited_record(struct tasks *tasks, const struct inherited_record *kept)
+{
+    const struct perf_event_header *record = (const struct perf_event_header *)(const void *)kept->bytes;
+    if (record->type == PERF_RECORD_FORK) {
+        take_fork(tasks, kept, record);
+        return;
+    }
+    if (kept->root) {
+        take_of_root(tasks, kept, record);
+        return;
+    }
+    struct task *task = tasks_find(tasks, kept->tid);
+    if (!task)
+        task = find_renamed(tasks, kept, record);
+    if (!task)
+        task = admit_unannounced(tasks, kept);
+    /* One with events of its own is told of by these. */
+    if (!task || !task->inherited || task->inherited_set != kept->inherited_set)
+        return;
+    if (record->type == PERF_RECORD_READ) {
+        take_reading(tasks, task, kept, record);
+        return;
+    }
+    task->exiting |= record->type == PERF_RECORD_EXIT;
+    if (!tasks_take_record(tasks, task, record)) {
+        task->left = true;
+        tasks_task_ended(tasks, task, false);
+        return;
+    }
+    if (record->type == PERF_RECORD_MMAP2 && task->live)
+        tasks_look_for_programs(tasks, task);
+}
+
+/*
+ * A creator with events of its own has asked for them, and went on as soon as it was answered: its notification may be
+ * on its way. Whom it makes has its names.
+ */
+static bool is_early(const struct tasks *tasks, const struct inherited_record *kept)
+{
+    const struct perf_event_header *record = (const struct perf_event_header *)(const void *)kept->bytes;
+    if (record->type != PERF_RECORD_FORK || kept->time_ns + UNKNOWN_WAIT_NS <= tasks->now_ns)
+        return false;
+    struct records_task made = records_parse_task(record);
+    return !tasks_find(tasks, made.ptid) && !tasks_find_process(tasks, made.ppid);
+}
+
+void tasks_take_inherited(struct tasks *tasks, bool all)
+{
+    struct inherited_sets *sets = tasks->session->inherited_sets;
+    if (!inherited_live(sets) && !tasks->inherited_tasks_live && !tasks->early)
+        return;
+    tasks->batch++;
+    /* Up to the moment at which the notifications were taken: see is_early(). */
+    uint64_t before = all ? UINT64_MAX : tasks->now_ns - BEHIND_NS;
+    struct inherited_record **end = &tasks->early;
+    while (*end)
+        end = &(*end)->next;
+    *end = inherited_take(sets, before, &tasks->inherited_lost);
+    tasks->at_once = true;
+    while (tasks->early && (all || !is_early(tasks, tasks->early))) {
+        struct inherited_record *kept = tasks->early;
+        tasks->early = kept->next;
+        take_inherited_record(tasks, kept);
+        free(kept);
+    }
+    tasks->at_once = false;
+    tasks->inherited_taken_ns = tasks->early ? tasks->early->time_ns : before;
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+#include "collector/tasks/notes.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "collector/tasks/tasks.h"
+
+/* Found later than that is worth a note. */
+enum { LATE_NS = 5 * 1000 * 1000 };
+
+void notes_add(struct notes *notes, const char *text)
+{
+    if (notes->count == NOTES)
+        return;
+    snprintf(notes->text[notes->count], sizeof(notes->text[0]), "%s", text);
+    notes->list[notes->count] = notes->text[notes->count];
+    notes->count++;
+}
+
+static void note_no_timer(struct notes *notes, const struct task *task)
+{
+    char text[NOTES_SIZE];
+    if (task->ring_error)
+        snprintf(text, sizeof(text), "counted by the kernel, not sampled: its timer was refused (%s)",
+                 strerror(-task->ring_error));
+    else
+        snprintf(text, sizeof(text), "counted by the kernel, not sampled: no timer started in it (static, setuid or "
+                 "very short?)");
+    notes_add(notes, text);
+}
+
+/* A timer is the fallback of this one. */
+static void note_refusal(struct notes *notes, const struct tasks *tasks, const struct task *task)
+{
+    char text[NOTES_SIZE];
+    const char *how = !task->timer_started                  ? "without events"
+                      : attach_timer_event(tasks->config) >= 0 ? "sampled by a timer"
+                      : tasks->config->sampling                ? "counted, not sampled (timers sample only task-clock)"
+                                                               : "counted by the preload object";
+    snprintf(text, sizeof(text), "%s: the kernel refused its events (%s): not dumpable, or another user's", how,
+             strerror(-task->refusal));
+    notes_add(notes, text);
+}
+
+void notes_add_fallbacks(struct notes *notes, const struct tasks *tasks)
+{
+    char text[NOTES_SIZE];
+    uint64_t count = tasks->timer_fallbacks - tasks->timer_fallbacks_counted;
+    if (!count)
+        return;
+    snprintf(text, sizeof(text), "%" PRIu64 " of %" PRIu64 " tasks %s: the kernel refused their events (%s)", count,
+             tasks->seen,
+             tasks->config->sampling ? "were sampled by timers, user space only" : "were counted by the preload object",
+             strerror(-tasks->refusal));
+    notes_add(notes, text);
+}
+
+/* What the list of programs lacks. */
+static void note_programs(struct notes *notes, const struct task *task)
+{
+    char text[NOTES_SIZE];
+    if (task->generations_more) {
+        snprintf(text, sizeof(text), "executed programs that are not listed: %u", task->generations_more);
+        notes_add(notes, text);
+    }
+    if (task->arguments_cut) {
+        snprintf(text, sizeof(text), "the arguments of %u earlier %s were too long and are cut", task->arguments_cut,
+                 task->arguments_cut == 1 ? "program" : "programs");
+        notes_add(notes, text);
+    }
+}
+
+void notes_make(struct notes *notes, const struct tasks *tasks, const struct task *task)
+{
+    char text[NOTES_SIZE];
+    const struct exec_generation *generation = task->generation_count ? &task->generations[task->generation_count - 1]
+        : NULL;
+    const bool inherits = task->covers || (task->process && task->process->inherits);
+    if (task->refusal)
+        note_refusal(notes, tasks, task);
+    if (task->by_timer && !task->timer_started)
+        note_no_timer(notes, task);
+    else if (task->not_sampled && !task->left && inherits)
+        notes_add(notes, "executed a program without a timer (static?): sampled with inherited events, its CPU time "
+                         "counted by the kernel");
+    else if (task->not_sampled && !task->left)
+        notes_add(notes, "executed a program without a timer (static?): only its CPU time is known");
+    else if (task->counted_only && !task->by_timer && tasks->config->sampling) {
+        snprintf(text, sizeof(text), "counted but not sampled: no memory for its ring buffer (%s)",
+                 strerror(-task->ring_error));
+        notes_add(notes, text);
+    }
+    if (task->broken)
+        notes_add(notes, "its ring buffer was damaged: later samples are missing");
+    if (task->attached_late_ns > task->start_ns + LATE_NS)
+        notes_add(notes, "found late: start-up counted but not sampled");
+    if (task->goes_on)
+        notes_add(notes, "executed a program that its user may not read: the kernel closed its events, and timers "
+                         "continue it in another file");
+    else if (task->revoked)
+        notes_add(notes, "executed a setuid or unreadable program: the kernel closed its events, and only its CPU time "
+                         "is known from then on");
+    if (task->left)
+        notes_add(notes, "executed a program that is not followed (--follow=exec follows it)");
+    note_programs(notes, task);
+    const bool covered = inherits || task->inherited || task->revoked;
+    if (generation && !generation->named && !covered && generation->start_ns > task->start_ns &&
+        task->kind != PINJECT_THREAD && !task->left)
+        notes_add(notes, "its program did not load the preload object (static, setuid or without access to the "
+                         "session?): its "
+                         "children and threads are not profiled");
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Notifications in the order of their times, and those that wait for another one. The times are the targets' own words:
+ * no order of them may cost more than another.
+ */
+#include <stdlib.h>
+
+#include "collector/tasks/tasks.h"
+
+enum {
+    WAITING_MAX = 4096,                 /* so many wait at most */
+    CHECKS = 16384,                     /* of those that wait, in one round */
+    RUNS = 32,                          /* sorted lists of 2^N notifications: more than there is memory for */
+};
+
+/* Both are sorted; of equal times those of OLDER come first. */
+static struct notification *merge_lists(struct notification *older, struct notification *newer)
+{
+    struct notification *first = NULL, **end = &first;
+    while (older && newer) {
+        struct notification **from = older->time_ns <= newer->time_ns ? &older : &newer;
+        *end = *from;
+        end = &(*end)->next;
+        *from = *end;
+    }
+    *end = older ? older : newer;
+    return first;
+}
+
+/*
+ * By time, those of the same time as they came: runs of 1, 2, 4 ... notifications, merged as a binary counter counts.
+ */
+static struct notification *sort_notifications(struct notification *notifications)
+{
+    struct notification *runs[RUNS] = {NULL}, *sorted = NULL;
+    while (notifications) {
+        struct notification *run = notifications;
+        unsigned i = 0;
+        notifications = run->next;
+        run->next = NULL;
+        for (; i < RUNS - 1 && runs[i]; i++) {
+            run = merge_lists(runs[i], run);
+            runs[i] = NULL;
+        }
+        runs[i] = runs[i] ? merge_lists(runs[i], run) : run;
+    }
+    for (unsigned i = 0; i < RUNS; i++)
+        sorted = merge_lists(runs[i], sorted);
+    return sorted;
+}
+
+/* *AT: where the last one went, and no later one goes before. */
+static void let_wait(struct tasks *tasks, struct notification *notification, struct waiting ***at)
+{
+    bool room = !tasks->closing && tasks->waiting_count < WAITING_MAX &&
+                tasks->waiting_bytes + notification_text(notification) <= NOTIFICATIONS_BYTES;
+    struct waiting *waiting = room ? malloc(sizeof(*waiting)) : NULL;
+    if (!waiting) {
+        tasks->hurried += !tasks->closing;
+        tasks_admit(tasks, notification);
+        return;
+    }
+    *waiting = (struct waiting){.notification = notification, .deadline_ns = tasks->now_ns + UNKNOWN_WAIT_NS};
+    while (**at && (**at)->notification->time_ns <= notification->time_ns)
+        *at = &(**at)->next;
+    waiting->next = **at;
+    **at = waiting;
+    *at = &waiting->next;
+    tasks->waiting_count++;
+    tasks->waiting_bytes += notification_text(notification);
+}
+
+/* Again from the start after each that was taken: another one may have waited for it. What is left waits on. */
+static void retry_waiting(struct tasks *tasks)
+{
+    unsigned checks = 0;
+    for (struct waiting **at = &tasks->waiting; *at && checks < CHECKS;) {
+        struct waiting *waiting = *at;
+        bool due = tasks->closing || waiting->deadline_ns <= tasks->now_ns;
+        checks += !due;
+        if (!due && !tasks_is_ready(tasks, waiting->notification)) {
+            at = &waiting->next;
+            continue;
+        }
+        *at = waiting->next;
+        tasks->waiting_count--;
+        tasks->waiting_bytes -= notification_text(waiting->notification);
+        tasks_admit(tasks, waiting->notification);
+        free(waiting);
+        at = &tasks->waiting;
+    }
+}
+
+void tasks_notify(struct tasks *tasks, struct notification *notifications)
+{
+    struct waiting **at = &tasks->waiting;
+    tasks->batch++;
+    notifications = sort_notifications(notifications);
+    while (notifications) {
+        struct notification *notification = notifications;
+        notifications = notification->next;
+        notification->next = NULL;
+        tasks->notifications++;
+        if (tasks_is_ready(tasks, notification))
+            tasks_admit(tasks, notification);
+        else
+            let_wait(tasks, notification, &at);
+    }
+    retry_waiting(tasks);
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+#include "collector/tasks/process.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collector/system/pidfd.h"
+#include "collector/tasks/shares.h"
+
+/*
+ * Plausible CPU time of an end: tearing an address space down, and each thread's own. And of each switch to a task: the
+ * scheduler charges it from the moment when it was chosen, its events count when they have been exchanged, which takes
+ * 2 to 25 us where they sample. Beyond that something else is in the difference.
+ */
+enum {
+    EXIT_COST_NS = 50 * 1000 * 1000,
+    EXIT_COST_SHARE = 5,
+    TASK_EXIT_COST_NS = 100 * 1000,
+    SWITCH_COST_NS = 30 * 1000,
+    CLOCK_SLACK_NS = 1000 * 1000,
+    CLOCK_SLACK_SHARE = 50 /* where CPUs are taken away (steal) the two clocks differ by a percent */
+};
+
+struct program *program_new(const char *exec, const char *cmdline, size_t cmdline_size)
+{
+    struct program *program = calloc(1, sizeof(*program));
+    if (!program)
+        return NULL;
+    program->references = 1;
+    program->exec = strdup(exec ? exec : "");
+    if (cmdline && cmdline_size) {
+        program->cmdline = malloc(cmdline_size + 1);
+        program->cmdline_size = program->cmdline ? cmdline_size : 0;
+    }
+    if (program->cmdline) {
+        memcpy(program->cmdline, cmdline, cmdline_size);
+        program->cmdline[cmdline_size] = '\0';
+        if (cmdline[cmdline_size - 1]) /* readers count on the last NUL */
+            program->cmdline_size++;
+    }
+    if (program->exec)
+        return program;
+    free(program->cmdline);
+    free(program);
+    return NULL;
+}
+
+struct program *program_get(struct program *program)
+{
+    if (program)
+        program->references++;
+    return program;
+}
+
+void program_put(struct program *program)
+{
+    if (!program || --program->references)
+        return;
+    free(program->exec);
+    free(program->cmdline);
+    free(program);
+}
+
+struct process *process_new(pid_t pid, pid_t ppid, uint64_t start_ns)
+{
+    struct process *process = calloc(1, sizeof(*process));
+    if (!process)
+        return NULL;
+    process->pid = pid;
+    process->ppid = ppid;
+    process->start_ns = start_ns;
+    process->pidfd = -1;
+    space_init(&process->space);
+    return process;
+}
+
+void process_set_share(struct process *process, struct share *share)
+{
+    process->share = share;
+    process->space.room = &share->room;
+}
+
+void process_free(struct process *process)
+{
+    if (!process)
+        return;
+    space_release(&process->space);
+    free(process->trust);
+    program_put(process->program);
+    program_put(process->announced);
+    if (process->pidfd >= 0)
+        close(process->pidfd);
+    free(process);
+}
+
+void process_set_waited(struct process *process, int status, uint64_t rusage_ns)
+{
+    process->waited = true;
+    process->status = status;
+    process->status_known = true;
+    process->rusage_ns = rusage_ns;
+}
+
+static uint64_t switching_ns(const struct process *process)
+{
+    uint64_t all = process->rusage_switches, children = process->children_switches;
+    uint64_t own = all > children ? all - children : 0;
+    return (own < UINT32_MAX ? own : UINT32_MAX) * SWITCH_COST_NS;
+}
+
+/*
+ * OWN: CPU time of the process, with the ends of the children that were taken off; MISSED: what these had used. A child
+ * that does next to nothing uses as much again while it ends.
+ */
+static bool is_plausible(const struct process *process, uint64_t own, uint64_t missed, uint64_t *ret_ns)
+{
+    uint64_t counted = process->clock_ns + missed;
+    if (!own || own + CLOCK_SLACK_NS + counted / CLOCK_SLACK_SHARE < process->clock_ns)
+        return false;
+    uint64_t cost = own > process->clock_ns ? own - process->clock_ns : 0;
+    bool free = process->revoked || process->uncounted;
+    uint64_t most = EXIT_COST_NS + own / EXIT_COST_SHARE + process->ended_tasks * TASK_EXIT_COST_NS + missed;
+    if (!free && cost > most + switching_ns(process))
+        return false;
+    *ret_ns = cost;
+    return true;
+}
+
+/* What the children whose wait was not seen used while they ended: nobody else is told. OWN: without any child. */
+static uint64_t ends_of_missed(const struct process *process, uint64_t own)
+{
+    uint64_t guessed = process->guessed_ns, known = own + process->children_ns + guessed;
+    if (!guessed || process->untracked_children || process->rusage_ns <= known)
+        return 0;
+    uint64_t ends = process->rusage_ns - known;
+    return ends <= EXIT_COST_NS + guessed ? ends : 0;
+}
+
+/*
+ * Children whose wait was not seen were waited for, most likely; else they are in nobody's rusage. What comes closer to
+ * its own is taken: the children's time must not pass for the cost of an end.
+ */
+static bool are_waited_for(const struct process *process)
+{
+    uint64_t most = process->rusage_ns, without = process->children_ns + process->clock_ns;
+    uint64_t with = without + process->guessed_ns;
+    return process->guessed_ns && most > without && (most >= with || with - most <= most - without);
+}
+
+bool process_exit_cost(const struct process *process, uint64_t *ret_ns)
+{
+    uint64_t most = process->rusage_ns, children = process->children_ns, guessed = process->guessed_ns;
+    if (process->incomplete || process->left)
+        return false;
+    /* What a program without events starts has none either: with its parent's wait it is all in one figure. */
+    if (process->own_ns && !(process->revoked && process->rusage_ns)) {
+        if (!is_plausible(process, process->own_ns, 0, ret_ns))
+            return false;
+        *ret_ns += ends_of_missed(process, process->own_ns);
+        return true;
+    }
+    if (process->untracked_children || most < children)
+        return false;
+    if (!are_waited_for(process))
+        return is_plausible(process, most - children, 0, ret_ns);
+    if (most > children + guessed + process->clock_ns)
+        return is_plausible(process, most - children - guessed, guessed, ret_ns);
+    *ret_ns = 0; /* where CPUs are taken away the counters have more than the accounting */
+    return true;
+}
+
+bool process_wait_was_missed(const struct process *process)
+{
+    uint64_t own = process->own_ns ? process->own_ns : process->clock_ns, guessed = process->guessed_ns;
+    uint64_t slack = CLOCK_SLACK_NS + (own + guessed) / CLOCK_SLACK_SHARE;
+    return guessed && process->rusage_ns && process->rusage_ns + slack >= own + process->children_ns + guessed;
+}
+
+void process_ask_status(struct process *process)
+{
+    if (!process->status_known)
+        process->status_known = pidfd_status(process->pidfd, &process->status);
+}
+
+bool process_has_number(const struct process *process)
+{
+    return pidfd_has_number(process->pidfd);
+}
+
+void process_ask_clock(struct process *process)
+{
+    if (!process->waited)
+        pidfd_clock(process->pidfd, process->pid, &process->own_ns);
+}
+
+bool process_is_dead(const struct process *process)
+{
+    /* Of whom only a thread was let in, the number has to do: when it is in use again, it counts as alive. */
+    if (process->pidfd < 0)
+        return process->incomplete && kill(process->pid, 0) < 0 && errno == ESRCH;
+    return pidfd_is_dead(process->pidfd);
+}

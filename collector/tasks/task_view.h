@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A task as its result file sees it: what tasks.h knows of it, in the terms of result.h. Context: the event loop's
+ * thread.
+ */
+#ifndef COLLECTOR_TASKS_TASK_VIEW_H
+#define COLLECTOR_TASKS_TASK_VIEW_H
+
+#include "collector/output/result.h"
+#include "collector/tasks/notes.h"
+#include "collector/tasks/tasks.h"
+
+/* TASK points into the rest and to what it was made of: it cannot be copied, and is gone when that changes. */
+struct task_view {
+    struct result_task task;
+    struct result_generation *generations;
+    struct notes notes;
+};
+
+/*
+ * END: one more than the last exec generation that is shown. NOW: the counts, config.count of them; NULL: unknown. What
+ * there is no memory for (exec generations) is left out.
+ */
+void task_view_init(const struct tasks *tasks, const struct task *task, unsigned end, const struct attach_value *now,
+                    struct task_view *view);
+void task_view_release(struct task_view *view);
+/* After more notes were added. */
+void task_view_show_notes(struct task_view *view);
+
+#endif
