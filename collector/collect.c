@@ -18,7 +18,10 @@
 
 #include "collector/service/channel.h"
 #include "collector/service/service.h"
+#include "collector/sources/attach.h"
 #include "collector/sources/inherited.h"
+#include "collector/sources/notifications.h"
+#include "collector/sources/pressure.h"
 #include "collector/system/monotonic.h"
 #include "collector/system/opener.h"
 #include "collector/tasks/tasks.h"

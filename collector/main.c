@@ -26,6 +26,7 @@
 #include "collector/service/service.h"
 #include "collector/settings_parse.h"
 #include "collector/show_stacks.h"
+#include "collector/sources/attach.h"
 #include "collector/sources/inherited.h"
 #include "collector/sources/session.h"
 #include "collector/summary.h"

@@ -13,7 +13,9 @@
 #include "collector/doctor/doctor_probe.h"
 #include "collector/launch/launch.h"
 #include "collector/service/service.h"
+#include "collector/sources/attach.h"
 #include "collector/sources/inherited.h"
+#include "collector/sources/notifications.h"
 #include "collector/sources/session.h"
 
 /* ---- Trying ---- */

@@ -14,8 +14,11 @@
 
 #include "collector/service/channel.h"
 #include "collector/service/origin.h"
+#include "collector/sources/attach.h"
 #include "collector/sources/attach_late.h"
+#include "collector/sources/covered.h"
 #include "collector/sources/inherited.h"
+#include "collector/sources/notifications.h"
 #include "collector/sources/session.h"
 #include "collector/system/numbers.h"
 #include "collector/system/procfs.h"
@@ -288,7 +291,7 @@ static int begin_inherit_exec(struct session *session, struct notification *noti
         return 0;
     if (notification->flags & PINJECT_REQUEST_SECURE)
         /* Its events may end in that exec: then what comes has to ask. */
-        attach_cover(session, notification->tid, false);
+        covered_mark(session, notification->tid, false);
     else
         notification->inherit_error = inherited_open_of(session->inherited_sets, notification->pid, notification->tid,
                                                         notification->pidfd,

@@ -12,6 +12,8 @@
 
 #include "collector/service/channel.h"
 #include "collector/service/request.h"
+#include "collector/sources/attach.h"
+#include "collector/sources/notifications.h"
 #include "collector/sources/session.h"
 #include "common/clock.h"
 

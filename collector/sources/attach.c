@@ -11,7 +11,10 @@
 
 #include "collector/config/probe.h"
 #include "collector/sources/attach_table.h"
+#include "collector/sources/deferred_munmap.h"
 #include "collector/sources/inherited.h"
+#include "collector/sources/pressure.h"
+#include "collector/sources/rings.h"
 #include "collector/sources/session.h"
 #include "collector/stacks/stacks.h"
 

@@ -113,8 +113,6 @@ int attach_answer(struct session *session, pid_t tid, uint64_t startup_ns);
 int attach_snapshot(struct session *session, pid_t tid, struct attach_value *values);
 /* Takes the task out of the table and clears its covered bit (only if it is still this one); events stay open. */
 void attach_retire(struct session *session, struct attached *attached);
-/* Marks TID as covered in the segment, or not: for tasks that have events in another way. */
-void attach_cover(struct session *session, pid_t tid, bool covered);
 
 /*
  * attach_timer.c. Index of the event that timers sample, -1: none of the event configuration's is a clock that they

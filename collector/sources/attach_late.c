@@ -9,7 +9,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "collector/sources/attach.h"
 #include "collector/sources/inherited.h"
+#include "collector/sources/notifications.h"
 #include "collector/sources/session.h"
 #include "collector/system/known.h"
 #include "collector/system/monotonic.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is static expects the table's lock, what is not takes it; but attach_cover() needs none. */
+/* What is static expects the table's lock, what is not takes it. */
 #include "collector/sources/attach_table.h"
 
 #include <errno.h>
@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "collector/sources/attach.h"
+#include "collector/sources/covered.h"
+#include "collector/sources/rings.h"
 #include "collector/sources/session.h"
 
 void attach_table_init(struct attach_table *table)
@@ -30,17 +32,6 @@ static struct attached **bucket(struct session *session, pid_t tid)
 static struct attached **thread_bucket(struct session *session, pid_t pid)
 {
     return &session->table.threads[(uint32_t)pid % ATTACH_TABLE];
-}
-
-void attach_cover(struct session *session, pid_t tid, bool covered)
-{
-    if (!session->segment || tid <= 0 || tid >= PINJECT_TASKS)
-        return;
-    uint64_t *word = &session->segment->covered[tid / 64], bit = UINT64_C(1) << (tid % 64);
-    if (covered)
-        __atomic_fetch_or(word, bit, __ATOMIC_RELEASE);
-    else
-        __atomic_fetch_and(word, ~bit, __ATOMIC_RELEASE);
 }
 
 /* In a session with events the bit says that there are some. */
@@ -67,7 +58,7 @@ static void list(struct session *session, struct attached *attached, pid_t key)
     }
     attached->listed = true;
     if (is_marked(attached))
-        attach_cover(session, key, true);
+        covered_mark(session, key, true);
 }
 
 /* The first thread of THREAD's process, where timers sample both. */
@@ -96,7 +87,7 @@ static void unlist(struct session *session, struct attached *attached)
     }
     attached->listed = false;
     if (is_marked(attached))
-        attach_cover(session, attached->key, false);
+        covered_mark(session, attached->key, false);
 }
 
 static bool has_ended(const struct attached *attached)

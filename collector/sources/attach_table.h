@@ -9,18 +9,9 @@
 
 #include <pthread.h>
 
+#include "collector/sources/session.h"
+
 struct attached;
-struct session;
-
-enum { ATTACH_TABLE = 4096 };
-
-/* Private to attach_table.c. Chains of struct attached. */
-struct attach_table {
-    pthread_mutex_t lock;
-    struct attached *by_tid[ATTACH_TABLE];
-    struct attached *threads[ATTACH_TABLE]; /* those that are not their process' first, by pid */
-};
-
 void attach_table_init(struct attach_table *table);
 /* Its tasks have left it. */
 void attach_table_release(struct attach_table *table);

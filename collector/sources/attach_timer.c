@@ -6,6 +6,7 @@
 #include "collector/sources/attach.h"
 
 
+#include "collector/sources/rings.h"
 #include "collector/sources/session.h"
 #include "common/clock.h"
 

@@ -9,18 +9,7 @@
 #include <pthread.h>
 #include <stddef.h>
 
-struct session;
-
-enum { DEFERRED_RINGS = 32 };
-
-struct deferred_munmap {
-    pthread_mutex_t lock;
-    struct deferred_ring {
-        void *start;
-        size_t size;
-    } rings[DEFERRED_RINGS];
-    unsigned count;
-};
+#include "collector/sources/session.h"
 
 void deferred_munmap_init(struct deferred_munmap *deferred);
 /* After the last deferred_munmap_run(): what is left stays mapped. */

@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "collector/sources/attach.h"
+#include "collector/sources/covered.h"
 #include "collector/sources/inherited_private.h"
 #include "collector/sources/session.h"
 #include "collector/system/numbers.h"
@@ -132,7 +132,7 @@ static void enter_set(struct inherited_sets *sets, struct inherited_set *set, pi
     __atomic_store_n(&sets->inside[tid], number, __ATOMIC_RELAXED);
     sets->highest = tid > sets->highest ? tid : sets->highest;
     if (!before || before == PART)
-        attach_cover(sets->session, tid, true);
+        covered_mark(sets->session, tid, true);
 }
 
 static void leave_set(struct inherited_sets *sets, pid_t tid)
@@ -140,7 +140,7 @@ static void leave_set(struct inherited_sets *sets, pid_t tid)
     if (!is_number(tid) || !sets->inside[tid])
         return;
     if (__atomic_exchange_n(&sets->inside[tid], 0, __ATOMIC_RELAXED) != PART)
-        attach_cover(sets->session, tid, false);
+        covered_mark(sets->session, tid, false);
 }
 
 /* Unless another inherited set has all of it. */

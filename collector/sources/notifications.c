@@ -7,6 +7,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "collector/sources/attach.h"
+
 int notifications_init(struct notifications *notifications)
 {
     *notifications = (struct notifications){0};
@@ -124,12 +126,6 @@ struct notification *notifications_take(struct notifications *notifications)
         newest = next;
     }
     return oldest;
-}
-
-bool notifications_are_many(const struct notifications *notifications)
-{
-    return __atomic_load_n(&notifications->count, __ATOMIC_RELAXED) > NOTIFICATIONS_MANY ||
-           __atomic_load_n(&notifications->bytes, __ATOMIC_RELAXED) > NOTIFICATIONS_BYTES / 4;
 }
 
 void notification_free(struct notification *notification)

@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "collector/sources/attach.h"
+#include "collector/sources/session.h"
 
 /* Owned by whoever holds it; freed with notification_free(). All of it was checked or read by the collector itself. */
 struct notification {
@@ -47,33 +48,12 @@ struct notification {
     char program[16];            /* ARM: the name that it will have, "": unknown */
 };
 
-/*
- * What targets tell costs them next to nothing, and it may be lies without end: so many lie in the queue, and so much
- * text, at most. From the first bound on worker threads wait for the loop (pressure.h); beyond the second one
- * notifications are refused. Half of that is for the user whose session it is. Tasks that have their events are taken
- * always, since each live one is there once, but without their texts.
- */
-enum { NOTIFICATIONS_MANY = 2048, NOTIFICATIONS_MAX = 8192, NOTIFICATIONS_BYTES = 8 << 20 };
-
-struct notifications {
-    struct notification *head; /* atomic, newest first */
-    int eventfd;
-    uint32_t count;       /* atomic: of the queue */
-    uint32_t others;      /* atomic: of them, of other users than the session's */
-    uint64_t bytes;       /* atomic: of their texts */
-    uint64_t others_bytes;
-    uint64_t refused;     /* atomic: notifications that found no room */
-    uint64_t cut;         /* atomic: tasks whose mappings and arguments found none */
-};
-
 int notifications_init(struct notifications *notifications);
 void notifications_release(struct notifications *notifications);
 /* Takes NOTIFICATION over. Wakes the reader. Where there is no room, it is freed and counted. */
 void notifications_put(struct notifications *notifications, struct notification *notification);
 /* Bytes of what it carries. */
 uint64_t notification_text(const struct notification *notification);
-/* Are there so many that no more should come? */
-bool notifications_are_many(const struct notifications *notifications);
 /* All there is, oldest first, linked by next, or NULL. Only the reader. Clears the eventfd. */
 struct notification *notifications_take(struct notifications *notifications);
 /*

@@ -11,15 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct session;
-
-struct pressure {
-    uint64_t descriptors; /* atomic: open for tasks */
-    uint64_t unwritten;   /* atomic: ended tasks whose file is not written yet */
-    uint32_t progress;    /* atomic, futex word: counts what may end a wait */
-    uint32_t waiting;     /* atomic: workers */
-    bool idle;            /* atomic: the loop waits for notifications: it holds nothing that it could give back */
-};
+#include "collector/sources/session.h"
 
 /* A task took COUNT descriptors, or gave them back. */
 void pressure_taken(struct session *session, unsigned count);

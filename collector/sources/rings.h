@@ -12,17 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct session;
-
-struct rings {
-    int fd;                  /* -1: there are none */
-    unsigned char *map;      /* of the whole file, which has pages only where rings are used; NULL: none */
-    uint32_t count;
-    uint64_t used[PINJECT_RINGS_MAX / 64]; /* a bit per ring; atomic */
-    uint64_t next_id;        /* atomic */
-    uint64_t name;           /* random end of its path, for the segment: nobody can have made that before */
-    char path[PINJECT_PATH + sizeof(PINJECT_RINGS_SUFFIX) + 24];
-};
+#include "collector/sources/session.h"
 
 /* No file: rings_release() may follow. */
 void rings_init_none(struct rings *rings);

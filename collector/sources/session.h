@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * One run: the segment, the event configuration, and what the sources of samples share. service.h makes it before the
- * command starts; all threads of the collector use it.
+ * command starts; all threads of the collector use it. The parts that have a header of their own are defined here, and
+ * their functions are there: so nothing that a session has leads back to it.
  */
 #ifndef COLLECTOR_SOURCES_SESSION_H
 #define COLLECTOR_SOURCES_SESSION_H
@@ -9,23 +10,93 @@
 #include <pinject/wire.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/resource.h>
 
 #include "collector/config/event_config.h"
 #include "collector/config/settings.h"
-#include "collector/sources/attach_table.h"
-#include "collector/sources/deferred_munmap.h"
-#include "collector/sources/notifications.h"
-#include "collector/sources/pressure.h"
-#include "collector/sources/rings.h"
 #include "collector/stacks/dump_size.h"
 #include "collector/system/errand.h"
 
+struct attached;
 struct channel;
 struct channels;
 struct inherited_sets;
 struct listener;
+struct notification;
+
+/* ---- attach_table.h: private to attach_table.c. Chains of struct attached. ---- */
+
+enum { ATTACH_TABLE = 4096 };
+struct attach_table {
+    pthread_mutex_t lock;
+    struct attached *by_tid[ATTACH_TABLE];
+    struct attached *threads[ATTACH_TABLE]; /* those that are not their process' first, by pid */
+};
+
+/* ---- deferred_munmap.h ---- */
+
+enum { DEFERRED_RINGS = 32 };
+struct deferred_munmap {
+    pthread_mutex_t lock;
+    struct deferred_ring {
+        void *start;
+        size_t size;
+    } rings[DEFERRED_RINGS];
+    unsigned count;
+};
+
+/* ---- notifications.h: the queue ---- */
+
+/*
+ * What targets tell costs them next to nothing, and it may be lies without end: so many lie in the queue, and so much
+ * text, at most. From the first bound on worker threads wait for the loop (pressure.h); beyond the second one
+ * notifications are refused. Half of that is for the user whose session it is. Tasks that have their events are taken
+ * always, since each live one is there once, but without their texts.
+ */
+enum { NOTIFICATIONS_MANY = 2048, NOTIFICATIONS_MAX = 8192, NOTIFICATIONS_BYTES = 8 << 20 };
+struct notifications {
+    struct notification *head; /* atomic, newest first */
+    int eventfd;
+    uint32_t count;       /* atomic: of the queue */
+    uint32_t others;      /* atomic: of them, of other users than the session's */
+    uint64_t bytes;       /* atomic: of their texts */
+    uint64_t others_bytes;
+    uint64_t refused;     /* atomic: notifications that found no room */
+    uint64_t cut;         /* atomic: tasks whose mappings and arguments found none */
+};
+
+/* Are there so many that no more should come? */
+static inline bool notifications_are_many(const struct notifications *notifications)
+{
+    return __atomic_load_n(&notifications->count, __ATOMIC_RELAXED) > NOTIFICATIONS_MANY ||
+           __atomic_load_n(&notifications->bytes, __ATOMIC_RELAXED) > NOTIFICATIONS_BYTES / 4;
+}
+
+/* ---- pressure.h ---- */
+
+struct pressure {
+    uint64_t descriptors; /* atomic: open for tasks */
+    uint64_t unwritten;   /* atomic: ended tasks whose file is not written yet */
+    uint32_t progress;    /* atomic, futex word: counts what may end a wait */
+    uint32_t waiting;     /* atomic: workers */
+    bool idle;            /* atomic: the loop waits for notifications: it holds nothing that it could give back */
+};
+
+/* ---- rings.h ---- */
+
+struct rings {
+    int fd;                  /* -1: there are none */
+    unsigned char *map;      /* of the whole file, which has pages only where rings are used; NULL: none */
+    uint32_t count;
+    uint64_t used[PINJECT_RINGS_MAX / 64]; /* a bit per ring; atomic */
+    uint64_t next_id;        /* atomic */
+    uint64_t name;           /* random end of its path, for the segment: nobody can have made that before */
+    char path[PINJECT_PATH + sizeof(PINJECT_RINGS_SUFFIX) + 24];
+};
+
+/* ---- All of it ---- */
 
 struct session {
     const struct settings *settings;

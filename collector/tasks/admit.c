@@ -7,7 +7,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "collector/sources/attach.h"
 #include "collector/sources/inherited.h"
+#include "collector/sources/notifications.h"
 #include "collector/tasks/tasks.h"
 
 static struct task *new_task(const struct tasks *tasks, struct notification *notification)

@@ -7,6 +7,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "collector/sources/attach.h"
+#include "collector/sources/deferred_munmap.h"
+#include "collector/sources/pressure.h"
 #include "collector/system/monotonic.h"
 #include "collector/tasks/account.h"
 #include "collector/tasks/notes.h"

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "collector/sources/notifications.h"
 #include "collector/system/numbers.h"
 #include "collector/tasks/tasks.h"
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "collector/sources/attach.h"
 #include "collector/tasks/tasks.h"
 
 /* Found later than that is worth a note. */

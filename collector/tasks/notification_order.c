@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include "collector/sources/notifications.h"
 #include "collector/tasks/tasks.h"
 
 enum {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What wait() told of processes that have ended. */
+#include "collector/sources/notifications.h"
 #include "collector/tasks/tasks.h"
 
 /* How long an ended process is held for further notifications once its parent has waited for it. */

@@ -7,7 +7,9 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "collector/sources/attach.h"
 #include "collector/sources/inherited.h"
+#include "collector/sources/notifications.h"
 #include "collector/system/monotonic.h"
 #include "collector/tasks/account.h"
 #include "collector/tasks/task_stacks.h"

@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/sources/attach.h"
+#include "collector/sources/notifications.h"
+#include "collector/sources/rings.h"
 #include "collector/system/monotonic.h"
 #include "collector/system/procfs.h"
 #include "collector/tasks/tasks.h"

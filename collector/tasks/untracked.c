@@ -11,8 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "collector/sources/attach.h"
 #include "collector/sources/attach_late.h"
 #include "collector/sources/inherited.h"
+#include "collector/sources/notifications.h"
 #include "collector/system/monotonic.h"
 #include "collector/system/numbers.h"
 #include "collector/system/procfs.h"

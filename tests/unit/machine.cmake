@@ -16,7 +16,7 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|aarch64)$") # where stacks can be du
   pinject_machine_test(event_config_golden)
 endif()
 pinject_machine_test(doctor_lines doctor_scene_events.c doctor_scene_places.c doctor_scene_commands.c
-  ${collector}/doctor.c ${collector}/doctor_inject.c ${collector}/launch.c ${preload}/exec_kind.c
+  ${collector}/doctor/doctor.c ${collector}/doctor/doctor_inject.c ${collector}/launch/launch.c ${preload}/exec_kind.c
   ${preload}/environ.c ${preload}/safe_read.c)
 target_include_directories(test_doctor_lines PRIVATE ${preload})
 target_link_options(test_doctor_lines PRIVATE -Wl,--wrap=doctor_guard_program

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "collector/sources/deferred_munmap.h"
 #include "worker_fake.h"
 
 #include "collector/config/probe.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of live tasks, with entries that are made by hand: who is in it, whose end is met, what is marked. */
+#include "collector/sources/attach_table.h"
 #include "worker_fake.h"
 
 #include "collector/sources/attach.h"

@@ -7,6 +7,7 @@
 
 #include "collector/records/records.h"
 #include "collector/sources/attach.h"
+#include "collector/sources/covered.h"
 #include "collector/sources/inherited.h"
 #include "collector/sources/inherited_private.h"
 #include "collector/sources/inherited_ring.h"
@@ -389,7 +390,7 @@ static void who_began_while_it_was_laid(void **state)
     play_at(PERF_RECORD_FORK, FOURTH, FOURTH, SIXTH, 5);
     assert_false(inherited_know(sets, SIXTH));
     /* Its own events tell that it made that one: its mark, and its bit of who has events, stay as they are. */
-    attach_cover(&fake.session, FOURTH, true);
+    covered_mark(&fake.session, FOURTH, true);
     play_at(PERF_RECORD_EXIT, FOURTH, FOURTH, FOURTH, 6);
     assert_false(inherited_know(sets, FOURTH));
     assert_true(is_covered(FOURTH));

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <time.h>
 
+#include "collector/sources/pressure.h"
 #include "collector/sources/session.h"
 
 static struct session *calm_session(void)

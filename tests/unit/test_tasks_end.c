@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <sys/mman.h>
 
+#include "collector/sources/deferred_munmap.h"
 #include "collector/system/monotonic.h"
 #include "test_tasks_kit.h"
 

@@ -7,6 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "collector/sources/attach.h"
+#include "collector/sources/notifications.h"
+#include "collector/sources/rings.h"
 #include "collector/tasks/tasks.h"
 #include "test_result_kit.h"
 

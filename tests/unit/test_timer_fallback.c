@@ -7,6 +7,8 @@
 #include <sys/epoll.h>
 #include <sys/syscall.h>
 
+#include "collector/sources/attach_table.h"
+#include "collector/sources/deferred_munmap.h"
 #include "collector/system/monotonic.h"
 #include "collector/system/procfs.h"
 #include "test_tasks_kit.h"

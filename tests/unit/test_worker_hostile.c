@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The segment while somebody writes whatever he likes into it: the workers go on, and serve who behaves. */
+#include "collector/sources/deferred_munmap.h"
 #include "collector/sources/inherited.h"
 #include "common/clock.h"
 #include "worker_fake.h"

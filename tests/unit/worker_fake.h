@@ -20,6 +20,9 @@
 #include "collector/service/listener.h"
 #include "collector/service/service.h"
 #include "collector/service/worker.h"
+#include "collector/sources/attach.h"
+#include "collector/sources/notifications.h"
+#include "collector/sources/rings.h"
 
 /* Only a broken worker lets anything wait that long. */
 enum { FAKE_PATIENCE_S = 40 };
