@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "collector/service/channel.h"
+#include "collector/service/channels.h"
 #include "collector/service/service.h"
 #include "collector/sources/attach.h"
 #include "collector/sources/inherited.h"

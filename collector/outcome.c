@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "collector/service/channel.h"
+#include "collector/service/channels.h"
 #include "collector/system/machine_time.h"
 #include "collector/system/monotonic.h"
 #include "collector/system/opener.h"

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "collector/service/callers.h"
-#include "collector/service/channel.h"
+#include "collector/service/channels.h"
 #include "collector/service/origin.h"
 #include "collector/service/worker.h"
 #include "collector/sources/session.h"

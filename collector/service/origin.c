@@ -154,7 +154,7 @@ int origin_check(const struct channel *channel, pid_t pid, int pidfd, struct ori
     if (!channel->own && other)
         return -EPERM;
     /* Behind libc's back it became another user: it has our channel still. Who has one of his own needs no other. */
-    if (other && !channels_are_alone(channel->session))
+    if (other && !session_has_one_user(channel->session))
         return has_mapped(channel, pid) ? 0 : -EPERM;
     if (origin_is_ours(channel->session, pid, ret_origin) || has_mapped(channel, pid))
         return 0;

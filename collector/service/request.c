@@ -328,7 +328,8 @@ static bool is_root(pid_t pid)
 /* Nobody but root can become whom he likes. What is refused here has the socket. */
 static int begin_become(struct channel *channel, const struct notification *notification, uint32_t user)
 {
-    return channel->user == 0 && is_root(notification->pid) ? channels_prepare(channel->session, user) : -EPERM;
+    struct session *session = channel->session;
+    return channel->user == 0 && is_root(notification->pid) ? session->prepare_user(session, user) : -EPERM;
 }
 
 /* A task that we may not see stays announced, and is counted as missed, with what its parent's wait tells. */
@@ -393,7 +394,7 @@ static int check_origin(const struct channel *channel, struct notification *noti
         return 0;
     if (check_task(notification->pid, notification->tid) < 0)
         return is_alive(notification->tid) ? -EPERM : -ESRCH;
-    if (!begins && channel->own && channels_are_alone(channel->session) &&
+    if (!begins && channel->own && session_has_one_user(channel->session) &&
         attach_has_process(channel->session, notification->pid))
         return 0;
     int pidfd = (int)syscall(SYS_pidfd_open, notification->pid, 0);

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "collector/config/probe.h"
-#include "collector/service/channel.h"
+#include "collector/service/channels.h"
 #include "collector/service/listener.h"
 #include "collector/service/worker.h"
 #include "collector/sources/attach_table.h"
@@ -286,6 +286,7 @@ int service_init(struct session *session, const struct settings *settings, const
         report_error("cannot make the session: %s", strerror(ENOMEM));
         return -ENOMEM;
     }
+    session->prepare_user = channels_prepare;
     session->open = true;
     session->settings = settings;
     session->config = config;

@@ -117,6 +117,9 @@ struct session {
     struct channels *channels;   /* service.h's, as is the listener */
     struct channel *own;         /* of this process' user, */
     const uint32_t *own_dropped; /* and how many requests its preload objects dropped, atomic; NULL: no channel */
+    uint32_t users;              /* atomic: that have a channel */
+    /* Makes the channel of a USER of whom there is no process yet: channels_prepare(). */
+    int (*prepare_user)(struct session *session, uid_t user);
     unsigned doorbells;          /* of each channel */
     unsigned cpus;               /* of the machine */
     struct listener *listener;
@@ -146,5 +149,11 @@ struct session {
     uint64_t inherited, uninherited; /* atomic: INHERIT requests that were fulfilled, or not */
     uint64_t no_memory;          /* requests for which there was no memory, or no descriptor to ask whose they are */
 };
+
+/* Has nobody but the collector's user a channel? */
+static inline bool session_has_one_user(const struct session *session)
+{
+    return __atomic_load_n(&session->users, __ATOMIC_ACQUIRE) <= 1;
+}
 
 #endif

@@ -6,7 +6,7 @@
 #include <sched.h>
 
 #include "collector/records/records.h"
-#include "collector/service/channel.h"
+#include "collector/service/channels.h"
 #include "collector/service/request.h"
 #include "collector/sources/inherited.h"
 #include "collector/system/numbers.h"

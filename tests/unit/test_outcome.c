@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 
 #include "collector/outcome.h"
-#include "collector/service/channel.h"
+#include "collector/service/channels.h"
 #include "collector/system/machine_time.h"
 #include "collector/system/monotonic.h"
 #include "collector/system/opener.h"

@@ -2,7 +2,7 @@
 /* A process that is killed while its request is looked at may leave its number to another one. */
 #include "worker_fake.h"
 
-#include "collector/service/channel.h"
+#include "collector/service/channels.h"
 #include "collector/service/request.h"
 #include "collector/sources/inherited.h"
 #include "collector/system/numbers.h"

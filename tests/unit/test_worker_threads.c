@@ -6,7 +6,7 @@
 #include <sched.h>
 #include <sys/resource.h>
 
-#include "collector/service/channel.h"
+#include "collector/service/channels.h"
 #include "collector/service/service.h"
 
 static struct fake fake;

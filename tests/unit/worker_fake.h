@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "collector/service/channel.h"
+#include "collector/service/channels.h"
 #include "collector/service/listener.h"
 #include "collector/service/service.h"
 #include "collector/service/worker.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
-#include "collector/service/channel.h"
+#include "collector/service/channels.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -180,6 +180,7 @@ static void publish(struct session *session, struct channel *channel)
     channels->list[channels->count] = channel;
     __atomic_store_n(&channels->count, channels->count + 1, __ATOMIC_RELEASE);
     __atomic_store_n(&session->segment->users_count, channels->count, __ATOMIC_RELEASE);
+    __atomic_store_n(&session->users, channels->count, __ATOMIC_RELEASE);
 }
 
 static struct channel *get(struct session *session, uid_t user, bool asked, int *ret_error)
@@ -265,11 +266,6 @@ bool channels_have_requests(const struct session *session)
                                     __ATOMIC_RELAXED))
                     return true;
     return false;
-}
-
-bool channels_are_alone(const struct session *session)
-{
-    return count_of(session) <= 1;
 }
 
 uint64_t channels_held(const struct session *session)
