@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "collector/output/result.h"
+#include "collector/output/result_task.h"
 #include "collector/system/build_id.h"
 #include "collector/system/mapped_file.h"
 

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "collector/output/result.h"
+#include "collector/output/result_task.h"
 
 enum { AMOUNT = 32, WIDTH = 18 };
 

@@ -13,6 +13,7 @@
 #include "collector/output/packer.h"
 #include "collector/records/kernelmap.h"
 #include "collector/records/records.h"
+#include "collector/sources/session.h"
 #include "common/perfdata.h"
 
 /* A command line longer than this is cut: it stands in every file. */

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "collector/output/result.h"
+#include "collector/output/result_task.h"
 #include "collector/system/machine.h"
 #include "common/buffer.h"
 #include "common/perfdata.h"

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "collector/sources/session.h"
+
 /* Fixed part of an item; strings may follow. */
 static size_t begin(struct buffer *to, const void *fixed, size_t size)
 {

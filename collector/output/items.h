@@ -3,7 +3,7 @@
 #ifndef COLLECTOR_OUTPUT_ITEMS_H
 #define COLLECTOR_OUTPUT_ITEMS_H
 
-#include "collector/output/result.h"
+#include "collector/output/result_task.h"
 #include "common/buffer.h"
 
 /*

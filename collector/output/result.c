@@ -15,6 +15,7 @@
 #include "collector/output/files.h"
 #include "collector/output/identify.h"
 #include "collector/records/space.h"
+#include "collector/sources/session.h"
 #include "common/buffer.h"
 #include "common/report.h"
 

@@ -7,6 +7,7 @@
 #include <pinject/pinject.h>
 
 #include "collector/output/items.h"
+#include "collector/sources/session.h"
 
 static struct settings settings;
 static struct event_config config;

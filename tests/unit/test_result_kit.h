@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "collector/output/result.h"
+#include "collector/sources/session.h"
 #include "common/perfdata.h"
 
 struct kit {
