@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a result file holds beyond perf.data: one feature section, number PINJECT_FEATURE, which perf skips.
- * docs/FORMAT.md has the whole file.
+ * What a result file has beyond perf.data: one feature section, number PINJECT_FEATURE, which perf skips.
+ * docs/FORMAT.md describes the whole file.
  *
- * The section is a sequence of items, each with a struct pinject_item in front, each a multiple of 8 bytes long, in the
- * machine's byte order (that of the file's header). A reader skips item types and trailing bytes that it does not know.
- * Strings are NUL-terminated, one behind the other, after the fixed part. Times are CLOCK_MONOTONIC in nanoseconds.
- * Items of one task's file describe that task only; COVERAGE, MISSED stand in the file of the root task.
+ * The section is a sequence of items. Each item begins with a struct pinject_item, has a size that is a multiple of 8
+ * bytes, and is in the machine's byte order (that of the file's header). A reader skips unknown item types and unknown
+ * bytes at the end of an item. Strings are NUL-terminated and follow the fixed part, one after the other. Times are
+ * CLOCK_MONOTONIC in nanoseconds. The items of a task's file describe that task only; COVERAGE and MISSED are in the
+ * root task's file.
  */
 #ifndef PINJECT_FORMAT_H
 #define PINJECT_FORMAT_H
@@ -23,25 +24,25 @@ enum pinject_item_type {
     PINJECT_ITEM_COVERAGE = 5,
     PINJECT_ITEM_MISSED = 6,   /* one per reason and command */
     PINJECT_ITEM_NOTE = 7,     /* a sentence for the user */
-    PINJECT_ITEM_STACKS = 8,   /* how call stacks were made, where they were unwound (--call-graph dwarf, auto) */
-    PINJECT_ITEM_PACKED = 9,   /* all items of the section; then it is the only one there */
-    PINJECT_ITEM_MACHINE = 10, /* beside COVERAGE, where it is known */
+    PINJECT_ITEM_STACKS = 8,   /* how call stacks were made, if they were unwound (--call-graph dwarf, auto) */
+    PINJECT_ITEM_PACKED = 9,   /* contains all items of the section, which has no other item then */
+    PINJECT_ITEM_MACHINE = 10, /* beside COVERAGE, if it is known */
     PINJECT_ITEM_TIMES = 11,   /* the same */
-    PINJECT_ITEM_UNWRITTEN = 12, /* beside COVERAGE, where something could not be written */
+    PINJECT_ITEM_UNWRITTEN = 12, /* beside COVERAGE, if something could not be written */
 };
 
-/* No more than this is packed, and nobody has to believe in more; no more than this is the dictionary. */
+/* Upper bounds of the unpacked size and of the dictionary's size. A reader may reject more. */
 #define PINJECT_PACKED_MAX (16u << 20)
 #define PINJECT_DICTIONARY_MAX 4096u
 
 struct pinject_item {
     uint32_t type; /* enum pinject_item_type */
-    uint32_t size; /* bytes of the whole item with this header and padding, a multiple of 8 */
+    uint32_t size; /* bytes of the whole item, including this header and padding: a multiple of 8 */
 };
 
 /*
- * Strings: version of pinject-run; default event's name; reason why it is not cycles ("" when it is or was asked for);
- * then arguments: the command line as typed.
+ * Strings: version of pinject-run; name of the default event; reason why it is not cycles ("" when it is cycles or the
+ * user chose); then arguments: the command line as typed.
  */
 struct pinject_item_session {
     struct pinject_item item;
@@ -51,23 +52,23 @@ struct pinject_item_session {
     uint32_t flags;              /* enum pinject_session_flags of wire.h */
     int32_t root;                /* pid of the first process */
     uint32_t uid;
-    uint32_t arguments;          /* how many strings the command line has */
+    uint32_t arguments;          /* number of strings of the command line */
     uint32_t bare;               /* 1: started by LD_PRELOAD alone */
     uint32_t exclude_kernel;     /* 1: the kernel may not be sampled */
 };
 
 enum pinject_task_source {
     PINJECT_SOURCE_PERF = 1,       /* events of its own */
-    PINJECT_SOURCE_INHERITED = 2,  /* from outside, by inheritance */
+    PINJECT_SOURCE_INHERITED = 2,  /* inherited events */
     PINJECT_SOURCE_TIMER = 3,      /* timers of the preload object */
-    PINJECT_SOURCE_ACCOUNTING = 4, /* only what the kernel's accounting says */
+    PINJECT_SOURCE_ACCOUNTING = 4, /* only the kernel's CPU time accounting */
 };
 
 enum pinject_task_flags {
-    PINJECT_TASK_ENDED = 1,      /* end_ns is the end; else the time of the last record */
+    PINJECT_TASK_ENDED = 1,      /* end_ns is the end; otherwise it is the time of the last record */
     PINJECT_TASK_STATUS = 2,     /* status is known */
     PINJECT_TASK_EXIT_COST = 4,  /* exit_ns is known */
-    PINJECT_TASK_COUNTED_ONLY = 8, /* no ring: sampling was refused or its memory was used up */
+    PINJECT_TASK_COUNTED_ONLY = 8, /* no ring: sampling was refused, or the memory for rings was used up */
     PINJECT_TASK_SPLIT = 16,     /* this file holds one exec generation only (--exec-split-results) */
     PINJECT_TASK_ROOT = 32,      /* the first task of the session */
 };
@@ -78,10 +79,10 @@ struct pinject_item_task {
     int32_t pid;
     int32_t tid;
     int32_t ppid;
-    int32_t parent_tid;      /* creator, 0: unknown */
+    int32_t parent_tid;      /* creator; 0: unknown */
     uint32_t flags;          /* enum pinject_task_flags */
     uint32_t source;         /* enum pinject_task_source */
-    int32_t status;          /* as of wait(2) */
+    int32_t status;          /* as wait(2) reports it */
     int32_t kind;            /* enum pinject_kind: how it began */
     uint64_t start_ns;
     uint64_t end_ns;
@@ -99,14 +100,14 @@ struct pinject_item_generation {
     uint32_t arguments;
 };
 
-/* String: the event's name, where the file has no attr of it. */
+/* String: the event's name, if the file has no attr for it. */
 struct pinject_item_count {
     struct pinject_item item;
     uint64_t value;          /* the kernel's count, not scaled; startup_ns and exit_ns are not in it */
     uint64_t enabled_ns;
     uint64_t running_ns;     /* < enabled_ns: multiplexed */
     uint64_t lost;
-    uint32_t event;          /* index of the file's attr; UINT32_MAX: none */
+    uint32_t event;          /* index of the attr in the file; UINT32_MAX: none */
     uint32_t generation;     /* number of the exec generation; UINT32_MAX: the whole task */
     uint32_t nanoseconds;    /* 1: the value is a time */
     uint32_t reserved;
@@ -115,30 +116,30 @@ struct pinject_item_count {
 /* No strings. */
 struct pinject_item_coverage {
     struct pinject_item item;
-    uint64_t cpu_ns;         /* of the tree, by the kernel's accounting, with what the host took: a note says that */
-    uint64_t attributed_ns;  /* of it, in tasks */
-    uint64_t tasks;          /* that were seen */
-    uint64_t files;          /* that were written */
-    uint64_t collector_ns;   /* CPU time of the collector itself, not in cpu_ns */
-    uint32_t complete;       /* 0: the session was still running */
+    uint64_t cpu_ns;         /* of the process tree, by the kernel's accounting, plus stolen time (a note says so) */
+    uint64_t attributed_ns;  /* part of cpu_ns that is attributed to tasks */
+    uint64_t tasks;          /* tasks seen */
+    uint64_t files;          /* files written */
+    uint64_t collector_ns;   /* CPU time of the collector itself; not in cpu_ns */
+    uint32_t complete;       /* 0: written while the session was still running */
     uint32_t reserved;
 };
 
-/* No strings. From the session's start to its end, by /proc/stat. */
+/* No strings. From the session's start to its end, from /proc/stat. */
 struct pinject_item_machine {
     struct pinject_item item;
     uint64_t elapsed_ns;
     uint64_t others_ns;      /* CPU time of programs and kernel threads that is not in COVERAGE */
 };
 
-/* CPU time of the first process and of all that were waited for: getrusage()'s. */
+/* CPU time of the first process and of all its waited-for descendants, from getrusage(). */
 struct pinject_item_times {
     struct pinject_item item;
     uint64_t user_ns;
     uint64_t kernel_ns;
 };
 
-/* No strings. Result files that are missing or not complete, and the samples that would have been in them. */
+/* No strings. Result files that are missing or incomplete, and the samples that they would have. */
 struct pinject_item_unwritten {
     struct pinject_item item;
     uint64_t files;
@@ -152,31 +153,31 @@ struct pinject_item_missed {
     uint64_t cpu_ns;         /* 0: unknown */
 };
 
-/* No strings. Samples with a part in user space, by how its call chain came about; the first five by unwind tables. */
+/* No strings. Samples with a user-space part, by how the call chain was made. The first five: by unwind tables. */
 struct pinject_item_stacks {
     struct pinject_item item;
     uint64_t bottom;         /* down to the outermost frame */
     uint64_t truncated;      /* the stack was deeper than the dump */
-    uint64_t too_deep;       /* more frames than are kept */
+    uint64_t too_deep;       /* more frames than the collector keeps */
     uint64_t no_table;       /* code without unwind tables */
-    uint64_t bad_memory;     /* another stack than the one that was dumped, or nonsense */
-    uint64_t extended;       /* of TRUNCATED: frame pointers led on */
-    uint64_t chosen;         /* by frame pointers, since the process proved to have them (auto) */
-    uint64_t behind;         /* by frame pointers, since the collector had fallen behind */
-    uint64_t foreign;        /* by frame pointers: 32-bit code, or no registers */
+    uint64_t bad_memory;     /* another stack than the dumped one, or corrupt data */
+    uint64_t extended;       /* part of TRUNCATED: frame pointers continued the chain */
+    uint64_t chosen;         /* by frame pointers, because the process proved to have them (auto) */
+    uint64_t behind;         /* by frame pointers, because the collector had fallen behind */
+    uint64_t foreign;        /* by frame pointers: 32-bit code, or no registers in the sample */
     uint32_t dump;           /* bytes of stack with each sample, at most */
     uint32_t flags;          /* 1: auto; 2: unwound by libunwind */
 };
 
 /*
- * No strings. The packed bytes follow (deflate, RFC 1951, without any header); they know where they end. Paths, numbers
- * of tasks and counts stand in the records too: the last bytes of the file's data are the dictionary.
+ * No strings. The packed bytes follow: raw deflate (RFC 1951, no other header), which marks its own end. Paths, task
+ * numbers and counts are in the records too, so the last bytes of the file's data serve as the dictionary.
  */
 struct pinject_item_packed {
     struct pinject_item item;
-    uint32_t unpacked;       /* bytes of the items that are packed: exactly as many come out */
+    uint32_t unpacked;       /* exact size of the unpacked items in bytes */
     uint16_t method;         /* 1: deflate */
-    uint16_t dictionary;     /* how many bytes of the data */
+    uint16_t dictionary;     /* number of bytes of the data */
 };
 
 /* String: the sentence. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernel's headers of Debian 11 (Linux 5.10, glibc 2.31) do not have yet. Their values never change. */
+/* Definitions that the kernel headers of Debian 11 (Linux 5.10, glibc 2.31) lack. Their values never change. */
 #ifndef PINJECT_KERNEL_H
 #define PINJECT_KERNEL_H
 
@@ -8,10 +8,10 @@
 #include <sys/syscall.h>
 
 #ifndef SYS_close_range
-#define SYS_close_range 436 /* Linux 5.9; one number on all architectures */
+#define SYS_close_range 436 /* Linux 5.9; the same number on all architectures */
 #endif
 
-/* Enumerators: where there is one, it has the macro's value. */
+/* Newer headers define some of these as enumerators, with the same values. */
 #define PERF_SAMPLE_DATA_PAGE_SIZE (UINT64_C(1) << 22) /* Linux 5.11 */
 #define PERF_SAMPLE_CODE_PAGE_SIZE (UINT64_C(1) << 23)
 #define PERF_COUNT_SW_CGROUP_SWITCHES 11 /* Linux 5.13 */
@@ -22,7 +22,7 @@
 #define PERF_RECORD_MISC_MMAP_BUILD_ID (1 << 14) /* Linux 5.12 */
 #endif
 
-/* attr->inherit_thread = 1; a bit that has no name before Linux 5.13. */
+/* Sets attr->inherit_thread, a bit that has no name in headers before Linux 5.13. */
 static inline void kernel_inherit_thread(struct perf_event_attr *attr)
 {
     enum { FLAGS = 40, BIT = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 35 : 63 - 35 };

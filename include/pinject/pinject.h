@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * For programs that want to know whether they are being profiled. Nothing has to be linked: without libpinject.so in
+ * For programs that want to know whether they are being profiled. No library has to be linked: without libpinject.so in
  * the process every function here answers as if there were no profiler, at the cost of one comparison.
  *
  *     #include <pinject/pinject.h>
  *     if (pinject_is_active())
  *         ...
  *
- * A static or otherwise not preloaded program may use it too. From C and C++.
+ * Static programs, and others without the preload object, may use it too. Works in C and C++.
  */
 #ifndef PINJECT_PINJECT_H
 #define PINJECT_PINJECT_H
@@ -25,13 +25,13 @@ extern "C" {
 #endif
 
 /*
- * Exported by libpinject.so and weak here: its address is NULL where the preload object is not loaded, so call it
- * through pinject_is_active(). True when this process belongs to a profiling session that takes its records. Any
- * thread, signal handlers and vfork children too; never blocks, allocates or changes errno.
+ * Exported by libpinject.so and weak here: its address is NULL if the preload object is not loaded, so call it through
+ * pinject_is_active(). True when this process belongs to a running profiling session. Context: any thread, signal
+ * handlers, vfork children. Never blocks, allocates or changes errno.
  */
 bool pinject_active(void) __attribute__((weak, visibility("default")));
 
-/* True when this process is being profiled now; false, without a call, where libpinject.so is not loaded. */
+/* True when this process is being profiled now. Without libpinject.so it makes no call and returns false. */
 static inline bool pinject_is_active(void)
 {
     return pinject_active && pinject_active();

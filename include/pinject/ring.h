@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The consumer's side of a ring that the kernel's perf fills (or anybody who follows the same protocol).
+ * The consumer's side of a ring that the kernel's perf fills, or any producer that follows the same protocol.
  *
- * data_head has one writer, the producer: it writes records first and the head after them. data_tail has one writer,
- * us: what lies before it may be overwritten. Both only grow; a position in the ring is their remainder by the (power
- * of two) size. A consumer distrusts the ring: the head is loaded once per round, a record's size once per record, both
- * are checked, and a ring that makes no sense is given up. One thread at a time.
+ * Only the producer writes data_head: it writes records first and the head after them. Only the consumer writes
+ * data_tail: the producer may overwrite what is before it. Both only grow; a position in the ring is their remainder
+ * modulo the size, which is a power of two. The consumer distrusts the ring: it loads the head once per round and a
+ * record's size once per record, checks both, and gives up a ring that makes no sense. One thread at a time.
  */
 #ifndef PINJECT_RING_H
 #define PINJECT_RING_H
@@ -24,12 +24,12 @@ struct pinject_ring {
     const unsigned char *data;
     uint64_t size;     /* bytes of data, a power of two */
     uint64_t head;     /* as of pinject_ring_begin() */
-    uint64_t tail;     /* ours alone: the copy in the page is never read back */
-    bool broken;       /* given up: nothing more is read */
-    bool immutable;    /* the kernel alone writes: no record changes once it is there. Set after pinject_ring_init() */
+    uint64_t tail;     /* the consumer's own value: data_tail is never read back */
+    bool broken;       /* given up: no more records are read */
+    bool immutable;    /* only the kernel writes: a record never changes. Set after pinject_ring_init() */
 };
 
-/* SIZE of DATA that is no power of two gives a broken ring. */
+/* The ring is broken if SIZE, the size of DATA, is not a power of two. */
 static inline void pinject_ring_init(struct pinject_ring *ring, void *page, const void *data, uint64_t size)
 {
     ring->page = (struct perf_event_mmap_page *)page;
@@ -41,7 +41,7 @@ static inline void pinject_ring_init(struct pinject_ring *ring, void *page, cons
     ring->broken = size < sizeof(struct perf_event_header) || (size & (size - 1)) != 0;
 }
 
-/* Starts a round: true when there are records. */
+/* Starts a round. True when there are records. */
 static inline bool pinject_ring_begin(struct pinject_ring *ring)
 {
     if (ring->broken)
@@ -63,8 +63,8 @@ static inline void pinject_ring_copy(const struct pinject_ring *ring, uint64_t a
 
 /*
  * The next record of the round, or NULL at its end or when the ring is broken. The record is copied to SCRATCH
- * (PINJECT_RING_RECORD_MAX bytes, aligned to 8), so that what is checked is what is used. Of an immutable ring it is
- * only copied where it goes over the ring's end: else it lies in the ring, and holds until pinject_ring_end().
+ * (PINJECT_RING_RECORD_MAX bytes, aligned to 8), so that the checked bytes are the used bytes. In an immutable ring
+ * only a record that wraps around is copied; the others stay in the ring, valid until pinject_ring_end().
  */
 static inline const struct perf_event_header *pinject_ring_next(struct pinject_ring *ring, void *scratch)
 {
@@ -87,15 +87,15 @@ static inline const struct perf_event_header *pinject_ring_next(struct pinject_r
         return (const struct perf_event_header *)(const void *)(ring->data + start);
     }
     pinject_ring_copy(ring, ring->tail, scratch, header.size);
-    memcpy(scratch, &header, sizeof(header)); /* not read twice */
+    memcpy(scratch, &header, sizeof(header)); /* the checked header; not read twice */
     ring->tail += header.size;
     return (const struct perf_event_header *)scratch;
 }
 
-/* Ends a round: gives the space of what was read back. */
+/* Ends a round: returns the space of the records that were read to the producer. */
 static inline void pinject_ring_end(struct pinject_ring *ring)
 {
-    /* Pairs with the producer's control dependency on the tail: our reads are over before it writes there again. */
+    /* Pairs with the producer's control dependency on the tail: our reads complete before it writes there again. */
     __atomic_store_n(&ring->page->data_tail, ring->tail, __ATOMIC_RELEASE);
 }
 
