@@ -7,9 +7,9 @@
 #include "room.h"
 
 /*
- * The vector for an exec generation that is to load the preload object, or not to: within ROOM, until that is used
- * again, or ENVP itself: because nothing has to change, because it is wild (the kernel shall say so), or because there
- * is no memory for another (counted). Context: anywhere, also a vfork child.
+ * Returns the environment for an exec generation that loads the preload object (JOIN) or does not. The vector is in
+ * ROOM and valid until the room's vector is used again, or it is ENVP itself: nothing has to change, ENVP is wild (the
+ * kernel will report that), or there is no memory (counted if JOIN). Context: anywhere, also a vfork child.
  */
 char *const *pinject_env_chosen(struct pinject_room *room, char *const *envp, bool join);
 

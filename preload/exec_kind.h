@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a program to be executed is, before it is: most but those of our own libc must not get our variables. Another
- * class's or machine's ld.so complains on the program's stderr, musl's loader refuses to start it, and a static program
- * hands them on to whatever it executes. A program that cannot be judged counts as one of those.
- * Context: also a vfork child and signal handlers; one descriptor is opened and closed. Pointers may be wild.
+ * Judges a program before exec: can the preload object be in it? Programs that do not use our own libc must not get our
+ * variables: the ld.so of another class or machine complains on the program's stderr, musl's loader refuses to start
+ * it, and a static program passes them on to whatever it executes. A program that cannot be judged counts as one of
+ * these. Context: also a vfork child and signal handlers; one descriptor is opened and closed. Pointers may be wild.
  */
 #ifndef PINJECT_PRELOAD_EXEC_KIND_H
 #define PINJECT_PRELOAD_EXEC_KIND_H
@@ -13,17 +13,17 @@
 #include <stdint.h>
 
 enum pinject_exec_kind {
-    PINJECT_EXEC_MISSING,   /* exec will fail, or so it seems */
+    PINJECT_EXEC_MISSING,   /* exec will probably fail */
     PINJECT_EXEC_TAKES,     /* takes a preload object */
-    PINJECT_EXEC_STATIC,    /* what it starts would inherit our variables, whatever that is */
+    PINJECT_EXEC_STATIC,    /* it would pass our variables on to whatever it starts */
     PINJECT_EXEC_REFUSES,
-    PINJECT_EXEC_UNKNOWN, /* not judged: no format that we know, or it could not be looked at */
-    /* exec changes its user or group, or the file cannot be read: the loader and the kernel may keep us out. */
-    PINJECT_EXEC_SECURE,         /* else it would take it, or that is unknown */
-    PINJECT_EXEC_SECURE_REFUSES, /* nor would it take it */
+    PINJECT_EXEC_UNKNOWN, /* not judged: unknown format, or we could not look at it */
+    /* exec changes its user or group, or the file is unreadable: the loader and the kernel may keep us out. */
+    PINJECT_EXEC_SECURE,         /* otherwise it takes a preload object, or that is unknown */
+    PINJECT_EXEC_SECURE_REFUSES, /* it would not take a preload object either */
 };
 
-/* Whether the preload object will not be in it, for which it gets none of our variables. */
+/* True if the preload object will not be in it. Then it gets none of our variables. */
 static inline bool pinject_exec_is_non_injectable(enum pinject_exec_kind exec_kind)
 {
     return exec_kind == PINJECT_EXEC_STATIC || exec_kind == PINJECT_EXEC_REFUSES || exec_kind == PINJECT_EXEC_UNKNOWN ||
@@ -40,21 +40,23 @@ static inline bool pinject_exec_is_secure(enum pinject_exec_kind exec_kind)
     return exec_kind == PINJECT_EXEC_SECURE || exec_kind == PINJECT_EXEC_SECURE_REFUSES;
 }
 
-/* A look at a program: 6 KiB, which no hook can ask of an unknown stack (room.h). The caller sets directory. */
+/*
+ * State for judging a program: 6 KiB, which no hook can expect of an unknown stack (room.h). The caller sets directory.
+ */
 struct pinject_judge {
-    int directory;      /* working directory of whoever executes: AT_FDCWD, or its descriptor */
-    bool searches;   /* PATH is searched: what cannot be executed is passed over */
+    int directory;      /* working directory of the task that executes: AT_FDCWD, or its descriptor */
+    bool searches;   /* PATH is searched: files that cannot be executed are skipped */
     char path[PATH_MAX + NAME_MAX + 2];
     char name[256];  /* of an interpreter */
-    char head[1024]; /* a file's start: ELF and program headers as linkers lay them out */
+    char head[1024]; /* the file's start: ELF and program headers as linkers place them */
     uint64_t status[32];
 };
 
-/* The program at `path`, seen from the directory `fd`; an empty path means `fd` itself. Scripts stand for their
-   interpreter. */
+/* Judges the program at `path`, relative to the directory `fd`; an empty path means `fd` itself. For a script it
+   judges the interpreter. */
 enum pinject_exec_kind pinject_exec_at(struct pinject_judge *judge, int fd, const char *path);
 
-/* As execvp() finds it in PATH. */
+/* Finds FILE in PATH as execvp() does, and judges it. */
 enum pinject_exec_kind pinject_exec_search(struct pinject_judge *judge, const char *file);
 
 #endif

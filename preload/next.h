@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The functions that the hooks stand before: libc's, or those of another preloaded DSO. */
+/* The functions that our hooks call: libc's, or those of another preloaded DSO. */
 #ifndef PINJECT_PRELOAD_NEXT_H
 #define PINJECT_PRELOAD_NEXT_H
 
@@ -64,22 +64,22 @@ struct pinject_next {
     int (*setns)(int, int);
     int (*timer_create)(clockid_t, struct sigevent *, timer_t *);
     int (*dl_iterate_phdr)(int (*)(struct dl_phdr_info *, size_t, void *), void *);
-    bool sanitized; /* the runtime of a sanitizer is among them: it writes down who calls it */
+    bool sanitized; /* a sanitizer's runtime is among them; it records its callers */
     int (*libc_start_main)(int (*)(int, char **, char **), int, char **, void (*)(void), void (*)(void),
                            void (*)(void), void *);
 };
 
-/* By itself, as a jump has to find it; set before anybody can call, to the kernel's own until the others are known. */
+/* Separate, because assembly code jumps through it. Before libc's function is known it is a plain system call. */
 extern long (*pinject_next_syscall)(long, ...) __attribute__((visibility("hidden")));
 
-/* What few programs call. NULL: there is none. Where it was not there at the start it is looked for each time, which
-   takes the loader's lock: not in signal handlers, nor between fork and exec. */
+/* For functions that few programs call. NULL: there is none. If it was not found at the start it is looked up each
+   time, which takes the loader's lock: not in signal handlers, nor between fork and exec. */
 void *pinject_next_find(const char *name);
 
 /*
- * Resolved once in the constructor, so that nobody has to in a signal handler, after fork or in a vfork child. Called
- * on demand only by what runs before it. Every entry is set at any time: where libc has no such function, to one that
- * fails with ENOSYS, or that looks again whether libpthread is there by now.
+ * Resolved once in the constructor, so that nothing has to be resolved in a signal handler, after fork or in a vfork
+ * child. Code that runs before the constructor resolves them on demand. Every entry is always set: if libc lacks a
+ * function, to one that fails with ENOSYS, or that looks again whether libpthread is loaded by now.
  */
 const struct pinject_next *pinject_next(void);
 

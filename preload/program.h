@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What the program that we are in is. */
+/* Properties of the program that we are in. */
 #ifndef PINJECT_PRELOAD_PROGRAM_H
 #define PINJECT_PRELOAD_PROGRAM_H
 
 #include <stdbool.h>
 
-/* Whether it executes programs by system calls of its own, with an environment of its own: Go does, with cgo too. */
+/* True if it executes programs by its own system calls, with its own environment: Go does, with cgo too. */
 bool pinject_program_execs_by_itself(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Slots of the segment, the preload object's side: claim, fill, send. The protocol is in pinject/wire.h.
- * Context: anywhere, also a vfork child (nothing of the process is written) and a signal handler. errno stays.
+ * The preload object's side of the slots: claim, fill, send. pinject/wire.h has the protocol. Context: anywhere, also a
+ * vfork child (nothing of the process is written) and a signal handler. errno stays.
  */
 #ifndef PINJECT_PRELOAD_REQUEST_H
 #define PINJECT_PRELOAD_REQUEST_H
@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-/* Where requests go; what the segment says of it was checked. */
+/* Where requests go. What the segment says about it was checked. */
 struct pinject_channel {
     const struct pinject_segment *segment; /* read-only memory */
     struct pinject_requests *requests;     /* of this process' user: see hook_user.c */
@@ -26,14 +26,13 @@ struct pinject_claim {
 
 bool pinject_request_covered(const struct pinject_channel *channel, int32_t tid);
 
-/* The slot is cleared but for its text. Without a free one it tries again for 16 ms, then counts
-   `dropped`. */
+/* Clears the slot but for its text. If no slot is free it tries again for 16 ms, then counts `dropped`. */
 struct pinject_claim pinject_request_claim(const struct pinject_channel *channel, int32_t tid);
 
 /*
- * Posts the slot, which the caller gives up. Without PINJECT_REQUEST_NO_REPLY it waits for the answer, at most wait_us;
- * returns the collector's result, -ETIMEDOUT when none came, -EAGAIN when it did not wait because the collector is
- * stalled.
+ * Posts the slot, which the caller gives up. Without PINJECT_REQUEST_NO_REPLY it waits for the answer, at most wait_us.
+ * Returns the collector's result, -ETIMEDOUT if none came, -EAGAIN if it did not wait (the collector is stalled, or the
+ * task is real-time), -EPROTO if somebody else changed the slot.
  */
 int pinject_request_send(const struct pinject_channel *channel, struct pinject_claim claim);
 

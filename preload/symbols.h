@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions of other DSOs, by the dynamic loader's own list of them. Not by dlsym(): below glibc 2.34 it is in
- * another library, which a program need not have, it allocates, and a sanitizer stands before it.
+ * Finds functions of other DSOs in the dynamic loader's own list. Not by dlsym(): before glibc 2.34 it is in another
+ * library, which a program need not have; it allocates; and a sanitizer intercepts it.
  */
 #ifndef PINJECT_PRELOAD_SYMBOLS_H
 #define PINJECT_PRELOAD_SYMBOLS_H
@@ -14,17 +14,17 @@ struct pinject_symbol {
     void *address; /* NULL: not found (yet) */
 };
 
-/* This DSO, in the list of the namespace that it is in; NULL where the loader shows no list. */
+/* This DSO, in the list of its namespace; NULL if the loader shows no list. */
 const struct link_map *pinject_symbols_self(void);
 
 /*
- * Fills in each address that is NULL, with what dlsym(RTLD_NEXT) finds: the default version of the first DSO behind
- * this one that defines it. Returns how many are still missing. Context: while nobody else loads or unloads DSOs, as
- * in a constructor.
+ * Fills in each address that is NULL with what dlsym(RTLD_NEXT) finds: the default version, from the first DSO after
+ * this one that defines it. Returns how many are still missing. Context: while no other thread loads or unloads DSOs,
+ * as in a constructor.
  */
 size_t pinject_symbols_find(struct pinject_symbol *symbols, size_t count);
 
-/* The same for one name, at any time: ITERATE is libc's dl_iterate_phdr, which keeps the list as it is. */
+/* The same for one name, at any time: ITERATE is libc's dl_iterate_phdr, which keeps the list stable. */
 void *pinject_symbols_find_late(int (*iterate)(int (*)(struct dl_phdr_info *, size_t, void *), void *),
                                 const char *name);
 

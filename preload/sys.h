@@ -22,7 +22,7 @@
 #include <errno.h>
 #endif
 
-/* Newer than the oldest headers that we are built with; the same number everywhere. */
+/* Newer than the oldest headers that we build with; the same number on all architectures. */
 #ifndef SYS_faccessat2
 #define SYS_faccessat2 439
 #endif
@@ -81,8 +81,8 @@ static inline uintptr_t sys_thread_pointer(void)
 }
 
 /*
- * Whether valgrind runs the program: it then judges what we do as what the program does. Its request to be told; for
- * a processor these instructions change nothing.
+ * Does valgrind run the program? It would take what we do for what the program does. This is valgrind's client request;
+ * a real processor changes nothing by these instructions.
  */
 static inline bool sys_on_valgrind(void)
 {
@@ -158,8 +158,8 @@ static inline int sys_statx(int fd, const char *path, int flags, unsigned mask, 
 }
 
 /*
- * Who holds the lock on the first byte of the file: the number of the process in our pid namespace; 0: nobody;
- * negative: somebody who has no number here, or it cannot be known.
+ * The holder of the lock on the first byte of the file: its pid in our pid namespace; 0: none; negative: it has no pid
+ * here, or that is unknown.
  */
 static inline int sys_lock_holder(int fd)
 {
@@ -207,7 +207,7 @@ static inline long sys_futex_wake(uint32_t *word, int count)
     return SYS_3(SYS_futex, word, FUTEX_WAKE, count);
 }
 
-/* Until the word is not `expected` any more, a wake, a signal, or the absolute time of CLOCK_MONOTONIC. */
+/* Waits until the word is not `expected`, a wake, a signal, or the absolute time of CLOCK_MONOTONIC. */
 static inline long sys_futex_wait_until(uint32_t *word, uint32_t expected, const struct timespec *deadline)
 {
     return SYS_6(SYS_futex, word, FUTEX_WAIT_BITSET, expected, deadline, 0, FUTEX_BITSET_MATCH_ANY);
@@ -216,7 +216,7 @@ static inline long sys_futex_wait_until(uint32_t *word, uint32_t expected, const
 static inline uint64_t sys_clock_ns(clockid_t id)
 {
     struct timespec now = {0, 0};
-    SYS_2(SYS_clock_gettime, id, &now); /* not the vDSO's: libc's function may be a sanitizer's that has not begun */
+    SYS_2(SYS_clock_gettime, id, &now); /* not the vDSO: libc's function may be that of an uninitialized sanitizer */
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
@@ -226,7 +226,7 @@ static inline int sys_cpu(void)
     return SYS_3(SYS_getcpu, &cpu, 0, 0) < 0 ? -1 : (int)cpu;
 }
 
-/* SCHED_FIFO, SCHED_RR, SCHED_DEADLINE: in whose order nobody may come between. */
+/* SCHED_FIFO, SCHED_RR, SCHED_DEADLINE: such a task must not wait, or others run before it. */
 static inline bool sys_is_real_time(void)
 {
     long policy = SYS_1(SYS_sched_getscheduler, 0) & 0xff; /* without SCHED_RESET_ON_FORK */

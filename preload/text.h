@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The functions of string.h, of the preload object's own. libc's may be the interceptors of a sanitizer that has not
- * begun yet, or the program's; calls that the compiler makes up (memcpy of a struct) come here too. Compared to what
- * the hooks do, their speed does not matter.
+ * Our own functions of string.h. libc's may be interceptors of a sanitizer that is not initialized yet, or the
+ * program's. Calls that the compiler generates (memcpy of a struct) come here too. Compared to what the hooks do, their
+ * speed does not matter.
  */
 #ifndef PINJECT_PRELOAD_TEXT_H
 #define PINJECT_PRELOAD_TEXT_H
@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <string.h> /* hidden by the version script: every reference binds within the preload object */
 
-/* FIRST and SECOND in one; 0 when they do not fit. */
+/* Joins FIRST and SECOND; 0 if they do not fit. */
 static inline int pinject_text_join(char *out, size_t size, const char *first, const char *second)
 {
     size_t a = strlen(first), b = strlen(second);
@@ -21,7 +21,7 @@ static inline int pinject_text_join(char *out, size_t size, const char *first, c
     return 1;
 }
 
-/* A dot and VALUE, before END: 21 bytes at most. Returns its begin. */
+/* Writes a dot and VALUE before END: 21 bytes at most. Returns the start. */
 static inline char *pinject_text_number(char *end, uint64_t value)
 {
     do
