@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What pthread_cleanup_push() of hook_thread.c stands on: libc's, or libpthread's, found when a thread begins. */
+/*
+ * The functions behind pthread_cleanup_push() of hook_thread.c: libc's or libpthread's, looked up when a thread begins.
+ */
 #include "next.h"
 #include "symbols.h"
 
@@ -33,7 +35,7 @@ static change *find(int which)
     return function;
 }
 
-/* All of them or none: nothing is unwound by libc that was not registered. */
+/* All of them or none: libc must not unwind what was not registered. */
 void pinject_register_cancel(__pthread_unwind_buf_t *buffer)
 {
     if (find(UNWIND) && find(UNREGISTER) && find(REGISTER))

@@ -30,8 +30,8 @@ static bool token_is(const char *token, size_t length, const char *text)
 }
 
 /*
- * Ours: the path we know, or whatever has our file's name (a relative path, another copy: two preload objects would
- * count twice).
+ * Ours is the path that we know, or any path with our file's name (a relative path, another copy): two preload objects
+ * would count twice.
  */
 static bool token_is_ours(const char *token, size_t length, const char *preload)
 {
@@ -61,7 +61,7 @@ bool pinject_ld_preload_has(const char *value, const char *preload)
     return false;
 }
 
-/* Under this very path. */
+/* Does VALUE have exactly this path? */
 static bool names_preload(const char *value, const char *preload)
 {
     while (*value) {
@@ -105,7 +105,7 @@ size_t pinject_ld_preload_leave(const char *value, const char *preload, char *ou
         if (ours) {
             had = true;
             separated = !last;
-            /* The separator behind goes too; behind the last entry there is none, so that the one before goes. */
+            /* The separator after it goes too. After the last entry there is none, so the one before it goes. */
             if (last && size > 0)
                 size--;
         } else {
@@ -136,7 +136,7 @@ static bool session_is_ours(const char *entry, struct pinject_ours ours)
     return !ours.session || strcmp(entry, ours.session) == 0;
 }
 
-/* What becomes of one entry. */
+/* What happens to an entry. */
 enum verdict { KEEP, DROP, CHANGE };
 
 static enum verdict judge(const struct pinject_env_layout *layout, size_t index, const char *entry, size_t *ret_size)
@@ -162,7 +162,10 @@ static enum verdict judge(const struct pinject_env_layout *layout, size_t index,
     return gone ? DROP : CHANGE;
 }
 
-/* Which one the entry is: of this name it can be compared, and the whole of it. Negative: wild. */
+/*
+ * Which variable the entry is. Reads as much of it as it needs to compare; all of it if it is one of them. Negative:
+ * wild.
+ */
 static int look_at(struct pinject_safe_read *safe, const char *entry)
 {
     static const char *const names[] = {[IS_SESSION] = SESSION, [IS_PRELOAD] = PRELOAD, [IS_TRACE] = TRACE};
@@ -190,8 +193,8 @@ static int look_at(struct pinject_safe_read *safe, const char *entry)
 }
 
 /*
- * Counts, and finds the variables; every byte that judge() and build read later has been reached here. An exec
- * generation that the loader only lists the DSOs of (ldd) is not to have ours.
+ * Counts the entries, and finds the variables. Every byte that judge() and build read later has been checked here. An
+ * exec generation of which the loader only lists the DSOs (ldd) must not get ours.
  */
 static int scan_vector(struct pinject_env_layout *layout, bool *ret_foreign)
 {
@@ -239,7 +242,7 @@ int pinject_env_layout(struct pinject_env_layout *layout, char *const *envp, str
     for (size_t i = 0; i < layout->entries; i++) {
         size_t size;
         enum verdict verdict = judge(layout, i, envp[i], &size);
-        /* A join that finds its entry in there under the right name changes nothing. */
+        /* A join that finds our entry there, by the right path, changes nothing. */
         if (verdict == DROP)
             layout->changes = true;
         if (verdict != CHANGE)
@@ -287,7 +290,7 @@ char **pinject_env_build(const struct pinject_env_layout *layout, void *memory)
         out[count++] = strings;
         strings = write_preload(layout, layout->envp[i] + strlen(PRELOAD), strings);
     }
-    /* Ours come last, so that taking them out again moves nobody else's string. */
+    /* Ours come last, so that removing them moves no other string. */
     if (layout->join && !layout->has_session)
         out[count++] = (char *)(uintptr_t)layout->ours.session;
     if (layout->join && layout->preload_at == layout->entries) {
@@ -322,7 +325,7 @@ size_t pinject_env_leave_in_place(char **envp, struct pinject_ours ours, char *b
             *end = 0;
             entry = out;
         }
-        /* Where nothing is taken out nothing is written: the vector may lie where nobody may write. */
+        /* If nothing is removed nothing is written: the vector may be in read-only memory. */
         if (envp[kept] != entry)
             envp[kept] = entry;
         kept++;

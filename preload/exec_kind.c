@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 enum {
-    SCRIPTS = 6,       /* files of a chain of interpreters; the kernel goes no further either */
-    LINE = 256,        /* bytes of a script that the kernel looks at */
+    SCRIPTS = 6,       /* files in a chain of interpreters; also the kernel's limit */
+    LINE = 256,        /* bytes of a script that the kernel reads */
     HEADERS = 65536,   /* bytes of program headers that the kernel accepts */
     SELF_PATH = 32,
 };
@@ -26,7 +26,7 @@ enum {
 
 _Static_assert(sizeof(struct statx) == sizeof(((struct pinject_judge *)0)->status), "a status fits");
 
-/* glibc's dynamic loader, by the names that it has had. Any other may take the preload object amiss. */
+/* glibc's dynamic loader, by all names that it has had. Any other loader may not accept the preload object. */
 static bool is_own_loader(const char *path)
 {
     static const char *const names[] = {"ld-linux", "ld-lsb", "ld64.so", "ld-2."};
@@ -84,8 +84,8 @@ static bool is_blank(char c)
 }
 
 /*
- * The interpreter's name out of "#! NAME ARGUMENT", as the kernel reads it: within the first bytes of the file, which
- * end the line where it goes on, unless that would cut the name.
+ * Reads the interpreter's name from "#! NAME ARGUMENT" as the kernel does: only the first bytes of the file count. A
+ * longer line ends there, unless that would cut the name.
  */
 static bool find_interpreter(struct pinject_judge *judge, size_t size)
 {
@@ -106,7 +106,7 @@ static bool find_interpreter(struct pinject_judge *judge, size_t size)
     return true;
 }
 
-/* Whether exec may run it; yes where a sandbox refuses to say. */
+/* May exec run it? True if a sandbox refuses to tell. */
 static bool is_executable(int fd, const char *path)
 {
     long error = SYS_4(SYS_faccessat2, fd, path, X_OK, AT_EACCESS);
@@ -115,7 +115,7 @@ static bool is_executable(int fd, const char *path)
     return error == 0 || error == -EPERM;
 }
 
-/* Whether exec would change the user or the group. */
+/* Would exec change the user or the group? */
 static bool is_set_id(const struct statx *status)
 {
     const unsigned setgid = S_ISGID | S_IXGRP;
@@ -124,8 +124,8 @@ static bool is_set_id(const struct statx *status)
 }
 
 /*
- * A descriptor to read the file of FD by: FD itself, as who closes another one of a file loses all POSIX locks on it.
- * One of O_PATH cannot be read.
+ * A descriptor to read the file of FD. FD itself if possible, as closing another descriptor of a file drops all POSIX
+ * locks on it. An O_PATH descriptor cannot be read.
  */
 static int open_again(int fd)
 {
@@ -144,8 +144,8 @@ static int open_again(int fd)
 }
 
 /*
- * A descriptor to read it by, which may be FD itself, and what the mode tells in *RET_IMAGE: TAKES or SECURE. Or -1,
- * and all that can be said.
+ * A descriptor to read the program, which may be FD itself, and what the mode says in *RET_KIND: TAKES or SECURE. Or
+ * -1, and all that can be said.
  */
 static int open_executable(struct pinject_judge *judge, int fd, const char *path, enum pinject_exec_kind *ret_kind)
 {
@@ -157,7 +157,7 @@ static int open_executable(struct pinject_judge *judge, int fd, const char *path
         return -1;
     if (error == 0)
         set = is_set_id(status);
-    else if (error != -ENOSYS && error != -EPERM) /* refused by a sandbox that knows no statx: the file is opened */
+    else if (error != -ENOSYS && error != -EPERM) /* a sandbox that does not know statx: the file is opened */
         return -1;
     if (judge->searches && !is_executable(fd, path))
         return -1;
@@ -202,7 +202,7 @@ enum pinject_exec_kind pinject_exec_at(struct pinject_judge *judge, int fd, cons
     return PINJECT_EXEC_MISSING;
 }
 
-/* The bytes of PATH up to which libc takes its elements, and one more. */
+/* libc's limit: it skips an element of PATH with that many bytes or more. */
 static size_t path_limit(const char *path)
 {
     return strnlen(path, PATH_MAX - 1) + 1;
@@ -236,6 +236,6 @@ enum pinject_exec_kind pinject_exec_search(struct pinject_judge *judge, const ch
                 return PINJECT_EXEC_MISSING;
         } else if (!at[size]) {
             return PINJECT_EXEC_MISSING;
-        } /* else libc goes on at this very colon, with an empty element */
+        } /* else libc continues at this same colon, with an empty element */
     }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The machine of seccomp(2): classic BPF over struct seccomp_data, whose jumps only go forward, so that it ends. */
+/* The interpreter of seccomp(2): classic BPF over struct seccomp_data. Its jumps only go forward, so it terminates. */
 #include "filter.h"
 #include "sys.h"
 
@@ -33,7 +33,7 @@ static bool calculate(struct machine *machine, const struct sock_filter *code)
     }
 }
 
-/* Instructions to skip. */
+/* *RET_SKIP: instructions to skip. */
 static bool jump(const struct machine *machine, const struct sock_filter *code, size_t *ret_skip)
 {
     uint32_t with = BPF_SRC(code->code) == BPF_X ? machine->x : code->k;
@@ -72,7 +72,7 @@ static bool load(struct machine *machine, const struct sock_filter *code, const 
     return true;
 }
 
-/* Everything but jumps and the end. */
+/* Executes everything but jumps and the end. */
 static bool step(struct machine *machine, const struct sock_filter *code, const struct seccomp_data *data)
 {
     switch (BPF_CLASS(code->code)) {
@@ -126,13 +126,13 @@ bool pinject_filter_run(const struct sock_filter *code, size_t length, const str
 #elif defined(__aarch64__)
 #define OWN_ARCHITECTURE AUDIT_ARCH_AARCH64
 #else
-#define OWN_ARCHITECTURE 0 /* matches no list: harmed, to be sure */
+#define OWN_ARCHITECTURE 0 /* a number that no filter lists: all calls count as harmed */
 #endif
 
 struct own_call {
     int number;
     uint64_t args[4];
-    bool needed; /* refused, a request would be worse than none: a wait without an end, a task without a number */
+    bool needed; /* must not be refused: a wait without end, or a task without a number, is worse than no request */
 };
 
 static bool is_harmed(const struct sock_filter *code, size_t length, const struct own_call *call)
@@ -153,8 +153,8 @@ static bool is_harmed(const struct sock_filter *code, size_t length, const struc
 static const struct own_call safe_read = {SYS_rt_sigprocmask, {(uint64_t)-1, 0x1000, 0, 8}, false};
 
 /*
- * What sys.h is used for once the constructor has run, and by the constructor of a followed exec generation; pointers
- * are any.
+ * The calls of sys.h after the constructor, and in the constructor of a followed exec generation. Pointers are
+ * arbitrary.
  */
 static const struct own_call calls[] = {
     {SYS_gettid, {0}, true},
@@ -201,7 +201,7 @@ static const struct own_call calls[] = {
     {SYS_waitid, {0, 1, 0x1000, 4}, false},
 };
 
-/* The handler's, and what begins and ends a timer. Its return is not ours to do without. */
+/* The calls of the handler, and those that start and end a timer. We cannot avoid the handler's return. */
 static const struct own_call timer_calls[] = {
     {SYS_rt_sigaction, {60, 0x1000, 0x1000, 8}, false},
     {SYS_timer_create, {0, 0x1000, 0x1000}, false},
@@ -219,7 +219,7 @@ static const struct own_call timer_calls[] = {
     {SYS_munmap, {0x1000, 4096}, false},
 };
 
-/* What a change of the user takes; the socket is asked under no filter that is younger than the collector (peer.c). */
+/* The calls for a change of user. The socket is not used under a filter that is newer than the collector (peer.c). */
 static const struct own_call user_calls[] = {
     {SYS_getresuid, {0x1000, 0x1000, 0x1000}, false},
     {SYS_mremap, {0x1000, 4096, 4096, MREMAP_MAYMOVE | MREMAP_FIXED}, false},

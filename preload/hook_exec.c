@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The exec family. Everything here may run in a child of vfork, on its parent's memory and stack, and in a signal
- * handler on a small one: automatic variables, few of them, and a room (room.h).
+ * The exec family. All of it may run in a vfork child, on its parent's memory and stack, and in a signal handler on a
+ * small one. So it uses automatic variables, few of them, and a room (room.h).
  */
 #include "env_choice.h"
 #include "exec_kind.h"
@@ -46,10 +46,7 @@ static int exec_next(const struct exec_call *call, char *const *envp)
     return -1;
 }
 
-/*
- * Whether the new exec generation of this task shall be followed. A child of vfork (or of a bare clone) is told by its
- * pid.
- */
+/* Shall the new exec generation of this task be followed? Its pid shows a vfork child (or that of a bare clone). */
 static bool exec_is_followed(void)
 {
     const struct pinject_preload *preload = &pinject_preload;
@@ -79,8 +76,8 @@ static enum pinject_exec_kind exec_kind_of(struct pinject_judge *judge, const st
 }
 
 /*
- * Events from the exec on, for a task without; or its last counts of this exec generation. Inherited events under what
- * is non-injectable.
+ * For a task without events: requests events from the exec on. For one with events: its last counts of this exec
+ * generation. For a non-injectable program: requests inherited events.
  */
 static void announce_exec(const struct exec_call *call, bool follow, enum pinject_exec_kind exec_kind)
 {
@@ -91,17 +88,17 @@ static void announce_exec(const struct exec_call *call, bool follow, enum pinjec
     bool covered = by_timer || pinject_request_covered(&preload->channel, sys_gettid());
     if (covered && preload->flags & PINJECT_SESSION_SNAPSHOT)
         pinject_preload_snapshot();
-    /* No kernel tells that a task goes on to where no timer is. */
+    /* The kernel does not report that a task goes on without our timer. */
     if (covered && (non_injectable || (timers && !follow)))
         pinject_preload_inherit_exec(true, flags, call->path, call->argv);
     if (covered || !follow)
         return;
-    /* The parent is outside: the child will have another pid namespace than the collector. */
+    /* The parent is in another pid namespace, so the child is not in the collector's either. */
     if (sys_getpid() != preload->pid && sys_getppid() == 0)
         return;
     if (non_injectable)
         pinject_preload_inherit_exec(false, flags, call->path, call->argv);
-    else if (!timers) /* else the new exec generation asks for itself */
+    else if (!timers) /* else the new exec generation sends a request itself */
         pinject_preload_arm(call->path);
 }
 
@@ -111,7 +108,7 @@ struct preparation {
     char *const *chosen;
     struct pinject_room *room;
     uint32_t mark;       /* of the room */
-    bool joined;         /* with our variables */
+    bool joined;         /* our variables are in it */
 };
 
 static void prepare(void *data)
@@ -122,7 +119,7 @@ static void prepare(void *data)
         follow ? pinject_preload_admits(exec_kind_of(&this->room->judge, this->call)) : PINJECT_EXEC_UNKNOWN;
     this->joined = follow && pinject_exec_takes(exec_kind);
     this->chosen = pinject_env_chosen(this->room, this->envp, this->joined);
-    /* A shell tries one directory after the other: only what exists is worth the wait. */
+    /* A shell tries one directory after the other: only a file that exists is worth the wait. */
     if (pinject_preload_follows() && exec_kind != PINJECT_EXEC_MISSING)
         announce_exec(this->call, follow, exec_kind);
 }
@@ -133,7 +130,7 @@ static void leave_out(void *data)
     this->chosen = pinject_env_chosen(this->room, this->envp, false);
 }
 
-/* execve and what stands on it. Of the stack it takes what a small one has left under a handler's frame. */
+/* execve and the functions built on it. Needs no more stack than a small one has left under a handler's frame. */
 static int exec_program(const struct exec_call *call, char *const *envp)
 {
     pinject_preload_ready();
@@ -151,7 +148,9 @@ static int exec_program(const struct exec_call *call, char *const *envp)
     bool told = pinject_timer_before_exec();
     pinject_preload_leave();
     int result = exec_next(call, this.chosen);
-    /* Ours may be too much, also where the program's own environ holds them: then it goes unfollowed. */
+    /*
+     * Our variables may be too much, also if they are in the program's own environ: then the program is not followed.
+     */
     if (errno == E2BIG && this.joined) {
         pinject_room_call(this.room, leave_out, &this);
         result = exec_next(call, this.chosen);
@@ -196,7 +195,7 @@ PINJECT_HOOK int execveat(int fd, const char *path, char *const argv[], char *co
                         envp);
 }
 
-/* syscall(), when it is one of these two. */
+/* Called by syscall() for these two numbers. */
 __attribute__((used, visibility("hidden"))) long pinject_exec_by_syscall(long number, long a, long b, long c, long d,
                                                                         long e);
 
@@ -210,7 +209,7 @@ long pinject_exec_by_syscall(long number, long a, long b, long c, long d, long e
                         (char *const *)d);
 }
 
-/* Arguments of a list, with the first and the NULL; 0 when there are more than the kernel could be given. */
+/* The number of arguments of a list, with the first and the NULL; 0 if there are more than the kernel accepts. */
 static size_t count_list(const char *first, va_list list)
 {
     size_t count = 1;
@@ -223,8 +222,8 @@ static size_t count_list(const char *first, va_list list)
 }
 
 /*
- * argv of a list on the caller's stack, as libc's own does it: `count` out of count_list(). The arguments are `const
- * char *` to the caller and `char *const` to execve: nobody writes to them.
+ * Stores the arguments of a list in argv on the caller's stack, as libc does; `count` is from count_list(). The
+ * arguments are `const char *` to the caller and `char *const` to execve: nobody writes to them.
  */
 #define COLLECT_LIST(argv, count, first, list)        \
     do {                                              \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program that puts a seccomp filter on itself lists what it calls, not what we do. Both ways to it are watched
- * (libc's prctl, and syscall, by which libseccomp goes), the filter is asked about our calls, and where it would harm
- * one, none is made any more: the process is blocked by seccomp. Events that are open count on.
+ * A program that installs a seccomp filter lists its own calls, not ours. The hooks watch both ways to install one
+ * (libc's prctl, and syscall, which libseccomp uses) and run the filter on our calls. If it would harm one, we make
+ * none any more: the process is blocked by seccomp. Open events continue to count.
  */
 #include "filter.h"
 #include "next.h"
@@ -16,14 +16,14 @@
 #include <linux/prctl.h>
 #include <stdarg.h>
 
-/* Newer than the oldest headers that we are built with. */
+/* Newer than the oldest headers that we build with. */
 #ifndef SECCOMP_FILTER_FLAG_NEW_LISTENER
 #define SECCOMP_FILTER_FLAG_NEW_LISTENER (1UL << 3)
 #endif
 
 enum block { UNHARMED = 0, BLOCKED = 1, BLIND = 2, UNTIMED = 4, USER_FIXED = 8 };
 
-/* `program` is a struct sock_fprog, and may be wild: the kernel shall say so. */
+/* `program` is a struct sock_fprog and may be wild: the kernel will report that. */
 static unsigned judge(bool strict, const void *program)
 {
     struct pinject_safe_read safe = {0};
@@ -42,7 +42,7 @@ static unsigned judge(bool strict, const void *program)
            (pinject_filter_harms_user(copy.filter, copy.len) ? USER_FIXED : 0);
 }
 
-/* Both are counted, as several threads may be at it and not all succeed. */
+/* Counters, because several threads may install a filter and not all succeed. */
 static void block(unsigned kind, int change)
 {
     if (kind & BLOCKED)
@@ -53,14 +53,14 @@ static void block(unsigned kind, int change)
         __atomic_fetch_add(&pinject_preload.user_fixed, change, __ATOMIC_SEQ_CST);
 }
 
-/* Before the filter is there. One for all threads waits for those that make system calls of ours. */
+/* Before the filter is installed. A filter for all threads waits for the threads that make our system calls. */
 static unsigned block_for(bool strict, const void *program, bool all_threads)
 {
     int saved = errno;
     pinject_preload_ready();
     bool before = pinject_preload_blocked();
     unsigned kind = pinject_preload.state == PINJECT_NOTHING ? UNHARMED : judge(strict, program);
-    /* A new exec generation would begin a timer under the filter. */
+    /* A new exec generation would start a timer under the filter. */
     if (kind & UNTIMED && pinject_preload.flags & PINJECT_SESSION_TIMER)
         kind |= BLOCKED;
     if (kind & ~(unsigned)USER_FIXED)
@@ -73,7 +73,8 @@ static unsigned block_for(bool strict, const void *program, bool all_threads)
 }
 
 /*
- * What libc passes on within itself must not know of us any more: a new exec generation would be under the filter too.
+ * libc passes environ on internally. It must not name us any more, as a new exec generation would be under the filter
+ * too.
  */
 static long after_filter(unsigned kind, bool strict, bool failed, long result)
 {
@@ -101,12 +102,12 @@ PINJECT_HOOK int prctl(int option, ...)
     return (int)after_filter(kind, strict, result != 0, result);
 }
 
-/* hook_exec.c: syscall(), when it is execve or execveat. */
+/* hook_exec.c: called by syscall() for execve and execveat. */
 __attribute__((visibility("hidden"))) long pinject_exec_by_syscall(long number, long a, long b, long c, long d, long e);
-/* hook_inherit.c: before those that make tasks which cannot ask for themselves. */
+/* hook_inherit.c: called before system calls that make tasks which cannot send requests. */
 __attribute__((visibility("hidden"))) void pinject_inherit_by_syscall(long number, long a, long b);
 
-/* syscall(), when it is one of the two that matter here; neither has more arguments than fit in registers. */
+/* Called by syscall() for the two numbers that matter here; neither call has more arguments than fit in registers. */
 __attribute__((used, visibility("hidden"))) long pinject_filter_by_syscall(long number, long a, long b, long c, long d,
                                                                           long e);
 
@@ -132,9 +133,9 @@ long pinject_filter_by_syscall(long number, long a, long b, long c, long d, long
 #endif
 
 /*
- * Not in C: what returns twice (vfork, clone) must find no frame of ours (what is pushed is popped before), and the
- * seventh argument lies in the caller's frame, where a compiler's wrapper would write it back; when fewer were given,
- * that is a variable of the caller's, which another thread may write to.
+ * Not in C. A call that returns twice (vfork, clone) must find no frame of ours; all that is pushed is popped before.
+ * The seventh argument is in the caller's frame, where a wrapper of the compiler's would write it back: if fewer were
+ * given, that is a variable of the caller's, which another thread may write.
  */
 __asm__(".pushsection .text\n"
         ".globl syscall\n"
@@ -185,7 +186,7 @@ _Static_assert(SYS_seccomp == 317 && SYS_prctl == 157 && SYS_execve == 59 && SYS
 _Static_assert(SYS_clone == 56 && SYS_unshare == 272 && SYS_setns == 308 && SYS_io_uring_setup == 425 &&
                SYS_clone3 == 435, "and those of pinject_inherit_by_syscall()");
 #elif defined(__aarch64__)
-/* All arguments lie in registers. By another name: unistd.h declares it with three dots. */
+/* All arguments are in registers. The C name differs because unistd.h declares syscall() as variadic. */
 PINJECT_HOOK long pinject_syscall(long number, long a, long b, long c, long d, long e, long f) __asm__("syscall");
 
 long pinject_syscall(long number, long a, long b, long c, long d, long e, long f)

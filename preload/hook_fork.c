@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fork() comes to us through pthread_atfork(), also from within libc (daemon, forkpty). _Fork() runs no such
-   handlers. */
+/* fork() reaches us by pthread_atfork(), also from within libc (daemon, forkpty). _Fork() runs no such handlers. */
 #include "next.h"
 #include "preload.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What makes threads and processes that cannot ask for themselves: libc creates threads of its own for timers,
- * asynchronous I/O and look-ups of names, without pthread_create's hook; the kernel does for io_uring; and in another
- * pid namespace numbers mean others. Before the first such call of a thread the collector is asked to cover by
- * inheritance what it makes. No call changes otherwise.
+ * Calls that make threads and processes which cannot send requests. libc creates threads for timers, asynchronous I/O
+ * and name lookups internally, without the hook of pthread_create; the kernel creates them for io_uring; and in another
+ * pid namespace a number means another task. Before a thread's first such call, the collector is asked for inherited
+ * events for all that the thread makes. Nothing else changes in these calls.
  */
 #define _LARGEFILE64_SOURCE
 #include "next.h"
@@ -24,7 +24,7 @@
 #include "text.h"
 #include <time.h>
 
-/* A new mount namespace may hide the session, a new user namespace the task itself: both before it is too late. */
+/* A new mount namespace may hide the session, a new user namespace the task itself: the request comes before that. */
 #define OTHER_WORLD (CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWUSER)
 
 /* Calls the function of that name, or fails with ENOSYS. */
@@ -43,7 +43,7 @@ static bool makes_threads(const struct sigevent *event)
     return event && event->sigev_notify == SIGEV_THREAD;
 }
 
-/* ---- Threads of libc's own ---- */
+/* ---- Threads that libc makes internally ---- */
 
 PINJECT_HOOK int timer_create(clockid_t clock, struct sigevent *event, timer_t *timer)
 {
@@ -59,7 +59,7 @@ PINJECT_HOOK int mq_notify(mqd_t queue, const struct sigevent *event)
     return CALL_NEXT(int (*function)(mqd_t, const struct sigevent *), "mq_notify", queue, event);
 }
 
-/* Whatever tells of the end: a thread does the work. */
+/* A thread does the work, however its end is reported. */
 #define AIO_HOOK(name, type)                                                        \
     PINJECT_HOOK int name(struct type *block)                                       \
     {                                                                               \
@@ -107,10 +107,10 @@ PINJECT_HOOK int lio_listio(int mode, struct aiocb *const list[], int count, str
                      count, event);
 }
 
-/* ---- Shells that libc starts within itself ---- */
+/* ---- Shells that libc starts internally ---- */
 
 /*
- * They get environ as it is. Where they could not load the preload object or open the session, it says nothing of us.
+ * They get environ unchanged. If they could not load the preload object or open the session, our variables are removed.
  */
 static void prepare_shell(void)
 {
@@ -138,7 +138,10 @@ PINJECT_HOOK FILE *popen(const char *command, const char *mode)
 
 /* ---- Other namespaces ---- */
 
-/* Before the call: what it makes has it, too. Returns what is to be put back where the caller stays as it is. */
+/*
+ * Before the call, since it applies to what the call makes. Returns the setting to restore if the caller stays as it
+ * is.
+ */
 static bool before(uint64_t flags)
 {
     if (flags & OTHER_WORLD)
@@ -161,7 +164,7 @@ PINJECT_HOOK int unshare(int flags)
     return result;
 }
 
-/* TYPE 0: whatever the descriptor is of. */
+/* TYPE 0: any kind of namespace. */
 PINJECT_HOOK int setns(int fd, int type)
 {
     const uint64_t flags = type ? (unsigned)type : OTHER_WORLD;
@@ -190,7 +193,7 @@ PINJECT_HOOK int clone(int (*run)(void *), void *stack, int flags, void *argumen
 
 __attribute__((used, visibility("hidden"))) void pinject_inherit_by_syscall(long number, long a, long b);
 
-/* The flags come first in clone3's structure, which may be wild. */
+/* clone3's structure begins with the flags; it may be wild. */
 static uint64_t flags_of_clone3(const uint64_t *arguments)
 {
     struct pinject_safe_read safe = {0};
@@ -213,11 +216,11 @@ void pinject_inherit_by_syscall(long number, long a, long b)
         flags = b ? (uint64_t)b : OTHER_WORLD;
         break;
     case SYS_io_uring_setup:
-        flags = CLONE_NEWPID; /* its workers are threads of ours that no hook sees */
+        flags = CLONE_NEWPID; /* the kernel makes threads of this process that no hook sees */
         break;
     default:
         break;
     }
-    before(flags); /* for good: nobody tells what becomes of it */
+    before(flags); /* not undone: we do not see the result of the call */
     errno = saved;
 }

@@ -6,16 +6,16 @@
 
 #include <link.h>
 
-/* Set once, before main, by the only thread that there is by any rule. */
+/* Set once, before main, when there is only one thread. */
 static uint32_t main_begun;
 
 int __libc_start_main(int (*run)(int, char **, char **), int argc, char **argv, void (*begin)(void), void (*end)(void),
                       void (*unload)(void), void *stack);
 
 /*
- * Of a bare LD_PRELOAD with followed children, environ has to get PINJECT_SESSION for system() and popen(), which use
- * it within libc. The constructor is too early: libc sets environ after it (-z initfirst), from the vector on the
- * stack, which has no room for one more. Here all constructors have run, and main has not.
+ * In a bare LD_PRELOAD that follows children, environ must have PINJECT_SESSION for system() and popen(), which use
+ * environ within libc. The constructor is too early: libc sets environ after it (-z initfirst), from the vector on the
+ * stack, which has no room for another entry. Here all constructors have run, and main has not.
  */
 PINJECT_HOOK int __libc_start_main(int (*run)(int, char **, char **), int argc, char **argv, void (*begin)(void),
                                    void (*end)(void), void (*unload)(void), void *stack)
@@ -24,7 +24,7 @@ PINJECT_HOOK int __libc_start_main(int (*run)(int, char **, char **), int argc, 
     if (pinject_preload.environ_join)
         pinject_own_environ_join(pinject_preload.ours);
     __atomic_store_n(&main_begun, 1, __ATOMIC_RELAXED);
-    /* A tail call: no frame of ours lies below main. */
+    /* A tail call: no frame of ours is below main. */
     return pinject_next()->libc_start_main(run, argc, argv, begin, end, unload, stack);
 }
 
@@ -42,9 +42,9 @@ static int visit_others(struct dl_phdr_info *info, size_t size, void *data)
 }
 
 /*
- * AddressSanitizer refuses to start a program in which another library comes before its own, as every preloaded one
- * does. That check is over when main begins; until then we are not in the list. No frame of ours can be on a stack that
- * is unwound by then.
+ * AddressSanitizer refuses to start a program if another library comes before its own, as every preloaded one does.
+ * That check is over when main begins; until then we are not in the list. Before that no stack with a frame of ours is
+ * unwound.
  */
 PINJECT_HOOK int dl_iterate_phdr(int (*callback)(struct dl_phdr_info *, size_t, void *), void *data)
 {

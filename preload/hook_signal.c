@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The program's view of signals. Only where our timers run (timer.h) is anything done here: their signal is never
- * really blocked, and neither its handler nor that is shown.
+ * The program's view of signals. The hooks do something only where our timers run (timer.h): the timers' signal is
+ * never really blocked, and the program sees neither that nor its handler.
  */
 #include "next.h"
 #include "preload.h"
@@ -9,7 +9,7 @@
 #include "timer.h"
 #include "timer_signal.h"
 
-/* Signals, as bits, whose handler's mask we changed: ours was taken out, or put in. */
+/* Signals, as bits, in whose handler's mask we removed our signal, or added it. */
 static uint64_t taken_out, put_in;
 
 static uint64_t bit_of(int number)
@@ -18,8 +18,8 @@ static uint64_t bit_of(int number)
 }
 
 /*
- * The number, where our signal is to be hidden; 0: the program's calls go through as they are. So they do before the
- * first timer: what they did then is found when the signal is taken.
+ * The number, if our signal has to be hidden; 0: the program's calls pass unchanged. Before the first timer they do,
+ * and taking the signal finds out what they did.
  */
 static int hidden(void)
 {
@@ -65,7 +65,7 @@ PINJECT_HOOK int sigaction(int number, const struct sigaction *action, struct si
     if (action) {
         changed = *action;
         has = sigismember(&changed.sa_mask, ours) == 1;
-        /* A stack of its own may be too small for a second frame: there we come later. */
+        /* An alternate stack may be too small for a second frame: our signal waits there. */
         on_stack = changed.sa_flags & SA_ONSTACK;
         if (on_stack)
             sigaddset(&changed.sa_mask, ours);
@@ -84,7 +84,7 @@ PINJECT_HOOK int sigaction(int number, const struct sigaction *action, struct si
     return result;
 }
 
-/* Ours would end the program on a stack that is too small for it. */
+/* Our signal would end the program on a stack that is too small for it. */
 PINJECT_HOOK int sigaltstack(const stack_t *stack, stack_t *old)
 {
     struct pinject_safe_read safe = {0};
@@ -123,7 +123,7 @@ PINJECT_HOOK sighandler_t signal(int number, sighandler_t handler)
 
 typedef int change_mask(int, const sigset_t *, sigset_t *);
 
-/* Of a program that has a handler for our signal its masks are what holds. */
+/* If the program has a handler for our signal, its masks apply. */
 static int change_used(change_mask *next, int how, const sigset_t *set, sigset_t *old, int ours)
 {
     const bool has = set && sigismember(set, ours) == 1;

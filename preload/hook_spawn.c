@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * posix_spawn and pidfd_spawn: only the environment is chosen; the exec happens within libc, and the new exec
- * generation announces itself.
+ * posix_spawn and pidfd_spawn: they only choose the environment. The exec is inside libc, and the new exec generation
+ * announces itself.
  */
 #include "env_choice.h"
 #include "exec_kind.h"
@@ -24,12 +24,12 @@ struct spawn_call {
     spawn_next *next;
     const char *path;
     bool search;
-    bool pidfd; /* a descriptor of the child is returned, no number */
+    bool pidfd; /* the result is a descriptor of the child, not its pid */
     const posix_spawn_file_actions_t *actions;
     const posix_spawnattr_t *attr;
 };
 
-/* The child may enter, and execute, where the caller may not. */
+/* The child may search directories and execute files that the caller may not. */
 static bool has_other_rights(const posix_spawnattr_t *attr)
 {
     short flags = 0;
@@ -49,15 +49,15 @@ static enum pinject_exec_kind judge(struct pinject_judge *judge, const struct sp
         exec_kind = call->search ? pinject_exec_search(judge, call->path)
                                  : pinject_exec_at(judge, directory.fd, call->path);
     pinject_spawn_directory_close(&directory);
-    /* It may become one until libc looks. */
+    /* It may exist when libc looks. */
     return pinject_preload_admits(exec_kind == PINJECT_EXEC_MISSING ? PINJECT_EXEC_UNKNOWN : exec_kind);
 }
 
-/* What arguments and environment may take in all, whatever the limit of the stack is, and what the kernel takes of it
-   for an interpreter's and the program's names. */
+/* Bounds of the size of arguments and environment, whatever the limit of the stack is; and what the kernel uses of
+   it for the names of an interpreter and of the program. */
 enum { LEAST = 131072, MOST = 6 << 20, NAMES = 3 * PATH_MAX };
 
-/* Adds to *TAKEN what the kernel keeps of a vector, until it is more than any kernel takes; false: it is wild. */
+/* Adds to *TAKEN what the kernel keeps of a vector, until that is more than any kernel accepts; false: it is wild. */
 static bool measure_vector(char *const *vector, size_t *taken)
 {
     struct pinject_safe_read safe = {0};
@@ -75,15 +75,15 @@ static bool measure_vector(char *const *vector, size_t *taken)
 }
 
 /*
- * Whether ours may be too much. It cannot be tried, as with exec: a child would do its file actions, and end, before
- * the one without ours does them again.
+ * Might our variables be too much? Unlike exec it cannot be tried: the child would do its file actions and end, and a
+ * second child without our variables would do them again.
  */
 static bool is_near_limit(char *const *argv, char *const *envp)
 {
     size_t taken = NAMES + strlen(pinject_preload.session) + strlen(pinject_preload.preload) + 64;
     struct rlimit stack = {RLIM_INFINITY, RLIM_INFINITY};
     if (!measure_vector(argv, &taken) || !measure_vector(envp, &taken))
-        return false; /* the kernel says so */
+        return false; /* the kernel reports it */
     if (taken <= LEAST)
         return false;
     SYS_4(SYS_prlimit64, 0, RLIMIT_STACK, NULL, &stack);
@@ -91,7 +91,7 @@ static bool is_near_limit(char *const *argv, char *const *envp)
     return taken > (limit > LEAST ? limit : LEAST);
 }
 
-/* Not followed: as if it were missing. */
+/* What is not followed counts as missing. */
 static enum pinject_exec_kind exec_to_follow(struct pinject_room *room, const struct spawn_call *call)
 {
     pinject_preload_count_blocked(PINJECT_SESSION_VFORK);
@@ -100,7 +100,7 @@ static enum pinject_exec_kind exec_to_follow(struct pinject_room *room, const st
     return judge(&room->judge, call);
 }
 
-/* It runs already: it cannot ask for itself. The process may have been blocked by seccomp meanwhile. */
+/* The child runs already and cannot send a request. The process may have been blocked by seccomp meanwhile. */
 static void announce_spawn(enum pinject_exec_kind exec_kind, const pid_t *pid)
 {
     int saved = errno;
@@ -125,7 +125,7 @@ static void prepare(const struct spawn_call *call, char *const argv[], char *con
     ret->join = pinject_exec_takes(ret->exec_kind);
     ret->chosen = pinject_env_chosen(ret->room, envp, ret->join);
     if (call->pidfd && pinject_exec_is_non_injectable(ret->exec_kind))
-        pinject_preload_inherit(); /* nobody can announce the child afterwards */
+        pinject_preload_inherit(); /* the child cannot be announced afterwards */
     ret->changed = pinject_signal_before_exec();
 }
 
@@ -172,8 +172,8 @@ PINJECT_HOOK int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_fi
 }
 
 /*
- * Below glibc 2.39 a program that looks for these two finds them here. They answer as libc's own do where the kernel
- * has no such descriptors, which whoever calls them has to expect, and do nothing else.
+ * Before glibc 2.39 a program that looks for these two finds them here. They fail as libc's own do if the kernel has no
+ * such descriptors, which every caller must expect, and do nothing else.
  */
 static int spawn_pidfd(const struct spawn_call *call, int *pidfd, char *const argv[], char *const envp[])
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* pthread_create and thrd_create: the new thread asks for its events before its start routine runs. */
 /*
- * pthread_cleanup_push() is a macro that calls these three. They have the version of glibc 2.34 in libc, and before it
- * were in libpthread: so it calls ours, which look for them (cancel.c).
+ * pthread_cleanup_push() is a macro that calls these three. libc has them with the version of glibc 2.34; before, they
+ * were in libpthread. So the macro calls ours, which look them up (cancel.c).
  */
 #define __pthread_register_cancel pinject_register_cancel
 #define __pthread_unregister_cancel pinject_unregister_cancel
@@ -18,7 +18,7 @@
 #include <errno.h>
 #include <pthread.h>
 
-/* In the new thread: announces it, and gives the record back then (pinject_thread_throttle()), so that nothing of ours
+/* In the new thread: announces it, then gives the record back (pinject_thread_throttle()), so that nothing of ours
    is left when the program's code runs. */
 __attribute__((noinline)) static struct pinject_thread_record begin(void *data)
 {
@@ -40,7 +40,10 @@ static void end(void *nothing)
     pinject_preload_leave();
 }
 
-/* A timer outlives its thread, and nobody but the thread knows its last counts. pthread_exit and cancel come by. */
+/*
+ * A timer outlives its thread, and only the thread can read its last counts. pthread_exit and cancellation run this
+ * too.
+ */
 __attribute__((noinline)) static void *run_posix(void *(*start)(void *), void *argument)
 {
     void *result;
@@ -59,7 +62,7 @@ __attribute__((noinline)) static int run_c11(thrd_start_t start, void *argument)
     return result;
 }
 
-/* Without a timer both end in a tail call (built with -O2): the program's frames stand where they would without us. */
+/* Without a timer both end in a tail call (built with -O2): the program's frames are where they would be without us. */
 static void *begin_posix(void *data)
 {
     struct pinject_thread_record record = begin(data);
@@ -110,8 +113,8 @@ PINJECT_HOOK int pthread_create(pthread_t *thread, const pthread_attr_t *attr, v
     struct pinject_thread_record *record = prepare((union pinject_thread_start){.posix = start}, argument);
     if (!record)
         return pinject_next()->pthread_create(thread, attr, start, argument);
-    /* By a tail call, so that no frame of ours stands between the program and the report of where the thread was made.
-       A record whose thread cannot be made stays behind then. */
+    /* A tail call, so that no frame of ours is between the program and the report of where the thread was made. If
+       the thread cannot be made, its record is lost. */
     if (pinject_next()->sanitized)
         return pinject_next()->pthread_create(thread, attr, begin_posix, record);
     int error = pinject_next()->pthread_create(thread, attr, begin_posix, record);

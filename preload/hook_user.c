@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The setuid family: a process that gives up its user gives up what it shares with that user's other processes, so
- * that whoever takes it over later holds nothing. It goes on over a channel of its new user, which root asks for before
- * it goes. seteuid() for a while changes nothing: the process keeps the right to come back.
+ * The setuid family. A process that gives up its user gives up what it shares with that user's other processes, so that
+ * somebody who takes it over later has nothing. It goes on with a channel of its new user, which root requests before
+ * the call. A temporary seteuid() changes nothing: the process keeps the right to come back.
  */
 #include "next.h"
 #include "preload.h"
@@ -12,7 +12,7 @@
 
 static const uid_t SAME = (uid_t)-1;
 
-/* Before the call, if it is to do what it does to root. */
+/* Before the call, while root still has its rights. */
 static void before_change(uid_t real, uid_t effective, uid_t saved, bool setreuid)
 {
     int before = errno;
@@ -22,7 +22,7 @@ static void before_change(uid_t real, uid_t effective, uid_t saved, bool setreui
     errno = before;
 }
 
-/* After the call, as a failed one changes nothing. */
+/* After the call, as a failed call changes nothing. */
 static int after_change(int result)
 {
     int saved = errno;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The wait family, when the session wants it: the kernel tells the CPU time of an ended child, its end included, which
- * no event of it has. All of them stay what they are, cancellation points too: one of libc's waits.
+ * The wait family, if the session wants it. The kernel reports the CPU time of an ended child, including its exit,
+ * which none of its events counts. All functions keep their meaning, as cancellation points too: a function of libc's
+ * waits.
  */
 #include "next.h"
 #include "preload.h"
@@ -21,7 +22,7 @@ static uint64_t ns_of(struct timeval time)
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_usec * 1000u;
 }
 
-/* Inline, for the stack. The process may have been blocked by seccomp while it waited. */
+/* Inline, to save stack. The process may have been blocked by seccomp while it waited. */
 __attribute__((always_inline)) static inline void report(pid_t pid, int status, const struct rusage *usage)
 {
     if (pid <= 0 || (!WIFEXITED(status) && !WIFSIGNALED(status)))
@@ -39,7 +40,7 @@ PINJECT_HOOK pid_t wait4(pid_t pid, int *status, int options, struct rusage *usa
         return pinject_next()->wait4(pid, status, options, usage);
     struct rusage own_usage;
     int own_status;
-    /* The program's pointers go to the kernel, which judges them; once it wrote there, they can be read. */
+    /* The program's pointers go to the kernel, which checks them; once it has written there, they can be read. */
     int *status_to = status ? status : &own_status;
     struct rusage *usage_to = usage ? usage : &own_usage;
     pid_t result = pinject_next()->wait4(pid, status_to, options, usage_to);
@@ -54,9 +55,9 @@ PINJECT_HOOK pid_t wait3(int *status, int options, struct rusage *usage)
 }
 
 /*
- * Where libc's wait4 is no cancellation point, its waitid waits and leaves the child, which is then taken without a
- * wait. When another thread was faster, there is a next round. What waitid understands otherwise goes to waitpid, and
- * is not reported: a process group of 0 (before Linux 5.4), INT_MIN, the options that wait4 does not have.
+ * If libc's wait4 is no cancellation point, libc's waitid waits and leaves the child, and then the child is taken
+ * without waiting. If another thread was faster, the loop goes on. What waitid treats differently goes to waitpid, and
+ * is not reported: a process group of 0 (before Linux 5.4), INT_MIN, options that wait4 does not have.
  */
 static pid_t wait_by_waitid(pid_t pid, int *status, int options)
 {
@@ -108,11 +109,11 @@ static int status_of(const siginfo_t *info)
     case CLD_DUMPED:
         return (info->si_status & 0x7f) | 0x80;
     default:
-        return 0x7f; /* stopped or continued: reported by nobody */
+        return 0x7f; /* stopped or continued: not reported */
     }
 }
 
-/* The kernel writes zeros where no child is told of, also when it fails: so it does for a call that asks nothing. */
+/* The kernel writes zeros if it reports no child, also when it fails. So a call that asks for nothing writes them. */
 static int tell_nothing(siginfo_t *info, int result)
 {
     int saved = errno;
@@ -122,9 +123,9 @@ static int tell_nothing(siginfo_t *info, int result)
 }
 
 /*
- * libc's waitid has no rusage. It waits, and leaves the child; the kernel's then takes exactly that child, without
- * waiting, and writes to the program's `info` what it always writes there, no byte more, or says EFAULT. When another
- * thread was faster, there is a next round, as the kernel itself would go on waiting.
+ * libc's waitid has no rusage. So it waits and leaves the child. Then the kernel's waitid takes exactly that child,
+ * without waiting, and writes to the program's `info` what it always writes there, no byte more, or fails with EFAULT.
+ * If another thread was faster, the loop goes on, as the kernel itself would go on waiting.
  */
 PINJECT_HOOK int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 {

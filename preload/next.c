@@ -12,7 +12,7 @@
 static struct pinject_next next;
 static uint32_t next_known;
 
-/* Stand-ins for a libc that lacks one: the kernel's own where there is one. */
+/* Replacements for what libc lacks: the plain system call if there is one. */
 static int failed(long error)
 {
     errno = (int)-error;
@@ -172,8 +172,8 @@ static int no_sigprocmask(int how, const sigset_t *set, sigset_t *old)
 }
 
 /*
- * Below glibc 2.34 some functions lie in libpthread, and a program may load that long after us. Who calls them then
- * comes by here each time, and finds them.
+ * Before glibc 2.34 some functions are in libpthread, which a program may load long after us. Until we know them, each
+ * call comes here and looks them up.
  */
 static int late_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *), void *argument)
 {
@@ -200,7 +200,7 @@ static int late_timer_create(clockid_t clock, struct sigevent *event, timer_t *t
     return function ? function(clock, event, timer) : failed(-ENOSYS);
 }
 
-/* As libc's own: these two of libpthread's cannot be blocked. */
+/* Like libc's: libpthread's two signals cannot be blocked. */
 static int late_pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
 {
     static const uint64_t never = UINT64_C(3) << (32 - 1);
@@ -212,7 +212,7 @@ static int late_pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
     return (int)-SYS_4(SYS_rt_sigprocmask, how, set ? &word : NULL, old, sizeof(word));
 }
 
-/* Every member has a function at any time; what libc has replaces it. */
+/* Every member always has a function; libc's replaces it. */
 static struct pinject_next next = {
     .execve = plain_execve,
     .execvpe = no_execvpe,
@@ -287,7 +287,7 @@ static const struct {
 
 enum { MEMBERS = sizeof(members) / sizeof(members[0]) };
 
-/* What few programs call; below glibc 2.34 in librt and libanl, which a program may load later. */
+/* Functions that few programs call; before glibc 2.34 they are in librt and libanl, which a program may load later. */
 static struct pinject_symbol others[] = {
     {"aio_fsync", NULL}, {"aio_fsync64", NULL}, {"aio_read", NULL}, {"aio_read64", NULL}, {"aio_write", NULL},
     {"aio_write64", NULL}, {"lio_listio", NULL}, {"lio_listio64", NULL}, {"mq_notify", NULL}, {"getaddrinfo_a", NULL},
@@ -295,7 +295,7 @@ static struct pinject_symbol others[] = {
 
 enum { OTHERS = sizeof(others) / sizeof(others[0]) };
 
-/* All function pointers are words here. */
+/* Function pointers are words here. */
 typedef uintptr_t word __attribute__((may_alias));
 
 static void store(void *function, const struct pinject_symbol *symbol)

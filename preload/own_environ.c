@@ -28,7 +28,7 @@ static bool find_block(char *const *initial, struct block *ret_block)
     return true;
 }
 
-/* The numbers of /proc/self/stat behind the command's name, which may contain anything. Returns how many there are. */
+/* The numbers of /proc/self/stat after the command's name, which may contain anything. Returns how many there are. */
 static size_t read_stat(uint64_t *fields, size_t limit)
 {
     char text[2048];
@@ -54,7 +54,7 @@ static size_t read_stat(uint64_t *fields, size_t limit)
     return count;
 }
 
-/* Numbers of proc(5), counted from 1, as indices into what read_stat() gives: the third is its first. */
+/* Field numbers of proc(5), which begin with 1, as indices into what read_stat() gives, which begins with the third. */
 enum {
     STAT_THREADS = 20 - 3,
     STAT_CODE = 26 - 3,
@@ -68,8 +68,8 @@ enum {
 
 /*
  * Tells the kernel where the environment ends now, so that /proc/PID/environ has no trailing zeros. Needs no privilege
- * where CONFIG_CHECKPOINT_RESTORE is set (any distribution); refused, the zeros stay. The call sets the heap's end as
- * well: a second thread that moves it in between would lose memory, so this is left alone when there is one.
+ * where CONFIG_CHECKPOINT_RESTORE is set (any distribution); if refused, the zeros stay. The call sets the heap's end
+ * as well: if a second thread moved it meanwhile, memory would be lost, so nothing is done if there is one.
  */
 static void set_end(struct block block, char *end)
 {
@@ -95,8 +95,8 @@ static void set_end(struct block block, char *end)
 }
 
 /*
- * The strings that are left move together, from the first gap on: without an LD_PRELOAD of the user's own ours are the
- * last ones, and nothing moves at all.
+ * Moves the remaining strings together, from the first gap on. Without an LD_PRELOAD of the user's own, our strings are
+ * the last ones, and nothing moves at all.
  */
 static void close_gaps(char **initial, struct block block)
 {
@@ -114,7 +114,7 @@ static void close_gaps(char **initial, struct block block)
     set_end(block, out);
 }
 
-/* Who walks over the vector's end to the auxiliary vector (Go does) finds it behind entries that say "ignore". */
+/* Code that walks over the vector's end to the auxiliary vector (Go does) finds entries AT_IGNORE in between. */
 static void bridge_to_auxv(char **initial, size_t removed)
 {
     size_t end = 0;
@@ -133,15 +133,15 @@ void pinject_own_environ_leave(char **initial, struct pinject_ours ours)
         pinject_env_leave_in_place(environ, ours, NULL, 0);
     size_t removed = pinject_env_leave_in_place(initial, ours, NULL, 0);
     if (!contiguous)
-        return; /* some other object was here first */
-    if (!copied) /* else the copy has pointers to the strings */
+        return; /* another DSO changed it before us */
+    if (!copied) /* else the copy points to the strings */
         close_gaps(initial, block);
     bridge_to_auxv(initial, removed);
 }
 
 void pinject_own_environ_forget(struct pinject_ours ours)
 {
-    /* The value may lie where nobody may write; one copy is enough, as nothing puts our name in again. */
+    /* The value may be in read-only memory; one copy is enough, as nothing puts our name in again. */
     static char value[4096];
     if (environ)
         pinject_env_leave_in_place(environ, ours, value, sizeof(value));

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-/* One more character of a status file. False: the number is complete. */
+/* Takes one more character of a status file. False: the number is complete. */
 static bool read_number(char c, const char *key, size_t *matched, uint32_t *ret_number)
 {
     if (key[*matched]) {
@@ -20,7 +20,7 @@ static bool read_number(char c, const char *key, size_t *matched, uint32_t *ret_
     return true;
 }
 
-/* The number behind KEY in /proc/self/status; UINT32_MAX: unknown. In pieces, as stacks may be small. */
+/* The number after KEY in /proc/self/status; UINT32_MAX: unknown. Reads in pieces, as stacks may be small. */
 static uint32_t read_status(const char *key)
 {
     char piece[256];
@@ -42,7 +42,7 @@ uint32_t pinject_peer_own_user(void)
     return read_status("\nUid:\t");
 }
 
-/* A filter that came after the collector's may kill whoever makes a socket. */
+/* A filter that is newer than the collector's may kill a process that makes a socket. */
 static bool may_ask(const struct pinject_segment *segment)
 {
     long mode = SYS_5(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0);
@@ -64,7 +64,7 @@ static socklen_t write_address(struct sockaddr_un *address, const char *path)
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(address->sun_path + 1));
 }
 
-/* Both directions, since a full queue lets connect() wait. */
+/* Both directions, since connect() waits if the queue is full. */
 static void limit_waits(int fd)
 {
     struct timeval limit = {0, PINJECT_WAIT_MAX_US};
@@ -72,7 +72,7 @@ static void limit_waits(int fd)
     SYS_5(SYS_setsockopt, fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 }
 
-/* Who listens: by name anybody could. */
+/* Checks who listens: anybody could use the name. */
 static bool is_trusted(int fd, uint32_t user)
 {
     struct {
@@ -99,7 +99,7 @@ static int receive_files(int fd, int ret_fds[2])
     const struct cmsghdr *header = CMSG_FIRSTHDR(&message);
     if (size <= 0 || !header || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS)
         return size < 0 ? (int)size : -EPROTO;
-    if (header->cmsg_len != CMSG_LEN(2 * sizeof(int))) { /* no room in our table for the second */
+    if (header->cmsg_len != CMSG_LEN(2 * sizeof(int))) { /* our descriptor table had no room for the second */
         int one;
         memcpy(&one, CMSG_DATA(header), sizeof(one));
         if (header->cmsg_len == CMSG_LEN(sizeof(int)))

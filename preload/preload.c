@@ -20,13 +20,13 @@
 struct pinject_preload pinject_preload;
 
 /*
- * Who forks, by thread: the child finds its creator in its copy. No thread-local variable, as one would show: in the
- * numbers and the size of the program's own. Two threads that meet in a slot cost a name, no more.
+ * Which threads are in fork: the child finds its creator in its copy. Not a thread-local variable, as the program would
+ * notice it, by the number and size of its own. Two threads in one slot only lose the creator's tid.
  */
 enum { FORKING = 64, TID_BITS = 22 };
 static uint64_t forking[FORKING];
 
-/* Whose next threads and children are covered by inheritance: by thread, so that not each call has to ask. */
+/* Threads whose next threads and children are covered by inheritance, so that not every call sends a request. */
 static uint32_t inheriting[FORKING];
 
 _Static_assert(PINJECT_TASKS == 1 << TID_BITS, "a tid has its room beside the thread's key");
@@ -46,8 +46,8 @@ enum pinject_exec_kind pinject_preload_admits(enum pinject_exec_kind exec_kind)
 }
 
 /*
- * A process that was made behind libc's back has our numbers and not its own, maybe in another pid namespace: there it
- * would ask for somebody else. Whose parent we are, as far as the kernel says, is in ours.
+ * A process that was made behind libc's back has a copy of our pid, not its own, and may be in another pid namespace:
+ * there its request would name another task. A process whose parent is ours, by the kernel's word, is in our namespace.
  */
 static bool is_known(int32_t pid, int32_t ppid)
 {
@@ -73,7 +73,7 @@ static struct pinject_claim claim_slot(uint32_t kind, uint32_t flags, int32_t pa
     return mine;
 }
 
-/* Where the task has no events the answer is the ring of its timer. */
+/* If the task has no events the answer is its timer's ring. */
 static void send_request(struct pinject_claim mine)
 {
     pinject_timer_start(pinject_request_send(&pinject_preload.channel, mine));
@@ -87,8 +87,8 @@ static void ask_for_events(uint32_t kind, uint32_t flags, int32_t parent_tid)
 }
 
 /*
- * The executable's name as it was given to exec, and the command line; what does not fit, or was not given to us, is in
- * /proc. What the name leads to, the collector knows from the kernel: a look into /proc/self costs the program 20 us.
+ * Writes the executable's name as given to exec, and the command line. What does not fit, or was not given to us, is in
+ * /proc. The collector gets the resolved path from the kernel: a look into /proc/self costs the program 20 us.
  */
 static void write_text(struct pinject_slot *slot)
 {
@@ -112,7 +112,7 @@ static void write_text(struct pinject_slot *slot)
     slot->cmdline_size = (uint32_t)at - slot->exec_size;
 }
 
-/* The program that exec was asked for; what cannot be read or does not fit is left out. */
+/* Writes the program that exec was asked for; what cannot be read or does not fit is left out. */
 static void write_program(struct pinject_slot *slot, const char *path, char *const *argv)
 {
     struct pinject_safe_read safe = {0};
@@ -152,7 +152,8 @@ void pinject_preload_inherit_exec(bool covered, uint32_t flags, const char *path
 static void announce_generation(void)
 {
     /*
-     * A timer does not survive exec as events do; each exec generation asks. One among others with events has no bit.
+     * A timer does not survive exec as events do: each exec generation sends a request. In a session with events a task
+     * with a timer has no covered bit.
      */
     bool covered = !(pinject_preload.flags & PINJECT_SESSION_TIMER) &&
                    pinject_request_covered(&pinject_preload.channel, sys_gettid());
@@ -183,7 +184,7 @@ static void init_process(int argc, char **argv, char **envp)
 {
     struct pinject_preload *preload = &pinject_preload;
     pinject_next();
-    /* Of what valgrind runs inherited events tell: they lie under valgrind itself, a static program. */
+    /* Inherited events cover programs in valgrind: they are under valgrind itself, a static program. */
     if (!envp || getauxval(AT_SECURE) || sys_on_valgrind())
         return;
     preload->argc = argc;
@@ -191,11 +192,11 @@ static void init_process(int argc, char **argv, char **envp)
     preload->user = (uint32_t)getauxval(AT_EUID);
     int error = find_session(envp);
     if (error == -EXDEV)
-        return; /* the variables stay: what is in there is counted, each time */
+        return; /* keep the variables: every process there is counted */
     bool raw_execs = error == 0 && pinject_program_execs_by_itself();
     preload->environ_join &= !raw_execs;
-    /* libc and posix_spawn users pass environ on; where their children are not followed, they must not see us. Nor must
-       what is executed without being looked at. */
+    /* libc and callers of posix_spawn pass environ on: if their children are not followed, it must not name us. The
+       same if programs are executed without our judging them. */
     if (error < 0 || raw_execs || preload->environ_join || !(preload->flags & PINJECT_SESSION_VFORK))
         pinject_own_environ_leave(envp, error < 0 ? (struct pinject_ours){NULL, NULL} : preload->ours);
     if (error < 0)
@@ -216,7 +217,7 @@ void pinject_preload_init(int argc, char **argv, char **envp)
     int saved = errno;
     if (!envp)
         envp = environ;
-    if (!envp) /* a hook in .preinit_array: the constructor will know more */
+    if (!envp) /* a hook in .preinit_array: the constructor has it */
         return;
     if (!__atomic_compare_exchange_n(&preload->begun, &expected, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
         return;
@@ -226,9 +227,8 @@ void pinject_preload_init(int argc, char **argv, char **envp)
 }
 
 /*
- * The preload object is linked with -z initfirst: this runs before the constructors of every other DSO, so that their
- * work is seen, the threads they make are followed, and nobody has yet kept a pointer into the environment that may be
- * changed.
+ * Linked with -z initfirst: this runs before the constructors of every other DSO. So we see what they do, and follow
+ * the threads that they make, and nobody has a pointer yet into the environment, which may be changed.
  */
 __attribute__((constructor)) static void begin(int argc, char **argv, char **envp)
 {
@@ -245,7 +245,7 @@ static uint32_t *inheriting_slot(int32_t tid)
     return &inheriting[(uint32_t)tid % FORKING];
 }
 
-/* Its number may have been another's. */
+/* The tid may have been another task's. */
 static void forget_inheriting(int32_t tid)
 {
     uint32_t old = (uint32_t)tid;
@@ -263,7 +263,7 @@ void pinject_preload_thread(int32_t creator)
 static void inherit(void)
 {
     int32_t tid = sys_gettid();
-    /* Timers sample whom the preload object is in, and nobody else. */
+    /* Timers sample only processes that the preload object is in. */
     bool wanted = !(pinject_preload.flags & PINJECT_SESSION_TIMER) &&
                   __atomic_load_n(inheriting_slot(tid), __ATOMIC_RELAXED) != (uint32_t)tid;
     struct pinject_claim mine = {NULL, 0, 0};
@@ -284,7 +284,7 @@ void pinject_preload_inherit(void)
     errno = saved;
 }
 
-/* As the kernel will name the task: the last part of PATH, cut. */
+/* The name that the kernel will give the task: the last part of PATH, cut. */
 static void write_name(struct pinject_slot *slot, const char *path)
 {
     struct pinject_safe_read safe = {0};
@@ -346,7 +346,7 @@ void pinject_preload_reaped(int32_t pid, int status, uint64_t utime_ns, uint64_t
     pinject_request_send(&pinject_preload.channel, mine);
 }
 
-/* The thread that calls, and the child's copy of it: the same address in both. */
+/* Identifies the calling thread, and the child's copy of it: both have the same address. */
 static uint64_t forking_key(void)
 {
     return (uint64_t)(sys_thread_pointer() >> 6) << TID_BITS;
@@ -374,7 +374,7 @@ void pinject_preload_forked(void)
     struct pinject_preload *preload = &pinject_preload;
     uint64_t key = forking_key();
     uint64_t word = *forking_slot(key);
-    preload->busy = 0; /* they are not here */
+    preload->busy = 0; /* those threads are not here */
     pinject_rooms_reset();
     pinject_session_forked();
     if (pinject_preload_blocked()) {
@@ -393,8 +393,8 @@ void pinject_preload_forked(void)
     pinject_timer_forked();
     pinject_preload_look_at_user();
     forget_inheriting(preload->pid);
-    /* A parent outside our namespace has no pid here: the first child after unshare(CLONE_NEWPID). What one that is
-       not known makes is as little known. */
+    /* A parent outside our pid namespace has no pid here: the first child after unshare(CLONE_NEWPID). A process
+       that is not known makes children that are not known. */
     bool foreign = sys_getppid() == 0 || (mine && parent_tid == 0);
     if (foreign)
         __atomic_fetch_add(&preload->channel.requests->foreign, 1, __ATOMIC_RELAXED);

@@ -38,7 +38,7 @@ static bool claim_slot(struct pinject_requests *requests, uint32_t index, struct
     if (PINJECT_STATE_PHASE(state) != PINJECT_FREE)
         return false;
     uint32_t generation = PINJECT_STATE_GENERATION(state) + 1;
-    /* Acquire: what the last owner and the collector did with the slot is over before we write to it. */
+    /* Acquire: the last owner and the collector are done with the slot before we write to it. */
     if (!__atomic_compare_exchange_n(&slot->state, &state, PINJECT_STATE(generation, PINJECT_CLAIMED), false,
                                      __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
         return false;
@@ -48,8 +48,8 @@ static bool claim_slot(struct pinject_requests *requests, uint32_t index, struct
 }
 
 /*
- * Where a claimer looks at its i-th try: at the first ones, beginning with another each time, then at the others in
- * order, so that no page beyond the first ones is touched without need. While the collector is stalled any will do.
+ * Where a claimer looks at its i-th try: at the first slots, starting at another one each time, then at the others in
+ * order, so that pages beyond the first ones are only touched if needed. If the collector is stalled any slot will do.
  */
 static uint32_t slot_to_try(uint32_t first, uint32_t i, bool stalled)
 {
@@ -63,7 +63,7 @@ struct pinject_claim pinject_request_claim(const struct pinject_channel *channel
     struct pinject_requests *requests = channel->requests;
     struct pinject_claim claim = {NULL, 0, 0};
     for (int round = 0; round < CLAIM_ROUNDS; round++) {
-        /* While the collector is stopped, or killed, all are taken: a look at each would cost 20 us each time. */
+        /* While the collector is stopped or killed all slots are taken: a look at each would cost 20 us each time. */
         uint32_t stalled = __atomic_load_n(&requests->stalled, __ATOMIC_RELAXED);
         if (stalled == PINJECT_STALLED_FULL)
             break;
@@ -76,14 +76,14 @@ struct pinject_claim pinject_request_claim(const struct pinject_channel *channel
             return claim;
         }
         if (stalled) {
-            /* A look at some costs a new process as many page faults: the next one does not. */
+            /* Looking at several slots costs a new process as many page faults: spare the next one. */
             __atomic_compare_exchange_n(&requests->stalled, &stalled, PINJECT_STALLED_FULL, false, __ATOMIC_RELAXED,
                                         __ATOMIC_RELAXED);
             break;
         }
         if (sys_is_real_time())
             break;
-        /* 0.5, 1, ... 8 ms: as many as wait are served in such a time. */
+        /* 0.5, 1, ... 8 ms: in that time as many requests are served as wait. */
         if (round < CLAIM_ROUNDS - 1)
             sys_sleep_ns(CLAIM_PAUSE_NS << round);
     }
@@ -92,16 +92,16 @@ struct pinject_claim pinject_request_claim(const struct pinject_channel *channel
 }
 
 /*
- * Nobody waits for the report of an ended child: the collector's loop finds it when it looks next, and no thread takes
- * the CPU from the program for it. But for one slot in so many, lest they run out. (An exec generation is told at once:
- * its covered bit may be that of an earlier task, and then it has no events yet.)
+ * Reports of ended children are asynchronous: they wake no worker. The collector's loop finds them in its next round,
+ * so no thread takes the CPU from the program for them. One slot in so many does wake, so that slots do not run out.
+ * (An exec generation wakes at once: its covered bit may be that of an earlier task, and then it has no events yet.)
  */
 static bool may_lie(const struct pinject_claim *claim)
 {
     return claim->slot->kind == PINJECT_REAPED && claim->index % REAPED_SLOTS != 0;
 }
 
-/* ELSEWHERE: the doorbell of another CPU, as nobody gets this one from a real-time task. */
+/* ELSEWHERE: rings the doorbell of another CPU, as no worker gets this CPU from a real-time task. */
 static void ring_doorbell(const struct pinject_channel *channel, uint32_t index, bool wake, bool elsewhere)
 {
     const struct pinject_segment *segment = channel->segment;
@@ -116,7 +116,7 @@ static void ring_doorbell(const struct pinject_channel *channel, uint32_t index,
     if (!wake)
         return;
     __atomic_fetch_add(&doorbell->count, 1, __ATOMIC_SEQ_CST);
-    /* Sequentially consistent with the worker, which sets sleeping and then looks at count and pending once more. */
+    /* Sequentially consistent with the worker, which sets sleeping and then checks count and pending again. */
     if (__atomic_load_n(&doorbell->sleeping, __ATOMIC_SEQ_CST))
         sys_futex_wake(&doorbell->count, 1);
 }
@@ -124,12 +124,12 @@ static void ring_doorbell(const struct pinject_channel *channel, uint32_t index,
 static void give_back(struct pinject_claim claim)
 {
     uint32_t expected = PINJECT_STATE(claim.generation, PINJECT_ANSWERED);
-    /* Release: our reading of the result is over. Nobody else frees an answered slot of a living owner. */
+    /* Release: we have read the result. Nobody else frees an answered slot of a living owner. */
     __atomic_compare_exchange_n(&claim.slot->state, &expected, PINJECT_STATE(claim.generation, PINJECT_FREE), false,
                                 __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 
-/* True when the slot is abandoned, false when the answer came in the last moment or somebody else has the slot. */
+/* True when the slot is abandoned; false when the answer came at the last moment, or somebody else has the slot. */
 static bool abandon_slot(struct pinject_claim claim)
 {
     static const uint32_t phases[] = {PINJECT_POSTED, PINJECT_TAKEN, PINJECT_POSTED, PINJECT_TAKEN};
@@ -162,12 +162,12 @@ static int wait_for_answer(const struct pinject_channel *channel, struct pinject
         uint32_t phase = PINJECT_STATE_PHASE(state);
         if (PINJECT_STATE_GENERATION(state) != (claim.generation & 0xffffffu) ||
             (phase != PINJECT_POSTED && phase != PINJECT_TAKEN))
-            return -EPROTO; /* somebody writes into our slot: never wait on that */
-        /* A program that polls until its child sleeps would take a sleep of ours for the child's own. */
+            return -EPROTO; /* somebody else writes to our slot: never wait on that */
+        /* A program that polls until its child sleeps would take our sleep for the child's own. */
         if (sys_clock_ns(CLOCK_MONOTONIC) < asleep && sys_yield() == 0)
             continue;
-        /* EINTR: a handler of the program ran; EAGAIN, 0: the state changed, or somebody plays with the word. The
-           deadline is absolute, and the clock alone says that it has come. */
+        /* EINTR: a handler of the program ran; EAGAIN, 0: the state changed, or somebody writes to the word. The
+           deadline is absolute, and only the clock says that it has come. */
         long error = sys_futex_wait_until(&claim.slot->state, state, &deadline);
         bool late = error != 0 && error != -EINTR && error != -EAGAIN;
         if (late || sys_clock_ns(CLOCK_MONOTONIC) >= limit) {
@@ -184,11 +184,11 @@ int pinject_request_send(const struct pinject_channel *channel, struct pinject_c
 {
     struct pinject_requests *requests = channel->requests;
     bool reply = !(claim.slot->flags & PINJECT_REQUEST_NO_REPLY);
-    /* Whoever waits gives way, and a real-time program may count on nobody coming before it then. */
+    /* A task that waits yields the CPU; a real-time program may rely on no other task running before it. */
     bool real_time = sys_is_real_time();
     bool stalled = reply && (real_time || __atomic_load_n(&requests->stalled, __ATOMIC_RELAXED));
     if (stalled) {
-        /* Nobody will look at the answer, so that the collector is to free the slot. */
+        /* Nobody will read the answer, so the collector has to free the slot. */
         claim.slot->flags |= PINJECT_REQUEST_NO_REPLY | PINJECT_REQUEST_NO_WAIT;
         __atomic_fetch_add(&requests->unanswered, 1, __ATOMIC_RELAXED);
         reply = false;
@@ -196,7 +196,7 @@ int pinject_request_send(const struct pinject_channel *channel, struct pinject_c
     bool wake = !may_lie(&claim);
     uint32_t claimed = PINJECT_STATE(claim.generation, PINJECT_CLAIMED);
     claim.slot->time_ns = sys_clock_ns(CLOCK_MONOTONIC);
-    /* Pairs with the collector's acquire. It fails where we were stopped for so long that the slot was freed. */
+    /* Pairs with the collector's acquire. Fails if we were stopped for so long that the slot was freed. */
     uint32_t posted = PINJECT_STATE(claim.generation, PINJECT_POSTED);
     if (!__atomic_compare_exchange_n(&claim.slot->state, &claimed, posted, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
         __atomic_fetch_add(&requests->unanswered, 1, __ATOMIC_RELAXED);

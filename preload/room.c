@@ -8,18 +8,18 @@
 #include <signal.h>
 
 enum {
-    ROOMS = 64,          /* tasks between the first look at a program and its exec */
+    ROOMS = 64,          /* tasks between judging a program and its exec */
     ROUNDS = 8,
     PAUSE_NS = 500000,
-    KEPT = 262144,       /* bytes of a vector that stay */
-    BLOCKED = 1 << 30,   /* in an owner: no tid, but the thread's place in memory */
+    KEPT = 262144,       /* bytes of a vector that is kept */
+    BLOCKED = 1 << 30,   /* flag in an owner: not a tid, but the thread's place in memory */
 };
 
-/* Rooms are set once each, and never given back. The first one needs no mapping. */
+/* A room is set once and never given back. The first one needs no mapping. */
 struct pinject_room_entry {
     uint32_t owner;      /* tid, 0: nobody. The kernel may clear it */
     uint32_t value;      /* of the mark */
-    uint32_t *mark;      /* in the frame of whoever claimed it; NULL: nobody may take it from its owner */
+    uint32_t *mark;      /* in the claimer's frame; NULL: nobody may take the room from its owner */
     struct pinject_room *room;
 };
 
@@ -27,13 +27,13 @@ static struct pinject_room first_room;
 static struct pinject_room_entry entries[ROOMS] = {{.room = &first_room}};
 static uint32_t claims;
 
-/* A thread and its children of vfork, which run in turn, have the same. */
+/* A thread and its vfork children, which run in turn, have the same. */
 static uint32_t place_in_memory(void)
 {
     return ((uint32_t)(sys_thread_pointer() >> 6) & (BLOCKED - 1)) | BLOCKED;
 }
 
-/* A blocked process makes no call. What stands there under its own name was left by a child of vfork. */
+/* A process blocked by seccomp makes no call. An entry with its own place in memory was left by a vfork child. */
 static bool is_left(uint32_t owner, uint32_t me, bool patient)
 {
     if (me & BLOCKED)
@@ -42,10 +42,10 @@ static bool is_left(uint32_t owner, uint32_t me, bool patient)
 }
 
 /*
- * The calling thread's own claim, by a frame that is gone: a handler left it by siglongjmp. Where it stood on a stack
- * says nothing of that (alternate stacks, coroutines), but no frame loses its mark while it lives. A futex word is
- * compared by the kernel, which faults on no address; the wait is over before it begins.
- * Whoever takes it first makes its mark NULL: so a handler that comes in between takes nothing from us.
+ * Is this the calling thread's own claim, by a frame that is gone because a handler left it by siglongjmp? The frame's
+ * address on a stack does not tell (alternate stacks, coroutines), but no frame loses its mark while it lives. The mark
+ * is compared as a futex word by the kernel, which does not fault on any address; the timeout is in the past. The first
+ * to take it sets its mark to NULL: so a handler that interrupts us takes nothing from us.
  */
 static bool take_abandoned(struct pinject_room_entry *entry)
 {
@@ -62,9 +62,9 @@ static bool claim_entry(struct pinject_room_entry *entry, uint32_t me, bool pati
         return patient && take_abandoned(entry);
     if (owner != 0 && !is_left(owner, me, patient))
         return false;
-    /* The last owner's. Where another thread claims it now, NULL keeps what is its own. */
+    /* The last owner's mark. If another thread claims the room now, NULL only protects its claim. */
     __atomic_store_n(&entry->mark, NULL, __ATOMIC_RELAXED);
-    /* Acquire: what the last owner did with it is over. */
+    /* Acquire: the last owner is done with the room. */
     return __atomic_compare_exchange_n(&entry->owner, &owner, me, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
@@ -83,8 +83,8 @@ static struct pinject_room_entry *find_entry(uint32_t me)
 }
 
 /*
- * On borrowed memory: the kernel shall clear the owner. Not where somebody has such a word already, or where the kernel
- * does not tell.
+ * On borrowed memory: lets the kernel clear the owner. Not if the task already has such a word, or if the kernel does
+ * not tell.
  */
 static bool watch_owner(struct pinject_room_entry *entry)
 {
@@ -92,7 +92,7 @@ static bool watch_owner(struct pinject_room_entry *entry)
     if (pinject_preload_blocked() || sys_getpid() == pinject_preload.pid ||
         SYS_2(SYS_prctl, PR_GET_TID_ADDRESS, &word) != 0)
         return false;
-    if (word) /* taken over, it is watched already */
+    if (word) /* an abandoned claim of our own is watched already */
         return word == entry;
     SYS_1(SYS_set_tid_address, &entry->owner);
     return true;
@@ -104,7 +104,10 @@ static void forget_vector(struct pinject_room *room)
     size_t size = room->more_size;
     room->more = NULL;
     room->more_size = 0;
-    /* First: a handler may leave for good behind the call, and who takes over the room would unmap it again. */
+    /*
+     * First: a handler may leave this function for good after the call, and the next user of the room would unmap it
+     * again.
+     */
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     if (more)
         sys_unmap(more, size);
@@ -113,7 +116,7 @@ static void forget_vector(struct pinject_room *room)
 static void set_mark(struct pinject_room_entry *entry, uint32_t *mark)
 {
     __atomic_store_n(&entry->value, *mark, __ATOMIC_RELAXED);
-    /* The compiler keeps the order; only handlers of this thread look at them. */
+    /* The compiler keeps the order; only handlers of this thread read them. */
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     __atomic_store_n(&entry->mark, mark, __ATOMIC_RELAXED);
 }
@@ -127,7 +130,10 @@ static void give_back(struct pinject_room_entry *entry)
 struct pinject_room *pinject_room_claim(uint32_t *mark)
 {
     uint32_t me = pinject_preload_blocked() ? place_in_memory() : (uint32_t)sys_gettid();
-    /* Before the search: a frame that is gone stood here, perhaps. Spread, so that nothing else looks like one. */
+    /*
+     * Before the search: a frame that is gone may have been here. The values are spread, so that nothing else looks
+     * like one.
+     */
     __atomic_store_n(mark, __atomic_add_fetch(&claims, 1, __ATOMIC_RELAXED) * 0x9e3779b1u, __ATOMIC_RELAXED);
     struct pinject_room_entry *entry = find_entry(me);
     if (!entry)
@@ -143,7 +149,7 @@ struct pinject_room *pinject_room_claim(uint32_t *mark)
         }
         __atomic_store_n(&entry->room, room, __ATOMIC_RELAXED);
     }
-    /* What was too large to stay was left by a child of vfork. */
+    /* A vfork child left a vector that is too large to keep. */
     if (room->more_size > KEPT && !pinject_preload_blocked())
         forget_vector(room);
     room->entry = entry;
@@ -185,7 +191,7 @@ void pinject_rooms_reset(void)
         give_back(&entries[i]);
 }
 
-/* The frame below is the caller's: whoever unwinds goes on there. */
+/* The frame below is the caller's: an unwinder continues there. */
 void pinject_room_switch(void *data, void (*call)(void *), void *top) __attribute__((visibility("hidden")));
 
 #if defined(__x86_64__)

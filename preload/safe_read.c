@@ -10,8 +10,8 @@ enum { PAGE = 4096 };
 uint32_t pinject_safe_read_blind;
 
 /*
- * rt_sigprocmask reads the set before it looks at `how`: EFAULT when it cannot, EINVAL (as no such `how` exists) when
- * it can. Nothing changes, hardly a seccomp filter forbids it, and it costs less than process_vm_readv.
+ * rt_sigprocmask reads the set before it looks at `how`: EFAULT if it cannot, EINVAL (there is no such `how`) if it
+ * can. It changes nothing, hardly any seccomp filter forbids it, and it costs less than process_vm_readv.
  */
 static bool page_is_readable(uintptr_t page)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How an exec generation comes to its session: the segment, which it can only read, and the channel of its user. Both
- * are files; where they cannot be reached the collector's socket hands them out. wire.h has the protocol.
+ * How an exec generation joins its session: it opens the segment, which it can only read, and its user's channel. Both
+ * are files; if they cannot be reached the collector's socket hands them out. wire.h has the protocol.
  */
 #include "peer.h"
 #include "preload.h"
@@ -14,11 +14,11 @@
 
 enum {
     TURNS = 100, TURN_NS = 100000,
-    CHANGES = 8, /* of the user, in a row, by several threads */
-    NUMBER = 11 + 21 + 1, /* a dot and the digits of a user, and of a name; a NUL */
+    CHANGES = 8, /* of user, one after another, by several threads */
+    NUMBER = 11 + 21 + 1, /* a dot and the digits of a user, the same of a name, a NUL */
 };
 
-/* Whoever opens a channel: by one thread at a time. No path has room on the small stack of a thread. */
+/* Lock of the thread that opens a channel. The path is static: a thread's small stack has no room for it. */
 static uint32_t turn;
 static char requests_path[PINJECT_PATH + NUMBER];
 
@@ -52,31 +52,30 @@ static int check_header(const struct pinject_segment *segment)
     preload->channel = (struct pinject_channel){segment, NULL, segment->doorbells_used, wait_us};
     preload->flags = segment->flags;
     /*
-     * A path with a blank or a colon cannot stand in LD_PRELOAD: new exec generations would complain, so none is
-     * followed.
+     * LD_PRELOAD cannot hold a path with a blank or a colon: new exec generations would complain, so none is followed.
      */
     if (strchr(preload->preload, ':') || strchr(preload->preload, ' '))
         preload->flags &= ~(uint32_t)(PINJECT_SESSION_VFORK | PINJECT_SESSION_EXEC);
     return 0;
 }
 
-/* 0, or why not: -EXDEV, or -ESTALE when the collector has ended without a word. */
+/* 0; -EXDEV in another pid namespace; -ESTALE when the collector ended without closing. */
 static int check_namespace(int fd, const struct pinject_segment *segment)
 {
     struct statx status;
     int32_t holder = segment->flags & PINJECT_SESSION_LOCKED ? sys_lock_holder(fd) : -ENOLCK;
     if (holder == segment->collector)
         return 0;
-    /* A collector that lives may have lost its lock. */
+    /* A collector may have lost its lock and still live. */
     if (holder == 0 && sys_kill(segment->collector, 0) == -ESRCH)
         return -ESTALE;
-    /* Another number may be one that this kernel does not translate. */
+    /* A different number may be one that this kernel does not translate. */
     if (sys_statx(AT_FDCWD, "/proc/self/ns/pid", 0, STATX_INO, &status) < 0)
-        return 0; /* no /proc here; the segment's path was reachable, so take it for the same container */
+        return 0; /* no /proc here. The segment's path was reachable, so assume the same container */
     return status.stx_ino == segment->pid_namespace ? 0 : -EXDEV;
 }
 
-/* A file of SIZE bytes that root or this process' user made; *RET_OWN: which. Its rights are the kernel's matter. */
+/* A file of SIZE bytes that root or this process' user made; *RET_OWN: which of them. The kernel checks the rights. */
 static int check_file(int fd, size_t size, bool *ret_own)
 {
     struct statx status;
@@ -105,7 +104,7 @@ static int map_segment(int fd, bool *ret_own)
 
 /* ---- The channel ---- */
 
-/* "PATH.USER.NAME", shared by all who call; turn is taken. */
+/* "PATH.USER.NAME" in a buffer that all callers share; turn is taken. */
 static void write_requests_path(const char *path, const struct pinject_user *user)
 {
     char end[NUMBER], *at = end + sizeof(end);
@@ -115,7 +114,7 @@ static void write_requests_path(const char *path, const struct pinject_user *use
     pinject_text_join(requests_path, sizeof(requests_path), path, at);
 }
 
-/* What the collector says of USER's channel; NULL: there is none. */
+/* What the collector published about USER's channel; NULL: there is none. */
 static const struct pinject_user *find_channel(const struct pinject_segment *segment, uint32_t user)
 {
     /* Pairs with the release in the collector's publish(). */
@@ -148,7 +147,7 @@ static const char *segment_path(void)
     return pinject_preload.session + sizeof(PINJECT_ENV_SESSION "=") - 1;
 }
 
-/* OWN: this user owns the segment's file, and the collector's name for him is in it (they may have two in two user
+/* OWN: this user owns the segment's file, which has the collector's uid for it (the uids differ between two user
    namespaces). */
 static int open_requests(const struct pinject_segment *segment, bool own)
 {
@@ -216,7 +215,7 @@ static int open_segment(const char *path)
     return sys_open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 }
 
-/* The file is not of the user that the auxiliary vector names, which a tracer may have changed: the kernel is asked. */
+/* The file is not of the user that the auxiliary vector names; a tracer may have changed that. Asks the kernel. */
 static int join_as_own_user(const char *path, int error)
 {
     uint32_t user = pinject_peer_own_user();
@@ -241,7 +240,7 @@ int pinject_preload_open(const char *path)
     return join_session(fds[0], fds[1]);
 }
 
-/* Opened, and not only looked for: landlock hides nothing, and refuses. Without a free descriptor the look decides. */
+/* Opens it: landlock hides nothing but refuses to open. Without a free descriptor only the existence is checked. */
 static bool opens(const char *path)
 {
     int fd = sys_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -293,7 +292,7 @@ static bool may_change_user(void)
     return pinject_preload_follows() && !pinject_preload.user_fixed && sys_getpid() == pinject_preload.pid;
 }
 
-/* In another user namespace its numbers are others: which user it is then, the kernel tells the collector's socket. */
+/* Another user namespace has other uids: the collector's socket learns from the kernel which user it is then. */
 static bool user_moved;
 
 bool pinject_preload_user_moves(bool moves)
@@ -301,7 +300,7 @@ bool pinject_preload_user_moves(bool moves)
     return __atomic_exchange_n(&user_moved, moves, __ATOMIC_RELAXED);
 }
 
-/* Whether none of its rights to the channel's user is left: then it cannot come back. */
+/* Does it keep no right to the channel's user? Then it cannot come back. */
 static bool gives_up(uint32_t real, uint32_t effective, uint32_t saved)
 {
     const uint32_t user = pinject_preload.user;
@@ -315,7 +314,7 @@ static bool is_collectors_namespace(const struct pinject_segment *segment)
            status.stx_ino == segment->user_namespace;
 }
 
-/* What setreuid() saves: the new effective user, where the real one is set or the effective one becomes another. */
+/* What setreuid() saves: the new effective user, if the real one is set or the effective one becomes another. */
 static uint32_t saved_by_setreuid(const uint32_t now[3], uint32_t real, uint32_t effective)
 {
     if (real == UINT32_MAX && (effective == UINT32_MAX || effective == now[0]))
@@ -324,8 +323,8 @@ static uint32_t saved_by_setreuid(const uint32_t now[3], uint32_t real, uint32_t
 }
 
 /*
- * What takes the channel's place, of a process that is about to give it up: mapped while it has its rights, as
- * mlockall(MCL_FUTURE) refuses memory to whoever has lost CAP_IPC_LOCK. NULL: none.
+ * Memory to replace the channel of a process that is about to give it up. Mapped while the process has its rights:
+ * mlockall(MCL_FUTURE) refuses memory to a process that has lost CAP_IPC_LOCK. NULL: none.
  */
 static struct pinject_requests *spare;
 
@@ -339,7 +338,7 @@ static void hold_spare(void)
 {
     struct pinject_requests *none = NULL, *alone = map_alone();
     if (alone && !__atomic_compare_exchange_n(&spare, &none, alone, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-        sys_unmap(alone, sizeof(*alone)); /* another thread is at it */
+        sys_unmap(alone, sizeof(*alone)); /* another thread is doing the same */
 }
 
 static struct pinject_requests *take_spare(void)
@@ -357,7 +356,9 @@ void pinject_preload_keeps_user(void)
 void pinject_preload_changes_user(uint32_t real, uint32_t effective, uint32_t saved, bool setreuid)
 {
     uint32_t now[3];
-    /* Root, and the root that the collector knows: one of a user namespace has the channel of whoever made that. */
+    /*
+     * Root, if the collector knows it as root: the root of a user namespace has the channel of the user that made that.
+     */
     if (!may_change_user() || pinject_preload.user != 0 || pinject_preload.channel.segment->user != 0 ||
         SYS_3(SYS_getresuid, &now[0], &now[1], &now[2]) < 0)
         return;
@@ -375,8 +376,8 @@ void pinject_preload_changes_user(uint32_t real, uint32_t effective, uint32_t sa
 }
 
 /*
- * Memory that nobody shares takes the channel's place in one step, so that a thread in the middle of a request still
- * finds memory; what it finds says that nobody answers. False: it could not be had.
+ * Private memory replaces the channel in one step, so that a thread in the middle of a request still finds memory; it
+ * says there that no answer comes. False: no memory.
  */
 static bool give_up_channel(void)
 {
@@ -389,7 +390,7 @@ static bool give_up_channel(void)
     if (moved == (long)(intptr_t)old)
         return true;
     sys_unmap(alone, sizeof(*alone));
-    /* A filter forbids it. Without the word in it who asks meanwhile may wait once. */
+    /* A filter forbids mremap. The new memory is not marked as stalled at once: a request in between may wait once. */
     const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
     moved = SYS_6(SYS_mmap, old, sizeof(*old), PROT_READ | PROT_WRITE, flags, -1, 0);
     if (moved != (long)(intptr_t)old)
@@ -399,8 +400,8 @@ static bool give_up_channel(void)
 }
 
 /*
- * True: it gave its user up, and is *RET_USER now, whose channel it does not have yet. ASKED: it called for another
- * one, which in another user namespace may have the same number.
+ * True: the process gave its user up and is *RET_USER now, whose channel it does not have yet. ASKED: it called for
+ * another user, who may have the same number in another user namespace.
  */
 static bool gave_up(bool asked, uint32_t *ret_user)
 {
@@ -418,9 +419,9 @@ static bool gave_up(bool asked, uint32_t *ret_user)
 }
 
 /*
- * Who does not get the turn gives up all the same, for nothing else does: the one that has it may be a handler's
- * interrupted program, or a thread before its own change, which then fails. Going on is for one at a time; it looks
- * again, as the other may have changed the user meanwhile.
+ * A thread that does not get the turn gives up its channel all the same, since nothing else does: the turn may belong
+ * to the program that this handler interrupted, or to a thread before its own change, which then fails. Only one thread
+ * at a time opens the next channel. It checks again, as another one may have changed the user meanwhile.
  */
 static void change_user(bool asked)
 {
@@ -434,14 +435,14 @@ static void change_user(bool asked)
     }
     for (int i = 0; mine && i < CHANGES && gave_up(asked, &user); i++) {
         pinject_preload.user = user;
-        /* Whoever owns the segment, it is another user now. */
+        /* The segment's owner is another user now, whoever it is. */
         int fd = open_requests(pinject_preload.channel.segment, false);
         if (fd >= 0)
             map_requests(fd, MAP_FIXED, pinject_preload.channel.requests);
     }
     if (mine)
         give_turn_back();
-    pinject_preload_keeps_user(); /* as it was not needed */
+    pinject_preload_keeps_user(); /* it was not needed */
 }
 
 void pinject_preload_changed_user(void)

@@ -24,7 +24,7 @@ bool pinject_spawn_names_descriptor(const char *path)
 
 enum { ACTIONS = 4096 };
 
-/* glibc's sysdeps/unix/sysv/linux/spawn_int.h, the same since 2.29; what has a number beyond is not known. */
+/* From glibc's sysdeps/unix/sysv/linux/spawn_int.h, the same since 2.29; higher numbers are unknown. */
 enum tag { CLOSE, DUP2, OPEN, CHDIR, FCHDIR, CLOSEFROM, TCSETPGRP, TAGS };
 
 struct action {
@@ -38,7 +38,7 @@ struct action {
     } of;
 };
 
-/* Which of the caller's descriptors FD is after COUNT actions; -1: one that the child opens, or none. */
+/* The caller's descriptor that FD is after COUNT actions; -1: one that the child opens, or none. */
 static int find_source(const struct action *actions, size_t count, int fd)
 {
     while (count-- > 0) {

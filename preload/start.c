@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The collector of a bare LD_PRELOAD. It must never be a child that the program could wait for, nor raise a SIGCHLD, so
- * a bare clone() makes a process that only __WCLONE sees, which makes the collector and ends at once.
+ * Starts the collector of a bare LD_PRELOAD. It must never be a child that the program could wait for, nor cause a
+ * SIGCHLD. So a bare clone() makes a helper process that only __WCLONE sees; the helper makes the collector and ends at
+ * once.
  */
 #include "preload.h"
 #include "start.h"
@@ -20,7 +21,7 @@
 enum {
     START_LIMIT_MS = 2000,
     COLLECT_FD = 3,     /* the pipe, in the collector */
-    ERROR_FD = 4,       /* the program's stderr there; the loader of a collector for another libc has none */
+    ERROR_FD = 4,       /* the program's stderr there, for the loader of a collector of another libc, which has none */
     OUT_OF_THE_WAY = 10,
 };
 
@@ -28,13 +29,13 @@ struct start {
     char preload[PINJECT_PATH]; /* absolute, for LD_PRELOAD */
     char collector[PINJECT_PATH];
     char preload_option[PINJECT_PATH + 16];
-    char line[2 * PINJECT_PATH];  /* what the helper says where no collector runs */
+    char line[2 * PINJECT_PATH];  /* what the helper prints if no collector runs */
     char **envp;
     int report[2];
     bool found, verbose;          /* the collector; PINJECT_VERBOSE */
 };
 
-/* The text of a descriptor's link in /proc, behind its directory. */
+/* Writes NUMBER in decimal, for a descriptor's link in /proc. */
 static void write_number(char *out, int number)
 {
     char digits[12];
@@ -47,7 +48,7 @@ static void write_number(char *out, int number)
     *out = 0;
 }
 
-/* The preload object may have been named relative to the directory where the first process started. */
+/* The preload object's path may be relative to the directory where the first process started. */
 static bool find_preload(struct start *start)
 {
     static const char directory[] = "/proc/self/fd/";
@@ -102,8 +103,9 @@ static bool wants_words(char **envp)
 
 static long plain_clone(void)
 {
-    /* No exit signal, memory copied. No libc function knows of the child, so it calls none that has state. Untraced: a
-       debugger of the program would take it for one of its threads, and strace -f would wait for the collector. */
+    /* No exit signal; memory is copied. libc does not know of the child, so it calls no libc function that has
+       state. Untraced: a debugger of the program would take it for one of its threads, and strace -f would wait for
+       the collector. */
     return SYS_5(SYS_clone, CLONE_UNTRACED, 0, 0, 0, 0);
 }
 
@@ -113,8 +115,8 @@ static _Noreturn void leave(int status)
         SYS_1(SYS_exit_group, status);
 }
 
-/* Descriptors: /dev/null three times, the pipe, the program's stderr for what is wrong with PINJECT_*. Nothing else is
-   kept open. */
+/* Descriptors: /dev/null three times, the pipe, and the program's stderr for errors in PINJECT_*. All others are
+   closed. */
 static void set_descriptors(const struct start *start)
 {
     int null = sys_open("/dev/null", O_RDWR);
@@ -129,13 +131,13 @@ static void set_descriptors(const struct start *start)
     for (int fd = 0; fd < 3; fd++)
         SYS_3(SYS_dup3, null, fd, 0);
     if (start->verbose)
-        SYS_3(SYS_dup3, ERROR_FD, 2, 0); /* the loader's words, too */
+        SYS_3(SYS_dup3, ERROR_FD, 2, 0); /* also the loader's messages */
     if (SYS_3(SYS_close_range, ERROR_FD + 1, ~0u, 0) < 0)
         for (int fd = ERROR_FD + 1; fd < 65536; fd++)
             sys_close(fd);
 }
 
-/* The program's dispositions and mask are not the collector's. The kernel's layout of sigaction is all zero for
+/* The collector must not get the program's dispositions and mask. In the kernel's layout of sigaction all zero is
    SIG_DFL. */
 static void reset_signals(void)
 {
@@ -145,7 +147,7 @@ static void reset_signals(void)
     SYS_4(SYS_rt_sigprocmask, SIG_SETMASK, nothing, 0, 8);
 }
 
-/* Own memory by now: the vector may be edited. */
+/* This memory is a copy: the vector may be edited. */
 static void drop_preload(char **envp)
 {
     size_t kept = 0;
@@ -155,7 +157,7 @@ static void drop_preload(char **envp)
     envp[kept] = NULL;
 }
 
-/* What does not fit is left out; what could drive a terminal becomes '?'. */
+/* What does not fit is left out; characters that could control a terminal become '?'. */
 static void append(struct start *start, const char *text)
 {
     size_t at = strlen(start->line);
@@ -193,8 +195,8 @@ static void append_error(struct start *start, int error)
 
 /*
  * The preload object never prints; this is the helper, a process of its own that could not become a collector. The
- * program waits for the pipe to close, so the line comes before the program's own. Blocked signals: a limit of the size
- * of files shall not make it dump core.
+ * program waits until the pipe is closed, so the line comes before the program's own. Signals are blocked: the limit of
+ * the size of files must not make it dump core.
  */
 static void say_why(struct start *start, int error)
 {
@@ -232,7 +234,7 @@ static _Noreturn void become_collector(struct start *start)
     leave(127);
 }
 
-/* A program that adopts orphans shall not adopt ours. */
+/* A subreaper must not adopt our orphans. */
 static void launch_collector(struct start *start)
 {
     int adopts = 0;
@@ -248,7 +250,7 @@ static void launch_collector(struct start *start)
         SYS_2(SYS_prctl, PR_SET_CHILD_SUBREAPER, 1);
 }
 
-/* One line: the path of the session, or "!". False: the collector is gone, silent, or has said no. */
+/* Reads one line: the path of the session, or "!". False: the collector is gone, too slow, or said no. */
 static bool read_report(int fd, char *line, size_t size)
 {
     uint64_t limit = sys_clock_ns(CLOCK_MONOTONIC) + START_LIMIT_MS * 1000000ull;
@@ -275,7 +277,7 @@ static bool read_report(int fd, char *line, size_t size)
     return false;
 }
 
-/* The collector is an orphan, and those of a pid namespace are its first process' children, whatever that asks for. */
+/* The collector becomes an orphan, which process 1 of a pid namespace adopts, whatever it asks for. */
 static bool adopts_all(char **envp)
 {
     static const char why[] = "libpinject.so: not profiled, as this is process 1, and its collector would become its "
@@ -290,7 +292,7 @@ static bool adopts_all(char **envp)
 
 int pinject_start(char **envp)
 {
-    static struct start start; /* once in a process; too large for the stack of an unknown program */
+    static struct start start; /* once per process; too large for the stack of an unknown program */
     char path[PINJECT_PATH + 2];
     if (adopts_all(envp))
         return -EOPNOTSUPP;

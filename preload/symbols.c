@@ -6,19 +6,19 @@
 #include <stdint.h>
 #include "text.h"
 
-enum { VERSION_HIDDEN = 0x8000 }; /* an old version of a name, for programs linked to it then */
+enum { VERSION_HIDDEN = 0x8000 }; /* an old version of a name, for programs linked at that time */
 
-/* glibc's; weak, so that a libc without it is one in which nothing is found. */
+/* glibc's. Weak: with another libc nothing is found. */
 extern struct r_debug _r_debug __attribute__((weak));
 extern ElfW(Dyn) _DYNAMIC[] __attribute__((visibility("hidden")));
 
-/* The list of a further namespace (dlmopen), since glibc 2.35: r_version is 2 then. */
+/* The list of another namespace (dlmopen), since glibc 2.35: r_version is 2 then. */
 struct debug_extended {
     struct r_debug base;
     struct debug_extended *next;
 };
 
-/* What is needed of a DSO's dynamic section. */
+/* The parts of a DSO's dynamic section that we need. */
 struct table {
     uintptr_t base;
     const ElfW(Sym) *symbols;
@@ -40,7 +40,7 @@ const struct link_map *pinject_symbols_self(void)
     return NULL;
 }
 
-/* glibc writes addresses over the offsets, except where the section is read-only (vDSO, some architectures). */
+/* glibc replaces the offsets by addresses, except where the section is read-only (vDSO, some architectures). */
 static const void *place(const struct table *table, uintptr_t value)
 {
     return (const void *)(value < table->base ? value + table->base : value);
@@ -153,7 +153,7 @@ size_t pinject_symbols_find(struct pinject_symbol *symbols, size_t count)
 struct search {
     const char *name;
     void *address;
-    bool behind; /* us */
+    bool behind; /* after our own DSO */
 };
 
 static int search_dso(struct dl_phdr_info *info, size_t size, void *data)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Built without builtins, so that no loop here becomes a call of itself. */
+/* Built with -fno-builtin, so that no loop here becomes a call of itself. */
 #include "text.h"
 
 #include <stddef.h>

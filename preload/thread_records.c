@@ -7,21 +7,21 @@
 
 enum {
     RECORDS = 256,
-    MANY = 32, /* two workers answer so many in some milliseconds, beside busy programs too */
+    MANY = 32, /* two workers answer so many in some milliseconds, also beside busy programs */
     FEW = 16,
     PATIENCE_NS = 4000000,
-    VAIN = 12,           /* about as long as one waits for its answer */
+    VAIN = 12,           /* about as long as one thread waits for its answer */
 };
 
-/* A record is held from pthread_create() until its thread has its events: as many as threads start at one time. */
+/* A record is held from pthread_create() until its thread has its events: as many as threads start at the same time. */
 static struct pinject_thread_record records[RECORDS];
 static uint32_t hint;
 
 static struct {
     uint32_t held;       /* records */
     uint32_t waiting;    /* creators */
-    uint32_t turns;      /* futex word: how often FEW was reached */
-    uint32_t vain;       /* waits that ran out since a record came back */
+    uint32_t turns;      /* how often held came down to FEW */
+    uint32_t vain;       /* waits that timed out since the last record came back */
 } crowd;
 
 static bool is_pooled(const struct pinject_thread_record *record)
@@ -57,7 +57,7 @@ void pinject_thread_record_give(struct pinject_thread_record *record)
 {
     if (__atomic_load_n(&crowd.vain, __ATOMIC_RELAXED))
         __atomic_store_n(&crowd.vain, 0, __ATOMIC_RELAXED);
-    /* Sequentially consistent with who waits: it counts itself, and then looks at turns and held. */
+    /* Sequentially consistent with a waiter, which counts itself and then reads turns and held. */
     uint32_t held = __atomic_load_n(&crowd.held, __ATOMIC_RELAXED);
     while (held > 0 && !__atomic_compare_exchange_n(&crowd.held, &held, held - 1, false, __ATOMIC_SEQ_CST,
                                                     __ATOMIC_RELAXED))
@@ -75,7 +75,7 @@ void pinject_thread_record_give(struct pinject_thread_record *record)
 
 void pinject_thread_records_reset(void)
 {
-    /* What is in them stays: a handler may have forked in the middle of pthread_create(), which goes on here. */
+    /* The contents stay: a handler may have forked in the middle of pthread_create(), which continues here. */
     for (uint32_t i = 0; i < RECORDS; i++)
         records[i].used = 0;
     memset(&crowd, 0, sizeof(crowd));
@@ -83,7 +83,7 @@ void pinject_thread_records_reset(void)
 
 void pinject_thread_throttle(const uint32_t *stalled)
 {
-    /* They may all wait for a CPU that their creator has. */
+    /* The new threads may all wait for a CPU that their creator has. */
     if (__atomic_load_n(&crowd.held, __ATOMIC_RELAXED) < MANY || __atomic_load_n(&crowd.vain, __ATOMIC_RELAXED) >= VAIN)
         return;
     if (sys_is_real_time())

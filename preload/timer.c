@@ -14,10 +14,10 @@ enum {
     INTERVAL_MIN_NS = 10000,
     TURNS = 100, TURN_NS = 100000,
     SUFFIX = sizeof(PINJECT_RINGS_SUFFIX) - 1,
-    END = SUFFIX + 21 + 1, /* behind the segment's path: a dot and the digits of a name; a NUL */
-    HANDLER = 1024,       /* of the stack */
+    END = SUFFIX + 21 + 1, /* appended to the segment's path: a dot and the digits of a name, a NUL */
+    HANDLER = 1024,       /* bytes of stack for the handler itself */
 #if defined(__x86_64__)
-    FRAME_MAX = 4096,     /* half of SIGSTKSZ, as it was when it was a number */
+    FRAME_MAX = 4096,     /* half of SIGSTKSZ from when that was a constant */
 #else
     FRAME_MAX = 8192,
 #endif
@@ -29,21 +29,21 @@ enum {
 /* The calling thread's user time: what clock_getcpuclockid(3) makes. */
 #define USER_CLOCK ((clockid_t)(~0u << 3 | USER_TIME))
 
-/* Set once, by the program's wish: see pinject_timer_end_all(). */
-static bool ended, filtered; /* no timer begins any more; a filter may kill for what they need */
+/* Set for good: see pinject_timer_end_all(). */
+static bool ended, filtered; /* no timer begins any more; a filter may kill for their system calls */
 
-/* Whoever makes what all timers of the process have in common. */
+/* Lock of the thread that makes what all timers of the process share. */
 static uint32_t turn;
-static char rings_path[PINJECT_PATH + END]; /* not on the small stack of a thread */
+static char rings_path[PINJECT_PATH + END]; /* a thread's small stack has no room for it */
 
-/* As the kernel has it. */
+/* The kernel's struct sigevent. */
 struct event {
     void *value;
     int32_t signal, notify, tid, rest[11];
 };
 _Static_assert(sizeof(void *) != 8 || sizeof(struct event) == 64, "struct sigevent of the kernel");
 
-/* Bounded: without it, 10 ms later, the thread goes on without a timer. */
+/* Bounded: a thread that does not get it within 10 ms goes on without a timer. */
 static bool take_turn(void)
 {
     for (int i = 0; i < TURNS; i++) {
@@ -75,8 +75,8 @@ static int write_rings_path(void)
 }
 
 /*
- * What the first timer of the process needs; the process may have many threads by then. 0, or -errno when there can be
- * none; *RET_SIGNAL: the same of their signal, which is worth telling.
+ * Makes what the first timer of the process needs; the process may have many threads by then. 0, or -errno: there can
+ * be no timer. *RET_SIGNAL: 0 or -errno of taking the signal, which is reported.
  */
 static int prepare_signal(int *ret_signal)
 {
@@ -100,11 +100,11 @@ static void *map_ring(uint32_t ring)
     uint64_t at = (uint64_t)ring * PINJECT_RING_STRIDE;
     int error = sys_statx(fd, "", AT_EMPTY_PATH, STATX_SIZE, &status);
     if (error == 0 && status.stx_size < at + PINJECT_RING_STRIDE)
-        error = -EPROTO; /* behind the end a touch would kill */
+        error = -EPROTO; /* a touch beyond the end would kill */
     void *map = error < 0 ? (void *)(intptr_t)error
                           : (void *)SYS_6(SYS_mmap, 0, PINJECT_RING_STRIDE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, at);
     sys_close(fd);
-    /* A child of fork writes nothing there. */
+    /* A child of fork must not write there. */
     if (!sys_failed(map))
         SYS_3(SYS_madvise, map, PINJECT_RING_STRIDE, MADV_DONTFORK);
     return map;
@@ -129,8 +129,8 @@ static void init_sampler(struct pinject_sampler *sampler, void *map)
     sampler->paused = false;
     sampler->page = (struct perf_event_mmap_page *)map;
     /*
-     * An exec generation goes on where the one before it ended. Whatever stands there, nothing but the ring is written
-     * to.
+     * An exec generation continues where the one before it ended. Whatever value is there, we only write within the
+     * ring.
      */
     sampler->at = __atomic_load_n(&sampler->page->data_head, __ATOMIC_RELAXED) & ~(uint64_t)7;
 }
@@ -141,7 +141,7 @@ static int make_timer(struct pinject_sampler *sampler)
         .value = sampler, .signal = pinject_timer_signal(), .notify = THREAD_ID, .tid = sampler->tid};
     int timer, error = (int)SYS_3(SYS_timer_create, USER_CLOCK, &event, &timer);
     sampler->by_overrun = error == -EINVAL;
-    if (error == -EINVAL) /* a kernel, or what plays one, without that clock: then with the time in the kernel */
+    if (error == -EINVAL) /* a kernel (or its emulation) without that clock: use the clock with kernel time */
         error = (int)SYS_3(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, &event, &timer);
     if (error < 0)
         return error;
@@ -171,28 +171,28 @@ bool pinject_timer_ended(void)
     return __atomic_load_n(&filtered, __ATOMIC_RELAXED) || pinject_preload_blocked();
 }
 
-/* Not under a filter that ended the timers, which may kill for it. */
+/* Not under a filter that ended the timers: it may kill for it. */
 static void read_counts(struct pinject_sampler *sampler)
 {
     if (!pinject_timer_ended())
         pinject_sampler_count(sampler);
 }
 
-/* Counts, and nothing more of the ring. */
+/* Ends the timer, reads the counts, unmaps the ring. */
 static void leave_ring(struct pinject_sampler *sampler)
 {
     void *map = sampler->page;
     end_timer(sampler);
     read_counts(sampler);
-    /* The compiler keeps the order, and the handler runs in this thread: from here on it finds nothing. */
+    /* The compiler keeps the order, and the handler runs in this thread: from here on it finds no ring. */
     __atomic_store_n(&sampler->page, NULL, __ATOMIC_RELAXED);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     sys_unmap(map, PINJECT_RING_STRIDE);
 }
 
 /*
- * The kernel puts the signal's frame on the alternate stack, and ends a program where it does not fit. Cut, as the most
- * that it may be holds what only few programs ask for (AMX); 0: the kernel does not tell.
+ * The kernel puts the signal's frame on the alternate stack, and kills a program if it does not fit. The frame size is
+ * capped: the kernel's maximum includes state that few programs use (AMX). 0: the kernel does not tell.
  */
 static bool is_too_small(size_t stack)
 {
@@ -209,7 +209,7 @@ void pinject_timer_alternate(size_t size)
         end_timer(sampler);
 }
 
-/* That of the thread which forked, as a child has it. */
+/* The alternate stack of the calling thread; in a child of fork, that of the thread that forked. */
 static bool has_small_stack(void)
 {
     stack_t stack = {.ss_flags = SS_DISABLE};
@@ -217,7 +217,7 @@ static bool has_small_stack(void)
     return !(stack.ss_flags & SS_DISABLE) && is_too_small(stack.ss_size);
 }
 
-/* ERROR: of the signal. */
+/* ERROR: of taking the signal. */
 static int begin_timer(struct pinject_sampler *sampler, int error)
 {
     pinject_sampler_count(sampler);
@@ -255,7 +255,7 @@ void pinject_timer_start(int answer)
 void pinject_timer_thread(bool masked)
 {
     struct pinject_sampler *old = pinject_sampler_find();
-    if (old) { /* of one that ended behind libc's back */
+    if (old) { /* of a thread that ended behind libc's back */
         end_timer(old);
         if (old->page)
             sys_unmap(old->page, PINJECT_RING_STRIDE);
@@ -303,7 +303,7 @@ void pinject_timer_forked(void)
 {
     bool masked = pinject_signal_number() && pinject_signal_masked();
     pinject_samplers_clear();
-    if (__atomic_exchange_n(&turn, 0, __ATOMIC_RELAXED)) /* of a thread that is not here, and did not come to its end */
+    if (__atomic_exchange_n(&turn, 0, __ATOMIC_RELAXED)) /* held by a thread that is not here, and did not finish */
         pinject_signal_forget();
     if (masked)
         pinject_signal_set_masked(true);
@@ -317,7 +317,7 @@ void pinject_timer_leave(void)
 
 void pinject_timer_end_all(bool filter)
 {
-    /* A first filter may forbid what a second one finds done. */
+    /* A first filter may forbid these calls; at a second one they are already done. */
     if (pinject_timer_ended())
         return;
     if (sys_getpid() != pinject_preload.pid)
@@ -334,7 +334,7 @@ void pinject_timer_end_all(bool filter)
 static void give_up_ring(struct pinject_sampler *sampler)
 {
     void *page = __atomic_load_n(&sampler->page, __ATOMIC_RELAXED);
-    if (page) /* a handler may be at it: it finds memory at each moment */
+    if (page) /* a handler may be using it: it finds memory at every moment */
         SYS_6(SYS_mmap, page, PINJECT_RING_STRIDE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
               0);
 }
@@ -344,7 +344,7 @@ void pinject_timer_give_up_rings(void)
     pinject_samplers_each(give_up_ring);
 }
 
-/* The last counts of whoever ends the process by exit(). */
+/* The last counts of a thread that ends the process by exit(). */
 __attribute__((destructor)) static void end(void)
 {
     pinject_timer_count();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the handler does: records of perf's form, written as the kernel writes them. System calls and own memory only;
- * the program's memory is read through process_vm_readv(2), which fails where a load would fault.
+ * What the handler does: it writes perf records as the kernel writes them. Only system calls and our own memory; the
+ * program's memory is read by process_vm_readv(2), which fails where a load would fault.
  */
 #include "sys.h"
 #include "timer.h"
@@ -11,10 +11,10 @@
 #include <ucontext.h>
 
 enum {
-    FRAMES = 127,     /* as many as the kernel gives (perf_event_max_stack), beside the mark PERF_CONTEXT_USER */
+    FRAMES = 127,     /* as many as the kernel gives (perf_event_max_stack), besides the mark PERF_CONTEXT_USER */
     SAMPLE_WORDS = 6, /* header, IDENTIFIER, IP, TID, TIME, PERIOD */
     LOST_WORDS = 6,   /* header, id, lost, TID, TIME, IDENTIFIER */
-    WINDOW = 512,     /* bytes of the stack that are read at once */
+    WINDOW = 512,     /* bytes of stack that are read at once */
 };
 
 /* A record that is being written. */
@@ -46,7 +46,7 @@ static void publish_record(struct pinject_sampler *sampler, uint64_t at)
 
 static bool has_room(const struct pinject_sampler *sampler, uint64_t words)
 {
-    /* Pairs with the release in pinject_ring_end(): the reader is done with what lies before it. */
+    /* Pairs with the release in pinject_ring_end(): the reader is done with everything before it. */
     uint64_t used = sampler->at - __atomic_load_n(&sampler->page->data_tail, __ATOMIC_ACQUIRE);
     return used <= PINJECT_RING_DATA && PINJECT_RING_DATA - used >= words * sizeof(uint64_t);
 }
@@ -86,7 +86,7 @@ struct window {
 
 static bool read_window(const struct pinject_sampler *sampler, struct window *window, uint64_t at)
 {
-    /* Up to the end of its page at most: what lies behind may not be mapped. */
+    /* At most up to the end of its page: the next one may not be mapped. */
     uint64_t rest = 4096 - at % 4096;
     struct iovec to = {window->words, rest < WINDOW ? rest : WINDOW};
     struct iovec from = {(void *)(uintptr_t)at, to.iov_len};
@@ -105,7 +105,7 @@ static bool read_word(const struct pinject_sampler *sampler, struct window *wind
     return true;
 }
 
-/* Frame pointers as the kernel follows them for perf, but upwards only. Returns how many entries were written. */
+/* Follows frame pointers as the kernel does for perf, but only upwards. Returns the number of entries written. */
 static uint64_t put_chain(struct writer *writer, struct registers registers)
 {
     struct window window = {.start = 0, .size = 0};
@@ -127,7 +127,7 @@ static uint64_t put_chain(struct writer *writer, struct registers registers)
 
 /* ---- Records ---- */
 
-/* How many samples were lost since it was told last: in the ring as soon as there is room, with a sample behind it. */
+/* Reports the samples lost since the last report. Written as soon as there is room, with a sample after it. */
 static void tell_lost(struct pinject_sampler *sampler, uint64_t now_ns)
 {
     struct writer writer = {sampler, sampler->at + sizeof(struct perf_event_header)};
@@ -176,7 +176,7 @@ uint64_t pinject_sampler_count(struct pinject_sampler *sampler)
 static uint64_t weigh(struct pinject_sampler *sampler, uint64_t overrun, uint64_t user_ns)
 {
     uint64_t last = sampler->user_ns;
-    /* The clock may step back a little: what was weighed once is not weighed again. */
+    /* The clock may step back a little: no time is weighed twice. */
     sampler->user_ns = user_ns > last ? user_ns : last;
     if (!last || !user_ns || sampler->by_overrun)
         return (1 + overrun) * sampler->interval_ns;

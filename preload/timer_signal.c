@@ -8,15 +8,15 @@
 #include "text.h"
 #include <ucontext.h>
 
-/* From below the few at the top that programs tend to take for themselves. */
+/* Not the few at the top, which programs tend to use. */
 enum { FIRST = 60, LAST = 40, SIGSET_SIZE = 8, RESTORER = 0x04000000 };
 #if defined(__x86_64__)
-enum { LIBC_FLAGS = RESTORER }; /* what libc adds, and shows */
+enum { LIBC_FLAGS = RESTORER }; /* libc adds it, and shows it to the program */
 #else
 enum { LIBC_FLAGS = 0 };
 #endif
 
-/* As the kernel has it; signals are bits, number 1 the lowest. */
+/* The kernel's struct sigaction; signals are bits, number 1 is the lowest. */
 struct action {
     union {
         void (*plain)(int);
@@ -27,9 +27,11 @@ struct action {
     uint64_t mask;
 };
 
-/* Of the process. Written by who starts the first timer, and by the program's calls for that one number. */
+/*
+ * One for the process. Written by the thread that starts the first timer, and by the program's calls for that number.
+ */
 static int taken;
-/* What the program believes: the one that is shown, and the next one. */
+/* What the program believes: the current action and the next one. */
 static struct sigaction shown[2];
 static uint32_t shown_last;
 
@@ -70,12 +72,12 @@ bool pinject_signal_is_used(void)
     return shown_now()->sa_handler != SIG_DFL;
 }
 
-/* The calling task's part of SAMPLER: its thread's, or that of a vfork child of it. */
+/* The calling task's part of SAMPLER: its thread's, or that of a vfork child of the thread. */
 static bool *state_of(struct pinject_sampler *sampler)
 {
     int32_t tid = sys_gettid();
     if (sampler->tid == tid) {
-        sampler->child_tid = 0; /* it has ended, or gone on */
+        sampler->child_tid = 0; /* it has ended, or has executed a program */
         return &sampler->masked;
     }
     if (sampler->child_tid != tid) {
@@ -117,7 +119,7 @@ static void take_own(struct pinject_sampler *sampler, const siginfo_t *info, voi
 {
     if (!sampler->page || sampler->tid != sys_gettid())
         return;
-    if (!pinject_preload_follows()) { /* nobody reads any more */
+    if (!pinject_preload_follows()) { /* no collector reads the ring any more */
         pinject_timer_set(sampler->timer - 1, 0);
         return;
     }
@@ -127,12 +129,12 @@ static void take_own(struct pinject_sampler *sampler, const siginfo_t *info, voi
 static void take_expired(struct pinject_sampler *sampler, const siginfo_t *info, void *context)
 {
     pinject_preload_enter();
-    if (!pinject_timer_ended()) /* else it was on its way */
+    if (!pinject_timer_ended()) /* else it was already on its way */
         take_own(sampler, info, context);
     pinject_preload_leave();
 }
 
-/* The calling thread's number + 1; 0: it has none, or nothing may be done to it any more. */
+/* The calling thread's timer id + 1; 0: none, or nothing may be done with it any more. */
 static int32_t own_timer(const struct pinject_sampler *sampler)
 {
     if (!sampler || pinject_timer_ended() || sampler->tid != sys_gettid())
@@ -152,7 +154,7 @@ void pinject_timer_pause(void *context)
     const uint64_t set = bit_of(number);
     pinject_timer_set(timer - 1, 0);
     sampler->paused = true;
-    /* The kernel looks into the thread's own queue first, where the timer's signal is. */
+    /* The kernel looks first into the thread's own queue, where the timer's signal is. */
     if ((int)SYS_4(SYS_rt_sigtimedwait, &set, &info, &none, SIGSET_SIZE) != number)
         return;
     if (info.si_code != SI_TIMER || info.si_value.sival_ptr != sampler)
@@ -167,13 +169,13 @@ void pinject_timer_resume(void)
     if (!sampler || !sampler->paused)
         return;
     const int32_t timer = own_timer(sampler);
-    if (timer <= 0) /* a vfork child of its thread: that one goes on by itself */
+    if (timer <= 0) /* a vfork child of its thread: the thread resumes by itself */
         return;
     sampler->paused = false;
     pinject_timer_set(timer - 1, sampler->interval_ns);
 }
 
-/* The program blocked it: it waits, as it would have waited, until it is taken or unblocked. */
+/* The program blocked the signal: it stays pending, as it would without us, until it is taken or unblocked. */
 static void keep_waiting(int number, siginfo_t *info, void *context)
 {
     *mask_of(context) |= bit_of(number);
@@ -189,7 +191,7 @@ static void die_of(int number)
     sys_mask(SIG_UNBLOCK, bit_of(number));
 }
 
-/* MASK: that of the handler is set. */
+/* MASK: set the mask of the program's handler. */
 static void pass_on(int number, siginfo_t *info, void *context, bool mask)
 {
     struct sigaction action = *shown_now();
@@ -204,7 +206,7 @@ static void pass_on(int number, siginfo_t *info, void *context, bool mask)
         action.sa_handler(number);
 }
 
-/* Without a system call that the program's filter may kill for. Of those that it blocked the first is lost. */
+/* Makes no system call, as the program's filter may kill for it. The first signal that the program blocked is lost. */
 static bool waits_quietly(int number, void *context)
 {
     const struct pinject_sampler *sampler = pinject_sampler_find();
@@ -240,7 +242,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
 }
 
 #if defined(__x86_64__)
-/* The bytes that debuggers and unwinders know the return from a handler by. */
+/* Debuggers and unwinders recognize the return from a handler by these bytes. */
 __asm__(".pushsection .text\n"
         ".type pinject_signal_return, @function\n"
         "pinject_signal_return:\n"
@@ -253,7 +255,7 @@ void pinject_signal_return(void) __attribute__((visibility("hidden")));
 
 static struct action own_action(void)
 {
-    /* Nothing comes between: a program's handler could leave ours by siglongjmp. */
+    /* No other signal may interrupt: a program's handler could leave ours by siglongjmp. */
     struct action action = {.flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK, .mask = ~UINT64_C(0)};
     action.handler.full = on_signal;
 #if defined(__x86_64__)
@@ -265,8 +267,8 @@ static struct action own_action(void)
 
 #if defined(__x86_64__) || defined(__aarch64__)
 /*
- * Handlers that the program set before our signal was taken: where they have a stack of their own, ours comes later, as
- * sigaction() in hook_signal.c has it for those to come.
+ * Handlers that the program set before our signal was taken: if they run on an alternate stack, our signal waits there,
+ * as sigaction() in hook_signal.c arranges for later ones.
  */
 static void shield_stacks(int ours)
 {
@@ -286,7 +288,7 @@ static void shield_stacks(int ours)
     }
 }
 
-/* -EBUSY: it is the program's. Other threads may set handlers meanwhile. */
+/* -EBUSY: the program uses it. Other threads may set handlers meanwhile. */
 static int take(int number)
 {
     const struct action action = own_action();
@@ -337,7 +339,7 @@ void pinject_signal_open(void)
 
 void pinject_signal_action(const struct sigaction *action, struct sigaction *old)
 {
-    /* By value: both may be the same. */
+    /* By value: action and old may be the same. */
     struct sigaction now = *shown_now();
     if (action) {
         uint32_t next = __atomic_load_n(&shown_last, __ATOMIC_RELAXED) + 1;
@@ -370,7 +372,7 @@ bool pinject_signal_before_exec(void)
 void pinject_signal_after_exec(bool changed)
 {
     int number = pinject_signal_number();
-    /* What stands there is what the program asked for, but for ours. */
+    /* Handler and mask of our signal are what the program asked for: they become ours again. */
     if (!changed || pinject_preload_blocked())
         return;
     const struct action action = own_action();

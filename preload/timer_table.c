@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which sampler is a thread's. No thread-local variable, as one would show: in the numbers and the size of the
- * program's own. A thread is known by its pointer, which a vfork child shares with it and a child of fork has too.
+ * Finds a thread's sampler. Not a thread-local variable, as the program would notice it, by the number and size of its
+ * own. A thread is known by its thread pointer, which a vfork child shares, and which is the same in a child of fork.
  */
 #include "sys.h"
 #include "timer.h"
@@ -10,7 +10,9 @@
 
 enum { SAMPLERS = 4096, NEAR = 64 };
 
-/* Made by the first timer's thread; others may be looking. Keys by themselves: a child of fork looks through all. */
+/*
+ * Made by the thread of the first timer; others may be looking. Keys are separate, since a child of fork looks at all.
+ */
 static uint64_t keys[SAMPLERS];
 static struct pinject_sampler *samplers;
 
@@ -32,7 +34,7 @@ int pinject_samplers_init(void)
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
     if (sys_failed(map))
         return (int)(intptr_t)map;
-    /* Its pages are zero: whoever finds it finds nothing in it. */
+    /* Its pages are zero: another thread finds nothing in it. */
     __atomic_store_n(&samplers, map, __ATOMIC_RELEASE);
     return 0;
 }
