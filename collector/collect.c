@@ -30,41 +30,42 @@
 #include "common/report.h"
 
 enum {
-    EVENTS = 4096,                 /* of a round: more ends than tasks that begin in the meantime */
-    WRITE_SLICE = 8,               /* files between two looks for notifications */
-    WRITE_NS = 1000 * 1000,        /* and so long at most, in a storm */
-    WRITE_QUEUE = 8192,            /* complete tasks in memory, before each round writes some */
-    WRITE_QUEUE_MAX = 65536,       /* and before each does, whatever else is short */
+    EVENTS = 4096,                 /* of a round: more ends than tasks that begin meanwhile */
+    WRITE_SLICE = 8,               /* files between two looks at notifications */
+    WRITE_NS = 1000 * 1000,        /* and at most so long, in a storm */
+    WRITE_QUEUE = 8192,            /* complete tasks in memory; beyond that each round writes some */
+    WRITE_QUEUE_MAX = 65536,       /* beyond that too, whatever else is short */
     GATHER_NS = 5 * 1000 * 1000,   /* between two rounds with notifications */
-    STORM_NS = 1000 * 1000,        /* and in a storm: rings freed soon are in the caches when they are used again */
-    STORM = 2,                     /* events of a round */
+    STORM_NS = 1000 * 1000,        /* the same in a storm: rings that are freed soon are in the caches when they are
+                                      reused */
+    STORM = 2,                     /* events of a round that are a storm */
     SWEEP_NS = 100 * 1000 * 1000,
-    TIMER_SWEEP_NS = 25 * 1000 * 1000, /* with timers nobody tells of records, and what is mapped is seen late */
+    TIMER_SWEEP_NS = 25 * 1000 * 1000, /* with timers no event reports records, and mappings are seen late */
     TRIM = 1024,                   /* ended tasks whose memory is worth a call */
     STACK = 2 << 20,               /* of the loop's thread */
     GRACE_NS = 500 * 1000 * 1000,  /* for tasks that are ending when the root has ended */
-    LINGER_NS = 300 * 1000 * 1000, /* without any task; a child of posix_spawn may be on its way */
+    LINGER_NS = 300 * 1000 * 1000, /* without any task; a child of posix_spawn may still come */
 };
-#define NOBODY_NS 10000000000ull /* bare: nobody came at all */
+#define NOBODY_NS 10000000000ull /* bare: no task came at all */
 
 struct collect {
     const struct collect_args *args;
     struct tasks tasks;
     int epoll;
     uint64_t swept_ns;
-    uint64_t gather_ns;      /* until then notifications may gather; 0: there were none */
-    uint64_t write_ns;       /* no file before that while there are notifications */
+    uint64_t gather_ns;      /* until then notifications are batched; 0: there were none */
+    uint64_t write_ns;       /* while there are notifications, no file is written before that */
     uint64_t alone_ns;       /* bare, or lingering: since when there is no task; 0: there is one */
     unsigned interrupts;
-    uint64_t trimmed;        /* tasks that had been seen when memory was given back last */
-    bool trim;               /* threads have handed over since, or are about to: it can be given back */
+    uint64_t trimmed;        /* number of tasks seen when memory was given back last */
+    bool trim;               /* threads were renewed since, or are about to be: memory can be given back */
     bool alone;              /* no further thread could be started */
     bool hand_over;          /* to a fresh thread, after this round */
     bool over;
     bool stop;               /* a signal ends a bare session, or one that lingers */
     bool root_ended;
     bool stacks_wanted;      /* by SIGQUIT */
-    uint64_t stacks_ns;      /* --stacks-after: then; UINT64_MAX: never, or done */
+    uint64_t stacks_ns;      /* time of --stacks-after; UINT64_MAX: never, or done */
     bool stacks_run;         /* they are being taken */
     int root_status;
     struct rusage tree;
@@ -73,7 +74,7 @@ struct collect {
 
 /* ---- Signals ---- */
 
-/* Of one that lingers. What was ignored when it was started (nohup) is so still; Ctrl-Z stops it. */
+/* For a collector that lingers. What was ignored when it was started (nohup) stays ignored; Ctrl-Z stops it. */
 static void take_for_ourselves(struct collect *collect, const struct signalfd_siginfo *info, bool ends)
 {
     struct sigaction action;
@@ -118,7 +119,7 @@ static void check_root(struct collect *collect)
         return;
     struct process *process = tasks_find_process(tasks, collect->args->root);
     if (process)
-        process_ask_clock(process); /* as long as it is there */
+        process_ask_clock(process); /* while it is there */
     pid_t got = wait4(collect->args->root, &status, WNOHANG, &collect->tree);
     if (got == 0 || (got < 0 && errno == EINTR))
         return;
@@ -129,12 +130,12 @@ static void check_root(struct collect *collect)
         process_set_waited(process, status, clock_ns_of_usage(&collect->tree));
         process->rusage_switches = (uint64_t)(collect->tree.ru_nvcsw + collect->tree.ru_nivcsw);
     }
-    if (got < 0 && process) /* somebody ignores SIGCHLD for us */
+    if (got < 0 && process) /* SIGCHLD is ignored: the kernel reaped it */
         process_ask_status(process);
     collect->root_status = got > 0 ? status : process && process->status_known ? process->status : 0;
 }
 
-/* As the exec hook would tell it. */
+/* Reports the program as the exec hook would. */
 static void tell_program(struct notification *notification, const struct collect_args *args)
 {
     struct buffer text = BUFFER_INIT;
@@ -145,7 +146,7 @@ static void tell_program(struct notification *notification, const struct collect
     notification->exec = strdup(args->root_non_injectable[0]);
     if (!buffer_failed(&text)) {
         notification->cmdline_size = text.size;
-        notification->cmdline = (char *)text.data; /* the notification's from here on */
+        notification->cmdline = (char *)text.data; /* owned by the notification from here on */
     } else {
         buffer_release(&text);
     }
@@ -197,7 +198,7 @@ static void take_event(struct collect *collect, const struct epoll_event *event)
     struct task *task = event->data.ptr;
     if (!task->live)
         return;
-    /* Without a ring of the kernel it is a pidfd, readable at the end. */
+    /* Without a kernel ring it is a pidfd, readable at the end. */
     if (event->events & (EPOLLHUP | EPOLLERR) || task->events->timer || !task->events->ring)
         tasks_task_ended(&collect->tasks, task, true);
     else
@@ -205,8 +206,8 @@ static void take_event(struct collect *collect, const struct epoll_event *event)
 }
 
 /*
- * While there are notifications, files take a quarter of the time at most, and half of it where many wait: creating one
- * can take a millisecond, and those who ended hold memory and descriptors until they are met. Short of these, none is
+ * While there are notifications, files take at most a quarter of the time, or half of it if many wait: creating one can
+ * take a millisecond, and ended tasks hold memory and descriptors until they are handled. If these are short, none is
  * written.
  */
 static void write_files(struct collect *collect, bool notified)
@@ -228,9 +229,9 @@ static void write_files(struct collect *collect, bool notified)
 }
 
 /*
- * After a storm, what its tasks had is the system's again. libc keeps, for each thread, some pieces of each size that
- * the thread has freed; scattered as they are, each keeps a page from being given back, and they are released by the
- * thread's end alone. So all threads hand over to fresh ones first.
+ * After a storm, gives the memory of its tasks back to the system. libc keeps, for each thread, some freed pieces of
+ * each size. They are scattered, so each keeps a page from being given back, and only the thread's end releases them.
+ * So all threads are renewed first.
  */
 static void trim_memory(struct collect *collect)
 {
@@ -249,7 +250,7 @@ static void trim_memory(struct collect *collect)
     collect->trimmed = tasks->seen;
 }
 
-/* Rings that wait for us are memory that later tasks do not get. */
+/* Rings that wait for us are memory that later tasks lack. */
 static bool is_scarce(const struct session *session)
 {
     uint64_t bytes = __atomic_load_n(&session->ring_bytes, __ATOMIC_RELAXED);
@@ -257,8 +258,8 @@ static bool is_scarce(const struct session *session)
 }
 
 /*
- * A thread is told of, and ends, within microseconds. To wake for each would take the CPU from the program each time:
- * in a storm notifications gather, while files are written. The end of the command and signals are not kept waiting.
+ * A thread starts and ends within microseconds. Waking for each one would take the CPU from the program each time: in a
+ * storm notifications are batched, and files are written meanwhile. The command's end and signals do not wait.
  */
 static void gather(struct collect *collect)
 {
@@ -281,7 +282,10 @@ static void gather(struct collect *collect)
 
 /* ---- Stacks of the tree ---- */
 
-/* Of whom the session follows: the command, whose descendants are found below it, and whoever has lost his parent. */
+/*
+ * Roots of what the session follows: the command, whose descendants are found below it, and processes that have lost
+ * their parent.
+ */
 static pid_t *find_roots(const struct collect *collect, size_t *ret_count)
 {
     const struct tasks *tasks = &collect->tasks;
@@ -298,7 +302,7 @@ static pid_t *find_roots(const struct collect *collect, size_t *ret_count)
     return pids;
 }
 
-/* The command's end, and its stops, are looked at again afterwards. */
+/* The command's end and stops are checked again afterwards. */
 static void begin_stacks(struct collect *collect)
 {
     const struct collect_args *args = collect->args;
@@ -345,7 +349,7 @@ static uint64_t sweep_ns(const struct collect *collect)
     return collect->tasks.timer_live ? TIMER_SWEEP_NS : SWEEP_NS;
 }
 
-/* One round; how many notifications there were. */
+/* One round. Returns the number of events, plus 1 if there were notifications. */
 static int run_round(struct collect *collect, int timeout_ms)
 {
     struct epoll_event *events = collect->events;
@@ -358,7 +362,7 @@ static int run_round(struct collect *collect, int timeout_ms)
     tasks->now_ns = monotonic_ns();
     tasks->round++;
     collect->gather_ns = count ? tasks->now_ns + (count < STORM ? GATHER_NS : STORM_NS) : 0;
-    /* Before the ends of this round: who has ended may have told something first. */
+    /* Before the ends of this round: a task that has ended may have reported something first. */
     service_take_notifications(collect->args->session);
     struct notification *notifications = notifications_take(&collect->args->session->notifications);
     bool notifications_came = notifications != NULL;
@@ -405,14 +409,14 @@ static int timeout_ms(const struct collect *collect)
     return next > now ? (int)((next - now) / 1000000u) + 1 : 0;
 }
 
-/* Bare: has the last one of the tree gone? False also where the kernel does not tell. */
+/* Bare: has the last task of the tree ended? False also if the kernel does not tell. */
 static bool is_tree_over(const struct session *session)
 {
     struct pollfd poll_fd = {.fd = __atomic_load_n(&session->tree_end_fd, __ATOMIC_ACQUIRE), .events = POLLIN};
     return poll_fd.fd >= 0 && poll(&poll_fd, 1, 0) > 0 && poll_fd.revents & (POLLHUP | POLLERR);
 }
 
-/* How long nobody has been there. */
+/* How long there has been no task. */
 static uint64_t alone_ns(struct collect *collect)
 {
     const struct tasks *tasks = &collect->tasks;
@@ -423,7 +427,7 @@ static uint64_t alone_ns(struct collect *collect)
     return collect->alone_ns ? tasks->now_ns - collect->alone_ns : 0;
 }
 
-/* Bare: has everybody gone, or did nobody come? */
+/* Bare: have all tasks ended, or did none come? */
 static bool is_deserted(struct collect *collect)
 {
     const struct tasks *tasks = &collect->tasks;
@@ -433,7 +437,7 @@ static bool is_deserted(struct collect *collect)
     return alone > LINGER_NS || (collect->alone_ns && is_tree_over(collect->args->session));
 }
 
-/* Is a task there whose process has ended? Its HUP is on its way. */
+/* Is there a task whose process has ended? Its HUP is on its way. */
 static bool is_somebody_ending(const struct tasks *tasks)
 {
     for (const struct task *task = tasks->live; task; task = task->live_next)
@@ -442,13 +446,13 @@ static bool is_somebody_ending(const struct tasks *tasks)
     return false;
 }
 
-/* The root has ended: what ends with it is let in, who stays is not waited for. */
+/* The root has ended: takes in what ends with it, and does not wait for tasks that stay. */
 static void grace(struct collect *collect)
 {
     struct tasks *tasks = &collect->tasks;
     uint64_t end = monotonic_ns() + GRACE_NS;
     unsigned interrupts = collect->interrupts;
-    /* A second one: the first was for the command. */
+    /* A second one: the first was meant for the command. */
     while (monotonic_ns() < end && (collect->interrupts == interrupts || collect->interrupts < 2)) {
         int notified = run_round(collect, 1);
         if (!notified && !tasks->waiting && !channels_have_requests(collect->args->session) &&
@@ -458,7 +462,7 @@ static void grace(struct collect *collect)
     tasks->root_ended = true;
 }
 
-/* --linger: whom the command left behind is waited for, until a signal comes. */
+/* --linger: waits for what the command left behind, until a signal comes. */
 static bool lingers(struct collect *collect)
 {
     return collect->args->session->settings->linger && !collect->stop && alone_ns(collect) <= LINGER_NS;
@@ -472,7 +476,7 @@ static void say_linger(const struct collect *collect)
                     tasks->live_count, tasks->live_count == 1 ? "task" : "tasks");
 }
 
-/* Until the session is over, or the next thread's turn has come. */
+/* Until the session is over, or the next thread takes over. */
 static void *run_rounds(void *argument)
 {
     struct collect *collect = argument;
@@ -569,7 +573,7 @@ static int prepare(struct collect *collect)
     return error;
 }
 
-/* The command runs already: without us, then. */
+/* The command runs already, and goes on without us. */
 static void give_up(const struct collect_args *args, int error, struct outcome *outcome)
 {
     report_error("cannot collect: %s; the command runs on without", strerror(-error));

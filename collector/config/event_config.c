@@ -13,12 +13,12 @@
 #include "collector/config/probe.h"
 #include "common/report.h"
 
-/* The shortest period of the kernel's clock events: it takes a shorter one silently for this. */
+/* The shortest period of the kernel's clock events: the kernel silently replaces a shorter one by it. */
 enum { CLOCK_PERIOD_MIN = 10000 };
 
 /*
- * What a ring has to hold: samples of this many nanoseconds, since it is drained when a quarter is full. With dumps of
- * stacks there is no room to spare: where all CPUs are busy, the collector waits for one for 20 ms at times.
+ * A ring has to hold samples of so many nanoseconds, since it is drained when a quarter is full. Stack dumps leave no
+ * room to spare: if all CPUs are busy, the collector sometimes waits 20 ms for one.
  */
 #define RING_SPAN_NS UINT64_C(20000000)
 #define DUMP_RING_SPAN_NS UINT64_C(40000000)
@@ -40,7 +40,7 @@ static const struct {
     {PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES},
 };
 
-/* A sentence's list of names: "cycles, instructions". */
+/* A list of names in a sentence: "cycles, instructions". */
 struct names {
     char text[128];
 };
@@ -50,7 +50,7 @@ struct setup {
     const struct settings *settings;
     uint64_t read_format;
     struct names missing;  /* defaults that the machine does not have */
-    struct names blind;    /* defaults that count nothing without a view of the kernel */
+    struct names blind;    /* defaults that count nothing if the kernel may not be seen */
 };
 
 static void add_name(struct names *names, const char *name)
@@ -71,7 +71,7 @@ void event_config_note(struct event_config *config, const char *format, ...)
 
 /* ---- What is allowed ---- */
 
-/* The next back end: what can be had without perf_event_open(). */
+/* The timer back end: what is possible without perf_event_open(). */
 static void event_config_timers(struct setup *setup, int status)
 {
     struct event_config *config = setup->config;
@@ -82,7 +82,7 @@ static void event_config_timers(struct setup *setup, int status)
                       setup->settings->stat ? "counted without events" : "sampled by timers", config->refusal);
 }
 
-/* Learns with the event that exists everywhere what is allowed, and the read format that the kernel knows. */
+/* Finds out, with the event that exists everywhere, what is allowed and which read format the kernel knows. */
 static int find_rights(struct setup *setup)
 {
     struct perf_event_attr attr = probe_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK);
@@ -135,7 +135,7 @@ static bool is_same(const struct perf_event_attr *one, const struct perf_event_a
 {
     if (one->type != other->type || one->config != other->config)
         return false;
-    /* Clocks count all of a task's time, whatever is excluded from their samples. */
+    /* Clocks count all of a task's time, whatever their samples exclude. */
     return is_clock(one->type, one->config) ||
            (one->exclude_user == other->exclude_user && one->exclude_kernel == other->exclude_kernel);
 }
@@ -154,7 +154,7 @@ static void set_rate(struct perf_event_attr *attr, const struct settings *settin
     if (settings->period)
         attr->sample_period = settings->period;
     else if (clock)
-        /* As the kernel does it, but this does not fail when the kernel lowers its limit of frequencies under load. */
+        /* As the kernel does, but this does not fail if the kernel lowers its limit of frequencies under load. */
         attr->sample_period = UINT64_C(1000000000) / settings->frequency;
     else {
         attr->freq = 1;
@@ -176,7 +176,7 @@ static void own_ring(struct perf_event_attr *attr)
     attr->wakeup_watermark = RING_MIN / 4;
 }
 
-/* The fd that tried it stays open: it keeps the kernel's switch for this type on. 0 or -errno. */
+/* The fd that tried it stays open: it keeps the kernel's static key of this type on. 0 or -errno. */
 static int add_event(struct setup *setup, const char *name, struct perf_event_attr attr, bool samples)
 {
     struct event_config *config = setup->config;
@@ -238,7 +238,7 @@ static bool is_of_timers(const struct event_choice *choice, bool samples)
     return number == PERF_COUNT_SW_TASK_CLOCK || (!samples && is_counted_by_getrusage(type, number));
 }
 
-/* The name is what it will be: the user's part alone is sampled, and all of it counted. */
+/* If it samples, then only user space; if it counts, then everything. The name stays as it is. */
 static int add_timer_choice(struct setup *setup, const struct event_choice *choice, bool samples)
 {
     struct event_config *config = setup->config;
@@ -268,7 +268,7 @@ static int add_choice(struct setup *setup, const struct event_choice *choice, bo
                      choice->text, probe_read_sysctl("perf_event_paranoid", 2));
         return -EACCES;
     }
-    /* The kernel's clocks know no sides: samples have them, counts do not. */
+    /* The kernel's clocks do not tell user space from the kernel: samples do, counts do not. */
     if (!samples && is_clock(attr.type, attr.config) && (choice->exclude_user || choice->exclude_kernel))
         report_error("%s counts all CPU time: the kernel's clocks do not tell user space from the kernel; the line "
                      "'elapsed' does", choice->text);
@@ -321,7 +321,7 @@ static int add_default_sampler(struct setup *setup)
     return status < 0 ? refuse_event("task-clock", status) : 0;
 }
 
-/* --stat: nothing samples, but names, mappings and the end of a task are still wanted. */
+/* --stat: nothing samples, but names, mappings and the end of a task are still needed. */
 static int add_dummy(struct setup *setup)
 {
     struct perf_event_attr attr = probe_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY);
@@ -358,7 +358,7 @@ static void add_default_counter(struct setup *setup, uint32_t type, uint64_t num
 
 static void add_default_counters(struct setup *setup)
 {
-    /* With --stat -e the list is what is wanted; task-clock alone is added, since coverage is made of it. */
+    /* With --stat -e only the list is wanted; task-clock is added, since coverage needs it. */
     size_t count = sizeof(default_counters) / sizeof(default_counters[0]);
     if (setup->settings->stat && setup->settings->event_count > 0)
         count = 1;
@@ -415,7 +415,7 @@ static uint64_t bytes_per_second(const struct event_config *config, unsigned eve
 {
     const struct perf_event_attr *attr = &config->events[event].attr;
     uint64_t size = SAMPLE_SIZE + config->dump + (attr->sample_type & PERF_SAMPLE_CALLCHAIN ? CHAIN_SIZE : 0);
-    /* How often an event with a period comes is not known beforehand, but for the clocks. */
+    /* The rate of an event with a period is not known beforehand, except for clocks. */
     uint64_t rate = attr->freq ? attr->sample_freq : 10000;
     if (is_clock(attr->type, attr->config))
         rate = UINT64_C(1000000000) / attr->sample_period;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is opened for every task: decided once, at the start, by opening it. Immutable afterwards, shared by threads.
+ * The event configuration: the events that every task gets. Decided once at the start, by opening them; then immutable
+ * and shared by threads.
  */
 #ifndef COLLECTOR_CONFIG_EVENT_CONFIG_H
 #define COLLECTOR_CONFIG_EVENT_CONFIG_H
@@ -31,15 +32,15 @@ struct event_config {
     struct config_event events[CONFIG_EVENTS]; /* sampling ones first */
     unsigned count;
     unsigned sampling;           /* how many of them sample; with --stat none does, see dummy */
-    bool dummy;                  /* --stat: events[0] is not for reports: it has the ring, for COMM, MMAP2 ... */
+    bool dummy;                  /* --stat: events[0] is not reported: it has the ring, for COMM, MMAP2 ... */
     enum pinject_task_source source; /* PERF; TIMER where perf_event_open is refused: nothing is opened then */
-    char refusal[64];            /* why, in the words of strerror() */
+    char refusal[64];            /* why, as strerror() says it */
     bool exclude_kernel;         /* the kernel may not be sampled */
-    uint32_t dump;               /* bytes of stack with each sample, to be unwound (stacks.h); 0: none come */
+    uint32_t dump;               /* bytes of stack with each sample, to be unwound (stacks.h); 0: none */
     int unwinder;                /* enum unwind_engine_kind */
-    bool dump_auto;              /* where frame pointers prove right they are taken */
+    bool dump_auto;              /* frame pointers are used if they prove right */
     bool dump_fixed;             /* the user chose its size */
-    /* number of the note that says why there is none though the user asked, from 1; 0: none */
+    /* number, from 1, of the note that says why there are none though the user asked; 0: none */
     unsigned dump_note;
     size_t ring_pages;           /* data pages of the ring of a process' first thread, a power of two */
     size_t thread_ring_pages;    /* of further threads */
@@ -48,28 +49,28 @@ struct event_config {
     char reason[128];              /* why the default event is not cycles; "" when it is, or when the user chose */
     char notes[CONFIG_NOTES][256]; /* what was refused and dropped, a sentence each */
     unsigned note_count;
-    int keepers[CONFIG_EVENTS]; /* one open event of each: the kernel's static keys stay on, opening is 5x cheaper */
+    int keepers[CONFIG_EVENTS]; /* one open event of each: the kernel's static keys stay on, so opening is 5x cheaper */
 };
 
 /*
- * Default sampling event: cycles where the machine has it, else task-clock. Default counters beside it: task-clock,
- * page-faults, context-switches, cpu-migrations and the hardware ones where they exist; a sampling event that is the
- * same as a counter counts for it. With --stat and a list of events: the list and task-clock.
- * Where perf_event_open is refused altogether: task-clock in user space by timers of the preload object, and what
- * getrusage() counts. An event that the user asked for and the kernel refuses: -errno after report_error() with reason
- * and way out; a refused default is noted. With --stat one that the machine does not have is MISSING, as in perf stat.
+ * Default sampling event: cycles if the machine has it, else task-clock. Default counters beside it: task-clock,
+ * page-faults, context-switches, cpu-migrations and the hardware ones that exist; a sampling event that is the same as
+ * a counter replaces it. With --stat and a list of events: the list and task-clock. If perf_event_open is refused
+ * altogether: task-clock in user space by timers of the preload object, and what getrusage() counts. If the kernel
+ * refuses an event that the user asked for: -errno after report_error() with reason and remedy; a refused default is
+ * noted. With --stat an event that the machine does not have is MISSING, as in perf stat.
  */
 int event_config_init(struct event_config *config, const struct settings *settings);
 void event_config_release(struct event_config *config);
 
-/* A sentence for the user, in the notes. */
+/* Adds a sentence for the user to the notes. */
 __attribute__((format(printf, 2, 3))) void event_config_note(struct event_config *config, const char *format, ...);
 
 /* Index of task-clock; -1: none. */
 int event_config_find_clock(const struct event_config *config);
 /* CPU time that the events of a task counted in VALUES, config.count of them. */
 uint64_t event_config_clock(const struct event_config *config, const struct attach_value *values);
-/* Happens inside the kernel alone: with exclude_kernel it opens, but counts nothing. */
+/* True if it happens only inside the kernel: with exclude_kernel it opens, but counts nothing. */
 bool event_config_in_kernel(uint32_t type, uint64_t config);
 
 #endif

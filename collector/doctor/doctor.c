@@ -13,10 +13,10 @@
 #include "common/report.h"
 
 static const struct row {
-    const char *label; /* without a probe: a heading */
+    const char *label; /* a heading if there is no probe */
     doctor_probe *probe;
-    bool command;        /* only where a command is given */
-    const char *missing; /* what a profile lacks where this is limited; the verdict says it. NULL: it never is */
+    bool command;        /* only if a command is given */
+    const char *missing; /* what a profile lacks if this is limited, for the verdict. NULL: it never is */
 } rows[] = {
     {"events", NULL, false, NULL},
     {"perf events", doctor_perf_events, false, "with timers instead of perf events"},

@@ -8,7 +8,7 @@
 #include "collector/config/settings.h"
 
 struct doctor_args {
-    const struct settings *settings; /* command: NULL, or what shall be profiled; it is looked at, not run */
+    const struct settings *settings; /* command: NULL, or what is to be profiled; it is examined, not run */
     const char *preload;             /* path of libpinject.so, "": it was not found */
     const char *preload_error;       /* then: why */
     const char *unreadable;          /* then: its path, where that is the reason; or NULL */

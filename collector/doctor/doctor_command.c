@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether the command that was named can be profiled. It is looked at and not run. */
+/* Can the command be profiled? It is examined, not run. */
 #include <elf.h>
 #include <errno.h>
 #include <pinject/wire.h>
@@ -74,7 +74,7 @@ static const char *name_machine(const struct doctor_executable *executable, char
     return ret;
 }
 
-/* Programs that take no preload object have this in common. */
+/* Common to all programs that take no preload object. */
 static void say_not_injected(const struct doctor_facts *facts, struct doctor_finding *finding)
 {
     finding->level = DOCTOR_LIMITED;
@@ -139,7 +139,7 @@ void doctor_command_executable(const struct doctor_facts *facts, struct doctor_f
         explain_executable(facts, finding);
 }
 
-/* Whether the kernel gives the program other rights than its caller has. */
+/* Does the kernel give the program other rights than its caller has? */
 static bool gains_rights(const struct doctor_facts *facts, const char **ret_why)
 {
     const struct doctor_executable *executable = &facts->executable;

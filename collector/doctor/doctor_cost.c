@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What a sample costs the program: how long the interrupt keeps it from running. In a virtual machine that can be long
- * (12 to 16 us where it was measured), since each interrupt of a timer leaves the machine several times.
+ * (12 to 16 us where it was measured), since each timer interrupt exits the virtual machine several times.
  */
 #include "collector/doctor/doctor_cost.h"
 
@@ -21,9 +21,9 @@ enum {
     RATE = 4000,       /* Hz: rare enough that the kernel does not lower its limit */
     SPIN_NS = 60000000,
     GAPS = 8192,
-    LEAST_NS = 300,    /* more than two looks at the clock are apart when nothing comes between */
+    LEAST_NS = 300,    /* longer than the gap between two looks at the clock that nothing interrupts */
     LEAST_SAMPLES = 20,
-    DEAR_US = 5,       /* below that the rate is what costs, not the machine */
+    DEAR_US = 5,       /* below that the rate is expensive, not the machine */
     DEAR_PERCENT = 1,
 };
 
@@ -38,11 +38,11 @@ uint32_t doctor_median_gap(uint32_t *gaps, size_t count, size_t samples)
     if (samples == 0 || count == 0)
         return 0;
     qsort(gaps, count, sizeof(*gaps), descending);
-    /* What else interrupts is among them, rarer and not longer for the most part. */
+    /* Other interruptions are among them, but rarer and mostly not longer. */
     return gaps[(samples < count ? samples : count) / 2];
 }
 
-/* Looks at the clock all the time: the gaps between two looks, without what a look takes. */
+/* Reads the clock all the time: the gaps between two reads, without the time of a read. */
 static size_t spin(uint32_t *gaps)
 {
     size_t count = 0;
@@ -85,7 +85,7 @@ void doctor_try_cost(const struct event_config *config, struct doctor_cost *ret)
     struct perf_event_attr attr = config->events[0].attr;
     size_t size = (config->ring_pages + 1) * (size_t)sysconf(_SC_PAGESIZE);
     bool clock = is_clock(&attr);
-    /* Other software events do not come by themselves. */
+    /* Other software events do not occur by themselves. */
     if (!clock && attr.type != PERF_TYPE_HARDWARE) {
         ret->status = -EOPNOTSUPP;
         return;

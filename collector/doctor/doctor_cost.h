@@ -11,10 +11,10 @@
 struct doctor_cost {
     int status;     /* 0, or -errno: it could not be tried */
     size_t samples; /* that came */
-    uint32_t ns;    /* for which one of them stopped the thread, the median; 0: not known */
+    uint32_t ns;    /* how long one of them stops the thread, the median; 0: unknown */
 };
 
-/* Samples the calling thread for 60 ms. Context: a child that ends soon; what it opens is left to its end. */
+/* Samples the calling thread for 60 ms. Context: a child that ends soon, which closes what is open. */
 void doctor_try_cost(const struct event_config *config, struct doctor_cost *ret);
 /* The median of the SAMPLES longest of GAPS[COUNT], which it sorts; 0 of none. */
 uint32_t doctor_median_gap(uint32_t *gaps, size_t count, size_t samples);

@@ -40,8 +40,8 @@ static int check_executable(const char *path)
 }
 
 /*
- * 0 or errno, almost as execvp() would give it: where a directory of PATH cannot be searched, but nothing was seen, the
- * command was not found.
+ * 0 or errno, almost as execvp() gives it: if a directory of PATH cannot be searched, and no file was seen, the command
+ * was not found.
  */
 static int search(const char *file, char *ret_path)
 {
@@ -72,7 +72,7 @@ static int search(const char *file, char *ret_path)
 
 /* ---- Scripts ---- */
 
-/* The word at *AT, or an empty one; *AT moves behind it. */
+/* The word at *AT, or an empty one; *AT moves past it. */
 static void take_word(const char **at, char *ret, size_t size)
 {
     *at += strspn(*at, " \t");
@@ -107,7 +107,7 @@ static void add_to_chain(struct doctor_executable *executable)
     snprintf(executable->chain + used, sizeof(executable->chain) - used, "%s%s", used ? " > " : "", safe);
 }
 
-/* Steps into the interpreter of the script that begins with HEAD (NUL-terminated); without one execvp() takes the
+/* Steps into the interpreter of the script that begins with HEAD (NUL-terminated). Without one execvp() uses the
  * shell. */
 static void enter_interpreter(struct doctor_executable *executable, const char *head)
 {

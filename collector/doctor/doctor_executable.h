@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a command is, looked at from outside, for --doctor. Which programs take the preload object is decided by the
- * preload object itself when it meets them (preload/exec_kind.c); the rule here is the same: own class and machine,
- * glibc's loader.
+ * Examines a command from outside, for --doctor. The preload object itself decides which programs take it, when it
+ * meets them (preload/exec_kind.c). The rule here is the same: own class and machine, glibc's loader.
  */
 #ifndef COLLECTOR_DOCTOR_DOCTOR_EXECUTABLE_H
 #define COLLECTOR_DOCTOR_DOCTOR_EXECUTABLE_H
@@ -13,10 +12,10 @@
 
 enum doctor_kind {
     DOCTOR_EXECUTABLE_MISSING,    /* error says why it cannot be executed */
-    DOCTOR_EXECUTABLE_UNREADABLE, /* executable, not readable: what it is cannot be seen */
-    DOCTOR_EXECUTABLE_LOOP,       /* interpreters of interpreters without end */
+    DOCTOR_EXECUTABLE_UNREADABLE, /* executable but not readable: its kind is unknown */
+    DOCTOR_EXECUTABLE_LOOP,       /* an endless chain of interpreters */
     DOCTOR_EXECUTABLE_OTHER,      /* of another class or machine */
-    DOCTOR_EXECUTABLE_BROKEN,     /* an ELF file that cannot be one */
+    DOCTOR_EXECUTABLE_BROKEN,     /* an invalid ELF file */
     DOCTOR_EXECUTABLE_STATIC,
     DOCTOR_EXECUTABLE_STATIC_PIE,
     DOCTOR_EXECUTABLE_FOREIGN,   /* its loader is not glibc's */
@@ -29,7 +28,7 @@ struct doctor_executable {
     int error;           /* errno */
     char path[PATH_MAX]; /* the program: of a script, the last interpreter */
     char chain[1024];    /* how it is reached, safe to print: "./a.py > /usr/bin/env > /usr/bin/python3" */
-    bool env;            /* /usr/bin/env stands between: one more exec */
+    bool env;            /* /usr/bin/env is in between: one more exec */
     char loader[256];    /* PT_INTERP */
     unsigned elf_class, machine;
     bool go;

@@ -60,7 +60,7 @@ static int try_clock(bool user_only)
 static void try_perf(void *state)
 {
     struct doctor_shared *found = state;
-    /* The kernel looks at the flags before it looks at rights: another answer was given in front of it. */
+    /* The kernel checks the flags before the rights: any other answer does not come from it. */
     found->refusal = syscall(SYS_perf_event_open, NULL, 0, -1, -1, -1L) < 0 ? -errno : 0;
     found->user = try_clock(true);
     found->kernel = try_clock(false);
@@ -127,14 +127,14 @@ static void try_timer(void *state)
         found->timer = -errno;
         return;
     }
-    /* Enough for the slowest tick of the kernel (HZ 100), many times. */
+    /* Many times the slowest tick of the kernel (HZ 100). */
     uint64_t end = clock_ns(CLOCK_THREAD_CPUTIME_ID) + 200000000;
     while (!ticks && clock_ns(CLOCK_THREAD_CPUTIME_ID) < end)
         continue;
     found->timer_fired = ticks > 0;
 }
 
-/* A filter that kills would do so again. */
+/* A filter that kills would kill again. */
 static void try_all(struct doctor_facts *facts)
 {
     doctor_guard(try_perf, facts->shared, DOCTOR_PATIENCE_MS, &facts->perf);

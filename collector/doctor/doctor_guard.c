@@ -45,7 +45,7 @@ static void set_output(int out, int report)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
-/* What does not fit is read and dropped: the child shall not wait for us. False at the end. */
+/* What does not fit is read and dropped: the child must not wait for us. False at the end. */
 static bool take(int fd, char *to, size_t *size, size_t limit)
 {
     char rest[4096];
@@ -58,7 +58,7 @@ static bool take(int fd, char *to, size_t *size, size_t limit)
     return got > 0;
 }
 
-/* Whether it ended in time. */
+/* True if it ended in time. */
 static bool follow(struct child *child)
 {
     int64_t end = now_ms() + child->limit_ms;
@@ -171,7 +171,7 @@ void doctor_guard_program(const char *const *argv, const char *preload, struct d
     if (start(&child, true, ret)) {
         if (preload)
             setenv("LD_PRELOAD", preload, 1);
-        execv(argv[0], (char *const *)argv); /* which changes nothing in it */
+        execv(argv[0], (char *const *)argv); /* execv changes nothing in argv */
         report_error("%s", strerror(errno));
         _exit(127);
     }

@@ -39,8 +39,8 @@ static void take_notifications(struct session *session, pid_t pid, struct doctor
 }
 
 /*
- * Nothing is armed beforehand: the preload object asks from its constructor, a worker answers, as for a child of
- * posix_spawn.
+ * Nothing is armed beforehand: the preload object sends a request from its constructor, and a worker answers, as for a
+ * child of posix_spawn.
  */
 static int start_shell(struct session *session, struct doctor_shared *found)
 {
@@ -98,7 +98,7 @@ void doctor_preload(const struct doctor_facts *facts, struct doctor_finding *fin
         doctor_remedy(finding, "cmake --install BUILD-DIRECTORY --prefix /usr/local");
 }
 
-/* The first part of PATH that others may not pass or read: its mode is missing BIT. False: they may. */
+/* The first part of PATH that others may not traverse or read: its mode lacks BIT. False: they may. */
 static bool find_closed(const char *path, char *ret, size_t size, char *ret_bit)
 {
     struct stat status;

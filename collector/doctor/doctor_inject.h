@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A session of --doctor's own, in which a shell is started as every command is. */
+/* A session of --doctor's own, in which a shell is started like any command. */
 #ifndef COLLECTOR_DOCTOR_DOCTOR_INJECT_H
 #define COLLECTOR_DOCTOR_DOCTOR_INJECT_H
 

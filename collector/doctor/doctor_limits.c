@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How much may be profiled at the same time, and where it goes. */
+/* How much can be profiled at the same time, and where the results go. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -98,7 +98,7 @@ void doctor_rings(const struct doctor_facts *facts, struct doctor_finding *findi
 
 unsigned doctor_count_tasks(uint64_t limit, unsigned events, unsigned *ret_counted)
 {
-    /* As attach.c has it: 64 are left for files, and the last quarter is for events that sample. */
+    /* As in attach.c: 64 are reserved for files, and the last quarter is for events that sample. */
     uint64_t usable = limit > 64 ? limit - 64 : 0, scarce = limit / 4 * 3 < usable ? limit / 4 * 3 : usable;
     uint64_t counted = events ? scarce / events : 0, sampled = counted + (usable - scarce);
     *ret_counted = counted < UINT32_MAX ? (unsigned)counted : UINT32_MAX;
@@ -147,7 +147,7 @@ void doctor_tasks(const struct doctor_facts *facts, struct doctor_finding *findi
 
 /* ---- Places ---- */
 
-/* Without a name, where the file system can do that, so that nothing is left. */
+/* Without a name if the file system can do that, so that nothing is left. */
 static int try_space(const char *directory, size_t size)
 {
     char path[PATH_MAX];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether events can be opened, what they see, and how often they may sample. */
+/* Can events be opened, what do they see, and how often may they sample? */
 #include <endian.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -55,7 +55,7 @@ static enum doctor_cause judge(const struct doctor_facts *facts)
                              facts->status.seccomp);
 }
 
-/* How a filter is taken off that cannot be taken off from inside. */
+/* How to remove a filter; that is not possible from inside. */
 static void lift_filter(const struct doctor_facts *facts, struct doctor_finding *finding)
 {
     bool known = facts->container[0];
@@ -71,13 +71,13 @@ static const char *on_host(const struct doctor_facts *facts)
     return facts->container[0] || facts->user_namespace ? " on the host" : "";
 }
 
-/* A program that has a capability which its process may not get cannot be executed at all. */
+/* A program with a capability that its process may not get cannot be executed at all. */
 static bool may_get(const struct doctor_facts *facts, unsigned capability)
 {
     return facts->status.bounding >> capability & 1;
 }
 
-/* What setcap gives has an effect: on programs that this process executes. */
+/* Does setcap have an effect on programs that this process executes? */
 static bool setcap_works(const struct doctor_facts *facts, unsigned capability)
 {
     return may_get(facts, capability) && !facts->user_namespace && !facts->status.no_new_privileges;
@@ -90,7 +90,10 @@ static void find_panalyze(const struct doctor_facts *facts, char *ret, size_t si
     snprintf(ret, size, "%.*spanalyze", slash ? (int)(slash - facts->self + 1) : 0, facts->self);
 }
 
-/* A program that has a capability which its process may not get cannot be executed; from level 2 on it has no use. */
+/*
+ * A program with a capability that its process may not get cannot be executed; from level 2 on the capability has no
+ * use.
+ */
 static bool may_have_syslog(const struct doctor_facts *facts)
 {
     char path[PATH_MAX];
@@ -100,7 +103,7 @@ static bool may_have_syslog(const struct doctor_facts *facts)
            !(statvfs(path, &place) == 0 && place.f_flag & ST_NOSUID);
 }
 
-/* Was it given the right to see the kernel's addresses (setcap cap_syslog+ep)? */
+/* Was panalyze given the right to see the kernel's addresses (setcap cap_syslog+ep)? */
 static bool panalyze_sees_addresses(const struct doctor_facts *facts)
 {
     char path[PATH_MAX];
@@ -128,7 +131,7 @@ static void set_syslog(const struct doctor_facts *facts, struct doctor_finding *
     doctor_remedy(finding, "setcap cap_syslog+ep %s    # as root: %s", doctor_word(panalyze), comment);
 }
 
-/* Who is not root gets nothing by --cap-add alone: it only allows what a file, or a program of root, gives. */
+/* To a user other than root --cap-add alone gives nothing: it only allows what a file, or a program of root, gives. */
 static void allow_in_container(const struct doctor_facts *facts, struct doctor_finding *finding)
 {
     bool root = facts->uid == 0, ambient = !root && facts->status.no_new_privileges;
@@ -263,7 +266,7 @@ void doctor_perf_events(const struct doctor_facts *facts, struct doctor_finding 
         DOCTOR_TEXT(finding->value, "perf_event_open works");
         return;
     }
-    /* Timers are the other way. */
+    /* Timers are the alternative. */
     const bool timers = facts->timer.tried && facts->shared->timer == 0 && facts->shared->timer_fired;
     finding->level = facts->config.tried && facts->shared->config_status == 0 && timers ? DOCTOR_LIMITED
         : DOCTOR_REFUSED;
@@ -326,7 +329,7 @@ void doctor_sampler(const struct doctor_facts *facts, struct doctor_finding *fin
     const struct doctor_shared *found = facts->shared;
     const struct event_config *config = &found->config;
     if (!facts->config.tried || found->config_status < 0) {
-        /* That is said above already, with the cause. */
+        /* This is reported above already, with the cause. */
         finding->level = facts->shared->user < 0 ? DOCTOR_NOTE : DOCTOR_REFUSED;
         DOCTOR_TEXT(finding->value, "nothing can be sampled or counted");
         DOCTOR_TEXT(finding->meaning, "%s", facts->config.said);
@@ -364,7 +367,7 @@ void doctor_rate(const struct doctor_facts *facts, struct doctor_finding *findin
     }
 }
 
-/* Whether the first symbol has an address. */
+/* Does one of the first symbols have an address? */
 static bool shows_addresses(void)
 {
     uint64_t address = 0;
@@ -372,14 +375,16 @@ static bool shows_addresses(void)
     FILE *file = fopen("/proc/kallsyms", "re");
     if (!file)
         return false;
-    /* Symbols of a processor's own data begin at 0. */
+    /* Symbols of per-CPU data begin at 0. */
     for (int i = 0; i < 256 && !address && fgets(line, sizeof(line), file); i++)
         address = strtoull(line, NULL, 16);
     fclose(file);
     return address != 0;
 }
 
-/* Level 0 shows the addresses to whom kernel.perf_event_paranoid lets profile the kernel, 1 to CAP_SYSLOG alone. */
+/*
+ * Level 0 shows the addresses if kernel.perf_event_paranoid allows to profile the kernel, level 1 only with CAP_SYSLOG.
+ */
 static void explain_hidden(const struct doctor_facts *facts, struct doctor_finding *finding, int64_t restrict_level)
 {
     bool syslog = doctor_has_capability(facts, CAPABILITY_SYSLOG);
@@ -448,7 +453,7 @@ void doctor_timers(const struct doctor_facts *facts, struct doctor_finding *find
             DOCTOR_TEXT(finding->meaning, "call chains are truncated: process_vm_readv is refused");
         return;
     }
-    /* Timers matter only where perf events are refused. */
+    /* Timers matter only if perf events are refused. */
     finding->level = needed ? DOCTOR_LIMITED : DOCTOR_NOTE;
     DOCTOR_TEXT(finding->meaning, "so nothing can replace perf events where those are refused");
     if (needed)
@@ -490,7 +495,7 @@ void doctor_accounting(const struct doctor_facts *facts, struct doctor_finding *
     char text[128];
     (void)facts;
     bool schedstat = read_word("/proc/self/schedstat", text, sizeof(text));
-    /* The trials of before were children. */
+    /* The earlier checks ran in children. */
     bool children = getrusage(RUSAGE_CHILDREN, &usage) == 0 &&
                     usage.ru_utime.tv_sec + usage.ru_utime.tv_usec + usage.ru_stime.tv_sec + usage.ru_stime.tv_usec > 0;
     if (children && schedstat) {

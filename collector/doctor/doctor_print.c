@@ -57,7 +57,7 @@ const char *doctor_word(const char *path)
     return *path ? "FILE" : word;
 }
 
-/* Columns of the UTF-8 text: every character counts one. */
+/* Columns of the UTF-8 text: every character counts as one. */
 static int columns(const char *text, size_t size)
 {
     int count = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the parts of --doctor share: findings, what is known before the probes run, the probes themselves. */
+/* Shared by the parts of --doctor: findings, facts from before the probes run, the probes themselves. */
 #ifndef COLLECTOR_DOCTOR_DOCTOR_PROBE_H
 #define COLLECTOR_DOCTOR_DOCTOR_PROBE_H
 
@@ -18,8 +18,8 @@
 
 enum doctor_level {
     DOCTOR_OK,
-    DOCTOR_NOTE,    /* worth knowing; nothing that a user could or must change. Full profiling all the same */
-    DOCTOR_LIMITED, /* a profile comes out, but less is in it */
+    DOCTOR_NOTE,    /* worth knowing; a user can or need change nothing. Full profiling works */
+    DOCTOR_LIMITED, /* there is a profile, but it lacks something */
     DOCTOR_REFUSED, /* nothing can be profiled */
 };
 
@@ -30,25 +30,25 @@ struct doctor_finding {
     char remedy[2048]; /* commands, a line each; "": there is nothing to change */
 };
 
-/* Sets a field; what could drive a terminal, and what does not fit, is shown as report_safe() does. */
+/* Sets a field. Shows what could control a terminal, and what does not fit, as report_safe() does. */
 #define DOCTOR_TEXT(field, ...) doctor_text((field), sizeof(field), __VA_ARGS__)
 void doctor_text(char *ret, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
-/* Appends to one. */
+/* Appends to a field. */
 #define DOCTOR_MORE(field, ...) doctor_text((field) + strlen(field), sizeof(field) - strlen(field), __VA_ARGS__)
 /* Adds a line to the remedy. */
 void doctor_remedy(struct doctor_finding *finding, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* PATH as a word of a shell's command, in a static buffer; "FILE" when it is too long or has control characters. */
+/* PATH as a word of a shell command, in a static buffer; "FILE" if it is too long or has control characters. */
 const char *doctor_word(const char *path);
 
-/* Fewer tasks alive at the same time than a parallel build or a server has: then a limit is named as one. */
+/* A parallel build or a server has so many tasks at the same time: a lower limit is reported. */
 enum { DOCTOR_TASKS = 256 };
 
-/* Found by children of ours (see doctor_guard.h), who write it into shared memory. Statuses are 0 or -errno. */
+/* Results of our children (see doctor_guard.h), which write them to shared memory. Statuses are 0 or -errno. */
 struct doctor_shared {
-    int refusal; /* of a perf_event_open() whose flags make no sense: -EINVAL when the kernel itself has answered */
+    int refusal; /* of a perf_event_open() with invalid flags: -EINVAL if the kernel itself has answered */
     int user;    /* task-clock of the own process in user space */
     int kernel;  /* the same, kernel included */
-    int cycles;  /* the hardware's cycles, as far as the rights go */
+    int cycles;  /* the hardware's cycles, as far as our rights allow */
     int config_status;
     struct event_config config;
     int ring;  /* mapping the planned ring */
@@ -56,8 +56,8 @@ struct doctor_shared {
     int timer; /* timer_create() of the thread's CPU time */
     int timer_fired;
     int memory_read; /* process_vm_readv() of itself: how timers walk stacks */
-    /* A shell, started as every command is: */
-    int injection; /* of starting it; then, once it has ended: */
+    /* A shell, started like any command: */
+    int injection; /* starting it; the rest is known once it has ended: */
     bool arrived, maps;
     int attached;
     int inherited; /* inherited events: inherited_open() */
@@ -65,7 +65,7 @@ struct doctor_shared {
 
 struct doctor_status {
     uint64_t capabilities; /* effective */
-    uint64_t bounding;     /* what programs may get by their files' capabilities */
+    uint64_t bounding;     /* what programs may get by file capabilities */
     int seccomp;           /* 0: no filter, 1: strict, 2: filter; -1: the kernel does not tell */
     bool no_new_privileges;
 };
@@ -75,8 +75,8 @@ struct doctor_facts {
     struct doctor_status status;
     uid_t uid;
     gid_t gid;
-    bool user_namespace;   /* rights and root are of a user namespace; events ask for those of the machine */
-    const char *container; /* name of the program that made it: "docker", "podman"; "": none is known */
+    bool user_namespace;   /* rights and root are those of a user namespace; events ask for the machine's */
+    const char *container; /* name of the program that made it: "docker", "podman"; "": unknown */
     int64_t paranoid;      /* INT64_MIN: there is no such file */
     char self[PATH_MAX];   /* this program */
     struct doctor_shared *shared;
@@ -89,7 +89,7 @@ int doctor_facts_init(struct doctor_facts *facts, const struct doctor_args *args
 void doctor_facts_release(struct doctor_facts *facts);
 /* Out of the text of /proc/self/status. */
 struct doctor_status doctor_parse_status(const char *text);
-/* Of the machine, not of a user namespace. */
+/* A capability on the machine, not in a user namespace. */
 bool doctor_has_capability(const struct doctor_facts *facts, unsigned number);
 
 typedef void doctor_probe(const struct doctor_facts *facts, struct doctor_finding *finding);
@@ -107,7 +107,7 @@ enum doctor_cause {
     DOCTOR_USER_ONLY,
     DOCTOR_BY_SECCOMP,
     DOCTOR_BY_SECCOMP_KILL,
-    DOCTOR_BY_SANDBOX, /* something that is neither the kernel nor a filter answers */
+    DOCTOR_BY_SANDBOX, /* neither the kernel nor a filter answers */
     DOCTOR_NOT_IN_KERNEL,
     DOCTOR_BY_PARANOID,
     DOCTOR_BY_MODULE, /* a security module, or a filter that looks at arguments */
@@ -115,12 +115,12 @@ enum doctor_cause {
     DOCTOR_BY_OTHER,
 };
 
-/* Why perf_event_open() does what it does. KILLED: the child that called it got SIGSYS. */
+/* Why perf_event_open() behaves as it does. KILLED: the child that called it got SIGSYS. */
 enum doctor_cause doctor_judge_perf(const struct doctor_shared *found, bool killed, int64_t paranoid, bool perfmon,
                                     int seccomp);
-/* How many tasks that are alive together have rings: BUDGET as service_ring_budget() has it. */
+/* How many tasks can have rings at the same time: BUDGET as session_ring_budget() has it. */
 unsigned doctor_count_rings(uint64_t budget, size_t pages, bool dumps);
-/* How many are sampled (*RET_COUNTED: and counted) with LIMIT descriptors and EVENTS for each task. */
+/* How many can be sampled (*RET_COUNTED: and counted) with LIMIT descriptors and EVENTS for each task. */
 unsigned doctor_count_tasks(uint64_t limit, unsigned events, unsigned *ret_counted);
 
 /* ---- Printing ---- */

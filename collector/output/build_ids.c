@@ -27,10 +27,10 @@ struct key {
 
 struct entry {
     UT_hash_handle hh;
-    uid_t user;      /* who mapped it first; -1: not known, he has ended */
+    uid_t user;      /* of the process that mapped it first; -1: unknown, it has ended */
     uint64_t checked_ns;
-    uint64_t ticket; /* of the question that was not answered yet; 0: none */
-    bool asked;      /* it was, once; else all questions were refused */
+    uint64_t ticket; /* of a question that is not answered yet; 0: none */
+    bool asked;      /* a question was accepted; otherwise all were refused */
     struct buildid id;
     unsigned char key[];
 };
@@ -55,7 +55,7 @@ static bool kernel_id(struct buildids *buildids, struct buildid *ret)
     return ret->size > 0;
 }
 
-/* That of our own exec generation: a task of another class is not followed, so it is theirs too. */
+/* That of our own process: a task of another class is not followed, so all have the same. */
 static bool vdso_id(struct buildids *buildids, struct buildid *ret)
 {
     const unsigned char *generation = (const unsigned char *)getauxval(AT_SYSINFO_EHDR);
@@ -87,7 +87,7 @@ static size_t make_key(struct key *ret, const struct mapped_file *file, uint64_t
     return offsetof(struct key, path) + length;
 }
 
-/* The file that was mapped and is gone keeps the id that was read while it was there. */
+/* If the mapped file is gone, the id that was read while it was there stays. */
 static void take_answer(void *context, uint64_t ticket, const struct opener_answer *answer)
 {
     struct entry *entry = context;
@@ -108,7 +108,9 @@ static void ask(struct buildids *buildids, struct entry *entry, const struct map
     entry->asked |= entry->ticket != 0;
 }
 
-/* Whose entries make room for one of USER's: his own from his share on, else those of who has most. */
+/*
+ * The user whose entries make room for one of USER's: USER himself if he has his share, else the one with most entries.
+ */
 static uid_t find_large_user(const struct buildids *buildids, uid_t user)
 {
     struct {
@@ -130,7 +132,7 @@ static uid_t find_large_user(const struct buildids *buildids, uid_t user)
     return shares[0].count >= USER_SHARE ? user : shares[most].user;
 }
 
-/* But for those of whom the answer is on its way. Of files that are gone, what they said does not come back. */
+/* Forgets USER's entries, except those whose answer is on its way. Ids of files that are gone are lost. */
 static void forget(struct buildids *buildids, uid_t user)
 {
     struct entry *entry, *next;
@@ -171,7 +173,7 @@ static struct entry *new_entry(struct buildids *buildids, const struct key *key,
     return entry;
 }
 
-/* "//anon" and the like are no files. */
+/* "//anon" and the like are not files. */
 static bool is_file(const struct mapped_file *file)
 {
     return file->path[0] == '/' && file->path[1] != '/' && file->ino != 0;

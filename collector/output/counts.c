@@ -8,7 +8,7 @@
 
 enum { AMOUNT = 32, WIDTH = 18 };
 
-/* What the event would have counted, had it always been on a counter of the machine. */
+/* What the event would have counted if it had always been on a hardware counter. */
 static uint64_t scaled(const struct attach_value *value)
 {
     unsigned __int128 whole = (unsigned __int128)value->value * value->enabled_ns / value->running_ns;
@@ -56,7 +56,7 @@ static void append_rate(struct buffer *line, double rate)
     buffer_printf(line, "  %.3g%s of CPU time", rate, units[unit]);
 }
 
-/* The same of the whole tree, by the kernel's accounting; 0: it does not say. */
+/* The count of the whole tree, by the kernel's accounting; 0: it has none. */
 static uint64_t accounted(const struct perf_event_attr *attr, const struct rusage *tree)
 {
     if (attr->type != PERF_TYPE_SOFTWARE || attr->exclude_user || attr->exclude_kernel)

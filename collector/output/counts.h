@@ -15,22 +15,22 @@ struct result_task;
 /* Zeroed: nothing was counted. */
 struct counts {
     struct {
-        uint64_t value; /* scaled where the event was not always counted; nanoseconds of clocks */
+        uint64_t value; /* scaled if the event was not always counted; nanoseconds of clocks */
         bool known;     /* a task counted it */
         bool estimate;
     } events[CONFIG_EVENTS];
 };
 
-/* TASK has ended: what its events counted, with the CPU time before and after them for task-clock. */
+/* Adds what the events of TASK, which has ended, counted; for task-clock also the CPU time before and after them. */
 void counts_add(struct counts *counts, const struct event_config *config, const struct result_task *task);
 struct counts_run {
-    uint64_t cpu_ns;     /* of the tree; 0: unknown, and no rates are told */
+    uint64_t cpu_ns;     /* of the tree; 0: unknown, and no rates are printed */
     uint64_t elapsed_ns; /* of the command */
-    struct rusage tree;  /* zeroed: unknown. It counts some events from before they were open, too */
+    struct rusage tree;  /* zeroed: unknown. Includes some events from before ours were open */
 };
 
-/* The lines "   12,345  page-faults   20.7 K/s of CPU time", one for each event of CONFIG, and one for each that the
- * machine does not have. Each goes to SAY. */
+/* Passes the lines "   12,345  page-faults   20.7 K/s of CPU time" to SAY, one for each event of CONFIG, and one for
+ * each that the machine does not have. */
 void counts_say(const struct counts *counts, const struct event_config *config, const struct counts_run *run,
                 void (*say)(struct buffer *line));
 

@@ -16,10 +16,12 @@
 #include "collector/sources/session.h"
 #include "common/perfdata.h"
 
-/* A command line longer than this is cut: it stands in every file. */
+/* A longer command line is cut: it is in every file. */
 enum { ARGUMENTS_MAX = 4096 };
 
-/* Attrs end where nothing is set any more; EVENT_DESC, which is there for the names, has type and size of them. */
+/*
+ * Attrs end after the last field that is ever set. EVENT_DESC, which is there for the names, has their type and size.
+ */
 enum {
     ATTR_SIZE = PERF_ATTR_SIZE_VER3,
     ATTR_ENTRY = ATTR_SIZE + sizeof(struct perfdata_section),
@@ -52,7 +54,7 @@ static void append_trailer(struct buffer *to, uint64_t sample_type, const int32_
         buffer_u64(to, id);
 }
 
-/* Text as perf has it in feature sections: its length with the NUL, then the text. The padding of perf nobody needs. */
+/* Text as perf has it in feature sections: its length with the NUL, then the text. perf's padding is not needed. */
 static void append_string(struct buffer *to, const char *text)
 {
     size_t size = strlen(text) + 1;
@@ -63,8 +65,8 @@ static void append_string(struct buffer *to, const char *text)
 static void prepare_attrs(struct features *features)
 {
     const struct event_config *config = features->session->config;
-    /* perf wants the same trailer and the same read format of all events of a file, and perf script an address of each
-     * kind of event. */
+    /* perf wants the same trailer and read format for all events of a file, and perf script wants an address for
+       each kind of event. */
     const uint64_t sample_type =
         config->events[0].attr.sample_type | PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
             PERF_SAMPLE_TIME;
@@ -75,7 +77,7 @@ static void prepare_attrs(struct features *features)
         attr->read_format =
             PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING | PERF_FORMAT_ID | PERF_FORMAT_LOST;
         attr->sample_id_all = 1;
-        /* A sampling event's records are there as its attr says; the others have none but our READ records. */
+        /* Records of a sampling event are as its attr says; other events only have our READ records. */
         if (!config->events[i].samples) {
             attr->sample_type = sample_type;
             attr->sample_period = 0;
@@ -110,7 +112,7 @@ static void prepare_arguments(struct features *features)
         features->argument_count += arguments->data[i] == '\0';
 }
 
-/* What nobody needs to read a file's records. */
+/* Sections that a reader of a file's records does not need. */
 static bool is_told_once(unsigned bit)
 {
     switch (bit) {
@@ -229,8 +231,8 @@ void features_release(struct features *features)
 }
 
 /*
- * perf warns of a file whose events do not exclude the kernel and that does not say where the kernel lies. Where that
- * is a secret, the upper half of the addresses has to do.
+ * perf warns about a file whose events include the kernel if the file does not say where the kernel is. If that is
+ * secret, the upper half of the addresses stands for it.
  */
 const struct buffer *features_kernel(struct features *features)
 {
@@ -296,10 +298,7 @@ void features_front(const struct features *features, const uint64_t ids[CONFIG_E
     }
 }
 
-/*
- * The counts that a file stands for: of one exec generation with --exec-split-results, else of the whole task. NULL:
- * unknown.
- */
+/* The counts of a file: of one exec generation with --exec-split-results, else of the whole task. NULL: unknown. */
 static const struct attach_value *file_values(const struct result_task *task)
 {
     if (!(task->flags & PINJECT_TASK_SPLIT) || task->generation_count != 1)
@@ -351,7 +350,7 @@ static void append_event_desc(const struct features *features, const uint64_t id
     }
 }
 
-/* Where the sections of a file are noted while they are written. */
+/* The table of a file's sections, filled in while they are written. */
 struct table {
     uint64_t *bits;
     size_t count;
@@ -364,7 +363,7 @@ static void note_section(struct table *table, unsigned bit, uint64_t offset, uin
     table->sections[table->count++] = (struct perfdata_section){offset, size};
 }
 
-/* Those of the constant sections whose bits are in [FROM, UNTIL), in the file of the first task (ROOT) or another. */
+/* Notes the constant sections whose bits are in [FROM, UNTIL), in the file of the first task (ROOT) or another. */
 static void note_parts(const struct features *features, struct table *table, const uint64_t at[2], bool root,
                        unsigned from, unsigned until)
 {
@@ -383,7 +382,7 @@ static size_t count_parts(const struct features *features, bool root)
     return count;
 }
 
-/* Packed, where that is less. */
+/* Packed if that is smaller. */
 static void append_items(struct features *features, const struct result_task *task,
                          const struct result_coverage *coverage, const char *note, struct buffer *to, size_t data,
                          size_t data_end)
@@ -404,8 +403,8 @@ void features_sections(struct features *features, const struct result_task *task
 {
     struct table table = {.bits = bits};
     memset(bits, 0, 4 * sizeof(bits[0]));
-    /* The table stands before the sections: its size must be known first. EVENT_DESC, SAMPLE_TIME and our own come with
-     * the constant ones. */
+    /* The table comes before the sections, so its size must be known first: the constant sections, EVENT_DESC,
+       SAMPLE_TIME and our own. */
     const size_t start = to->size;
     const bool root = task->flags & PINJECT_TASK_ROOT;
     buffer_extend(to, (count_parts(features, root) + 3) * sizeof(struct perfdata_section));

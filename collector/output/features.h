@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The parts of a result file around its records: header and attrs in front, feature sections behind. What is the same
- * in all files of a session is built once. Context: the event loop's thread only.
+ * The parts of a result file around its records: header and attrs before them, feature sections after them. What all
+ * files of a session have in common is built once. Context: the event loop's thread only.
  */
 #ifndef COLLECTOR_OUTPUT_FEATURES_H
 #define COLLECTOR_OUTPUT_FEATURES_H
@@ -25,7 +25,7 @@ struct features_part {
 struct features {
     const struct session *session;
     struct machine machine;
-    size_t attrs_at;                             /* offset of the attrs: behind the ids */
+    size_t attrs_at;                             /* offset of the attrs, after the ids */
     size_t front; /* bytes before the data: room for all events of the event configuration */
     struct perf_event_attr attrs[CONFIG_EVENTS]; /* as the files have them */
     struct buffer constant;                      /* sections that are the same in every file */
@@ -40,23 +40,23 @@ struct features {
     uint32_t argument_count;
     struct buildids *buildids;
     struct packer *packer;
-    struct buffer items; /* what is packed */
+    struct buffer items; /* items to be packed */
 };
 
 int features_init(struct features *features, const struct session *session);
 void features_release(struct features *features);
-/* What every file begins with: the mapping of the kernel, or nothing. */
+/* What every file begins with: the kernel's mapping, or nothing. */
 const struct buffer *features_kernel(struct features *features);
-/* Events of the event configuration that a task with IDS has in its file, as a bit set: at least the first. */
+/* The events that are in the file of a task with IDS, as a bit set of the event configuration: at least the first. */
 uint64_t features_events(const struct features *features, const uint64_t ids[CONFIG_EVENTS]);
 /* The header of such a task's file, without data and features. */
 void features_header(const struct features *features, const uint64_t ids[CONFIG_EVENTS], struct perfdata_header *ret);
-/* The same, ids and attrs into FRONT[features->front]. */
+/* The ids and attrs of such a file, into FRONT[features->front]. */
 void features_front(const struct features *features, const uint64_t ids[CONFIG_EVENTS], unsigned char *front);
 /* One READ record for each event's count. */
 void features_reads(const struct features *features, const struct result_task *task, struct buffer *to);
-/* The table of sections and the sections, to lie at OFFSET of the file, behind the records that TO has from DATA on;
- * BITS: as in the header. */
+/* Appends the table of sections and the sections, which go to OFFSET of the file, after the records that TO has from
+ * DATA on. BITS: as in the header. */
 void features_sections(struct features *features, const struct result_task *task,
                        const struct result_coverage *coverage, const char *note, uint64_t offset, struct buffer *to,
                        size_t data, uint64_t bits[4]);

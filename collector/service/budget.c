@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "collector/service/budget.h"
 
-/* Two threads that meet at the border of a window may lose a request's cost: it is a limit, not an account. */
+/* At the border of a window two threads may lose a request's cost: it is a limit, not an account. */
 static void begin_window(struct budget *budget, uint64_t now_ns)
 {
     uint64_t window = __atomic_load_n(&budget->window_ns, __ATOMIC_RELAXED);

@@ -18,7 +18,9 @@
 #include "common/clock.h"
 #include "common/report.h"
 
-/* What could not be had is not made again on request at once: whoever took all threads could keep us busy with it. */
+/*
+ * After a failure no channel is made on request for so long: somebody who takes all threads could keep us busy with it.
+ */
 #define AGAIN_NS UINT64_C(1000000000)
 
 struct channels *channels_new(void)
@@ -66,8 +68,8 @@ void channels_free(struct channels *channels)
 }
 
 /*
- * Beside the segment, under a name that nobody can have taken before, and which the segment tells; where that cannot
- * be, without a name: the listener hands it out. Ours alone, until it is complete.
+ * Beside the segment, under a random name that nobody can have taken, and that the segment has. If that fails, without
+ * a name: the listener hands it out. Nobody else can open it before it is complete.
  */
 static int create_file(struct channel *channel)
 {
@@ -86,7 +88,7 @@ static int create_file(struct channel *channel)
     return channel->fd >= 0 ? 0 : error;
 }
 
-/* File systems tell another device in stat() than in maps: what our own mapping says holds for all. */
+/* Some file systems report another device in stat() than in maps: our own mapping shows what maps have. */
 static void read_mapping(struct channel *channel)
 {
     char line[PINJECT_PATH + 128], start[32];
@@ -119,10 +121,7 @@ static int open_channel(struct channel *channel)
     return 0;
 }
 
-/*
- * The user gets the file last: until then nobody rings its doorbells, so workers end at once where not all can be
- * started.
- */
+/* The user gets the file last: nobody rings its doorbells before, so workers end at once if not all can be started. */
 static int complete(struct channel *channel)
 {
     int error = channel->session->channels->workers_run ? worker_start_all(channel) : 0;
@@ -160,7 +159,7 @@ static struct channel *find(const struct session *session, uid_t user)
     return NULL;
 }
 
-/* Whether one for USER, who has not come yet if ASKED, may be made now: 0 or -errno. */
+/* May a channel for USER be made now? 0 or -errno. ASKED: on request, before a process of USER has come. */
 static int may_make(const struct channels *channels, uid_t user, bool asked)
 {
     if (channels->closed)
@@ -233,7 +232,7 @@ int channels_start_workers(struct session *session)
 
 void channels_stop_workers(struct session *session)
 {
-    /* Not under the lock: a worker may be about to make another channel, and is refused. */
+    /* Not under the lock: a worker may be about to make another channel; that is refused. */
     pthread_mutex_lock(&session->channels->lock);
     session->channels->closed = true;
     session->channels->workers_run = false;

@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* The channels of a session: made, served by their workers, counted. Thread-safe unless it says otherwise. */
+/*
+ * Channels: the processes of one user send their requests through one (struct pinject_requests in wire.h). The
+ * collector's own user has one from the start. Another user gets one when a process of his first asks the listener, or
+ * when root is about to become that user. Each has its own slots, doorbells and workers, so that somebody who writes to
+ * one does not reach the others.
+ */
 #ifndef COLLECTOR_SERVICE_CHANNELS_H
 #define COLLECTOR_SERVICE_CHANNELS_H
 
 #include "collector/service/channel.h"
 
-/* Users in one session; who comes after that is attached late. */
+/* Users in one session; processes of further users are attached late. */
 enum {
     CHANNELS_MAX = PINJECT_USERS,
-    CHANNELS_ASKED = 24, /* so many there may be for one to be made on request: the rest is for users that have come */
+    CHANNELS_ASKED = 24, /* beyond that none is made on request: the rest is for users that have come */
 };
 
 struct channels {
@@ -38,22 +43,23 @@ void channels_unlink(const struct channels *channels);
  * Returns NULL, and *RET_ERROR is a -errno, when it cannot be made.
  */
 struct channel *channels_get(struct session *session, uid_t user, int *ret_error);
-/* Makes the channel of a USER of whom there is no process yet: 0 or -errno. After a failure it rests for a second. */
+/* Makes the channel of a USER who has no process yet: 0 or -errno. After a failure none is made for a second. */
 int channels_prepare(struct session *session, uid_t user);
-/* The workers of all: 0 or -errno after report_error(). */
+/* Starts the workers of all channels: 0 or -errno after report_error(). */
 int channels_start_workers(struct session *session);
-/* Ends the workers of all, within session->stop_s. No channel is made after that. */
+/* Ends the workers of all channels, within session->stop_s. No channel is made after that. */
 void channels_stop_workers(struct session *session);
 void channels_renew_workers(struct session *session);
 /* See worker_take_notifications(). */
 void channels_take_notifications(struct session *session);
-/* Is something posted that no worker has taken? */
+/* Is a request posted that no worker has taken? */
 bool channels_have_requests(const struct session *session);
 /* How often a channel's budget was used up. */
 uint64_t channels_held(const struct session *session);
 /*
- * What the preload objects of channel NUMBER counted, and "" or, where it is not of the collector's user, whose word
- * that is: each process of a user can write any figure there. False: there are no more channels.
+ * A count that the preload objects of channel NUMBER made. RET_WORD: ""; for another user than the collector's, a word
+ * that says whose figure it is, since each process of a user can write any figure there. False: there are no more
+ * channels.
  */
 bool channels_counted(const struct session *session, uint32_t number, enum channel_count which, uint64_t *ret_count,
                       char *ret_word, size_t size);

@@ -22,13 +22,13 @@
 #define PIDFD_THREAD O_EXCL
 #endif
 
-/* Left for result files, /proc and everything else of the collector: these, or half of what there is. */
+/* Reserved for result files, /proc and everything else of the collector: these, or half of the limit. */
 enum { SPARE_FDS = 64 };
 
-/* A ring takes this part of the memory that is left: of 9 MiB, 130 rings of 8 pages, then 380 smaller ones. */
+/* A ring takes at most this part of the memory that is left: 9 MiB hold 130 rings of 8 pages, then 380 smaller ones. */
 enum { RING_SHARE = 128, DUMP_SHARE = 16 };
 
-/* FD unless it is one of those that are left for other things. */
+/* FD, unless it is one of those that are reserved. */
 static int keep_event(const struct session *session, int fd)
 {
     uint64_t limit = session->fd_limit, spare = limit / 2 < SPARE_FDS ? limit / 2 : SPARE_FDS;
@@ -49,7 +49,7 @@ static int open_event(const struct attached *attached, unsigned index, enum atta
         attr.wakeup_watermark = (uint32_t)(pages * (size_t)sysconf(_SC_PAGESIZE) / 4);
     int fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
     if (fd < 0 && errno == EINVAL && attr.freq) {
-        /* Where samples were dear the kernel has lowered its limit since the event configuration was made. */
+        /* Samples were expensive, and the kernel has lowered its limit since the event configuration was made. */
         int64_t limit = probe_read_sysctl("perf_event_max_sample_rate", 0);
         if (limit > 0 && (uint64_t)limit < attr.sample_freq)
             attr.sample_freq = (uint64_t)limit;
@@ -58,8 +58,8 @@ static int open_event(const struct attached *attached, unsigned index, enum atta
     return fd < 0 ? -errno : fd;
 }
 
-/* Smaller rings for all while the budget shrinks, so that late tasks have a ring too. Dumps of stacks need large rings:
- * those who come first have them, up to half of what there is. */
+/* As the budget shrinks, rings get smaller, so that late tasks have a ring too. Stack dumps need large rings: the
+ * first tasks get them, up to half of the budget. */
 size_t attach_ring_pages(uint64_t budget, uint64_t used, size_t wanted, bool dumps)
 {
     bool large = dumps && used < budget / 2;
@@ -102,7 +102,7 @@ static void map_ring(struct attached *attached, size_t pages)
 static void open_others(struct attached *attached, enum attach_how how)
 {
     const struct event_config *config = attached->session->config;
-    /* Short of descriptors, a sample of a further task is worth more than the counters of this one. */
+    /* If descriptors are short, samples of another task are worth more than the counters of this one. */
     bool scarce = (uint64_t)attached->fds[0] >= attached->session->fd_limit / 4 * 3;
     for (unsigned i = 1; i < config->count; i++) {
         bool samples = config->events[i].samples;
@@ -114,17 +114,17 @@ static void open_others(struct attached *attached, enum attach_how how)
             continue;
         }
         attached->fds[i] = fd;
-        /* The owner's ring takes its samples too. Without a ring it counts. */
+        /* The owner's ring takes its samples too. If there is no ring, it only counts. */
         if (samples && attached->ring && ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, attached->fds[0]) < 0)
             attached->error = attached->error ? attached->error : -errno;
     }
 }
 
-/* Tells the end of a task that no event tells of. */
+/* A descriptor that reports the end of a task, if no event does. */
 static int open_end(const struct attached *attached)
 {
     int fd = (int)syscall(SYS_pidfd_open, attached->tid, PIDFD_THREAD);
-    /* Before Linux 6.9 there are only those of processes. */
+    /* Before Linux 6.9 only processes have one. */
     if (fd < 0 && attached->tid == attached->pid)
         fd = (int)syscall(SYS_pidfd_open, attached->tid, 0);
     return fd;
@@ -180,7 +180,7 @@ static struct attached *new_attached(struct session *session, pid_t pid, pid_t t
     return attached;
 }
 
-/* Into the table, when STATUS is 0; else freed. */
+/* Enters it into the table if STATUS is 0; else frees it. */
 static int enter(struct session *session, struct attached *attached, int status, struct attached **ret)
 {
     if (status == 0)

@@ -21,33 +21,33 @@ struct attached {
     size_t ring_size;            /* bytes of data, without the metadata page */
     int ring_error;              /* -errno why there is no ring */
     uint32_t dump;               /* bytes of stack with each sample; 0: none */
-    uint32_t dump_limit;         /* that many at most, since its user's tasks were too much (dump_limits.h); 0: none */
-    struct stack_sizes *sizes;   /* of programs of its name; NULL: nothing is known */
+    uint32_t dump_limit;         /* upper bound of dump, as its user's tasks were too much (dump_limits.h); 0: none */
+    struct stack_sizes *sizes;   /* of programs of its name; NULL: unknown */
     int error;                   /* -errno of the first counter that was refused or dropped (EMFILE); 0: all are open */
-    unsigned descriptors;        /* how many of them are open, end_fd too */
-    int number; /* of the timer's ring (rings.h), which RING is then; -1: it is the kernel's, or NULL */
-    bool timer;                  /* has no events: a timer of the preload object samples, if it has a ring */
-    int refusal;                 /* of such a one in a session with events: -errno why it has none */
-    bool armed;                  /* the same before the first exec generation that can start one */
+    unsigned descriptors;        /* how many are open, including end_fd */
+    int number; /* of the timer's ring (rings.h), which RING is then; -1: RING is the kernel's, or NULL */
+    bool timer;                  /* no events: a timer of the preload object samples, if there is a ring */
+    int refusal;                 /* of a timer's task in a session with events: -errno why it has no events */
+    bool armed;                  /* timer: before the first exec generation that can start it */
     int64_t base_ns;             /* CPU time before the timer: not in the counts. Atomic: set by workers */
-    int end_fd;                 /* only without a ring of the kernel, whose fd tells the end by EPOLLHUP: pidfd, EPOLLIN
-                                   at its end; -1: none */
+    int end_fd;                 /* only without a kernel ring, whose fd reports the end by EPOLLHUP: pidfd, EPOLLIN
+                                   at the end; -1: none */
 
     /* Private to attach.c, attach_table.c and attach_timer.c: */
     struct session *session;
     pid_t pid;                  /* thread group */
-    pid_t key;                  /* tid in the table: changes when a thread that is not the first one calls exec */
+    pid_t key;                  /* tid in the table: changes when a thread other than the first calls exec */
     bool listed;
     bool exec_told;             /* another thread of the process called exec, with that CPU time */
     uint64_t exec_clock_ns;
-    /* Hash chain of the session's table of live tasks, by key; what points here; the same for tasks whose tid is not
-       their pid, by pid. */
+    /* Hash chain of the session's table of live tasks, by key, and what points here. The same by pid, for tasks
+       whose tid is not their pid. */
     struct attached *next, **at;
     struct attached *next_thread, **thread_at;
 };
 
-/* The ring; any thread. Of a timer's task a worker makes it when the event loop may have the task already: what belongs
-   to it, number and size, is there with it. */
+/* The ring; any thread. A worker makes a timer's ring when the event loop may already have the task: number and size
+   are set before it becomes visible. */
 static inline void *attach_ring(const struct attached *attached)
 {
     return __atomic_load_n(&attached->ring, __ATOMIC_ACQUIRE);
@@ -61,71 +61,74 @@ enum attach_how {
 
 /*
  * Opens the configured events on TID, maps the ring, marks TID as covered in the segment and enters it into the table
- * of live tasks. 0, or -errno when no event could be opened at all (-ESRCH, -EACCES, -EPERM, -EMFILE, ...). Without a
- * ring (mlock budget): counted only, 0. A task that is in the table already (armed twice, GENERATION of a covered one)
- * gives -EEXIST.
+ * of live tasks. 0, or -errno if no event could be opened at all (-ESRCH, -EACCES, -EPERM, -EMFILE, ...). Without a
+ * ring (mlock budget) the task is only counted: 0. -EEXIST: the task is in the table already (armed twice, GENERATION
+ * of a covered one).
  */
 int attach_task(struct session *session, pid_t tid, enum attach_how how, struct attached **ret);
 /*
  * attach_task() in two steps, so that the task may go on between them: the first opens and maps, the second reads the
- * events' ids.
- * PID: the thread group, which the caller has checked. NAME: of the task, by which it gets what others of the name
- * needed; NULL or "": not known.
+ * events' ids. PID: the thread group, which the caller has checked. NAME: of the task, to predict its stack size; NULL
+ * or "": unknown.
  */
 int attach_open(struct session *session, pid_t pid, pid_t tid, const char *name, enum attach_how how,
                 struct attached **ret);
 void attach_complete(struct attached *attached);
-/* Events that wait for an exec count from now on. */
+/* Enables events that wait for an exec. */
 void attach_enable(const struct attached *attached);
 /*
- * The same for a task whose events the kernel refuses us (REFUSAL: -errno) though others have theirs: it is not
- * dumpable. A timer of the preload object may be its fallback; only for a task that runs already, and has asked. Its
- * covered bit stays clear: a timer does not survive exec, so that its next exec generation has to ask.
+ * The same for a task whose events the kernel refuses to us (REFUSAL: -errno) while others have theirs: it is not
+ * dumpable. A timer of the preload object may replace them; only for a task that runs already and has sent a request.
+ * Its covered bit stays clear: a timer does not survive exec, so the next exec generation must send a request.
  */
 int attach_open_timer(struct session *session, pid_t pid, pid_t tid, int refusal, struct attached **ret);
 /* Reads the counters; works after the task's end. VALUES has config.count entries; refused ones are all 0. */
 void attach_read(const struct attached *attached, struct attach_value *values);
 /*
- * Closes and frees, after attach_retire() and before service_release(). NULL is accepted. The ring is unmapped later,
- * with others (deferred_munmap.h).
+ * Closes and frees; after attach_retire() and before session_release(). NULL is accepted. The ring is unmapped later,
+ * together with others (deferred_munmap.h).
  */
 void attach_free(struct attached *attached);
-/* Data pages of the next ring, WANTED or fewer: BUDGET (service_ring_budget()) and what is USED of it in bytes. DUMPS:
- * its samples have dumps of stacks. */
+/* Data pages of the next ring: WANTED or fewer. BUDGET: session_ring_budget(); USED: bytes of it in use. DUMPS:
+ * samples have stack dumps. */
 size_t attach_ring_pages(uint64_t budget, uint64_t used, size_t wanted, bool dumps);
 
 /* attach_table.c: the table of live tasks. */
 /*
- * Whether PID's task TID has events that run: true also when it got its tid by calling exec from another thread.
- * *RET_RING, unless NULL: whether they have a ring too.
+ * Does PID's task TID have running events? True also if it got its tid by calling exec from another thread. *RET_RING,
+ * unless NULL: do they have a ring too?
  */
 bool attach_knows(struct session *session, pid_t pid, pid_t tid, bool *ret_ring);
-/* Whether one of PID's tasks is there and lives. */
+/* Is a live task of PID in the table? */
 bool attach_has_process(struct session *session, pid_t pid);
-/* Is a timer the fallback of the live task TID? */
+/* Does a timer replace the events of the live task TID? */
 bool attach_has_timer(struct session *session, pid_t tid);
 /*
- * The answer to a task that timers sample: its ring's number + 1, 0: it has none, or there are events. STARTUP_NS: CPU
- * time before its first timer.
+ * The answer to a task that timers sample: its ring's number + 1; 0: no ring, or there are events. STARTUP_NS: CPU time
+ * before its first timer.
  */
 int attach_answer(struct session *session, pid_t tid, uint64_t startup_ns);
-/* The counters of the live task TID, by the table, for snapshots. -ESRCH when it is not there. */
+/* Reads the counters of the live task TID through the table, for snapshots. -ESRCH if it is not there. */
 int attach_snapshot(struct session *session, pid_t tid, struct attach_value *values);
-/* Takes the task out of the table and clears its covered bit (only if it is still this one); events stay open. */
+/*
+ * Takes the task out of the table and clears its covered bit (only if the entry is still this task's); events stay
+ * open.
+ */
 void attach_retire(struct session *session, struct attached *attached);
 
 /*
- * attach_timer.c. Index of the event that timers sample, -1: none of the event configuration's is a clock that they
- * know. Event INDEX: do they count it as perf would?
+ * attach_timer.c. Index of the event that timers sample; -1: no configured event is a clock that they know. Do timers
+ * count the event INDEX as perf would?
  */
 int attach_timer_event(const struct event_config *config);
 bool attach_timer_counts(const struct event_config *config, unsigned index);
-/* Private to attach.c: its ids and what tells its end; a ring for it, where there is room; its counts. */
+/* Private to attach.c. init: its ids. open: a ring for it, if there is room. */
 void attach_timer_init(struct attached *attached);
 void attach_timer_open(struct attached *attached);
 /*
- * THREAD, which is about to leave the table, may have called exec and go on in FIRST's ring, the ring of its process'
- * first thread: FIRST is told its clock. When it asks again: what was counted of THREAD is not counted again.
+ * THREAD, which is about to leave the table, may have called exec and go on with FIRST's ring, that of its process'
+ * first thread: tell_exec gives FIRST its clock. When FIRST asks again, rebase keeps what THREAD counted from being
+ * counted again.
  */
 void attach_timer_tell_exec(const struct attached *thread, struct attached *first);
 void attach_timer_rebase(struct attached *first);

@@ -28,8 +28,8 @@ static uint64_t counted_ns(const struct session *session, const struct attached 
 }
 
 /*
- * What the task had used when its events began to count: what the scheduler says less what they counted. It runs
- * meanwhile, and we may lose the CPU between two looks: those that agree are taken.
+ * What the task had used when its events began to count: the scheduler's figure less what they counted. The task runs
+ * meanwhile, and we may lose the CPU between two looks: takes looks that agree.
  */
 uint64_t attach_late_used_before(const struct session *session, const struct notification *notification)
 {
@@ -67,7 +67,7 @@ static int open_process(struct session *session, struct notification *notificati
     if (attach_knows(session, notification->pid, notification->pid, NULL) ||
         inherited_know(session->inherited_sets, notification->pid))
         return -EEXIST;
-    /* First: what it makes from here on is in it. */
+    /* First, so that what it makes from here on is in the set. */
     notification->inherit_error = inherited_open_of(session->inherited_sets, notification->pid, notification->pid,
                                                     notification->pidfd, INHERIT_RUNS);
     int status = attach_open(session, notification->pid, notification->pid, notification->comm, ATTACH_RUNNING,
@@ -79,28 +79,28 @@ static int open_process(struct session *session, struct notification *notificati
     return 0;
 }
 
-/* Its children are another's by then. */
+/* Has it ended? Then its children have another parent. */
 static bool has_ended(pid_t pid)
 {
     struct known_task task;
     return known_look(pid, pid, 0, &task) < 0 || task.state == 'Z' || task.state == 'X';
 }
 
-/* 0: what has the number now is the task that was known. -ESRCH: the number may have been given out again since. */
+/* 0: the task that has the number now is the known one. -ESRCH: the number may have been reused. */
 static int check_known(const struct notification *notification)
 {
     struct known_task task;
     if (!notification->known_ns)
         return 0;
     int status = known_look(notification->pid, notification->tid, notification->known_ns, &task);
-    if (status == -ENOENT) /* it has ended, or hides: /proc with hidepid */
+    if (status == -ENOENT) /* it has ended, or /proc hides it (hidepid) */
         return numbers_hold(notification->pidfd, notification->pid, notification->tid) ? -EACCES : -ESRCH;
     if (status == 0 && notification->of_parent && task.parent != notification->ppid && !has_ended(notification->ppid))
         return -ESRCH;
     return status;
 }
 
-/* First: what holds at the end, by this descriptor, held all the time. */
+/* First: a check by this descriptor at the end then holds for the whole time. */
 static int hold_process(struct notification *notification)
 {
     if (notification->pidfd < 0)

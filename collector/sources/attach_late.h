@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tasks that cannot ask for themselves, and run already: made by clone() behind libc's back, by posix_spawn of a
- * program that cannot be injected, with an environment without us. They get their events from outside, and a process an
- * inherited set under it as well.
+ * Attaches tasks that run already and send no request: made by clone() behind libc, by posix_spawn of a non-injectable
+ * program, or without our environment. Their events are opened from outside; a process also gets an inherited set.
  */
 #ifndef COLLECTOR_SOURCES_ATTACH_LATE_H
 #define COLLECTOR_SOURCES_ATTACH_LATE_H
@@ -15,15 +14,15 @@
 struct session;
 
 /*
- * Fills NOTIFICATION, of which pid and tid are known, and opens its events: kind PROCESS when pid is tid, else THREAD.
- * What the task has used so far is in startup_ns. With known_ns, or of_parent, or a pidfd it has to be that task:
- * -ESRCH when its number is another's, -EACCES when /proc does not show it. 0; -EEXIST: somebody has it; -errno as
+ * Opens the events of the task whose pid and tid NOTIFICATION has, and fills in the rest: kind PROCESS if pid is tid,
+ * else THREAD; startup_ns is what the task has used so far. With known_ns, of_parent or a pidfd it must be that task:
+ * -ESRCH if another one has its number, -EACCES if /proc does not show it. 0; -EEXIST: it has events already; -errno as
  * attach_open(). Context: any thread.
  */
 int attach_late_open(struct session *session, struct notification *notification);
-/* Its numbers are another's: gives back what was opened and read by them. */
+/* Another task has its numbers: undoes what was opened and read by them. */
 void attach_late_undo(struct notification *notification);
-/* CPU time that NOTIFICATION's task, which runs, had used when its events began to count. */
+/* CPU time that NOTIFICATION's running task had used when its events began to count. */
 uint64_t attach_late_used_before(const struct session *session, const struct notification *notification);
 
 #endif

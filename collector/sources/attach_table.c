@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is static expects the table's lock, what is not takes it. */
+/* Static functions expect the table's lock; the others take it, except attach_cover(), which needs none. */
 #include "collector/sources/attach_table.h"
 
 #include <errno.h>
@@ -34,7 +34,7 @@ static struct attached **thread_bucket(struct session *session, pid_t pid)
     return &session->table.threads[(uint32_t)pid % ATTACH_TABLE];
 }
 
-/* In a session with events the bit says that there are some. */
+/* In a session with events the bit means that there are events. */
 static bool is_marked(const struct attached *attached)
 {
     return !attached->timer || attached->session->config->source == PINJECT_SOURCE_TIMER;
@@ -61,7 +61,7 @@ static void list(struct session *session, struct attached *attached, pid_t key)
         covered_mark(session, key, true);
 }
 
-/* The first thread of THREAD's process, where timers sample both. */
+/* The first thread of THREAD's process, if timers sample both. */
 static struct attached *find_first(struct session *session, const struct attached *thread)
 {
     struct attached *first = thread->timer && thread->key != thread->pid ? *bucket(session, thread->pid) : NULL;
@@ -116,17 +116,17 @@ static struct attached *find(struct session *session, pid_t tid)
 }
 
 /*
- * A thread that is not the first one and calls exec becomes the process' only task: its tid changes to PID, its events
- * stay with it. Such a one has a tid that is gone while its events run.
+ * A thread other than the first that calls exec becomes the process' only task: its tid changes to PID, its events stay
+ * with it. So it has a tid that is gone while its events run.
  */
 static struct attached *find_renamed(struct session *session, pid_t pid)
 {
     for (struct attached *at = *thread_bucket(session, pid); at; at = at->next_thread) {
-        /* Whom timers sample keeps the first thread's ring: it is not told by numbers. */
+        /* After such an exec a task sampled by timers has the first thread's ring: numbers do not show it. */
         if (at->pid != pid || !is_marked(at) || has_ended(at) || syscall(SYS_tgkill, pid, at->key, 0) == 0 ||
             errno != ESRCH)
             continue;
-        /* Asked again: it may have ended between the two questions. */
+        /* Checked again: it may have ended between the two checks. */
         if (has_ended(at))
             continue;
         unlist(session, at);
@@ -141,7 +141,7 @@ bool attach_knows(struct session *session, pid_t pid, pid_t tid, bool *ret_ring)
     pthread_mutex_lock(&session->table.lock);
     struct attached *attached = find(session, tid);
     struct attached *renamed = tid == pid && (!attached || !is_marked(attached)) ? find_renamed(session, pid) : NULL;
-    if (attached && renamed) /* a timer's, which that exec ended */
+    if (attached && renamed) /* a timer's entry, which that exec ended */
         unlist(session, attached);
     if (renamed)
         attached = renamed;
@@ -190,7 +190,7 @@ bool attach_has_timer(struct session *session, pid_t tid)
     return by_timer;
 }
 
-/* Who asks again after an exec may be another thread than the one that its process began with. */
+/* The thread that asks again after an exec may not be the one that its process began with. */
 static void follow_exec(struct session *session, struct attached *first)
 {
     for (struct attached *at = *thread_bucket(session, first->pid), *next; at; at = next) {

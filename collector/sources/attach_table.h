@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The live tasks of a session that have events, or a timer of their own, by tid: so that workers know whom they have
- * met, and read counters of whom they have not opened. It does not own them; attach.h says what it is asked.
+ * The live tasks of a session that have events or a timer, by tid. Workers use it to see whether a task is known, and
+ * to read counters of tasks that they have not opened. It does not own the tasks; attach.h has its functions.
  * Thread-safe.
  */
 #ifndef COLLECTOR_SOURCES_ATTACH_TABLE_H
@@ -13,9 +13,9 @@
 
 struct attached;
 void attach_table_init(struct attach_table *table);
-/* Its tasks have left it. */
+/* All tasks must have left it. */
 void attach_table_release(struct attach_table *table);
-/* Private to attach.c: ATTACHED enters, and is marked as covered. -EEXIST: its tid is there and lives. */
+/* Private to attach.c: enters ATTACHED and marks it as covered. -EEXIST: a live task has its tid. */
 int attach_table_enter(struct session *session, struct attached *attached);
 
 #endif

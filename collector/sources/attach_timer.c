@@ -15,7 +15,7 @@ static bool is_software(const struct perf_event_attr *attr, uint64_t config)
     return attr->type == PERF_TYPE_SOFTWARE && attr->config == config;
 }
 
-/* Of a task both are the same: the time that it runs. */
+/* For a task both are the time that it runs. */
 static bool is_clock(const struct perf_event_attr *attr)
 {
     return is_software(attr, PERF_COUNT_SW_TASK_CLOCK) || is_software(attr, PERF_COUNT_SW_CPU_CLOCK);
@@ -32,7 +32,7 @@ int attach_timer_event(const struct event_config *config)
 bool attach_timer_counts(const struct event_config *config, unsigned index)
 {
     const struct perf_event_attr *attr = &config->events[index].attr;
-    /* Clocks count all of a task's time, whatever is excluded from their samples; getrusage() excludes nothing. */
+    /* Clocks count all of a task's time, whatever their samples exclude; getrusage() excludes nothing. */
     bool all = !attr->exclude_user && !attr->exclude_kernel;
     return is_clock(attr) || (all && (is_software(attr, PERF_COUNT_SW_PAGE_FAULTS) ||
                                       is_software(attr, PERF_COUNT_SW_CONTEXT_SWITCHES)));
@@ -40,7 +40,7 @@ bool attach_timer_counts(const struct event_config *config, unsigned index)
 
 static uint64_t interval_of(const struct event_config *config)
 {
-    /* Nothing is sampled: only that the counts are there when the task is killed. */
+    /* Nothing is sampled: the timer only keeps the counts up to date in case the task is killed. */
     const uint64_t seldom = 100000000;
     int event = attach_timer_event(config);
     return event < 0 ? seldom : config->events[event].attr.sample_period;
@@ -78,14 +78,14 @@ void attach_timer_open(struct attached *attached)
     }
     attached->number = number;
     attached->ring_size = PINJECT_RING_DATA;
-    /* The answer, which releases it, comes after this. */
+    /* The answer, which releases it, comes later. */
     int event = attach_timer_event(session->config);
     rings_head(&session->rings, number)->id = attached->ids[event < 0 ? 0 : event];
     /* Last: pairs with the acquire in attach_ring(). The event loop may know the task already. */
     __atomic_store_n(&attached->ring, rings_page(&session->rings, number), __ATOMIC_RELEASE);
 }
 
-/* How long the session runs: what the target wrote can be no more. */
+/* How long the session runs: an upper bound of what the target wrote. */
 static uint64_t elapsed_ns(const struct session *session)
 {
     return clock_ns(CLOCK_MONOTONIC) - session->start_ns;
@@ -94,7 +94,7 @@ static uint64_t elapsed_ns(const struct session *session)
 static uint64_t read_clock(const struct attached *attached, const struct pinject_timer_head *head, uint64_t most)
 {
     uint64_t base = (uint64_t)__atomic_load_n(&attached->base_ns, __ATOMIC_RELAXED);
-    /* Whatever stands there. */
+    /* The value may be anything. */
     int64_t used = (int64_t)(__atomic_load_n(&head->cpu_ns, __ATOMIC_RELAXED) - base);
     return used < 0 ? 0 : (uint64_t)used < most ? (uint64_t)used : most;
 }

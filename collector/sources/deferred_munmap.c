@@ -26,7 +26,7 @@ static int compare_rings(const void *one, const void *other)
     return (a > b) - (a < b);
 }
 
-/* Neighbours in one call: the kernel maps one ring below the other. Under the lock. */
+/* Unmaps neighbours in one call: the kernel maps one ring below the other. Under the lock. */
 static void unmap_all(struct session *session)
 {
     struct deferred_ring *rings = session->deferred_munmap.rings;
@@ -56,7 +56,7 @@ void deferred_munmap_add(struct session *session, void *start, size_t size)
     struct deferred_munmap *deferred = &session->deferred_munmap;
     pthread_mutex_lock(&deferred->lock);
     deferred->rings[deferred->count++] = (struct deferred_ring){start, size};
-    /* Where memory is short, others wait for it. */
+    /* If memory is short, others wait for it. */
     bool scarce = session->ring_budget != UINT64_MAX &&
                   __atomic_load_n(&session->ring_bytes, __ATOMIC_RELAXED) > session->ring_budget / 4;
     if (deferred->count == DEFERRED_RINGS || scarce)

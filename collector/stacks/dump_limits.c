@@ -18,7 +18,7 @@ static void store(struct dump_limits *limits, uint32_t index, uid_t user, uint32
     limits->changed_ns[index] = now_ns;
 }
 
-/* The entry of USER, COUNT of them are there; COUNT: he has none. */
+/* The index of USER's entry, of COUNT; COUNT: there is none. */
 static uint32_t find(const struct dump_limits *limits, uint32_t count, uid_t user)
 {
     uint32_t i = 0;
@@ -31,7 +31,7 @@ uint32_t dump_limits_find(const struct dump_limits *limits, pid_t pid)
 {
     const uint32_t count = __atomic_load_n(&limits->count, __ATOMIC_RELAXED);
     if (!count)
-        return 0; /* as nearly always: /proc is not asked */
+        return 0; /* as nearly always: /proc is not read */
     const uint32_t index = find(limits, count, procfs_uid(pid));
     return index < count ? (uint32_t)load(limits, index) : 0;
 }

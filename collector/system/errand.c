@@ -15,19 +15,19 @@
 #include "common/clock.h"
 
 #define PATIENCE_NS INT64_C(100000000)
-#define LEAST_NS INT64_C(1000000) /* without patience: a look as such takes microseconds */
-#define BUSY_NS UINT64_C(1000000000) /* at most, for a thread that has no CPU */
+#define LEAST_NS INT64_C(1000000) /* without patience: normally a look takes microseconds */
+#define BUSY_NS UINT64_C(1000000000) /* at most, for a thread that gets no CPU */
 #define AGAIN_NS UINT64_C(5000000)
 enum { STACK = 256 << 10, PATIENCE_SHARE = 50, STATUS_MAX = 8192 };
 
 struct errand_worker {
     struct errands *errands;
-    pid_t tid; /* under the lock; 0: it has not been on a CPU yet */
+    pid_t tid; /* under the lock; 0: the thread has not run yet */
     pthread_mutex_t lock;
     pthread_cond_t todo, done;
     struct errand *errand; /* NULL: nothing to do */
     bool left, stop;
-    unsigned place; /* of those who were left */
+    unsigned place; /* in errands.taken, once it is left behind */
 };
 
 static void free_worker(struct errand_worker *worker)
@@ -115,7 +115,7 @@ static int64_t patience(struct errands *errands, uint64_t now)
     return errands->patience_ns > LEAST_NS ? errands->patience_ns : LEAST_NS;
 }
 
-/* It does not hang but waits for a CPU: where there is much more work than CPUs. */
+/* It does not hang but waits for a CPU: there is much more work than CPUs. */
 static bool is_runnable(const struct errand_worker *worker)
 {
     char name[48];
@@ -155,7 +155,7 @@ static bool is_refused(const struct errands *errands, const struct errand *erran
     return his >= ERRANDS_SHARE;
 }
 
-/* Under the lock of WORKER. There is a place: no more than those hang. */
+/* Under the lock of WORKER. There is a free place: no more than ERRANDS_HUNG hang. */
 static void leave(struct errands *errands, struct errand_worker *worker)
 {
     unsigned place = 0;
@@ -175,7 +175,7 @@ bool errands_do(struct errands *errands, struct errand *errand)
     if (!refused && !errands->worker)
         errands->worker = new_worker(errands);
     struct errand_worker *worker = errands->worker;
-    if (refused || !worker) { /* never by the caller: if that hung too, nobody would be left */
+    if (refused || !worker) { /* never by the caller: if that hung too, no thread would be left */
         errands->given_up++;
         errand->abandoned(errand);
         return false;

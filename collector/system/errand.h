@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Looks at a task that may hang. The kernel lets nobody open events for a task, or read its maps, while its exec closes
- * the old program's files; a file system whose server does not answer can hold that up for ever, and such a wait ends
- * with our process alone. So the event loop has such looks done by a thread and waits for it a limited time: a tenth of
- * a second at once, a fiftieth of the time in the long run; longer, up to a second, for a thread that has no CPU to run
- * on. A thread that hangs is left behind, and another one takes its place.
+ * Looks at a task, which may hang. While a task's exec closes the old program's files, the kernel lets nobody open
+ * events for the task or read its maps. A file system whose server does not answer can make that last for ever, and
+ * only the end of our process ends such a wait. So the event loop lets a thread look, and waits for it a limited time:
+ * a tenth of a second at once, a fiftieth of the time in the long run; longer, up to a second, for a thread that gets
+ * no CPU. A thread that hangs is left behind, and another one takes its place.
  *
  * Context: one thread at a time.
  */
@@ -17,14 +17,14 @@
 
 struct errand {
     void (*run)(struct errand *errand);
-    /* Instead of the caller, who has not waited for the end of run(): takes and frees what came of it. */
+    /* Called instead of the caller, if that has not waited for the end of run(): takes and frees the result. */
     void (*abandoned)(struct errand *errand);
     pid_t pid; /* of the process that is looked at */
 };
 
 /*
- * Threads that hang at the same time; then nothing is looked at until one of them comes back. And of those that look at
- * processes of one user; then nothing of his is.
+ * So many threads may hang at the same time; beyond that nothing is looked at until one of them comes back. And so many
+ * that look at processes of one user; beyond that none of his is looked at.
  */
 enum { ERRANDS_HUNG = 8, ERRANDS_SHARE = 2 };
 
@@ -32,20 +32,20 @@ struct errand_worker;
 
 struct errands {
     struct errand_worker *worker; /* NULL: none yet */
-    unsigned hung;                /* atomic: threads that were left and have not come back */
-    bool taken[ERRANDS_HUNG];     /* atomic: a place for each of them, and whose process it looks at */
+    unsigned hung;                /* atomic: threads that were left behind and have not come back */
+    bool taken[ERRANDS_HUNG];     /* atomic: one place for each of them; USERS: whose process it looks at */
     uid_t users[ERRANDS_HUNG];
-    uint64_t given_up;            /* errands that nobody waited for to the end, or that were refused */
+    uint64_t given_up;            /* errands that were left behind or refused */
     int64_t patience_ns;
     uint64_t patience_at_ns;
 };
 
 /*
- * True: it has run and is the caller's again. False: it is abandoned()'s, also where it was refused, or there was no
- * thread for it, and it has not run.
+ * True: it has run and is the caller's again. False: abandoned() takes it, also if it was refused or there was no
+ * thread, and it has not run.
  */
 bool errands_do(struct errands *errands, struct errand *errand);
-/* Ends the thread that is idle. Whether none hangs: else what errands use must stay. */
+/* Ends the idle thread. False if a thread hangs: then what errands use must stay. */
 bool errands_end(struct errands *errands);
 
 /* As procfs_exec() and the like; NULL also when it took too long. */

@@ -11,7 +11,7 @@ static bool ended_before(const struct process *process, uint64_t time_ns)
     return process && !process->live && !process->left && process->leader && process->leader->end_ns <= time_ns;
 }
 
-/* Ends are met in any order, those of an inherited set a moment late: times decide, where they are known. */
+/* Ends are seen in any order, those of an inherited set a moment late: their times decide, if known. */
 bool account_is_orphan(const struct tasks *tasks, const struct process *process)
 {
     const struct process *parent = tasks_find_process(tasks, process->ppid);
@@ -22,20 +22,26 @@ bool account_is_orphan(const struct tasks *tasks, const struct process *process)
     return tasks->root_ended || (parent && !parent->live && !parent->left);
 }
 
-/* What another user's processes tell of their children counts as far as the kernel counted it: it is the tree's too. */
+/*
+ * What another user's processes report of their children counts only as far as the kernel counted it: it adds to the
+ * tree's CPU time.
+ */
 static uint64_t children_of(const struct process *process)
 {
     return process->limited && process->counted_ns < process->children_ns ? process->counted_ns : process->children_ns;
 }
 
-/* A parent whose tasks have all ended for us may live on (a setuid program): the kernel is asked. */
+/* A parent whose tasks have all ended for us may still live (a setuid program): asks the kernel. */
 static bool has_dead_parent(const struct tasks *tasks, const struct process *process)
 {
     const struct process *parent = process->waited ? NULL : tasks_find_process(tasks, process->ppid);
     return parent && !parent->live && process_is_dead(parent);
 }
 
-/* USED but for an end that, after a setuid exec, only its parent tells of. */
+/*
+ * Adds USED to what the kernel counted of the parent's children, without an exit that only the parent reports, after a
+ * setuid exec.
+ */
 static void count_for_parent(struct tasks *tasks, const struct process *process, uint64_t used)
 {
     struct process *parent = process->limited && process->waited ? tasks_find_process(tasks, process->ppid) : NULL;
@@ -44,7 +50,7 @@ static void count_for_parent(struct tasks *tasks, const struct process *process,
         parent->counted_ns += (told ? process->clock_ns : used) + children_of(process);
 }
 
-/* Whose wait was not seen may be in nobody's rusage; a parent whose rusage has room for them shows that they are. */
+/* A process whose wait was not seen may be in no rusage. If its parent's rusage has room for it, it is in that one. */
 static void settle_unwaited(struct tasks *tasks, struct process *process, struct process *parent, uint64_t used)
 {
     if (process_wait_was_missed(process)) {
@@ -60,7 +66,7 @@ static void settle_unwaited(struct tasks *tasks, struct process *process, struct
         parent->unwaited_ns += own + process->unwaited_ns;
 }
 
-/* Root's events end too, where the program's user or group is another than that of who executes it. */
+/* Root's events end too, if the program's user or group differs from that of the task that executes it. */
 static const char *reason_revoked(void)
 {
     return geteuid() == 0 ? "setuid, setgid or unreadable program: the kernel ended its events"
@@ -71,10 +77,10 @@ static void account_one(struct tasks *tasks, struct process *process)
 {
     if (process->inherit_owed) /* it ended before the next sweep */
         tasks_tell_no_inherit(tasks, process, -EACCES);
-    if (process->revoked && process->leader) /* and it did not ask anew */
+    if (process->revoked && process->leader) /* and it sent no new request */
         missed_add(&tasks->missed, reason_revoked(), process->leader->comm, 1, 0);
     process_ask_status(process);
-    /* In this order: a zombie that is found after its parent's death was not waited for by that parent. */
+    /* In this order: if a zombie is found after its parent's death, that parent did not wait for it. */
     const bool parent_dead = has_dead_parent(tasks, process);
     process_ask_clock(process);
     process->orphan |= parent_dead && process->own_ns;
@@ -94,7 +100,7 @@ static void account_one(struct tasks *tasks, struct process *process)
     }
     tasks->attributed_ns += used;
     tasks->exit_ns += process->exit_known ? process->exit_ns : 0;
-    /* Whom it waited for is in its rusage, and with that in nobody's. */
+    /* Processes that it waited for are in its rusage, which is in nobody's. */
     if (process->orphan && !process->waited)
         tasks->orphans_ns += used + children_of(process);
 }
@@ -108,8 +114,8 @@ static struct process *begin(struct process *process, struct process *parent)
 }
 
 /*
- * Its ended children first, and theirs before them: what is theirs cannot be its own. A chain of processes is as long
- * as a target wants it: no recursion.
+ * Its ended children first, and theirs before them: what is theirs cannot be its own. No recursion: a target chooses
+ * how long a chain of processes is.
  */
 void account_process(struct tasks *tasks, struct process *process)
 {
@@ -128,7 +134,7 @@ void account_process(struct tasks *tasks, struct process *process)
     }
 }
 
-/* ---- Who is held ---- */
+/* ---- Held processes ---- */
 
 void account_hold(struct tasks *tasks, struct process *process)
 {

@@ -41,7 +41,7 @@ static struct task *new_task(const struct tasks *tasks, struct notification *not
     task->counted_only = events && !events->timer && !events->ring;
     task->ring_error = events ? __atomic_load_n(&events->ring_error, __ATOMIC_RELAXED) : 0;
     task->refusal = events ? events->refusal : 0;
-    task->name_known = !task->armed; /* what comes before the exec's record waits for it */
+    task->name_known = !task->armed; /* records before the exec record wait for it */
     memcpy(task->ids, events ? events->ids : inherited_ids(tasks->session->inherited_sets), sizeof(task->ids));
     buffer_init(&task->backlog);
     if (task->by_timer)
@@ -68,14 +68,14 @@ static void set_root(struct tasks *tasks, struct process *process, const struct 
     }
 }
 
-/* Another user than the session's may say that it was made by a process of his own, or by whom the kernel says. */
+/* A user other than the session's may only name as parent a process of his own, or the one that the kernel reports. */
 static bool may_say(const struct notification *notification, const struct process *parent)
 {
     return !notification->limited || parent->pid == notification->ppid ||
         (parent->limited && parent->user == notification->user);
 }
 
-/* Who made it: by the thread that did, since getppid() is 1 once the parent has ended. */
+/* Finds the creator by its thread, since getppid() is 1 once the parent has ended. */
 static struct process *find_parent(const struct tasks *tasks, const struct notification *notification)
 {
     const struct task *creator = notification->parent_tid ? tasks_find(tasks, notification->parent_tid) : NULL;
@@ -85,7 +85,7 @@ static struct process *find_parent(const struct tasks *tasks, const struct notif
     return parent && may_say(notification, parent) ? parent : tasks_find_process(tasks, notification->ppid);
 }
 
-/* A fork runs on a copy of what its parent was at that moment. */
+/* A fork runs on a copy of its parent at that moment. */
 static int copy_parent(struct tasks *tasks, struct process *process, const struct notification *notification)
 {
     struct process *parent = find_parent(tasks, notification);
@@ -96,7 +96,7 @@ static int copy_parent(struct tasks *tasks, struct process *process, const struc
     return space_fork(&parent->space, notification->time_ns, &process->space);
 }
 
-/* It lost its events in an exec (of what its user may not read, or by a thread that had none), and asks anew. */
+/* Did it lose its events in an exec (of an unreadable program, or by a thread that had none), and request new ones? */
 static bool goes_on(const struct process *old, const struct notification *notification)
 {
     return notification->kind == PINJECT_PROCESS && !notification->attached_late && !old->accounted &&
@@ -104,7 +104,7 @@ static bool goes_on(const struct process *old, const struct notification *notifi
            !process_is_dead(old);
 }
 
-/* Its CPU time from before is in the new one's accounting, and in its first thread's clock. */
+/* Takes over its earlier totals. The first thread's clock includes the earlier CPU time, which is no start-up. */
 static void continue_process(struct process *process, const struct process *before, struct notification *notification)
 {
     process->clock_ns = before->clock_ns;
@@ -118,7 +118,10 @@ static void continue_process(struct process *process, const struct process *befo
     *startup = *startup > before->clock_ns ? *startup - before->clock_ns : 0;
 }
 
-/* Who says nothing himself has his parent's, as the kernel tells that; what a request says of a parent is not asked. */
+/*
+ * A process that sends no request gets the share of its parent, which the kernel reports. A parent that only a request
+ * names does not count.
+ */
 static struct share *find_share(struct tasks *tasks, const struct notification *notification,
                                 const struct process *parent)
 {
@@ -127,7 +130,7 @@ static struct share *find_share(struct tasks *tasks, const struct notification *
     return parent && (notification->inherited || notification->attached_late) ? parent->share : &tasks->shares.own;
 }
 
-/* The process of a first thread. */
+/* Makes the process of a first thread. */
 static struct process *new_process(struct tasks *tasks, struct notification *notification)
 {
     struct process *old = tasks_find_process(tasks, notification->pid);
@@ -137,14 +140,14 @@ static struct process *new_process(struct tasks *tasks, struct notification *not
     if (parent && parent->pid != notification->pid)
         notification->ppid = parent->pid;
     struct process before = {.clock_ns = 0};
-    if (old && goes_on(old, notification)) { /* in the totals once, with what comes */
+    if (old && goes_on(old, notification)) { /* counted once in the totals, with the new one */
         before = *old;
         old->accounted = true;
         if (old->leader)
             old->leader->goes_on = old->leader->revoked;
     }
     if (old && old->leader && !old->leader->live)
-        tasks_finish_process(tasks, old); /* the number is used again */
+        tasks_finish_process(tasks, old); /* its pid is in use again */
     struct process *process = tasks_add_process(tasks, notification->pid, notification->ppid, notification->time_ns);
     int error = 0;
     if (!process)
@@ -167,7 +170,7 @@ static struct process *new_process(struct tasks *tasks, struct notification *not
     return process;
 }
 
-/* The name at the start: told, or that of the creator. */
+/* The name at the start: as reported, or that of the creator. */
 static void set_comm(struct tasks *tasks, struct task *task, const struct notification *notification)
 {
     const struct task *creator = notification->comm[0] ? NULL : tasks_find(tasks, notification->parent_tid);
@@ -178,7 +181,7 @@ static void set_comm(struct tasks *tasks, struct task *task, const struct notifi
     snprintf(task->comm, sizeof(task->comm), "%.15s", creator ? creator->comm : notification->comm);
 }
 
-/* The task that NOTIFICATION, of a task that has events, is about. */
+/* The task of NOTIFICATION, which already has events. */
 static struct task *find_of_generation(struct tasks *tasks, const struct notification *notification)
 {
     struct task *task = tasks_find(tasks, notification->tid);
@@ -201,14 +204,17 @@ static void refused(struct tasks *tasks, const struct notification *notification
     const char *what = notification->kind == PINJECT_THREAD ? "thread" : "process";
     struct process *process = tasks_find_process(tasks, notification->pid);
     if (notification->result == -ESRCH && notification->kind == PINJECT_PROCESS && process && process->leader) {
-        /* The first message of an exec generation that ended before it was read: its events were there all the time. */
+        /* The first message of an exec generation that ended before it was read: its events were open all the time. */
         struct task *task = find_of_generation(tasks, notification);
         if (task)
             tasks_generation_notified(tasks, task, notification);
         return;
     }
     if (notification->kind == PINJECT_ARM && (notification->result == -EACCES || notification->result == -EPERM)) {
-        /* Not dumpable: after its exec it asks for itself, or is found. By our clock: its own may be another one. */
+        /*
+         * Not dumpable: after its exec it sends a request itself, or is attached late. The time is by our clock: its
+         * own may be another one.
+         */
         uint64_t since = notification->answered_ns ? notification->answered_ns : notification->time_ns;
         missed_expected(&tasks->missed, notification->ppid, notification->pid, since);
         return;
@@ -233,13 +239,15 @@ static void give_back(struct tasks *tasks, struct notification *notification)
     notification->events = NULL;
 }
 
-/* Its next program cannot be injected: what it is, and whether an inherited set will take what comes from it. */
+/*
+ * Its next program is non-injectable: stores which it is, and whether an inherited set will cover what comes from it.
+ */
 static void cover(struct tasks *tasks, struct process *process, const struct notification *notification)
 {
     const struct task *task = tasks_find(tasks, notification->tid);
     if (notification->kind != PINJECT_INHERIT_EXEC && !(notification->flags & PINJECT_REQUEST_INHERIT_EXEC))
         return;
-    if (task && task->by_timer) /* accounting tells of it */
+    if (task && task->by_timer) /* only accounting covers it */
         process->uncounted = true;
     bool leaves = task && task->by_timer && !(tasks->session->settings->follow & PINJECT_SESSION_EXEC);
     if (tasks->config->source == PINJECT_SOURCE_TIMER || leaves) /* there are no inherited sets */
@@ -255,8 +263,9 @@ static void cover(struct tasks *tasks, struct process *process, const struct not
 }
 
 /*
- * What makes an inherited task announces it to nobody else; no record tells of the threads that a task with a timer
- * makes, nor of anything that one without a ring does. It is not waited for: its number may be another's then.
+ * True if no FORK record announces the task: a task made by an inherited one is announced only in the set; no record
+ * reports the threads that a task with a timer makes, nor anything that a task without a ring does. Then we do not wait
+ * for one: the tid may be another task's when it comes.
  */
 static bool is_announced_by_nobody(const struct tasks *tasks, const struct notification *notification)
 {
@@ -317,27 +326,27 @@ bool tasks_is_ready(const struct tasks *tasks, const struct notification *notifi
     const struct task *task;
     switch (notification->kind) {
     case PINJECT_PROCESS:
-        /* One that has ended may have had events before: refused(). */
+        /* A process that has ended may have had events before: see refused(). */
         return notification->events || notification->result != -ESRCH || tasks_find_process(tasks, notification->pid);
     case PINJECT_FORK:
         return find_parent(tasks, notification);
     case PINJECT_GENERATION:
         task = tasks_find(tasks, notification->tid);
-        /* Its exec has to be known first. */
+        /* Its exec must be known first. */
         return task && task->inherited ? tasks->inherited_taken_ns > notification->time_ns
                                        : tasks_find_process(tasks, notification->pid) != NULL;
     case PINJECT_THREAD:
     case PINJECT_SNAPSHOT:
     case PINJECT_INHERIT_EXEC:
         return tasks_find_process(tasks, notification->pid);
-    case PINJECT_REAPED: /* a tracer is told of threads, too */
+    case PINJECT_REAPED: /* a tracer's wait reports threads too */
         return tasks_find_process(tasks, notification->pid) || tasks_knows_thread(tasks, notification->pid);
     default:
         return true;
     }
 }
 
-/* Who has a channel of his own speaks for himself, also when nobody can ask the kernel any more. */
+/* A user with a channel of his own reports his processes himself, also when the kernel cannot be asked any more. */
 static bool is_anothers(const struct tasks *tasks, const struct notification *notification)
 {
     const struct process *process = tasks_find_process(tasks, notification->pid);
@@ -400,7 +409,7 @@ void tasks_admit(struct tasks *tasks, struct notification *notification)
         break;
     }
     note_user(tasks, notification);
-    attach_free(notification->events); /* NULL unless nobody wanted them */
+    attach_free(notification->events); /* NULL unless nobody took them */
     notification->events = NULL;
     notification_free(notification);
 }

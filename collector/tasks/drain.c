@@ -8,16 +8,19 @@
 #include "collector/tasks/task_stacks.h"
 #include "collector/tasks/tasks.h"
 
-/* So much unwritten goes to disk at once, without waiting for the next sweep; or for the name of the file. */
+/*
+ * So many unwritten bytes are written at once, without waiting for the next sweep. At most so many wait for the name of
+ * the file.
+ */
 enum { PENDING_MAX = 1 << 20 };
 /* Records between two looks at the clock. */
 enum { LOOKS = 32 };
 /*
- * Each record of a mapping becomes as many as its process has threads, and is compared with all that the process has
- * mapped; rings that must be read at once (of who ends, who forks, who is in an inherited set) have as many as they
- * like. And each thread's file begins with all of them. So a process has so many bytes of copies and comparisons a
- * second; when all of its user have had TOLD_ALL, each of them has TOLD_LEAST: more than the file of any usual one
- * begins with. Bytes, not time: what is lost depends on the program alone, not on what else runs.
+ * Each record of a mapping is copied for each thread of its process, and compared with all mappings of the process.
+ * Rings that must be read at once (of a task that ends or forks, of an inherited set) may have any number of them. And
+ * each thread's file begins with all mappings. So a process has so many bytes of copies and comparisons a second; when
+ * all processes of its user have had TOLD_ALL, each of them has TOLD_LEAST: more than any usual file begins with. The
+ * bound is in bytes, not time: what is lost then depends on the program alone, not on what else runs.
  */
 enum { TOLD_MOST = 64 << 20, TOLD_ALL = 128 << 20, TOLD_LEAST = 1 << 20, SECOND_NS = 1000 * 1000 * 1000 };
 
@@ -32,10 +35,10 @@ void tasks_put_record(struct tasks *tasks, struct task *task, const void *record
     else if (!task->name_known)
         buffer_append(&task->backlog, record, size);
     else if (task->result)
-        result_record(task->result, record, size); /* what fails is an error of the file */
+        result_record(task->result, record, size); /* a failure is the file's error */
 }
 
-/* Records made one behind the other in BUFFER. Frees it. */
+/* Puts the records in BUFFER, one after the other, and frees it. */
 static void put_made(struct tasks *tasks, struct task *task, struct buffer *buffer)
 {
     size_t at = 0;
@@ -72,7 +75,7 @@ void tasks_expect_files(struct tasks *tasks, const struct process *process)
         results_expect(tasks->results, process->pid, space_at(&process->space, i), tasks->now_ns);
 }
 
-/* Modules are many: only where one of them was met. The kernel itself is in every file. */
+/* Modules are many: they are mapped only if a sample is in one. The kernel itself is in every file. */
 static void map_modules(struct tasks *tasks, struct task *task)
 {
     struct buffer buffer = BUFFER_INIT;
@@ -131,11 +134,11 @@ static void tell_siblings(struct tasks *tasks, const struct task *task, const st
     }
 }
 
-/* True: it is in the files of all threads, of a library that is loaded and unloaded again and again. */
+/* True: it is in the files of all threads already; for a library that is loaded and unloaded again and again. */
 static bool is_known(struct tasks *tasks, const struct task *task, struct mapping *mapping, size_t size)
 {
     struct process *process = task->process;
-    if (mapping->time_ns < process->exec_ns) { /* of what the exec of another thread ended */
+    if (mapping->time_ns < process->exec_ns) { /* of a program that another thread's exec ended */
         results_expect(tasks->results, task->pid, mapping, tasks->now_ns);
         return false;
     }
@@ -152,8 +155,8 @@ static bool is_known(struct tasks *tasks, const struct task *task, struct mappin
     return false;
 }
 
-/* A mapping goes to all threads of the address space: each file has to explain its own samples. False: not to its own,
- * which knows it. */
+/* A mapping goes to the files of all threads of the address space: each file has to explain its own samples. False:
+ * not to the task's own file, which has it. */
 static bool take_mmap(struct tasks *tasks, struct task *task, const struct perf_event_header *record, uint64_t time_ns)
 {
     struct records_mmap map = records_parse_mmap(record);
@@ -172,7 +175,7 @@ static bool take_mmap(struct tasks *tasks, struct task *task, const struct perf_
 bool tasks_follows(const struct tasks *tasks, const struct records_task *made)
 {
     const uint32_t children = PINJECT_SESSION_FORK | PINJECT_SESSION_VFORK, follow = tasks->session->settings->follow;
-    if (made->pid == made->ppid) /* a thread: those of the first process always are, as in the preload object */
+    if (made->pid == made->ppid) /* a thread: always followed in the first process, as in the preload object */
         return made->pid == tasks->root || follow & PINJECT_SESSION_PTHREAD;
     return (follow & children) == children;
 }
@@ -183,17 +186,17 @@ static void take_fork(struct tasks *tasks, const struct task *creator, const str
     bool followed = tasks_follows(tasks, &made);
     if (!creator->inherited)
         inherited_made_by(tasks->session->inherited_sets, made.ptid, made.tid);
-    if (!followed || !creator->inherited) /* who is in an inherited set does not ask */
+    if (!followed || !creator->inherited) /* tasks in an inherited set send no request */
         missed_announced(&tasks->missed, made.ppid, made.pid, made.tid, made.time_ns, followed);
 }
 
-/* False: nothing of the ring is wanted from here on. */
+/* False: nothing more of the ring is wanted. */
 static bool take_comm(struct tasks *tasks, struct task *task, const struct perf_event_header *record, uint64_t time_ns)
 {
     struct records_comm comm = records_parse_comm(record);
     if (comm.exec)
         return tasks_exec(tasks, task, time_ns, &comm);
-    /* A thread may name another: then it is the other one's ring that has no record of it. */
+    /* A thread may name another one, whose own ring then has no record of it. */
     struct task *named = comm.tid == task->key ? task : tasks_find(tasks, comm.tid);
     if (named) {
         strncpy(named->comm, comm.name, sizeof(named->comm) - 1);
@@ -205,7 +208,7 @@ static bool take_comm(struct tasks *tasks, struct task *task, const struct perf_
     return true;
 }
 
-/* A sample with its stack, as one with a chain. */
+/* A sample with a stack dump, as a sample with a call chain. */
 static const struct perf_event_header *unwound(struct tasks *tasks, struct task *task,
                                                const struct perf_event_header *record)
 {
@@ -272,8 +275,8 @@ bool tasks_take_record(struct tasks *tasks, struct task *task, const struct perf
 /* ---- Rings ---- */
 
 /*
- * What one process writes may take long to read: each mapping is told to all of its threads, and compared with all
- * others. So in a round it has its share of the time.
+ * What one process writes may take long to read: each mapping goes to all of its threads and is compared with all
+ * others. So it has its share of the time in a round.
  */
 static bool has_time(const struct tasks *tasks, struct process *process)
 {
@@ -283,7 +286,7 @@ static bool has_time(const struct tasks *tasks, struct process *process)
     return process->spent_ns < tasks->share_ns;
 }
 
-/* With ALL whatever it takes. False: there is more. */
+/* ALL: without a time limit. False: there is more. */
 static bool read_ring(struct tasks *tasks, struct task *task, bool all)
 {
     struct process *process = task->process;
@@ -358,7 +361,10 @@ void tasks_forget_unread(struct tasks *tasks, struct task *task)
     tasks->unread_count--;
 }
 
-/* Who was read on goes to the end; who finds no time, since another thread of his process had it, keeps his place. */
+/*
+ * A task that was read goes to the end of the list. One that finds no time, because another thread of its process had
+ * it, keeps its place.
+ */
 void tasks_drain_rest(struct tasks *tasks)
 {
     struct task *task = tasks->unread, *next;
@@ -375,7 +381,7 @@ void tasks_drain_rest(struct tasks *tasks)
 
 void tasks_drain_process(struct tasks *tasks, struct process *process)
 {
-    /* Who came since is at the head of the list. */
+    /* Newer tasks are at the head of the list. */
     for (struct task *task = process->tasks, *next; task && task->drained != tasks->batch; task = next) {
         next = task->process_next;
         task->drained = tasks->batch;
