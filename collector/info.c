@@ -136,7 +136,7 @@ static void print_directories(FILE *to)
     print_directory(to, "/tmp");
 }
 
-/* Whether the event samples too is found by asking for a period. */
+/* A period shows whether the event samples too. */
 static int try_event(const struct event_name *event, bool user_only, bool samples)
 {
     return probe_event(event->type, event->config, user_only, samples ? 1000000 : 0);

@@ -34,7 +34,7 @@
 #include "common/buffer.h"
 #include "common/report.h"
 
-/* Own failure: as env(1), timeout(1) and others do. --doctor has found something, --stacks not all: 1. */
+/* Own failures, as in env(1), timeout(1) and others. 1: --doctor has found something, or --stacks did not get all. */
 enum { STATUS_LIMITED = 1, STATUS_OWN = 125, STATUS_NOT_RUN = 126, STATUS_NOT_FOUND = 127 };
 
 struct run {
@@ -52,7 +52,7 @@ struct run {
     struct signals signals;
 };
 
-/* The default is no directory, also where there is one of its name. A name that is too long is refused where files are
+/* The default is no directory, even if there is one of its name. A name that is too long is refused when files are
  * made. */
 static void find_outfile(struct run *run)
 {
@@ -86,7 +86,7 @@ static int make_outfile_absolute(struct run *run)
     return error;
 }
 
-/* Everything that both kinds of session need, up to the point where the command may start. */
+/* Prepares everything that both kinds of session need, up to the point where the command may start. */
 static int prepare_run(struct run *run)
 {
     struct settings *settings = &run->line.settings;
@@ -150,7 +150,7 @@ static int let_go(struct run *run)
     return error;
 }
 
-/* Lets the command go, collects until its end, says what came out. The exit status. */
+/* Lets the command go, collects until its end, reports the result. Returns the exit status. */
 static int run_command(struct run *run)
 {
     int error = attach_task(&run->session, run->launch.pid, ATTACH_ON_EXEC, &run->args.root_events);
@@ -240,8 +240,8 @@ static void answer_object(int fd, const char *text)
 }
 
 /*
- * Nobody reads what a detached collector says once the program runs; until then, an error in PINJECT_* is the user's to
- * see.
+ * Nobody reads the output of a detached collector once the program runs. Before that the user has to see an error in
+ * PINJECT_*.
  */
 static void detach_output(const struct settings *settings)
 {
@@ -255,7 +255,7 @@ static void detach_output(const struct settings *settings)
         close(null);
 }
 
-/* The program's stderr comes behind the pipe (preload/start.c). */
+/* The program's stderr has the number after the pipe's (preload/start.c). */
 static void attach_stderr(int fd)
 {
     if (fcntl(fd, F_GETFD) < 0)
@@ -323,7 +323,7 @@ static int examine_machine(struct run *run)
                                      .preload = status ? "" : run->preload,
                                      .preload_error = reason,
                                      .unreadable = status == -EACCES ? run->preload : NULL};
-    /* In one piece: who reads the first line alone is no error. */
+    /* In one piece: it is no error if a reader takes only the first line. */
     setvbuf(stdout, NULL, _IOFBF, 1 << 16);
     bool full = doctor_run(&args, stdout);
     int error = flush_output();
@@ -337,7 +337,7 @@ static int print_stacks(const struct settings_line *line)
 }
 
 /*
- * What workers allocate the event loop frees: with an arena for each thread that costs locks and page faults, and
+ * The event loop frees what workers allocate. With an arena for each thread that costs locks and page faults, and
  * giving memory back and taking it again costs system calls, each a thousand times a second.
  */
 static void tune_allocator(void)
@@ -364,7 +364,7 @@ int main(int argc, char **argv)
             run.line.settings.outfile = run.line.wait_base;
         const char *base = run.line.settings.outfile;
         find_outfile(&run);
-        /* The directory of that name may have come since the session began. */
+        /* The directory of that name may have been made since the session began. */
         return wait_for(run.line.settings.outfile, run.line.settings.directory && !strchr(base, '/') ? base : NULL);
     case SETTINGS_INFO:
         info_print(stdout);

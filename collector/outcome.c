@@ -13,10 +13,10 @@
 #include "common/clock.h"
 
 enum { STOLEN_SAID_NS = 1000 * 1000 };
-/* The two accounts of a tree are never the same to the last millisecond. */
+/* The two accounts of a tree never agree to the last millisecond. */
 enum { CONTRADICTS_NS = 20 * 1000 * 1000, CONTRADICTS_PART = 10 };
 
-/* Files of targets that could not be looked at. */
+/* Files of targets that could not be read. */
 static void add_files(struct tasks *tasks)
 {
     const struct opener_counts counts = opener_counts(results_opener(tasks->results));
@@ -29,7 +29,7 @@ static void add_files(struct tasks *tasks)
                                " read again)", "", counts.forgotten, 0);
 }
 
-/* What rings told, and was left out. */
+/* Records of rings that were left out. */
 static void add_records(struct tasks *tasks)
 {
     struct missed *missed = &tasks->missed;
@@ -52,9 +52,9 @@ static void add_counted(struct missed *missed, const struct session *session, en
 }
 
 /*
- * In another pid namespace nobody asks; preload objects count starts and exec generations there. What makes it is
- * covered by inheritance, mostly, and then so is all that is in it: no more of them than starts and exec generations
- * that inherited sets told of. Those beyond that are missing, whoever else was covered.
+ * In another pid namespace no task sends requests; preload objects count starts and exec generations there. Mostly the
+ * process that makes the namespace is covered by inheritance, and so is all that is in it: but no more than the starts
+ * and exec generations that inherited sets reported. Those beyond that are missing, whatever else was covered.
  */
 static void add_foreign(const struct tasks *tasks, struct missed *missed)
 {
@@ -112,8 +112,8 @@ static void add_losses(struct tasks *tasks)
 }
 
 /*
- * The kernel's accounting of the tree: the root's rusage, or the inherited clock of a bare session. A rusage knows only
- * who was waited for, a clock does not know the ends of processes: both are completed by what we know.
+ * The kernel's accounting of the tree: the root's rusage, or the inherited clock of a bare session. A rusage includes
+ * only what was waited for, and a clock lacks the exits of processes: we add what we know.
  */
 static uint64_t tree_cpu_ns(const struct tasks *tasks, const struct rusage *tree, bool bare)
 {
@@ -125,7 +125,7 @@ static uint64_t tree_cpu_ns(const struct tasks *tasks, const struct rusage *tree
             return 0;
         return clock + tasks->tree_startup_ns + tasks->exit_ns;
     }
-    /* Processes told the CPU time of their children; it is no more than all CPUs had. */
+    /* Processes reported the CPU time of their children; the sum is no more than all CPUs had. */
     uint64_t room = most > cpu ? most - cpu : 0;
     cpu += tasks->orphans_ns < room ? tasks->orphans_ns : room;
     if (!cpu)
@@ -134,7 +134,7 @@ static uint64_t tree_cpu_ns(const struct tasks *tasks, const struct rusage *tree
     return cpu + (more < tasks->unwaited_ns ? more : tasks->unwaited_ns);
 }
 
-/* The tasks' clocks count what the accounting does not: then the tree is told by the clocks too, as shares need it. */
+/* The tasks' clocks count stolen time, the accounting does not: then the tree gets it too, so that shares are right. */
 static void add_stolen(struct outcome *outcome, const struct machine_time *before, const struct machine_time *now)
 {
     if (!outcome->cpu_ns || outcome->attributed_ns <= outcome->cpu_ns)
@@ -149,7 +149,7 @@ static void add_stolen(struct outcome *outcome, const struct machine_time *befor
              "CPU time includes %.1f ms that the host of this virtual machine took away (steal)", (double)part / 1e6);
 }
 
-/* EARLIER_NS of the tree's time were used before the session began. So was some of our own time. */
+/* EARLIER_NS of the tree's time were used before the session began, and so was some of our own time. */
 static void add_others(struct outcome *outcome, const struct machine_time *before, const struct machine_time *now,
                        uint64_t earlier_ns)
 {
@@ -161,7 +161,7 @@ static void add_others(struct outcome *outcome, const struct machine_time *befor
     outcome->others_ns = machine_time_others(before, now, tree + own);
 }
 
-/* Programs tell of starts and ends, the kernel of the tree. */
+/* Programs report starts and ends, the kernel reports the tree. */
 static void add_contradiction(const struct outcome *outcome, struct tasks *tasks)
 {
     uint64_t tree = outcome->cpu_ns;

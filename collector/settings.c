@@ -90,7 +90,7 @@ static int take_call_graph(void *state, const struct option_row *row, const char
     return value[size] ? take_dump(settings, value + size + 1) : 0;
 }
 
-/* Their owner has to read and write them, or they could not grow. */
+/* The owner must be able to read and write them, or they could not grow. */
 static int take_mode(void *state, const struct option_row *row, const char *value)
 {
     char *end;
@@ -305,8 +305,8 @@ static void set_defaults(struct settings_line *line)
 }
 
 /*
- * How many words of GIVEN[COUNT] are an option that goes with --stacks, or an abbreviation of one: the parser has
- * refused ambiguous ones. 0: the first is another option.
+ * How many words of GIVEN[COUNT] are an option that goes with --stacks, or an abbreviation of one (the parser has
+ * refused ambiguous ones). 0: the first is another option.
  */
 static int count_of_stacks(char **given, int count)
 {

@@ -13,7 +13,7 @@ enum settings_action {
     SETTINGS_COLLECT,  /* bare: collect for the process that started us */
     SETTINGS_WAIT,
     SETTINGS_INFO,
-    SETTINGS_DOCTOR,   /* settings.command: NULL, or what is to be looked at */
+    SETTINGS_DOCTOR,   /* settings.command: NULL, or what is to be examined */
     SETTINGS_STACKS,   /* settings.command: numbers of processes */
     SETTINGS_VERSION,
     SETTINGS_HELP,
@@ -22,12 +22,12 @@ enum settings_action {
 struct settings_line {
     struct settings settings; /* first: option rows point into it */
     int action;               /* enum settings_action */
-    const char *help_all;     /* --help: NULL: the options that most need */
+    const char *help_all;     /* --help: NULL: only the options that most users need */
     const char *wait_base;    /* --wait: NULL: as in outfile */
     bool stacks, tree, json;  /* --stacks, --tree, --json */
     uint64_t collect_fd;      /* --collect */
     const char *preload;      /* --preload: path of the preload object that started us */
-    const char *started;  /* to be created when the command is let go; NULL: nothing */
+    const char *started;  /* file to create when the command is let go; NULL: none */
 };
 
 /* 0 or -EINVAL after report_error(). Strings point into ARGV. */
@@ -37,7 +37,7 @@ int settings_parse(struct settings_line *line, int argc, char **argv);
  * name.
  */
 int settings_parse_environment(struct settings_line *line);
-/* ALL: with the options that few need. */
+/* ALL: with the options that few users need. */
 void settings_help(FILE *to, bool all);
 
 #endif

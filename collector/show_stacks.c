@@ -16,7 +16,7 @@
 #ifdef PINJECT_PSTACK
 #include "pstack/pstack.h"
 
-/* 0: it is no number of a process, which was said. */
+/* 0: it is no number of a process; that was reported. */
 static pid_t parse_pid(const char *text, const char *option)
 {
     char *end;
@@ -47,7 +47,8 @@ int show_stacks(const struct settings_line *line)
     options.pids = pids;
     if (!status)
         status = pstack_print(&options, stdout);
-    if (status < 0 && status != -EINVAL && status != -EIO) /* these are said, here and where stdout is flushed */
+    if (status < 0 && status != -EINVAL && status != -EIO) /* these are reported already, here and where stdout is
+                                                              flushed */
         report_error("cannot look at processes: %s", strerror(-status));
     free(pids);
     return status;

@@ -10,9 +10,9 @@
 #include "common/follow.h"
 #include "common/report.h"
 
-#define LEAST_KERNEL_NS 40000000 /* ten clock ticks of most kernels: less of them says nothing */
+#define LEAST_KERNEL_NS 40000000 /* ten clock ticks of most kernels: less proves nothing */
 
-enum { FOLLOWED_PERCENT = 95 /* of the CPU time: where less is followed, that is said */ };
+enum { FOLLOWED_PERCENT = 95 /* of the CPU time: if less is followed, that is reported */ };
 enum { MISSED_SHOWN = 3 };
 
 /* "1 task", "2 tasks", "3 processes" */
@@ -41,7 +41,7 @@ static void append_bytes(struct buffer *to, uint64_t bytes)
         buffer_printf(to, "%.2f GB", (double)bytes / 1e9);
 }
 
-/* The line so far goes out as a note. */
+/* Prints the line so far as a note. */
 static void say(struct buffer *line)
 {
     buffer_append(line, "", 1);
@@ -50,7 +50,7 @@ static void say(struct buffer *line)
     buffer_clear(line);
 }
 
-/* Where there is no memory for lines, what matters is said without. */
+/* If there is no memory for lines, the main figures are reported. */
 static bool can_say(const struct outcome *outcome)
 {
     struct buffer line = BUFFER_INIT;
@@ -63,7 +63,7 @@ static bool can_say(const struct outcome *outcome)
     return !failed;
 }
 
-/* BASE as a shell takes it, so that the line can be copied; a glob may stand behind it. */
+/* BASE quoted for a shell, so that the line can be copied; a glob may follow. */
 static void append_quoted(struct buffer *to, const char *base)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/+,:@%-";
@@ -82,7 +82,7 @@ static void append_quoted(struct buffer *to, const char *base)
     buffer_append(to, "'", 1);
 }
 
-/* The events that samples are of. */
+/* The names of the sampling events. */
 static void append_events(struct buffer *to, const struct event_config *config)
 {
     const char *comma = "";
@@ -118,7 +118,7 @@ static void print_tasks(const struct session *session, const struct outcome *out
     say(line);
 }
 
-/* Whoever did not follow everything, and misses much of the CPU time: first of all. */
+/* If not everything was followed, and much of the CPU time is missing: reported first. */
 static void print_narrow(const struct settings *settings, const struct outcome *outcome, struct buffer *line)
 {
     char follow[FOLLOW_TEXT];
@@ -141,7 +141,7 @@ static void print_time(const struct outcome *outcome, struct buffer *line)
         buffer_printf(line, ", ");
     }
     append_time(line, outcome->attributed_ns);
-    /* Two clocks: the tasks' may have a little more. */
+    /* These are two clocks: the tasks' may have a little more. */
     buffer_printf(line, outcome->cpu_ns >= outcome->attributed_ns ? " of it in tasks" : " in tasks");
     if (outcome->cpu_ns)
         buffer_printf(line, " (%.1f %%)", 100.0 * (double)outcome->attributed_ns / (double)outcome->cpu_ns);
@@ -156,7 +156,7 @@ static void print_time(const struct outcome *outcome, struct buffer *line)
     say(line);
 }
 
-/* What the samples do not have, though it is in the CPU time. */
+/* What is in the CPU time but not in the samples. */
 static void print_kernel(const struct event_config *config, const struct outcome *outcome, struct buffer *line)
 {
     if (config->source != PINJECT_SOURCE_PERF || !config->exclude_kernel)
@@ -171,7 +171,7 @@ static void print_kernel(const struct event_config *config, const struct outcome
     say(line);
 }
 
-/* Of --stat: what was counted, and how long the command took. */
+/* --stat: what was counted, and how long the command took. */
 static void print_counts(const struct event_config *config, const struct outcome *outcome, bool linger,
                          struct buffer *line)
 {
@@ -201,7 +201,7 @@ static int by_count(const void *one, const void *other)
     return ((*a)->count < (*b)->count) - ((*a)->count > (*b)->count);
 }
 
-/* The heaviest first; all of them are in the files. */
+/* The heaviest first; the files have all of them. */
 static void print_missed(const struct outcome *outcome, bool all, struct buffer *line)
 {
     if (!outcome->missed_count)
@@ -229,16 +229,16 @@ static void print_missed(const struct outcome *outcome, bool all, struct buffer 
     free(sorted);
 }
 
-/* The back end, where it is not the usual one. */
+/* The back end, if it is not the usual one. */
 static void print_back_end(const struct event_config *config, const struct settings *settings, struct buffer *line)
 {
-    if (config->source != PINJECT_SOURCE_TIMER || settings->verbose) /* then said among the notes, at the start */
+    if (config->source != PINJECT_SOURCE_TIMER || settings->verbose) /* then it is among the notes at the start */
         return;
     buffer_printf(line, "%s", config->notes[0]);
     say(line);
 }
 
-/* Some tasks had timers as fallback. */
+/* Tasks whose events timers replaced. */
 static void print_fallbacks(const struct outcome *outcome, bool stat, struct buffer *line)
 {
     const char *reason = strerror(-outcome->refusal);
@@ -259,7 +259,7 @@ static void print_fallbacks(const struct outcome *outcome, bool stat, struct buf
     }
 }
 
-/* The same of what was asked for explicitly. */
+/* The note about stack dumps that the user asked for and does not get. */
 static void print_no_dumps(const struct event_config *config, const struct settings *settings, struct buffer *line)
 {
     if (!config->dump_note || settings->verbose)
@@ -298,7 +298,7 @@ static void print_limits(const struct event_config *config, const struct outcome
     }
 }
 
-/* What to give to panalyze. */
+/* The argument for panalyze. */
 static void append_place(struct buffer *line, const struct settings *settings)
 {
     append_quoted(line, settings->directory ? settings->directory : settings->outfile);
@@ -325,7 +325,7 @@ static void print_files(const struct results *results, const struct settings *se
     }
 }
 
-/* Said even when quiet: a profile that lacks something must not look like a whole one. */
+/* Reported even when quiet: an incomplete profile must not look like a whole one. */
 static void print_failed(const struct results *results)
 {
     uint64_t failed, samples;

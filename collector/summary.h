@@ -8,13 +8,12 @@
 #include "collector/output/result.h"
 #include "collector/sources/session.h"
 
-/* What was seen, what was not, and what to type next, in a few lines. With settings->quiet only what went wrong with
- * the files. */
+/* What was seen, what was not, and what to type next, in a few lines. With settings->quiet only errors of the files. */
 void summary_print(const struct session *session, const struct results *results, const struct outcome *outcome,
                    const struct settings *settings);
 /*
- * For --strict: says each reason why the profile is not complete, even when quiet; how many there are. What the options
- * do not ask for is none.
+ * For --strict: reports each reason why the profile is incomplete, even when quiet; returns how many there are. What
+ * the options exclude is no reason.
  */
 unsigned summary_incomplete(const struct session *session, const struct results *results,
                             const struct outcome *outcome);

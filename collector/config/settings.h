@@ -24,7 +24,7 @@ enum settings_call_graph {
 
 struct settings {
     const char *outfile;        /* BASE of the result files, "out" */
-    const char *directory;      /* of them, as the user called it; NULL: only BASE was named */
+    const char *directory;      /* their directory, as the user called it; NULL: only BASE was named */
     bool linger;                /* after the command exits, wait for the tasks that it left running */
     unsigned mode;              /* of all files with profile data, 0600 */
     struct event_choice events[SETTINGS_EVENTS]; /* -e; none: the default of the machine */
@@ -33,18 +33,18 @@ struct settings {
     uint64_t period;            /* -c; 0: frequency */
     int call_graph;             /* enum settings_call_graph */
     int unwinder;               /* enum unwind_engine_kind */
-    bool call_graph_given;      /* by the user: that it cannot be done is said then */
-    uint32_t dump;              /* dwarf, auto: bytes of stack; 0: as many as is usual */
+    bool call_graph_given;      /* by the user: then it is reported if it is not possible */
+    uint32_t dump;              /* dwarf, auto: bytes of stack; 0: the usual number */
     bool stat;                  /* counting only */
-    unsigned follow;            /* enum pinject_session_flags: FORK, VFORK, PTHREAD, EXEC; PTHREAD is always on for the
-                                   first process. All, where nothing is given */
+    unsigned follow;            /* enum pinject_session_flags: FORK, VFORK, PTHREAD, EXEC; PTHREAD is always on for
+                                   the first process. All if nothing is given */
     bool follow_given;          /* by the user */
     bool split;                 /* --exec-split-results */
     bool quiet;
     bool strict;                /* --strict: an incomplete profile is a failure */
-    bool live;                  /* --live: what goes on is shown while the command runs */
+    bool live;                  /* --live: a live view while the command runs */
     const char *live_to;        /* the terminal or file; NULL: the controlling terminal */
-    uint64_t stacks_after_ns;   /* --stacks-after: so long after the start; 0: not */
+    uint64_t stacks_after_ns;   /* --stacks-after: time after the start; 0: not */
     unsigned verbose;           /* number of -v */
     bool bare;                  /* started by the preload object */
     char *const *command;       /* ended by NULL; NULL in bare mode */

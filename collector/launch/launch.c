@@ -21,7 +21,7 @@
 
 extern char **environ;
 
-/* Ours; the dispositions that we were started with are kept for the command: the process', set once. */
+/* Our dispositions. Those that we were started with are kept for the command. They are the process', set once. */
 static struct {
     int number;
     void (*handler)(int);
@@ -29,7 +29,8 @@ static struct {
 } own_signals[] = {
     {.number = SIGPIPE, .handler = SIG_IGN},
     {.number = SIGXFSZ, .handler = SIG_IGN},
-    {.number = SIGCHLD, .handler = SIG_DFL}, /* else nobody tells that the command has stopped, nor how it ended */
+    {.number = SIGCHLD, .handler = SIG_DFL}, /* else we would not learn that the command has stopped, nor how it
+                                                ended */
 };
 
 void launch_set_signals(void)
@@ -46,7 +47,7 @@ static void restore_signals(void)
         sigaction(own_signals[i].number, &own_signals[i].old, NULL);
 }
 
-/* A terminal is lost with the session that it controls, so where there is one the command stays in ours. */
+/* A new session loses the terminal that the old one controls, so if there is one the command stays in ours. */
 static bool leads_session_without_terminal(void)
 {
     if (getsid(0) != getpid())
@@ -58,12 +59,12 @@ static bool leads_session_without_terminal(void)
     return none;
 }
 
-/* What the child says: first this, then, only when exec failed, an int with the errno. */
+/* The child's report: first this, then, only if exec failed, an int with the errno. */
 struct launch_report {
     uint64_t startup_ns;
 };
 
-/* "PRELOAD" in front of what LD_PRELOAD already holds, unless it is there. Owned by the caller; NULL: out of memory. */
+/* "PRELOAD" before what LD_PRELOAD already has, unless it is there. Owned by the caller; NULL: out of memory. */
 static char *preload_value(const char *preload, const char *old)
 {
     char *value = NULL;
@@ -103,7 +104,10 @@ static _Noreturn void run_child(const struct launch *launch, const struct sessio
     service_restore_limits(session);
     if (launch->apart)
         setsid();
-    /* Another class's loader would complain, or refuse to start the command; what it starts inherits the variables. */
+    /*
+     * Another class's loader would complain, or refuse to start the command; what a static one starts would inherit the
+     * variables.
+     */
     int error = launch->non_injectable ? 0 : set_environment(session->segment) ? ENOMEM : 0;
     do
         got = read(gate, &byte, 1);
@@ -128,7 +132,7 @@ int launch_start(struct launch *launch, const struct session *session, char *con
     int gate[2], report[2];
     struct pinject_judge judge = {.directory = AT_FDCWD};
     *launch = (struct launch){.pid = -1, .pidfd = -1, .gate = -1, .report = -1};
-    /* Where it would wait for its answers, a whole profile is worth more than to lead a session. */
+    /* If it waited longer for its answers there, a whole profile is worth more than leading a session. */
     launch->apart = leads_session_without_terminal() && worker_outruns_other_sessions();
     launch->non_injectable = pinject_exec_is_non_injectable(pinject_exec_search(&judge, command[0]));
     if (pipe2(gate, O_CLOEXEC)) {
@@ -228,7 +232,7 @@ void launch_release(struct launch *launch)
     *launch = (struct launch){.pid = -1, .pidfd = -1, .gate = -1, .report = -1};
 }
 
-/* Where the preload object lies, seen from the directory of this program. */
+/* Where the preload object is, relative to this program's directory. */
 static const char *const preload_places[] = {
 #ifdef PINJECT_LIBDIR_FROM_BINDIR
     PINJECT_LIBDIR_FROM_BINDIR "/libpinject.so",

@@ -19,8 +19,8 @@
 #include "common/report.h"
 
 enum {
-    UNTIL_FD = 3,        /* in panalyze */
-    PATIENCE_MS = 3000,  /* for a screen to go */
+    UNTIL_FD = 3,        /* of the pipe, in panalyze */
+    PATIENCE_MS = 3000,  /* for a screen to close */
     LAST_MS = 60 * 1000, /* for the last look, which is written to a file */
     KILL_MS = 1000,
     NICER = 5, /* the command comes first */
@@ -28,10 +28,10 @@ enum {
 
 extern char **environ;
 
-/* What leaves the screen, should panalyze have died on it. */
+/* Leaves the screen if panalyze died on it. */
 static const char leave_text[] = "\033[0m\033[?25h\033[?1049l";
 
-/* Whether what is written to FD appears on the terminal TO. */
+/* Does output to FD appear on the terminal TO? */
 static bool is_same_terminal(int fd, int to)
 {
     unsigned mine = 0, other = 0;
@@ -65,7 +65,7 @@ static int open_place(const struct settings *settings)
 {
     if (!settings->live_to)
         return open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
-    /* A fifo that nobody reads would be waited for. */
+    /* Opening a FIFO without a reader would block. */
     const int flags = O_WRONLY | O_TRUNC | O_NOCTTY | O_NONBLOCK | O_CLOEXEC;
     int fd = open(settings->live_to, flags | O_CREAT | O_EXCL, 0600);
     if (fd < 0)
@@ -74,7 +74,7 @@ static int open_place(const struct settings *settings)
     return fd;
 }
 
-/* FD, or it has moved: where we were started with closed streams, panalyze's own would take its number. */
+/* FD, or a higher copy: if we were started with closed streams, it may have a number that panalyze's streams get. */
 static int above_streams(int fd)
 {
     int higher = fd >= 0 && fd <= UNTIL_FD ? fcntl(fd, F_DUPFD_CLOEXEC, UNTIL_FD + 1) : -1;
@@ -128,7 +128,7 @@ static int spawn_panalyze(struct live *live, char *const *words, const char *pat
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attr;
     sigset_t defaults, blocked = *mask;
-    /* Ctrl-C is the command's, from the first moment on. */
+    /* Ctrl-C is for the command, from the first moment on. */
     sigaddset(&blocked, SIGINT);
     sigaddset(&blocked, SIGQUIT);
     sigemptyset(&defaults);
@@ -139,7 +139,7 @@ static int spawn_panalyze(struct live *live, char *const *words, const char *pat
     posix_spawnattr_setsigdefault(&attr, &defaults);
     posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
     posix_spawn_file_actions_init(&actions);
-    /* The keyboard stays the command's. */
+    /* The keyboard stays with the command. */
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&actions, live->to, STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&actions, until, UNTIL_FD);
@@ -149,7 +149,7 @@ static int spawn_panalyze(struct live *live, char *const *words, const char *pat
     return -error;
 }
 
-/* Both are told by the id: files of an older run may lie there, and other runs may begin. */
+/* The id selects the session's files: those of an older run may be there, and other runs may begin. */
 static int start_live(struct live *live, const struct session *session, const sigset_t *mask)
 {
     const unsigned char *id = (const unsigned char *)session->id;
@@ -200,7 +200,7 @@ static bool has_ended(struct live *live, int *ret_status, int signal_fd, int tim
     return waitpid(live->pid, ret_status, WNOHANG) > 0;
 }
 
-/* It had no time to give the terminal back. Where another job has that by now, it is left alone. */
+/* panalyze had no time to give the terminal back. If another job has it by now, it is left alone. */
 static void leave_for(const struct live *live)
 {
     pid_t group = tcgetpgrp(live->to);

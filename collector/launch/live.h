@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * --live: `panalyze top` beside the command, on the growing result files. A process of its own, so that names are
- * looked up outside of the collector, and so that whatever becomes of it costs the screen alone.
+ * --live: `panalyze top` beside the command, on the growing result files. A process of its own, so that the collector
+ * looks up no names, and so that a failure costs only the screen.
  */
 #ifndef COLLECTOR_LAUNCH_LIVE_H
 #define COLLECTOR_LAUNCH_LIVE_H
@@ -23,13 +23,12 @@ struct live {
 
 /*
  * Before anything is started: is there a place to show, and panalyze? Refuses a terminal that the command's output goes
- * to as well: both would mix, and to give the command something else would change what it does. 0 or -errno after
- * report_error().
+ * to as well: both would mix, and another output would change what the command does. 0 or -errno after report_error().
  */
 int live_init(struct live *live, const struct settings *settings);
-/* Starts panalyze, with the signal mask MASK. A failure is said, and costs the screen. */
+/* Starts panalyze, with the signal mask MASK. A failure is reported, and costs only the screen. */
 void live_start(struct live *live, const struct session *session, const sigset_t *mask);
-/* Lets it end and waits for that, not for ever, and less where SIGNAL_FD has something. The terminal is as it was. */
+/* Lets it end and waits for that, for a bounded time, less if SIGNAL_FD has something. Restores the terminal. */
 void live_end(struct live *live, int signal_fd);
 void live_release(struct live *live);
 

@@ -20,7 +20,7 @@ enum { STATUS_SIZE = 16384, LOOKS = 16, LOOK_NS = 1000000 };
 
 static const int ends[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
 
-/* A fault of our own must find its handler: a blocked one ends us. */
+/* A signal of our own faults must find its handler: a blocked one ends us. */
 static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
 
 int signals_init(struct signals *signals)
@@ -54,7 +54,7 @@ void signals_set_root(struct signals *signals, pid_t root, bool apart)
     witness_start(&signals->witness);
 }
 
-/* With what its sender put into it, where there is such. */
+/* With the value that its sender put into it, if there is one. */
 static void send_on(pid_t to, const struct signalfd_siginfo *info)
 {
     siginfo_t copy = {.si_signo = (int)info->ssi_signo, .si_code = SI_QUEUE};
@@ -67,8 +67,8 @@ static void send_on(pid_t to, const struct signalfd_siginfo *info)
 }
 
 enum quit {
-    QUIT_ENDS,    /* a thread would end all by it */
-    QUIT_HELD,    /* it is blocked, or in sigwait(), in which it is not */
+    QUIT_ENDS,    /* it would end the process in a thread */
+    QUIT_HELD,    /* it is blocked, or awaited by sigwait(), which does not show as blocked */
     QUIT_HANDLED,
 };
 
@@ -109,7 +109,7 @@ static enum quit quit_of(pid_t root)
 }
 
 /*
- * Whether the command handles SIGQUIT, waits for it, or blocks it: then it is the command's. libc blocks all signals
+ * Does the command handle SIGQUIT, wait for it, or block it? Then the signal is the command's. libc blocks all signals
  * for a moment whenever it makes a process or a thread: that is over at the next look.
  */
 static bool takes_quit(pid_t root)
@@ -125,12 +125,12 @@ static bool takes_quit(pid_t root)
 
 bool signals_pass(struct signals *signals, const struct signalfd_siginfo *info, bool from_tree)
 {
-    /* Asked in any case: what it got now must not be taken for a later one. */
+    /* Asked in any case: what the witness has now must not count for a later signal. */
     bool group = witness_has(&signals->witness, info);
     bool hangup = info->ssi_signo == SIGHUP || info->ssi_signo == SIGCONT;
     if (from_tree || (pid_t)info->ssi_pid == getpid())
         return false;
-    /* Of a lost terminal the kernel tells the session's leader alone, else the foreground group. */
+    /* When a terminal is lost the kernel signals only the session's leader, otherwise the foreground group. */
     if (info->ssi_code > 0 && !(hangup && signals->leads && !signals->apart && !group))
         return false;
     if (group && !signals->apart)
@@ -158,7 +158,8 @@ void signals_stop_with_root(const struct signals *signals)
     sigemptyset(&set);
     sigaddset(&set, number);
     sigaction(number, &defaults, &old);
-    while (sigtimedwait(&set, NULL, &none) > 0) /* the terminal's, which the command has obeyed: else we stop twice */
+    while (sigtimedwait(&set, NULL, &none) > 0) /* the terminal's, which the command has obeyed: otherwise we stop
+                                                   twice */
         ;
     kill(getpid(), number);
     pthread_sigmask(SIG_UNBLOCK, &set, &before); /* here we stop */

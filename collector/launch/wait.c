@@ -18,8 +18,8 @@
 #include "collector/system/paths.h"
 #include "common/report.h"
 
-/* RUIN_S: what holds no lock is older than that before it is taken for a ruin. LOOK_MS: from look to look, where no
- * lock can be waited for. */
+/* RUIN_S: a file without a lock is taken for a ruin only if it is older. LOOK_MS: between two looks if no lock can
+ * be waited for. */
 enum { RUIN_S = 60, LOOK_MS = 20 };
 
 /* The checked head of a segment. */
@@ -30,7 +30,7 @@ struct found {
     time_t changed;
 };
 
-/* Reads what a segment file says of its session; anybody can make a file of such a name. */
+/* Reads the head of a segment file; anybody can make a file with such a name. */
 static bool read_segment(int dir, const char *name, struct found *ret)
 {
     struct stat status;
@@ -63,8 +63,8 @@ static bool read_segment(int dir, const char *name, struct found *ret)
 }
 
 /*
- * The collector of a live session holds a lock on its segment. A number of a process says nothing: in another pid
- * namespace it is another's, and it is given out again. True also where it cannot be known.
+ * The collector of a live session holds a lock on its segment. Its pid proves nothing: in another pid namespace it is
+ * another process', and it is reused. True also if that is unknown.
  */
 static bool is_locked(int fd)
 {
@@ -106,14 +106,14 @@ static void wait_one(void *context, int dir, const char *name, const struct foun
         return;
     if (!(found->flags & PINJECT_SESSION_LOCKED) || !is_locked(found->fd))
         return; /* ended, or killed */
-    /* Ours would be in the way of a collector that has not locked it yet: not before. */
+    /* Our lock would be in the way of a collector that has not locked it yet, so it comes only now. */
     struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_len = 1};
     while (fcntl(found->fd, F_OFD_SETLKW, &lock) < 0 && errno == EINTR)
         ;
     waiting->met++;
 }
 
-/* Segments of other users cannot be read. That a session writes there can be seen in the directory. */
+/* Segments of other users cannot be read. The directory shows whether their sessions write there. */
 static void wait_for_directory(struct waiting *waiting)
 {
     while (files_base_is_used(waiting->base)) {
@@ -145,7 +145,7 @@ int wait_for(const char *base, const char *other)
     return 0;
 }
 
-/* What stands behind the name of a segment: of a channel a user and a number, of rings a number, with dots between. */
+/* What follows the name of a segment: for a channel a user and a number, for rings a number, with dots between. */
 static bool is_of_session(const char *end)
 {
     if (!strncmp(end, PINJECT_RINGS_SUFFIX, strlen(PINJECT_RINGS_SUFFIX)))
@@ -153,7 +153,7 @@ static bool is_of_session(const char *end)
     return end[0] == '.' && end[1] && strspn(end, "0123456789.") == strlen(end);
 }
 
-/* The channels and rings of a session that is gone. */
+/* Removes the channels and rings of a session that is gone. */
 static void remove_files(int dir, const char *segment)
 {
     size_t size = strlen(segment);
@@ -173,11 +173,11 @@ static void remove_files(int dir, const char *segment)
 static void sweep_one(void *context, int dir, const char *name, const struct found *found)
 {
     (void)context;
-    /* One that has just begun has no lock yet. */
+    /* A session that has just begun has no lock yet. */
     if (is_locked(found->fd) ||
         (!(found->flags & PINJECT_SESSION_LOCKED) && time(NULL) - found->changed <= RUIN_S))
         return;
-    /* First: without its segment nobody would find it. */
+    /* First: without the segment they would not be found. */
     remove_files(dir, name);
     unlinkat(dir, name, 0);
 }
@@ -189,7 +189,7 @@ static bool is_ruin(int dir, const char *name)
     int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0)
         return false;
-    /* One that lives holds a lock, but for its first moments. */
+    /* A live session holds a lock, except in its first moments. */
     bool ruin = !fstat(fd, &status) && S_ISREG(status.st_mode) && status.st_uid == geteuid() && status.st_nlink == 1 &&
                 time(NULL) - status.st_mtime > RUIN_S && !is_locked(fd);
     close(fd);

@@ -4,9 +4,9 @@
 #define COLLECTOR_LAUNCH_WAIT_H
 
 /*
- * Waits until no collector writes result files of BASE any more (absolute or in the working directory), nor of OTHER
- * (NULL: none), which need be no name of files. Returns the
- * exit status: 0 also when none does. Interrupted by any signal that ends the process.
+ * Waits until no collector writes result files of BASE (absolute or in the working directory) any more, nor of OTHER
+ * (NULL: none), which need not be a name of files. Returns the exit status: 0 also if there is no such collector. Any
+ * signal that ends the process interrupts it.
  */
 int wait_for(const char *base, const char *other);
 

@@ -14,7 +14,7 @@
 
 enum { PATIENCE_MS = 500 };
 
-/* Shared with the witness. Futex words: each question and its answer have the same number. */
+/* Shared with the witness. Futex words: a question and its answer have the same number. */
 struct witness_page {
     uint32_t asked;
     uint32_t answered;
@@ -42,7 +42,7 @@ static int32_t take_pending(int number)
     return sigtimedwait(&set, &info, &none) == number ? info.si_pid : -1;
 }
 
-/* Keeps nothing open: no pipe of the command's waits for our end. */
+/* Keeps nothing open, so that no pipe of the command waits for our end. */
 static _Noreturn void testify(struct witness_page *page, pid_t parent)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -23,10 +23,10 @@ enum { PREFIX_MAX = NAME_MAX - 64, GIVEN_SIZE = 2 * PINJECT_TASKS };
 struct files_name {
     UT_hash_handle hh;
     uint32_t given;
-    char text[]; /* behind the base's '.' */
+    char text[]; /* after the base's '.' */
 };
 
-/* How much of BASE is the name of its directory, with the '/'. */
+/* How much of BASE is the name of its directory, including the '/'. */
 static size_t directory_size(const char *base)
 {
     const char *slash = strrchr(base, '/');
@@ -57,10 +57,10 @@ static int open_directory(struct files *files)
 }
 
 /*
- * As long as this session lives it holds a lock on one byte of the directory, which the name of its files chooses.
- * Others that share the directory see it from any pid namespace, it costs one descriptor however many files there are,
- * nothing is left when we are killed, and, other than locks of the files themselves, it covers those that are closed
- * and complete. It is a lock for readers, so that all sessions can have it; who asks for one to write meets the others.
+ * While it lives, this session holds a lock on one byte of the directory, which the name of its files chooses. Others
+ * that share the directory see it from any pid namespace. It costs one descriptor however many files there are, nothing
+ * is left when we are killed, and unlike locks of the files it covers those that are closed and complete. It is a read
+ * lock, so that all sessions can have it; a query for a write lock finds them.
  */
 static struct flock lock_of(const char *base, short type)
 {
@@ -75,7 +75,7 @@ static void lock_base(const struct files *files)
     (void)fcntl(files->directory_fd, F_OFD_SETLK, &lock);
 }
 
-/* Whether somebody else than the holder of DIRECTORY_FD has it. */
+/* Does anybody but the holder of DIRECTORY_FD have it? */
 static bool is_used(int directory_fd, const char *base)
 {
     struct flock lock = lock_of(base, F_WRLCK);
@@ -146,7 +146,7 @@ static int check_base(const struct files *files)
     const char *prefix = files->base + files->directory;
     if (strlen(prefix) > PREFIX_MAX || strlen(files->base) >= PATH_MAX)
         return -ENAMETOOLONG;
-    /* "out/", "..": the user meant the directory. One that is called like the files is not in their way. */
+    /* "out/", "..": the user meant the directory. A directory with the name of the files is not in their way. */
     return !*prefix || strcmp(prefix, ".") == 0 || strcmp(prefix, "..") == 0 ? -EISDIR : 0;
 }
 
@@ -218,7 +218,7 @@ static struct files_name *find_name(struct files *files, const char *text)
 /* How often TEXT was given before; counts it. TID: the task, -1 if TEXT names a program too. */
 static int count_name(struct files *files, pid_t tid, const char *text, uint32_t *ret)
 {
-    /* Two bytes for each number, however many tasks had it: the memory of a session does not grow with its tasks. */
+    /* Two bytes for each number, however many tasks had it: a session's memory does not grow with its tasks. */
     const bool by_tid = files->given && tid >= 0 && tid < PINJECT_TASKS;
     if (by_tid && files->given[tid] < UINT16_MAX) {
         *ret = files->given[tid]++;
@@ -231,7 +231,7 @@ static int count_name(struct files *files, pid_t tid, const char *text, uint32_t
     return 0;
 }
 
-/* The last part of the path EXEC, fit for a file name, and for a terminal that lists it. */
+/* The last part of the path EXEC, safe for a file name and for a terminal that lists it. */
 static void safe_exec(const char *exec, char *ret, size_t size)
 {
     const char *slash = strrchr(exec, '/');
@@ -290,12 +290,12 @@ static int open_at(struct files *files, const char *path, int flags)
     return open_in(files, path + files->directory, flags);
 }
 
-/* Is what lies at PATH an older result file of ours, or an empty one that was meant to become one (*RET_EMPTY)? */
+/* Is PATH an older result file of ours, or an empty one that was meant to become one (*RET_EMPTY)? */
 static bool is_replaceable(struct files *files, const char *path, bool *ret_empty)
 {
     struct stat status;
     uint64_t magic = 0;
-    /* Looked at before it is opened: opening a device may have consequences. */
+    /* Checked before it is opened: opening a device may have consequences. */
     if (fstatat(files->directory_fd, path + files->directory, &status, AT_SYMLINK_NOFOLLOW) < 0 ||
         !S_ISREG(status.st_mode) || status.st_uid != geteuid())
         return false;
@@ -316,7 +316,7 @@ int files_open_unnamed(struct files *files)
     if (!files->unnamed)
         return -EOPNOTSUPP;
     int fd = open_in(files, ".", O_WRONLY | O_TMPFILE);
-    /* Whatever the umask says. Where a file system knows no rights, it says so. */
+    /* Whatever the umask is. A file system without rights fails here. */
     if (fd >= 0)
         (void)fchmod(fd, files->mode);
     return fd;
@@ -335,7 +335,7 @@ static int take_name(struct files *files, const char *path, int *fd)
     return 0;
 }
 
-/* As perf does: PATH becomes PATH.old, in the place of one that became that before. Whether PATH is free. */
+/* As perf does: PATH becomes PATH.old and replaces an earlier one. Returns whether PATH is free. */
 static bool move_aside(struct files *files, const char *path)
 {
     char old[PATH_MAX];
@@ -360,7 +360,7 @@ int files_create(struct files *files, const char *path, int *fd)
         return status;
     if (is_used(files->directory_fd, files->base))
         return -EBUSY;
-    /* Moved or unlinked, not truncated: who reads it goes on with the old one. */
+    /* Moved or unlinked, not truncated: its readers keep the old one. */
     if (empty ? unlinkat(files->directory_fd, path + files->directory, 0) < 0 && errno != ENOENT
         : !move_aside(files, path))
         return -EEXIST;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Build ids into the records that map files, in place of device and inode. Context: the event loop's thread only. */
+/* Puts build ids into the records of mappings, in place of device and inode. Context: the event loop's thread only. */
 #ifndef COLLECTOR_OUTPUT_IDENTIFY_H
 #define COLLECTOR_OUTPUT_IDENTIFY_H
 
@@ -8,9 +8,9 @@
 #include "collector/output/build_ids.h"
 #include "common/buffer.h"
 
-/* Those of SIZE bytes of RECORDS that have none yet. Their sizes stay. */
+/* Into those of SIZE bytes of RECORDS that have none yet. Their sizes stay. */
 void identify_records(struct buildids *buildids, unsigned char *records, size_t size);
-/* TO is one MMAP of the kernel: it becomes a MMAP2, which has room for the id, where there is one. */
+/* TO is one MMAP record of the kernel. If the kernel has an id it becomes an MMAP2, which has room for it. */
 void identify_kernel(struct buildids *buildids, struct buffer *to);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "collector/sources/session.h"
 
-/* Fixed part of an item; strings may follow. */
+/* Begins an item with its fixed part; strings may follow. */
 static size_t begin(struct buffer *to, const void *fixed, size_t size)
 {
     size_t start = to->size;
@@ -34,7 +34,7 @@ static void append_session(const struct session *session, const struct buffer *a
 {
     const struct event_config *config = session->config;
     const bool bare = session->settings->bare;
-    /* What a bare session's collector was given was not typed by the user. */
+    /* The user did not type the arguments of a bare session's collector. */
     const bool typed = !bare && count > 0;
     struct pinject_item_session fixed = {
         .id = {session->id[0], session->id[1]},
@@ -117,7 +117,7 @@ static void append_generation(const struct result_generation *generation, unsign
     end(to, start, PINJECT_ITEM_GENERATION);
 }
 
-/* Those of one exec generation, or of the whole task (UINT32_MAX). */
+/* The counts of one exec generation, or of the whole task (UINT32_MAX). */
 static void append_counts(const struct event_config *config, uint64_t events, const struct result_task *task,
                           const struct attach_value *values, uint32_t generation, struct buffer *to)
 {
@@ -200,7 +200,7 @@ void items_append(const struct session *session, const struct buffer *arguments,
     for (unsigned i = 0; i < task->generation_count; i++)
         if (task->generations[i].counted && (split || task->generation_count > 1))
             append_counts(config, events, task, task->generations[i].values, i, to);
-    /* What was refused for all stands once, beside the coverage. */
+    /* What was refused for all is noted once, beside the coverage. */
     for (unsigned i = 0; task->flags & PINJECT_TASK_ROOT && i < config->note_count; i++)
         append_note(config->notes[i], to);
     for (unsigned i = 0; i < task->note_count; i++)

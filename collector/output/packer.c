@@ -7,7 +7,7 @@
 #include <string.h>
 #include <zlib.h>
 
-/* As much as a few kilobytes need, and quick: a larger table takes longer to clear than they take to pack. */
+/* Enough for a few kilobytes, and quick: clearing a larger table takes longer than packing them. */
 enum { LEVEL = 5, WINDOW_BITS = 13, MEMORY_LEVEL = 5, DICTIONARY = 2048 };
 
 _Static_assert(DICTIONARY <= PINJECT_DICTIONARY_MAX, "format: dictionary");
@@ -52,7 +52,7 @@ bool packer_append(struct packer *packer, const struct buffer *items, struct buf
                                         .dictionary = (uint16_t)known};
     if (items->size <= sizeof(fixed) || items->size > PINJECT_PACKED_MAX)
         return false;
-    /* Room for what is a gain; what does not fit is none. */
+    /* Room only for a gain: what does not fit is none. */
     const size_t room = (items->size - sizeof(fixed)) & ~(size_t)7;
     unsigned char *at = buffer_extend(to, sizeof(fixed) + room);
     if (!at)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Our own items take half the room when packed: command lines repeat themselves. Context: the event loop's thread. */
+/* Packs our own items to half of their size: command lines repeat themselves. Context: the event loop's thread. */
 #ifndef COLLECTOR_OUTPUT_PACKER_H
 #define COLLECTOR_OUTPUT_PACKER_H
 
@@ -11,8 +11,8 @@
 struct packer;
 struct packer *packer_new(void); /* NULL: no memory */
 void packer_free(struct packer *packer);
-/* Appends ITEMS as one item PINJECT_ITEM_PACKED to TO, whose bytes before DATA_END (from DATA on) end the file's data.
- * False: nothing was appended, it would not be less. */
+/* Appends ITEMS to TO as one item PINJECT_ITEM_PACKED. TO's bytes before DATA_END (from DATA on) end the file's
+ * data. False: nothing was appended, as it would not be smaller. */
 bool packer_append(struct packer *packer, const struct buffer *items, struct buffer *to, size_t data, size_t data_end);
 
 #endif

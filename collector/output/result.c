@@ -19,8 +19,8 @@
 #include "common/buffer.h"
 #include "common/report.h"
 
-/* The kernel copies a page in one go. A write of several may end between two of them (SIGKILL), so their header is
- * written last. */
+/* The kernel copies a page in one go. A write of several may end between two of them (SIGKILL), so then the header
+ * is written last. */
 enum { ONE_WRITE_MAX = 4096, SPARES = 16, SPARE_MAX = 65536, OPEN_MAX_FILES = 256, NAMES_TRIED = 16 };
 
 struct results {
@@ -30,7 +30,7 @@ struct results {
     uint64_t written, bytes, failed;
     uint64_t unwritten; /* samples */
     int error;
-    bool shared;                 /* was said */
+    bool shared;                 /* was reported */
     unsigned open;               /* files that are kept open between updates */
     struct buffer spare[SPARES]; /* memory of finished results */
     unsigned spare_count;
@@ -43,10 +43,10 @@ struct result {
     bool named; /* PATH is on disk */
     dev_t dev;
     ino_t ino;
-    uint64_t data_end;     /* of the data on disk; 0: nothing is on disk */
+    uint64_t data_end;     /* end of the data on disk; 0: nothing is on disk */
     uint64_t size;         /* of the file */
     int error;             /* the first of this file, 0: none */
-    uint64_t samples;      /* records of them, written or pending */
+    uint64_t samples;      /* sample records, written or pending */
     struct buffer pending; /* room for the file's front while nothing is on disk, then records */
 };
 
@@ -130,7 +130,7 @@ int results_error(const struct results *results, uint64_t *ret_files, uint64_t *
     return results->error;
 }
 
-/* Room for the front is kept while nothing is on disk: so the first version is one run of bytes. */
+/* Room for the front is kept while nothing is on disk, so that the first version is one run of bytes. */
 static size_t front_size(const struct result *result)
 {
     return result->data_end ? 0 : result->results->features.front;
@@ -222,7 +222,7 @@ static const char *way_out(int error)
     }
 }
 
-/* Only the first is said: a full disk would be said for each task. */
+/* Only the first one is reported: a full disk would be reported for each task. */
 static void note_error(struct result *result, int status)
 {
     struct results *results = result->results;
@@ -267,14 +267,14 @@ static void close_file(struct result *result)
     files_closed(&result->results->files);
 }
 
-/* The file gets its name: RESULT's, if that is free. */
+/* The file gets its name: RESULT's path, if that is free. */
 static int name_file(struct result *result)
 {
     struct results *results = result->results;
     int status = files_create(&results->files, result->path, &result->fd);
     bool shared = status == -EBUSY;
     for (int i = 0; (status == -EEXIST || status == -EBUSY) && i < NAMES_TRIED; i++) {
-        /* Something that is not ours has that name: PATH~1 and so on, behind what it was made of. */
+        /* Something that is not ours has that name: tries PATH~1 and so on. */
         char *path = NULL;
         if (asprintf(&path, "%s~%d", result->path, i + 1) < 0)
             return -ENOMEM;
@@ -293,13 +293,15 @@ static int name_file(struct result *result)
     return status;
 }
 
-/* Its name comes with its first version: killed before that, we leave no empty file. Not all file systems can. */
+/*
+ * It is named with its first version: if we are killed before that, we leave no empty file. Not all file systems can.
+ */
 static int create_file(struct result *result)
 {
     struct results *results = result->results;
     int fd = files_open_unnamed(&results->files);
     result->fd = fd < 0 ? -1 : fd;
-    /* What is wrong with the directory, creating a file by name says best. */
+    /* Creating it by name gives the best error about the directory. */
     int status = fd < 0 ? name_file(result) : 0;
     results->open += status == 0;
     return status;
@@ -341,7 +343,7 @@ static int write_first(struct result *result)
     return status < 0 ? status : buffer_pwrite(result->fd, bytes, sizeof(struct perfdata_header), 0);
 }
 
-/* Asks for the room first: where it is refused, the file stays as it is. Not all file systems can. */
+/* Asks for the room first: if it is refused, the file stays as it is. Not all file systems can do that. */
 static int reserve_room(struct result *result, uint64_t end)
 {
     if (end <= result->size)
@@ -388,14 +390,14 @@ static void note_written(struct result *result, uint64_t data_end, uint64_t end)
     result->data_end = data_end;
 }
 
-/* perf takes a file without data for one that was cut off. */
+/* perf takes a file without data for one that was truncated. */
 static void append_something(struct buffer *to)
 {
     const struct perf_event_header nothing = {.type = PERFDATA_RECORD_FINISHED_ROUND, .size = sizeof(nothing)};
     buffer_append(to, &nothing, sizeof(nothing));
 }
 
-/* COVERAGE with what could not be written up to now, in *RET; NULL of NULL. */
+/* COVERAGE with what could not be written up to now, in *RET; NULL if COVERAGE is NULL. */
 static const struct result_coverage *tell_unwritten(const struct results *results,
                                                     const struct result_coverage *coverage,
                                                     struct result_coverage *ret)
@@ -446,7 +448,7 @@ static int write_version(struct result *result, const struct result_task *task, 
     return status;
 }
 
-/* Nothing is on disk that a reader could use: leave nothing. */
+/* If nothing is on disk that a reader could use, leaves nothing. */
 static void take_back(struct result *result)
 {
     if (result->fd < 0 || result->data_end)
@@ -457,7 +459,7 @@ static void take_back(struct result *result)
     close_file(result);
 }
 
-/* Those that could not be written. */
+/* Drops the records that could not be written. */
 static void drop_records(struct result *result)
 {
     struct buffer *pending = &result->pending;
@@ -471,7 +473,7 @@ static void drop_records(struct result *result)
     buffer_clear(pending);
 }
 
-/* Forgets the records that could not be written: the file ends where it ended, and says so. */
+/* Drops the records that could not be written: the file ends where it ended, and says so. */
 static int write_without_records(struct result *result, const struct result_task *task,
                                  const struct result_coverage *coverage)
 {
@@ -496,7 +498,7 @@ static int flush(struct result *result, const struct result_task *task, const st
     return status;
 }
 
-/* Where descriptors are few, tasks need them. */
+/* If descriptors are few, tasks need them. */
 static uint64_t max_open(const struct results *results)
 {
     uint64_t share = results->session->fd_limit / 8;
@@ -550,7 +552,7 @@ int result_finish(struct result *result, const struct result_task *task, const s
         }
     } else if (write_without_records(result, task, coverage) < 0) {
         /* Once more, without the records that were lost: how the task ended and what it counted is worth more than
-         * they. */
+           they are. */
         take_back(result);
     }
     free_result(result);

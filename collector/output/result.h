@@ -3,11 +3,11 @@
  * One result file: a complete perf.data file for one task (or one exec generation of it), readable at every moment
  * while it grows. Context: the event loop's thread only.
  *
- * Order of writing an update: header without features, data and feature sections behind it, header with sizes and
- * features; so a reader, a killed collector or a full disk never meet a header that promises what is not there. The
- * first version gets its name when it is complete; where the file system cannot do that, it is written without its
- * header, which follows, in one write where all of it fits a page.
- * SIGXFSZ is ignored, so that a limit of the file size is an error like others.
+ * An update is written in this order: header without features; data and feature sections after it; header with sizes
+ * and features. So neither a killed collector nor a full disk leaves a header that promises what is not there. The
+ * first version gets its name when it is complete. If the file system cannot do that, it is written without its header,
+ * which follows; in one write if all of it fits a page. SIGXFSZ is ignored, so that a limit of the file size is an
+ * error like others.
  */
 #ifndef COLLECTOR_OUTPUT_RESULT_H
 #define COLLECTOR_OUTPUT_RESULT_H
@@ -26,22 +26,22 @@ struct mapping;
 struct opener;
 struct session;
 
-/* Files of earlier sessions that were renamed, so that this one's have their names. */
+/* Files of earlier sessions that were renamed to free their names for this one. */
 uint64_t results_moved(const struct results *results);
-/* Checks that files can be created at BASE before the command starts: 0 or -errno after report_error(). Older files are
- * replaced only by name, when a task gets it. */
+/* Checks that files can be created at BASE before the command starts: 0 or -errno after report_error(). Older files
+ * are replaced only when a task gets their name. */
 int results_new(struct session *session, struct results **ret);
 void results_free(struct results *results);
-/* PID has MAPPING by now: its build id will be needed (buildids_expect()). Of NULL: nothing. */
+/* PID has MAPPING now: its build id will be needed (buildids_expect()). RESULTS may be NULL. */
 void results_expect(struct results *results, pid_t pid, const struct mapping *mapping, uint64_t now_ns);
-/* Who reads the files of targets. */
+/* What reads the files of targets. */
 struct opener *results_opener(const struct results *results);
-/* Frees what is kept for the next files only. */
+/* Frees memory that is only kept for the next files. */
 void results_trim(struct results *results);
 uint64_t results_written(const struct results *results); /* files */
 uint64_t results_bytes(const struct results *results);
-/* The first error of writing (disk full ...), 0: none; *ret_files: those that are missing or not complete,
- * *ret_samples: what would have been in them. Said once by report_error() when it happens. */
+/* The first error of writing (disk full ...), 0: none; *ret_files: those that are missing or incomplete,
+ * *ret_samples: those that they would have. Reported once by report_error() when it happens. */
 int results_error(const struct results *results, uint64_t *ret_files, uint64_t *ret_samples);
 /* What such an error means: -ESTALE, a file was deleted, moved or replaced while it was written. */
 const char *results_reason(int error);

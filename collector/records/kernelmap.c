@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* _text stands near the top of /proc/kallsyms; the whole file has ten megabytes. */
+/* _text is near the top of /proc/kallsyms; the whole file has ten megabytes. */
 enum { KALLSYMS_LINES = 20000 };
 
 void kernelmap_init(struct kernelmap *map)
@@ -51,7 +51,7 @@ static void add_module(struct kernelmap *map, const struct kernelmap_module *mod
         map->end = module->start + module->size;
 }
 
-/* "ext4 1048576 1 - Live 0xffffffffc0000000": the addresses are 0 for those who may not know them. */
+/* "ext4 1048576 1 - Live 0xffffffffc0000000": the addresses are 0 for users who may not see them. */
 static void read_modules(struct kernelmap *map)
 {
     FILE *file = fopen("/proc/modules", "re");

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the kernel and its modules lie, for files that hold samples of the kernel. Read once, when the first one needs
- * it.
+ * Where the kernel and its modules are, for files with samples of the kernel. Read once, when the first one needs it.
  */
 #ifndef COLLECTOR_RECORDS_KERNELMAP_H
 #define COLLECTOR_RECORDS_KERNELMAP_H
@@ -19,10 +18,10 @@ struct kernelmap_module {
 
 struct kernelmap {
     bool read;
-    uint64_t text;               /* address of _text; 0: the kernel does not tell us */
+    uint64_t text;               /* address of _text; 0: the kernel hides it */
     struct kernelmap_module *modules;
     size_t count;
-    uint64_t start, end;         /* all modules lie in there */
+    uint64_t start, end;         /* all modules are within */
 };
 
 void kernelmap_init(struct kernelmap *map);
@@ -35,7 +34,7 @@ void kernelmap_make(struct kernelmap *map, const struct records_layout *layout, 
                     struct buffer *buffer);
 void kernelmap_make_modules(struct kernelmap *map, const struct records_layout *layout,
                             const struct records_stamp *stamp, struct buffer *buffer);
-/* Does a sample of the kernel mention a module? */
+/* Does a sample of the kernel have an address in a module? */
 bool kernelmap_in_modules(struct kernelmap *map, const struct perf_event_header *sample);
 
 #endif

@@ -133,7 +133,7 @@ void records_set_id(const struct records_layout *layout, uint64_t id, struct per
     memcpy((char *)record + offset, &id, sizeof(id));
 }
 
-/* Smallest size without the sample_id, and where a string begins (0: none). */
+/* Smallest size without the sample_id, and the offset of its string (0: none). */
 static size_t fixed_size(uint32_t type, size_t *ret_string)
 {
     *ret_string = 0;
@@ -234,7 +234,7 @@ bool records_mentions(const struct perf_event_header *record, uint64_t start, ui
     return false;
 }
 
-/* Room for a record of SIZE bytes with STRING behind it, aligned, and the sample_id. NULL when out of memory. */
+/* Makes room for a record of SIZE bytes, STRING after it, aligned, and the sample_id. NULL when out of memory. */
 static void *begin(struct buffer *buffer, uint64_t sample_type, size_t size, const char *string,
                    struct perf_event_header header)
 {
@@ -258,7 +258,7 @@ static void put_word(unsigned char **at, bool wanted, uint64_t word)
     }
 }
 
-/* The CPU is that of nobody: 0. */
+/* No CPU is known: 0. */
 static void put_trailer(unsigned char *record, uint64_t type, const struct records_stamp *stamp)
 {
     struct perf_event_header header;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records of perf: where their fields lie under the event configuration's attributes, whether they make sense, and how
- * to make new ones.
+ * perf records: where their fields are under the event configuration's attributes, whether they are valid, and how to
+ * make new ones.
  */
 #ifndef COLLECTOR_RECORDS_RECORDS_H
 #define COLLECTOR_RECORDS_RECORDS_H
@@ -23,10 +23,10 @@ struct records_layout {
     unsigned count;
     uint64_t sample_type[CONFIG_EVENTS];
     uint64_t read_format;
-    bool lost_known;             /* the counters tell what was lost */
+    bool lost_known;             /* the counters report lost samples */
 };
 
-/* Who writes a record: the task and its event, and when. */
+/* The writer of a record: task, event and time. */
 struct records_stamp {
     pid_t pid, tid;
     uint64_t time_ns;
@@ -34,7 +34,7 @@ struct records_stamp {
     unsigned event;              /* its index in the event configuration */
 };
 
-/* The fields of COMM, FORK, EXIT and MMAP2 that are of interest. Pointers go into the record. */
+/* The fields of COMM, FORK, EXIT and MMAP2 that we use. Pointers go into the record. */
 struct records_comm {
     pid_t pid, tid;
     bool exec;
@@ -53,8 +53,8 @@ struct records_mmap {
 void records_layout_init(struct records_layout *layout, const struct event_config *config);
 
 /*
- * Index of the event that wrote RECORD, by its IDENTIFIER; IDS as in struct attached. Event 0 when there is no
- * identifier to go by.
+ * Index of the event that wrote RECORD, by its IDENTIFIER; IDS as in struct attached. Event 0 if there is no
+ * identifier.
  */
 unsigned records_event(const struct records_layout *layout, const uint64_t *ids,
                        const struct perf_event_header *record);
@@ -62,12 +62,12 @@ unsigned records_event(const struct records_layout *layout, const uint64_t *ids,
 uint64_t records_time(const struct records_layout *layout, unsigned event, const struct perf_event_header *record);
 /* The period of a sample that records_check() accepted, 0: it has none. */
 uint64_t records_period(const struct records_layout *layout, unsigned event, const struct perf_event_header *record);
-/* Who wrote RECORD, by its TID field; 0 and 0: it has none. */
+/* The writer of RECORD, by its TID field; 0 and 0: it has none. */
 void records_writer(const struct records_layout *layout, unsigned event, const struct perf_event_header *record,
                     pid_t *ret_pid, pid_t *ret_tid);
-/* Writes ID where RECORD has the identifier of its event. Only for records that records_check() accepted. */
+/* Writes ID over RECORD's identifier of its event. Only for records that records_check() accepted. */
 void records_set_id(const struct records_layout *layout, uint64_t id, struct perf_event_header *record);
-/* Is RECORD long enough for its type, and are its strings terminated? Types that are not known are accepted. */
+/* Is RECORD long enough for its type, and are its strings terminated? Unknown types are accepted. */
 bool records_check(const struct records_layout *layout, const struct perf_event_header *record);
 
 /* Only for records that records_check() accepted. */
@@ -81,10 +81,10 @@ struct records_reading {
 struct records_reading records_parse_read(const struct records_layout *layout, const struct perf_event_header *record);
 /* Of LOST and LOST_SAMPLES. */
 uint64_t records_parse_lost(const struct perf_event_header *record);
-/* Does a word of the record (an instruction pointer, an entry of the chain) lie in [START, END)? */
+/* Is a word of the record (an instruction pointer, an entry of the chain) in [START, END)? */
 bool records_mentions(const struct perf_event_header *record, uint64_t start, uint64_t end);
 
-/* Made records, appended to BUFFER, in the form of the file: with a sample_id as the attributes want it. */
+/* Made records, appended to BUFFER in the form of the file: with the sample_id that the attributes ask for. */
 void records_make_comm(const struct records_layout *layout, const struct records_stamp *stamp, const char *comm,
                        struct buffer *buffer);
 void records_make_mmap(const struct records_layout *layout, const struct records_stamp *stamp,

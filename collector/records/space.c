@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Static, since numbers are compared between all spaces. Context: the event loop's thread. */
+/* Static, since versions of all spaces are compared. Context: the event loop's thread. */
 static uint64_t next_version(void)
 {
     static uint64_t last;
@@ -86,7 +86,7 @@ static void put_item(struct mapping_list *list, struct mapping *mapping)
     list->ranges[list->count++] = (struct mapping_range){mapping->start, mapping->size};
 }
 
-/* A list of its own with references to the items that are not younger than TIME_NS. */
+/* A new list with references to the items that are not younger than TIME_NS. */
 static struct mapping_list *list_copy(const struct mapping_list *list, uint64_t time_ns)
 {
     struct mapping_list *copy = calloc(1, sizeof(*copy));
@@ -150,7 +150,7 @@ static bool covers_range(const struct mapping *newer, const struct mapping_range
            older->size <= newer->size - (older->start - newer->start);
 }
 
-/* Takes out those that CHOSEN says, from FIRST on; how many, at most MOST. */
+/* Removes those that CHOSEN selects, from FIRST on, at most MOST. Returns how many. */
 static size_t take_out(struct mapping_list *list, size_t first, size_t most,
                        bool chosen(const struct mapping_list *, size_t, const struct mapping *),
                        const struct mapping *mapping)
@@ -239,7 +239,7 @@ static void unescape(char *path)
     *to = '\0';
 }
 
-/* Most lines are not: they need not be read in full. */
+/* Most lines are not: they need not be parsed in full. */
 static bool looks_executable(const char *line, size_t size)
 {
     const char *access = memchr(line, ' ', size);
@@ -260,7 +260,7 @@ static bool parse_line(char *line, struct mapping *values, const char **ret_path
     values->prot = PROT_EXEC | (access[0] == 'r' ? PROT_READ : 0) | (access[1] == 'w' ? PROT_WRITE : 0);
     values->flags = access[3] == 's' ? MAP_SHARED : MAP_PRIVATE;
     char *path = line + at + strspn(line + at, " \t");
-    /* In none of the kernel's records, and no code any more: the kernel does what is called there. */
+    /* No record of the kernel has it, and it is no code any more: the kernel does what is called there. */
     if (strcmp(path, "[vsyscall]") == 0)
         return false;
     unescape(path);
@@ -268,7 +268,7 @@ static bool parse_line(char *line, struct mapping *values, const char **ret_path
     return true;
 }
 
-/* The lines of /proc come in order, one behind the other: the first of them need not be compared with each other. */
+/* The lines of /proc come in order, one after the other: the first of them need not be compared with each other. */
 static int add_line(struct space *space, const struct mapping *values, const char *path, uint64_t *end)
 {
     struct mapping *mapping = mapping_new(values, path);
@@ -341,7 +341,7 @@ bool space_has(const struct space *space, const struct mapping *mapping, bool ds
     return false;
 }
 
-/* A mapping that ADDRESS is not in: what holds at ADDRESS ends where that begins, or begins where it ends. */
+/* For a mapping without ADDRESS: what is at ADDRESS ends where that begins, or begins where that ends. */
 static void narrow(uint64_t address, uint64_t start, uint64_t end, uint64_t *low, uint64_t *high)
 {
     if (start > address)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is mapped executable in an address space, merged over the rings of its threads. A fork shares the list with its
+ * The executable mappings of an address space, merged over the rings of its threads. A fork shares the list with its
  * parent until one of them changes it, so that a storm of forks stays cheap. There is no record of munmap(2): a mapping
- * lives until a newer one covers it.
+ * exists until a newer one covers it.
  */
 #ifndef COLLECTOR_RECORDS_SPACE_H
 #define COLLECTOR_RECORDS_SPACE_H
@@ -12,26 +12,26 @@
 #include <stdint.h>
 
 /*
- * Beyond that the oldest are forgotten, first those of no file: of programs that generate code without end. Each new
- * one is compared with all of them: a target can make one in a microsecond.
+ * Beyond that the oldest are forgotten, first those without a file: for programs that generate code without end. Each
+ * new one is compared with all of them, and a target can make one in a microsecond.
  */
 enum { SPACE_MAPPINGS = 4096 };
 
 /*
- * Bytes of mappings with their paths, which have 4 KiB each at most, in all spaces of a room. A thousand programs that
- * share nothing have so many when each has 300 libraries.
+ * Bytes of mappings with their paths, of 4 KiB each at most, in all spaces of a room. A thousand programs that share
+ * nothing, with 300 libraries each, have so many.
  */
 enum { SPACE_BYTES = 48 << 20 };
 
 struct space_room {
     uint64_t bytes;              /* of the mappings that are in spaces */
-    uint64_t refused;            /* mappings, for want of room */
+    uint64_t refused;            /* mappings that found no room */
 };
 
-/* One executable mapping. Shared and, but for its room, immutable. */
+/* One executable mapping. Shared and, except for its room, immutable. */
 struct mapping {
     unsigned references;
-    struct space_room *room;     /* in which it is counted, and which outlives it; NULL: in none */
+    struct space_room *room;     /* the room that counts it, which outlives it; NULL: none */
     uint32_t maj, min;
     uint32_t prot, flags;        /* as mmap(2) */
     uint64_t time_ns;
@@ -40,7 +40,7 @@ struct mapping {
     char path[];
 };
 
-/* Where a mapping lies: side by side, so that a search over all of them is over soon. */
+/* The place of a mapping. They are side by side, so that a search over all of them is quick. */
 struct mapping_range {
     uint64_t start, size;
 };
@@ -54,12 +54,12 @@ struct mapping_list {
 
 struct space {
     struct mapping_list *list;   /* NULL: nothing is mapped */
-    struct space_room *room;     /* of mappings that come; NULL: no bound. Not ours, stays when it is released */
-    uint64_t forgotten;          /* mappings, for want of room; stays when it is released */
-    uint64_t version;            /* changes with what is mapped; equal ones of any two spaces mean the same mappings */
+    struct space_room *room;     /* of new mappings; NULL: no bound. Not ours, stays when it is released */
+    uint64_t forgotten;          /* mappings that were dropped for want of room; stays when it is released */
+    uint64_t version;            /* changes with the mappings; equal ones of any two spaces mean the same mappings */
 };
 
-/* A copy of the values of VALUES with PATH; NULL when out of memory. One reference is the caller's. */
+/* A copy of VALUES with PATH; NULL when out of memory. The caller owns one reference. */
 struct mapping *mapping_new(const struct mapping *values, const char *path);
 struct mapping *mapping_get(struct mapping *mapping);
 void mapping_put(struct mapping *mapping);
@@ -69,19 +69,19 @@ bool mapping_same_dso(const struct mapping *a, const struct mapping *b);
 void space_init(struct space *space);
 void space_release(struct space *space);
 /*
- * Adds a reference of its own to MAPPING and forgets what it covers. 0; -ENOMEM; -ENOSPC: the room is full, which is
- * counted there.
+ * Adds MAPPING, with a reference of its own, and forgets what it covers. 0; -ENOMEM; -ENOSPC: the room is full, which
+ * is counted there.
  */
 int space_add(struct space *space, struct mapping *mapping);
-/* COPY (initialized, empty) becomes what SPACE was at TIME_NS, with its room. 0 or -ENOMEM. */
+/* COPY (initialized, empty) becomes what SPACE was at TIME_NS, in the same room. 0 or -ENOMEM. */
 int space_fork(const struct space *space, uint64_t time_ns, struct space *copy);
-/* Adds the executable mappings of MAPS, the text of /proc/PID/maps. Lines without sense are skipped. 0 or -ENOMEM. */
+/* Adds the executable mappings of MAPS, the text of /proc/PID/maps. Invalid lines are skipped. 0 or -ENOMEM. */
 int space_add_maps(struct space *space, const char *maps, uint64_t time_ns);
-/* The newest mapping of ADDRESS, or NULL. It is the newest of all from *LOW to *HIGH, exclusive; those may be NULL. */
+/* The newest mapping of ADDRESS, or NULL. From *LOW to *HIGH, exclusive, it is the newest one; both may be NULL. */
 const struct mapping *space_find(const struct space *space, uint64_t address, uint64_t *low, uint64_t *high);
-/* Is there one at the place of MAPPING, of the same offset? With DSO: and of the same file. */
+/* Is there one at the place of MAPPING, with the same offset? DSO: and of the same file. */
 bool space_has(const struct space *space, const struct mapping *mapping, bool dso);
-/* MAPPING changes nothing: the same DSO has been at the same place since before, with nothing newer over it. */
+/* True if MAPPING changes nothing: the same DSO has been at the same place before, with nothing newer over it. */
 bool space_knows(const struct space *space, const struct mapping *mapping);
 size_t space_count(const struct space *space);
 struct mapping *space_at(const struct space *space, size_t index);

@@ -24,7 +24,7 @@
 #include "common/clock.h"
 
 /*
- * Anybody on the machine may connect. An answer takes 25 to 65 us, a refusal a tenth of that. When more CPU time than
+ * Anybody on the machine may connect. An answer takes 25 to 65 us, a refusal a tenth of that. If more CPU time than
  * FREE_NS for each CPU is used in a second, users who had an equal part of it get their answers REST_NS apart. Others
  * are answered within a rest, so the queue never waits for long.
  */
@@ -35,7 +35,7 @@ enum {
     REST_NS = 2000000,
     REST_MOST_NS = 16000000, /* a preload object waits for 50 ms */
     RESTS_PER_WORK = 59,     /* rest so many times as long as the round took: 1.7 % of a CPU... */
-    ROUND_NS = 1000000,      /* ... and 6 % where the longest rest follows the longest round */
+    ROUND_NS = 1000000,      /* ... and 6 % if the longest rest follows the longest round */
     BATCH = 8,               /* peers between two looks at the clock */
 };
 
@@ -73,7 +73,7 @@ void listener_open(struct listener *listener, struct session *session)
         listener->socket = bind_socket(session->path);
 }
 
-/* One byte, so that there is something to send the descriptors with. It goes or it does not: the queue is empty. */
+/* Sends one byte, since descriptors need data to go with. It goes or it does not: the queue is empty. */
 static void send_files(int peer, int segment, int requests)
 {
     char byte = 0;
@@ -93,7 +93,7 @@ static void send_files(int peer, int segment, int requests)
     sendmsg(peer, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* Its user is the one that it had when it connected: whoever changes afterwards has to come again. */
+/* Its user is the one that it had when it connected: a process that changes afterwards has to connect again. */
 static void serve_peer(struct listener *listener, int peer)
 {
     struct session *session = listener->session;
@@ -115,7 +115,7 @@ static void serve_peer(struct listener *listener, int peer)
     send_files(peer, listener->segment, channel->fd);
 }
 
-/* Closes PEER. BEGUN: of the listener's CPU time, when the current second began. */
+/* Closes PEER. BEGUN: the listener's CPU time when the current second began. */
 static void answer_peer(struct listener *listener, struct callers *callers, struct caller *caller, int peer,
                         uint64_t begun)
 {
@@ -128,8 +128,8 @@ static void answer_peer(struct listener *listener, struct callers *callers, stru
 }
 
 /*
- * All who are in the queue, so that nobody waits behind those who have to, or as many as there is time for. False: no
- * descriptor for a peer.
+ * Takes all peers in the queue, so that none waits behind those that have to, or as many as there is time for. False:
+ * no descriptor for a peer.
  */
 static bool take_queue(struct listener *listener, struct callers *callers, uint64_t allowed, uint64_t begun)
 {

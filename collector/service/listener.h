@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The socket that hands out the session's files to processes that cannot reach them: of another user, below another
- * /dev/shm, in a chroot. A thread of its own: nothing is read from a peer, and nobody is waited for.
+ * /dev/shm, in a chroot. It has a thread of its own, reads nothing from a peer, and waits for none.
  */
 #ifndef COLLECTOR_SERVICE_LISTENER_H
 #define COLLECTOR_SERVICE_LISTENER_H
@@ -14,10 +14,10 @@ struct session;
 
 struct listener {
     struct session *session;
-    int socket;        /* -1: there is none; then such processes are attached late */
+    int socket;        /* -1: none; then such processes are attached late */
     int segment;       /* the segment, for reading */
     int stop;          /* eventfd */
-    uint64_t free_ns;  /* CPU time a second, for each CPU, that is spent at once; further answers are 2 ms apart */
+    uint64_t free_ns;  /* CPU time a second, for each CPU, without a rest; beyond that answers are 2 ms apart */
     bool running;
     pthread_t thread;
 };

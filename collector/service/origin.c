@@ -17,7 +17,7 @@
 #include "collector/system/procfs.h"
 #include "common/buffer.h"
 
-/* A chain of processes that do not ask (static ones) is followed so far up; maps are searched to that size. */
+/* A chain of processes that send no request (static ones) is followed up so far; maps are searched up to that size. */
 enum { GENERATIONS = 32, STATUS_MAX = 8192, MAPS_MAX = 4 << 20 };
 
 /* pidfd_info of Linux 6.13, in its first form; libc's headers do not have it yet. */
@@ -42,7 +42,7 @@ static int read_pidfd(int pidfd, struct origin *ret)
     return 0;
 }
 
-/* What we lack says nothing of the process. */
+/* Our shortage says nothing about the process. */
 static bool is_shortage(int error)
 {
     return error == -EMFILE || error == -ENFILE || error == -ENOMEM;
@@ -80,7 +80,10 @@ bool origin_is_ours(struct session *session, pid_t pid, const struct origin *ori
     for (unsigned i = 0; i < GENERATIONS; i++) {
         if (attach_has_process(session, pid))
             return true;
-        /* Of our children only the command. We may be process 1, of a container: then orphans are our children too. */
+        /*
+         * Of our children only the command belongs to it. We may be process 1 of a container: then orphans are our
+         * children too.
+         */
         if (session->self && at.ppid == session->self)
             return pid == __atomic_load_n(&session->segment->root, __ATOMIC_RELAXED);
         if (at.ppid <= 1)
@@ -92,7 +95,7 @@ bool origin_is_ours(struct session *session, pid_t pid, const struct origin *ori
     return false;
 }
 
-/* By the fields behind the third space of a line: a path can have any text in it, but no end of a line. */
+/* By the fields after the third space of a line: a path may contain any text, but no end of a line. */
 static bool maps_tell(const char *maps, const char *mapping)
 {
     size_t size = strlen(mapping);
@@ -119,8 +122,9 @@ static bool has_mapped(const struct channel *channel, pid_t pid)
 
 /*
  * It is not dumpable, and hides its memory from its own user's processes: nothing of it can be sampled or read from
- * outside. The memory of a daemon that makes itself such cannot show the channel once its parent has ended. Root sees
- * everybody; where it does not, in a container, it has no business there, and its channel may be in other hands.
+ * outside. A daemon that makes itself so cannot show the channel in its memory once its parent has ended. Root sees
+ * every process; if it does not, in a container, the process does not belong there, and its channel may be in other
+ * hands.
  */
 static bool hides(const struct channel *channel, pid_t pid, const struct origin *origin)
 {
@@ -153,7 +157,9 @@ int origin_check(const struct channel *channel, pid_t pid, int pidfd, struct ori
     bool other = !is_of_user(channel, ret_origin);
     if (!channel->own && other)
         return -EPERM;
-    /* Behind libc's back it became another user: it has our channel still. Who has one of his own needs no other. */
+    /*
+     * It became another user behind libc's back, and still has our channel. A user with his own channel needs no other.
+     */
     if (other && !session_has_one_user(channel->session))
         return has_mapped(channel, pid) ? 0 : -EPERM;
     if (origin_is_ours(channel->session, pid, ret_origin) || has_mapped(channel, pid))

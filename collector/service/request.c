@@ -26,7 +26,7 @@
 
 /* CPU time that a task may have used before the session began (the first one of a bare LD_PRELOAD). */
 #define BEFORE_NS UINT64_C(60000000000)
-/* CPU time that a start takes: of more the kernel is asked. */
+/* CPU time that a start takes: if a task reports more, the kernel is asked. */
 #define START_NS UINT64_C(5000000)
 
 /* ---- Copying and checking ---- */
@@ -45,7 +45,7 @@ static bool is_task(int32_t tid)
     return tid > 0 && tid < PINJECT_TASKS;
 }
 
-/* The program that comes cannot be injected. */
+/* True if the next program is non-injectable. */
 static bool wants_inherit(uint32_t kind, uint32_t flags)
 {
     return kind == PINJECT_INHERIT_EXEC || (kind == PINJECT_ARM && flags & PINJECT_REQUEST_INHERIT_EXEC);
@@ -56,7 +56,7 @@ static bool has_text(uint32_t kind, uint32_t flags)
     return kind == PINJECT_PROCESS || kind == PINJECT_GENERATION || wants_inherit(kind, flags);
 }
 
-/* A time that cannot be is no time. */
+/* Replaces impossible times. */
 static void check_times(const struct session *session, struct pinject_slot *slot)
 {
     uint64_t now = clock_ns(CLOCK_MONOTONIC);
@@ -67,7 +67,7 @@ static void check_times(const struct session *session, struct pinject_slot *slot
         slot->time_ns = now;
     if (slot->startup_ns > most)
         slot->startup_ns = 0;
-    /* Of a process with its children: all CPUs at once. */
+    /* Of a process with its children, which may use all CPUs at once. */
     if (slot->utime_ns > most * session->cpus || slot->stime_ns > most * session->cpus - slot->utime_ns)
         slot->utime_ns = slot->stime_ns = 0;
 }
@@ -88,7 +88,7 @@ int request_copy(const struct session *session, const struct pinject_slot *from,
         return -EINVAL;
     if (is_of_first_thread(slot->kind) && slot->pid != slot->tid)
         return -EINVAL;
-    if (slot->kind == PINJECT_BECOME && slot->user == UINT32_MAX) /* no user's number: it would stay root's */
+    if (slot->kind == PINJECT_BECOME && slot->user == UINT32_MAX) /* no uid: the process would stay root */
         return -EINVAL;
     if (!has_text(slot->kind, slot->flags))
         slot->exec_size = slot->cmdline_size = 0;
@@ -114,7 +114,7 @@ static void take_text(const struct request *request, struct notification *notifi
         notification->exec = strdup(slot->text);
     bool running = !wants_inherit(slot->kind, slot->flags);
     if (slot->flags & PINJECT_REQUEST_TEXT_CUT && !running)
-        return; /* of a program to come: /proc tells it later */
+        return; /* about a program to come: /proc has it later */
     if (slot->flags & PINJECT_REQUEST_TEXT_CUT) {
         notification->cmdline = procfs_cmdline(slot->pid, &notification->cmdline_size);
         if (notification->cmdline)
@@ -123,7 +123,7 @@ static void take_text(const struct request *request, struct notification *notifi
     notification->cmdline_size = slot->cmdline_size;
     if (slot->cmdline_size == 0)
         return;
-    /* One byte more: the last argument ends, whatever was written. */
+    /* One byte more, so that the last argument ends, whatever was written. */
     notification->cmdline = malloc(slot->cmdline_size + 1u);
     if (!notification->cmdline) {
         notification->cmdline_size = 0;
@@ -160,7 +160,7 @@ static struct notification *new_notification(const struct pinject_slot *slot)
     return notification;
 }
 
-/* Whether TID is a task of the process PID: a forged pair would put samples under another name. */
+/* Is TID a task of the process PID? A forged pair would put samples under another name. */
 static int check_task(pid_t pid, pid_t tid)
 {
     return syscall(SYS_tgkill, pid, tid, 0) == 0 || errno == EPERM ? 0 : -errno;
@@ -180,8 +180,8 @@ static int begin_snapshot(struct session *session, struct notification *notifica
 }
 
 /*
- * An inherited event hangs up when the last task that has it is gone: nobody can come any more. The kernel tells that
- * of mapped ones alone, and maps inherited ones of a single CPU only; the tasks may run anywhere.
+ * An inherited event hangs up when the last task that has it is gone: no other task can come. The kernel reports that
+ * only for mapped events, and maps inherited ones only for a single CPU; the tasks may run anywhere.
  */
 static void open_tree_end(struct session *session, pid_t tid)
 {
@@ -204,8 +204,8 @@ static void open_tree_end(struct session *session, pid_t tid)
 }
 
 /*
- * The inherited set under the tree of a bare session, which nobody waits for: counts what the first process and all
- * that come from it use. Opened while it waits, so that nothing is missed.
+ * The inherited clock of a bare session, whose tree nobody waits for: counts what the first process and all its
+ * descendants use. Opened while the first process waits, so that nothing is missed.
  */
 static void open_tree_clock(struct session *session, pid_t tid)
 {
@@ -230,7 +230,7 @@ static bool is_refused(int status)
     return status == -EACCES || status == -EPERM;
 }
 
-/* What the kernel tells only while it happens has happened: the program, and its mappings. */
+/* What the kernel reports only while it happens has happened already: reads the program and its mappings. */
 static void read_running(struct notification *notification, bool gone_on)
 {
     notification->exec = procfs_exec(notification->pid);
@@ -250,18 +250,18 @@ static int begin_task(struct session *session, struct notification *notification
         [PINJECT_ARM] = ATTACH_ON_EXEC,
     };
     const bool arms = notification->kind == PINJECT_ARM, first = notification->kind == PINJECT_PROCESS;
-    /* It may run another program by now, which no record will tell. */
+    /* It may run another program by now, which no record will report. */
     const bool gone_on = notification->late && (arms || notification->kind == PINJECT_FORK);
     const char *name = arms ? notification->program : notification->comm;
-    /* Events that waited for its exec could wait for ever. */
+    /* Events that wait for its exec could wait for ever. */
     const enum attach_how how = arms && notification->late ? ATTACH_RUNNING : hows[notification->kind];
-    /* Of who was gone when it was asked whose it is, the number may be another's by now. */
+    /* The task was gone when its origin was checked: another task may have its number by now. */
     int status = notification->gone ? -ESRCH : notification->unchecked;
     if (status == 0)
         status = attach_open(session, notification->pid, notification->tid, name, how, &notification->events);
     if (status == 0 && gone_on && !notification->events->timer)
         notification->kind = PINJECT_PROCESS;
-    /* Who is about to exec is dumpable again afterwards, and asks anew. */
+    /* A task that is about to exec is dumpable again afterwards, and sends a new request. */
     if (is_refused(status) && !arms)
         status = attach_open_timer(session, notification->pid, notification->tid, status, &notification->events);
     notification->answered_ns = clock_ns(CLOCK_MONOTONIC);
@@ -273,7 +273,7 @@ static int begin_task(struct session *session, struct notification *notification
         notification->startup_ns = attach_late_used_before(session, notification);
     if (notification->kind == PINJECT_PROCESS && status == 0)
         read_running(notification, gone_on);
-    /* Killed since it was checked, it may have left its number to another: asked when all is open and read. */
+    /* If it was killed since it was checked, another task may have its number: checked when all is open and read. */
     if (status == 0 && !numbers_hold(notification->pidfd, notification->pid, notification->tid)) {
         attach_late_undo(notification);
         status = -ESRCH;
@@ -283,14 +283,14 @@ static int begin_task(struct session *session, struct notification *notification
     return status;
 }
 
-/* Its own events are there, whatever becomes of the inherited set. */
+/* The task's own events are there, whatever becomes of the inherited set. */
 static int begin_inherit_exec(struct session *session, struct notification *notification)
 {
-    /* A timer's task tells also of what is not followed. */
+    /* A task with a timer also reports programs that are not followed. */
     if (!(session->settings->follow & PINJECT_SESSION_EXEC) && attach_has_timer(session, notification->tid))
         return 0;
     if (notification->flags & PINJECT_REQUEST_SECURE)
-        /* Its events may end in that exec: then what comes has to ask. */
+        /* Its events may end in that exec: then its next exec generation must send a request. */
         covered_mark(session, notification->tid, false);
     else
         notification->inherit_error = inherited_open_of(session->inherited_sets, notification->pid, notification->tid,
@@ -299,7 +299,7 @@ static int begin_inherit_exec(struct session *session, struct notification *noti
     return 0;
 }
 
-/* Whose events are ours: nothing that is made by it has to ask. */
+/* For tasks whose events are ours: what they make need not send a request. */
 static int begin_inherit(struct session *session, const struct notification *notification)
 {
     int status = notification->gone ? -ESRCH : check_task(notification->pid, notification->tid);
@@ -313,7 +313,7 @@ static int begin_inherit(struct session *session, const struct notification *not
     return status;
 }
 
-/* The kernel's word: one of a user namespace is root in its own eyes alone. */
+/* By the kernel's word: root of a user namespace is root only in its own eyes. */
 static bool is_root(pid_t pid)
 {
     struct origin origin;
@@ -325,14 +325,14 @@ static bool is_root(pid_t pid)
     return false;
 }
 
-/* Nobody but root can become whom he likes. What is refused here has the socket. */
+/* Only root can become any user. A process that is refused here has the socket. */
 static int begin_become(struct channel *channel, const struct notification *notification, uint32_t user)
 {
     struct session *session = channel->session;
     return channel->user == 0 && is_root(notification->pid) ? session->prepare_user(session, user) : -EPERM;
 }
 
-/* A task that we may not see stays announced, and is counted as missed, with what its parent's wait tells. */
+/* A task that we may not see stays announced, and is counted as missed, with what its parent's wait reports. */
 static int begin_spawned(struct session *session, struct notification *notification)
 {
     int status = attach_late_open(session, notification);
@@ -348,11 +348,11 @@ static int begin(struct session *session, struct notification *notification)
     if (notification->kind == PINJECT_GENERATION) {
         bool ring;
         if (attach_knows(session, notification->pid, notification->tid, &ring)) {
-            if (!ring) /* no record will tell it */
+            if (!ring) /* no record will report it */
                 notification->exec = procfs_exec(notification->pid);
             return 0;
         }
-        /* Its covered bit was left by an earlier task of this number. */
+        /* An earlier task with this number left its covered bit. */
         notification->kind = PINJECT_PROCESS;
     }
     if (notification->kind == PINJECT_INHERIT_EXEC)
@@ -383,14 +383,14 @@ static bool is_of_new_process(uint32_t kind)
 }
 
 /*
- * Most requests are of processes that are known, and while nobody else has a channel that is enough. Those that begin
- * and those for which something is opened get their pidfd here: the task may end, and its number be another's.
+ * Most requests are about known processes, and while nobody else has a channel that is enough. Those about new
+ * processes, and those for which something is opened, get their pidfd here: the task may end, and its number be reused.
  */
 static int check_origin(const struct channel *channel, struct notification *notification)
 {
     bool begins = is_of_new_process(notification->kind);
     struct origin origin;
-    if (notification->kind == PINJECT_REAPED) /* the child is gone, and its waiter is looked at when it is used */
+    if (notification->kind == PINJECT_REAPED) /* the child is gone; its waiter is checked when it is used */
         return 0;
     if (check_task(notification->pid, notification->tid) < 0)
         return is_alive(notification->tid) ? -EPERM : -ESRCH;
@@ -399,7 +399,7 @@ static int check_origin(const struct channel *channel, struct notification *noti
         return 0;
     int pidfd = (int)syscall(SYS_pidfd_open, notification->pid, 0);
     int status = origin_check(channel, notification->pid, pidfd, &origin);
-    /* Another user's word for a parent could be any process. */
+    /* Another user could name any process as the parent. */
     if (status == 0 && (origin.ppid > 1 || notification->limited))
         notification->ppid = origin.ppid;
     if (begins || notification->kind == PINJECT_SPAWN || notification->kind == PINJECT_INHERIT_EXEC ||
@@ -410,7 +410,7 @@ static int check_origin(const struct channel *channel, struct notification *noti
     return status;
 }
 
-/* What a task says it used before its events began is no more than what its process used, by the kernel's clock. */
+/* What a task reports as used before its events began is no more than what its process used, by the kernel's clock. */
 static void check_startup(struct notification *notification)
 {
     clockid_t clock;
@@ -436,7 +436,7 @@ int request_begin(struct channel *channel, const struct request *request, struct
     notification->limited = !channel->own;
     notification->user = channel->user;
     int origin = check_origin(channel, notification);
-    /* Nobody can ask the kernel whose it was. Of the own user's, it is told that it ended too soon. */
+    /* The kernel cannot be asked whose it was. For the own user's, it is reported that it ended too soon. */
     bool gone = origin == -ESRCH && (notification->limited || notification->kind == PINJECT_SPAWN ||
                                      notification->kind == PINJECT_INHERIT_EXEC ||
                                      notification->kind == PINJECT_SNAPSHOT ||
@@ -462,7 +462,7 @@ int request_begin(struct channel *channel, const struct request *request, struct
     }
     int status = begin(session, notification);
     if (status == -EEXIST) {
-        /* Asked twice: it has what it wants. */
+        /* It asked twice, and has what it wants. */
         notification_free(notification);
         return 0;
     }

@@ -29,11 +29,11 @@
 #include "common/clock.h"
 #include "common/report.h"
 
-/* The table of descriptors grows to this at once: with threads each growth waits milliseconds for RCU. */
+/* The table of descriptors grows to this at once: with threads, each growth waits milliseconds for RCU. */
 enum { TABLE_OF_FDS = 16384 };
 enum { STOP_S = 1, SLEEP_S = 1 };
 
-/* Rings with room for dumps of stacks: even who may lock all memory has to leave some. */
+/* For rings with room for stack dumps: even a user who may lock all memory has to leave some. */
 #define DUMP_BUDGET (UINT64_C(1) << 30)
 
 /* ---- Limits ---- */
@@ -46,7 +46,7 @@ static void raise_limit(int which, struct rlimit *old, uint64_t *ret_now)
     *ret_now = setrlimit(which, &raised) == 0 ? raised.rlim_cur : old->rlim_cur;
 }
 
-/* What /proc/self/status says of KEY, "\nName:"; OTHERWISE: nothing. */
+/* The value of KEY, "\nName:", in /proc/self/status; OTHERWISE: there is none. */
 static uint64_t read_status(const char *key, int base, uint64_t otherwise)
 {
     struct buffer text = BUFFER_INIT;
@@ -69,7 +69,7 @@ static uint32_t count_filters(void)
     return (uint32_t)read_status("\nSeccomp_filters:", 10, UINT32_MAX);
 }
 
-/* What the kernel reckons in perf_mmap(). Other profilers of this user share it: a refusal can still come before. */
+/* As the kernel computes it in perf_mmap(). Other profilers of this user share it: a refusal can still come before. */
 uint64_t service_ring_budget(uint64_t memlock)
 {
     int64_t kb = probe_read_sysctl("perf_event_mlock_kb", 516);
@@ -109,8 +109,8 @@ void service_restore_limits(const struct session *session)
 /* ---- The segment ---- */
 
 /*
- * A process that becomes another user goes on reading the segment, so everybody may read root's: no secret is in it.
- * Nobody but its owner can write to it.
+ * A process that becomes another user goes on reading the segment, so everybody may read root's: it has no secret. Only
+ * its owner can write to it.
  */
 static mode_t segment_mode(void)
 {
@@ -210,13 +210,13 @@ static int fill_header(struct session *session, const char *path, const char *pr
     snprintf(segment->path, sizeof(segment->path), "%s", path);
     snprintf(segment->preload, sizeof(segment->preload), "%s", preload);
     worker_assign_doorbells(session);
-    /* Last: without it the segment is none. */
+    /* Last: without it the file is no segment. */
     __atomic_store_n(&segment->magic, PINJECT_WIRE_MAGIC, __ATOMIC_RELEASE);
     return 0;
 }
 
 /*
- * After the last descriptor of the file that is closed before the end: any close() gives the lock up. Without it
+ * Called when no descriptor of the file will be closed before the end, as any close() drops the lock. Without the lock
  * preload objects ask /proc.
  */
 static void lock_segment(struct session *session)
@@ -344,14 +344,14 @@ void service_take_notifications(struct session *session)
     channels_take_notifications(session);
 }
 
-/* Last: whoever sweeps after a killed session finds its other files by this one's name. */
+/* Last: a sweep after a killed session finds the other files by this one's name. */
 static void unlink_segment(struct session *session)
 {
     if (session->path[0])
         unlink(session->path);
 }
 
-/* Threads that hang may come back at any time: their memory stays, and ends with the process. */
+/* Threads that hang may return at any time: their memory stays, and ends with the process. */
 static void leave_all(struct session *session)
 {
     channels_unlink(session->channels);

@@ -17,7 +17,7 @@
 #include "collector/sources/session.h"
 #include "common/clock.h"
 
-/* Sweeps, 0.9 s apart, after which a slot that did not move belongs to nobody: claim and post are close. */
+/* Sweeps, 0.9 s apart, after which a slot that did not change has no owner: claim and post are close. */
 enum { STILL = 3 };
 
 static bool move_state(uint32_t *state, uint32_t from, uint32_t to, int order)
@@ -32,11 +32,11 @@ static uint32_t with_phase(uint32_t state, enum pinject_phase phase)
     return PINJECT_STATE(PINJECT_STATE_GENERATION(state), phase);
 }
 
-/* POSTED or ABANDONED -> TAKEN. *ret_taken: the state then; *ret_alone: nobody would read an answer. */
+/* POSTED or ABANDONED -> TAKEN. *ret_taken: the new state; *ret_alone: nobody would read an answer. */
 static bool take_request(struct pinject_slot *slot, uint32_t *ret_taken, bool *ret_alone)
 {
     uint32_t state = __atomic_load_n(&slot->state, __ATOMIC_RELAXED);
-    /* Twice: between the look and the exchange its owner may give it up. */
+    /* Twice: between the load and the exchange its owner may abandon it. */
     for (int i = 0; i < 2; i++) {
         uint32_t phase = PINJECT_STATE_PHASE(state);
         if (phase != PINJECT_POSTED && phase != PINJECT_ABANDONED)
@@ -51,7 +51,7 @@ static bool take_request(struct pinject_slot *slot, uint32_t *ret_taken, bool *r
     return false;
 }
 
-/* TAKEN -> ANSWERED or FREE. False: its sender has given up meanwhile. */
+/* TAKEN -> ANSWERED or FREE. False: its sender has abandoned it meanwhile. */
 static bool answer_request(struct channel *channel, struct pinject_slot *slot, uint32_t taken, bool reply, int result)
 {
     /* A worker that answers is not stalled, whoever asked. */
@@ -73,9 +73,9 @@ static bool answer_request(struct channel *channel, struct pinject_slot *slot, u
 }
 
 /*
- * BEGAN: the thread's CPU time when it took a request of which nothing came; else 0. TOLD: nothing was opened for it:
- * it was a notification, is covered by an inherited set already, as the children of whoever said INHERIT are, or could
- * not be had.
+ * BEGAN: the thread's CPU time when it took a request that came to nothing; else 0. TOLD: nothing was opened for it: it
+ * was a notification, or its task is in an inherited set already (as children of a task that sent INHERIT are), or it
+ * failed.
  */
 static void charge_budget(struct channel *channel, uint64_t began, bool told)
 {
@@ -92,8 +92,8 @@ static bool only_tells(uint32_t kind)
 }
 
 /*
- * Serves what is posted in the slot, if anything is; with REAPED_ONLY ended children alone. Under the slot's lock until
- * it is answered. Whether something came of it.
+ * Serves what is posted in the slot, if anything is; with REAPED_ONLY only reports of ended children. Holds the slot's
+ * lock until it is answered. Returns whether something came of it.
  */
 static bool serve_locked(struct slots *slots, unsigned number, bool reaped_only)
 {
@@ -111,12 +111,12 @@ static bool serve_locked(struct slots *slots, unsigned number, bool reaped_only)
     int result = request_copy(session, slot, &request);
     request.late = alone || request.slot.flags & PINJECT_REQUEST_NO_WAIT;
     if (result == 0 && reaped_only && request.slot.kind != PINJECT_REAPED)
-        result = -EINVAL; /* written over after it was posted */
+        result = -EINVAL; /* overwritten after it was posted */
     if (result < 0)
         __atomic_fetch_add(&session->malformed, 1, __ATOMIC_RELAXED);
     else
         result = request_begin(slots->channel, &request, &notification);
-    /* What we have no descriptor or memory for is not the sender's fault. */
+    /* If we lack a descriptor or memory, that is not the sender's fault. */
     bool done = notification ? result != -ESRCH : result == 0;
     charge_budget(slots->channel, done ? 0 : began, !notification || result < 0 || only_tells(notification->kind));
     alone |= request.slot.flags & (PINJECT_REQUEST_NO_REPLY | PINJECT_REQUEST_NO_WAIT);
@@ -135,7 +135,10 @@ bool slots_serve(struct slots *slots, unsigned number)
     return serve_locked(slots, number, false);
 }
 
-/* What nobody waits for, and nothing is opened for. A slot that is posted stays who it is while its lock is held. */
+/*
+ * A request that nobody waits for, and for which nothing is opened. A posted slot stays the same request while its lock
+ * is held.
+ */
 static bool is_notification(const struct pinject_slot *slot)
 {
     return PINJECT_STATE_PHASE(__atomic_load_n(&slot->state, __ATOMIC_ACQUIRE)) == PINJECT_POSTED &&
@@ -154,9 +157,9 @@ bool slots_serve_notification(struct slots *slots, unsigned number, uint64_t *pe
     return false;
 }
 
-/* ---- Sweeping: what no doorbell tells ---- */
+/* ---- Sweeping: what no doorbell reports ---- */
 
-/* A look at one that was never claimed would give it a page. */
+/* Looking at a slot that was never claimed would allocate its page. */
 static unsigned slots_used(const struct pinject_requests *requests)
 {
     uint32_t claimed = __atomic_load_n(&requests->slots_claimed, __ATOMIC_RELAXED);
@@ -169,8 +172,8 @@ static bool is_gone(int32_t owner)
 }
 
 /*
- * Whether a sweep would find what the last one left: free slots. Who claims one counts the hint up first; one who dies
- * right after a claim that he began before the last sweep is found when the next one claims, which is when it matters.
+ * Would a sweep find what the last one left: free slots? An owner increments the hint before it claims one. If it began
+ * to claim before the last sweep, and died right after, the next claim finds that, which is when it matters.
  */
 static bool is_idle(struct slots *slots)
 {
@@ -195,26 +198,26 @@ void slots_sweep(struct slots *slots)
         idle &= !moved && phase == PINJECT_FREE;
         if (moved || phase == PINJECT_FREE)
             continue;
-        /* Busy: a worker is at it, and may have to wait for the kernel. */
+        /* Busy: a worker serves it, and may have to wait for the kernel. */
         if (pthread_mutex_trylock(&slots->locks[i]) != 0)
             continue;
         if (phase == PINJECT_POSTED || phase == PINJECT_ABANDONED) {
             serve_locked(slots, i, false);
             continue;
         }
-        /* Under the lock no worker has it: TAKEN, or a phase that does not exist, was written by somebody else. */
+        /* Under the lock no worker has it: so somebody else wrote TAKEN, or a phase that does not exist. */
         bool nonsense = phase == PINJECT_TAKEN || phase > PINJECT_ABANDONED;
-        /* The owner is what the slot says: one that lives, and has never heard of it, would keep the slot for ever. */
+        /* The slot names its owner: a task that lives and has never heard of it would keep the slot for ever. */
         if (nonsense || slots->still[i] == STILL || is_gone(__atomic_load_n(&slot->owner, __ATOMIC_RELAXED)))
             move_state(&slot->state, state, with_phase(state, PINJECT_FREE), __ATOMIC_RELEASE);
         pthread_mutex_unlock(&slots->locks[i]);
     }
-    /* All slots may have been of the dead: then there was nothing to answer. */
+    /* Dead owners may have had all slots: then there was nothing to answer. */
     uint32_t full = PINJECT_STALLED_FULL;
     __atomic_compare_exchange_n(&slots->channel->requests->stalled, &full, PINJECT_STALLED_YES, false, __ATOMIC_RELAXED,
                                 __ATOMIC_RELAXED);
     slots->idle = idle;
-    /* Nobody looks at them until one is claimed: so long their pages need not be ours. What stands in them stays. */
+    /* Nothing looks at them until one is claimed: until then their pages need not be ours. Their contents stay. */
     if (idle)
         madvise(slots->channel->requests->slots, sizeof(slots->channel->requests->slots), MADV_DONTNEED);
 }

@@ -24,7 +24,9 @@
 enum { STACK = 256 << 10, SWEEP_NS = 900 * 1000 * 1000, SLICE_NS = 100000, NICER = 15, AWAKE_MS = 500 };
 enum { WAKE_AGAIN_NS = 10 * 1000 * 1000 };
 
-/* What the workers of a channel share: nothing in its memory can be trusted to be theirs. */
+/*
+ * Shared by the workers of a channel. It is here because nothing in the channel's memory can be trusted to be theirs.
+ */
 struct worker_pool {
     struct session *session;
     struct channel *channel;
@@ -39,8 +41,8 @@ struct worker {
     struct pinject_doorbell *doorbell;
     unsigned number;
     bool renew;                              /* atomic: the thread is to hand over */
-    uint32_t taken;                          /* atomic: notifications it was woken for, and that the event loop took */
-    pthread_t thread, before;                /* before: who handed over to this one, if it is a successor */
+    uint32_t taken;                          /* atomic: notifications that woke it, and that the event loop took */
+    pthread_t thread, before;                /* before: the thread that handed over to this one, if there was one */
 };
 
 static void futex_wake(uint32_t *word)
@@ -58,7 +60,10 @@ static bool is_rung(const struct pinject_doorbell *doorbell)
     return false;
 }
 
-/* Too much came to nothing: whoever else uses the channel waits too, and goes on without an answer if that is long. */
+/*
+ * Too many requests came to nothing: all others that use the channel wait too, and go on without an answer if that is
+ * long.
+ */
 static void hold_back(const struct worker *worker)
 {
     struct channel *channel = worker->pool->channel;
@@ -67,7 +72,7 @@ static void hold_back(const struct worker *worker)
         nanosleep(&(struct timespec){.tv_nsec = (long)ns}, NULL);
 }
 
-/* Whether something came of it. */
+/* Returns whether something came of it. */
 static bool serve_doorbell(struct worker *worker)
 {
     bool done = false;
@@ -106,9 +111,9 @@ void worker_take_notifications(struct channel *channel)
 }
 
 /*
- * Sleeps until the doorbell is rung. The preload object sets its bit, counts up and looks at sleeping; the worker reads
- * the count, sets sleeping and looks at the bits: in whatever order, one sees the other, or the futex sees another
- * count.
+ * Sleeps until the doorbell is rung. The preload object sets its bit, increments the count and looks at sleeping; the
+ * worker reads the count, sets sleeping and looks at the bits: in any order, one sees the other, or the futex sees
+ * another count.
  */
 static void sleep_on(struct worker *worker)
 {
@@ -123,7 +128,7 @@ static void sleep_on(struct worker *worker)
     __atomic_store_n(&doorbell->sleeping, 0, __ATOMIC_SEQ_CST);
 }
 
-/* As the kernel defines it; libc does not everywhere. */
+/* As the kernel defines it; not every libc does. */
 struct scheduling {
     uint32_t size, policy;
     uint64_t flags;
@@ -133,24 +138,25 @@ struct scheduling {
 };
 
 /*
- * A worker works for microseconds, and a task waits for it. A short time slice lets the scheduler (EEVDF, since Linux
- * 6.12) prefer it at its wake-up over programs that only compute; so does a lower niceness, where it is allowed. With
- * six such programs and 100 starting threads on two CPUs, answers took up to 92 ms without both, less than 5 with them.
+ * A worker works for microseconds while a task waits for it. With a short time slice the scheduler (EEVDF, since Linux
+ * 6.12) prefers it at wake-up to programs that only compute; so does a lower nice value, if allowed. With six such
+ * programs and 100 starting threads on two CPUs, answers took up to 92 ms without both, less than 5 with them.
  */
 void worker_ask_for_quick_wakes(void)
 {
     struct scheduling scheduling = {.size = sizeof(scheduling)};
     struct sched_param lowest = {.sched_priority = 1};
-    /* A session of its own (setsid, a bare LD_PRELOAD's collector) is a group of its own to the scheduler, in which no
-       niceness counts against the others: 30 to 50 of 200 forked children were seen asleep before they ran, instead of
-       none or one. The lowest real-time priority goes before all groups, and behind every real-time program. */
+    /* To the scheduler, a session of its own (setsid, a bare LD_PRELOAD's collector) is a group of its own, in which
+       no nice value counts against other groups: 30 to 50 of 200 forked children were seen asleep before they ran,
+       instead of none or one. The lowest real-time priority runs before all groups, and after every real-time
+       program. */
     if (sched_getscheduler(0) == SCHED_OTHER && sched_setscheduler(0, SCHED_FIFO, &lowest) == 0)
         return;
     if (syscall(SYS_sched_getattr, 0, &scheduling, sizeof(scheduling), 0) < 0 || scheduling.policy != SCHED_OTHER)
         return;
     scheduling.runtime_ns = SLICE_NS;
     int32_t nice = scheduling.nice;
-    /* Below the process' own: whoever made this thread may have asked before. */
+    /* Below the process' own: the thread that made this one may have asked before. */
     scheduling.nice = getpriority(PRIO_PROCESS, (id_t)getpid()) - NICER;
     if (syscall(SYS_sched_setattr, 0, &scheduling, 0) == 0)
         return;
@@ -182,14 +188,17 @@ bool worker_outruns_other_sessions(void)
 
 static void *succeed(void *argument);
 
-/* To a thread that has its CPUs, signal mask and priority from this one. False: there is none, and this one stays. */
+/*
+ * Hands over to a thread that has its CPUs, signal mask and priority from this one. False: there is none, and this one
+ * stays.
+ */
 static bool hand_over(struct worker *worker)
 {
     struct worker_pool *pool = worker->pool;
     bool done = false;
     __atomic_store_n(&worker->renew, false, __ATOMIC_SEQ_CST);
     pthread_mutex_lock(&pool->change);
-    /* Whoever stops the workers joins those that stand in the table when stop is set. */
+    /* A stop joins the threads that are in the table when stop is set. */
     if (!__atomic_load_n(&pool->stop, __ATOMIC_SEQ_CST)) {
         pthread_attr_t attr;
         pthread_attr_init(&attr);
@@ -216,14 +225,14 @@ static void run_worker(struct worker *worker)
     uint64_t swept = clock_ns(CLOCK_MONOTONIC_COARSE), cpu_ns = 0;
     uint32_t taken = __atomic_load_n(&worker->taken, __ATOMIC_RELAXED);
     while (!__atomic_load_n(&worker->pool->stop, __ATOMIC_SEQ_CST)) {
-        /* Once for all that is posted: each of them waits no longer for the others. */
+        /* Once for all that is posted, so that none of them waits longer because of the others. */
         pressure_wait(worker->pool->session);
         uint64_t before = cpu_ns;
         bool done = serve_doorbell(worker);
         cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
         uint32_t taken_before = taken;
         taken = __atomic_load_n(&worker->taken, __ATOMIC_RELAXED);
-        /* Woken for nothing: the wake-up is dearer than the look. */
+        /* Woken for nothing: the wake-up costs more than the look. */
         if (!done && before && taken == taken_before)
             budget_waste(&worker->pool->channel->budget, clock_ns(CLOCK_MONOTONIC_COARSE), cpu_ns - before);
         hold_back(worker);
@@ -261,12 +270,12 @@ static void *succeed(void *argument)
 
 /* ---- Starting and stopping ---- */
 
-/* libc's set has room for 1024 of them. */
+/* A set of libc's has room for 1024 CPUs. */
 struct cpus {
     cpu_set_t sets[PINJECT_CPUS / CPU_SETSIZE];
 };
 
-/* Those of the process' first thread: the one that calls may be a worker, on its CPU. */
+/* The CPUs of the process' first thread: the caller may be a worker, on its own CPU. */
 static void allowed_cpus(struct cpus *ret)
 {
     memset(ret, 0, sizeof(*ret));
@@ -308,7 +317,7 @@ static int start_worker(struct worker *worker, const struct cpus *allowed)
     pin_to_doorbell(&attr, allowed, worker->number);
     int error = pthread_create(&worker->thread, &attr, worker_main, worker);
     pthread_attr_destroy(&attr);
-    /* A CPU may have gone since: then anywhere. */
+    /* A CPU may be gone since then: run anywhere. */
     if (error == EINVAL)
         error = pthread_create(&worker->thread, NULL, worker_main, worker);
     return -error;
@@ -326,7 +335,7 @@ static struct worker_pool *new_pool(struct channel *channel)
     return pool;
 }
 
-/* Whatever it waits for, it looks again. */
+/* It looks again, whatever it waits for. */
 static void wake_worker(struct worker *worker)
 {
     __atomic_fetch_add(&worker->doorbell->count, 1, __ATOMIC_SEQ_CST);
@@ -342,9 +351,9 @@ void worker_renew_all(struct channel *channel)
 }
 
 /*
- * Whether it has ended until END_NS, of CLOCK_MONOTONIC. A worker hangs as long as the exec of a task that it looks at
- * (errand.h). It is woken again and again: a follower who writes the old count back just before it sleeps lets it
- * sleep on. Past END_NS it is not waited for: there may be thousands.
+ * Has it ended by END_NS, of CLOCK_MONOTONIC? A worker hangs as long as the exec of a task that it looks at (errand.h).
+ * It is woken again and again: a program that writes the old count back just before the worker sleeps lets it sleep on.
+ * After END_NS it is not waited for: there may be thousands.
  */
 static bool join_worker(struct worker *worker, uint64_t end_ns)
 {
@@ -399,8 +408,8 @@ static void stop_workers(struct channel *channel, unsigned count, uint64_t end_n
 }
 
 /*
- * A new thread waits for its CPU as any other does, longer on a busy machine than a program waits for its first answer:
- * what ended soon then was not profiled at all (3 of 100, with a bare LD_PRELOAD beside five busy programs).
+ * A new thread waits for its CPU as any other does, on a busy machine longer than a program waits for its first answer:
+ * programs that ended soon were not profiled at all then (3 of 100, with a bare LD_PRELOAD beside five busy programs).
  */
 void worker_await_all(struct channel *channel)
 {
@@ -428,7 +437,9 @@ int worker_start_all(struct channel *channel)
     }
     sigset_t all, old;
     sigfillset(&all);
-    /* A fault of its own must find its handler: a blocked one kills the process (segment cut short, see session.c). */
+    /*
+     * A fault of a worker must find its handler: a blocked one kills the process (a truncated segment, see session.c).
+     */
     static const int faults[] = {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
     for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
         sigdelset(&all, faults[i]);

@@ -23,14 +23,13 @@
 #include "common/report.h"
 
 /*
- * In the place of an inherited set's number: it came from one that runs while the inherited set was opened, and has a
- * part of that.
+ * Instead of a set's number: the task descends from one that ran while the set was opened, and has a part of the set.
  */
 #define PART UINT32_MAX
 
 enum {
-    COPY_NS = 1000 * 1000,               /* a fork takes so long from its events to the record that tells of it */
-    COPY_LONGEST_NS = 200 * 1000 * 1000, /* the same, and what its task waits for a CPU in between */
+    COPY_NS = 1000 * 1000,               /* a fork takes so long from copying its events to writing its record */
+    COPY_LONGEST_NS = 200 * 1000 * 1000, /* the same with the time that its task waits for a CPU in between */
     LENT = 4 << 20, LENT_ALL = 32 << 20,
 };
 
@@ -60,7 +59,7 @@ static bool is_dead(const struct inherited_set *set)
     return set->pidfd >= 0 && poll(&end, 1, 0) > 0;
 }
 
-/* An exec failed, or it goes from one such program to the next: the inherited set is there. */
+/* An exec failed, or the task goes from one such program to the next: it has a set already. */
 static bool has_root(struct inherited_sets *sets, pid_t pid, pid_t tid)
 {
     pthread_mutex_lock(&sets->lock);
@@ -71,7 +70,7 @@ static bool has_root(struct inherited_sets *sets, pid_t pid, pid_t tid)
     return set;
 }
 
-/* Whom the root made before now has a part of the inherited set. */
+/* What the root made before now has only a part of the set. */
 static void become_whole(struct inherited_set *set, enum inherit_root root)
 {
     if (root == INHERIT_EXECS)
@@ -103,7 +102,7 @@ int inherited_open_of(struct inherited_sets *sets, pid_t pid, pid_t tid, int pid
     if (status == 0)
         status = watch_set(sets, set);
     if (status == 0) {
-        if (!sets->numbers) /* later ones speak with its voice */
+        if (!sets->numbers) /* later sets use the same ids */
             memcpy(sets->ids, set->cpus[0].ids, sizeof(sets->ids));
         set->number = ++sets->numbers;
         set->next = sets->first;
@@ -143,7 +142,7 @@ static void leave_set(struct inherited_sets *sets, pid_t tid)
         covered_mark(sets->session, tid, false);
 }
 
-/* Unless another inherited set has all of it. */
+/* Unless another set has all of it. */
 static void enter_part(struct inherited_sets *sets, const struct inherited_set *set, pid_t tid)
 {
     if (!is_number(tid) || (sets->inside[tid] && sets->inside[tid] != (uint32_t)set->number))
@@ -152,7 +151,7 @@ static void enter_part(struct inherited_sets *sets, const struct inherited_set *
     __atomic_store_n(&sets->inside[tid], PART, __ATOMIC_RELAXED);
 }
 
-/* All who were in it have ended. Those whose EXIT was lost have their numbers marked still. */
+/* All tasks in the set have ended. Those whose EXIT was lost still have their numbers marked. */
 static void forget_members(struct inherited_sets *sets, const struct inherited_set *set)
 {
     for (pid_t tid = 1; set->members && tid <= sets->highest; tid++)
@@ -161,9 +160,8 @@ static void forget_members(struct inherited_sets *sets, const struct inherited_s
 }
 
 /*
- * Did TASK get its events before the inherited set was whole? A fork copies the events first and writes its record
- * last, and the root may lose the CPU in between. Only the first task that the root makes afterwards can have begun
- * before.
+ * Did TASK get its events before the set was whole? A fork copies the events first and writes its record last, and the
+ * root may lose the CPU in between. Only the first task that the root makes afterwards can have begun before.
  */
 static bool is_from_before(struct inherited_set *set, const struct records_task *task)
 {
@@ -182,16 +180,15 @@ static bool is_from_before(struct inherited_set *set, const struct records_task 
     return waited < set->waited_ns /* it has ended */ || since < COPY_NS + waited - set->waited_ns;
 }
 
-/* The ring of another CPU had one that the root made before TASK, and was read later: TASK is not its first one. */
+/* The ring of another CPU, read later, had a task that the root made before TASK: so TASK is not its first one. */
 static bool is_later(const struct inherited_set *set, const struct records_task *task)
 {
     return task->ptid == set->tid && task->time_ns >= set->whole_ns && set->first_ns && task->time_ns > set->first_ns;
 }
 
 /*
- * True: it has a part alone, as whoever comes from such a one. That may be the root of another inherited set. KNOWN:
- * that was seen when the record was noted before; whom it came from may have ended in between, or turned out to be
- * whole.
+ * True: the task has only a part, as its descendants have. It may be the root of another set. KNOWN: that was found
+ * when the record was noted before; since then its creator may have ended, or turned out to be whole.
  */
 static bool note_fork(struct inherited_sets *sets, struct inherited_set *set, const struct perf_event_header *record,
                       bool known)
@@ -201,7 +198,7 @@ static bool note_fork(struct inherited_sets *sets, struct inherited_set *set, co
     const bool by_whole = is_number(task.ptid) && sets->inside[task.ptid] == (uint32_t)set->number;
     const bool part = (known && !by_whole && !is_later(set, &task)) || is_from_before(set, &task) ||
                       (by_part && task.ptid != set->tid && task.ptid != set->pid);
-    /* The root has ended, and its number is given out again. */
+    /* The root has ended, and its number is in use again. */
     if (task.tid == set->tid)
         set->tid = 0;
     if (task.tid == set->pid)
@@ -223,7 +220,7 @@ static void note_exit(struct inherited_sets *sets, struct inherited_set *set, co
     leave_set(sets, tid);
 }
 
-/* True: nothing to hand on. */
+/* True: there is nothing to hand on. */
 static bool note_lost(struct inherited_sets *sets, const struct perf_event_header *record)
 {
     if (record->type != PERF_RECORD_LOST && record->type != PERF_RECORD_LOST_SAMPLES)
@@ -233,9 +230,9 @@ static bool note_lost(struct inherited_sets *sets, const struct perf_event_heade
 }
 
 /*
- * Workers read rings as well: where nobody takes what they read, it is as if the rings were full. What tells of tasks
- * is worth more than samples. An inherited set has as much as its rings, and some MiB while all have little: dumps of
- * stacks fill small rings by a few samples.
+ * Workers read rings too: if nobody takes what they read, it is as if the rings were full. Records about tasks are
+ * worth more than samples. A set may keep as much as its rings have, and some MiB while all sets keep little: a few
+ * samples with stack dumps fill a small ring.
  */
 static bool has_place(struct inherited_sets *sets, struct inherited_set *set, const struct perf_event_header *record)
 {
@@ -292,7 +289,7 @@ static bool has_ended(const struct inherited_set *set)
     return true;
 }
 
-/* Its ring goes, with what the kernel knows of its writers, and another comes. Where it may not, the CPU has none. */
+/* Replaces its ring, and so the kernel's state of the ring's writers. If that is refused, the CPU has none. */
 static void renew_ring(struct inherited_sets *sets, struct inherited_cpu *cpu)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = cpu->map_size / page - 1;
@@ -325,9 +322,9 @@ static void read_cpu(struct inherited_sets *sets, struct inherited_set *set, str
 }
 
 /*
- * Rings are read one after the other: of a task that began on one CPU and ended on another the end may be read before
- * the start, and its number would stay in the inherited set; and who has a part after those who come from it. Again, by
- * time.
+ * Rings are read one after the other. The end of a task that began on one CPU and ended on another may be read before
+ * its start, and its number would stay in the set; and a task with a part may be read after its descendants. So this
+ * notes the records again, by time.
  */
 static void note_again(struct inherited_sets *sets, struct inherited_set *set, size_t first)
 {
@@ -342,7 +339,7 @@ static void note_again(struct inherited_sets *sets, struct inherited_set *set, s
     }
 }
 
-/* True: all who were in it have ended, and it was read to its end. */
+/* True: all tasks in the set have ended, and it was read to its end. */
 static bool read_set(struct inherited_sets *sets, struct inherited_set *set)
 {
     bool ended = has_ended(set);
@@ -381,7 +378,9 @@ bool inherited_know(struct inherited_sets *sets, pid_t tid)
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     const uint64_t begun = __atomic_load_n(&sets->begun, __ATOMIC_SEQ_CST);
     pthread_mutex_lock(&sets->lock);
-    /* Rings are many: who waited here while another one began to read, and ended, need not read them again. */
+    /*
+     * Rings are many: if another thread has begun and finished reading while we waited, there is no need to read again.
+     */
     if (sets->begun == begun)
         read_all(sets);
     bool inside = sets->inside[tid] && sets->inside[tid] != PART;
@@ -411,7 +410,7 @@ void inherited_made_by(struct inherited_sets *sets, pid_t creator, pid_t tid)
     pthread_mutex_lock(&sets->lock);
     read_all(sets);
     const struct inherited_set *set = sets->first;
-    while (set && set->tid != creator && set->pid != creator) /* a root that calls exec gets the latter */
+    while (set && set->tid != creator && set->pid != creator) /* after an exec the root has the latter */
         set = set->next;
     if (!set && !(is_number(creator) && sets->inside[creator]))
         leave_set(sets, tid);

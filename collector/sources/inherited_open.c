@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Opening an inherited set. The kernel clears the memory of a ring, some ms for each: so all rings are there before the
- * first event, each mapped by an event that says nothing, and the events of that CPU write into it from their
- * beginning.
+ * Opens an inherited set. The kernel clears the memory of a ring, which takes some ms each. So all rings are made
+ * before the first event: a dummy event maps each, and the events of that CPU write into it from their beginning.
  */
 #define _GNU_SOURCE
 #include "collector/sources/inherited_private.h"
@@ -19,22 +18,23 @@
 #include "collector/stacks/stacks.h"
 
 /*
- * Each inherited set has one set of events, and a ring, for each CPU, whatever the program under it is: on large
- * machines few fit. Rings of all of them together are so large at most, and so many, since each request reads them; and
- * half of the descriptors is for tasks that asked.
+ * Each inherited set has one set of events and one ring for each CPU, whatever program is under it: on large machines
+ * few fit. All rings together have a maximum size, and a maximum number, since each request reads them. Half of the
+ * descriptors is for tasks that send requests.
  */
 #define INHERITED_BYTES (UINT64_C(256) << 20)
 
 enum {
     SPARE_FDS = 256,   /* left for everything else of the collector */
-    RINGS = 4096,      /* or those of one inherited set, if a machine has more CPUs */
-    RING_FACTOR = 16,  /* all tasks of a CPU share the ring that else one has */
-    DUMP_FACTOR = 4,   /* the same where rings are large, for dumps of stacks */
+    RINGS = 4096,      /* or those of one set, if a machine has more CPUs */
+    RING_FACTOR = 16,  /* all tasks of a CPU share one ring: it is so many times as large as usual */
+    DUMP_FACTOR = 4,   /* the same with stack dumps, where rings are large */
     RING_SHARE = 16,   /* of the memory that is left */
-    ROOM = 64 << 10,   /* for what was read and not taken, at least: as much as an inherited set's rings have, each */
+    ROOM = 64 << 10,   /* bytes for records that were read and not taken, for each ring: at least that, or the ring's
+                          size */
 };
 
-/* For one more inherited set, with the smallest ring on each CPU. */
+/* Is there room for one more set, with the smallest ring on each CPU? */
 bool inherited_has_room(const struct inherited_sets *sets, uint64_t cpus)
 {
     const uint64_t least = 2 * (uint64_t)sysconf(_SC_PAGESIZE) * cpus;
@@ -63,7 +63,7 @@ static void close_cpu(struct inherited_sets *sets, struct inherited_cpu *cpu)
     inherited_unmap_ring(sets, cpu);
 }
 
-/* For a ring of SIZE bytes: what does not fit into it is lost, and who is told when it is full is told too late. */
+/* For a ring of SIZE bytes: what does not fit is lost, so wake the reader before the ring is full. */
 static uint32_t watermark(const struct event_config *config, size_t size)
 {
     const size_t usual = config->ring_pages * (size_t)sysconf(_SC_PAGESIZE);
@@ -97,7 +97,7 @@ static int open_event(struct inherited_sets *sets, unsigned index, pid_t tid, co
     return fd;
 }
 
-/* For the ring of one of CPUS. The sooner an inherited set comes, the more it gets. */
+/* For the ring of one of CPUS. The earlier a set comes, the more it gets. */
 static size_t choose_pages(const struct inherited_sets *sets, size_t page, unsigned cpus)
 {
     const struct session *session = sets->session;
@@ -133,7 +133,7 @@ int inherited_map_ring(struct inherited_sets *sets, struct inherited_cpu *cpu, i
     return -errno;
 }
 
-/* It tells of nothing. */
+/* By an event that reports nothing. */
 static int open_ring(struct inherited_sets *sets, struct inherited_cpu *cpu, unsigned cpus)
 {
     const struct event_config *config = sets->session->config;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the inherited sets consist of, and their opening: for inherited.c and inherited_open.c alone. */
+/* The parts of inherited sets, and their opening: for inherited.c and inherited_open.c alone. */
 #ifndef COLLECTOR_SOURCES_INHERITED_PRIVATE_H
 #define COLLECTOR_SOURCES_INHERITED_PRIVATE_H
 
@@ -13,7 +13,7 @@
 /* The events of an inherited set on one CPU. */
 struct inherited_cpu {
     int number;
-    int ring_fd;                 /* while it is opened; -1: none */
+    int ring_fd;                 /* while the set is opened; -1: none */
     int fds[CONFIG_EVENTS];      /* -1: refused */
     uint64_t ids[CONFIG_EVENTS];
     struct inherited_ring ring;
@@ -24,15 +24,15 @@ struct inherited_cpu {
 struct inherited_set {
     struct inherited_set *next;
     uint64_t number;
-    pid_t pid, tid;              /* its root: 0 when the number is another's */
+    pid_t pid, tid;              /* its root: 0 when the number is in use again */
     int pidfd;                   /* of pid; -1: unknown */
-    uint64_t whole_ns;           /* who was made by its root before that has a part of it */
-    bool root_ran;               /* until then: it may have been making somebody */
-    uint64_t waited_ns;          /* it had waited for a CPU so long by then */
-    uint64_t first_ns;           /* when it made the first task behind that; 0: it has not */
+    uint64_t whole_ns;           /* a task that the root made before that has only a part */
+    bool root_ran;               /* the root ran until then: it may have been making a task */
+    uint64_t waited_ns;          /* how long it had waited for a CPU by then */
+    uint64_t first_ns;           /* when it made the first task after that; 0: it has not */
     unsigned readings;
-    uint64_t room, kept;         /* bytes of records: that may be kept, and that were since the last were taken */
-    uint64_t members;            /* that are told to be in it, at least those who are */
+    uint64_t room, kept;         /* bytes of records: the bound, and those kept since the last were taken */
+    uint64_t members;            /* tasks marked as being in it: at least all that are */
     unsigned cpu_count;
     struct inherited_cpu cpus[];
 };
@@ -44,26 +44,28 @@ struct inherited_sets {
     int epoll;
     unsigned live;               /* atomic */
     uint64_t fds, rings, bytes;  /* atomic: of all of them */
-    uint64_t numbers;            /* of inherited sets so far */
-    uint64_t begun;              /* atomic: how often somebody began to read all rings, under the lock */
+    uint64_t numbers;            /* of sets so far */
+    uint64_t begun;              /* atomic: how often a thread began to read all rings, under the lock */
     struct inherited_set *first;
     uint64_t ids[CONFIG_EVENTS];
-    uint32_t *inside; /* per live tid: the number of its inherited set, written under the lock, atomic; 0: in none */
-    pid_t highest;                    /* of them */
+    uint32_t *inside; /* per live tid: the number of its set, written under the lock, atomic; 0: none */
+    pid_t highest;                    /* the highest tid in it */
     struct inherited_records records; /* read, not taken */
-    uint64_t kept;                    /* the sum of those of all inherited sets */
-    bool untold;                      /* this reading met what may have come in another order: note_again() */
+    uint64_t kept;                    /* the sum of kept of all sets */
+    bool untold;                      /* this reading met records that may have another order: note_again() */
     uint64_t lost;
     _Alignas(8) unsigned char scratch[PINJECT_RING_RECORD_MAX];
 };
 
-/* Is there room for one more inherited set, with the smallest ring on each of CPUS? */
+/* Is there room for one more set, with the smallest ring on each of CPUS? */
 bool inherited_has_room(const struct inherited_sets *sets, uint64_t cpus);
-/* All rings, then all events of SET, for CONFIGURED CPUs at most. 0 or -errno: inherited_close_set() in any case. */
+/*
+ * Opens all rings, then all events of SET, for at most CONFIGURED CPUs. 0 or -errno: inherited_close_set() in any case.
+ */
 int inherited_open_set(struct inherited_sets *sets, struct inherited_set *set, unsigned configured, bool on_exec);
 /* Closes and unmaps what SET has open. */
 void inherited_close_set(struct inherited_sets *sets, struct inherited_set *set);
-/* The ring of CPU, by its first event, of PAGES or less. 0 or -errno. */
+/* Maps the ring of CPU by FD, its first event, with PAGES or fewer. 0 or -errno. */
 int inherited_map_ring(struct inherited_sets *sets, struct inherited_cpu *cpu, int fd, size_t pages);
 void inherited_unmap_ring(struct inherited_sets *sets, struct inherited_cpu *cpu);
 

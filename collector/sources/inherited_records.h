@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Records of inherited sets that were read and not taken yet. Context: under the lock of the inherited sets. */
+/* Records of inherited sets that were read and not taken yet. Context: under the lock of the sets. */
 #ifndef COLLECTOR_SOURCES_INHERITED_RECORDS_H
 #define COLLECTOR_SOURCES_INHERITED_RECORDS_H
 
@@ -13,12 +13,12 @@ struct inherited_records {
 };
 
 void inherited_records_release(struct inherited_records *records);
-/* A copy of RECORD, the last one, which has its order and its bytes. It stays owned. NULL: out of memory. */
+/* Adds a copy of RECORD as the last one, with its order and its bytes. RECORDS owns it. NULL: out of memory. */
 struct inherited_record *inherited_records_add(struct inherited_records *records,
                                                const struct perf_event_header *record);
 /* By time, from the one with the index FIRST on. */
 void inherited_records_sort(struct inherited_records *records, size_t first);
-/* All of before BEFORE_NS, by time: as inherited_take(). */
+/* Takes all records before BEFORE_NS, by time: as inherited_take(). */
 struct inherited_record *inherited_records_take(struct inherited_records *records, uint64_t before_ns);
 
 #endif

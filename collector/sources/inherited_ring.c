@@ -3,14 +3,14 @@
 
 enum {
     LOOK_NS = 20 * 1000 * 1000,
-    /* A virtual CPU may be taken away in the middle of a record, with interrupts off; hardly for so long. */
+    /* The host may take a virtual CPU away in the middle of a record, with interrupts off; hardly for so long. */
     STOPPED_NS = 100 * 1000 * 1000,
     /*
-     * A record may be a little older than one before it. What lies there since the last round is older by a round,
-     * which takes more than so long for each byte: the smallest record, of 40 bytes, takes the kernel some 300 ns.
+     * A record may be a little older than one before it. What is left from the last round is older by a round, which
+     * takes more than so long for each byte: the smallest record, of 40 bytes, takes the kernel some 300 ns.
      */
     SKEW_NS_PER_BYTE = 3,
-    /* Who writes from another CPU, which was taken away, may be much older: those behind it are not. */
+    /* A record written from another CPU, which was taken away, may be much older: those behind it are not. */
     LOOK_AT = 8,
 };
 
@@ -51,7 +51,7 @@ const struct perf_event_header *inherited_ring_next(struct inherited_ring *ring,
     return record;
 }
 
-/* What lies at AT as a record, or NULL; *ret_fresh: it was written since the youngest that was read. */
+/* The record at AT, or NULL; *ret_fresh: it was written after the youngest that was read. */
 static const struct perf_event_header *peek(const struct inherited_ring *ring, uint64_t at, uint64_t now_ns,
                                             void *scratch, bool *ret_fresh)
 {

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The ring of one CPU's inherited events. Measured with Linux 6.18, in every second `go build -a` beside other load:
- * from some moment on the kernel writes records, but data_head no more. The ring looks empty for ever, and says
- * nothing of what is lost. What we take for the cause, and have not traced: each record is written on that CPU, but
- * for the READ records of attr.inherit_stat. A task that ends writes one into the ring of every CPU, on the CPU where
- * it ends, and the kernel's writers of a ring exclude each other on one CPU alone (rb->nest, local_t); two that end
- * at the same moment on two CPUs can leave a count of writers that never comes down to 0, or two records at one
- * place.
+ * from some moment on the kernel writes records but does not advance data_head. The ring looks empty for ever, and does
+ * not report what is lost. The likely cause, which we have not traced: each record is written on that CPU, except the
+ * READ records of attr.inherit_stat. A task that ends writes one into the ring of every CPU, on the CPU where it ends,
+ * and the kernel's writers of a ring exclude each other only on one CPU (rb->nest, local_t). Two tasks that end at the
+ * same moment on two CPUs can leave a count of writers that never returns to 0, or two records at one place.
  *
- * So what lies behind data_head is looked at: what was there before, one round through the ring ago, is older than what
- * was read last. A younger record that stays there says that the ring has stopped. It is read all the same, with those
- * behind it, and its user maps a new ring. Context: under the inherited sets' lock.
+ * So we look behind data_head. What was there before, one round through the ring ago, is older than what was read last.
+ * A younger record that stays there shows that the ring has stopped. It is read all the same, with those behind it, and
+ * the user of the ring maps a new one. Context: under the inherited sets' lock.
  */
 #ifndef COLLECTOR_SOURCES_INHERITED_RING_H
 #define COLLECTOR_SOURCES_INHERITED_RING_H
@@ -34,10 +33,10 @@ struct inherited_ring {
 /* PAGE is the control page of a mapping, DATA its SIZE bytes. LAYOUT and IDS stay the caller's. */
 void inherited_ring_init(struct inherited_ring *ring, void *page, const void *data, uint64_t size,
                          const struct records_layout *layout, const uint64_t *ids);
-/* Starts a round: true when there are records. inherited_ring_end() gives the room of what was read back. */
+/* Starts a round: true when there are records. inherited_ring_end() gives back the room of what was read. */
 bool inherited_ring_begin(struct inherited_ring *ring);
 void inherited_ring_end(struct inherited_ring *ring);
-/* The next record of the round that makes sense; see pinject_ring_next(). */
+/* The next valid record of the round; see pinject_ring_next(). */
 const struct perf_event_header *inherited_ring_next(struct inherited_ring *ring, void *scratch);
 /* After a round: is the ring damaged, or has it stopped? ENDED: nobody writes to it any more. SCRATCH as above. */
 bool inherited_ring_has_stopped(struct inherited_ring *ring, uint64_t now_ns, bool ended, void *scratch);

@@ -57,7 +57,7 @@ static void tally(struct notifications *notifications, const struct notification
     __atomic_fetch_add(&notifications->others_bytes, bytes, __ATOMIC_RELAXED);
 }
 
-/* With it counted in. */
+/* NOTIFICATION is counted in already. */
 static bool is_full(const struct notifications *notifications, const struct notification *notification,
                     bool texts_alone)
 {
@@ -75,7 +75,7 @@ static bool is_full(const struct notifications *notifications, const struct noti
 static bool find_room(struct notifications *notifications, struct notification *notification)
 {
     const bool task = notification->events;
-    if (!task && notification->pidfd >= 0) { /* descriptors are for those who have events */
+    if (!task && notification->pidfd >= 0) { /* only tasks with events may keep descriptors */
         close(notification->pidfd);
         notification->pidfd = -1;
     }
@@ -103,7 +103,7 @@ void notifications_put(struct notifications *notifications, struct notification 
         notification->next = head;
     while (!__atomic_compare_exchange_n(&notifications->head, &head, notification, true, __ATOMIC_RELEASE,
                                         __ATOMIC_RELAXED));
-    /* A queue that was not empty has a wake on its way already. The write fails only at a count of 2^64. */
+    /* If the queue was not empty a wake is already on its way. The write fails only at a count of 2^64. */
     if (!head) {
         uint64_t one = 1;
         (void)!write(notifications->eventfd, &one, sizeof(one));

@@ -9,7 +9,7 @@
 #include "collector/sources/session.h"
 #include "common/clock.h"
 
-/* Far below what a preload object waits: one wait for a whole round of requests. */
+/* Far below the wait of a preload object: it is one wait for a whole round of requests. */
 enum { WAIT_NS = 3 * 1000 * 1000 };
 /* Unwritten tasks hold about 6 kB each. */
 enum { UNWRITTEN = 16384 };

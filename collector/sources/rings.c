@@ -17,7 +17,7 @@
 #include "collector/system/guard.h"
 #include "common/report.h"
 
-/* Fewer are not worth it. Where the size of files is limited there are not all of them. */
+/* Fewer are not worth it. If the size of files is limited there are fewer than wanted. */
 enum { RINGS_MIN = 16 };
 /* Addresses, not memory; few have them all the time. */
 enum { LATE_RINGS = 1024 };
@@ -39,7 +39,7 @@ static int give_up(struct rings *rings, int error)
     return -error;
 }
 
-/* As large as its file may be, and as we have addresses for. */
+/* Maps as many rings as the file size and our address space allow. */
 static int map_all(struct rings *rings)
 {
     for (;; rings->count /= 2) {
@@ -67,7 +67,7 @@ int rings_open(struct rings *rings, const char *segment_path, uint32_t count)
         rings->path[0] = '\0'; /* not ours to remove */
         return -error;
     }
-    /* The umask may have taken even our own rights. */
+    /* The umask may have removed even our own rights. */
     if (fchmod(rings->fd, 0600) < 0)
         return give_up(rings, errno);
     rings->count = count;
@@ -124,11 +124,14 @@ static bool set_bit(struct rings *rings, uint32_t number)
 
 static void clear_bit(struct rings *rings, uint32_t number)
 {
-    /* Pairs with the acquire of who takes it next: its memory was given back before. */
+    /* Pairs with the acquire of its next taker: its memory was given back before. */
     __atomic_fetch_and(&rings->used[number / 64], ~(UINT64_C(1) << (number % 64)), __ATOMIC_RELEASE);
 }
 
-/* Allocated, not only there: on a full file system the first touch of a page kills whoever touches it, the target. */
+/*
+ * Allocated, not only present: on a full file system the first touch of a page kills the task that touches it, the
+ * target.
+ */
 static int reserve_ring(const struct rings *rings, int number)
 {
     off_t at = (off_t)number * PINJECT_RING_STRIDE;

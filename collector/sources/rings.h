@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rings of tasks that timers sample, in a file beside the segment: pinject/wire.h has its
- * layout. Thread-safe but for init and release. Every byte in a ring may be a lie.
+ * Rings of tasks that timers sample, in a file beside the segment: pinject/wire.h has its layout. Thread-safe but for
+ * init and release. Every byte in a ring may be a lie.
  */
 #ifndef COLLECTOR_SOURCES_RINGS_H
 #define COLLECTOR_SOURCES_RINGS_H
@@ -16,11 +16,11 @@
 
 /* No file: rings_release() may follow. */
 void rings_init_none(struct rings *rings);
-/* Creates the file beside SEGMENT_PATH with COUNT rings, or as many as are allowed: 0 or -errno. */
+/* Creates the file beside SEGMENT_PATH with COUNT rings, or as many as allowed: 0 or -errno. */
 int rings_open(struct rings *rings, const char *segment_path, uint32_t count);
-/* The same for all that there may be; after report_error(). */
+/* The same for PINJECT_RINGS_MAX; after report_error(). */
 int rings_init(struct rings *rings, const char *segment_path);
-/* Its file alone. */
+/* Removes its file only. */
 void rings_unlink(const struct rings *rings);
 /* Removes the file. */
 void rings_release(struct rings *rings);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From an address to the unwind tables of the file that is mapped there, which another process reads (opener.h). */
+/* From an address to the unwind tables of the file that is mapped there. Another process reads them (opener.h). */
 #include "collector/stacks/stack_files.h"
 
 #include <errno.h>
@@ -56,7 +56,7 @@ static struct mapped_file file_of(pid_t pid, const struct mapping *mapping)
                                 .path = mapping->path};
 }
 
-/* Blocks remember what they found, and what they did not. */
+/* Clears all blocks, which remember what they found, and what was missing. */
 static void put_file(struct stacks *stacks, struct stack_dso *dso, struct unwind_file *file)
 {
     if (dso->file == file)
@@ -65,7 +65,7 @@ static void put_file(struct stacks *stacks, struct stack_dso *dso, struct unwind
     memset(stacks->blocks, 0, sizeof(stacks->blocks));
 }
 
-/* In the loop itself: each user's files have a share of its time. */
+/* In the loop itself, where the files of each user have a share of its time. */
 static struct unwind_file *read_tables(struct stacks *stacks, struct stack_dso *dso,
                                        const struct unwind_stat *stat, int fd)
 {
@@ -95,19 +95,20 @@ static void take_answer(void *context, uint64_t ticket, const struct opener_answ
     struct stack_dso *dso = stacks->dsos, *end = dso + STACKS_DSOS;
     while (dso < end && dso->ticket != ticket)
         dso++;
-    if (dso == end) /* another one has its place */
+    if (dso == end) /* another DSO has its place */
         return;
     dso->ticket = 0;
     if (answer->status == -ENOEXEC || answer->status == -EFBIG)
         put_file(stacks, dso, NULL);
-    if (answer->status < 0) /* else it was there before, and is gone with its process: the tables hold */
+    if (answer->status < 0) /* otherwise the file is gone with its process, and the tables still hold */
         return;
     const struct unwind_stat stat = {answer->dev, answer->ino, answer->size, answer->mtime_ns, answer->ctime_ns};
     put_file(stacks, dso, read_tables(stacks, dso, &stat, answer->fd));
 }
 
 /*
- * Where it is looked for. Whoever chooses his file's path can have another one's place, so that nothing is told by it.
+ * The place of a mapping in the table. A user who chooses the path of a file can get another one's place: the place
+ * itself proves nothing.
  */
 static struct stack_dso *find_place(struct stacks *stacks, const struct mapping *mapping)
 {
@@ -123,7 +124,7 @@ static bool is_of(const struct stack_dso *dso, const struct mapping *mapping)
            mapping_same_dso(dso->mapping, mapping);
 }
 
-/* It is looked at now. False: there is no memory for it. */
+/* Prepares for a look now. False: there is no memory for it. */
 static bool renew(struct stack_dso *dso, bool known, const struct stack_owner *owner, const struct mapping *mapping)
 {
     if (!known) {
@@ -136,7 +137,7 @@ static bool renew(struct stack_dso *dso, bool known, const struct stack_owner *o
     return dso->mapping;
 }
 
-/* The first look is waited for, a bounded moment: samples are there already. Later ones are not. */
+/* The first look is waited for, for a bounded time, since samples are there already. Later ones are not. */
 static struct unwind_file *find_file(struct stacks *stacks, const struct stack_owner *owner,
                                      const struct mapping *mapping, bool *ret_put_off)
 {
@@ -160,7 +161,7 @@ static struct unwind_file *find_file(struct stacks *stacks, const struct stack_o
     return dso->file;
 }
 
-/* What other threads mapped may be in rings that are read later. */
+/* Mappings that other threads made may be in rings that are read later. */
 static const struct mapping *look_again(const struct stack_search *search, uint64_t address, uint64_t *low,
                                         uint64_t *high)
 {
@@ -177,7 +178,7 @@ static struct stack_block find_block(const struct stack_search *search, uint64_t
     if (!mapping)
         mapping = look_again(search, address, &low, &high);
     struct stack_block block = {.version = space->version, .mapped = mapping};
-    if (!mapping) { /* what lies around it may have been mapped since */
+    if (!mapping) { /* what is around it may have been mapped since */
         block.map.low = address;
         block.map.high = address + 1;
         return block;

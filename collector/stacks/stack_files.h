@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which file's tables hold at an address of a process; part of stacks.c. Context: the event loop's thread. */
+/* Which file's tables apply at an address of a process; part of stacks.c. Context: the event loop's thread. */
 #ifndef COLLECTOR_STACKS_STACK_FILES_H
 #define COLLECTOR_STACKS_STACK_FILES_H
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* So many stacks say something, or so many tasks that had fewer; after many, what was long ago counts half. */
+/* So many stacks are enough to predict, or so many tasks with fewer stacks; after many stacks, old ones count half. */
 enum { STACKS_KNOWN = 32, TASKS_KNOWN = 16, STACKS_LONG = 4096 };
 
 struct stack_predictor *stack_predictor_new(void)
@@ -94,7 +94,7 @@ uint32_t stack_sizes_predict(const struct stack_sizes *sizes)
     unsigned class = 0;
     if (!sizes || (get(&sizes->stacks_all) < STACKS_KNOWN && get(&sizes->tasks) < TASKS_KNOWN))
         return 0;
-    /* The first class that at most one of 100 is beyond. */
+    /* The first class with at most one of 100 beyond it. */
     for (; class < PREDICTOR_CLASSES - 2; class++) {
         uint64_t beyond = 0;
         for (unsigned i = class + 1; i < PREDICTOR_CLASSES; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples with registers and stack become samples with a call chain. */
+/* Turns samples with registers and stack into samples with a call chain. */
 #define _GNU_SOURCE
 #include "collector/stacks/stacks.h"
 
@@ -21,7 +21,7 @@ enum {
     CHAIN_MAX = 2048,          /* entries that the kernel may write */
     AUTO_TRIES = 64,           /* auto: so many chains are compared before frame pointers are trusted */
     AUTO_AGAIN = 16,           /* and then one of so many */
-    AUTO_WRONG = 50,           /* one wrong chain of so many is one too many */
+    AUTO_WRONG = 50,           /* at most one wrong chain in so many */
     RAISE_AFTER = 128,         /* chains between two looks at how many were cut */
 };
 
@@ -30,8 +30,8 @@ struct raw {
     size_t prefix;             /* bytes before the chain, header included */
     const uint64_t *chain;     /* the kernel's */
     size_t chain_count;
-    size_t kernel_count;       /* of it, those before the user's part */
-    bool user;                 /* registers of user space came */
+    size_t kernel_count;       /* entries before the user-space part */
+    bool user;                 /* there are registers of user space */
     bool native;               /* a 64-bit program */
     struct unwind_regs regs;
     struct unwind_dump dump;
@@ -77,7 +77,7 @@ uint64_t stacks_sum(const struct stack_counts *counts)
     return sum;
 }
 
-/* ---- What is said of it ---- */
+/* ---- Description ---- */
 
 #define TRUNCATED_TEXT 128
 
@@ -87,7 +87,7 @@ static size_t describe_part(char *text, size_t used, uint64_t count, const char 
     return used + (size_t)more < STACKS_TEXT ? used + (size_t)more : STACKS_TEXT - 1;
 }
 
-/* How much was copied at most, and what copies more. */
+/* How much was copied at most, and which option copies more. */
 static void describe_truncated(char ret[TRUNCATED_TEXT], const struct stacks *stacks, uint32_t dump, bool automatic)
 {
     snprintf(ret, TRUNCATED_TEXT, "truncated at %s%" PRIu32 " bytes of stack (%s-g %s,BYTES copies more)",
@@ -137,7 +137,7 @@ void stacks_describe(const struct stacks *stacks, char ret[STACKS_TEXT])
                  stacks->lowered ? "lowered" : "raised", stacks->lowered ? stacks->lowest : dump);
 }
 
-/* ---- What came ---- */
+/* ---- The raw sample ---- */
 
 static bool parse_chain(struct cursor *cursor, struct raw *raw)
 {
@@ -189,9 +189,9 @@ static bool parse_sample(const struct records_layout *layout, unsigned event, co
            !cursor_left(&cursor);
 }
 
-/* ---- What goes ---- */
+/* ---- The call chain ---- */
 
-/* The user's part by frame pointers, as the kernel followed them. */
+/* The user-space part by frame pointers, as the kernel followed them. */
 static size_t count_frames(const struct raw *raw)
 {
     return raw->chain_count > raw->kernel_count ? raw->chain_count - raw->kernel_count - 1 : 0;
@@ -209,10 +209,10 @@ static bool has_frame_pointers(const struct stack_trust *trust)
 }
 
 /*
- * The dump ended: where the kernel's chain knows the last frame too, it knows those behind it. It may have missed
- * frames, but has none more: with recursion an address stands there many times, and the last frame is no later one.
- * Every kernel's chain knows the sampled address: below a frame that is larger than the dump, only a process that has
- * frame pointers is led on.
+ * The dump ended too early. If the kernel's chain has our last frame too, it has the frames after that. It may lack
+ * frames, but has no others: with recursion an address occurs many times, and our last frame is at no later place.
+ * Every kernel's chain has the sampled address: after a frame that is larger than the dump, only a process that has
+ * frame pointers gets the rest.
  */
 static unsigned extend_chain(const struct raw *raw, const struct stack_trust *trust, uint64_t *ips, unsigned count)
 {
@@ -228,7 +228,7 @@ static unsigned extend_chain(const struct raw *raw, const struct stack_trust *tr
     return more;
 }
 
-/* auto: is this sample to be unwound? Else the process has shown that it has frame pointers. */
+/* auto: is this sample to be unwound? If not, the process has shown that it has frame pointers. */
 static bool is_wanted(const struct event_config *config, struct stack_trust *trust)
 {
     if (!config->dump_auto || !has_frame_pointers(trust))
@@ -236,7 +236,9 @@ static bool is_wanted(const struct event_config *config, struct stack_trust *tru
     return ++trust->taken % AUTO_AGAIN == 0;
 }
 
-/* How many of the COUNT frames are behind those that frame pointers found: STACKS_TAIL at most, or they are wrong. */
+/*
+ * How many of the COUNT frames follow those that frame pointers found: STACKS_TAIL at most, otherwise they are wrong.
+ */
 static bool agrees(const struct raw *raw, const uint64_t *ips, unsigned count, unsigned *ret_missing)
 {
     size_t found = count_frames(raw);
@@ -277,14 +279,14 @@ static void compare(const struct stack_owner *owner, const struct raw *raw, cons
         remember_tail(trust, ips, count, missing);
     else
         trust->wrong++;
-    /* What was long ago counts less: a program may load what has none. */
+    /* Old results count less: a program may load a DSO without frame pointers. */
     if (trust->compared >= 16 * AUTO_TRIES) {
         trust->compared /= 2;
         trust->wrong /= 2;
     }
 }
 
-/* Stacks that are often too deep: more of them for those who come from now on. Whose dumps are lowered says nothing. */
+/* If stacks are often too deep, new tasks get larger dumps. Tasks with a lowered dump do not count. */
 static void raise_dump(struct stacks *stacks, const struct stack_owner *owner, bool cut)
 {
     if (owner->dump_limit)
@@ -302,7 +304,7 @@ static void raise_dump(struct stacks *stacks, const struct stack_owner *owner, b
     stacks->seen = stacks->cut = 0;
 }
 
-/* A chain that went to another stack, or came to its end in another way, says nothing of how deep this one is. */
+/* A chain that went to another stack, or ended in another way, does not show how deep this one is. */
 static void tell_need(const struct stack_owner *owner, const struct raw *raw, const struct unwind_outcome *outcome)
 {
     const uint64_t bytes = outcome->top - raw->dump.start;
@@ -324,7 +326,7 @@ static unsigned unwind_sample(struct stacks *stacks, const struct stack_owner *o
     const enum unwind_end end = outcome.end;
     if (owner->at_once_ns)
         *owner->at_once_ns += monotonic_ns() - begin_ns;
-    /* A chain that is not whole says nothing. */
+    /* An incomplete chain proves nothing. */
     if (stacks->config->dump_auto && end == UNWIND_BOTTOM)
         compare(owner, raw, stacks->ips, count);
     unsigned more = end == UNWIND_TRUNCATED ? extend_chain(raw, *owner->trust, stacks->ips, count) : 0;
@@ -337,7 +339,7 @@ static unsigned unwind_sample(struct stacks *stacks, const struct stack_owner *o
     return count + more;
 }
 
-/* By frame pointers, and why. */
+/* Takes the chain by frame pointers, and counts why. */
 static unsigned take_frames(struct stacks *stacks, const struct stack_owner *owner, const struct raw *raw,
                             uint64_t *ours, uint64_t *its)
 {
@@ -356,7 +358,7 @@ static unsigned take_frames(struct stacks *stacks, const struct stack_owner *own
     return (unsigned)count;
 }
 
-/* What is read at once is read to its end: the stacks of one user do not hold up the loop for as long as they like. */
+/* Rings that are read at once are read to their end: the stacks of one user must not hold up the loop without bound. */
 static bool has_time(const struct stack_owner *owner)
 {
     return !owner->at_once_ns || *owner->at_once_ns < STACKS_AT_ONCE_NS;
@@ -413,7 +415,7 @@ const struct perf_event_header *stacks_take(struct stacks *stacks, const struct 
 
 /* ---- Falling behind ---- */
 
-/* Fewer bytes of stack for those of its user who come from now on, unless it was chosen how many. */
+/* Smaller dumps for new tasks of its user, unless the user chose the size. */
 static void lower_dump(struct stacks *stacks, const struct stack_owner *owner)
 {
     if (stacks->config->dump_fixed)
@@ -428,7 +430,7 @@ void stacks_round(struct stacks *stacks, const struct stack_owner *owner, uint64
                   uint64_t size)
 {
     struct stack_fill *fill = owner->fill;
-    /* Once may be a busy machine; what is nearly full twice running fills faster than it is read. */
+    /* Once may be a busy machine; a ring that is nearly full twice in a row fills faster than it is read. */
     bool full = filled > size / 4 * 3;
     fill->behind = full && fill->was_full;
     if (fill->behind && lost > fill->lost_seen)

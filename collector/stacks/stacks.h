@@ -34,7 +34,7 @@ enum { STACKS_AT_ONCE_NS = 1000 * 1000 * 1000 };
 
 /*
  * auto: how the chains by frame pointers compared with those by tables. Frames below main() have no frame pointers in
- * libc; TAILS remembers those behind the last address that frame pointers find.
+ * libc; TAILS has those that follow the last address that frame pointers find.
  */
 struct stack_trust {
     unsigned compared, wrong, taken;
@@ -45,12 +45,12 @@ struct stack_trust {
     } tails[2];
 };
 
-/* What became of the samples that had a user's part. */
+/* What became of the samples with a user-space part. */
 struct stack_counts {
     uint64_t ends[UNWIND_ENDS]; /* unwound by tables, by why they ended */
-    uint64_t extended;        /* of TRUNCATED, those that frame pointers continued */
-    uint64_t chosen;          /* auto: by frame pointers, since the process has them */
-    uint64_t behind;          /* by frame pointers, since the collector had fallen behind */
+    uint64_t extended;        /* part of TRUNCATED: frame pointers continued the chain */
+    uint64_t chosen;          /* auto: by frame pointers, because the process has them */
+    uint64_t behind;          /* by frame pointers, because the collector had fallen behind */
     uint64_t foreign;         /* by frame pointers: a 32-bit program, or no registers came */
 };
 
@@ -83,13 +83,13 @@ struct stack_block {
     bool mapped;
 };
 
-/* The tables of a mapped DSO, by what its mapping says of it. */
+/* The tables of a mapped DSO, by what its mapping says. */
 struct stack_dso {
     struct mapping *mapping;  /* owned, one of it; NULL: empty */
     uint64_t checked_ns;      /* when the file was looked at last */
-    uint64_t ticket;          /* of the question that was not answered yet (opener.h); 0: none */
+    uint64_t ticket;          /* of the question that is not answered yet (opener.h); 0: none */
     struct unwind_file *file; /* NULL: it has none */
-    pid_t pid;                /* who had it mapped when it was looked at, and whose process that is; -1: not known */
+    pid_t pid;                /* the process that had it mapped at that look, and its user; -1: unknown */
     uid_t user;
     bool put_off;             /* its tables were not read: its user's files took too long */
 };
@@ -103,15 +103,15 @@ struct stacks {
     void *context;
     struct unwind_files *files;
     struct unwind_engine *engine;
-    struct opener *opener;    /* who reads them; not ours */
+    struct opener *opener;    /* what reads them; not ours */
     struct stack_block blocks[STACKS_BLOCKS];
     struct stack_dso dsos[STACKS_DSOS];
     struct stack_counts counts;
     struct table_time time;   /* for reading tables */
     uint64_t no_room;         /* files whose tables had no room at once */
-    uint64_t lowered;         /* how often the dump was made smaller for a user's tasks that come */
+    uint64_t lowered;         /* how often the dump was made smaller for new tasks of a user */
     uint32_t lowest;          /* then: the smallest */
-    uint64_t raised;          /* and larger, for all, since stacks were deeper */
+    uint64_t raised;          /* how often it was made larger for all, since stacks were deeper */
     uint64_t seen, cut;       /* since the last look: chains, and those deeper than their dump */
     uint64_t ips[STACKS_FRAMES];
     _Alignas(8) unsigned char record[65536]; /* the sample that was made last */
@@ -136,7 +136,7 @@ void stacks_round(struct stacks *stacks, const struct stack_owner *owner, uint64
 /* How the session's stacks came about, for the summary and the first file; "": none were unwound, or STACKS is NULL. */
 void stacks_describe(const struct stacks *stacks, char ret[STACKS_TEXT]);
 
-/* Samples with a user's part in COUNTS. */
+/* The samples in COUNTS that have a user-space part. */
 uint64_t stacks_sum(const struct stack_counts *counts);
 
 #endif

@@ -13,7 +13,7 @@
 /* The segment, the rings and the channels. */
 enum { REGIONS = PINJECT_USERS + 2 };
 
-/* A place whose start is NULL is free again, for one of the same size: the handler may look at any time. */
+/* A region whose start is NULL is free, for another one of the same size: the handler may look at any time. */
 static struct {
     char *start; /* atomic */
     size_t size; /* never changes */
@@ -42,7 +42,7 @@ static void on_fault(int signal, siginfo_t *info, void *context)
     (void)context;
     int saved = errno;
     if (!replace(info->si_addr))
-        sigaction(signal, &others_action, NULL); /* it strikes again, on who it belongs to */
+        sigaction(signal, &others_action, NULL); /* the fault repeats, with the action that it belongs to */
     errno = saved;
 }
 

@@ -14,14 +14,14 @@
 
 enum { STAT_MAX = 4096, CLOCK_NS = 1000 * 1000 };
 
-/* In the kernel's ticks since boot, in which it says when a task began. */
+/* KNOWN_NS in the kernel's ticks since boot, the unit of a task's start. */
 static uint64_t last_tick(uint64_t known_ns)
 {
     uint64_t second = 1000000000, now = clock_ns(CLOCK_MONOTONIC), boot = clock_ns(CLOCK_BOOTTIME);
     return (known_ns + (boot - now) + CLOCK_NS) / (second / (uint64_t)sysconf(_SC_CLK_TCK));
 }
 
-/* Behind its name, which may have anything in it. */
+/* Parses what is after its name, which may have anything in it. */
 static bool parse_stat(const char *text, struct known_task *ret, unsigned long long *ret_start)
 {
     const char *rest = strrchr(text, ')');

@@ -9,7 +9,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-/* The start of a procfs file: one of hundreds of processors is slow to read to its end. */
+/* The start of a procfs file: with hundreds of processors it is slow to read to its end. */
 static size_t read_start(const char *path, char *to, size_t size)
 {
     size_t done = 0;
@@ -50,7 +50,7 @@ static bool find_value(const char *text, const char *key, char *ret, size_t size
 
 void machine_parse_cpuinfo(const char *text, struct machine *machine)
 {
-    /* What the architectures call it: x86; arm; mips; s390 and powerpc; riscv. */
+    /* What architectures call it: x86; arm; mips; s390 and powerpc; riscv. */
     static const char *const models[] = {"model name", "Processor", "cpu model", "cpu", "uarch"};
     machine->cpu[0] = machine->cpuid[0] = '\0';
     for (size_t i = 0; i < sizeof(models) / sizeof(models[0]); i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a file says of the machine it was made on. Read once per session. */
+/* What a file says of the machine on which it was made. Read once per session. */
 #ifndef COLLECTOR_SYSTEM_MACHINE_H
 #define COLLECTOR_SYSTEM_MACHINE_H
 
@@ -18,7 +18,7 @@ struct machine {
 
 /* Never fails: what cannot be read stays empty or 0. */
 void machine_read(struct machine *machine);
-/* The two entries of /proc/cpuinfo that matter, out of its first processor's lines (NUL-terminated). */
+/* Parses the two entries of /proc/cpuinfo that matter, from the lines of its first processor (NUL-terminated). */
 void machine_parse_cpuinfo(const char *text, struct machine *machine);
 
 #endif

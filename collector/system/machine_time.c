@@ -10,7 +10,7 @@
 
 enum {
     USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL, COLUMNS, /* of /proc/stat */
-    ROUNDING_NS = 10 * 1000, /* wait(2) tells microseconds, and user and system time apart */
+    ROUNDING_NS = 10 * 1000, /* wait(2) gives microseconds, separately for user and system time */
 };
 
 void machine_time_parse(const char *text, uint64_t ticks, struct machine_time *ret)

@@ -39,7 +39,7 @@ enum { FLAGS = O_PATH | O_CLOEXEC | O_NOFOLLOW };
 
 enum { DISKS = 32, LOOK_AGAIN_NS = 1000000000, MOUNTS_MAX = 1 << 20, FDINFO_MAX = 4096 };
 
-/* Those whose reads no other process has a part in. */
+/* File systems in whose reads no other process takes part. */
 static bool is_local_type(const char *type)
 {
     static const char *const types[] = {"ext2", "ext3", "ext4", "xfs", "f2fs", "squashfs", "erofs"};
@@ -71,7 +71,7 @@ static unsigned read_disks(struct disk *disks)
     return count;
 }
 
-/* Static, since it is the machine's. What is mounted later is known a second later. */
+/* Static, since it describes the machine. What is mounted later is known a second later. */
 static bool is_disk(uint32_t maj, uint32_t min)
 {
     static struct disk disks[DISKS];
@@ -101,7 +101,7 @@ int mapped_file_open_local(const struct mapped_file *file, struct stat *ret)
     if (place < 0)
         return -EAGAIN;
     snprintf(self, sizeof(self), "/proc/self/fd/%d", place);
-    /* On what disk it is has to be known before anything asks the file system. */
+    /* Which disk it is on has to be known before anything asks the file system. */
     if (statx(place, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_INO, &status) == 0 &&
         S_ISREG(status.stx_mode) && status.stx_ino == file->ino && status.stx_dev_major == file->maj &&
         status.stx_dev_minor == file->min)
@@ -116,7 +116,7 @@ int mapped_file_open_local(const struct mapped_file *file, struct stat *ret)
 
 /* ---- All others ---- */
 
-/* As a number that no other mount has while FD is open. */
+/* The mount of FD, as a number that no other mount has while FD is open. */
 static bool mount_of(int fd, unsigned long *ret)
 {
     char path[40];
@@ -131,7 +131,7 @@ static bool mount_of(int fd, unsigned long *ret)
     return line;
 }
 
-/* The device of MOUNT, where PID (0: we) can see it. */
+/* The device of MOUNT, if PID (0: we) can see it. */
 static bool find_mount(pid_t pid, unsigned long mount, struct disk *ret)
 {
     char path[40] = "/proc/self/mountinfo";
@@ -150,7 +150,10 @@ static bool find_mount(pid_t pid, unsigned long mount, struct disk *ret)
     return found;
 }
 
-/* Our own, where its device cannot be known: in a chroot, which is not the top of a mount, mountinfo leaves it out. */
+/*
+ * Is it the mount of our own root? In a chroot that is not the top of a mount mountinfo leaves it out, and its device
+ * cannot be known.
+ */
 static bool is_below_root(unsigned long mount)
 {
     unsigned long own;
@@ -163,7 +166,7 @@ static bool is_below_root(unsigned long mount)
 
 /*
  * Did the mounts that PID sees need the rights of our own user namespace? Asked after a look through PID: it can leave
- * them for some of its own, and has no right to come back.
+ * them for some of its own, but has no right to come back.
  */
 static bool has_our_mounts(pid_t pid)
 {
@@ -182,9 +185,10 @@ static bool has_our_mounts(pid_t pid)
 }
 
 /*
- * Is FD, of an overlay or btrfs, on the device that was mapped? Records have that of the mount, and before Linux 6.18
- * that of an overlay's layer, which nothing tells: that is believed of mounts that a target cannot have made. In one of
- * its own it gives any number to a file; but only root's collector has targets of several users.
+ * Is FD, of an overlay or btrfs, on the device that was mapped? Records have the device of the mount; before Linux 6.18
+ * they have that of an overlay's layer, which nothing reports. Then the record is believed for mounts that a target
+ * cannot have made: in a mount of its own a target gives any number to a file. But only root's collector has targets of
+ * several users.
  */
 static bool is_on_device(int fd, const struct mapped_file *file, bool layers)
 {
@@ -202,7 +206,7 @@ static bool is_on_device(int fd, const struct mapped_file *file, bool layers)
     return layers && (ours || geteuid() != 0 || has_our_mounts(file->pid));
 }
 
-/* Is FD, of STAT, what was mapped? stat has another device than records where there are several below a file system. */
+/* Is FD, of STAT, what was mapped? stat and records have different devices if a file system has several below it. */
 static bool is_mapped_one(int fd, const struct mapped_file *file, const struct stat *stat)
 {
     struct statfs system;
@@ -216,7 +220,7 @@ static bool is_mapped_one(int fd, const struct mapped_file *file, const struct s
     return (type == OVERLAY_MAGIC || type == BTRFS_MAGIC) && is_on_device(fd, file, type == OVERLAY_MAGIC);
 }
 
-/* Takes PLACE, a descriptor that only names a file, or -1. */
+/* Takes over PLACE, a descriptor that only names a file, or -1. */
 static int check_file(int place, const struct mapped_file *file, struct stat *ret)
 {
     char self[32];
@@ -231,7 +235,7 @@ static int check_file(int place, const struct mapped_file *file, struct stat *re
     return fd;
 }
 
-/* Links are followed inside of the process' root, as it would. */
+/* Follows links inside the process' root, as the process would. */
 static int name_in_root(pid_t pid, const char *path)
 {
     char name[4096 + 64];
@@ -249,13 +253,13 @@ static int name_in_root(pid_t pid, const char *path)
     return open(name, FLAGS);
 }
 
-/* Links of the kernel's: what they lead to, wherever that lies. */
+/* By links of the kernel's: they lead to the file, wherever it is. */
 static int name_by_kernel(pid_t pid, const struct mapped_file *file, bool map)
 {
     char name[96];
     if (map && !file->size)
         return -1;
-    if (map) /* for those with CAP_CHECKPOINT_RESTORE */
+    if (map) /* needs CAP_CHECKPOINT_RESTORE */
         snprintf(name, sizeof(name), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, file->start,
                  file->start + file->size);
     else
@@ -265,11 +269,11 @@ static int name_by_kernel(pid_t pid, const struct mapped_file *file, bool map)
 
 int mapped_file_open(const struct mapped_file *file, struct stat *ret)
 {
-    /* Ours first: it is there after the end of the process too. */
+    /* In our root first: it is there after the end of the process too. */
     int fd = check_file(open(file->path, FLAGS), file, ret);
     if (fd < 0 && file->pid > 0)
         fd = check_file(name_in_root(file->pid, file->path), file, ret);
-    /* What was deleted is there as long as it is mapped. */
+    /* A deleted file exists as long as it is mapped. */
     if (fd < 0 && file->pid > 0)
         fd = check_file(name_by_kernel(file->pid, file, true), file, ret);
     if (fd < 0 && file->pid > 0)

@@ -13,10 +13,10 @@
 #include "collector/system/opener_helper.h"
 
 #define LOOK_NS UINT64_C(10000000)      /* between two looks at a helper that does not answer */
-#define SETTLE_NS UINT64_C(2000000000)  /* on a machine on which helpers wait for a CPU */
-#define END_NS UINT64_C(50000000)       /* for helpers to go, once they are killed */
+#define SETTLE_NS UINT64_C(2000000000)  /* at most, if helpers wait for a CPU */
+#define END_NS UINT64_C(50000000)       /* for killed helpers to end */
 enum {
-    WINDOW = 16,            /* questions in the hands of a helper */
+    WINDOW = 16,            /* questions that a helper has */
     HOLD = 64,              /* questions of one user, while he is slow */
 };
 
@@ -50,7 +50,7 @@ static void begin_question(struct helper *helper, uint64_t now)
     helper->since_cpu_ns = 0;
 }
 
-/* Hands out what is queued, but for users who are slow. */
+/* Hands out the queue, except questions of slow users. */
 static void hand_out(struct opener *opener)
 {
     struct helper *helper = NULL;
@@ -100,7 +100,7 @@ static void hand_over_rest(struct opener *opener)
     }
 }
 
-/* The file that it was at did it. */
+/* The file that it was reading caused its end. */
 static void bury_helper(struct opener *opener, struct helper *helper)
 {
     struct job *job = helper->flying.first ? jobs_take(&helper->flying, &helper->flying.first) : NULL;
@@ -125,7 +125,7 @@ static void take_replies(struct opener *opener, struct helper *helper)
         struct job *job = jobs_take(&helper->flying, &helper->flying.first);
         helper->count--;
         begin_question(helper, opener_now_ns());
-        if (helper->apart) { /* what it goes on with is in other hands */
+        if (helper->apart) { /* another helper has the rest of its questions */
             helper->user->slow--;
             helper_let_go(opener, helper, NULL);
         }
@@ -208,7 +208,7 @@ static struct job *new_job(struct opener *opener, enum opener_kind kind, const s
     return job;
 }
 
-/* At once, where nothing can hang: whoever asks. */
+/* Answers at once if nothing can hang, whoever asks. */
 static bool answer_local(struct opener *opener, struct job *job, const struct mapped_file *file)
 {
     struct stat status;
@@ -222,7 +222,7 @@ static bool answer_local(struct opener *opener, struct job *job, const struct ma
     return true;
 }
 
-/* No user takes the places of others, and one who is slow not even all of his own. */
+/* No user takes the places of others, and a slow one does not even get all of his own. */
 static bool has_place(const struct opener *opener, const struct user *user)
 {
     return opener->queued - opener->nobody.queued < OPENER_QUEUE && user->queued < OPENER_QUEUE_SHARE &&
@@ -251,7 +251,7 @@ uint64_t opener_ask(struct opener *opener, enum opener_kind kind, const struct m
     return ticket;
 }
 
-/* Whose it is; NULL: it was handed over. */
+/* The user of the question; NULL: it was handed over. */
 static struct user *find_ticket(const struct opener *opener, uint64_t ticket, const struct helper **ret_helper)
 {
     const struct jobs *lists[OPENER_HELPERS + 2] = {&opener->queue, &opener->over};

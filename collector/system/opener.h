@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads files that targets have mapped, in a process of its own. Where such a file lies is the targets' choice: the
- * server of a file system in user space, or of a network, may never answer. Who opens or reads the file then hangs, and
- * not even SIGKILL ends that; a thread that hangs so keeps its process from ending. So the helper is a process, and one
+ * Reads files that targets have mapped, in a process of its own. Targets choose where such a file is: the server of a
+ * file system in user space, or of a network, may never answer. A task that opens or reads the file then hangs, and not
+ * even SIGKILL ends that; a thread that hangs so keeps its process from ending. So the helper is a process, and one
  * that hangs is left behind and counted.
  *
- * Questions are answered in the order in which they were asked, but for those behind one that takes long: after
- * OPENER_SLOW_NS another helper goes on with them, after OPENER_HUNG_NS the one is given up. The time that a helper
- * waits for a CPU does not count, that in which it computes does. A user's processes may make OPENER_SHARE helpers
- * hang; then their files are not looked at any more.
+ * Questions are answered in order, except those after one that takes long: after OPENER_SLOW_NS another helper goes on
+ * with them, after OPENER_HUNG_NS the slow one is given up. The time that a helper waits for a CPU does not count, the
+ * time that it computes does. A user's processes may make OPENER_SHARE helpers hang; then their files are not read any
+ * more.
  *
- * Context: one thread at a time. No call but opener_settle() waits.
+ * Context: one thread at a time. Only opener_settle() waits.
  */
 #ifndef COLLECTOR_SYSTEM_OPENER_H
 #define COLLECTOR_SYSTEM_OPENER_H
@@ -28,42 +28,42 @@ enum {
     OPENER_SHARE = 2,   /* of them, for the processes of one user */
     OPENER_QUEUE = 4096,     /* questions that wait for an answer; further ones are refused */
     OPENER_QUEUE_SHARE = OPENER_QUEUE / 4, /* of them, for the processes of one user */
-    OPENER_LOCAL = 1024,     /* answered without a helper, and not handed over yet; further ones take the queue */
+    OPENER_LOCAL = 1024,     /* answered without a helper, and not handed over yet; further ones go to the queue */
 };
 
 /* Takes the answer to question TICKET. */
 typedef void opener_done(void *context, uint64_t ticket, const struct opener_answer *answer);
 
-/* What came of all questions. */
+/* The results of all questions. */
 struct opener_counts {
     uint64_t asked;
     uint64_t hung;     /* given up */
-    uint64_t refused;  /* not even asked: too many at a time, by their user or by all, or the user's share hangs */
+    uint64_t refused;  /* not even asked: too many at a time, of their user or of all, or the user's share hangs */
     uint64_t failed;   /* there was no helper, or it ended */
-    uint64_t forgotten; /* build ids that came: see opener_forgot() */
+    uint64_t forgotten; /* build ids: see opener_forgot() */
 };
 
 struct opener;
 
 /* No process is started before one is needed. NULL: no memory. */
 struct opener *opener_new(void);
-/* Nobody is told of what was not answered. Helpers that hang are left behind. NULL is accepted. */
+/* DONE is not called for questions without an answer. Helpers that hang are left behind. NULL is accepted. */
 void opener_free(struct opener *opener);
 /*
- * Asks; the ticket, for which DONE is called by one of the functions below. 0: refused, and DONE is not called.
- * FILE's path is copied.
+ * Asks. Returns the ticket, for which one of the functions below calls DONE. 0: refused, and DONE is not called. FILE's
+ * path is copied.
  */
 uint64_t opener_ask(struct opener *opener, enum opener_kind kind, const struct mapped_file *file, opener_done *done,
                     void *context);
-/* Hands over what has been answered, and gives up what hangs. */
+/* Hands over the answers that have come, and gives up what hangs. */
 void opener_take(struct opener *opener);
 /*
- * Waits for the answer to TICKET as long as there is patience, which a slow file uses up for all of its user: a fifth
- * of a second at once, a fiftieth of the time in the long run. Whether it came.
+ * Waits for the answer to TICKET as long as its user has patience, which a slow file uses up for all of his files: a
+ * fifth of a second at once, a fiftieth of the time in the long run. Returns whether it came.
  */
 bool opener_settle(struct opener *opener, uint64_t ticket);
 struct opener_counts opener_counts(const struct opener *opener);
-/* Who asked has forgotten COUNT build ids, since there were too many. */
+/* The caller has forgotten COUNT build ids, since there were too many. */
 void opener_forgot(struct opener *opener, uint64_t count);
 /* CPU time of the helpers. */
 uint64_t opener_cpu_ns(const struct opener *opener);

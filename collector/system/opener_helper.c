@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who answers questions about files, and for whom. */
+/* The helpers that answer questions about files, and the users who ask. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <signal.h>
@@ -16,7 +16,7 @@
 #include "collector/system/procfs.h"
 #include "common/clock.h"
 
-#define AGAIN_NS UINT64_C(100000000) /* before another try to start one */
+#define AGAIN_NS UINT64_C(100000000) /* before another attempt to start one */
 enum { PATIENCE_SHARE = 50 };
 
 uint64_t opener_now_ns(void)
@@ -61,7 +61,7 @@ void jobs_put_in_front(struct jobs *to, struct jobs *from)
 
 /* ---- Users ---- */
 
-/* An entry that nobody uses: a free one, or that of the user who asked longest ago. NULL: all are busy. */
+/* An unused entry: a free one, or that of the user who asked longest ago. NULL: all are busy. */
 static struct user *find_idle(struct opener *opener)
 {
     struct user *oldest = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The process that reads what targets have mapped. Whatever such a file does, it does it to this process alone. */
+/* The process that reads what targets have mapped. Whatever such a file does affects only this process. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -20,8 +20,8 @@
 enum { SOCKET = 3, CLOSED_ONE_BY_ONE = 65536, SLICE_NS = 100000 };
 
 /*
- * It may outlive the session, if it hangs: nothing of ours may hang on with it, no directory, no descriptor (events
- * would go on, a reader of our output would wait), no shared memory.
+ * If it hangs it may outlive the session. So it must keep nothing of ours: no directory, no descriptor (events would go
+ * on, a reader of our output would wait), no shared memory.
  */
 static void let_go_of_descriptors(int socket)
 {
@@ -50,7 +50,7 @@ static void let_go_of_memory(void)
         fclose(maps);
 }
 
-/* As the kernel defines it; libc does not everywhere. */
+/* As the kernel defines it; not every libc does. */
 struct scheduling {
     uint32_t size, policy;
     uint64_t flags;
@@ -59,7 +59,7 @@ struct scheduling {
     uint64_t runtime_ns, deadline_ns, period_ns;
 };
 
-/* The loop waits for its answers: a short slice lets the scheduler prefer it at its wake-up. */
+/* The loop waits for its answers: with a short slice the scheduler prefers it when it wakes up. */
 static void ask_for_quick_wakes(void)
 {
     struct scheduling scheduling = {.size = sizeof(scheduling)};
@@ -83,7 +83,7 @@ static void read_id(int fd, struct opener_answer *answer)
     memcpy(answer->id, id.bytes, id.size);
 }
 
-/* Sealed: who reads it waits for nobody. */
+/* Sealed: reading it never waits. */
 static int copy_tables(int fd, uint64_t size)
 {
     int copy = memfd_create("pinject-tables", MFD_CLOEXEC | MFD_ALLOW_SEALING);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where sessions lie, and paths as the collector keeps them. */
+/* Where sessions are, and paths as the collector keeps them. */
 #ifndef COLLECTOR_SYSTEM_PATHS_H
 #define COLLECTOR_SYSTEM_PATHS_H
 
@@ -18,8 +18,8 @@ const char *paths_segment_place(unsigned number);
 int paths_absolute(const char *base, char *ret, size_t size);
 
 /*
- * What BASE stands for: a directory ("DIR/", or one that is there) for "out" in it. Writes that to RET, and to
- * DIRECTORY how the directory is called; "": it is none. Both have SIZE bytes. 0 or -ENAMETOOLONG
+ * What BASE means: if it is a directory ("DIR/", or an existing one), "out" in it. Writes that to RET, and the name of
+ * the directory to DIRECTORY; "": it is none. Both have SIZE bytes. 0 or -ENAMETOOLONG
  */
 int paths_outfile(const char *base, char *ret, char *directory, size_t size);
 

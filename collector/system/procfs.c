@@ -26,7 +26,7 @@ char *procfs_read(pid_t pid, const char *name, size_t limit, size_t *ret_size)
     return (char *)buffer.data;
 }
 
-/* Of more than MAPS_MAX the first lines: a target can have as many mappings as it likes. */
+/* If it is larger than MAPS_MAX, the first lines: a target can have as many mappings as it likes. */
 char *procfs_maps(pid_t pid)
 {
     char path[32];

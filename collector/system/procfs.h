@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What /proc tells of a task. Thread-safe. Strings are the caller's to free; NULL: gone, not allowed, out of memory. */
+/* What /proc says of a task. Thread-safe. The caller frees the strings; NULL: gone, not allowed, out of memory. */
 #ifndef COLLECTOR_SYSTEM_PROCFS_H
 #define COLLECTOR_SYSTEM_PROCFS_H
 
@@ -18,9 +18,9 @@ char *procfs_exec(pid_t pid);
 void procfs_comm(pid_t pid, pid_t tid, char ret[16]);
 /* The real user of PID, -1: it has ended. */
 uid_t procfs_uid(pid_t pid);
-/* CPU time of one task in ns, by the scheduler's account; 0: unknown. */
+/* CPU time of one task in ns, by the scheduler's accounting; 0: unknown. */
 uint64_t procfs_scheduled_ns(pid_t pid, pid_t tid);
-/* How long it was ready to run and had no CPU, in ns; 0: unknown. */
+/* How long it was runnable without a CPU, in ns; 0: unknown. */
 uint64_t procfs_waited_ns(pid_t pid, pid_t tid);
 
 #endif

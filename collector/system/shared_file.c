@@ -45,7 +45,7 @@ int shared_file_nameless(size_t size)
 
 int shared_file_give(int fd, uid_t user, mode_t mode)
 {
-    /* The umask may have taken even our own rights. */
+    /* The umask may have removed even our own rights. */
     if (fchmod(fd, mode) < 0)
         return -errno;
     return user != geteuid() && fchown(fd, user, (gid_t)-1) < 0 ? -errno : 0;

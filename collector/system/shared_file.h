@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Files that several processes map. Their pages are there from the start, as a touch of a missing one kills. */
+/* Files that several processes map. Their pages are allocated from the start, as touching a missing one kills. */
 #ifndef COLLECTOR_SYSTEM_SHARED_FILE_H
 #define COLLECTOR_SYSTEM_SHARED_FILE_H
 
@@ -10,9 +10,9 @@
 int shared_file_create(const char *path, size_t size);
 /* The same without a path: it lives as long as a descriptor or a mapping of it. */
 int shared_file_nameless(size_t size);
-/* It has MODE, and is USER's from now on. 0, or -errno: it still is ours. */
+/* Gives it MODE, and to USER. 0, or -errno: it still is ours. */
 int shared_file_give(int fd, uid_t user, mode_t mode);
-/* Whether a file can be given to USER: 0 or -errno. */
+/* Can a file be given to USER? 0 or -errno. */
 int shared_file_can_give(uid_t user);
 
 #endif

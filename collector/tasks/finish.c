@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From tasks to result files, and the end of processes. */
+/* Makes the result files of tasks, and ends processes. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -17,14 +17,14 @@
 #include "collector/tasks/tasks.h"
 
 enum {
-    HOLD_NS = 200 * 1000 * 1000,        /* an ended process waits for its parent's wait */
+    HOLD_NS = 200 * 1000 * 1000,        /* an ended process is held so long for its parent's wait */
     NUMBER_NS = 2000 * 1000 * 1000,     /* at most so long, while it has its number */
-    NUMBER_LOOK_NS = 20 * 1000 * 1000,  /* has it one still? */
-    NUMBERS = 1024,                     /* while no more than these are held: each has descriptors */
-    WAITED_NS = 20 * 1000 * 1000,       /* the same after it came, for other late notifications */
+    NUMBER_LOOK_NS = 20 * 1000 * 1000,  /* between looks whether it still has one */
+    NUMBERS = 1024,                     /* only while no more than these are held: each has descriptors */
+    WAITED_NS = 20 * 1000 * 1000,       /* after the wait came it is held so long for other late notifications */
     FLUSH_NS = 1000 * 1000 * 1000,      /* growing files */
-    PROGRAM_NS = 1000 * 1000 * 1000,    /* the same while its last program is unknown */
-    LOOK_NS = 100 * 1000 * 1000,        /* what has not asked by then, will not */
+    PROGRAM_NS = 1000 * 1000 * 1000,    /* an ended process is held so long while its last program is unknown */
+    LOOK_NS = 100 * 1000 * 1000,        /* a task that has sent no request by then will not */
 };
 
 static void add_totals(struct tasks *tasks, struct task *task, const struct task_view *view)
@@ -68,7 +68,7 @@ void tasks_flush(struct tasks *tasks, struct task *task)
     else if (task->events)
         attach_read(task->events, values);
     task_view_init(tasks, task, task->generation_count, values, &view);
-    /* The counters were read now, not when the round began: up to here they count. */
+    /* The counters were read now, not when the round began: they count up to here. */
     if (!(view.task.flags & PINJECT_TASK_ENDED))
         view.task.end_ns = monotonic_ns();
     struct result_coverage running = {.tasks = tasks->seen, .files = results_written(tasks->results)};
@@ -80,7 +80,7 @@ void tasks_flush(struct tasks *tasks, struct task *task)
 
 static void count_back_end(struct tasks *tasks, const struct task *task)
 {
-    /* With --stat nobody is sampled, but who started no timer is not even counted. */
+    /* With --stat no task is sampled, but a task that started no timer is not even counted. */
     bool less = task->counted_only && (tasks->config->sampling || !task->timer_started);
     tasks->counted_only += task->counted_only && tasks->config->sampling;
     if (!task->refusal)
@@ -90,7 +90,7 @@ static void count_back_end(struct tasks *tasks, const struct task *task)
     tasks->timer_fallbacks_counted += less;
 }
 
-/* Of an ended task. */
+/* Writes the file of an ended task. */
 static void write_task(struct tasks *tasks, struct task *task, const struct result_coverage *coverage)
 {
     static const struct attach_value none[CONFIG_EVENTS];
@@ -137,7 +137,7 @@ void tasks_write(struct tasks *tasks, size_t count)
 }
 
 /*
- * A worker of another CPU may still handle the last notification of an ended process: what its last program was. On a
+ * A worker of another CPU may still be handling the last notification of an ended process, with its last program. On a
  * machine with more work than CPUs that takes a while.
  */
 static bool awaits_program(const struct tasks *tasks, const struct process *process)
@@ -148,7 +148,7 @@ static bool awaits_program(const struct tasks *tasks, const struct process *proc
     return !leader->generations[leader->generation_count - 1].named && tasks->now_ns - process->ended_ns < PROGRAM_NS;
 }
 
-/* What is known of the process goes to the file of its first thread. */
+/* What is known of the process goes to its first thread's file. */
 static void tell_leader(const struct process *process)
 {
     struct task *leader = process->leader;
@@ -170,8 +170,8 @@ static void hold_process(struct tasks *tasks, struct process *process)
 }
 
 /*
- * An unprivileged user's events end in the exec of a setuid program, or of one that cannot be read, before it is even
- * mapped. The ring says EXIT, but the task goes on.
+ * An unprivileged user's events end in the exec of a setuid or unreadable program, before it is even mapped. The ring
+ * says EXIT, but the task goes on.
  */
 static void set_revoked(struct task *task)
 {
@@ -270,15 +270,15 @@ static void sweep_task(struct tasks *tasks, struct task *task)
         tasks_flush(tasks, task);
 }
 
-/* Its events are gone, but it is there: what it uses is told when it is waited for. */
+/* Its events are gone but it lives: its parent's wait will report what it uses. */
 static bool lives_on(const struct process *process)
 {
     return process->revoked && process->pidfd >= 0 && !process_is_dead(process);
 }
 
 /*
- * Where there is more to do than CPUs can do, its end, its parent's wait, and the report of that each come late: it is
- * held from when its parent has waited, not from its last record on.
+ * With more work than CPUs its end, its parent's wait, and the report of that all come late. So it is held from its
+ * parent's wait on, not from its last record on.
  */
 static void await_parent(const struct tasks *tasks, struct process *process)
 {

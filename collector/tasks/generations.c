@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Which program runs when: exec records of the ring, matched with what the preload object tells of its new exec
- * generation.
- */
+/* Exec generations: matches exec records of the ring with what the preload object reports. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +10,8 @@
 #include "collector/tasks/tasks.h"
 
 /*
- * A program has up to 1 MiB of arguments, a task up to TASKS_GENERATIONS programs: of all but the last one so much is
- * kept, and of each the first LINE_LEAST bytes.
+ * A program has up to 1 MiB of arguments, a task up to TASKS_GENERATIONS programs. Of all but the last one together
+ * ARGUMENTS_MAX bytes are kept, and of each at least the first LINE_LEAST bytes.
  */
 enum { ARGUMENTS_MAX = 64 << 10, LINE_LEAST = 64 };
 static const char cut_mark[] = "...";
@@ -122,7 +119,7 @@ void tasks_name_file(struct tasks *tasks, struct task *task)
     tasks_begin_file(tasks, task);
 }
 
-/* The counts at the exec of TIME_NS: those of the last snapshot before it. NULL: unknown. Owned by the caller. */
+/* The counts at the exec of TIME_NS: those of the last snapshot before it. NULL: unknown. The caller owns them. */
 static struct attach_value *take_snapshot(struct task *task, uint64_t time_ns)
 {
     struct attach_value *values = NULL;
@@ -141,7 +138,8 @@ void tasks_snapshot_notified(struct tasks *tasks, struct task *task, struct noti
     struct exec_generation *generation = last_generation(task);
     if (!notification->values)
         return;
-    if (generation && generation->start_ns > notification->time_ns) { /* its exec was met before it was told */
+    if (generation && generation->start_ns > notification->time_ns) { /* its exec record was read before the
+                                                                         notification */
         struct exec_generation *before = task->generation_count > 1 ? generation - 1 : NULL;
         if (before && before->start_ns <= notification->time_ns && !before->at_end) {
             before->at_end = notification->values;
@@ -162,7 +160,7 @@ void tasks_snapshot_notified(struct tasks *tasks, struct task *task, struct noti
     notification->values = NULL;
 }
 
-/* The end of the way with a task that calls exec: its counts are those before. */
+/* Stops following a task that calls exec: its counts are those before. */
 static void leave_task(struct tasks *tasks, struct task *task, uint64_t time_ns, const struct records_comm *comm)
 {
     task->end_ns = time_ns;
@@ -212,7 +210,7 @@ void tasks_guess_program(struct tasks *tasks, struct task *task, const struct ma
     if (!generation || generation->program || mapping->time_ns < generation->start_ns || !file)
         return;
     struct process *process = task->process;
-    /* What was said since is of the next one. */
+    /* What was announced since is about the next one. */
     struct program *announced = process->announced_ns < generation->start_ns ? process->announced : NULL;
     generation->program = program_new(mapping->path, announced ? announced->cmdline : NULL,
                                       announced ? announced->cmdline_size : 0);
@@ -239,7 +237,7 @@ static void give_program(struct tasks *tasks, struct task *task, struct exec_gen
         tasks_begin_file(tasks, task);
 }
 
-/* A thread may be announced before the new program of its process is. It gets that program now. */
+/* A thread may be announced before the new program of its process. It gets that program now. */
 static void give_program_to_threads(struct tasks *tasks, const struct task *main,
                                     const struct exec_generation *generation)
 {
@@ -286,7 +284,7 @@ void tasks_generation_notified(struct tasks *tasks, struct task *task, const str
         if (task->generations[i].start_ns <= notification->time_ns)
             generation = &task->generations[i];
     bool records_missing = task->counted_only || task->lost_records || task->broken;
-    /* Announced as one that would not report, it does. */
+    /* It was announced as not sampled, but it reports. */
     bool known = task->not_sampled && generation && generation == last_generation(task) &&
         !strcmp(generation->comm, notification->comm);
     bool new_one = task->by_timer ? !known
@@ -297,12 +295,12 @@ void tasks_generation_notified(struct tasks *tasks, struct task *task, const str
         return;
     if (task->by_timer)
         tasks_exec_timer(tasks, task, notification);
-    /* The preload object knows the name that was given to exec: a link, or relative. */
+    /* The preload object knows the name that was given to exec: a link, or a relative path. */
     const char *exec = generation->resolved && generation->program ? generation->program->exec : notification->exec;
     set_program(tasks, task, generation, program_new(exec, notification->cmdline, notification->cmdline_size));
 }
 
-/* The exec generation of the first exec behind TIME_NS; NULL: none is known. */
+/* The exec generation of the first exec after TIME_NS; NULL: unknown. */
 static struct exec_generation *find_next(struct task *task, uint64_t time_ns)
 {
     for (unsigned i = 0; i < task->generation_count; i++)
@@ -317,14 +315,14 @@ void tasks_program_announced(struct tasks *tasks, struct process *process, const
         notification->cmdline ? program_new(notification->exec, notification->cmdline, notification->cmdline_size)
             : NULL;
     struct exec_generation *generation = process->main ? find_next(process->main, notification->time_ns) : NULL;
-    if (generation && generation->program) { /* its exec was met before it was told */
+    if (generation && generation->program) { /* its exec record was read before the notification */
         if (program && !generation->named)
             set_program(tasks, process->main, generation,
                         program_new(generation->program->exec, program->cmdline, program->cmdline_size));
         program_put(program);
         return;
     }
-    /* what it mapped first was lost, and it has gone on */
+    /* its first mapping was lost, and it has gone on */
     if (generation && generation != last_generation(process->main)) {
         program_put(program);
         return;
@@ -355,13 +353,13 @@ void tasks_look_for_programs(struct tasks *tasks, struct task *task)
     tasks_drain(tasks, task);
     /* It may have gone on to another program meanwhile. */
     generation = last_generation(task);
-    /* The records of an inherited set are older than /proc. */
+    /* The records of an inherited set are older than what /proc shows. */
     bool other = task->inherited && exec &&
         (!generation || !generation->program || !ends_with(exec, generation->program->exec));
     if (exec && cmdline && !anothers && !other && task->live && count == task->generation_count && !generation->named) {
         set_program(tasks, task, generation, program_new(exec, cmdline, size));
         generation->resolved = generation->program;
-        generation->named = false; /* the preload object did not speak: its children are not followed */
+        generation->named = false; /* the preload object did not report: its children are not followed */
     }
     free(exec);
     free(cmdline);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tasks that an inherited set covers: their life and their samples are told by its rings alone. */
+/* Tasks covered by an inherited set: only its rings report their life and their samples. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ enum {
     BEHIND_NS = 1000 * 1000,       /* records of one moment reach the rings of several CPUs within this time */
     STATUS_MAX = 8192,             /* bytes of /proc/PID/task/TID/status */
     READINGS_NS = 200 * 1000 * 1000, /* an ended task waits so long for its counts */
-    TWICE_NS = 10 * 1000 * 1000,     /* no number is given out again that soon */
+    TWICE_NS = 10 * 1000 * 1000,     /* no number is reused that soon */
 };
 
 /* All its counts have come. */
@@ -40,11 +40,11 @@ bool tasks_inherited_estimate(const struct tasks *tasks, struct task *task)
     return sampled;
 }
 
-/* Its last record is written: it is a zombie, or its number is nobody's. */
+/* Its last record is written: it is a zombie, or nobody has its number. */
 static bool has_died(const struct task *task)
 {
     char name[48];
-    /* Not stat: who reads that waits for the end of its exec (errand.h). */
+    /* Not stat: reading that waits for the end of its exec (errand.h). */
     snprintf(name, sizeof(name), "task/%d/status", (int)task->key);
     char *text = procfs_read(task->pid, name, STATUS_MAX, NULL);
     static const char key[] = "\nState:\t";
@@ -56,11 +56,11 @@ static bool has_died(const struct task *task)
 
 bool tasks_inherited_gone(const struct tasks *tasks, struct task *task)
 {
-    /* A process' number may be another's by now: its pidfd knows. */
+    /* Another process may have its number by now: its pidfd shows that. */
     const int pidfd = task->key == task->pid ? task->process->pidfd : -1;
     if (!task->exiting && numbers_hold(pidfd, task->pid, task->key))
         return false;
-    /* Between its EXIT record and its counts it may wait for a CPU, for a second where there is much other load. */
+    /* Between its EXIT record and its counts it may wait for a CPU, for a second if there is much other load. */
     if (task->exiting && !task->gone_ns && !has_died(task))
         return false;
     /* What it wrote at its end may not be read yet. */
@@ -94,8 +94,8 @@ static struct task *admit_writer(struct tasks *tasks, const struct inherited_rec
 }
 
 /*
- * An inherited set is opened CPU by CPU; who is made in between has a part of it, and may get another one. The first
- * that announces a task tells of it, and no other.
+ * An inherited set is opened CPU by CPU. A task that is made meanwhile has a part of it, and may get another set. Only
+ * the first set that announces a task reports it.
  */
 static bool is_told_twice(const struct tasks *tasks, const struct inherited_record *kept,
                           const struct records_task *made)
@@ -105,7 +105,7 @@ static bool is_told_twice(const struct tasks *tasks, const struct inherited_reco
            made->time_ns < task->start_ns + TWICE_NS;
 }
 
-/* From a ring that had stopped: whom it announces has written to others meanwhile, and was admitted. */
+/* From a ring that had stopped: the task has written to other rings meanwhile, and was admitted. */
 static bool is_late(const struct tasks *tasks, const struct records_task *made)
 {
     const struct task *task = tasks_find(tasks, made->tid);
@@ -113,7 +113,7 @@ static bool is_late(const struct tasks *tasks, const struct records_task *made)
                 : made->time_ns < tasks->inherited_taken_ns && tids_has(&tasks->known, made->tid);
 }
 
-/* It is attached late. A task that has not come at the end is counted as missed. */
+/* The task is attached late. If it has not come at the end, it is counted as missed. */
 static void expect_task(struct tasks *tasks, pid_t tid)
 {
     if (!tids_has(&tasks->known, tid))
@@ -154,9 +154,9 @@ static struct task *find_renamed(const struct tasks *tasks, const struct inherit
 }
 
 /*
- * Whoever writes, and was never announced. Of one whose number was known it may be a late record. A task that is
- * attached late can write to its inherited set before its notification is taken, which knows what it used before: while
- * no record is known to be lost, it is expected. Since the kernel can lose records without a word (inherited_ring.h), a
+ * The writer of KEPT was never announced. If its number was known, this may be a late record. A task that is attached
+ * late can write to its set before its notification is taken, which has what the task used before: as long as no record
+ * is known to be lost, the task is expected. The kernel can lose records without reporting it (inherited_ring.h), so a
  * task that has not come at the end is counted as missed.
  */
 static struct task *admit_unannounced(struct tasks *tasks, const struct inherited_record *kept)
@@ -176,7 +176,7 @@ static void take_reading(struct tasks *tasks, struct task *task, const struct in
 {
     struct records_reading reading = records_parse_read(&tasks->layout, record);
     if (task->readings_seen++ == 0 && task->values)
-        memset(task->values, 0, CONFIG_EVENTS * sizeof(*task->values)); /* an estimate */
+        memset(task->values, 0, CONFIG_EVENTS * sizeof(*task->values)); /* they were an estimate */
     if (task->values) {
         struct attach_value *value = &task->values[kept->event];
         value->value += reading.value;
@@ -190,8 +190,8 @@ static void take_reading(struct tasks *tasks, struct task *task, const struct in
 }
 
 /*
- * A timer's task that went on to where no timer is: the inherited set samples it too, as a timer would, in user space.
- * Its counts are accounting's.
+ * A timer's task that went on to a program without a timer: the inherited set samples it too, in user space, as a timer
+ * would. Its counts come from accounting.
  */
 static void take_of_root(struct tasks *tasks, const struct inherited_record *kept,
                          const struct perf_event_header *record)
@@ -223,7 +223,7 @@ static void take_inherited_record(struct tasks *tasks, const struct inherited_re
         task = find_renamed(tasks, kept, record);
     if (!task)
         task = admit_unannounced(tasks, kept);
-    /* One with events of its own is told of by these. */
+    /* A task with events of its own is reported by these. */
     if (!task || !task->inherited || task->inherited_set != kept->inherited_set)
         return;
     if (record->type == PERF_RECORD_READ) {
@@ -241,8 +241,8 @@ static void take_inherited_record(struct tasks *tasks, const struct inherited_re
 }
 
 /*
- * A creator with events of its own has asked for them, and went on as soon as it was answered: its notification may be
- * on its way. Whom it makes has its names.
+ * A creator with events of its own has requested them, and went on as soon as it was answered: its notification may be
+ * on its way. What it makes gets its names.
  */
 static bool is_early(const struct tasks *tasks, const struct inherited_record *kept)
 {

@@ -9,11 +9,11 @@
 
 #include "collector/system/procfs.h"
 
-/* Announced children that are remembered one by one; an older one is settled for each beyond that. */
+/* Announced children that are kept; beyond that each new one settles an older one. */
 enum { CHILDREN_MAX = 65536 };
-/* A child may exec after its name was looked up, so that it is done some more times. */
+/* A child may exec after its name was looked up, so it is looked up some more times. */
 enum { LOOKS_MAX = 3 };
-/* Looks in one call: each is a file of /proc. */
+/* Looks in one call: each reads a file of /proc. */
 enum { LOOKS_AT_ONCE = 256, YOUNG_AT_ONCE = 64 };
 
 static const char reason_more[] = "further reasons";
@@ -151,7 +151,7 @@ void missed_announced(struct missed *missed, pid_t parent, pid_t pid, pid_t tid,
         (*at)->followed = followed;
         return;
     }
-    if (*at) /* the number was used before: that one never came */
+    if (*at) /* an earlier task with this number never came */
         settle_task(missed, at);
     else if (missed->children >= CHILDREN_MAX && missed->table[(unsigned)tid % MISSED_TABLE])
         settle_task(missed, &missed->table[(unsigned)tid % MISSED_TABLE]);
@@ -177,7 +177,7 @@ void missed_expected(struct missed *missed, pid_t parent, pid_t pid, uint64_t ti
         return;
     struct untracked_task *child = missed_find(missed, pid);
     if (child && child->parent == parent) {
-        child->time_ns = time_ns; /* looked for from now on */
+        child->time_ns = time_ns; /* it is looked for from now on */
         child->tries = 0;
         return;
     }
@@ -220,13 +220,13 @@ static bool is_wanted(const struct untracked_task *child, const struct missed_wa
     return child->followed && !child->ended && child->tries < wanted->tries && child->time_ns < wanted->before_ns;
 }
 
-/* A program that waits for a CPU will ask: an inherited set under what it makes would be for nothing. */
+/* A program that waits for a CPU will send a request: an inherited set under it would be wasted. */
 static bool is_young(const struct untracked_task *child, const struct missed_wanted *wanted)
 {
     return child->pid == child->tid && child->time_ns > wanted->patient_ns;
 }
 
-/* Of those, some are looked at in each call, in turn. */
+/* In each call some of the young ones are looked at, in turn. */
 static size_t find_young(struct missed *missed, const struct missed_wanted *wanted, struct untracked_task *found,
                          size_t size)
 {
@@ -283,7 +283,7 @@ void missed_look(struct missed *missed, uint64_t before_ns)
                 child->looks++;
                 looks++;
                 char comm[16];
-                procfs_comm(child->pid, child->tid, comm); /* not its stat: that hangs in some execs */
+                procfs_comm(child->pid, child->tid, comm); /* not its stat, which hangs during some execs */
                 if (comm[0])
                     memcpy(child->comm, comm, sizeof(comm));
             }

@@ -8,7 +8,7 @@
 #include "collector/sources/attach.h"
 #include "collector/tasks/tasks.h"
 
-/* Found later than that is worth a note. */
+/* Being attached later than that is worth a note. */
 enum { LATE_NS = 5 * 1000 * 1000 };
 
 void notes_add(struct notes *notes, const char *text)
@@ -32,7 +32,7 @@ static void note_no_timer(struct notes *notes, const struct task *task)
     notes_add(notes, text);
 }
 
-/* A timer is the fallback of this one. */
+/* A timer replaces this task's events. */
 static void note_refusal(struct notes *notes, const struct tasks *tasks, const struct task *task)
 {
     char text[NOTES_SIZE];
@@ -58,7 +58,7 @@ void notes_add_fallbacks(struct notes *notes, const struct tasks *tasks)
     notes_add(notes, text);
 }
 
-/* What the list of programs lacks. */
+/* What is missing in the list of programs. */
 static void note_programs(struct notes *notes, const struct task *task)
 {
     char text[NOTES_SIZE];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sentences for the user in the file of a task: what is missing there, or how it came about. */
+/* Sentences for the user in a task's file: what is missing there, or how it was made. */
 #ifndef COLLECTOR_TASKS_NOTES_H
 #define COLLECTOR_TASKS_NOTES_H
 
@@ -8,7 +8,7 @@ struct tasks;
 
 enum { NOTES = 8, NOTES_SIZE = 160 };
 
-/* Zeroed: empty. LIST points into it: it cannot be copied. */
+/* Zeroed: empty. LIST points into the structure: do not copy it. */
 struct notes {
     const char *list[NOTES];
     char text[NOTES][NOTES_SIZE];
@@ -17,9 +17,9 @@ struct notes {
 
 /* What does not fit is left out. */
 void notes_add(struct notes *notes, const char *text);
-/* Of TASK as it stands. */
+/* Notes on TASK as it is now. */
 void notes_make(struct notes *notes, const struct tasks *tasks, const struct task *task);
-/* For the whole session, when all of its tasks are known: how many had a timer as fallback. */
+/* For the whole session, when all of its tasks are known: for how many a timer replaced the events. */
 void notes_add_fallbacks(struct notes *notes, const struct tasks *tasks);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Notifications in the order of their times, and those that wait for another one. The times are the targets' own words:
- * no order of them may cost more than another.
+ * Handles notifications in the order of their times, and keeps those that wait for another one. The times come from the
+ * targets: no order of them may cost more than another.
  */
 #include <stdlib.h>
 
@@ -28,9 +28,7 @@ static struct notification *merge_lists(struct notification *older, struct notif
     return first;
 }
 
-/*
- * By time, those of the same time as they came: runs of 1, 2, 4 ... notifications, merged as a binary counter counts.
- */
+/* By time; equal times keep their order. Runs of 1, 2, 4 ... notifications are merged as a binary counter counts. */
 static struct notification *sort_notifications(struct notification *notifications)
 {
     struct notification *runs[RUNS] = {NULL}, *sorted = NULL;
@@ -50,7 +48,7 @@ static struct notification *sort_notifications(struct notification *notification
     return sorted;
 }
 
-/* *AT: where the last one went, and no later one goes before. */
+/* *AT: where the last one went; later ones do not go before it. */
 static void let_wait(struct tasks *tasks, struct notification *notification, struct waiting ***at)
 {
     bool room = !tasks->closing && tasks->waiting_count < WAITING_MAX &&
@@ -71,7 +69,7 @@ static void let_wait(struct tasks *tasks, struct notification *notification, str
     tasks->waiting_bytes += notification_text(notification);
 }
 
-/* Again from the start after each that was taken: another one may have waited for it. What is left waits on. */
+/* Starts again after each one that was admitted: another one may have waited for it. The rest goes on waiting. */
 static void retry_waiting(struct tasks *tasks)
 {
     unsigned checks = 0;

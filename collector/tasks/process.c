@@ -11,9 +11,9 @@
 #include "collector/tasks/shares.h"
 
 /*
- * Plausible CPU time of an end: tearing an address space down, and each thread's own. And of each switch to a task: the
- * scheduler charges it from the moment when it was chosen, its events count when they have been exchanged, which takes
- * 2 to 25 us where they sample. Beyond that something else is in the difference.
+ * Plausible CPU time of an exit: tearing an address space down, and each thread's own. And of each switch to a task:
+ * the scheduler charges it from the moment when the task was chosen, its events count when they have been switched,
+ * which takes 2 to 25 us if they sample. A larger difference has another cause.
  */
 enum {
     EXIT_COST_NS = 50 * 1000 * 1000,
@@ -21,7 +21,7 @@ enum {
     TASK_EXIT_COST_NS = 100 * 1000,
     SWITCH_COST_NS = 30 * 1000,
     CLOCK_SLACK_NS = 1000 * 1000,
-    CLOCK_SLACK_SHARE = 50 /* where CPUs are taken away (steal) the two clocks differ by a percent */
+    CLOCK_SLACK_SHARE = 50 /* if CPUs are taken away (steal) the two clocks differ by a percent */
 };
 
 struct program *program_new(const char *exec, const char *cmdline, size_t cmdline_size)
@@ -38,7 +38,7 @@ struct program *program_new(const char *exec, const char *cmdline, size_t cmdlin
     if (program->cmdline) {
         memcpy(program->cmdline, cmdline, cmdline_size);
         program->cmdline[cmdline_size] = '\0';
-        if (cmdline[cmdline_size - 1]) /* readers count on the last NUL */
+        if (cmdline[cmdline_size - 1]) /* readers rely on the last NUL */
             program->cmdline_size++;
     }
     if (program->exec)
@@ -112,8 +112,8 @@ static uint64_t switching_ns(const struct process *process)
 }
 
 /*
- * OWN: CPU time of the process, with the ends of the children that were taken off; MISSED: what these had used. A child
- * that does next to nothing uses as much again while it ends.
+ * OWN: CPU time of the process, with the exits of the children that were subtracted; MISSED: what these had used. A
+ * child that does next to nothing uses as much again while it exits.
  */
 static bool is_plausible(const struct process *process, uint64_t own, uint64_t missed, uint64_t *ret_ns)
 {
@@ -129,7 +129,7 @@ static bool is_plausible(const struct process *process, uint64_t own, uint64_t m
     return true;
 }
 
-/* What the children whose wait was not seen used while they ended: nobody else is told. OWN: without any child. */
+/* What the children whose wait was not seen used in their exits: nothing else reports that. OWN: without any child. */
 static uint64_t ends_of_missed(const struct process *process, uint64_t own)
 {
     uint64_t guessed = process->guessed_ns, known = own + process->children_ns + guessed;
@@ -140,8 +140,8 @@ static uint64_t ends_of_missed(const struct process *process, uint64_t own)
 }
 
 /*
- * Children whose wait was not seen were waited for, most likely; else they are in nobody's rusage. What comes closer to
- * its own is taken: the children's time must not pass for the cost of an end.
+ * Children whose wait was not seen were waited for, most likely; else they are in nobody's rusage. Takes what is closer
+ * to the process' own time: the children's time must not pass for the cost of an exit.
  */
 static bool are_waited_for(const struct process *process)
 {
@@ -155,7 +155,7 @@ bool process_exit_cost(const struct process *process, uint64_t *ret_ns)
     uint64_t most = process->rusage_ns, children = process->children_ns, guessed = process->guessed_ns;
     if (process->incomplete || process->left)
         return false;
-    /* What a program without events starts has none either: with its parent's wait it is all in one figure. */
+    /* What a program without events starts has none either: its parent's wait has all of it in one figure. */
     if (process->own_ns && !(process->revoked && process->rusage_ns)) {
         if (!is_plausible(process, process->own_ns, 0, ret_ns))
             return false;
@@ -168,7 +168,7 @@ bool process_exit_cost(const struct process *process, uint64_t *ret_ns)
         return is_plausible(process, most - children, 0, ret_ns);
     if (most > children + guessed + process->clock_ns)
         return is_plausible(process, most - children - guessed, guessed, ret_ns);
-    *ret_ns = 0; /* where CPUs are taken away the counters have more than the accounting */
+    *ret_ns = 0; /* if CPUs are taken away the counters have more than the accounting */
     return true;
 }
 
@@ -198,7 +198,7 @@ void process_ask_clock(struct process *process)
 
 bool process_is_dead(const struct process *process)
 {
-    /* Of whom only a thread was let in, the number has to do: when it is in use again, it counts as alive. */
+    /* If only a thread of it was admitted, the number has to do: if it is in use again, the process counts as alive. */
     if (process->pidfd < 0)
         return process->incomplete && kill(process->pid, 0) < 0 && errno == ESRCH;
     return pidfd_is_dead(process->pidfd);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What wait() told of processes that have ended. */
+/* What wait() reported of processes that have ended. */
 #include "collector/sources/notifications.h"
 #include "collector/tasks/tasks.h"
 
@@ -25,9 +25,9 @@ static struct process *waiter_of(const struct tasks *tasks, const struct notific
 }
 
 /*
- * Nobody could ask the kernel who waited: through the channel of another user children are told only of his own
- * processes, by who is their parent; and through the own channel his processes are told only by their parent, if that
- * is not another user's, too. Of whatever child: it would be in the CPU time of his process.
+ * The kernel cannot be asked who waited. Through the channel of another user, only his own processes are reported, and
+ * only by their parent. Through the own channel, his processes are reported only by their parent, and none of them is a
+ * waiter, whatever the child is: its CPU time would be added to his process.
  */
 static bool may_tell(const struct tasks *tasks, const struct notification *notification)
 {
@@ -44,8 +44,8 @@ static bool may_tell(const struct tasks *tasks, const struct notification *notif
 }
 
 /*
- * wait() tells a tracer of tracees that are not its children, before it tells their parents, and of each of their
- * threads. The kernel adds nothing of these to the tracer's rusage.
+ * wait() reports tracees to a tracer that is not their parent, before it reports them to their parents, and each of
+ * their threads. The kernel adds nothing of these to the tracer's rusage.
  */
 static bool is_tracers_wait(struct tasks *tasks, const struct notification *notification)
 {
@@ -57,7 +57,7 @@ static bool is_tracers_wait(struct tasks *tasks, const struct notification *noti
     if (!waiter || !parent || parent == waiter || process->told_ppid == waiter->pid || waiter == process)
         return false;
     tasks_drain_process(tasks, parent);
-    /* An orphan is waited for by whom it fell to. */
+    /* An orphan is waited for by the process that adopted it. */
     const struct task *leader = parent->leader;
     return parent->live && !(leader && leader->end_ns && leader->end_ns <= notification->time_ns);
 }
@@ -65,9 +65,9 @@ static bool is_tracers_wait(struct tasks *tasks, const struct notification *noti
 static void traced_ended(struct tasks *tasks, const struct notification *notification)
 {
     struct process *process = tasks_find_process(tasks, notification->pid);
-    if (!process || process->waited || notification->limited || process->limited) /* of whom his parent alone tells */
+    if (!process || process->waited || notification->limited || process->limited) /* only his parent reports it */
         return;
-    /* Not `waited`: its parent is still to come, or waits within libc and says nothing. */
+    /* Not `waited`: its parent's wait is still to come, or is within libc and not reported. */
     process->status = notification->status;
     process->status_known = true;
     process->rusage_ns = notification->utime_ns + notification->stime_ns;
@@ -80,7 +80,7 @@ static void note_wait(struct tasks *tasks, const struct notification *notificati
     struct process *process = tasks_find_process(tasks, notification->pid);
     struct process *parent = waiter_of(tasks, notification);
     uint64_t used = notification->utime_ns + notification->stime_ns;
-    /* Whom timers sample announces no child, and this is all that is heard of one that does not ask. */
+    /* A task that timers sample announces no child. If the child sends no request, this is all that is known of it. */
     bool quiet = tasks->config->source == PINJECT_SOURCE_TIMER ||
         (parent && parent->leader && parent->leader->by_timer);
     if (quiet && !missed_take_requested(&tasks->missed, notification->pid) && !process)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the processes of one user make the event loop do and hold, so that one user takes nothing from another.
- * Context: the event loop's thread.
+ * What the processes of one user make the event loop do and hold, so that no user takes anything from another. Context:
+ * the event loop's thread.
  */
 #ifndef COLLECTOR_TASKS_SHARES_H
 #define COLLECTOR_TASKS_SHARES_H
@@ -11,7 +11,7 @@
 
 #include "collector/records/space.h"
 
-/* The users of channels, and one for all whose user is not known. */
+/* The users of channels, and one share for all whose user is unknown. */
 enum { SHARES = 33 };
 
 struct share {
@@ -23,13 +23,13 @@ struct share {
 
 /* Zeroed: nobody did anything. */
 struct shares {
-    struct share own;           /* of the collector's user, and of whom no channel tells */
-    struct share users[SHARES - 1]; /* those beyond share the last place */
+    struct share own;           /* of the collector's user, and of tasks whose user no channel shows */
+    struct share users[SHARES - 1]; /* further users share the last place */
     unsigned count;
 };
 
 struct share *shares_of(struct shares *shares, uid_t user);
-/* Mappings of all that found no room. */
+/* Mappings that found no room, of all users. */
 uint64_t shares_refused(const struct shares *shares);
 
 #endif

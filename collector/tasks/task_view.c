@@ -14,7 +14,9 @@ static void subtract(struct attach_value *values, const struct attach_value *bas
     }
 }
 
-/* The counts of exec generation INDEX alone; NOW, NULL when unknown: at the end of the last one. False: unknown. */
+/*
+ * The counts of exec generation INDEX alone. NOW: the counts at the end of the last one; NULL: unknown. False: unknown.
+ */
 static bool generation_values(const struct tasks *tasks, const struct task *task, unsigned index,
                               const struct attach_value *now, struct attach_value *ret)
 {
@@ -59,10 +61,7 @@ static uint64_t count_lost(const struct tasks *tasks, const struct attach_value 
     return lost;
 }
 
-/*
- * Counts of the file: of the task, or (--exec-split-results) of its exec generation that ends before exec generation
- * END.
- */
+/* The counts of the file: of the task, or (--exec-split-results) of its exec generation before exec generation END. */
 static void view_values(const struct tasks *tasks, const struct task *task, struct task_view *view,
                         const struct attach_value *now, unsigned end)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A task as its result file sees it: what tasks.h knows of it, in the terms of result.h. Context: the event loop's
+ * A task as its result file shows it: what tasks.h knows of it, in the terms of result.h. Context: the event loop's
  * thread.
  */
 #ifndef COLLECTOR_TASKS_TASK_VIEW_H
@@ -10,7 +10,7 @@
 #include "collector/tasks/notes.h"
 #include "collector/tasks/tasks.h"
 
-/* TASK points into the rest and to what it was made of: it cannot be copied, and is gone when that changes. */
+/* TASK points into the rest and to what it was made of: do not copy it; it is invalid when that changes. */
 struct task_view {
     struct result_task task;
     struct result_generation *generations;
@@ -18,8 +18,8 @@ struct task_view {
 };
 
 /*
- * END: one more than the last exec generation that is shown. NOW: the counts, config.count of them; NULL: unknown. What
- * there is no memory for (exec generations) is left out.
+ * END: one more than the last exec generation that is shown. NOW: the counts, config.count of them; NULL: unknown. Exec
+ * generations for which there is no memory are left out.
  */
 void task_view_init(const struct tasks *tasks, const struct task *task, unsigned end, const struct attach_value *now,
                     struct task_view *view);

@@ -14,7 +14,7 @@
 #include "collector/tasks/account.h"
 #include "collector/tasks/task_stacks.h"
 
-/* Of a process, in a round of the loop. */
+/* For the rings of one process, in a round of the loop. */
 enum { SHARE_NS = 20 * 1000 * 1000 };
 
 int tasks_init(struct tasks *tasks, struct session *session, struct results *results, int epoll)
@@ -57,7 +57,7 @@ static void free_task(struct task *task)
     free(task);
 }
 
-/* A file that was begun ends as the task stands. */
+/* A file that was begun ends with the task's current state. */
 static void drop_task(struct task *task)
 {
     if (task->result) {

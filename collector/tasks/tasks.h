@@ -36,12 +36,12 @@ enum { TASKS_TABLE = 16384, TASKS_GENERATIONS = 1024, TASKS_SNAPSHOTS = 4, ENDED
 struct exec_generation {
     uint64_t start_ns;
     char comm[16];
-    bool named; /* PROGRAM was told by the preload object, not guessed from the ring or read in /proc */
+    bool named; /* PROGRAM was reported by the preload object, not guessed from the ring or read in /proc */
     bool resolved;                 /* the program's path is the kernel's, not what was given to exec */
-    bool looked;                   /* /proc was asked already */
+    bool looked;                   /* /proc was read already */
     uint64_t looked_ns;            /* unnamed: CPU time that was counted at the first sweep since, + 1 */
     struct program *program;       /* NULL: unknown */
-    size_t arguments;              /* not the last one: bytes of its command line */
+    size_t arguments;              /* if it is not the last one: bytes of its command line */
     bool cut;                      /* and there were more */
     struct attach_value *at_end;   /* counts when it ended, config.count entries; NULL: unknown */
 };
@@ -66,28 +66,28 @@ struct task {
     uint32_t kind;                 /* enum pinject_kind */
     char comm[16];
     bool live;                     /* in the table */
-    bool unread;                   /* in the list of those whose rings are read on in the next round */
-    bool ended;                    /* it has ended itself; else we stopped following, or the session ended */
-    bool left;                     /* an exec led to where we do not follow: later records are not ours */
-    bool armed;                    /* has no exec generation yet: nothing of it exists until exec */
-    bool counted;                  /* in the totals of tasks */
+    bool unread;                   /* in the list of rings that are read further in the next round */
+    bool ended;                    /* it has ended itself; otherwise we stopped following, or the session ended */
+    bool left;                     /* an exec led to a program that is not followed: later records are not ours */
+    bool armed;                    /* has no exec generation yet: it does not count before its exec */
+    bool counted;                  /* included in the totals of tasks */
     bool counted_only;
     bool modules_mapped;
     bool on_disk;
-    bool by_timer; /* has no events: a timer of the preload object samples, or nothing does (timer_fallback.c) */
+    bool by_timer; /* no events: a timer of the preload object samples, or nothing does (timer_fallback.c) */
     bool timer_started;
     int refusal;                   /* by_timer, in a session with events: -errno why it has none */
-    bool not_sampled;              /* went on to a program in which no timer runs */
+    bool not_sampled;              /* went on to a program without a timer */
     bool broken;                   /* its ring was given up */
     uint64_t drained;              /* with its process, in that batch of notifications */
     bool inherited;                /* covered by an inherited set: no events of its own */
-    uint64_t inherited_set;        /* of it: the inherited set's number */
-    uint64_t attached_late_ns;     /* it did not ask: events were opened then, from outside; 0: it did */
+    uint64_t inherited_set;        /* inherited: number of its inherited set */
+    uint64_t attached_late_ns;     /* it sent no request: events were opened then, from outside; 0: it did */
     bool exiting;                  /* inherited: its EXIT was read */
     bool revoked;                  /* its events ended before it: the kernel took them away at an exec */
-    bool goes_on;                  /* revoked, but its next exec generation asked anew */
-    bool covers;                   /* what it starts is in an inherited set */
-    uint64_t gone_ns;              /* inherited: a sweep met it ended; 0: none did */
+    bool goes_on;                  /* revoked, but its next exec generation sent a new request */
+    bool covers;                   /* an inherited set covers what it starts */
+    uint64_t gone_ns;              /* inherited: when a sweep found it ended; 0: none did */
     unsigned readings, readings_seen; /* inherited: READ records that its end brings, and that came */
     uint64_t start_ns, end_ns, startup_ns;
     uint64_t samples, first_sample_ns, last_sample_ns;
@@ -105,19 +105,19 @@ struct task {
     unsigned generation_count;
     unsigned generation_first;     /* the first one of the file that is being written (--exec-split-results) */
     unsigned generations_more;     /* beyond TASKS_GENERATIONS */
-    size_t arguments;              /* bytes of command lines, but for the last exec generation's */
-    unsigned arguments_cut;        /* exec generations of which there were more */
+    size_t arguments;              /* bytes of command lines, without the last exec generation's */
+    unsigned arguments_cut;        /* exec generations whose command line was cut */
     struct snapshot snapshots[TASKS_SNAPSHOTS]; /* oldest first */
     unsigned snapshot_count;
     struct attach_value *values;   /* final; NULL while it lives */
     bool root, status_known, exit_known;
     int status;                    /* of its process, for the first thread */
     uint64_t exit_ns;
-    uint64_t split_samples;        /* as samples, lost_records: when the current file began */
+    uint64_t split_samples;        /* as samples, lost_records, when the current file began */
     uint64_t split_lost;
 };
 
-/* So long what refers to an unknown task waits for that to be told of. */
+/* A notification that refers to an unknown task waits so long for that task to be reported. */
 enum { UNKNOWN_WAIT_NS = 15 * 1000 * 1000 };
 
 /* A notification that came before the one that it refers to. */
@@ -127,19 +127,19 @@ struct waiting {
     uint64_t deadline_ns;
 };
 
-/* A process that was attached late: what it made may have to be attached as well. */
+/* A process that was attached late: what it made may have to be attached too. */
 struct late_tree {
     struct late_tree *next;
     pid_t pid;
     uint64_t time_ns;
     pid_t thread;                  /* the last one that was looked at, with its children; 0: none */
-    pid_t child;                   /* of the next one: the last child that was; 0: none */
+    pid_t child;                   /* of the next thread: the last child that was looked at; 0: none */
 };
 
-/* A process whose inherited set was refused before an exec that makes it visible: that is over in milliseconds. */
+/* A process whose inherited set was refused before an exec that makes it visible; that exec is over in milliseconds. */
 struct owed_inherit {
     pid_t pid;
-    unsigned tries; /* that are left before it is the sweeps' matter alone */
+    unsigned tries; /* that are left before only sweeps try */
 };
 
 struct tasks {
@@ -151,31 +151,31 @@ struct tasks {
     struct records_layout layout;
     struct kernelmap kernel;
     struct missed missed;
-    struct stacks *stacks;         /* NULL: samples bring none */
+    struct stacks *stacks;         /* NULL: samples have no stack dumps */
     int clock;                     /* index of task-clock in the event configuration; -1: none */
     struct task *by_tid[TASKS_TABLE];
     struct process *by_pid[TASKS_TABLE];
     struct tids known;             /* numbers that a task of the session has had */
-    struct tids unannounced; /* of who wrote to an inherited set, or has a part of one, and was never made known */
-    pid_t ended_threads[ENDED_THREADS]; /* their numbers, by themselves: a tracer's wait tells of them as of children */
+    struct tids unannounced; /* wrote to an inherited set, or have a part of one, and were never announced */
+    pid_t ended_threads[ENDED_THREADS]; /* numbers of such threads: a tracer's wait reports them like children */
     struct waiting *waiting;       /* oldest first */
     size_t waiting_count;
     uint64_t waiting_bytes;
-    uint64_t hurried; /* notifications that could not wait, since too many did */
+    uint64_t hurried; /* notifications that could not wait, since too many waited */
     /* processes attached late, whose threads and children are looked for */
     struct late_tree *late_trees, *late_trees_last;
     bool attaching;
-    struct owed_inherit owed[TASKS_OWED]; /* for who finds no room sweeps are enough */
+    struct owed_inherit owed[TASKS_OWED]; /* for a process that finds no room the sweeps are enough */
     unsigned owed_count;
     uint64_t owed_ns;              /* the next try */
     struct task *live;
     uint64_t live_count;
     uint64_t inherited_tasks_live, timer_live;
-    uint64_t inherited_taken_ns;    /* what inherited sets told is known up to then */
+    uint64_t inherited_taken_ns;    /* what inherited sets reported is known up to then */
     /* of inherited sets, by time: the first one refers to a task that is not known yet */
     struct inherited_record *early;
     uint64_t inherited_lost;        /* records of inherited sets: a ring was full, or damaged */
-    uint64_t inherited_generations; /* starts of processes in inherited sets, and programs that were executed there */
+    uint64_t inherited_generations; /* starts of processes in inherited sets, and programs executed there */
     uint64_t estimated;             /* inherited tasks whose counts did not come */
     struct process *held, *held_last; /* oldest first; account.c */
     unsigned held_count;
@@ -189,28 +189,29 @@ struct tasks {
     uint64_t now_ns;               /* of this round */
     uint64_t round;                /* its number, and how long the rings of one process are read in it */
     uint64_t share_ns;
-    bool at_once; /* what is read now is read to its end: a ring of who ends or forks, an inherited set's */
-    /* number of notifications, of inherited sets' records, of tasks attached late that are taken together */
+    bool at_once; /* what is read now is read to its end: a ring of a task that ends or forks, or of an inherited set */
+    /* number of the notifications, records of inherited sets, or tasks attached late that are handled together */
     uint64_t batch;
     struct shares shares;          /* of users */
     bool closing;                  /* nothing is held back any more */
-    bool root_ended;               /* what ends now was not waited for by the tree */
+    bool root_ended;               /* the tree did not wait for what ends now */
     /* Totals. */
     uint64_t notifications;
     uint64_t seen, processes, threads, active_max, alive;
     uint64_t samples, lost, counted_only, without_sample;
     struct counts counts;
-    uint64_t timer_fallbacks, timer_fallbacks_counted; /* by_timer, in a session with events; of them, not sampled */
-    int refusal;                   /* -errno why the first of them was */
+    uint64_t timer_fallbacks, timer_fallbacks_counted; /* by_timer, in a session with events; those that are not
+                                                          sampled */
+    int refusal;                   /* -errno of the first of them */
     struct machine_time machine;   /* when the session began */
     uint64_t attributed_ns;
-    uint64_t exit_ns;              /* of it, costs of exit */
-    uint64_t orphans_ns;           /* of it, in processes that are in nobody's rusage */
-    uint64_t unwaited_ns;          /* of it, in further processes whose wait was not seen */
+    uint64_t exit_ns;              /* part of it: costs of exit */
+    uint64_t orphans_ns;           /* part of it: in processes that are in nobody's rusage */
+    uint64_t unwaited_ns;          /* part of it: in further processes whose wait was not seen */
     uint64_t broken_rings;
-    uint64_t mappings_forgotten;   /* of processes that had too many */
-    uint64_t mappings_untold;      /* not in the files of all threads, since they were too many */
-    uint64_t maps_next_ns;         /* nobody's mappings are looked at before that */
+    uint64_t mappings_forgotten;   /* of processes with too many */
+    uint64_t mappings_untold;      /* not in the files of all threads, since there were too many */
+    uint64_t maps_next_ns;         /* no mappings are looked at before that */
     _Alignas(8) unsigned char scratch[PINJECT_RING_RECORD_MAX];
 };
 
@@ -220,112 +221,115 @@ int tasks_init(struct tasks *tasks, struct session *session, struct results *res
 void tasks_release(struct tasks *tasks);
 struct task *tasks_find(const struct tasks *tasks, pid_t tid);
 struct process *tasks_find_process(const struct tasks *tasks, pid_t pid);
-/* A process of its own: added to the table. NULL: out of memory. */
+/* Makes a process and adds it to the table. NULL: out of memory. */
 struct process *tasks_add_process(struct tasks *tasks, pid_t pid, pid_t ppid, uint64_t start_ns);
 void tasks_remove_process(struct tasks *tasks, struct process *process);
 /* Adds TASK to the table, to its process and to epoll. */
 void tasks_link(struct tasks *tasks, struct task *task, struct process *process);
-/* The kernel knows it by another tid from now on. */
+/* The kernel has given it another tid. */
 void tasks_rename(struct tasks *tasks, struct task *task, pid_t tid);
 /* The opposite of tasks_link(); closes its events. The task stays. */
 void tasks_unlink(struct tasks *tasks, struct task *task);
 /* Freed at the next tasks_bury(). */
 void tasks_discard(struct tasks *tasks, struct task *task);
 void tasks_bury(struct tasks *tasks);
-/* It exists: an exec generation of it runs. */
+/* Counts it: an exec generation of it runs. */
 void tasks_count(struct tasks *tasks, struct task *task);
-/* Of the ring's owner, for made records. */
+/* For records that are made in the name of the ring's owner. */
 struct records_stamp tasks_stamp(const struct tasks *tasks, const struct task *task, uint64_t time_ns);
 /* CPU time that the events of TASK counted in VALUES. */
 uint64_t tasks_clock(const struct tasks *tasks, const struct attach_value *values);
 
 /*
- * notification_order.c: takes over and frees NOTIFICATIONS, a list. Workers answer before they tell, so that a child
- * may be told of before its parent, and the wait for a process before the process: what refers to somebody unknown
- * waits a moment.
+ * notification_order.c: takes over and frees NOTIFICATIONS, a list. Workers answer before they notify, so a child may
+ * be reported before its parent, and the wait for a process before the process: a notification that refers to an
+ * unknown task waits a moment.
  */
 void tasks_notify(struct tasks *tasks, struct notification *notifications);
 /* admit.c */
-/* Is the one known that NOTIFICATION refers to? */
+/* Is the task known that NOTIFICATION refers to? */
 bool tasks_is_ready(const struct tasks *tasks, const struct notification *notification);
-/* Whatever it tells. Takes over what NOTIFICATION holds, and frees it. */
+/* Handles any kind. Takes over what NOTIFICATION has, and frees it. */
 void tasks_admit(struct tasks *tasks, struct notification *notification);
-/* A wait told of the end of notification->pid. */
+/* A wait reported the end of notification->pid. */
 void tasks_reaped(struct tasks *tasks, const struct notification *notification);
-/* Is TID a thread, no process? One of the last that ended, too. */
+/* Is TID a thread, not a process? Also true for one of the last that ended. */
 bool tasks_knows_thread(const struct tasks *tasks, pid_t tid);
 
 /* drain.c */
-/* All that its ring has. */
+/* Reads all that its ring has. */
 void tasks_drain(struct tasks *tasks, struct task *task);
-/* As far as its process has time in this round; what is left comes in the next one, in turn with others. */
+/* Reads its ring as far as its process has time in this round; the rest comes in the next one, in turn with others. */
 void tasks_drain_some(struct tasks *tasks, struct task *task);
-/* That, at the beginning of a round. */
+/* Continues with these rests, at the beginning of a round. */
 void tasks_drain_rest(struct tasks *tasks);
 void tasks_forget_unread(struct tasks *tasks, struct task *task);
 /*
- * All that its rings had when the batch of notifications began that is taken now: once for each of its tasks, however
- * many notifications refer to it.
+ * Reads all that its rings had when the current batch of notifications began: once for each of its tasks, however many
+ * notifications refer to it.
  */
 void tasks_drain_process(struct tasks *tasks, struct process *process);
-/* May BYTES more be spent, in this second, on what is known of the address space of PROCESS? Then they are. */
+/* May BYTES more be spent, in this second, on the address space of PROCESS? Then they are. */
 bool tasks_may_tell(struct tasks *tasks, struct process *process, uint64_t bytes);
-/* Names, mappings of its address space: what stands at the start of a file. */
+/* Writes names and the mappings of its address space: what is at the start of a file. */
 void tasks_introduce(struct tasks *tasks, struct task *task, uint64_t time_ns);
 /* Asks for the build ids of all that is mapped in PROCESS, while it is there. */
 void tasks_expect_files(struct tasks *tasks, const struct process *process);
-/* One record of the task. False: nothing that comes after it is wanted. */
+/* Takes one record of the task. False: nothing that comes after it is wanted. */
 bool tasks_take_record(struct tasks *tasks, struct task *task, const struct perf_event_header *record);
-/* A sample that the kernel wrote; of a timer's task: while an inherited set samples it. */
+/* A sample that the kernel wrote; for a timer's task: by an inherited set. */
 void tasks_take_sample(struct tasks *tasks, struct task *task, const struct perf_event_header *record);
-/* Is the task that a FORK record tells of one to follow? */
+/* Is the task of a FORK record to be followed? */
 bool tasks_follows(const struct tasks *tasks, const struct records_task *made);
-/* One record to the file of the task. */
+/* Puts one record into the task's file. */
 void tasks_put_record(struct tasks *tasks, struct task *task, const void *record, size_t size);
 
 /* inherited_tasks.c */
 /*
- * Everything that the inherited sets tell; but for ALL, what is so young that some of it may be on its way stays there.
+ * Takes everything that the inherited sets reported. Without ALL, leaves records that are so young that earlier ones
+ * may still be on their way.
  */
 void tasks_take_inherited(struct tasks *tasks, bool all);
-/* For sweeps: has it ended without the inherited set telling so, or all of it? */
+/* For sweeps: has it ended, and its inherited set did not report that, or not all of it? */
 bool tasks_inherited_gone(const struct tasks *tasks, struct task *task);
-/* The clock of one whose counts did not come, or not all: by the scheduler's account, or (true) by its samples. */
+/*
+ * The clock of a task whose counts did not come, or not all: by the scheduler's accounting, or (true) by its samples.
+ */
 bool tasks_inherited_estimate(const struct tasks *tasks, struct task *task);
 
 /* untracked.c */
-/* Opens events for tasks that were announced and have not asked. In sweeps, each for a bounded time. */
+/* Opens events for announced tasks that have sent no request. In sweeps, each time for a bounded time. */
 void tasks_attach_untracked(struct tasks *tasks);
 void tasks_forget_late_trees(struct tasks *tasks);
 /* What is under PROCESS cannot be seen: ERROR, a -errno. */
 void tasks_tell_no_inherit(struct tasks *tasks, const struct process *process, int error);
-/* TASK's program has said nothing for a while: what comes from it is covered by inheritance. */
+/* TASK's program has been silent for a while: covers what it makes by inheritance. */
 void tasks_cover_unreported(struct tasks *tasks, struct task *task);
-/* PROCESS is owed an inherited set (inherit_owed): it is tried again soon, and in sweeps. */
+/* PROCESS is owed an inherited set (inherit_owed): tries again soon, and in sweeps. */
 void tasks_owe_inherit(struct tasks *tasks, struct process *process);
 /* In a sweep: tries to open the inherited set that PROCESS is owed. */
 void tasks_retry_inherit(struct tasks *tasks, struct process *process);
-/* Between sweeps, where owed_count is not 0. */
+/* Between sweeps, if owed_count is not 0. */
 void tasks_retry_inherit_soon(struct tasks *tasks);
-/* The same for unknown threads and children of PID, which was attached late. TIME_NS: since when it is known. */
+/* The same for unknown threads and children of PID, which was attached late. TIME_NS: known since then. */
 void tasks_attach_tree(struct tasks *tasks, pid_t pid, uint64_t time_ns);
 /* timer_fallback.c: tasks without events */
-/* Does RECORD, of a ring that the target fills, make sense? What it says of itself is replaced by what we know. */
+/* Is RECORD, of a ring that the target fills, valid? What it says of itself is replaced by what we know. */
 bool tasks_check_timer_record(const struct tasks *tasks, const struct task *task, void *record);
-/* A sample that is about to be written: the mappings are brought up to date where it lies in none. */
+/* A sample is about to be written: updates the mappings if it is in none. */
 void tasks_meet_timer_sample(struct tasks *tasks, const struct task *task, const struct perf_event_header *record);
 /*
- * Reads the mappings of PROCESS once more, unless that was a moment ago or it has ended: true when it did. What is new
- * goes to the files of its tasks.
+ * Reads the mappings of PROCESS again, unless that was a moment ago or it has ended: true when it did. New ones go to
+ * the files of its tasks.
  */
 bool tasks_look_at_maps(struct tasks *tasks, struct process *process);
-/* It has a ring since its first exec generation that can start a timer. */
+/* Uses its ring, which it has from its first exec generation that can start a timer. */
 void tasks_use_timer_ring(struct task *task);
-/* Where timers sample: NOTIFICATION may tell of an exec to where none runs. */
+/* If timers sample the task: NOTIFICATION may report an exec of a program without a timer. */
 void tasks_leave_timer(struct tasks *tasks, struct notification *notification);
-/* A new exec generation, whose exec has been entered: its mappings. */
+/* A new exec generation, after its exec was noted: takes its mappings. */
 void tasks_exec_timer(struct tasks *tasks, struct task *task, const struct notification *notification);
-/* Whether its timer runs; and the last look at it. */
+/* Looks whether its timer runs; and does so for the last time. */
 void tasks_look_at_timer(const struct tasks *tasks, struct task *task);
 void tasks_end_timer(struct tasks *tasks, struct task *task);
 
@@ -334,24 +338,24 @@ struct exec_generation *tasks_add_generation(struct task *task, uint64_t start_n
                                              struct program *program);
 /* The exec record of TIME_NS was read. False: the task is not followed any further. */
 bool tasks_exec(struct tasks *tasks, struct task *task, uint64_t time_ns, const struct records_comm *comm);
-/* The first thing that is mapped after an exec is the executable. */
+/* The first mapping after an exec is the executable. */
 void tasks_guess_program(struct tasks *tasks, struct task *task, const struct mapping *mapping);
-/* The program of PROCESS's next exec, which will not speak for itself. The exec may be in the ring, or read already. */
+/* The program of PROCESS's next exec, which will not report itself. The exec may be in the ring, or read already. */
 void tasks_program_announced(struct tasks *tasks, struct process *process, const struct notification *notification);
 /* GENERATION notifications, after draining. */
 void tasks_generation_notified(struct tasks *tasks, struct task *task, const struct notification *notification);
 /* SNAPSHOT notifications. The exec may be in the ring already: no draining before. */
 void tasks_snapshot_notified(struct tasks *tasks, struct task *task, struct notification *notification);
-/* Asks /proc for the programs of exec generations that the preload object told nothing about. */
+/* Reads /proc for the programs of exec generations that the preload object did not report. */
 void tasks_look_for_programs(struct tasks *tasks, struct task *task);
 /* Starts the file for the task's current exec generation. */
 void tasks_begin_file(struct tasks *tasks, struct task *task);
-/* --exec-split-results: nothing said what the program is, and its file waits no longer. */
+/* --exec-split-results: nothing named the program, and its file waits no longer. */
 void tasks_name_file(struct tasks *tasks, struct task *task);
 
 /* finish.c */
 /*
- * The task's end was seen: drains, counts, gives its events back. The file is written later, that of its process' first
+ * The task's end was seen: drains, counts, gives its events back. Its file is written later, that of its process' first
  * thread last.
  */
 void tasks_task_ended(struct tasks *tasks, struct task *task, bool ended);
@@ -360,12 +364,12 @@ void tasks_split_file(struct tasks *tasks, struct task *task, uint64_t end_ns);
 void tasks_flush(struct tasks *tasks, struct task *task);
 /* Writes and frees a process without live tasks; the root's file waits for tasks_finish_root(). */
 void tasks_finish_process(struct tasks *tasks, struct process *process);
-/* Writes COUNT of the tasks that are complete. Creating files is slow; ends and notifications come first. */
+/* Writes COUNT of the complete tasks. Creating files is slow; ends and notifications come first. */
 void tasks_write(struct tasks *tasks, size_t count);
-/* Rings, growing files, held processes, untracked tasks; about ten times a second. */
+/* Looks at rings, growing files, held processes, untracked tasks; about ten times a second. */
 void tasks_sweep(struct tasks *tasks);
 /*
- * The end of the session: everything that still lives is written as it stands. The root's file is last:
+ * The end of the session: writes everything that still lives as it stands. The root's file is last:
  * tasks_finish_root().
  */
 void tasks_close(struct tasks *tasks);

@@ -10,7 +10,7 @@
 
 struct tids {
     uint64_t *words; /* a bit for each number */
-    size_t count;    /* of those in it */
+    size_t count;    /* numbers in the set */
 };
 
 /* 0 or -errno. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tasks that timers of the preload object sample, all of a session or some: what the kernel writes for others, and may
- * be trusted in, is checked and made here. No record tells of mappings and programs: /proc does, when somebody arrives
- * and when a sample lies nowhere.
+ * The timer back end: tasks that the preload object's timers sample, all of a session or some. Checks the records that
+ * they write, and makes those that only the kernel writes otherwise. No record reports mappings and programs: /proc
+ * does, when a task comes and when a sample is in no mapping.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -21,9 +21,9 @@ enum {
     LOST_WORDS = 6,                    /* header, id, lost, TID, TIME, IDENTIFIER */
     CHAIN_MAX = 256,
     MAPS_AGAIN_NS = 20 * 1000 * 1000,  /* between two looks at the mappings of a process */
-    MAPS_SHARE = 20,                   /* a process' looks take so small a part of the time */
-    MAPS_LONG_NS = 1000 * 1000,        /* after one that took longer, nobody's is looked at for as long */
-    LATE_NS = 1000 * 1000 * 1000,      /* of a sample behind the time of its round */
+    MAPS_SHARE = 20,                   /* looks take at most one part in so many of a process' time */
+    MAPS_LONG_NS = 1000 * 1000,        /* after a look that took longer, there is none at any process for as long */
+    LATE_NS = 1000 * 1000 * 1000,      /* of a sample, after the time of its round */
 };
 
 #define USER_END (UINT64_C(1) << 63)
@@ -38,7 +38,7 @@ static uint64_t task_word(const struct task *task)
     return word;
 }
 
-/* A file's times do not run backwards. */
+/* Times in a file must not go backwards. */
 static uint64_t fit_time(const struct tasks *tasks, const struct task *task, uint64_t time_ns)
 {
     uint64_t least = task->last_sample_ns > task->start_ns ? task->last_sample_ns : task->start_ns;
@@ -90,8 +90,8 @@ bool tasks_check_timer_record(const struct tasks *tasks, const struct task *task
 /* ---- Mappings ---- */
 
 /*
- * Does the program of SPACE still run, in which FOUND is mapped? An exec may be known to /proc before it is to us. The
- * kernel's own page is in all. By place alone: file systems of several name a device in /proc, another in records.
+ * Does the program of SPACE, in which FOUND is mapped, still run? /proc may know of an exec before we do. The kernel's
+ * own page is in all. Compares places only: file systems of several devices name one in /proc, another in records.
  */
 static bool is_same_program(const struct space *space, const struct space *found)
 {
@@ -123,7 +123,7 @@ static void tell_mapping(struct tasks *tasks, struct process *process, struct ma
     }
 }
 
-/* Asks /proc. A look of TOOK ns costs no more than a share of the time: of the process, and of all of them. */
+/* Reads /proc. What is new since the last look counts as mapped right after that look. */
 static void look_at_maps(struct tasks *tasks, struct process *process)
 {
     uint64_t since = process->maps_ns ? process->maps_ns : process->start_ns;
@@ -140,7 +140,7 @@ static void look_at_maps(struct tasks *tasks, struct process *process)
     free(text);
 }
 
-/* What has been mapped since the last look was mapped right after it, for all we know. */
+/* A look costs no more than a share of the time: of the process, and of all of them. */
 bool tasks_look_at_maps(struct tasks *tasks, struct process *process)
 {
     if (tasks->now_ns < process->maps_ns + MAPS_AGAIN_NS || tasks->now_ns < process->maps_next_ns ||
@@ -179,7 +179,7 @@ void tasks_leave_timer(struct tasks *tasks, struct notification *notification)
     bool announced = notification->kind == PINJECT_INHERIT_EXEC || notification->flags & PINJECT_REQUEST_INHERIT_EXEC;
     if (!task || !task->by_timer || !announced || notification->result < 0)
         return;
-    notification->comm[0] = '\0'; /* that of the program which calls exec */
+    notification->comm[0] = '\0'; /* it names the program that calls exec */
     bool leaves = !task->armed && !(tasks->session->settings->follow & PINJECT_SESSION_EXEC);
     tasks_generation_notified(tasks, task, notification);
     task->not_sampled = true;
@@ -200,7 +200,7 @@ void tasks_exec_timer(struct tasks *tasks, struct task *task, const struct notif
         space_add_maps(&process->space, notification->maps, time_ns);
     tasks_expect_files(tasks, process);
     process->maps_ns = tasks->now_ns;
-    /* What it mapped before is gone. */
+    /* Its old mappings are gone. */
     struct records_stamp stamp = tasks_stamp(tasks, task, time_ns);
     records_make_comm(&tasks->layout, &stamp, task->comm, &buffer);
     if (!buffer_failed(&buffer)) {
@@ -211,7 +211,7 @@ void tasks_exec_timer(struct tasks *tasks, struct task *task, const struct notif
     tasks_introduce(tasks, task, time_ns);
 }
 
-/* The command itself, which never spoke: it is known by what it was started as, and by what the kernel accounts. */
+/* The command itself never reported: its arguments are known, and what the kernel accounts. */
 static void name_not_sampled_root(struct tasks *tasks, struct task *task)
 {
     const char *const *command = (const char *const *)tasks->session->settings->command;

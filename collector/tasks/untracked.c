@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Untracked tasks: announced, or beside one that was attached late, and without a request. They get events all the
- * same.
- */
+/* Attaches late to untracked tasks: announced tasks, and relatives of attached ones, that sent no request. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,16 +19,17 @@
 #include "common/clock.h"
 
 enum {
-    WAIT_NS = 20 * 1000 * 1000, /* who asks has asked by then, but on a machine with more work than CPUs */
+    WAIT_NS = 20 * 1000 * 1000, /* a request has come by then, except on a machine with more work than CPUs */
     BATCH = 64,                 /* in one sweep */
     TRIES = 3,
-    BUSY_NS = 5 * 1000 * 1000,  /* on such a machine it has not used so much before it asks... */
-    PATIENT_NS = 500 * 1000 * 1000, /* ... and asks by then */
+    BUSY_NS = 5 * 1000 * 1000,  /* on such a machine a task has not used so much before its request... */
+    PATIENT_NS = 500 * 1000 * 1000, /* ... and sends it by then */
     UNREPORTED_NS = 20 * 1000 * 1000,
     CHILDREN_MAX = 1 << 20,     /* bytes of a list */
-    SLICE_NS = 20 * 1000 * 1000, /* in one sweep: what is left is looked for in the next one */
-    INHERIT_TRIES = 8,          /* sweeps in which an inherited set that was refused before an exec is tried again */
-    SOON_TRIES = 12,            /* before them: what a program without the preload object starts at once may be short */
+    SLICE_NS = 20 * 1000 * 1000, /* in one sweep: the rest is handled in the next one */
+    INHERIT_TRIES = 8,          /* sweeps that retry an inherited set that was refused before an exec */
+    SOON_TRIES = 12,            /* before the sweeps: what a program without the preload object starts at once may be
+                                   short-lived */
     SOON_NS = 2 * 1000 * 1000,
 };
 
@@ -48,7 +46,7 @@ static void run_late_attach(struct errand *errand)
     late_attach->status = attach_late_open(late_attach->session, late_attach->notification);
 }
 
-/* Late, it comes as others do. */
+/* If it ends late, its result is handled like others. */
 static void abandon_late_attach(struct errand *errand)
 {
     struct late_attach *late_attach = (struct late_attach *)errand;
@@ -59,7 +57,7 @@ static void abandon_late_attach(struct errand *errand)
     free(late_attach);
 }
 
-/* 0, or -errno of opening its events; -EBUSY: it took too long. The notification is the caller's with 0 alone. */
+/* 0, or -errno of opening its events; -EBUSY: it took too long. Only with 0 the notification stays the caller's. */
 static int open_late(struct session *session, struct notification *notification)
 {
     struct late_attach *late_attach = calloc(1, sizeof(*late_attach));
@@ -119,7 +117,7 @@ static int open_inherited(struct session *session, const struct process *process
     return status;
 }
 
-/* 0, or -errno of opening the events of the task that WANTED tells of. Its pidfd is taken over. */
+/* 0, or -errno of opening the events of the task in WANTED. Takes over its pidfd. */
 static int attach_late(struct tasks *tasks, struct notification wanted)
 {
     struct notification *notification = calloc(1, sizeof(*notification));
@@ -137,8 +135,8 @@ static int attach_late(struct tasks *tasks, struct notification wanted)
 }
 
 /*
- * A thread that is in the inherited set has been announced there. But it can be seen in /proc a moment before that:
- * asked often enough, the moment is over.
+ * A thread in an inherited set has been announced there. But /proc may show it a moment before that: asking a few times
+ * bridges that moment.
  */
 static bool is_in_set(struct tasks *tasks, pid_t tid)
 {
@@ -153,7 +151,7 @@ static bool is_untracked(struct tasks *tasks, pid_t tid)
     return tid > 0 && !tasks_find(tasks, tid) && !is_in_set(tasks, tid);
 }
 
-/* NULL: it has ended, and what /proc says of its number may be another's. */
+/* NULL: it has ended, and /proc may show another process with its number. */
 static const struct process *find_there(const struct tasks *tasks, pid_t pid)
 {
     const struct process *process = tasks_find_process(tasks, pid);
@@ -169,7 +167,7 @@ static pid_t next_child(char **at)
     return *at ? child : 0;
 }
 
-/* Behind the child LAST, or at the beginning when it is not there any more. */
+/* The list after the child LAST, or all of it if LAST is not there any more. */
 static char *find_rest(char *list, pid_t last)
 {
     char *at = list;
@@ -180,7 +178,7 @@ static char *find_rest(char *list, pid_t last)
 }
 
 /*
- * Each of them is a family in turn: tasks_admit(). Where the kernel does not tell children, there are none. False:
+ * Each child becomes a tree of its own: tasks_admit(). If the kernel does not list children, there are none. False:
  * there was no time for all.
  */
 static bool attach_children(struct tasks *tasks, struct late_tree *tree, pid_t tid, uint64_t end_ns)
@@ -209,7 +207,7 @@ static bool attach_children(struct tasks *tasks, struct late_tree *tree, pid_t t
     return done;
 }
 
-/* False: there was no time for all. From the beginning when the last one has ended: who is behind it has moved up. */
+/* False: there was no time for all. Begins anew if the last thread has ended: those after it have moved up. */
 static bool attach_threads(struct tasks *tasks, struct late_tree *tree, uint64_t end_ns)
 {
     char path[64];
@@ -248,7 +246,7 @@ static void put_tree(struct tasks *tasks, struct late_tree *tree)
     tasks->late_trees_last = tree;
 }
 
-/* One after the other, whoever found whom: a target can make a chain of them as long as it likes. */
+/* One after the other, whichever was found by which: a target can make a chain of any length. */
 static void attach_trees(struct tasks *tasks)
 {
     uint64_t end = monotonic_ns() + SLICE_NS;
@@ -305,7 +303,7 @@ void tasks_owe_inherit(struct tasks *tasks, struct process *process)
     tasks->owed[tasks->owed_count++] = (struct owed_inherit){process->pid, SOON_TRIES};
 }
 
-/* TRIES: that are left where this one is refused. */
+/* TRIES: that are left if this one is refused. */
 static void try_inherit(struct tasks *tasks, struct process *process, unsigned tries)
 {
     int status = open_inherited(tasks->session, process, process->pid);
@@ -341,7 +339,7 @@ void tasks_retry_inherit_soon(struct tasks *tasks)
     tasks->owed_count = left;
 }
 
-/* It has got further than to where it would have asked. */
+/* It has run past the point at which it would have sent its request. */
 static bool is_past_start(const struct tasks *tasks, const struct task *task, struct exec_generation *generation)
 {
     struct attach_value values[CONFIG_EVENTS] = {0};
@@ -352,7 +350,7 @@ static bool is_past_start(const struct tasks *tasks, const struct task *task, st
     return clock >= generation->looked_ns + UNREPORTED_NS || missed_has_untracked(&tasks->missed, task->pid);
 }
 
-/* Its children and threads cannot ask either. */
+/* Its children and threads cannot send requests either. */
 static bool is_unreported(const struct tasks *tasks, const struct task *task)
 {
     const struct process *process = task->process;
@@ -394,7 +392,7 @@ void tasks_attach_untracked(struct tasks *tasks)
                                  (struct notification){.pid = child->pid, .tid = child->tid, .ppid = child->parent,
                                                               .time_ns = child->time_ns, .known_ns = child->time_ns,
                                                               .pidfd = -1});
-        /* A thread hangs, or there is none: it does not cost another one. */
+        /* A thread hangs, or there is none: this task must not cost another one. */
         for (unsigned tries = status == -EBUSY ? TRIES : status < 0; tries; tries--)
             missed_refused(&tasks->missed, child->tid, status);
     }
