@@ -36,8 +36,7 @@ enum {
     WRITE_QUEUE = 8192,            /* complete tasks in memory; beyond that each round writes some */
     WRITE_QUEUE_MAX = 65536,       /* beyond that too, whatever else is short */
     GATHER_NS = 5 * 1000 * 1000,   /* between two rounds with notifications */
-    STORM_NS = 1000 * 1000,        /* the same in a storm: rings that are freed soon are in the caches when they are
-                                      reused */
+    STORM_NS = 1000 * 1000,        /* the same in a storm: rings freed soon are in the caches when they are reused */
     STORM = 2,                     /* events of a round that are a storm */
     SWEEP_NS = 100 * 1000 * 1000,
     TIMER_SWEEP_NS = 25 * 1000 * 1000, /* with timers no event reports records, and mappings are seen late */

@@ -47,8 +47,7 @@ int show_stacks(const struct settings_line *line)
     options.pids = pids;
     if (!status)
         status = pstack_print(&options, stdout);
-    if (status < 0 && status != -EINVAL && status != -EIO) /* these are reported already, here and where stdout is
-                                                              flushed */
+    if (status < 0 && status != -EINVAL && status != -EIO) /* these are reported already, here and at stdout's flush */
         report_error("cannot look at processes: %s", strerror(-status));
     free(pids);
     return status;

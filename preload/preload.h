@@ -36,8 +36,7 @@ struct pinject_preload {
     char **argv;
     char session[sizeof(PINJECT_ENV_SESSION "=") + PINJECT_PATH];
     char preload[PINJECT_PATH];
-    uint32_t busy __attribute__((aligned(64))); /* atomic, often written: threads between pinject_preload_enter() and
-                                                   _leave() */
+    uint32_t busy __attribute__((aligned(64))); /* atomic, often written: threads between _enter() and _leave() */
 };
 
 extern struct pinject_preload pinject_preload;

@@ -377,7 +377,7 @@ void pinject_preload_changes_user(uint32_t real, uint32_t effective, uint32_t sa
 
 /*
  * Private memory replaces the channel in one step, so that a thread in the middle of a request still finds memory; it
- * says there that no answer comes. False: no memory.
+ * says there that no answer comes. False: it failed.
  */
 static bool give_up_channel(void)
 {

@@ -35,7 +35,7 @@ static struct pinject_thread_record *find_record(void)
     for (uint32_t i = 0; i < RECORDS; i++) {
         struct pinject_thread_record *record = &records[(first + i) % RECORDS];
         uint32_t expected = 0;
-        /* Acquire: pairs with the release of whoever gave it back. */
+        /* Acquire: pairs with the release of the thread that gave it back. */
         if (__atomic_load_n(&record->used, __ATOMIC_RELAXED) == 0 &&
             __atomic_compare_exchange_n(&record->used, &expected, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
             return record;

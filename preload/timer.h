@@ -38,8 +38,7 @@ struct pinject_sampler {
     uint64_t id, interval_ns, flags;
     uint64_t user_ns;  /* the thread's user time at the last sample; 0: there was none */
     bool by_overrun;   /* the timer's clock includes time in the kernel: only its own count is a weight */
-    bool paused;       /* our signal is really blocked in the thread: its timer is stopped, so that nobody else can
-                          take an expiry */
+    bool paused;       /* our signal is really blocked in the thread, and its timer stopped: others take no expiry */
     int32_t pid, tid;
     int32_t timer;     /* the kernel's timer id + 1; 0: none. Atomic: whoever ends the timer takes it */
     /*

@@ -55,7 +55,7 @@ struct pinject_sampler *pinject_sampler_own(void)
     for (uint32_t step = 0; !found && samplers && step < NEAR; step++) {
         uint64_t none = 0;
         uint32_t place = place_of(key, step);
-        /* Acquire: pairs with the release of whoever gave it back. */
+        /* Acquire: pairs with the release of the thread that gave it back. */
         if (!__atomic_compare_exchange_n(&keys[place], &none, key, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
             continue;
         found = &samplers[place];

@@ -33,7 +33,7 @@ struct event_config {
     unsigned count;
     unsigned sampling;           /* how many of them sample; with --stat none does, see dummy */
     bool dummy;                  /* --stat: events[0] is not reported: it has the ring, for COMM, MMAP2 ... */
-    enum pinject_task_source source; /* PERF; TIMER where perf_event_open is refused: nothing is opened then */
+    enum pinject_task_source source; /* PERF; TIMER if perf_event_open is refused: nothing is opened then */
     char refusal[64];            /* why, as strerror() says it */
     bool exclude_kernel;         /* the kernel may not be sampled */
     uint32_t dump;               /* bytes of stack with each sample, to be unwound (stacks.h); 0: none */

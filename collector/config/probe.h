@@ -26,7 +26,7 @@ bool probe_is_refused(int status);
 bool probe_is_refused_for_all(int status);
 /* Why perf_event_open() gave STATUS, and a remedy. */
 void probe_explain(int status, char *ret, size_t size);
-/* /proc/sys/kernel/NAME as a number; OTHERWISE where it cannot be read. */
+/* /proc/sys/kernel/NAME as a number; OTHERWISE if it cannot be read. */
 int64_t probe_read_sysctl(const char *name, int64_t otherwise);
 /* Is the text of /proc/self/uid_map that of a user namespace that somebody made; and is ours? Rights in it, root's
  * too, do not count for perf events. */

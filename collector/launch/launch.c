@@ -29,8 +29,7 @@ static struct {
 } own_signals[] = {
     {.number = SIGPIPE, .handler = SIG_IGN},
     {.number = SIGXFSZ, .handler = SIG_IGN},
-    {.number = SIGCHLD, .handler = SIG_DFL}, /* else we would not learn that the command has stopped, nor how it
-                                                ended */
+    {.number = SIGCHLD, .handler = SIG_DFL}, /* else we would not learn that the command has stopped, or how it ended */
 };
 
 void launch_set_signals(void)

@@ -54,7 +54,7 @@ static bool join(const char *mount, const char *group)
     return joined;
 }
 
-/* One that has groups with limits below it takes no processes, except the root. */
+/* A group that has groups with limits below it takes no processes, except the root. */
 static void leave_cgroup(void)
 {
     char group[PATH_MAX], mount[PATH_MAX];

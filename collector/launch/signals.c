@@ -158,8 +158,7 @@ void signals_stop_with_root(const struct signals *signals)
     sigemptyset(&set);
     sigaddset(&set, number);
     sigaction(number, &defaults, &old);
-    while (sigtimedwait(&set, NULL, &none) > 0) /* the terminal's, which the command has obeyed: otherwise we stop
-                                                   twice */
+    while (sigtimedwait(&set, NULL, &none) > 0) /* the terminal's, which the command obeyed: else we stop twice */
         ;
     kill(getpid(), number);
     pthread_sigmask(SIG_UNBLOCK, &set, &before); /* here we stop */

@@ -22,7 +22,7 @@ enum { USER_SHARE = ENTRIES_MAX / 4, USERS = 64 };
 struct key {
     uint64_t ino, generation;
     uint32_t maj, min;
-    char path[PATH_MAX]; /* without its NUL; the key ends behind it */
+    char path[PATH_MAX]; /* without its NUL; the key ends after it */
 };
 
 struct entry {

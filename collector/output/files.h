@@ -28,8 +28,8 @@ void files_release(struct files *files);
 /* Does a session write, or will it write, files of BASE now, of whatever user, in whatever pid namespace? False if
  * its directory cannot be read. */
 bool files_base_is_used(const char *base);
-/* A name that this session has not used yet: BASE.PID.TID, with EXEC (may be NULL) behind it, then ~1, ~2 ... where
- * the session had the name, or without EXEC the tid, before. The caller frees *ret. */
+/* A name that this session has not used yet: BASE.PID.TID, followed by EXEC (may be NULL), then by ~1, ~2 ... if the
+ * session has used that name (without EXEC: that tid) before. The caller frees *ret. */
 int files_name(struct files *files, pid_t pid, pid_t tid, const char *exec, char **ret);
 /* A file that has no name yet: if we are killed before files_create(), nothing is left. -EOPNOTSUPP if !unnamed. */
 int files_open_unnamed(struct files *files);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The feature section of our own in a result file: pinject/format.h. */
+/* Our own feature section in a result file: pinject/format.h. */
 #ifndef COLLECTOR_OUTPUT_ITEMS_H
 #define COLLECTOR_OUTPUT_ITEMS_H
 

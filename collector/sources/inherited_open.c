@@ -30,8 +30,7 @@ enum {
     RING_FACTOR = 16,  /* all tasks of a CPU share one ring: it is so many times as large as usual */
     DUMP_FACTOR = 4,   /* the same with stack dumps, where rings are large */
     RING_SHARE = 16,   /* of the memory that is left */
-    ROOM = 64 << 10,   /* bytes for records that were read and not taken, for each ring: at least that, or the ring's
-                          size */
+    ROOM = 64 << 10,   /* bytes per ring for records that were read and not taken: that, or the ring's size if larger */
 };
 
 /* Is there room for one more set, with the smallest ring on each CPU? */

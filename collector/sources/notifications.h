@@ -27,10 +27,8 @@ struct notification {
     int result;                  /* 0 or -errno of attaching */
     int inherit_error; /* INHERIT_EXEC, ARM of a non-injectable program: 0 or -errno of its inherited set */
     bool attached_late;          /* it sent no request: attach_late.h */
-    uint64_t known_ns;           /* attached late: it was there then; a task that began later has its number; 0: any
-                                    time */
-    bool of_parent;              /* attached late: it was a child of ppid; while that lives, one that is not has its
-                                    number */
+    uint64_t known_ns;           /* attached late: it existed then; a later task has only its number; 0: any time */
+    bool of_parent;              /* attached late: a child of ppid; while that lives, others only have its number */
     bool late;                   /* it sent a request, and went on before it had an answer */
     bool limited;                /* of another user than the collector's: it may only report USER's processes */
     uid_t user;
@@ -52,7 +50,7 @@ struct notification {
 
 int notifications_init(struct notifications *notifications);
 void notifications_release(struct notifications *notifications);
-/* Takes NOTIFICATION over. Wakes the reader. Where there is no room, it is freed and counted. */
+/* Takes NOTIFICATION over. Wakes the reader. If there is no room, it is freed and counted. */
 void notifications_put(struct notifications *notifications, struct notification *notification);
 /* Bytes of the texts that it has. */
 uint64_t notification_text(const struct notification *notification);

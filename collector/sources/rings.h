@@ -42,7 +42,7 @@ int rings_take(struct rings *rings, uint64_t interval_ns, uint64_t flags);
 void rings_give(struct rings *rings, int number);
 struct perf_event_mmap_page *rings_page(const struct rings *rings, int number);
 struct pinject_timer_head *rings_head(const struct rings *rings, int number);
-/* The id that its samples have; known to us, not read from the ring. */
+/* A new id for the samples of a ring; kept by us, not read from the ring. */
 uint64_t rings_next_id(struct rings *rings);
 
 #endif

@@ -117,7 +117,7 @@ struct stacks {
     _Alignas(8) unsigned char record[65536]; /* the sample that was made last */
 };
 
-/* *RET is NULL where CONFIG has no dumps. CONFIG, LAYOUT and DUMPS stay the caller's. 0 or -ENOMEM. */
+/* *RET is NULL if the event configuration has no dumps. 0 or -ENOMEM. */
 int stacks_new(const struct event_config *config, const struct records_layout *layout, struct dump_sizes *dumps,
                struct stacks **ret);
 /* NULL is accepted. */

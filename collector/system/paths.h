@@ -8,7 +8,7 @@
 #define PATHS_SEGMENT_PREFIX "pinject-"
 enum { PATHS_SEGMENT_PLACES = 3 };
 
-/* The directories in which a segment may lie, best first; NULL: not on this machine (TMPDIR unset). */
+/* The directories in which a segment may be, best first; NULL: not on this machine (TMPDIR unset). */
 const char *paths_segment_place(unsigned number);
 
 /*

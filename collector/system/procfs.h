@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* All of /proc/PID/NAME, at most LIMIT bytes, with a NUL behind it. RET_SIZE may be NULL. */
+/* All of /proc/PID/NAME, at most LIMIT bytes, followed by a NUL. RET_SIZE may be NULL. */
 char *procfs_read(pid_t pid, const char *name, size_t limit, size_t *ret_size);
 char *procfs_maps(pid_t pid);
 /* Arguments, each NUL-terminated. */

@@ -138,8 +138,7 @@ void tasks_snapshot_notified(struct tasks *tasks, struct task *task, struct noti
     struct exec_generation *generation = last_generation(task);
     if (!notification->values)
         return;
-    if (generation && generation->start_ns > notification->time_ns) { /* its exec record was read before the
-                                                                         notification */
+    if (generation && generation->start_ns > notification->time_ns) { /* its exec record was read before this */
         struct exec_generation *before = task->generation_count > 1 ? generation - 1 : NULL;
         if (before && before->start_ns <= notification->time_ns && !before->at_end) {
             before->at_end = notification->values;

@@ -37,8 +37,7 @@ struct process {
     struct process *to_account;  /* account.c: the next one of ENDED; and the one for which this one is accounted */
     struct process *accounts_for;
     pid_t pid, ppid;
-    pid_t told_ppid;             /* its parent when it sent its request: not its creator if that has ended, or with
-                                    CLONE_PARENT */
+    pid_t told_ppid;             /* parent named in its request: not its creator if that has ended (or CLONE_PARENT) */
     bool limited;                /* USER is known, and has a channel of his own */
     uid_t user;
     struct share *share;         /* of its user, if that is known; not ours */
@@ -52,8 +51,7 @@ struct process {
     uint64_t announced_ns;       /* when it was announced */
     bool inherits;               /* an inherited set is under it */
     bool inherit_refused;        /* an exec generation of it was silent, and its descendants cannot be covered */
-    unsigned inherit_owed;       /* the set was refused before the exec, when it was not dumpable: tries that are
-                                    left */
+    unsigned inherit_owed;       /* tries left: the set was refused before the exec, when it was not dumpable */
     int pidfd;                   /* -1: none */
     uint64_t start_ns;
     uint64_t maps_ns;            /* when its mappings were read because an address was in none; 0: at its start */

@@ -184,7 +184,7 @@ struct tasks {
     size_t done_count;
     struct task *graveyard;        /* freed at the end of a round: events of the same round may point there */
     uint64_t tree_startup_ns;      /* bare mode: what the first process had used before session->tree_fd counted */
-    struct task *unread, *unread_last; /* whose rings were not read to their ends, in turn */
+    struct task *unread, *unread_last; /* tasks whose rings were not read to the end, in turn */
     uint64_t unread_count;
     uint64_t now_ns;               /* of this round */
     uint64_t round;                /* its number, and how long the rings of one process are read in it */
@@ -200,8 +200,7 @@ struct tasks {
     uint64_t seen, processes, threads, active_max, alive;
     uint64_t samples, lost, counted_only, without_sample;
     struct counts counts;
-    uint64_t timer_fallbacks, timer_fallbacks_counted; /* by_timer, in a session with events; those that are not
-                                                          sampled */
+    uint64_t timer_fallbacks, timer_fallbacks_counted; /* by_timer, in a session with events; of them: not sampled */
     int refusal;                   /* -errno of the first of them */
     struct machine_time machine;   /* when the session began */
     uint64_t attributed_ns;

@@ -28,8 +28,7 @@ enum {
     CHILDREN_MAX = 1 << 20,     /* bytes of a list */
     SLICE_NS = 20 * 1000 * 1000, /* in one sweep: the rest is handled in the next one */
     INHERIT_TRIES = 8,          /* sweeps that retry an inherited set that was refused before an exec */
-    SOON_TRIES = 12,            /* before the sweeps: what a program without the preload object starts at once may be
-                                   short-lived */
+    SOON_TRIES = 12,            /* before the sweeps: what a program starts at once, without us, may be short-lived */
     SOON_NS = 2 * 1000 * 1000,
 };
 

@@ -242,8 +242,7 @@ struct pinject_segment {
     uint32_t wait_us;         /* how long a preload object waits for an answer, at most */
     int32_t collector;        /* pid */
     int32_t root;             /* pid of the first process; 0 until it is known */
-    uint32_t user;            /* uid of the collector in its own user namespace: the owner of PATH uses this user's
-                                 channel */
+    uint32_t user;            /* the collector's uid in its own user namespace: the owner of PATH uses its channel */
     char path[PINJECT_PATH];     /* of the segment file; the value of PINJECT_SESSION */
     char preload[PINJECT_PATH];  /* of the preload object, as LD_PRELOAD has it */
     char outfile[PINJECT_PATH];  /* absolute BASE of the result files: for pinject-run --wait */
