@@ -21,7 +21,7 @@
 enum {
     START_LIMIT_MS = 2000,
     COLLECT_FD = 3,     /* the pipe, in the collector */
-    ERROR_FD = 4,       /* the program's stderr there, for the loader of a collector of another libc, which has none */
+    ERROR_FD = 4,       /* the program's stderr there; the loader of a collector for another libc gets none */
     OUT_OF_THE_WAY = 10,
 };
 

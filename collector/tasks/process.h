@@ -37,7 +37,7 @@ struct process {
     struct process *to_account;  /* account.c: the next one of ENDED; and the one for which this one is accounted */
     struct process *accounts_for;
     pid_t pid, ppid;
-    pid_t told_ppid;             /* parent named in its request: not its creator if that has ended (or CLONE_PARENT) */
+    pid_t told_ppid;             /* its parent at its request: not its creator if that has ended (or CLONE_PARENT) */
     bool limited;                /* USER is known, and has a channel of his own */
     uid_t user;
     struct share *share;         /* of its user, if that is known; not ours */
