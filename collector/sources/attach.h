@@ -85,7 +85,7 @@ int attach_open_timer(struct session *session, pid_t pid, pid_t tid, int refusal
 /* Reads the counters; works after the task's end. VALUES has config.count entries; refused ones are all 0. */
 void attach_read(const struct attached *attached, struct attach_value *values);
 /*
- * Closes and frees; after attach_retire() and before session_release(). NULL is accepted. The ring is unmapped later,
+ * Closes and frees; after attach_retire() and before service_release(). NULL is accepted. The ring is unmapped later,
  * together with others (deferred_munmap.h).
  */
 void attach_free(struct attached *attached);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Static functions expect the table's lock; the others take it, except attach_cover(), which needs none. */
+/* Static functions expect the table's lock; the others take it. */
 #include "collector/sources/attach_table.h"
 
 #include <errno.h>
