@@ -26,7 +26,7 @@ void arena_release(struct arena *arena)
 
 static int add_block(struct arena *arena, size_t size)
 {
-    /* Blocks double, so that a small file costs little and a large one few calls. */
+    /* Block sizes double: small files use little memory, large ones few calls. */
     size_t wanted = arena->blocks ? arena->blocks->size * 2 : SMALLEST;
     if (wanted > LARGEST)
         wanted = LARGEST;
@@ -79,7 +79,7 @@ int arena_room(void *items, uint32_t *capacity, uint32_t count, size_t size)
 {
     if (count < *capacity)
         return 0;
-    /* UINT32_MAX is "none" everywhere. */
+    /* UINT32_MAX means "none" everywhere. */
     if (*capacity >= UINT32_MAX / 2)
         return -ENOMEM;
     uint32_t wanted = *capacity ? *capacity * 2 : 8;

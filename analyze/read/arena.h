@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory that is given back all at once. Addresses are stable and aligned to 8. */
+/* An arena: allocations are freed all at once. Addresses are stable and aligned to 8 bytes. */
 #ifndef ANALYZE_READ_ARENA_H
 #define ANALYZE_READ_ARENA_H
 
@@ -17,15 +17,15 @@ struct arena {
 #define ARENA_INIT {NULL, NULL, 0}
 
 void arena_release(struct arena *arena);
-/* Not initialised. NULL without memory. */
+/* Not initialised. NULL: out of memory. */
 void *arena_take(struct arena *arena, size_t size);
 void *arena_copy(struct arena *arena, const void *bytes, size_t size);
-/* The bytes up to SIZE or their NUL, terminated. */
+/* Copies TEXT up to its NUL, at most SIZE bytes, and terminates the copy. */
 char *arena_text(struct arena *arena, const char *text, size_t size);
 
 /*
- * Makes room for one more item behind COUNT of SIZE bytes each in *ITEMS of *CAPACITY. 0 or -ENOMEM. The growth policy
- * of every array here; plain memory, to be freed.
+ * Grows *ITEMS, if needed, so that one more item fits after COUNT items of SIZE bytes each. *CAPACITY counts items.
+ * 0 or -ENOMEM. The growth policy of every array here. The memory comes from malloc(): the caller frees it.
  */
 int arena_room(void *items, uint32_t *capacity, uint32_t count, size_t size);
 

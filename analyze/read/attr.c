@@ -9,7 +9,7 @@
 
 #define MOST_ATTRS 16384
 #define HEADER sizeof(struct perf_event_header)
-#define FLAGS_AT 40 /* of the bit field behind read_format */
+#define FLAGS_AT 40 /* offset of the bit field that follows read_format */
 
 _Static_assert(offsetof(struct perf_event_attr, wakeup_events) == FLAGS_AT + 8, "the flags are 8 bytes");
 
@@ -32,7 +32,7 @@ static void swap_u64(void *at)
     memcpy(at, &value, sizeof(value));
 }
 
-/* A machine of the other byte order lays out bit fields from the other end of each byte, too. */
+/* A machine of the other byte order also orders bit fields from the other end of each byte. */
 static void mirror_bits(unsigned char *bytes, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
@@ -65,7 +65,7 @@ static void swap_attr(struct perf_event_attr *attr)
     attr->sample_max_stack = bswap_16(attr->sample_max_stack);
 }
 
-/* Bytes that those of BITS take that are in SAMPLE_TYPE. */
+/* The size in bytes of the fields of SAMPLE_TYPE that are among BITS. */
 static int bytes_of(uint64_t sample_type, const uint64_t *bits, size_t count)
 {
     int bytes = 0;
@@ -109,7 +109,7 @@ int attr_add(struct attr_list *list, struct cursor *bytes, size_t size, struct p
     if (bytes->swap)
         swap_attr(&attr.perf);
     if (list->count == 0) {
-        /* perf itself refuses files whose events disagree about this, so the first one speaks for all. */
+        /* perf refuses files whose events disagree about this, so the first event decides for all. */
         list->sample_id_at = sample_id_position(attr.perf.sample_type);
         list->other_id_back = other_id_position(&attr.perf);
     }

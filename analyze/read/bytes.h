@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers at an address whose bounds the caller has checked: for the paths where a cursor per field would be felt. */
+/* Reads numbers without bounds checks: the caller has checked. For hot paths, where a cursor per field is too slow. */
 #ifndef ANALYZE_READ_BYTES_H
 #define ANALYZE_READ_BYTES_H
 

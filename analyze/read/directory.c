@@ -13,7 +13,7 @@
 #include "common/perfdata.h"
 
 #define PREFIX "data."
-#define MOST_PARTS 4096 /* perf starts a thread per CPU at most; each part holds a descriptor */
+#define MOST_PARTS 4096 /* perf starts at most one thread per CPU; each part keeps a descriptor open */
 
 struct numbers {
     uint32_t *items;
@@ -38,7 +38,7 @@ bool directory_is_perf(const char *path)
     if (status.st_size == 0)
         return true;
     int error = source_open(&source, data, NULL);
-    /* Who may not look at it hears of that, and not that it is something else. */
+    /* Without permission the user gets that as the error, not "is no perf.data". */
     if (error < 0)
         return error == -EACCES;
     const unsigned char *magic = source_at(&source, 0, 8);
@@ -102,7 +102,7 @@ static int list_parts(struct numbers *numbers, const char *path, struct problem 
     return status;
 }
 
-/* 0, also for an empty one, which is not taken. */
+/* 0 also for an empty part, which is not taken. */
 static int open_part(struct source *part, bool *ret_taken, const char *path, uint32_t number, struct problem *problem)
 {
     char name[32], file[PATH_MAX];

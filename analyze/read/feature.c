@@ -41,7 +41,7 @@ const char *feature_name(uint32_t number)
     return number < sizeof(names) / sizeof(names[0]) ? names[number] : NULL;
 }
 
-/* A struct perf_header_string: its length, then as many bytes, padded. NULL when there is none. */
+/* A struct perf_header_string: its length, then as many bytes, padded. NULL: none, or out of memory. */
 static const char *take_string(struct features *features, struct cursor *content)
 {
     uint32_t length = cursor_u32(content);
@@ -59,7 +59,7 @@ static void take_text(struct features *features, struct cursor *content, const c
 static void take_arguments(struct features *features, struct cursor *content)
 {
     uint32_t count = cursor_u32(content);
-    /* Each needs 4 bytes at least: a count beyond that is no reason to ask for memory. */
+    /* Each argument needs at least 4 bytes: a larger count is wrong, and no memory is allocated for it. */
     if (count > cursor_left(content) / 4 || features->arguments)
         return;
     features->arguments = arena_take(features->arena, count * sizeof(char *));
@@ -118,7 +118,7 @@ static int take_build_ids(struct features *features, struct cursor *content)
 {
     int status = 0;
     while (status == 0 && cursor_left(content) >= RECORD_HEADER) {
-        cursor_u32(content); /* type: older versions left it 0 */
+        cursor_u32(content); /* type: 0 in files of older versions */
         uint16_t misc = cursor_u16(content);
         uint16_t size = cursor_u16(content);
         struct cursor item = cursor_part(content, size >= RECORD_HEADER ? size - (size_t)RECORD_HEADER : SIZE_MAX);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The feature sections of one file (or their records in a pipe's): who recorded what, where, with what. */
+/* The feature sections of one file, or the feature records of a pipe's: facts about the recording and its machine. */
 #ifndef ANALYZE_READ_FEATURE_H
 #define ANALYZE_READ_FEATURE_H
 
@@ -32,7 +32,7 @@ struct features {
     uint64_t sample_first_ns, sample_last_ns;
     uint64_t wall_ns, clock_ns;   /* the same moment: CLOCK_REALTIME and the samples' clock; 0: unknown */
     uint32_t compression;         /* 1: zstd */
-    struct cursor data_end;       /* the last bytes of the data, while sections are taken: for those that are packed */
+    struct cursor data_end;       /* last bytes of the data: the dictionary of a packed section; set before it is read */
     const unsigned char *pinject; /* our own section, see pinject/format.h */
     size_t pinject_size;
 };
@@ -40,7 +40,7 @@ struct features {
 void features_init(struct features *features, struct arena *arena);
 void features_release(struct features *features);
 
-/* NULL when it has none. */
+/* NULL: it has no name. */
 const char *feature_name(uint32_t number);
 static inline bool feature_present(const struct features *features, uint32_t number)
 {
@@ -48,11 +48,11 @@ static inline bool feature_present(const struct features *features, uint32_t num
 }
 
 /*
- * Takes section NUMBER with its CONTENT; a broken section gives what could be read of it. Names of events go to ATTRS.
- * 0 or -ENOMEM.
+ * Parses section NUMBER with its CONTENT; of a broken section, what can be read. Names of events go to ATTRS. 0 or
+ * -ENOMEM.
  */
 int feature_take(struct features *features, struct attr_list *attrs, uint32_t number, struct cursor content);
-/* One struct build_id_event without its header. */
+/* Parses one struct build_id_event without its header. 0 or -ENOMEM. */
 int feature_take_build_id(struct features *features, struct cursor content, uint16_t misc);
 
 #endif

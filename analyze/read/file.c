@@ -11,7 +11,7 @@
 #include "pinject/format.h"
 
 #define OLD_MAGIC "PERFFILE"
-#define ATTEMPTS 5 /* at a header that changes while it is read */
+#define ATTEMPTS 5 /* to read a header that changes meanwhile */
 #define PAUSE_US 2000
 
 static int no_memory(struct problem *problem)
@@ -83,7 +83,7 @@ static int read_attrs(struct file *file, const struct perfdata_header *header, s
     return status;
 }
 
-/* What the section of ours was packed with. */
+/* Keeps the end of the data, the dictionary that our section was compressed with. */
 static int take_data_end(struct file *file, const struct perfdata_header *header)
 {
     uint64_t size = header->data.size < PINJECT_DICTIONARY_MAX ? header->data.size : PINJECT_DICTIONARY_MAX;
@@ -96,7 +96,7 @@ static int take_data_end(struct file *file, const struct perfdata_header *header
     return copy || data.failed ? 0 : -ENOMEM;
 }
 
-/* The table of the features stands behind the data, one section per bit that is set, in bit order. */
+/* The table of the features follows the data: one section per bit that is set, in bit order. */
 static int read_features(struct file *file, const struct perfdata_header *header, struct problem *problem)
 {
     uint64_t at = header->data.offset + header->data.size;
@@ -120,7 +120,7 @@ static int read_features(struct file *file, const struct perfdata_header *header
     return 0;
 }
 
-/* Whether the table of the features that the header promises can be at AT, with their contents behind it. */
+/* Whether the table of the header's features can be at AT, with the contents after it. */
 static bool features_fit(struct file *file, const struct perfdata_header *header, uint64_t at)
 {
     uint64_t count = 0;
@@ -151,7 +151,7 @@ static void read_data_section(struct file *file, const struct perfdata_header *h
     file->data_size = header->data.size < there ? header->data.size : there;
     file->missing = header->data.size - file->data_size;
     if (header->data.size == 0 && there > 0) {
-        /* perf writes the size and the features when it ends; the bits of some features are there from the start. */
+        /* perf writes the size and the features when it ends, but sets the bits of some features at the start. */
         file->unfinished = !features_fit(file, header, header->data.offset);
         file->data_size = file->unfinished ? there : 0;
     }
@@ -168,7 +168,7 @@ static int take_header(struct file *file, struct perfdata_header *ret, struct pr
     ret->event_types = take_section(&cursor);
     for (size_t i = 0; i < 4; i++)
         ret->features[i] = cursor_u64(&cursor);
-    /* In a file of the other byte order the bits come in 64-bit words, or, of a 32-bit recorder, in words of 32. */
+    /* In a file of the other byte order the bits are 64-bit words, or 32-bit words from a 32-bit recorder. */
     const unsigned hostname = PERFDATA_HOSTNAME;
     if (file->swap && !(ret->features[0] >> hostname & 1) && (ret->features[0] >> (hostname + 32) & 1))
         for (size_t i = 0; i < 4; i++)
@@ -179,7 +179,7 @@ static int take_header(struct file *file, struct perfdata_header *ret, struct pr
     return 0;
 }
 
-/* 0: a file of a disk; 1: of a pipe; or -errno. */
+/* 0: file format; 1: pipe format; or -errno. */
 static int read_magic(struct file *file, struct problem *problem)
 {
     const unsigned char *bytes = source_at(&file->source, 0, 8);
@@ -212,7 +212,7 @@ static int read_disk_file(struct file *file, struct problem *problem)
     read_data_section(file, &header);
     if (file->unfinished)
         return 0;
-    /* Behind missing data are no features; a sum that wraps around is as absurd. */
+    /* No features follow data that is cut off. An end that wraps around is as wrong. */
     if (file->missing == 0 && header.data.size <= UINT64_MAX - header.data.offset)
         return read_features(file, &header, problem);
     file->features_lost = true;
@@ -223,7 +223,7 @@ static int start(struct file *file, struct problem *problem)
 {
     features_init(&file->features, &file->arena);
     file->attrs.sample_id_at = file->attrs.other_id_back = -1;
-    /* What a table with an id twice would need is more than the file can have. */
+    /* An id takes 8 bytes, so a file with more ids points several events at the same ones. */
     uint64_t ids = file->source.size / 8;
     file->attrs.id_limit = ids < UINT32_MAX / 8 ? (uint32_t)ids : UINT32_MAX / 8;
     int status = read_magic(file, problem);
@@ -241,7 +241,7 @@ static bool same_header(const struct file *file, const unsigned char *header, si
     return pread(file->source.fd, now, size, 0) == (ssize_t)size && memcmp(now, header, size) == 0;
 }
 
-/* Our recorder takes the features out of the header while it writes behind the data. */
+/* While our recorder writes after the data, the header has no features. */
 static bool between_versions(const struct file *file)
 {
     static const uint64_t none[FEATURE_BITS / 64];
@@ -278,7 +278,7 @@ int file_open(struct file *file, const char *path, struct problem *problem)
         struct problem why = {""};
         bool changed;
         int status = open_once(file, path, &changed, &why);
-        /* A file that grows may be caught between two states of its header: look again. */
+        /* The header of a growing file may be read between two states: try again. */
         if (changed && attempt < ATTEMPTS) {
             if (status == 0)
                 file_release(file);

@@ -14,7 +14,7 @@ bool item_next(struct cursor *section, struct item *ret)
     return !ret->body.failed;
 }
 
-/* Deflate can make a thousand bytes and some of one: who promises more lies. */
+/* Deflate makes at most a little over a thousand bytes of one: a larger size is wrong. */
 enum { MOST_GROWTH = 1040 };
 
 /* 0, -EBADMSG or -ENOMEM. */
@@ -64,7 +64,7 @@ int item_unpack(struct cursor section, struct cursor data, struct arena *arena, 
 bool item_session(struct item *item, struct pinject_item_session *ret)
 {
     struct cursor *body = &item->body;
-    /* The id is bytes rather than numbers: never swapped, so that it is the same text everywhere. */
+    /* The id is bytes, not numbers: it is never swapped, so its text is the same everywhere. */
     const void *id = cursor_bytes(body, sizeof(ret->id));
     if (id)
         __builtin_memcpy(ret->id, id, sizeof(ret->id));

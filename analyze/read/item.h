@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The items of our own feature section (pinject/format.h), out of bytes that nobody vouches for. */
+/* Parses the items of our feature section (pinject/format.h). The bytes are not trusted. */
 #ifndef ANALYZE_READ_ITEM_H
 #define ANALYZE_READ_ITEM_H
 
@@ -12,17 +12,17 @@
 
 struct item {
     uint32_t type;       /* enum pinject_item_type */
-    struct cursor body;  /* behind struct pinject_item */
+    struct cursor body;  /* what follows struct pinject_item */
 };
 
-/* The items of a SECTION that is packed, into ARENA; DATA: what ends the file's data, PINJECT_DICTIONARY_MAX bytes at
- * most. None (NULL) where the bytes make no sense. 0, -ENOENT: it is not packed, or -ENOMEM. */
+/* Decompresses a packed SECTION into ARENA. DATA: the end of the file's data, at most PINJECT_DICTIONARY_MAX bytes,
+ * which is the dictionary. *ret is NULL where the bytes make no sense. 0, -ENOENT: it is not packed, or -ENOMEM. */
 int item_unpack(struct cursor section, struct cursor data, struct arena *arena, const unsigned char **ret,
                 size_t *ret_size);
-/* False at the end, and where the section is damaged. */
+/* The next item. False at the end, and where the section is damaged. */
 bool item_next(struct cursor *section, struct item *ret);
 
-/* Each takes the fixed part from the body, which then stands at the strings. False: too short. ret->item is not set. */
+/* Each reads the fixed part of the body; its strings come next. False: too short. ret->item is not set. */
 bool item_session(struct item *item, struct pinject_item_session *ret);
 bool item_task(struct item *item, struct pinject_item_task *ret);
 bool item_generation(struct item *item, struct pinject_item_generation *ret);

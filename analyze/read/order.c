@@ -34,7 +34,7 @@ static void sort_entries(struct order *order)
     order->sorted = true;
 }
 
-/* Forgets the first DONE entries and moves the rest to the front, bytes too. */
+/* Drops the first DONE entries and moves the rest, with their bytes, to the front. */
 static int compact_entries(struct order *order, uint32_t done)
 {
     buffer_clear(&order->spare);

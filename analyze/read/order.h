@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Brings records into the order of their times. perf writes what it found in the rings of several CPUs one after the
- * other, and promises with FINISHED_ROUND that nothing older than the last but one round comes any more. Records are
- * kept by address when they stay where they are, else copied.
+ * Sorts records by time. perf writes the rings of several CPUs one after the other; a FINISHED_ROUND promises that no
+ * record older than the round before the last one follows. Records that stay in memory are kept by address, others are
+ * copied.
  */
 #ifndef ANALYZE_READ_ORDER_H
 #define ANALYZE_READ_ORDER_H
@@ -15,9 +15,9 @@
 
 struct order_entry {
     uint64_t time;
-    const unsigned char *stable; /* the record, or NULL: a copy at `copy` */
+    const unsigned char *stable; /* the record; NULL: copied, to offset `copy` of bytes */
     size_t copy;
-    uint32_t sequence;           /* of equal times the first one first */
+    uint32_t sequence;           /* order of records with equal times */
     uint32_t size;
 };
 
@@ -26,22 +26,22 @@ struct order {
     uint32_t count, capacity;
     bool sorted;
     struct buffer bytes, spare;
-    size_t held;                 /* bytes of memory that the entries stand for */
-    size_t limit;                /* beyond that the older half goes on its way */
-    uint64_t newest, round;      /* newest of all, and of all at the end of the last round */
+    size_t held;                 /* bytes of the entries and their records */
+    size_t limit;                /* of held: beyond it the older half is delivered */
+    uint64_t newest, round;      /* newest time of all records, and what it was at the last round */
 };
 
-/* Gets each record in order; stops when it returns anything but 0. */
+/* Called for each record in order. Anything but 0 stops the delivery. */
 typedef int order_take(void *context, const unsigned char *record, size_t size);
 
 void order_init(struct order *order, size_t limit);
 void order_release(struct order *order);
-/* RECORD must live until it was delivered when STABLE. 0, -ENOMEM, or what TAKE returned. */
+/* STABLE: RECORD stays valid until it is delivered. 0, -ENOMEM, or what TAKE returned. */
 int order_push(struct order *order, uint64_t time, const unsigned char *record, size_t size, bool stable,
                order_take *take, void *context);
-/* PERF_RECORD_FINISHED_ROUND. */
+/* To be called for PERF_RECORD_FINISHED_ROUND. */
 int order_round(struct order *order, order_take *take, void *context);
-/* Delivers everything that is left. */
+/* Delivers the rest. */
 int order_finish(struct order *order, order_take *take, void *context);
 
 #endif

@@ -37,7 +37,7 @@ uint64_t record_time(const struct attr *attr, const unsigned char *raw, size_t s
     return at + 8 <= size ? bytes_u64(raw + at, swap) : 0;
 }
 
-/* A cursor of the simplest kind, inlined: a sample costs what its bytes cost. */
+/* A minimal cursor, inlined: parsing a sample is a hot path. */
 struct walk {
     const unsigned char *at, *end;
     bool swap, failed;
@@ -69,7 +69,7 @@ static inline uint32_t take_first_u32(struct walk *walk, uint32_t *ret_second)
     return at ? bytes_u32(at, walk->swap) : 0;
 }
 
-/* COUNT items of SIZE bytes; a count that the record cannot hold fails, whatever it is. */
+/* COUNT items of SIZE bytes. Fails if the record cannot hold them; COUNT * SIZE cannot overflow. */
 static const unsigned char *take_items(struct walk *walk, uint64_t count, size_t size)
 {
     if (count > (uint64_t)(walk->end - walk->at) / size) {
@@ -84,7 +84,7 @@ static void take_read(struct walk *walk, uint64_t format, struct record *ret)
     size_t each = 1 + !!(format & PERF_FORMAT_ID) + !!(format & RECORD_READ_LOST);
     size_t times = !!(format & PERF_FORMAT_TOTAL_TIME_ENABLED) + !!(format & PERF_FORMAT_TOTAL_TIME_RUNNING);
     if (!(format & PERF_FORMAT_GROUP)) {
-        /* The times stand behind the value, before the id. */
+        /* The times come between the value and the id. */
         ret->read = take(walk, 8 * (each + times));
         ret->read_count = 1;
         return;
@@ -99,7 +99,7 @@ static void skip_raw(struct walk *walk)
     const unsigned char *at = take(walk, 4);
     if (at)
         take(walk, bytes_u32(at, walk->swap));
-    /* The kernel pads the two together to a multiple of 8 by enlarging the size; a synthesized record may not. */
+    /* The kernel increases the size until both are a multiple of 8; a synthesized record may not. */
 }
 
 static void skip_branches(struct walk *walk, uint64_t kinds)
@@ -133,7 +133,7 @@ static void take_stack(struct walk *walk, struct record *ret)
     ret->user_stack = ret->stack_size ? stack : NULL;
 }
 
-/* What comes behind the call chain: only checked, but for the registers. */
+/* The fields after the call chain. Only registers and stack are kept, the others are skipped. */
 static void parse_rest(struct walk *walk, const struct perf_event_attr *attr, struct record *ret)
 {
     static const uint64_t single[] = {PERF_SAMPLE_PHYS_ADDR, PERF_SAMPLE_CGROUP, PERF_SAMPLE_DATA_PAGE_SIZE,
@@ -184,7 +184,7 @@ static int parse_sample(const struct attr *attr, struct walk *walk, struct recor
         take_u64(walk);
     if (fields & PERF_SAMPLE_CPU)
         ret->cpu = take_first_u32(walk, NULL);
-    /* Without the field every sample stands for the period that was asked for; of a frequency nobody knows. */
+    /* Without the field the period is the one of the attributes; with a frequency it is unknown. */
     ret->period = attr->perf.freq ? 1 : attr->perf.sample_period;
     if (fields & PERF_SAMPLE_PERIOD)
         ret->period = take_u64(walk);

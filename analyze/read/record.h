@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One record of the kernel's, taken apart by its event's attributes. Nothing is copied. */
+/* Parses one record by the attributes of its event. Nothing is copied. */
 #ifndef ANALYZE_READ_RECORD_H
 #define ANALYZE_READ_RECORD_H
 
@@ -16,10 +16,10 @@ struct record {
     uint16_t misc;
     bool swap;
     const struct attr *attr;      /* NULL: unknown */
-    const unsigned char *payload; /* between the header and the trailer of sample_id_all (samples: all) */
+    const unsigned char *payload; /* between the header and the trailer of sample_id_all; samples have no trailer */
     size_t payload_size;
 
-    /* From the sample or the trailer; has says which are there (bits of sample_type). */
+    /* From the sample or the trailer. `has` says which are set (bits of sample_type). */
     uint64_t has;
     uint64_t time;
     uint64_t id;
@@ -29,23 +29,23 @@ struct record {
     uint64_t ip, addr, period;
     const unsigned char *chain;   /* chain_count times 8 bytes in the file's byte order */
     uint64_t chain_count;
-    const unsigned char *read;    /* of PERF_SAMPLE_READ the first value, NULL: none; as attr.read_format says */
+    const unsigned char *read;    /* first value of PERF_SAMPLE_READ, laid out by attr.read_format; NULL: none */
     uint64_t read_count;          /* events that were read */
-    uint64_t user_abi;            /* of the registers of user space, 0: none */
+    uint64_t user_abi;            /* ABI of the user registers, 0: no registers */
     const unsigned char *user_regs;
-    const unsigned char *user_stack; /* what was recorded of the stack, from its pointer upwards; NULL: nothing */
+    const unsigned char *user_stack; /* stack dump, from the stack pointer upwards; NULL: none */
     uint64_t stack_size;
-    bool stack_full;              /* there may be more of it */
-    bool unwound, cut;            /* chain was made out of the stack; callers are missing at its end */
+    bool stack_full;              /* the dump is full: the stack may be larger */
+    bool unwound, cut;            /* chain was unwound from the stack dump; it lacks its outermost callers */
 };
 
-/* When RAW, a record of SIZE bytes, happened; 0: it does not say. ATTR may be NULL. */
+/* The time of the record of SIZE bytes at RAW; 0: it has none. ATTR may be NULL. */
 uint64_t record_time(const struct attr *attr, const unsigned char *raw, size_t size, uint32_t type, bool swap);
 
 /* RAW[SIZE] is a whole record with its header. 0, or -EBADMSG when it is shorter than its event says. */
 int record_parse(const struct attr *attr, const unsigned char *raw, size_t size, bool swap, struct record *ret);
 
-/* The user register of bit BIT in attr.sample_regs_user. False: not recorded. */
+/* The user register of bit BIT of attr.sample_regs_user. False: not recorded. */
 bool record_user_register(const struct record *record, unsigned bit, uint64_t *ret_value);
 
 static inline struct cursor record_cursor(const struct record *record)

@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SMALL (256u << 10)      /* read whole: most result files are */
+#define SMALL (256u << 10)      /* read at once; most result files are smaller */
 #define AHEAD (64u << 10)
-#define LARGEST (64u << 20)     /* nothing that is read in one piece is larger */
+#define LARGEST (64u << 20)     /* limit of one read; nothing in a file is larger */
 
 static const char *kind_name(mode_t mode)
 {
@@ -46,7 +46,7 @@ static int check_kind(struct source *source, struct problem *problem)
 int source_open(struct source *source, const char *path, struct problem *problem)
 {
     *source = (struct source){.fd = -1, .ahead = AHEAD, .window = (const unsigned char *)""};
-    /* O_NONBLOCK: a pipe that nobody writes to must not hold us up before we can refuse it. */
+    /* O_NONBLOCK: open() must not wait for the writer of a FIFO, which is then refused. */
     source->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (source->fd < 0) {
         int error = errno;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The bytes of one input file. Read by pread() into memory of our own, never mapped: a file that is truncated or
- * rewritten while we look at it can then give wrong bytes, which are distrusted anyway, but no SIGBUS. Small files are
- * read at once.
+ * The bytes of one input file. They are read by pread() and never mapped: a file that is truncated or rewritten
+ * meanwhile can give wrong bytes, which are not trusted anyway, but no SIGBUS. Small files are read at once.
  */
 #ifndef ANALYZE_READ_SOURCE_H
 #define ANALYZE_READ_SOURCE_H
@@ -15,13 +14,13 @@
 
 struct source {
     int fd;                      /* -1: memory */
-    uint64_t size;               /* when it was opened */
-    uint64_t device, inode;      /* who it is; 0 for memory */
+    uint64_t size;               /* at the time of the open */
+    uint64_t device, inode;      /* identify the file; 0 for memory */
     uint64_t modified_ns;        /* CLOCK_REALTIME */
-    bool whole;                  /* everything is in window: addresses stay valid until source_release() */
-    size_t ahead;                /* how much to read at once when more is wanted */
+    bool whole;                  /* window has the whole file: addresses stay valid until source_release() */
+    size_t ahead;                /* bytes to read at once, at least */
     const unsigned char *window;
-    unsigned char *owned;        /* window's memory, NULL for a source_of_memory() */
+    unsigned char *owned;        /* memory of the window; NULL after source_of_memory() */
     size_t capacity;
     uint64_t window_offset;
     size_t window_size;
@@ -29,12 +28,12 @@ struct source {
 
 /* Regular files only. 0, or -errno with the reason in PROBLEM. */
 int source_open(struct source *source, const char *path, struct problem *problem);
-/* BYTES stay the caller's and must live as long. */
+/* BYTES stay the caller's and must stay valid until source_release(). */
 void source_of_memory(struct source *source, const void *bytes, size_t size);
 void source_release(struct source *source);
 
 /*
- * SIZE bytes at OFFSET, valid until the next call; NULL when the file has fewer, or cannot be read, or memory is short.
+ * SIZE bytes at OFFSET, valid until the next call. NULL: the file is too short, it cannot be read, or out of memory.
  */
 const unsigned char *source_slow(struct source *source, uint64_t offset, size_t size);
 

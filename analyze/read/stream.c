@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* file_records(): the data section from record to record. */
+/* file_records(): reads the data section, record by record. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -19,28 +19,29 @@
 #define HELD_OURS (4u << 20)  /* our files are nearly in order */
 #define UPDATE_NAME 2u
 /*
- * Of a directory's part at once: all parts together stay well below HELD_MOST, so that what is out of order is caught.
+ * Bytes of one part of a directory that are read at once. All parts together stay well below HELD_MOST, so records are
+ * still sorted across the parts.
  */
 #define PART_AHEAD (128u << 10)
 #define PART_TURN (64u << 10)
 
-/* A run of records; of a plain file the only one. */
+/* A run of records. A plain file has one. */
 struct part {
     struct source *source;
     struct unzstd unzstd;  /* each recording thread has a stream of its own */
     uint64_t at, left;
-    uint64_t newest;       /* the latest time of its records so far */
+    uint64_t newest;       /* latest time of its records so far */
     bool over;
 };
 
 struct stream {
     struct file *file;
-    struct part *parts, *part; /* all, and the one that is read */
+    struct part *parts, *part; /* all, and the one being read */
     uint32_t part_count;
     struct order order;
     file_each *each;
     void *context;
-    bool nested;               /* in decompressed records */
+    bool nested;               /* reads decompressed records */
 };
 
 static int deliver(void *context, const unsigned char *raw, size_t size)
@@ -62,7 +63,7 @@ static int deliver(void *context, const unsigned char *raw, size_t size)
     return stream->each(stream->context, &record);
 }
 
-/* Events and features that a pipe has among its records; 0, -ENOMEM. What is broken there is skipped. */
+/* Events and features among the records of the pipe format. Broken ones are skipped. 0 or -ENOMEM. */
 static int take_attr(struct file *file, struct cursor payload)
 {
     struct cursor sizes = payload;
@@ -95,7 +96,7 @@ static int take_description(struct file *file, const unsigned char *raw, size_t 
     payload.swap = file->swap;
     switch (type) {
     case PERFDATA_RECORD_ATTR:
-        /* A file of a disk has its events in the header; perf inject leaves the records in, too. */
+        /* In file format the header has the events; perf inject leaves the records in, too. */
         return file->pipe ? take_attr(file, payload) : 0;
     case PERFDATA_RECORD_EVENT_UPDATE: return take_update(file, payload);
     case PERFDATA_RECORD_BUILD_ID:
@@ -153,7 +154,7 @@ static int take_record(struct stream *stream, const unsigned char *raw, size_t s
     struct file *file = stream->file;
     uint32_t type = bytes_u32(raw, file->swap);
     file->records[type < FILE_RECORD_TYPES - 1 ? type : FILE_RECORD_TYPES - 1]++;
-    /* A round of one part says nothing of the others. */
+    /* A round of one part promises nothing about the other parts. */
     if (type == PERFDATA_RECORD_FINISHED_ROUND)
         return stream->part_count > 1 ? 0 : order_round(&stream->order, deliver, stream);
     if (type == PERFDATA_RECORD_COMPRESSED || type == COMPRESSED2)
@@ -172,7 +173,7 @@ static int take_record(struct stream *stream, const unsigned char *raw, size_t s
     return order_push(&stream->order, time, raw, size, stable, deliver, stream);
 }
 
-/* Bytes that follow a record outside of it: the tables of tracepoints in a pipe, and hardware traces. */
+/* Bytes that follow a record and are no part of it: tracepoint formats in a pipe, and hardware traces. */
 static uint64_t extra_bytes(const struct file *file, const unsigned char *raw, size_t size)
 {
     uint32_t type = bytes_u32(raw, file->swap);
@@ -203,7 +204,7 @@ static int take_records(struct stream *stream, const unsigned char *bytes, size_
     return status;
 }
 
-/* The next record of PART; NULL when there is no whole one, with the reason where it is not just the end. */
+/* The next record of PART. NULL: no whole one is left; file->problem says why, unless it is the end. */
 static const unsigned char *next_record(struct file *file, struct part *part, size_t *ret_size)
 {
     uint64_t at = part->at, left = part->left;
@@ -225,7 +226,7 @@ static const unsigned char *next_record(struct file *file, struct part *part, si
     return size <= left ? raw : NULL;
 }
 
-/* About MOST bytes of PART. */
+/* Reads about MOST bytes of PART. */
 static int read_part(struct stream *stream, struct part *part, uint64_t most)
 {
     struct file *file = stream->file;
@@ -250,7 +251,7 @@ static int read_part(struct stream *stream, struct part *part, uint64_t most)
     return status;
 }
 
-/* The part that is the furthest behind. */
+/* The part whose newest time is the oldest. */
 static struct part *next_part(const struct stream *stream)
 {
     struct part *found = NULL;
@@ -307,7 +308,7 @@ int file_records(struct file *file, uint64_t limit, file_each *each, void *conte
     file->unknown_event = file->broken = file->unread = 0;
     file->problem.text[0] = '\0';
     if (file->pipe) {
-        /* Its events come once more with its records. */
+        /* The records describe the events again. */
         uint32_t ids = file->attrs.id_limit;
         for (uint32_t i = 0; i < file->attrs.count; i++)
             ids += file->attrs.items[i].ids;

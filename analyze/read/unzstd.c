@@ -9,9 +9,9 @@
 #include <zstd.h>
 #endif
 
-/* A record of at most 64 KiB may be left over from before; the rest is for what comes. */
+/* Up to 64 KiB of a record may be left over; the rest is for new bytes. */
 #define CAPACITY (512u << 10)
-/* The most alike records shrink to a hundredth; a bomb grows thirty thousand times. */
+/* The most similar records shrink to a hundredth; a decompression bomb grows 30000 times. */
 #define GROWTH 1000u
 #define GROWTH_FREE (64u << 20)
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* PERF_RECORD_COMPRESSED: records of perf record -z, one zstd stream over all of them. */
+/* Decompresses the PERF_RECORD_COMPRESSED records of perf record -z: they are one zstd stream. */
 #ifndef ANALYZE_READ_UNZSTD_H
 #define ANALYZE_READ_UNZSTD_H
 
@@ -9,10 +9,10 @@
 
 struct unzstd {
     void *stream;         /* NULL until it is needed */
-    unsigned char *bytes; /* what came out and was not taken yet */
+    unsigned char *bytes; /* decompressed and not taken yet */
     size_t filled;
     size_t capacity;
-    uint64_t taken, given; /* bytes in and out so far */
+    uint64_t taken, given; /* compressed and decompressed bytes so far */
 };
 
 /* Whether this program was built with libzstd. */
@@ -20,9 +20,9 @@ bool unzstd_available(void);
 void unzstd_release(struct unzstd *unzstd);
 
 /*
- * Decompresses some of *INPUT[*SIZE] and moves both on; call until nothing is left and nothing more comes out. New
- * bytes are appended to unzstd->bytes[filled]. 1: came further; 0: nothing more to get; -EBADMSG: damaged; -E2BIG: it
- * grows beyond what records do, somebody wants to keep us busy; -ENOMEM; -ENOTSUP: built without libzstd.
+ * Decompresses some of *INPUT[*SIZE] and moves both on; to be called until it returns 0. New bytes are appended to
+ * unzstd->bytes[filled]. 1: made progress; 0: nothing more comes; -EBADMSG: damaged; -E2BIG: grows more than records
+ * can, so it is a decompression bomb; -ENOMEM; -ENOTSUP: built without libzstd.
  */
 int unzstd_more(struct unzstd *unzstd, const unsigned char **input, size_t *size);
 /* Drops the first DONE bytes. */
