@@ -32,7 +32,7 @@ struct features {
     uint64_t sample_first_ns, sample_last_ns;
     uint64_t wall_ns, clock_ns;   /* the same moment: CLOCK_REALTIME and the samples' clock; 0: unknown */
     uint32_t compression;         /* 1: zstd */
-    struct cursor data_end;       /* last bytes of the data: the dictionary of a packed section; set before it is read */
+    struct cursor data_end;       /* last bytes of the data: the dictionary of a packed section, set before that */
     const unsigned char *pinject; /* our own section, see pinject/format.h */
     size_t pinject_size;
 };

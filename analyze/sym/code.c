@@ -15,13 +15,13 @@
 #include "common/bound.h"
 
 enum {
-    TEXT_MAX = 400,                 /* of an instruction: comments of objdump name functions, which can be long */
-    INSTRUCTIONS_MAX = 1000 * 1000, /* a file that claims more in one function is damaged */
+    TEXT_MAX = 400,                 /* per instruction: objdump adds names of functions, which can be long */
+    INSTRUCTIONS_MAX = 1000 * 1000, /* a file with more in one function is damaged */
 };
 
 extern char **environ;
 
-/* objdump's messages are read, so they must be in English. */
+/* We parse objdump's messages, so they must be in English. */
 static char **make_environment(void)
 {
     static char locale[] = "LC_ALL=C";
@@ -105,7 +105,7 @@ static int add_instruction(struct code *code, uint64_t address, const char *text
     return 0;
 }
 
-/* What objdump complains of, without its name: the last word of an error. */
+/* Keeps an error message of objdump, without the program's name. The last one counts. */
 static void note_error(const char *line, char *reason, size_t size)
 {
     const char *text = strstr(line, ": ");
@@ -171,10 +171,10 @@ int code_init(struct code *code, const struct code_request *request, char *reaso
             snprintf(reason, size, "%s", strerror(-(status = -ENOMEM)));
     } else {
         status = take(code, from, request, reason, size);
-        fclose(from); /* before it is waited for: it may have more to say */
+        fclose(from); /* before waiting: objdump may still write */
     }
     if (pid) {
-        char ending[32] = ""; /* of one whom we do not let finish: nobody asks */
+        char ending[32] = ""; /* ignored: we did not let objdump finish */
         int ended = status ? wait_for(pid, ending, sizeof(ending)) : wait_for(pid, reason, size);
         status = status ? status : ended;
     } else if (status != -ENOENT) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The instructions of a range of addresses, as objdump of binutils writes them. Nothing here prints. */
+/* Disassembles a range of addresses by running objdump of binutils. Nothing here prints. */
 #ifndef ANALYZE_SYM_CODE_H
 #define ANALYZE_SYM_CODE_H
 
@@ -9,7 +9,7 @@
 
 struct code_instruction {
     uint64_t address;
-    char *text; /* owned; as objdump wrote it, so of a file that is not trusted */
+    char *text; /* owned; as objdump wrote it: not trusted, since the file is not */
 };
 
 struct code {
@@ -25,8 +25,8 @@ struct code_request {
 };
 
 /*
- * Runs objdump and reads what it says. 0; -ENOENT: there is no such program; else -errno with a phrase in REASON[SIZE].
- * *code is empty then.
+ * Runs objdump and parses its output. 0; -ENOENT: there is no such program; else -errno with a phrase in REASON[SIZE].
+ * After an error *code is empty.
  */
 int code_init(struct code *code, const struct code_request *request, char *reason, size_t size);
 void code_release(struct code *code);

@@ -87,7 +87,7 @@ static int compare(const void *left, const void *right)
     return a->index < b->index ? -1 : a->index > b->index;
 }
 
-/* By address; of several rows at one address the last holds, but an end of a sequence only where no other begins. */
+/* By address. Of several rows at one address the last counts, but an end of sequence yields to any other row. */
 static int sort_lines(struct code_lines *lines)
 {
     struct order *order = calloc(lines->count + 1, sizeof(*order));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Source lines of a range of addresses, from the line table of DWARF, and not of objdump -l, which names the wrong
- * files where gcc writes DWARF 5 (binutils 2.40).
+ * Source lines of a range of addresses, from the DWARF line table. objdump -l is not used: it names the wrong files
+ * where gcc writes DWARF 5 (binutils 2.40).
  */
 #ifndef ANALYZE_SYM_CODE_LINES_H
 #define ANALYZE_SYM_CODE_LINES_H
@@ -23,11 +23,11 @@ struct code_lines {
     struct code_lines_row *rows; /* by address */
     size_t count, capacity;
     char **files;
-    char **directories; /* by file: where the first unit that names it was compiled; NULL: unknown */
+    char **directories; /* by file: compilation directory of the first unit that names it; NULL: unknown */
     size_t file_count, file_capacity;
 };
 
-/* Of the virtual addresses START up to END in DSO. Without rows where there are none; 0 or -ENOMEM. */
+/* Reads the rows of the virtual addresses from START up to END of DSO; there may be none. 0 or -ENOMEM. */
 int code_lines_init(struct code_lines *lines, struct symbols_dso *dso, uint64_t start, uint64_t end);
 void code_lines_release(struct code_lines *lines);
 /* NULL: no line is known for ADDRESS. */

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Nobody waits for the checksum of more than this; a sparse file can claim any size. */
+/* The checksum of a larger file would take too long; a sparse file can have any size. */
 #define DEBUG_FILE_CRC_MAX (UINT64_C(8) << 30)
 
 static uint32_t crc_add(uint32_t crc, const unsigned char *bytes, size_t size, const uint32_t table[256])
@@ -59,8 +59,8 @@ static bool same_machine(const struct elf_file *a, const struct elf_file *b)
            a->header.e_ident[EI_DATA] == b->header.e_ident[EI_DATA];
 }
 
-/* The names of one kind of file behind ".build-id/xx/yyyy": those of debuggers first, then those of perf's cache of
- * build-ids, which archives have too. */
+/* The names of one kind of file after ".build-id/xx/yyyy": the debuggers' name first, then that of perf's build-id
+ * cache, which archives use too. */
 static size_t names_behind(const char *suffix, const char *ret[2])
 {
     const char *of_perf = !*suffix ? DEBUG_FILE_ELF : !strcmp(suffix, ".debug") ? DEBUG_FILE_DEBUG : NULL;
@@ -123,7 +123,7 @@ static const char *read_debuglink(const struct elf_file *elf, uint32_t *ret_crc)
     if (!section || !(bytes = elf_file_data(section, &size)))
         return NULL;
     length = strnlen((const char *)bytes, size);
-    /* A name, not a path: a hostile file must not lead elsewhere. */
+    /* A name, not a path: a hostile file must not lead to another directory. */
     if (length == 0 || length > 255 || memchr(bytes, '/', length) || !strcmp((const char *)bytes, ".."))
         return NULL;
     if (size < 4 || ((length + 4) & ~(size_t)3) > size - 4)
@@ -204,7 +204,7 @@ int debug_file_init(struct elf_file *ret_debug, char **ret_path, const struct el
 {
     int error = by_build_id(ret_debug, ret_path, elf, ".debug", roots);
 
-    /* An archive has a program that was not stripped as one file. */
+    /* An archive has an unstripped program as one file, without a debug file. */
     if (error == -ENOENT && !elf_file_section_by_type(elf, SHT_SYMTAB))
         error = by_build_id(ret_debug, ret_path, elf, "", roots);
     if (error == -ENOENT)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the separate debug file of an ELF file is. */
+/* Finds the separate debug file of an ELF file. */
 #ifndef ANALYZE_SYM_DEBUG_FILE_H
 #define ANALYZE_SYM_DEBUG_FILE_H
 
@@ -8,14 +8,14 @@
 
 #include "analyze/sym/elf_file.h"
 
-/* What stands behind ".build-id/xx/yyyy" in perf's cache of build-ids, and in archives. */
+/* What follows ".build-id/xx/yyyy" in perf's build-id cache, and in archives. */
 #define DEBUG_FILE_ELF   "/elf"
 #define DEBUG_FILE_DEBUG "/debug"
 
 struct debug_roots {
     const char *const *paths; /* like "/usr/lib/debug", in the order to try */
     size_t count;
-    const char *symfs; /* "" for none: in front of the directories of recorded paths */
+    const char *symfs; /* put before the directories of recorded paths; "": none */
 };
 
 /*
@@ -25,8 +25,8 @@ struct debug_roots {
 int debug_file_init(struct elf_file *ret_debug, char **ret_path, const struct elf_file *elf, const char *path,
                     const struct debug_roots *roots);
 
-/* Opens ROOT/.build-id/xx/yyyySUFFIX of the first root that has it; it must have the very build-id. SUFFIX "" means
- * DEBUG_FILE_ELF, too, and ".debug" DEBUG_FILE_DEBUG. */
+/* Opens ROOT/.build-id/xx/yyyySUFFIX of the first root that has it, and checks its build-id. SUFFIX "" also tries
+ * DEBUG_FILE_ELF, and ".debug" DEBUG_FILE_DEBUG. */
 int debug_file_by_build_id(struct elf_file *ret_elf, char **ret_path, const unsigned char *build_id,
                            size_t build_id_size, const char *suffix, const struct debug_roots *roots);
 

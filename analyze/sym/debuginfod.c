@@ -12,7 +12,7 @@
 
 #include "common/clock.h"
 
-/* Declared here, since the header is in a package of its own that nobody needs otherwise. */
+/* Declared here, since the header is in a package that nothing else needs. */
 typedef struct debuginfod_client client;
 typedef int progress(client *, long, long);
 
@@ -25,10 +25,10 @@ struct debuginfod {
     pthread_mutex_t lock; /* over client and left_ns */
 };
 
-/* The library calls back in the thread that asked, and older ones give the callback nothing of ours. */
+/* Static, since older versions of the library pass the callback no data of ours; it runs in the thread that asked. */
 static __thread uint64_t deadline_ns;
 
-/* Called several times a second while the library waits; not 0 ends that. */
+/* Called several times a second while the library waits. A result other than 0 ends the wait. */
 static int watch(client *of, long done, long all)
 {
     (void)of;
@@ -91,7 +91,7 @@ void debuginfod_free(struct debuginfod *debuginfod)
         return;
     if (debuginfod->client)
         debuginfod->end(debuginfod->client);
-    /* The library stays: libcurl and its TLS have handlers for the end of threads and of the process. */
+    /* No dlclose(): libcurl and its TLS library have handlers that run at the end of threads and of the process. */
     pthread_mutex_destroy(&debuginfod->lock);
     free(debuginfod);
 }

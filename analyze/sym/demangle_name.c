@@ -9,9 +9,9 @@
 
 #include <libiberty/demangle.h>
 
-/* Substitutions double a name with every few bytes: 1 KiB of hostile name could print for hours. */
+/* Every few bytes of substitutions double the output: 1 KiB of hostile name could print for hours. */
 enum { DEMANGLE_LIMIT = 64 * 1024 };
-/* And a hostile symbol table has a million of such names: in all there is time and memory for so much. */
+/* A hostile symbol table may have a million such names: the bytes of all names together are bounded, too. */
 enum { DEMANGLE_BUDGET = 512 * 1024 * 1024 };
 
 struct output {
@@ -21,8 +21,8 @@ struct output {
 };
 
 /*
- * Leaves the demangler by longjmp: its callback interface cannot be stopped otherwise. That is sound because the
- * callback variants allocate nothing ("allocation-less" in demangle.h); all their state is on the stack.
+ * Leaves the demangler by longjmp, the only way to stop its callback interface. That is safe because the callback
+ * variants allocate nothing ("allocation-less" in demangle.h): all their state is on the stack.
  */
 static void take(const char *text, size_t size, void *opaque)
 {
@@ -44,7 +44,7 @@ static void take(const char *text, size_t size, void *opaque)
     output->size += size;
 }
 
-/* Out of line and with no locals that change: nothing for longjmp to clobber. */
+/* Not inlined, and without locals that change: longjmp has nothing to clobber. */
 static __attribute__((noinline)) bool demangle(const char *raw, struct output *output)
 {
     if (setjmp(output->full))

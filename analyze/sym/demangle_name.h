@@ -5,8 +5,8 @@
 #include "analyze/sym/name_pool.h"
 
 /*
- * The C++ or Rust name that RAW stands for, as perf report prints it: no parameters, no clone suffix, no hash. RAW
- * itself when it is not mangled, cannot be demangled, or would grow beyond all reason.
+ * The C++ or Rust name of RAW, as perf report prints it: no parameters, no clone suffix, no hash. RAW itself when it
+ * is not mangled, cannot be demangled, or its name would be too long.
  */
 const char *demangle_name(struct name_pool *pool, const char *raw);
 

@@ -11,7 +11,7 @@
 #include <zstd.h>
 #endif
 
-/* Neither method packs denser than this: who claims more is refused before it costs memory. */
+/* The highest compression ratios: a section that claims more is refused before it costs memory. */
 #define ZLIB_RATIO_MAX 1040u
 #define ZSTD_RATIO_MAX 65536u
 #define ZSTD_TYPE      2 /* ELFCOMPRESS_ZSTD, which older elf.h do not know */
@@ -53,7 +53,7 @@ bool dwarf_sections_present(const struct elf_file *elf)
     return section && section->header.sh_type != SHT_NOBITS && section->header.sh_size;
 }
 
-/* BYTES[SIZE] is zlib's or zstd's stream of PLAIN bytes. NULL when it is not. */
+/* Decompresses BYTES[SIZE], a zlib or zstd stream of PLAIN bytes. NULL: it is none, or out of memory. */
 static void *unpack_section(unsigned type, const unsigned char *bytes, size_t size, uint64_t plain)
 {
     unsigned char *to;
@@ -74,7 +74,7 @@ static void *unpack_section(unsigned type, const unsigned char *bytes, size_t si
     return NULL;
 }
 
-/* The head of a compressed section: its method, the size of what is in it, and the size of the head. */
+/* The header of a compressed section: its method, the uncompressed size, and the size of the header. */
 static bool read_head(const struct elf_file *elf, const unsigned char *bytes, size_t size, bool gnu, bool swap,
                       unsigned *ret_type, uint64_t *ret_plain, size_t *ret_head)
 {

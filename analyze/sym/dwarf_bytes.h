@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Debug information (DWARF 2 to 5) as bytes: its sections, and how they are read. Every byte is distrusted: all reads
- * go through bounded cursors, and every loop costs some of the file's work, which the size of its sections bounds.
+ * The sections of debug information (DWARF 2 to 5), and reads of their bytes. The bytes are not trusted: all reads go
+ * through bounded cursors, and every loop uses up the file's work budget, which the size of its sections bounds.
  */
 #ifndef ANALYZE_SYM_DWARF_BYTES_H
 #define ANALYZE_SYM_DWARF_BYTES_H
@@ -35,18 +35,18 @@ struct dwarf_slice {
 
 struct dwarf_sections {
     struct dwarf_slice part[DWARF_PARTS];
-    void *owned[DWARF_PARTS]; /* what is freed; NULL where the bytes are another's */
+    void *owned[DWARF_PARTS]; /* to be freed; NULL where the bytes are not ours */
     bool swap;                /* of the other byte order */
-    bool unreadable;          /* a section is there that cannot be read: too large, damaged, an unknown compression */
+    bool unreadable;          /* a section cannot be read: too large, damaged, or an unknown compression */
 };
 
 /*
- * The sections of ELF, which must live on, decompressed; DWO: those of split DWARF (".debug_info.dwo"). Where there
- * is no memory they are unreadable.
+ * The decompressed sections of ELF, which must outlive them. DWO: those of split DWARF (".debug_info.dwo"). A section
+ * for which there is no memory counts as unreadable.
  */
 void dwarf_sections_init(struct dwarf_sections *sections, const struct elf_file *elf, bool dwo);
 void dwarf_sections_release(struct dwarf_sections *sections);
-/* Whether ELF has a section of debug information that tells of lines. */
+/* Whether ELF has debug information. */
 bool dwarf_sections_present(const struct elf_file *elf);
 /* The name of PART in ELF files, without ".debug_". */
 const char *dwarf_sections_name(enum dwarf_part part);

@@ -87,7 +87,7 @@ static struct form form_of(uint64_t form)
     }
 }
 
-/* The number of bytes, when it is the same for every value; else UINT32_MAX. */
+/* The size of a value in bytes; UINT32_MAX: it is not the same for every value. */
 static uint32_t fixed_size(uint8_t size, const struct dwarf_encoding *encoding)
 {
     switch (size) {
@@ -119,7 +119,7 @@ struct dwarf_value dwarf_form_read(struct cursor *cursor, const struct dwarf_enc
     struct dwarf_value value = {(enum dwarf_class)how.class, 0, NULL};
     uint32_t size = fixed_size(how.size, encoding);
 
-    /* One level: an indirect form that names itself would never end. */
+    /* One level only: an indirect form that names itself would never end. */
     if (form == DW_FORM_indirect) {
         form = leb_unsigned(cursor);
         how = form_of(form == DW_FORM_implicit_const ? 0 : form);
@@ -163,7 +163,7 @@ static bool grow(void **array, size_t *capacity, size_t count, size_t size)
     return true;
 }
 
-/* The attributes of one declaration, to the pair of zeros that ends them. */
+/* The attributes of one declaration; a pair of zeros ends them. */
 static int read_attributes(struct dwarf_abbrevs *abbrevs, struct dwarf_abbrev *abbrev, struct cursor *cursor,
                            size_t *capacity, uint64_t *work)
 {
@@ -184,7 +184,7 @@ static int read_attributes(struct dwarf_abbrevs *abbrevs, struct dwarf_abbrev *a
             return -ENOEXEC;
         if (!grow((void **)&abbrevs->attributes, capacity, abbrevs->attribute_count, sizeof(*abbrevs->attributes)))
             return -ENOMEM;
-        /* Names beyond 16 bits are some vendor's; nobody asks for them. */
+        /* Names beyond 16 bits are vendor extensions: not needed here. */
         abbrevs->attributes[abbrevs->attribute_count++] =
             (struct dwarf_attribute){name > UINT16_MAX ? 0 : (uint16_t)name, (uint16_t)form, constant};
         total = size == UINT32_MAX || total >= UINT32_MAX ? UINT64_MAX / 2 : total + size;
@@ -245,7 +245,7 @@ void dwarf_abbrevs_release(struct dwarf_abbrevs *abbrevs)
 
 const struct dwarf_abbrev *dwarf_abbrevs_find(const struct dwarf_abbrevs *abbrevs, uint64_t code)
 {
-    /* Compilers number them from 1 on. */
+    /* Compilers number the codes from 1 on. */
     if (code - 1 < abbrevs->count && abbrevs->list[code - 1].code == code)
         return &abbrevs->list[code - 1];
     size_t at = LOWER_BOUND(abbrevs->list, abbrevs->count, .code, code);

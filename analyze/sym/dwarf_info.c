@@ -106,7 +106,7 @@ static int find_ranges(struct dwarf *dwarf)
             continue;
         dwarf->adding = unit;
         dwarf_unit_ranges(file, unit, &unit->extent, add_range, dwarf);
-        /* Some assemblers write no ranges, but lines. */
+        /* Some assemblers write lines, but no ranges. */
         if (dwarf->range_count == before && unit->extent.low.class == DWARF_NONE &&
             unit->extent.ranges.class == DWARF_NONE) {
             const struct dwarf_lines *lines = lines_of(dwarf, unit);
@@ -262,7 +262,7 @@ size_t dwarf_find(struct dwarf *dwarf, uint64_t address, struct dwarf_frame *ret
 
     if (!unit)
         return 0;
-    /* The names of files come from here too: the list of a split file is for its types alone. */
+    /* File names come from this table, too: the list in a split file is only for its types. */
     lines = lines_of(dwarf, unit);
     split = split_of(dwarf, unit, &inner);
     if (split)

@@ -8,7 +8,7 @@
 
 #include "common/bound.h"
 
-/* State of reading one table. */
+/* The state of reading one table. */
 struct reader {
     struct dwarf_file *file;
     const struct dwarf_unit *unit;
@@ -17,9 +17,9 @@ struct reader {
     struct cursor cursor;
     uint8_t min_length, line_range, opcode_base;
     int8_t line_base;
-    uint8_t lengths[256]; /* operands of standard opcodes */
-    size_t first;  /* row of the open sequence */
-    bool unsorted; /* it went backwards: not usable */
+    uint8_t lengths[256]; /* number of operands of standard opcodes */
+    size_t first;  /* first row of the open sequence */
+    bool unsorted; /* its addresses went backwards: not usable */
     int error;
 };
 
@@ -56,7 +56,7 @@ static void add_file(struct reader *reader, const char *name, uint64_t directory
         lines->files[lines->file_count++] = (struct dwarf_line_file){name, directory, NULL};
 }
 
-/* Names up to version 4: lists that end with an empty name. Number 0 is the unit's own. */
+/* Names up to version 4: lists that end with an empty name. Number 0 is the directory and file of the unit. */
 static void read_old_names(struct reader *reader)
 {
     const char *name;
@@ -78,7 +78,7 @@ struct format {
     uint64_t content, form;
 };
 
-/* One of the two lists of names of version 5, each of which says what its entries hold. */
+/* One of the two lists of names of version 5. Each begins with the format of its entries. */
 static void read_names(struct reader *reader, bool files)
 {
     struct format format[256];
@@ -122,7 +122,7 @@ static void read_all_names(struct reader *reader)
     read_names(reader, true);
 }
 
-/* To the first opcode. False: no table that can be read. */
+/* Reads the header, up to the first opcode. False: the table cannot be read. */
 static bool read_head(struct reader *reader, uint64_t offset)
 {
     struct cursor whole = dwarf_cursor(&reader->file->sections, DWARF_LINE, offset), *cursor = &reader->cursor;
@@ -142,14 +142,14 @@ static bool read_head(struct reader *reader, uint64_t offset)
     if (reader->encoding.version < 2 || reader->encoding.version > 5)
         return false;
     if (reader->encoding.version >= 5)
-        cursor_skip(cursor, 2); /* sizes of addresses, which the unit says too, and of segments */
+        cursor_skip(cursor, 2); /* address_size, which the unit has too, and segment_selector_size */
     head_size = dwarf_uint(cursor, reader->encoding.offset_size);
     if (cursor->failed || head_size > cursor_left(cursor))
         return false;
     program = cursor->at + head_size;
     reader->min_length = dwarf_u8(cursor);
     if (reader->encoding.version >= 4)
-        dwarf_u8(cursor); /* operations of an instruction */
+        dwarf_u8(cursor); /* maximum_operations_per_instruction */
     dwarf_u8(cursor);     /* default_is_stmt: every row counts here */
     reader->line_base = (int8_t)dwarf_u8(cursor);
     reader->line_range = dwarf_u8(cursor);
@@ -171,14 +171,14 @@ static void add_row(struct reader *reader, const struct dwarf_row *row)
     if (last && row->address < last->address)
         reader->unsorted = true;
     if (last && row->address == last->address) {
-        *last = *row; /* the last word on an address counts */
+        *last = *row; /* the last row of an address counts */
         return;
     }
     if (room(reader, (void **)&lines->rows, &lines->row_capacity, lines->row_count, sizeof(*lines->rows)))
         lines->rows[lines->row_count++] = *row;
 }
 
-/* Keeps the sequence that ended at ROW, unless it is of code that is not there. */
+/* Keeps the sequence that ROW ends, unless it is unusable or its code is not in the file. */
 static void end_sequence(struct reader *reader, struct dwarf_row *row)
 {
     struct dwarf_lines *lines = reader->lines;
@@ -213,7 +213,7 @@ static void do_extended(struct reader *reader, struct dwarf_row *row)
         if (part.failed)
             reader->unsorted = true;
         break;
-    default: /* define_file is gone since version 5; discriminators say nothing here */
+    default: /* DWARF 5 has no define_file; discriminators are not needed here */
         break;
     }
 }
@@ -336,14 +336,14 @@ const struct dwarf_row *dwarf_lines_find(const struct dwarf_lines *lines, uint64
 {
     size_t after = UPPER_BOUND(lines->sequences, lines->sequence_count, .low, address);
 
-    /* Sequences do not overlap in honest files; a few are tried in others. */
+    /* Sequences do not overlap in valid files; in others a few are tried. */
     for (size_t i = after; i > 0 && after - i < 8; i--)
         if (address < lines->sequences[i - 1].high)
             return find_in(lines, &lines->sequences[i - 1], address);
     return NULL;
 }
 
-/* DIRECTORY/NAME in the pool, or one of the two where the other is not needed. */
+/* DIRECTORY/NAME in the pool; NAME alone if it is absolute or there is no directory. NULL: out of memory. */
 static const char *join(struct name_pool *pool, const char *directory, const char *name)
 {
     const char *slashed;

@@ -9,10 +9,10 @@
 struct dwarf_row {
     uint64_t address;
     uint32_t file, line, column;
-    bool end; /* the first address behind a sequence */
+    bool end; /* the first address after a sequence */
 };
 
-/* Rows of ascending addresses; gaps between sequences end with a row that has `end`. */
+/* Rows of ascending addresses; the last row has `end`. */
 struct dwarf_sequence {
     uint64_t low, high;
     size_t first, count;
@@ -21,7 +21,7 @@ struct dwarf_sequence {
 struct dwarf_line_file {
     const char *name;
     uint64_t directory;
-    const char *path; /* the whole one, in the pool; NULL until it is asked for */
+    const char *path; /* the full path, in the pool; NULL until it is asked for */
 };
 
 struct dwarf_lines {
@@ -38,7 +38,7 @@ struct dwarf_lines {
 };
 
 /*
- * The table at OFFSET of FILE's .debug_line, for UNIT. ROWS false: its files alone. 0, -ENOEXEC (damaged, with
+ * Reads the table at OFFSET of FILE's .debug_line, for UNIT. ROWS false: only its files. 0, -ENOEXEC (damaged, with
  * nothing usable), -ENOMEM.
  */
 int dwarf_lines_new(struct dwarf_file *file, const struct dwarf_unit *unit, uint64_t offset, bool rows,
@@ -47,7 +47,7 @@ void dwarf_lines_free(struct dwarf_lines *lines);
 
 /* The row that covers ADDRESS, or NULL. */
 const struct dwarf_row *dwarf_lines_find(const struct dwarf_lines *lines, uint64_t address);
-/* The path of the file with NUMBER, as the compiler was given it, from the root on where it says so; NULL: unknown. */
+/* The path of file NUMBER as the compiler was given it, absolute where the table has the directory; NULL: unknown. */
 const char *dwarf_lines_path(struct dwarf_lines *lines, uint64_t number, struct name_pool *pool);
 
 #endif

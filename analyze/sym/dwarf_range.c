@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Addresses of DIEs: .debug_addr, .debug_ranges (to version 4), .debug_rnglists (since 5). */
+/* Addresses of DIEs: .debug_addr, .debug_ranges (up to version 4), .debug_rnglists (since version 5). */
 #include "analyze/sym/dwarf_unit.h"
 
 #include <dwarf.h>
@@ -36,7 +36,7 @@ struct walk {
     void *context;
 };
 
-/* Pairs of offsets from a base, to a pair of zeros. */
+/* Pairs of offsets from a base; a pair of zeros ends them. */
 static void walk_ranges(struct walk *walk, const struct dwarf_file *of, uint64_t offset)
 {
     struct cursor cursor = dwarf_cursor(&of->sections, DWARF_RANGES, offset);
@@ -114,7 +114,7 @@ static bool list_offset(const struct dwarf_file *file, const struct dwarf_unit *
     struct cursor cursor;
 
     if (!unit->has_rnglists_base)
-        base = unit->encoding.offset_size == 8 ? 20 : 12; /* behind the head of the only table */
+        base = unit->encoding.offset_size == 8 ? 20 : 12; /* after the header of the only table */
     if (index > size || base > size)
         return false;
     cursor = dwarf_cursor(&file->sections, DWARF_RNGLISTS, base + index * unit->encoding.offset_size);
@@ -136,7 +136,7 @@ void dwarf_unit_ranges(struct dwarf_file *file, const struct dwarf_unit *unit, c
     } else if (ranges->class == DWARF_OFFSET || ranges->class == DWARF_CONSTANT) {
         if (unit->encoding.version >= 5)
             walk_list(&walk, ranges->number);
-        else /* a split unit's are in the file of its skeleton */
+        else /* a split unit has its ranges in the file of its skeleton */
             walk_ranges(&walk, file->skeleton_file ? file->skeleton_file : file,
                         ranges->number + (skeleton ? skeleton->gnu_ranges_base : 0));
     } else if (dwarf_value_address(file, unit, &extent->low, &start) && high->class != DWARF_NONE) {

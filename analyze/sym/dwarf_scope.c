@@ -8,7 +8,7 @@
 #include "common/bound.h"
 
 enum {
-    DEPTH_MAX = 2048, /* of DIEs in each other; compilers reach some dozens */
+    DEPTH_MAX = 2048, /* of nested DIEs; compilers reach a few dozen */
     HOPS_MAX = 16,    /* from a DIE to the one that has the name */
 };
 
@@ -25,7 +25,7 @@ struct walk {
     size_t capacity;
     struct interval *intervals;
     size_t interval_count, interval_capacity;
-    uint32_t current; /* the scope whose ranges are added */
+    uint32_t current; /* the scope whose ranges are being added */
     uint32_t parents[DEPTH_MAX];
     unsigned depth;
     int error;
@@ -84,7 +84,7 @@ static void take(struct found *found, uint16_t name, const struct dwarf_value *v
     }
 }
 
-/* A function or an inlined one. What stands below it belongs to the scope that is returned: itself, or PARENT. */
+/* Adds a function or an inlined one. Returns the scope that its child DIEs belong to: the new one, or PARENT. */
 static uint32_t add_scope(struct walk *walk, const struct dwarf_abbrev *abbrev, struct cursor *cursor, uint64_t die,
                           uint32_t parent)
 {
@@ -143,7 +143,7 @@ static void walk_entries(struct walk *walk, struct cursor *cursor)
     }
 }
 
-/* Outer before inner: by start, then the longer one, then the one that was met first. */
+/* Outer before inner: by start, then the longer one, then the one that was read first. */
 static int by_start(const void *left, const void *right)
 {
     const struct interval *a = left, *b = right;
@@ -165,7 +165,7 @@ static void add_part(struct dwarf_scopes *scopes, uint64_t start, uint32_t scope
         scopes->parts[scopes->part_count++] = (struct dwarf_scope_part){start, scope};
 }
 
-/* From intervals that lie in each other to parts that lie side by side. */
+/* Turns nested intervals into consecutive parts. */
 static int make_parts(struct walk *walk)
 {
     struct dwarf_scopes *scopes = walk->scopes;
@@ -251,7 +251,7 @@ struct dwarf_scope *dwarf_scopes_parent(const struct dwarf_scopes *scopes, const
     return scope->parent ? &scopes->list[scope->parent - 1] : NULL;
 }
 
-/* Where a reference leads: *FILE and *DIE move there. */
+/* Follows a reference: sets *FILE and *DIE to its target. False: it has none. */
 static bool follow_reference(struct dwarf_file **file, uint64_t *die, const struct dwarf_unit *unit,
                              const struct dwarf_value *value)
 {
@@ -271,7 +271,7 @@ static bool follow_reference(struct dwarf_file **file, uint64_t *die, const stru
     }
 }
 
-/* The names of one DIE; *ret_next: what it refers to for more. */
+/* The names of one DIE; *ret_next: its reference to a DIE that may have more. */
 static void names_of(struct dwarf_file *file, const struct dwarf_unit *unit, uint64_t die,
                      struct dwarf_scope *scope, struct dwarf_value *ret_next)
 {

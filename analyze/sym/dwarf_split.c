@@ -26,7 +26,7 @@ static const char *base_of(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* Opens the file of the formatted path, whose text is *ret_path then. */
+/* Opens the file at the formatted path; *ret_path is that path then. */
 static __attribute__((format(printf, 3, 4))) bool open_at(struct elf_file *elf, char **ret_path, const char *format,
                                                           ...)
 {
@@ -76,7 +76,7 @@ static void find_package(struct dwarf_package *package, const struct dwarf_place
     elf_file_settle(elf);
 }
 
-/* Where one unit's parts lie in a package: .debug_cu_index. */
+/* .debug_cu_index: where the sections of each unit are in a package. */
 struct index {
     struct cursor columns, offsets, sizes;
     uint32_t column_count, version;
@@ -133,7 +133,7 @@ static int part_of_column(uint32_t column, uint32_t version)
     }
 }
 
-/* The sections of the unit ID alone. */
+/* The sections of the unit ID. False: the package does not have it. */
 static bool cut_package(const struct dwarf_sections *package, uint64_t id, struct dwarf_sections *ret)
 {
     static const enum dwarf_part cut[] = {DWARF_INFO, DWARF_ABBREV, DWARF_LINE, DWARF_STR_OFFSETS, DWARF_RNGLISTS};
@@ -227,7 +227,7 @@ int dwarf_split_new(const struct dwarf_file *file, const struct dwarf_unit *unit
     return error == -ENOMEM ? error : -ENOENT;
 }
 
-/* .gnu_debugaltlink: a path with a NUL, then the build-id of what it names. */
+/* .gnu_debugaltlink: a path with a NUL, then the build-id of that file. */
 static bool read_link(const struct elf_file *debug, const char **ret_name, const unsigned char **ret_id,
                       size_t *ret_size)
 {

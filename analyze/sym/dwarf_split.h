@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Debug information that lies in other files: .dwo, .dwp, and what dwz shared. */
+/* Debug information in other files: .dwo, .dwp, and supplementary files of dwz. */
 #ifndef ANALYZE_SYM_DWARF_SPLIT_H
 #define ANALYZE_SYM_DWARF_SPLIT_H
 
@@ -17,14 +17,14 @@ struct dwarf_package {
 void dwarf_package_release(struct dwarf_package *package);
 
 /*
- * The split part of the skeleton UNIT of FILE, from PACKAGE or a .dwo; *ret_path (malloced): of the .dwo, NULL where it
- * came from the package, which must live on. 0, -ENOENT, -ENOMEM.
+ * Opens the split part of the skeleton UNIT of FILE, from PACKAGE or a .dwo. *ret_path (malloced) is the .dwo; NULL: it
+ * came from PACKAGE, which must outlive *RET. 0, -ENOENT, -ENOMEM.
  */
 int dwarf_split_new(const struct dwarf_file *file, const struct dwarf_unit *unit, struct dwarf_package *package,
                     const struct dwarf_places *places, const struct elf_file *debug, struct dwarf_file **ret,
                     char **ret_path);
 
-/* What .gnu_debugaltlink of DEBUG names. 0, -ENODATA (there is no link), -ENOENT, -ENOMEM. */
+/* Opens the supplementary file in .gnu_debugaltlink of DEBUG. 0, -ENODATA (there is no link), -ENOENT, -ENOMEM. */
 int dwarf_sup_new(const struct elf_file *debug, const struct dwarf_places *places, struct dwarf_file **ret,
                   char **ret_path);
 

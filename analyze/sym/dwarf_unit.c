@@ -10,7 +10,7 @@
 #include "analyze/sym/dwarf_scope.h"
 #include "common/bound.h"
 
-/* No reader of honest information needs more steps for a byte of it. */
+/* Reading valid debug information needs fewer steps per byte. */
 #define WORK_PER_BYTE 64
 #define WORK_AT_LEAST 1000000
 
@@ -54,7 +54,7 @@ bool dwarf_die(const struct dwarf_abbrevs *abbrevs, struct cursor *cursor, const
     return *ret_abbrev != NULL;
 }
 
-/* The head of a unit; CURSOR is moved behind the whole unit. False: what follows cannot be found either. */
+/* Reads a unit header and moves CURSOR past the unit. False: the next unit cannot be found. */
 static bool read_head(const struct dwarf_file *file, struct cursor *cursor, struct dwarf_unit *unit)
 {
     const unsigned char *start = file->sections.part[DWARF_INFO].at;
@@ -87,7 +87,7 @@ static bool read_head(const struct dwarf_file *file, struct cursor *cursor, stru
     unit->die = (uint64_t)(head.at - start);
     if (head.failed || unit->encoding.version < 2 || unit->encoding.version > 5 ||
         (unit->encoding.address_size != 4 && unit->encoding.address_size != 8))
-        unit->type = DW_UT_type; /* nothing that is looked at */
+        unit->type = DW_UT_type; /* a type that is skipped */
     return true;
 }
 
@@ -145,7 +145,7 @@ static void take(struct dwarf_unit *unit, uint16_t attribute, const struct dwarf
     }
 }
 
-/* The unit DIE of UNIT. What its values mean depends on the bases, which may stand behind them. */
+/* Reads the unit DIE. Its values depend on the base attributes, which may come after them. */
 static void read_unit_die(struct dwarf_file *file, struct dwarf_unit *unit)
 {
     const struct dwarf_abbrevs *abbrevs = dwarf_unit_abbrevs(file, unit);
@@ -212,14 +212,14 @@ void dwarf_file_free(struct dwarf_file *file)
     free(file);
 }
 
-/* Offset in .debug_str of the string with INDEX. */
+/* The string with INDEX in .debug_str_offsets. */
 static const char *indexed_text(const struct dwarf_file *file, const struct dwarf_unit *unit, uint64_t index)
 {
     uint64_t base = unit->str_offsets_base;
     struct cursor cursor;
     uint64_t offset;
 
-    /* A split unit's table is the only one of its file; since version 5 it has a head. */
+    /* The file of a split unit has only one table; since version 5 it has a header. */
     if (!unit->has_str_offsets_base && file->dwo && unit->encoding.version >= 5)
         base = unit->encoding.offset_size == 8 ? 16 : 8;
     if (index > file->sections.part[DWARF_STR_OFFSETS].size)

@@ -13,18 +13,18 @@
 #include "analyze/sym/dwarf_bytes.h"
 
 enum {
-    RELOCATIONS_MAX = 1 << 20, /* only the few of the linkage table are wanted, but they may stand among all others */
+    RELOCATIONS_MAX = 1 << 20, /* only the few of the PLT are needed, but they may be among all others */
     PACK_AT_LEAST = 512,
-    LOW_MAX = 4 << 20, /* zeros that may stand in front of the linkage table; some linkers place it behind all code */
+    LOW_MAX = 4 << 20, /* most zeros in front of the PLT; some linkers place it after all code */
 };
 
 struct cut {
     const struct elf_file *from;
     Elf *to;
-    uint64_t end;        /* of the file so far, behind `low_end` */
-    uint64_t low;        /* of the file so far, in front of it */
-    uint64_t low_end;    /* sections in front of it stay where they were; 0: none does */
-    bool plt_moves;      /* it would be behind LOW_MAX */
+    uint64_t end;        /* of the output so far, above `low_end` */
+    uint64_t low;        /* of the output so far, below `low_end` */
+    uint64_t low_end;    /* sections below it keep their offsets; 0: none do */
+    bool plt_moves;      /* the PLT is above LOW_MAX and cannot keep its offset */
     void **packed; /* by section; freed after the file was written */
 };
 
@@ -62,7 +62,7 @@ static bool is_kept(const struct cut *cut, const struct elf_file_section *sectio
         return true;
     if (elf_getshdrstrndx(cut->from->elf, &strings) == 0 && strings == number)
         return true;
-    if (!strcmp(section->name, ".eh_frame")) /* the bounds of functions, where nothing better tells them */
+    if (!strcmp(section->name, ".eh_frame")) /* the bounds of functions, where no symbol table has them */
         return !elf_file_section_by_type(cut->from, SHT_SYMTAB) && !elf_file_section(cut->from, ".gnu_debugdata");
     if (type == SHT_RELA || type == SHT_REL)
         return section->header.sh_size <= RELOCATIONS_MAX;
@@ -79,7 +79,7 @@ static bool has_swapped_head(const struct elf_file *elf)
     return (elf->header.e_ident[EI_DATA] != ELFDATA2MSB) != (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
 }
 
-/* Packs DATA, of a section that is not packed yet; leaves it alone where that would not make it smaller. */
+/* Compresses DATA of an uncompressed section; leaves it as it is where that does not make it smaller. */
 static void *pack_section(const struct elf_file *elf, Elf_Data *data, GElf_Shdr *header)
 {
     bool wide = elf->header.e_ident[EI_CLASS] == ELFCLASS64;
@@ -108,8 +108,8 @@ static void *pack_section(const struct elf_file *elf, Elf_Data *data, GElf_Shdr 
 }
 
 /*
- * perf takes the address of a PLT stub from the offset of its section in the file, so these sections
- * stay where they were, with those that lie in front of them.
+ * perf computes the address of a PLT stub from the file offset of its section, so these sections and those in front of
+ * them keep their offsets.
  */
 static void find_low(struct cut *cut)
 {
@@ -129,12 +129,12 @@ static void find_low(struct cut *cut)
         cut->end = cut->low_end;
 }
 
-/* The offset in the file of a section with SIZE bytes. */
+/* The offset in the output of a section with SIZE bytes. */
 static uint64_t place_section(struct cut *cut, const GElf_Shdr *header, size_t size)
 {
     uint64_t align = header->sh_addralign, offset = header->sh_offset;
 
-    /* A file can claim that sections lie upon each other. */
+    /* A damaged file may have sections that overlap. */
     if ((header->sh_flags & SHF_ALLOC) && offset >= cut->low && offset <= cut->low_end &&
         size <= cut->low_end - offset) {
         cut->low = offset + size;
@@ -161,7 +161,7 @@ static int add_section(struct cut *cut, size_t index)
         data = elf_newdata(scn);
         if (!data)
             return -ENOMEM;
-        /* As bytes: nothing is to be converted, and damaged tables are copied as they are. */
+        /* As bytes: nothing is converted, and damaged tables are copied as they are. */
         *data = (Elf_Data){.d_buf = (void *)(uintptr_t)bytes, .d_size = size, .d_type = ELF_T_BYTE, .d_align = 1,
                            .d_version = EV_CURRENT};
         if (is_debug(from->name, &gnu) && !gnu)
@@ -169,7 +169,7 @@ static int add_section(struct cut *cut, size_t index)
         header.sh_addralign = header.sh_addralign && header.sh_addralign <= 64 ? header.sh_addralign : 1;
         header.sh_offset = place_section(cut, &header, data->d_size);
         header.sh_size = data->d_size;
-        /* No names of stubs for perf then, rather than false ones. */
+        /* perf then has no names of stubs, rather than wrong ones. */
         if (cut->plt_moves && (!strcmp(from->name, ".rela.plt") || !strcmp(from->name, ".rel.plt")))
             header.sh_link = 0;
     } else {

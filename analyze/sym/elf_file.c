@@ -10,7 +10,7 @@
 
 #include "common/bound.h"
 
-/* More than any linker wrote; a hostile file is refused before it costs memory. */
+/* More than any linker writes; a hostile file is refused before it costs memory. */
 #define ELF_FILE_SECTIONS_MAX 200000u
 #define ELF_FILE_LOADS_MAX    10000u
 #define ELF_FILE_NOTES_MAX    64
@@ -21,7 +21,7 @@ int elf_file_open_regular(const char *path, int extra_flags, uint64_t *ret_size)
     struct stat status;
     int fd;
 
-    /* Looked at before it is opened: opening a device can do things. */
+    /* stat() before open(), since opening a device can have effects. */
     if (stat(path, &status) < 0)
         return -errno;
     if (!S_ISREG(status.st_mode))
@@ -37,7 +37,7 @@ int elf_file_open_regular(const char *path, int extra_flags, uint64_t *ret_size)
     return fd;
 }
 
-/* A table without a NUL at its end would cost a search through all of it per name. */
+/* Without a NUL at the end of the table, each name could cost a search through all of it. */
 static bool ends_with_nul(Elf *elf, size_t section)
 {
     Elf_Data *data = elf_rawdata(elf_getscn(elf, section), NULL);
@@ -184,8 +184,8 @@ int elf_file_init(struct elf_file *elf, const char *path)
         return error;
     }
     elf_version(EV_CURRENT);
-    /* Not ELF_C_READ_MMAP: see the head of elf_file.h. Sections nobody asks for are never read, however big the file
-     * is. */
+    /* Not ELF_C_READ_MMAP: see the top of elf_file.h. Only sections that are asked for are read, so large files do no
+     * harm. */
     elf->elf = elf_begin(elf->fd, ELF_C_READ, NULL);
     error = read_headers(elf);
     if (error)
@@ -276,7 +276,7 @@ const struct elf_file_section *elf_file_text_at(const struct elf_file *elf, uint
     return section && address - section->header.sh_addr < section->header.sh_size ? section : NULL;
 }
 
-/* Code before data: at the border of two segments the same page of the file is mapped twice. */
+/* Code segments come first: where two segments meet, the same page of the file is mapped twice. */
 bool elf_file_address(const struct elf_file *elf, uint64_t file_offset, uint64_t *ret_address)
 {
     for (int code = 1; code >= 0; code--) {

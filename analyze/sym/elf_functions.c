@@ -32,7 +32,7 @@ void elf_functions_release(struct elf_functions *functions)
 bool elf_functions_find(struct elf_functions *functions, uint64_t address, uint64_t *ret_start, uint64_t *ret_size)
 {
     if (!functions->indexed && functions->cfi.bytes) {
-        if (cfi_index(&functions->cfi) < 0) /* what it has then is not in order */
+        if (cfi_index(&functions->cfi) < 0) /* its entries are then not in order */
             cfi_release(&functions->cfi);
         free(functions->cfi.bytes);
         functions->cfi.bytes = NULL;

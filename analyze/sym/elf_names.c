@@ -5,7 +5,7 @@
 
 struct strings {
     const char *bytes;
-    size_t size; /* 0 unless the last byte is a NUL: every offset below is a terminated string */
+    size_t size; /* 0 unless the last byte is a NUL; so each offset below it is a terminated string */
 };
 
 static struct strings strings_of(const struct elf_file *elf, const struct elf_file_section *section)
@@ -21,7 +21,7 @@ static struct strings strings_of(const struct elf_file *elf, const struct elf_fi
     return result;
 }
 
-/* $a, $t, $x, $d and their like tell a disassembler what follows; they name nothing. */
+/* Mapping symbols ($a, $t, $x, $d, ...) tell a disassembler what follows; they are no names. */
 static bool is_mapping_symbol(const struct elf_file *elf, const char *name)
 {
     uint16_t machine = elf->header.e_machine;
@@ -65,7 +65,7 @@ static void add_one(struct name_table *table, const struct elf_file *elf, const 
     section = elf_file_text_at(text, entry.start);
     if (!section)
         return;
-    /* Never past its section: a hostile size must not swallow the rest of the file. */
+    /* A symbol ends with its section at the latest: a hostile size must not cover the rest of the file. */
     entry.limit = section->header.sh_addr + section->header.sh_size;
     entry.end = entry.start + symbol->st_size;
     if (symbol->st_size > entry.limit - entry.start)

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names for the PLT stubs. On x86 and aarch64 the code of a stub says which GOT slot it
- * jumps through, and a relocation says which function the slot is for: that is right for every linker and every kind of
- * table
- * (.plt, .plt.sec, .plt.got). Elsewhere the stubs are taken to be in the order of .rela.plt.
+ * Names for the PLT stubs. On x86 and aarch64 the code of a stub says which GOT slot it jumps through, and a relocation
+ * says which function the slot is for: that is right for every linker and every kind of table (.plt, .plt.sec,
+ * .plt.got). On other machines the stubs are assumed to be in the order of .rela.plt.
  */
 #include "analyze/sym/elf_names.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* More sections of a kind than any linker makes; a hostile file has thousands that all mean the same megabytes. */
+/* More sections of a kind than any linker makes; a hostile file may have thousands that share the same megabytes. */
 enum { PLT_SECTIONS_MAX = 16 };
 
 struct slot {
@@ -25,9 +24,9 @@ struct plt {
     const struct elf_file_section *symbols;  /* .dynsym */
     struct slot *slots;                      /* by address */
     size_t slot_count, slot_capacity;
-    struct slot *jumps; /* of .rela.plt, in its order */
+    struct slot *jumps; /* slots of .rela.plt, in its order */
     size_t jump_count, jump_capacity;
-    uint64_t got; /* what %ebx holds on i386 */
+    uint64_t got; /* the value of %ebx on i386 */
 };
 
 static bool keep_slot(struct slot **slots, size_t *count, size_t *capacity, const struct slot *slot)
@@ -175,7 +174,7 @@ static void add_x86(struct plt *plt, const struct elf_file_section *section, con
         if (slot) {
             add_stub(plt, address, left, slot);
         } else if (at == 0 && left >= 2 && !memcmp(bytes, push_got, 2)) {
-            /* The stub that all others share until their function is bound. */
+            /* The stub that all others jump to until their function is bound. */
             struct name_entry entry = {.start = address, .end = address + left, .limit = address + left};
 
             entry.raw = entry.name = ".plt";

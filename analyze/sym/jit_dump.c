@@ -37,7 +37,7 @@ struct dump {
     uint64_t names, bytes;
 };
 
-/* SIZE bytes at AT, or fewer at the end: as many as the cursor has. */
+/* A cursor over SIZE bytes at AT, or fewer at the end of the file. */
 static struct cursor look(struct dump *dump, uint64_t at, size_t size)
 {
     uint64_t in = at - dump->window_at;
@@ -66,7 +66,7 @@ static void add_code(struct dump *dump, uint64_t start, uint64_t size, const cha
     name_table_add(dump->table, &entry);
 }
 
-/* A function was made. The code itself follows its name. */
+/* JIT_CODE_LOAD: a new function. Its code follows its name. */
 static void take_load(struct dump *dump, struct cursor record)
 {
     cursor_skip(&record, 16); /* pid, tid, vma */
@@ -85,13 +85,13 @@ static void take_load(struct dump *dump, struct cursor record)
         dump->table->failed = true;
 }
 
-/* A function now lies elsewhere: the last one that was made or moved there. */
+/* JIT_CODE_MOVE: moves the last function that was generated at, or moved to, the old address. */
 static void take_move(struct dump *dump, struct cursor record)
 {
     cursor_skip(&record, 16);
     uint64_t from = cursor_u64(&record), to = cursor_u64(&record), size = cursor_u64(&record);
     const struct name_entry *entries = dump->table->entries;
-    /* Moves follow what they move closely; looking through millions for each would be a way to keep us busy. */
+    /* A move soon follows its function. The limit keeps a hostile dump from costing a long search per move. */
     size_t most = 65536;
     for (size_t i = dump->table->count; !record.failed && i > 0 && most > 0; i--, most--) {
         if (entries[i - 1].start == from) {
@@ -107,7 +107,7 @@ static bool take_record(struct dump *dump)
     struct cursor record = look(dump, dump->at, FIRST_PART);
     uint32_t id = cursor_u32(&record), size = cursor_u32(&record);
     cursor_u64(&record); /* time */
-    /* A program that was killed leaves half a record. */
+    /* A program that was killed may leave half a record. */
     if (record.failed || size > dump->size - dump->at)
         return false;
     if (size < PREFIX_SIZE || dump->names >= MOST_NAMES || dump->bytes >= MOST_BYTES) {
@@ -124,7 +124,7 @@ static bool take_record(struct dump *dump)
     return id != JIT_CLOSE && !dump->table->failed;
 }
 
-/* The pid in it is that of its pid namespace: it tells nothing that the file's name does not. */
+/* The pid in the header is one of the program's pid namespace, as in the file's name: it is not needed. */
 static void take_header(struct dump *dump)
 {
     struct cursor header = look(dump, 0, HEADER_SIZE);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * jit-PID.dump: what a just-in-time compiler tells of the code it made, as in
+ * jit-PID.dump: a JIT compiler's description of its code, as in
  * linux/tools/perf/Documentation/jitdump-specification.txt.
  */
 #ifndef ANALYZE_SYM_JIT_DUMP_H
@@ -11,14 +11,14 @@
 enum jit_dump_result {
     JIT_DUMP_READ,
     JIT_DUMP_MISSING, /* or not a regular file, or not readable */
-    JIT_DUMP_FOREIGN, /* neither of this user nor of root: not read */
-    JIT_DUMP_DAMAGED, /* what stands before the damage was read */
+    JIT_DUMP_FOREIGN, /* owned neither by this user nor by root: not read */
+    JIT_DUMP_DAMAGED, /* what comes before the damage was read */
 };
 
 /*
- * Adds the functions of the dump at PATH to TABLE (not finished), in the order in which they were made. Code and line
- * numbers are skipped. Names go to the table's pool. Memory is bound: more than a fixed number of functions, or bytes
- * of names, is damage.
+ * Adds the functions of the dump at PATH to TABLE (not finished), in the order in which they were generated. Code and
+ * line numbers are skipped. Names go to the table's pool. Memory is bounded: more functions, or bytes of names, than a
+ * fixed limit count as damage.
  */
 enum jit_dump_result jit_dump_read(const char *path, struct name_table *table);
 

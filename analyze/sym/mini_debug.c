@@ -7,10 +7,10 @@
 #ifdef PINJECT_LZMA
 #include <lzma.h>
 
-#define PLAIN_MAX  ((size_t)256 << 20) /* of what is unpacked; real ones have a few hundred KiB */
-#define MEMORY_MAX ((uint64_t)128 << 20) /* of the unpacker */
+#define PLAIN_MAX  ((size_t)256 << 20) /* uncompressed; real ones have a few hundred KiB */
+#define MEMORY_MAX ((uint64_t)128 << 20) /* of the decompressor */
 
-/* Unpacks all of BYTES[SIZE]. 0, -ENOEXEC or -ENOMEM. */
+/* Decompresses all of BYTES[SIZE]. 0, -ENOEXEC or -ENOMEM. */
 static int unpack_xz(const unsigned char *bytes, size_t size, unsigned char **ret, size_t *ret_size)
 {
     lzma_stream stream = LZMA_STREAM_INIT;

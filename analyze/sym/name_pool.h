@@ -13,9 +13,9 @@ struct name_pool {
 };
 
 void name_pool_release(struct name_pool *pool);
-/* A copy of TEXT[SIZE] with a NUL behind, or NULL without memory. */
+/* A copy of TEXT[SIZE] with a final NUL. NULL: out of memory. */
 const char *name_pool_string(struct name_pool *pool, const char *text, size_t size);
-/* HEAD and TAIL as one string, or NULL without memory. */
+/* HEAD and TAIL as one string. NULL: out of memory. */
 const char *name_pool_join(struct name_pool *pool, const char *head, const char *tail);
 
 #endif

@@ -7,7 +7,7 @@
 #include "analyze/sym/demangle_name.h"
 #include "common/bound.h"
 
-/* Functions lie in functions a few deep; a hostile table nests a million, to make every search slow. */
+/* Functions nest a few deep; a hostile table may nest a million of them, which would make every search slow. */
 enum { NAME_TABLE_HOPS = 10000 };
 
 void name_table_init(struct name_table *table, struct name_pool *pool, bool no_demangle)
@@ -61,7 +61,7 @@ static int by_start(const void *one, const void *other)
 
     if (a->start != b->start)
         return a->start < b->start ? -1 : 1;
-    /* "enclosing" is the order of addition while sorting: among equals perf keeps the first. */
+    /* While sorting, "enclosing" is the order of addition: among equals perf keeps the first. */
     return a->enclosing < b->enclosing ? -1 : 1;
 }
 
@@ -79,8 +79,8 @@ static size_t underscores(const char *name)
 }
 
 /*
- * perf's choose_best_symbol(), so that both tools print the same name for a function of many: sized, not weak, global,
- * fewer underscores in front, longer, not a SyS alias, first.
+ * perf's choose_best_symbol(), so that both tools print the same of several names. Preferred, in this order: sized, not
+ * weak, global, fewer leading underscores, longer, not a SyS alias, first.
  */
 static bool is_better(struct name_table *table, struct name_entry *a, struct name_entry *b)
 {
@@ -108,7 +108,7 @@ static bool is_better(struct name_table *table, struct name_entry *a, struct nam
     return strncmp(name_a, "SyS", 3) && strncmp(name_a, "compat_SyS", 10);
 }
 
-/* Of the pieces of code that reach over an address the one that was added last is on top of a heap. */
+/* A heap of the pieces of code that cover an address, with the one added last on top. */
 struct piece {
     uint64_t end;
     uint32_t order;
@@ -138,7 +138,7 @@ static void heap_push(struct piece *heap, size_t count, struct piece piece)
     heap[at] = piece;
 }
 
-/* Code that begins in memory where later code was put is gone. Of what begins before that, its beginning stays. */
+/* Drops code whose start was overwritten by later code. Code that starts before later code keeps its beginning. */
 static void drop_overwritten(struct name_table *table)
 {
     struct piece *heap = malloc((table->count + 1) * sizeof(*heap));
@@ -175,7 +175,7 @@ static void drop_aliases(struct name_table *table, enum name_rule rule)
     table->count = kept;
 }
 
-/* Labels inside a function that says its size are places in it, not functions. */
+/* Labels inside a function of known size are places in it, not functions. */
 static void drop_labels(struct name_table *table)
 {
     uint64_t covered = 0;
@@ -213,7 +213,7 @@ static void give_ends(struct name_table *table)
     table->count = kept;
 }
 
-/* Each entry gets the nearest one before it that reaches further: where to look when an address is behind its end. */
+/* Links each entry to the nearest earlier one that reaches further: the one to try for an address past its end. */
 static void link_enclosing(struct name_table *table)
 {
     for (size_t i = 0; i < table->count; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is behind struct symbols_dso, for the files of this directory. */
+/* Definitions of struct symbols and struct symbols_dso, for the files of this directory. */
 #ifndef ANALYZE_SYM_SYM_DSO_H
 #define ANALYZE_SYM_SYM_DSO_H
 
@@ -17,9 +17,9 @@ struct symbols {
     struct symbols_dso *dsos; /* by key */
     struct debug_roots roots;
     char *symfs;        /* "" for none */
-    char **debug_paths; /* what roots.paths points to */
+    char **debug_paths; /* roots.paths points here */
     bool no_demangle, no_kernel;
-    struct debuginfod *debuginfod; /* NULL: nobody is asked */
+    struct debuginfod *debuginfod; /* NULL: no server is asked */
     int debuginfod_error;
 };
 
@@ -30,9 +30,9 @@ enum dso_kind {
 };
 
 struct symbols_dso {
-    UT_hash_handle hh; /* of owner->objects */
+    UT_hash_handle hh; /* of owner->dsos */
     struct symbols *owner;
-    unsigned char *key; /* what makes it different from all others */
+    unsigned char *key; /* its unique key in owner->dsos */
     enum dso_kind kind;
     char *path;
     unsigned char build_id[ELF_FILE_BUILD_ID_MAX]; /* as recorded */
@@ -46,31 +46,31 @@ struct symbols_dso {
     unsigned missing;
     const char *why;
     bool has_elf, has_debug, has_mini;
-    bool replaced; /* another build lies at its path */
+    bool replaced; /* its path has another build */
     struct elf_file elf, debug, mini; /* mini: of .gnu_debugdata */
     char *file, *debug_file;
     struct text_names text;
     struct name_pool pool;
     struct name_table table;
     struct elf_functions functions; /* of a stripped file */
-    char *listing;  /* a kernel's: the file with its symbols, or NULL */
-    uint64_t shift; /* recorded kernel addresses minus those of now */
+    char *listing;  /* of a kernel: the file with its symbols, or NULL */
+    uint64_t shift; /* recorded kernel addresses minus present ones */
 
     /* Debug information, from the first symbols_lines() on: */
     bool lines_loaded;
-    const char *lines_why;  /* NULL: it is there */
-    const char *lines_file; /* one of the files above, or the next */
-    char *fetched_file;     /* from a server */
+    const char *lines_why;  /* why there is none; NULL: there is */
+    const char *lines_file; /* file, debug_file or fetched_file */
+    char *fetched_file;     /* from a debuginfod server */
     struct dwarf_places places;
     struct dwarf *dwarf;
 };
 
-/* Each reads the names of its kind once; what is missing is told by sym_dso_missing(). */
+/* Each reads the names of a DSO of its kind, once, and notes what is missing by sym_dso_missing(). */
 void sym_dso_load_file(struct symbols_dso *dso);
 void sym_dso_load_kernel(struct symbols_dso *dso);
 void sym_dso_load_jit(struct symbols_dso *dso);
 
-/* Notes that names are missing; the first reason is the one shown. WHY is static text, or lives as long. */
+/* Notes that names are missing; the first reason is shown. WHY must outlive DSO. */
 void sym_dso_missing(struct symbols_dso *dso, enum symbols_missing missing, const char *why);
 
 #endif

@@ -56,14 +56,14 @@ static void missing_by_error(struct symbols_dso *dso, int error)
     }
 }
 
-/* Whether the opened ELF file is the one that was mapped, as far as anybody can know. */
+/* Whether the opened ELF file is the one that was mapped, as far as the build-id tells. */
 static bool is_recorded(const struct symbols_dso *dso)
 {
     return !dso->build_id_size || elf_file_same_build_id(dso->build_id, dso->build_id_size,
                                                          dso->elf.build_id, dso->elf.build_id_size);
 }
 
-/* How much of this process is mapped as [vdso] from START on; 0 when the listing does not say. */
+/* The size of this process's mapping at START, the [vdso]; 0: not found. */
 static size_t vdso_size(uint64_t start)
 {
     struct text_names maps;
@@ -100,7 +100,7 @@ static void open_vdso(struct symbols_dso *dso)
     }
 }
 
-/* The recorded path without " (deleted)", malloced. *ret_deleted: it had that. */
+/* The recorded path without " (deleted)", malloced. *ret_deleted: it had that suffix. */
 static char *plain_path(const char *recorded, bool *ret_deleted)
 {
     size_t size = strlen(recorded), suffix = sizeof(deleted_suffix) - 1;
@@ -115,7 +115,7 @@ static void open_file(struct symbols_dso *dso, const char *path, bool deleted)
     struct symbols *symbols = dso->owner;
     int error = -ENOENT;
 
-    /* A deleted file may have been replaced: only a build-id can tell. */
+    /* A deleted file may have been replaced: only a build-id shows that. */
     if (!deleted || dso->build_id_size) {
         if (asprintf(&dso->file, "%s%s", symbols->symfs, path) < 0) {
             dso->file = NULL;
@@ -145,7 +145,7 @@ static void open_file(struct symbols_dso *dso, const char *path, bool deleted)
         missing_by_error(dso, error);
 }
 
-/* The separate debug file first: where there is one, the file's own table is the remains of strip. */
+/* The separate debug file comes first: if there is one, the file's own table is what strip left. */
 static void add_symtab(struct symbols_dso *dso, const char *path)
 {
     const struct elf_file_section *symtab;
@@ -153,7 +153,7 @@ static void add_symtab(struct symbols_dso *dso, const char *path)
     dso->has_debug =
         debug_file_init(&dso->debug, &dso->debug_file, &dso->elf, path, &dso->owner->roots) == 0;
     if (dso->has_debug) {
-        /* strip removes section headers at worst; then the debug file knows where code was. */
+        /* strip may remove even the section headers; then the debug file says where code is. */
         const struct elf_file *text = dso->elf.text_count ? &dso->elf : &dso->debug;
 
         symtab = elf_file_section_by_type(&dso->debug, SHT_SYMTAB);
@@ -208,7 +208,7 @@ void sym_dso_load_file(struct symbols_dso *dso)
         open_file(dso, path, deleted);
     if (dso->has_elf)
         read_names(dso, path);
-    /* The vdso never has a .symtab, and all that it is for is in .dynsym. */
+    /* The vdso never has a .symtab; all functions that it offers are in .dynsym. */
     if (dso->has_elf && !strcmp(dso->path, "[vdso]") && dso->missing == SYMBOLS_STRIPPED) {
         dso->missing = 0;
         dso->why = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of code that just-in-time compilers made: /tmp/perf-PID.map and jit-PID.dump. */
+/* Names of JIT code: /tmp/perf-PID.map and jit-PID.dump. */
 #include "analyze/sym/sym_dso.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of the running kernel, or of one whose list of symbols was saved. */
+/* Names of the running kernel, or of one whose symbol list was saved. */
 #include "analyze/sym/sym_dso.h"
 
 #include <elf.h>
@@ -52,7 +52,7 @@ static size_t running_build_id(unsigned char ret_build_id[ELF_FILE_BUILD_ID_MAX]
     return size;
 }
 
-/* Whether the recorded kernel can be the running one. *ret_proven: its build-id says so. */
+/* Whether the recorded kernel can be the running one. *ret_proven: the build-id proves it. */
 static bool is_running(const struct symbols_dso *dso, bool *ret_proven)
 {
     unsigned char build_id[ELF_FILE_BUILD_ID_MAX];
@@ -69,8 +69,8 @@ static bool is_running(const struct symbols_dso *dso, bool *ret_proven)
 }
 
 /*
- * The kernel lies elsewhere after a reboot (KASLR). With the same build-id the core moved as a whole; modules did not
- * move with it, so symbols_find() gives no names of modules then.
+ * After a reboot the kernel has other addresses (KASLR). With the same build-id the core kernel moved as a whole;
+ * modules did not move with it, so symbols_find() then gives no names of modules.
  */
 static bool find_shift(struct symbols_dso *dso, const struct kallsyms_facts *facts, bool proven)
 {
@@ -80,7 +80,7 @@ static bool find_shift(struct symbols_dso *dso, const struct kallsyms_facts *fac
     return dso->shift == 0 || proven;
 }
 
-/* Whether the file's text begins with BEGIN, or has PART somewhere. */
+/* Whether the file's text begins with BEGIN or, if that is NULL, contains PART. */
 static bool file_has(const char *path, const char *begin, const char *part)
 {
     struct text_names file;
@@ -93,8 +93,8 @@ static bool file_has(const char *path, const char *begin, const char *part)
 }
 
 /*
- * Whether CAP_SYSLOG of its file would show the addresses to this program, where kptr_restrict is below 2. Where the
- * bounding set lacks it, a program that has it cannot be executed.
+ * Whether CAP_SYSLOG as a capability of its file would show the addresses to this program, with kptr_restrict below 2.
+ * If the bounding set lacks it, a program with that file capability cannot be executed.
  */
 static bool may_have_syslog(void)
 {
@@ -103,7 +103,7 @@ static bool may_have_syslog(void)
     return prctl(PR_CAPBSET_READ, CAPABILITY_SYSLOG, 0, 0, 0) == 1 && prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 0;
 }
 
-/* Its map is not of all users. A kernel without user namespaces has no such file. */
+/* The uid map of a user namespace does not have all users. A kernel without user namespaces has no such file. */
 static bool in_user_namespace(void)
 {
     static const char map[] = "/proc/self/uid_map";
@@ -161,7 +161,7 @@ static void load_running(struct symbols_dso *dso)
     }
 }
 
-/* The list that an archive, or perf's cache, has of the recorded kernel. */
+/* Opens the symbol list of the recorded kernel in an archive or in perf's cache. */
 static bool open_saved(const struct symbols_dso *dso, struct text_names *ret, char **ret_path)
 {
     const struct debug_roots *roots = &dso->owner->roots;
@@ -179,7 +179,7 @@ static bool open_saved(const struct symbols_dso *dso, struct text_names *ret, ch
     return false;
 }
 
-/* Instead of what load_running() has found. */
+/* Replaces what load_running() found. */
 static void load_saved(struct symbols_dso *dso, struct text_names *text, char *path)
 {
     struct kallsyms_facts facts;
@@ -213,7 +213,7 @@ void sym_dso_load_kernel(struct symbols_dso *dso)
         return;
     }
     load_running(dso);
-    /* Where the running kernel lies elsewhere, it has no names of modules. */
+    /* If the running kernel has other addresses, it gives no names of modules. */
     if ((dso->missing || dso->shift) && open_saved(dso, &saved, &path))
         load_saved(dso, &saved, path);
     else if (!dso->missing)

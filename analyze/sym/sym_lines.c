@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Source lines and inlined functions of a DSO: which file has them, and why there are none. */
+/* Source lines and inlined functions of a DSO: finds the file that has them, or the reason why none does. */
 #include "analyze/sym/sym_dso.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include "analyze/sym/debuginfod.h"
 #include "analyze/sym/demangle_name.h"
 
-/* Opens PATH again: the one that was looked at before was closed after its names were read. */
+/* Opens PATH again, since BEFORE was closed after its names were read, and checks that it is the same build. */
 static bool reopen_elf(struct elf_file *ret, const char *path, const struct elf_file *before)
 {
     if (!path || elf_file_init(ret, path) != 0)
@@ -20,7 +20,7 @@ static bool reopen_elf(struct elf_file *ret, const char *path, const struct elf_
     return false;
 }
 
-/* The ELF file with debug information: the separate one, the DSO itself, or what a server has. */
+/* The ELF file with debug information: the separate debug file, the DSO itself, or one from a debuginfod server. */
 static bool find_debug(struct symbols_dso *dso, struct elf_file *ret)
 {
     if (dso->has_debug && dwarf_sections_present(&dso->debug)) {

@@ -10,7 +10,7 @@
 
 static const char system_debug_path[] = "/usr/lib/debug";
 
-/* debug_paths, /usr/lib/debug below symfs, /usr/lib/debug: asked for first, nearest next. */
+/* In this order: debug_paths of the options, /usr/lib/debug below symfs, /usr/lib/debug. */
 static int copy_roots(struct symbols *symbols, const struct symbols_options *options)
 {
     size_t count = 0;
@@ -101,7 +101,7 @@ void symbols_free(struct symbols *symbols)
     free(symbols);
 }
 
-/* What makes a DSO different: its kind and the parts that are given, each with its size in front. */
+/* The key of a DSO: its kind and the parts that are given, each preceded by its size. */
 struct key {
     unsigned char *bytes;
     size_t size;
@@ -123,7 +123,7 @@ static void key_add(struct key *key, const void *part, size_t size)
     key->size += sizeof(size) + size;
 }
 
-/* The DSO of KEY, new or known; *ret_new. Takes the key's bytes. */
+/* The DSO of KEY; *ret_new: it was created. Takes ownership of the key's bytes. NULL: out of memory. */
 static struct symbols_dso *get_dso(struct symbols *symbols, struct key *key, bool *ret_new)
 {
     struct symbols_dso *dso = NULL;
@@ -148,7 +148,7 @@ static struct symbols_dso *get_dso(struct symbols *symbols, struct key *key, boo
     return dso;
 }
 
-/* A new DSO that could not be filled stays in the table, without names, and says so. */
+/* A new DSO that could not be filled stays in the table without names, and has the reason. */
 static void check_copy(struct symbols_dso *dso, bool failed)
 {
     if (!failed)
@@ -157,7 +157,7 @@ static void check_copy(struct symbols_dso *dso, bool failed)
     sym_dso_missing(dso, SYMBOLS_NO_MEMORY, "out of memory");
 }
 
-/* All zero bytes are no build-id: some writers leave the field so. */
+/* Only zero bytes are no build-id: some writers leave the field empty. */
 static size_t known_size(const unsigned char *build_id, size_t size)
 {
     size_t used = 0;

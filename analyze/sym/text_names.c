@@ -69,7 +69,7 @@ void text_names_release(struct text_names *names)
     memset(names, 0, sizeof(*names));
 }
 
-/* Ends the line at *CURSOR with a NUL and moves on; NULL at the end. Bytes behind a NUL in a line are not seen. */
+/* Ends the line at *CURSOR with a NUL and moves on; NULL at the end. Bytes after a NUL in a line are ignored. */
 static char *next_line(char **cursor, const char *end)
 {
     char *line = *cursor, *newline;
@@ -83,7 +83,7 @@ static char *next_line(char **cursor, const char *end)
     return line;
 }
 
-/* A hexadecimal number with or without 0x, and the space behind it. */
+/* Takes a hexadecimal number with or without 0x, and the space after it. */
 static bool take_hex(char **at, uint64_t *ret_number)
 {
     uint64_t number = 0;
@@ -106,7 +106,7 @@ static bool take_hex(char **at, uint64_t *ret_number)
     return true;
 }
 
-/* "name\t[module]" in place; the module's name without brackets, or NULL. */
+/* Splits "name\t[module]" in place. Returns the module's name without brackets, or NULL. */
 static const char *cut_module(char *name)
 {
     char *tab = strchr(name, '\t'), *close;
@@ -120,7 +120,7 @@ static const char *cut_module(char *name)
     return tab + 2;
 }
 
-/* No sizes there: what nothing follows in its own module ends with its page, as perf has it. */
+/* kallsyms has no sizes: as in perf, the last symbol of a module ends at a page boundary. */
 static void limit_to_module(struct name_table *table)
 {
     for (size_t i = 0; i < table->finished; i++) {
@@ -136,7 +136,7 @@ static void limit_to_module(struct name_table *table)
     }
 }
 
-/* "ADDRESS TYPE NAME", the name with its module behind it. */
+/* Parses "ADDRESS TYPE NAME"; the name is followed by its module. */
 static bool take_kallsym(char *line, struct name_entry *ret, char *ret_type, char **ret_name)
 {
     if (!take_hex(&line, &ret->start) || !line[0] || line[1] != ' ' || !line[2])
@@ -146,7 +146,7 @@ static bool take_kallsym(char *line, struct name_entry *ret, char *ret_type, cha
     return true;
 }
 
-/* Whether perf, too, takes a symbol of TYPE. */
+/* Whether to take a symbol of TYPE: those that perf takes. */
 static bool is_taken(char type)
 {
     return strchr("tTwWdDbB", type) != NULL;
@@ -172,14 +172,14 @@ void text_names_add_kallsyms(struct text_names *names, struct name_table *table,
         entry.raw = name;
         entry.module = cut_module(name);
         entry.end = entry.start;
-        /* "w" counts as local: so it does for perf. */
+        /* "w" counts as local, as in perf. */
         entry.flags = type == 'W' ? NAME_WEAK : isupper((unsigned char)type) ? NAME_GLOBAL : 0;
         name_table_add(table, &entry);
         if (reference && !entry.module && !strcmp(entry.raw, reference))
             reference_address = entry.start;
     }
     *ret_facts = (struct kallsyms_facts){.hidden = seen_line && !seen_address, .reference = reference_address};
-    /* perf takes the last of several names here, as a side effect of how it makes up sizes. */
+    /* As in perf, where the last of several names wins as a side effect of how it computes sizes. */
     name_table_finish(table, NAME_LAST_WINS);
     limit_to_module(table);
 }
@@ -187,9 +187,9 @@ void text_names_add_kallsyms(struct text_names *names, struct name_table *table,
 struct kallsym {
     uint64_t address;
     const char *name, *module;
-    size_t number; /* in the order of the list: it says which of several names counts */
+    size_t number; /* position in the list: decides which of several names counts */
     char type;
-    bool wanted; /* of the first one of an address: all of it are */
+    bool wanted; /* set on the first symbol of an address: all of that address are wanted */
 };
 
 struct kallsyms {
@@ -238,7 +238,7 @@ static int read_kallsyms(struct text_names *names, bool modules, struct kallsyms
     return 0;
 }
 
-/* The first symbol that is not in front of ADDRESS. */
+/* The first symbol at or after ADDRESS. */
 static size_t first_from(const struct kallsyms *all, uint64_t address)
 {
     return LOWER_BOUND(all->list, all->count, .address, address);
