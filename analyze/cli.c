@@ -59,7 +59,7 @@ static const struct cli_command commands[] = {
 
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
 
-/* The words of ROW->value, "self|total", to 0, 1, ... in an int. */
+/* Stores the position of VALUE among the words of ROW->value ("self|total"): 0, 1, ... in an int. */
 static int take_choice(void *state, const struct option_row *row, const char *value)
 {
     size_t size = value ? strlen(value) : 0;
@@ -94,7 +94,7 @@ static int take_diff_by(void *state, const struct option_row *row, const char *v
     return take_choice(state, row, value);
 }
 
-/* The row's offset is the value. */
+/* Here the row's offset is the value. */
 static int take_tasks(void *state, const struct option_row *row, const char *value)
 {
     (void)value;
@@ -348,7 +348,7 @@ static void settings_release(struct settings *settings)
     *settings = (struct settings){0};
 }
 
-/* The command is the first operand, if it is the name of one; options may stand in front of it. */
+/* The command is the first operand, if that is the name of one. Options may come before it. */
 static int find_command(int argc, char **argv, const struct cli_command **ret_command)
 {
     *ret_command = NULL;
@@ -358,7 +358,7 @@ static int find_command(int argc, char **argv, const struct cli_command **ret_co
     }
     char **copy = memory_new((size_t)argc + 1, sizeof(*copy));
     memcpy(copy, argv, (size_t)argc * sizeof(*copy));
-    /* What a value may be is the command's business. */
+    /* Values are checked later, by the command's rows. */
     struct options options = {.rows = rows, .only_look = true};
     int first = 0, count = 0;
     int status = options_parse(&options, NULL, argc, copy, &first, &count);
@@ -368,7 +368,8 @@ static int find_command(int argc, char **argv, const struct cli_command **ret_co
     return status;
 }
 
-/* The operands of a pair: two, or any number on each side of "--", which is taken out. 0 or -EINVAL after a message. */
+/* Divides the operands of a pair: two, or any number on each side of "--", which is removed. 0, or -EINVAL after a
+ * message. */
 static int divide_operands(struct cli *cli, char **operands)
 {
     size_t at = 0;
@@ -393,7 +394,7 @@ static int divide_operands(struct cli *cli, char **operands)
     return -EINVAL;
 }
 
-/* What a list of several events has no place for. */
+/* Refuses options that --group cannot show. */
 static int check_group(const struct settings *settings)
 {
     const char *other = settings->call_tree                                       ? "--call-tree"
@@ -410,7 +411,7 @@ static int check_group(const struct settings *settings)
     return -EINVAL;
 }
 
-/* What would do nothing is a mistake. */
+/* Refuses options that would have no effect. */
 static int check_use(const struct cli *cli)
 {
     const struct settings *settings = &cli->settings;
@@ -438,7 +439,7 @@ int cli_parse(struct cli *cli, int argc, char **argv)
     cli->command = named ? named : &commands[0];
     struct options options = {.rows = rows, .groups = cli->command->group, .group_name = cli->command->name};
     options.keep_dashes = cli->command->needs & CLI_PAIR;
-    /* 'panalyze --help' is about every command. */
+    /* 'panalyze --help' describes all commands. */
     status = options_parse(&options, &cli->settings, argc, argv, &first, &count);
     if (status < 0)
         return status;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The command line of panalyze: one table of commands, one of options. */
+/* The command line of panalyze: a table of commands and a table of options. */
 #ifndef ANALYZE_CLI_H
 #define ANALYZE_CLI_H
 
@@ -13,13 +13,13 @@
 
 enum cli_needs {
     CLI_PROFILE = 1,       /* the files as one profile */
-    CLI_COUNTS = 2,        /* of it only what was counted, unless --json is given */
+    CLI_COUNTS = 2,        /* only the counts of the profile, unless --json is given */
     CLI_WHOLE_SAMPLES = 4, /* --object and --symbol choose samples, not lines */
-    CLI_FOLLOW = 8,        /* the view is shown again while the files grow */
-    CLI_DOCUMENT = 16,     /* writes a document: nothing for a pager */
+    CLI_FOLLOW = 8,        /* the view is repeated while the files grow */
+    CLI_DOCUMENT = 16,     /* writes a document: no pager */
     CLI_PAIR = 32,         /* two sets of files */
-    CLI_OWN_OUTPUT = 64,   /* the view opens what it writes to; the first operand is its format */
-    CLI_PLACES = 128,      /* --object and --symbol that no stack passes leave nothing to show */
+    CLI_OWN_OUTPUT = 64,   /* the view opens its output itself; the first operand is its format */
+    CLI_PLACES = 128,      /* it is an error if no stack matches --object and --symbol */
 };
 
 struct cli_command {
@@ -28,7 +28,7 @@ struct cli_command {
     unsigned needs;                 /* enum cli_needs */
     int (*view)(struct view *view); /* NULL: help */
     const char *help;
-    const char *heading;            /* of the list of commands, above this one; NULL: none */
+    const char *heading;            /* printed above this command in the list of commands; NULL: none */
 };
 
 struct cli {
@@ -36,7 +36,7 @@ struct cli {
     struct settings settings;
     const char *const *operands; /* in argv */
     size_t operand_count;
-    size_t before; /* of a pair: how many of them are the first set; the rest is the second */
+    size_t before; /* of a pair: the number of operands in the first set; the rest is the second */
 };
 
 /* 0, or -EINVAL after a message. ARGV is reordered. */
@@ -45,9 +45,9 @@ void cli_release(struct cli *cli);
 
 /* NULL: there is no such command. */
 const struct cli_command *cli_find(const char *name);
-/* The command that NAME was probably meant to be, or NULL. */
+/* The command that the user probably meant by NAME, or NULL. */
 const struct cli_command *cli_nearest(const char *name);
-/* Of COMMAND, NULL: of all. WIDTH 0: not limited. */
+/* Prints the help of COMMAND (NULL: of all commands). WIDTH 0: not limited. */
 void cli_help(const struct cli_command *command, int width, FILE *to);
 
 #endif

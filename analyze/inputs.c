@@ -14,7 +14,7 @@
 #include "analyze/view/memory.h"
 #include "common/report.h"
 
-/* Where ".DIGITS.DIGITS" ends that NAME begins with; NULL: it does not. */
+/* The end of ".DIGITS.DIGITS" at the start of NAME; NULL: NAME does not start so. */
 static const char *after_numbers(const char *name)
 {
     for (int i = 0; i < 2; i++) {
@@ -26,7 +26,7 @@ static const char *after_numbers(const char *name)
     return name;
 }
 
-/* Whether nothing, .EXEC, or ~1 stands behind the numbers of a result file's name. */
+/* Whether NAME, the rest after the numbers of a result file's name, is empty, .EXEC, or like ~1. */
 static bool is_end(const char *name)
 {
     if (*name == '.')
@@ -34,7 +34,7 @@ static bool is_end(const char *name)
     return !*name || (*name == '~' && name[1] && name[1 + strspn(name + 1, "0123456789")] == '\0');
 }
 
-/* Whether NAME is BASE.PID.TID or BASE.PID.TID.EXEC, perhaps with ~1 behind it; BASE NULL: any. */
+/* Whether NAME is BASE.PID.TID, BASE.PID.TID.EXEC or like BASE.PID.TID~1; BASE NULL: any base. */
 static bool is_result(const char *name, const char *base)
 {
     size_t length = base ? strlen(base) : 1;
@@ -60,7 +60,7 @@ static int compare_inputs(const void *left, const void *right)
     return strverscmp(*(char *const *)left, *(char *const *)right);
 }
 
-/* Adds the result files of DIRECTORY, in the order of their numbers. How many, or -errno. */
+/* Adds the result files of DIRECTORY, in the order of their numbers. Returns their number, or -errno. */
 static long add_directory(struct inputs *inputs, const char *directory, const char *base)
 {
     size_t before = inputs->count;
@@ -74,7 +74,7 @@ static long add_directory(struct inputs *inputs, const char *directory, const ch
             continue;
         const char *slash = here || directory[strlen(directory) - 1] == '/' ? "" : "/";
         char *path = memory_print("%s%s%s", here ? "" : directory, slash, entry->d_name);
-        /* A fifo would be waited for. */
+        /* Opening a FIFO would block. */
         if (stat(path, &status) == 0 && S_ISREG(status.st_mode))
             add_input(inputs, path);
         else
@@ -110,7 +110,7 @@ int inputs_find(struct inputs *inputs, const char *const *operands, size_t count
         return find_here(inputs);
     for (size_t i = 0; i < count; i++) {
         struct stat status;
-        /* The shell's out.* names it too. */
+        /* The shell's out.* matches it, too. */
         if (archive_is(operands[i]))
             continue;
         if (stat(operands[i], &status) < 0 || !S_ISDIR(status.st_mode)) {
@@ -144,7 +144,8 @@ static const char *name_of(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* All result files of PATH's directory whose names begin with SIZE bytes of its last part. How many, or -errno. */
+/* Adds all result files of PATH's directory with the first SIZE bytes of its last part as base. Returns their number,
+ * or -errno. */
 static long add_base(struct inputs *inputs, const char *path, size_t size)
 {
     const char *name = name_of(path);
@@ -156,7 +157,7 @@ static long add_base(struct inputs *inputs, const char *path, size_t size)
     return found;
 }
 
-/* How much of NAME is BASE, where it is BASE.PID.TID; 0: it is no such name. */
+/* The length of BASE in NAME, a BASE.PID.TID; 0: it is no such name. */
 static size_t base_of(const char *name)
 {
     for (size_t length = 1; *name && name[length]; length++) {
@@ -167,7 +168,7 @@ static size_t base_of(const char *name)
     return 0;
 }
 
-/* Whether another result file of the operands before stands for the same ones. */
+/* Whether one of OPERANDS[COUNT] is of the same place as PATH. */
 static bool is_known(const char *const *operands, size_t count, const char *path)
 {
     for (size_t i = 0; i < count; i++)

@@ -26,17 +26,17 @@
 
 #define USAGE 2
 
-/* Whatever was inherited: no signal for a closed pipe, and no input file in the place of a closed stdout. */
+/* Makes the process independent of what it inherits: no SIGPIPE, and no input file gets a closed descriptor 0 to 2. */
 static void set_up_process(void)
 {
     signal(SIGPIPE, SIG_IGN);
     for (int fd = 0; fd <= 2; fd++)
         if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
-            open("/dev/null", fd == 2 ? O_WRONLY : O_RDONLY); /* what is written to stdout must still fail */
+            open("/dev/null", fd == 2 ? O_WRONLY : O_RDONLY); /* read-only, so that writes to stdout still fail */
     setlocale(LC_CTYPE, "");
 }
 
-/* Of export, the format is the first operand, if it is one. */
+/* For export: the first operand is the format, if it is the name of one. */
 static int take_format(struct cli *cli)
 {
     bool operand;
@@ -50,7 +50,7 @@ static int take_format(struct cli *cli)
     return 0;
 }
 
-/* A word that is no file is rather a command with a typing error. */
+/* An operand that is no file is more likely a mistyped command. */
 static int check_operands(const struct cli *cli)
 {
     if (cli->operand_count == 0)
@@ -80,7 +80,7 @@ static int check_operands(const struct cli *cli)
     return 0;
 }
 
-/* A directory that is not there would be passed over without a word. */
+/* Checked here, since a missing directory would be skipped silently. */
 static int check_directory(const char *option, const char *path)
 {
     struct stat status;
@@ -127,13 +127,13 @@ static int show_version(void)
     return output_close(&output);
 }
 
-/* Whether call chains have inlined functions. Rows of functions have them only where chains are shown, or when asked
- * for: what each took itself is the same then. */
+/* Whether call chains have inlined functions. Rows of functions have them only if chains are shown or the user asks for
+ * them; the self weights of functions are the same then. */
 static bool shows_inlined(const struct cli *cli)
 {
     const struct settings *settings = &cli->settings;
     bool flame = cli->command->view == view_flame;
-    /* A function that is named may be an inlined one. */
+    /* A function given by --symbol may be an inlined one. */
     bool chains = flame || settings->callers || settings->callees || settings->call_tree || settings->symbols.count;
     bool functions = settings->by == BY_FUNCTION || !histogram_has_stacks(settings->by);
     if (cli->command->view == view_diff)
@@ -142,7 +142,7 @@ static bool shows_inlined(const struct cli *cli)
            (chains || settings->inlined);
 }
 
-/* Names and selection for the profile of VIEW, if it wants one. */
+/* Makes names and selection for the profile of VIEW, if it has one. */
 static void prepare_view(const struct cli *cli, struct view *view)
 {
     const struct settings *settings = &cli->settings;
@@ -165,7 +165,7 @@ static void release_view(struct view *view)
         profile_free(view->profile);
 }
 
-/* The exit status where the files, or what the filters leave of them, are nothing to show; 0: there is something. */
+/* The exit status, after a message, if the files or the filters leave nothing to show; 0: there is something. */
 static int refuse_nothing(const struct cli *cli, struct view *view)
 {
     const struct profile *profile = view->profile;
@@ -210,9 +210,9 @@ static int show_view(const struct cli *cli, struct view *view)
     return closed ? closed : status;
 }
 
-#define LARGE_FILES (256u << 20) /* bytes that are rather read twice than kept apart by task */
+#define LARGE_FILES (256u << 20) /* bytes; larger files are read twice rather than kept apart by task */
 
-/* What need not be kept apart, since the answer is about all tasks together. */
+/* How samples may be merged, where the view is about all tasks together. */
 static enum profile_merge merge_of(const struct cli *cli)
 {
     const struct settings *settings = &cli->settings;
@@ -230,7 +230,7 @@ static enum profile_merge merge_of(const struct cli *cli)
     return cli->command->view == view_diff ? PROFILE_BY_COMM : PROFILE_BY_TASK;
 }
 
-/* Whether some of the tasks are shown one by one, which a second look at the files can tell of. */
+/* Whether only some tasks are shown one by one, so that a second reading of the files can give these. */
 static bool shows_few_tasks(const struct cli *cli)
 {
     const struct settings *settings = &cli->settings;
@@ -240,7 +240,7 @@ static bool shows_few_tasks(const struct cli *cli)
            !select_by_task(settings);
 }
 
-/* The profile of VIEW from its paths. 0; 1 after messages about some of the files; -1 after one that says why not. */
+/* Loads the profile of VIEW from its paths. 0; 1 after messages about some of the files; -1 after a message: failed. */
 static int load_profile(const struct cli *cli, struct view *view, const char *session)
 {
     struct progress progress;
@@ -303,7 +303,7 @@ static int analyze_one(const struct cli *cli)
     return status;
 }
 
-/* --session A,B: the one of SIDE; owned by the caller, NULL: none is given. */
+/* The session of SIDE in --session A,B; owned by the caller, NULL: none is given. */
 static char *session_of(const struct settings *settings, int side)
 {
     const char *comma = settings->session ? strchr(settings->session, ',') : NULL;
@@ -315,7 +315,7 @@ static char *session_of(const struct settings *settings, int side)
                  : memory_text(settings->session);
 }
 
-/* Operands of one run, and what was read of them. */
+/* The operands of one run, and their files. */
 struct run {
     const char **operands;
     size_t count, capacity;
@@ -328,7 +328,7 @@ struct runs {
     size_t before;
 };
 
-/* Files BASE.PID.TID of one BASE are one run, and so is each directory, report, and other file. */
+/* The files BASE.PID.TID of one BASE are one run. Each directory, report and other file is a run of its own. */
 static void add_operand(struct runs *runs, size_t first, const char *operand)
 {
     size_t at = document_is(operand) ? runs->count : first;
@@ -392,7 +392,7 @@ static int analyze_pair(const struct cli *cli)
     return status ? status : bad;
 }
 
-/* Context: a child of its own. Files come and grow, so they are looked for each time. */
+/* Context: a child process for this look. Files appear and grow, so they are searched each time. */
 static int look(void *context, const struct top_look *look)
 {
     struct cli *cli = context;
@@ -416,7 +416,7 @@ static int follow_session(struct cli *cli)
         report_error("--until is how pinject-run --live tells of the end: there is nothing at that descriptor");
         return USAGE;
     }
-    /* What is printed goes through a file. */
+    /* The look prints to a file, so the colour is decided here. */
     settings->color = output_wants_color(settings->color, isatty(STDOUT_FILENO) == 1) ? COLOR_ALWAYS : COLOR_NEVER;
     return live_run(&options, look, cli);
 }

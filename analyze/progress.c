@@ -29,7 +29,7 @@ void progress_tell(void *context, uint64_t done, uint64_t total)
     progress->last_ns = time;
     progress->shown = true;
     unsigned percent = done < total ? (unsigned)((double)done * 100 / (double)total) : 100;
-    /* The cursor goes back: a message that comes meanwhile is written over it. */
+    /* The cursor returns to the start, so that the next message overwrites the line. */
     fprintf(stderr, "panalyze: reading, %u %% of %llu MB\033[K\r", percent, (unsigned long long)(total / 1000000));
     fflush(stderr);
 }

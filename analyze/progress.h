@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How far the reading of large files is: one line on a terminal, which goes away again. */
+/* A progress line on the terminal while large files are read. */
 #ifndef ANALYZE_PROGRESS_H
 #define ANALYZE_PROGRESS_H
 
@@ -12,9 +12,9 @@ struct progress {
 };
 
 void progress_init(struct progress *progress);
-/* A profile_progress: says nothing in the first second, nor where stderr is no terminal. */
+/* A profile_progress. Prints nothing in the first second, and nothing if stderr is no terminal. */
 void progress_tell(void *context, uint64_t done, uint64_t total);
-/* Takes the line away. */
+/* Erases the line. */
 void progress_end(struct progress *progress);
 
 #endif

@@ -5,7 +5,7 @@
 
 #define KNOWN_BITS 16
 #define DEFAULT_DEPTH 127           /* /proc/sys/kernel/perf_event_max_stack */
-#define USER_DEFERRED ((uint64_t)-640) /* Linux 6.18: a cookie follows instead of the user's part */
+#define USER_DEFERRED ((uint64_t)-640) /* Linux 6.18: a cookie follows instead of the user part */
 
 struct chain_known {
     uint64_t hash;
@@ -42,7 +42,7 @@ void chain_release(struct chain *chain)
     *chain = (struct chain){0};
 }
 
-/* Rare modules are made when they are met. Without memory the frame has none. */
+/* Rare modules are made on first use. Out of memory: the frame gets no module. */
 static const struct profile_module *rare_module(struct chain *chain, uint32_t *index, const char *path)
 {
     if (*index == LOOKUP_NONE)
@@ -104,7 +104,7 @@ static int add_frame(struct chain *chain, const struct chain_place *place, enum 
     return 0;
 }
 
-/* Finds in the store what was wanted. */
+/* Sets chain->frames: finds the wanted frames in the store, or adds them. */
 static int intern_stack(struct chain *chain)
 {
     const uint32_t ahead = 8;
@@ -126,12 +126,12 @@ static enum mode mode_of_sample(const struct record *sample)
     case PERF_RECORD_MISC_HYPERVISOR: return MODE_HYPERVISOR;
     case PERF_RECORD_MISC_GUEST_KERNEL:
     case PERF_RECORD_MISC_GUEST_USER: return MODE_GUEST;
-    /* Not said: the kernel has the upper half on every machine with addresses of 64 bits. */
+    /* Unknown mode: on every 64-bit machine the kernel has the upper half of the addresses. */
     default: return sample->ip >> 63 ? MODE_KERNEL : MODE_USER;
     }
 }
 
-/* What a marker among the addresses says of those behind it. False: it is not known, and says nothing. */
+/* Sets *MODE by a marker in the chain, for the addresses after it. False: the marker is unknown. */
 static bool take_marker(uint64_t marker, enum mode *mode)
 {
     switch (marker) {
@@ -150,15 +150,15 @@ static bool is_marker(uint64_t ip)
     return ip >= (uint64_t)PERF_CONTEXT_MAX;
 }
 
-/* How many addresses of one sample the recorder may write; beyond these it cuts. */
+/* The most addresses that the recorder writes for a sample; it cuts the rest. */
 static uint64_t depth_limit(const struct record *sample)
 {
     return sample->attr->perf.sample_max_stack ? sample->attr->perf.sample_max_stack : DEFAULT_DEPTH;
 }
 
 /*
- * The first address behind a marker is where that part of the chain was left (by an interrupt or a system call): exact,
- * no return address. A frame pointer that was used for something else ends in 0: no address at all.
+ * The first address after a marker is where an interrupt or a system call left that part of the chain: it is exact, no
+ * return address. A frame pointer register that holds something else may give 0, which is no address.
  */
 static int add_chain(struct chain *chain, const struct chain_place *place, const struct record *sample, bool leaf,
                      bool *ret_user)
@@ -175,8 +175,8 @@ static int add_chain(struct chain *chain, const struct chain_place *place, const
             exact |= take_marker(ip, &mode);
             continue;
         }
-        /* The sample's own address is the better one where they differ: hardware that samples precisely has the skid in
-         * the chain. */
+        /* Where the two differ, the sample's own address is better: with precise hardware sampling the chain still has
+         * the skid. */
         if (addresses++ == 0 && leaf && sample->ip != 0)
             ip = sample->ip;
         if (ip != 0)
@@ -189,8 +189,8 @@ static int add_chain(struct chain *chain, const struct chain_place *place, const
 }
 
 /*
- * perf record --call-graph dwarf records no user part. Where the dump could not be unwound (dumps.h) the registers tell
- * at least where it begins.
+ * perf record --call-graph dwarf records no user part. If the dump cannot be unwound (dumps.h), the registers still
+ * give its first address.
  */
 static int add_user_register(struct chain *chain, const struct chain_place *place, const struct record *sample)
 {
@@ -201,8 +201,8 @@ static int add_user_register(struct chain *chain, const struct chain_place *plac
     return add_frame(chain, place, MODE_USER, ip, false);
 }
 
-/* Whether the chain begins where the sample is; else (nothing recorded, or only of another part) the sample comes in
- * front. */
+/* Whether the chain begins at the sample's address. If not (no chain, or only of another part), that address is put
+ * before it. */
 static bool chain_has_leaf(const struct record *sample)
 {
     enum mode mode = mode_of_sample(sample), own = mode;
@@ -215,7 +215,7 @@ static bool chain_has_leaf(const struct record *sample)
     return false;
 }
 
-/* The frames of SAMPLE become the last ones that are wanted. */
+/* Appends the frames of SAMPLE to chain->wanted. */
 static int want(struct chain *chain, const struct chain_place *place, const struct record *sample)
 {
     bool user = mode_of_sample(sample) == MODE_USER, leaf = chain_has_leaf(sample);
@@ -242,7 +242,7 @@ int chain_resolve(struct chain *chain, const struct chain_place *place, const st
 
 static uint64_t hash_of(const struct chain_place *place, const struct record *sample)
 {
-    /* One by one: two small counters, mixed with each other alone, soon give the hash of two others. */
+    /* Mixed in one by one: two small counters that are mixed only with each other soon collide. */
     uint64_t hash = lookup_mix(lookup_mix(8, place->user->state), place->kernel->state);
     hash = lookup_mix(hash, sample->ip);
     hash = lookup_mix(hash, (uint64_t)sample->cut << 32 | (uint64_t)sample->misc << 16 |
@@ -257,9 +257,9 @@ static uint64_t hash_of(const struct chain_place *place, const struct record *sa
 struct group {
     struct chain_sample *samples;
     uint32_t count;
-    uint64_t hashes[CHAIN_GROUP];   /* of the bytes of each sample; then of its entry */
+    uint64_t hashes[CHAIN_GROUP];   /* of the bytes of each sample, later of its entry */
     uint64_t stacks[CHAIN_GROUP];   /* hashes of stacks */
-    uint32_t first[CHAIN_GROUP + 1]; /* where the frames begin that are wanted for it; none where its stack is known */
+    uint32_t first[CHAIN_GROUP + 1]; /* start of its frames in chain->wanted; it has none if its stack is known */
     bool truncated[CHAIN_GROUP];
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From the addresses of a sample to frames and stacks. */
+/* Turns the addresses of a sample into frames and a stack. */
 #ifndef ANALYZE_MODEL_CHAIN_H
 #define ANALYZE_MODEL_CHAIN_H
 
@@ -7,19 +7,19 @@
 #include "analyze/model/store.h"
 #include "analyze/read/record.h"
 
-/* For all files of one store. Most samples were seen before: they are found by the hash of their bytes, without
- * resolving a frame. */
+/* Shared by all files of one store. Most samples repeat earlier ones: the hash of their bytes finds the stack, and no
+ * frame is resolved. */
 struct chain {
     struct store *store;
-    const struct profile_module *const *modules; /* of the mappings; NULL: those of the store */
-    struct chain_known *known;   /* stacks by hash: the last one at each place */
+    const struct profile_module *const *modules; /* that mappings refer to; NULL: those of the store */
+    struct chain_known *known;   /* stacks by hash; each slot has the last one */
     uint32_t kernel_module;      /* "[kernel.kallsyms]" */
     uint32_t hypervisor_module, guest_module;
     uint32_t none;               /* the stack of samples whose chain is not wanted */
-    struct chain_frame *wanted;  /* of the stacks that are being resolved, */
-    uint32_t *frames;            /* and where the store has them */
+    struct chain_frame *wanted;  /* frames of the stacks being resolved, */
+    uint32_t *frames;            /* and their indices in the store */
     uint32_t count, capacity;
-    bool truncated;              /* the last one of them */
+    bool truncated;              /* the last of these stacks */
 };
 
 struct chain_frame {
@@ -29,22 +29,22 @@ struct chain_frame {
 
 int chain_init(struct chain *chain, struct store *store);
 void chain_release(struct chain *chain);
-/* Room for COUNT frames. 0 or -ENOMEM. */
+/* Makes room for COUNT frames. 0 or -ENOMEM. */
 int chain_room(struct chain *chain, uint32_t count);
 
 enum chain_machine { CHAIN_OTHER, CHAIN_X86, CHAIN_ARM64 };
 
 struct chain_place {
     const struct space *user, *kernel;
-    enum chain_machine machine;  /* whose registers a sample has */
+    enum chain_machine machine;  /* of the sample's registers */
 };
 
 /* The frames of SAMPLE in chain->frames[0, count), their addresses in chain->wanted. 0 or -ENOMEM. */
 int chain_resolve(struct chain *chain, const struct chain_place *place, const struct record *sample);
 
 /*
- * The stacks of many samples. What is looked for is rarely in the caches, so each step is done for all of them before
- * the next one: the memory of several is waited for at once.
+ * The stacks of many samples. Their data is rarely in the CPU's caches, so each step is done for a whole group before
+ * the next step: several cache misses overlap.
  */
 enum { CHAIN_GROUP = 64 };
 

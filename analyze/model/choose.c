@@ -21,7 +21,7 @@ void choose_text(const uint8_t *id, size_t bytes, char *ret)
         snprintf(ret + 2 * i, 3, "%02x", id[i]);
 }
 
-/* How much of PATH is its directory. */
+/* The length of PATH's directory part. */
 static size_t directory_size(const char *path)
 {
     const char *slash = path ? strrchr(path, '/') : NULL;
@@ -34,7 +34,7 @@ static bool same_directory(const char *one, const char *other)
     return directory_size(other) == size && (!size || memcmp(one, other, size) == 0);
 }
 
-/* " in DIRECTORY", where sessions come from several directories, else "". */
+/* " in DIRECTORY" if the sessions come from several directories, else "". */
 static void describe_directory(const struct loader *loader, const struct session_seen *session, char *ret, size_t size)
 {
     const size_t length = directory_size(session->path), cut = length > LONGEST_DIRECTORY ? length - LONGEST_DIRECTORY
@@ -109,8 +109,8 @@ static int choose_named(const struct loader *loader, const char *wanted, uint32_
 }
 
 /*
- * The newest of pinject's own. perf's files, and ours that lost what tells their session (a copy that was cut off),
- * come after them: the time of a copy must not hide the profile that was asked for.
+ * The newest session of pinject. Sessions of perf's files, and of our files that lost their session item (a copy that
+ * was cut off), come after them: the time of a copy must not hide the profile that the user wants.
  */
 static uint32_t newest_session(const struct loader *loader)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Code that is in no file: of just-in-time compilers, and of the kernel's BPF programs. */
+/* Code that is in no file: JIT code, and the kernel's BPF programs. */
 #include <errno.h>
 #include <string.h>
 
@@ -12,8 +12,7 @@ static bool starts_with(const char *text, size_t size, const char *with)
     return size >= strlen(with) && memcmp(text, with, strlen(with)) == 0;
 }
 
-/* Some just-in-time compilers map a memfd twice, to write and to execute; a program may be executed from one as well,
- * and is a file. */
+/* Some JIT compilers map a memfd twice, to write and to execute. A program executed from a memfd counts as a file. */
 static bool is_code_memory(const char *path, size_t size)
 {
     static const char *const names[] = {"jit", "JIT", "doublemapper"};
@@ -23,7 +22,7 @@ static bool is_code_memory(const char *path, size_t size)
     return false;
 }
 
-/* Memory without a file, whose code is of this process alone. [vdso] and the like are the same everywhere. */
+/* Memory without a file: its code belongs only to this process. [vdso] and the like are the same in all processes. */
 bool code_is_generated(const char *path, size_t size)
 {
     return starts_with(path, size, "//anon") || starts_with(path, size, "/anon_hugepage") ||
@@ -32,7 +31,7 @@ bool code_is_generated(const char *path, size_t size)
            starts_with(path, size, "anon_inode:") || starts_with(path, size, "[anon") || is_code_memory(path, size);
 }
 
-/* ".../jit-PID.dump": the compiler maps its first page to be executed, only so that a recorder hears of it. */
+/* ".../jit-PID.dump": the JIT compiler maps its first page as executable only to make the kernel record its path. */
 static bool is_dump(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -62,10 +61,10 @@ int code_take_symbol(struct replay *replay, const struct record *record)
 {
     struct cursor payload = record_cursor(record);
     uint64_t start = cursor_u64(&payload), size = cursor_u32(&payload);
-    cursor_u16(&payload); /* type: a BPF program, or code out of line */
+    cursor_u16(&payload); /* type: a BPF program, or out-of-line code */
     uint16_t flags = cursor_u16(&payload);
     size_t length = payload.failed ? 0 : strnlen((const char *)payload.at, cursor_left(&payload));
-    /* Of one that goes away nothing is taken: until its memory is used again nothing runs there. */
+    /* Unregister records are ignored: nothing runs there until the memory is used again. */
     if (length == 0 || (flags & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER) || size > UINT64_MAX - start)
         return 0;
     const char *name = store_text(&replay->loader->store, (const char *)payload.at, length);

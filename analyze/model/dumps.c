@@ -31,7 +31,7 @@ static bool is_recorded(const struct profile_module *module, const struct elf_fi
                                                                 elf->build_id, elf->build_id_size);
 }
 
-/* The very file that was mapped, wherever it is now; tables of another one would lead anywhere. */
+/* Opens exactly the file that was mapped, wherever it is now; the tables of another build would be wrong. */
 static bool open_elf(const struct dumps *dumps, const struct profile_module *module, struct elf_file *ret)
 {
     size_t length = strlen(module->path), suffix = strlen(DELETED);
@@ -105,7 +105,7 @@ static bool find(void *context, uint64_t address, struct unwind_map *ret)
     return true;
 }
 
-/* The chain of the dump into dumps->chain from AT on. 0: it cannot be unwound. */
+/* Unwinds the dump into dumps->chain from AT on. Returns the number of addresses; 0: it cannot be unwound. */
 static unsigned unwind(struct dumps *dumps, const struct record *sample, size_t at, struct unwind_outcome *ret)
 {
     uint64_t words[64], mask = sample->attr->perf.sample_regs_user;
@@ -129,7 +129,7 @@ static unsigned unwind(struct dumps *dumps, const struct record *sample, size_t 
                                ret);
 }
 
-/* Whether perf recorded no chain of user space, as it does where it records dumps. */
+/* Whether the chain has no user part, as when perf records dumps. */
 static bool has_no_user_part(const struct record *sample)
 {
     bool user = false;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stack dumps of `perf record --call-graph dwarf`: registers and a piece of stack with each sample, which perf leaves
- * to whoever reads. Unwound by unwind/, in the files that were mapped, found as names are (symfs, build-ids).
+ * Stack dumps of `perf record --call-graph dwarf`: each sample has registers and a copy of part of the stack, and the
+ * reader has to unwind it. unwind/ does that, with the mapped files; they are found like those for names (symfs,
+ * build-ids).
  */
 #ifndef ANALYZE_MODEL_DUMPS_H
 #define ANALYZE_MODEL_DUMPS_H
@@ -12,7 +13,7 @@
 #include "unwind/engine.h"
 
 enum {
-    DUMPS_DEPTH = 1024,         /* deeper than perf's 127: nobody is interested in where a limit cuts */
+    DUMPS_DEPTH = 1024,         /* more than perf's 127, so that stacks are not cut */
     DUMPS_RECORDED = 65536 / 8, /* addresses that a record can have */
 };
 
@@ -29,16 +30,16 @@ struct dumps {
     size_t debug_path_count;
     bool native;                    /* the dumps have the registers of this machine */
     bool vdso;                      /* the recorded kernel is the running one */
-    const struct space *user;       /* of the stack that is being unwound */
+    const struct space *user;       /* of the stack being unwound */
     uint64_t chain[DUMPS_RECORDED + 1 + DUMPS_DEPTH];
-    uint64_t ends[UNWIND_ENDS];     /* how often unwinding ended so, */
-    uint64_t left;                  /* and how often it could not begin */
+    uint64_t ends[UNWIND_ENDS];     /* number of stacks by how unwinding ended, */
+    uint64_t left;                  /* and of those where it could not begin */
 };
 
 /*
- * SAMPLE as if its user part had been recorded as a call chain. It is left as it is where that was so, and where a dump
- * cannot be unwound: recorded on another kind of machine, or without the needed registers. The chain is good
- * until the next call.
+ * SAMPLE with its user part as a call chain. Returned as it is if it already has that, or if its dump cannot be
+ * unwound: recorded on another kind of machine, or without the needed registers. The chain is valid until the next
+ * call.
  */
 struct record dumps_unwound(struct dumps *dumps, const struct space *user, const struct record *sample);
 void dumps_release(struct dumps *dumps);

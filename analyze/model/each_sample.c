@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The second pass: one sample after the other. */
+/* The second pass: gives the samples one by one. */
 #include <errno.h>
 #include <inttypes.h>
 
@@ -12,11 +12,11 @@ struct pass {
     void *context;
     uint64_t *ips;
     uint32_t capacity;
-    uint32_t frames, events;     /* that the first pass has found: views have made room for these */
-    uint64_t strange;            /* samples of the file that have others */
+    uint32_t frames, events;     /* how many the first pass found: views have arrays of these sizes */
+    uint64_t strange;            /* samples of the file with a frame or event beyond them */
 };
 
-/* Whether the first pass has seen all that the sample is of; else its file has changed since. */
+/* Whether the first pass found the sample's frames and event; if not, the file has changed since. */
 static bool is_known(const struct pass *pass, uint32_t event)
 {
     const struct chain *chain = &pass->loader->chain;
@@ -35,7 +35,7 @@ static int give_sample(void *context, uint32_t task, uint32_t event, const char 
             return -ENOMEM;
         pass->ips[i] = loader->chain.wanted[i].frame.ip;
     }
-    /* What a changed file brought may have moved the tables. */
+    /* New data of a changed file may have moved the arrays. */
     loader_show(loader);
     if (!is_known(pass, event)) {
         pass->strange++;
@@ -123,7 +123,7 @@ int profile_add_entries(struct profile *profile, const bool *wanted)
     struct loader *loader = profile->loader;
     struct pass pass = {.loader = loader};
     loader->wanted = wanted;
-    /* Neither stacks nor entries of the first pass are found any more: the new ones stand for themselves. */
+    /* The lookups of stacks and entries of the first pass are gone, so everything is added as new. */
     int status = read_again(&pass, add_entry);
     loader->wanted = NULL;
     lookup_release(&loader->store.stacks.lookup);

@@ -35,7 +35,7 @@ uint32_t event_of_attr(struct store *store, const struct attr *attr)
         .type = attr->perf.type,
         .config = attr->perf.config,
         .nanoseconds = is_clock(attr->perf.type, attr->perf.config),
-        /* Those of a group that is read with its leader have samples without a period of their own. */
+        /* Events of a group that its leader reads have samples without a period of their own. */
         .sampled = (attr->perf.sample_period != 0 || (attr->perf.sample_type & PERF_SAMPLE_READ)) && !dummy,
         .frequency = attr->perf.freq,
         .sample_value = attr->perf.sample_period,
@@ -54,7 +54,7 @@ uint32_t event_of_count(struct store *store, const struct file *file, const stru
                                   .nanoseconds = count->nanoseconds};
     if (!event.name)
         return LOOKUP_NONE;
-    /* The same event may have an attribute in another file: one name is one row. */
+    /* Another file may have an attribute for the same event: one name is one row. */
     for (uint32_t i = 0; i < store->events.count; i++)
         if (store_event_at(store, i)->name == event.name)
             return i;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From what the loader gathered to what struct profile shows. */
+/* Fills struct profile with what the loader gathered. */
 #include <errno.h>
 #include <string.h>
 
@@ -22,7 +22,7 @@ static int compare_tasks(const void *left, const void *right)
     return a->made < b->made ? -1 : a->made > b->made;
 }
 
-/* What an event would have counted if it had run all the time. */
+/* Extrapolates the count of a multiplexed event to the time it was enabled. */
 static uint64_t scale_count(uint64_t value, uint64_t enabled, uint64_t running)
 {
     if (running == 0 || running >= enabled)
@@ -31,7 +31,7 @@ static uint64_t scale_count(uint64_t value, uint64_t enabled, uint64_t running)
     return scaled > UINT64_MAX ? UINT64_MAX : (uint64_t)scaled;
 }
 
-/* A row for the whole task where there are only rows of its exec generations, and none of them is missing. */
+/* Adds a row for the whole task if it has only rows of its exec generations, and all of these. */
 static int add_sums(struct task *task)
 {
     uint32_t rows = task->count_count;
@@ -66,7 +66,7 @@ static int finish_counts(struct task *task)
         status = add_sums(task);
     for (uint32_t i = 0; status == 0 && i < task->count_count; i++) {
         struct profile_count *count = &task->counts[i];
-        /* Events of the inherited set are one per CPU as well. */
+        /* Inherited events are one per CPU, too: they run less than they are enabled. */
         if (task->shown.source == PROFILE_SOURCE_INHERITED)
             count->enabled_ns = count->running_ns;
         count->scaled = scale_count(count->value, count->enabled_ns, count->running_ns);
@@ -130,7 +130,7 @@ static void inherit_names(struct profile_task *task, const struct profile_task *
         task->ppid = leader->ppid;
 }
 
-/* The last leader so far of each process, by pid. */
+/* The latest leader of each process so far, by pid. */
 struct leaders {
     struct lookup lookup;
     uint32_t *tasks;
@@ -146,8 +146,7 @@ static uint32_t *find_leader(const struct leaders *leaders, const struct profile
     return NULL;
 }
 
-/* One way through the tasks, in order of start: numbers of processes are used again, and a thread is of the one before
- * it. */
+/* One pass over the tasks, in order of start: pids are reused, so a thread belongs to the latest leader before it. */
 static int sweep(struct profile *profile, struct leaders *leaders)
 {
     for (uint32_t i = 0; i < profile->task_count; i++) {
@@ -167,8 +166,7 @@ static int sweep(struct profile *profile, struct leaders *leaders)
     return 0;
 }
 
-/* A thread has the command line of its process. The second time is for threads whose leader is known from later on
- * only. */
+/* Gives threads the command line of their process. The second pass is for threads whose leader starts after them. */
 static int inherit_from_leaders(struct profile *profile)
 {
     struct leaders leaders = {.tasks = calloc((size_t)profile->task_count + 1, sizeof(uint32_t))};
@@ -226,7 +224,7 @@ static void finish_entries(struct loader *loader)
     profile->sums = sums;
     profile->sum_count = loader->store.sums.count;
     profile->merged = loader->merged;
-    /* No sample comes any more. */
+    /* No samples follow. */
     lookup_release(&loader->store.entries.lookup);
     lookup_release(&loader->store.sums.lookup);
     lookup_release(&loader->store.stacks.lookup);

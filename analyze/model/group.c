@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples with PERF_SAMPLE_READ ('{a,b}:S'): one event samples, and each time all of the group are read. */
+/* Samples with PERF_SAMPLE_READ ('{a,b}:S'): one event samples, and each sample has the counts of the whole group. */
 #include <errno.h>
 
 #include "analyze/model/replay.h"
 #include "analyze/read/bytes.h"
 
-/* What was read last of event ID; of an inherited event each thread has a count of its own. */
+/* The last count of event ID; an inherited event has one per thread. */
 struct group_value {
     uint64_t id, value;
     uint32_t tid;
@@ -30,7 +30,7 @@ bool group_has(const struct record *sample)
     return sample->read && (sample->attr->perf.read_format & PERF_FORMAT_ID);
 }
 
-/* As perf: what an event counted since it was read last is the weight of a sample of its own, at the same place. */
+/* As in perf: what an event counted since the last sample is the period of a sample of that event at the same place. */
 int group_member(struct group_values *values, const struct attr_list *attrs, const struct record *sample, uint64_t at,
                  struct group_sample *ret)
 {
@@ -47,7 +47,7 @@ int group_member(struct group_values *values, const struct attr_list *attrs, con
     struct group_value *last = value_of(values, id, sample->attr->perf.inherit ? sample->tid : 0);
     if (!last)
         return -ENOMEM;
-    /* A count never goes back: it was reset. */
+    /* A smaller count was reset. */
     ret->period = value >= last->value ? value - last->value : value;
     last->value = value;
     return 0;

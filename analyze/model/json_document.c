@@ -9,7 +9,7 @@
 
 #include "common/report.h"
 
-/* A regular file that is open for reading; negative: it is none, or cannot be opened. */
+/* Opens a regular file for reading. Negative: it is none, or cannot be opened. */
 static int open_file(const char *path)
 {
     struct stat status;
@@ -69,7 +69,7 @@ static int refuse(const struct reader *reader, const char *what)
     return -EINVAL;
 }
 
-/* The member KEY of OBJECT, "" when it is null. -EINVAL, or -ENOMEM. */
+/* The string KEY of OBJECT, "" if it is null. 0, -EINVAL after a message, or -ENOMEM. */
 static int take_text(const struct reader *reader, const json_t *object, const char *key, const char **ret)
 {
     const json_t *member = json_object_get(object, key);
@@ -81,7 +81,7 @@ static int take_text(const struct reader *reader, const json_t *object, const ch
     return *ret ? 0 : -ENOMEM;
 }
 
-/* A member that is null is 0. */
+/* The number KEY of OBJECT, 0 if it is null. 0, or -EINVAL after a message. */
 static int take_number(const struct reader *reader, const json_t *object, const char *key, uint64_t *ret)
 {
     const json_t *member = json_object_get(object, key);
@@ -94,14 +94,14 @@ static int take_number(const struct reader *reader, const json_t *object, const 
     return 0;
 }
 
-/* False: the sum is more than a number holds. */
+/* False: the sum overflows. */
 static bool add(struct amount *sum, uint64_t samples, uint64_t weight)
 {
     return !__builtin_add_overflow(sum->samples, samples, &sum->samples) &&
            !__builtin_add_overflow(sum->weight, weight, &sum->weight);
 }
 
-/* What the list KEY has must be the total. */
+/* Checks that the list KEY adds up to the total. */
 static int check_sum(const struct reader *reader, const char *key, const struct amount *sum)
 {
     if (sum->samples == reader->total.samples && sum->weight == reader->total.weight)
@@ -144,7 +144,7 @@ static int take_event(struct reader *reader, const json_t *root)
     return reader->event == LOOKUP_NONE ? -ENOMEM : 0;
 }
 
-/* "libx.so+0x1234", "//anon+0x1234", "0x1234": such a name is an address of that build. */
+/* "libx.so+0x1234", "//anon+0x1234", "0x1234": such a name is only an address in that build. */
 static bool is_address(const char *symbol, const char *object)
 {
     const char *plus = strrchr(symbol, '+'), *digits = plus ? plus + 1 : symbol;
@@ -154,7 +154,7 @@ static bool is_address(const char *symbol, const char *object)
     return strncmp(digits, "0x", 2) == 0 && digits[2] && digits[2 + strspn(digits + 2, "0123456789abcdef")] == '\0';
 }
 
-/* A stack of one frame, that is all there is of the module, so that nobody looks for its name. */
+/* Makes a stack of one frame. Its module is only this function (module.symbol), so its name is not looked up. */
 static int add_function(struct reader *reader, const char *symbol, const char *object, struct profile_entry *entry)
 {
     struct store *store = &reader->loader->store;
@@ -210,7 +210,7 @@ static int take_functions(struct reader *reader, const json_t *root)
     return status < 0 ? status : check_sum(reader, "functions", &sum);
 }
 
-/* The list of texts KEY of OBJECT; what is no text in it is "". */
+/* The array of strings KEY of OBJECT; other elements become "". */
 static int take_words(const struct reader *reader, const json_t *object, const char *key,
                       const char *const **ret, uint32_t *ret_count)
 {
@@ -230,7 +230,8 @@ static int take_words(const struct reader *reader, const json_t *object, const c
 }
 
 /*
- * What the task executed last, and of the run's first task the command line: of the first exec generation that has one.
+ * The program that the task executed last. The run's first task also gets the command line of its first exec generation
+ * that has one.
  */
 static int take_generation(const struct reader *reader, const json_t *item, struct task *task)
 {
@@ -359,7 +360,7 @@ static int take_coverage(struct reader *reader, const json_t *root)
     int status = take_number(reader, coverage, "cpu_ns", &session->cpu_ns);
     if (status == 0)
         status = take_number(reader, coverage, "attributed_ns", &session->attributed_ns);
-    if (status == 0 && json_object_get(coverage, "incomplete_files")) { /* older reports do not tell */
+    if (status == 0 && json_object_get(coverage, "incomplete_files")) { /* not in older reports */
         status = take_number(reader, coverage, "incomplete_files", &session->incomplete_files);
         if (status == 0)
             status = take_number(reader, coverage, "unwritten_samples", &session->unwritten_samples);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The document of `panalyze report --json` as a profile, for comparisons: who has kept it needs neither the result
- * files nor the programs any more. It says what each function had by itself, and what each command had; not which
- * command was in which function, and no call chains.
+ * The document of `panalyze report --json` as a profile, for comparisons without the result files and programs. It has
+ * the self weight of each function, and the weight of each command. It does not say which command was in which
+ * function, and has no call chains.
  */
 #ifndef ANALYZE_MODEL_JSON_DOCUMENT_H
 #define ANALYZE_MODEL_JSON_DOCUMENT_H
@@ -12,9 +12,9 @@
 /* Whether PATH is a file that begins like a JSON object. */
 bool document_is(const char *path);
 /*
- * As profile_load(), of OPTIONS event and session alone. An entry is what a function had by itself, whose stack it is
- * alone; the profile's commands are what the commands had. -EINVAL after a message that names PATH: no such document,
- * or one of only some functions or tasks. -ENOMEM without a message.
+ * Like profile_load(); of OPTIONS it uses only event and session. Each entry is the self weight of a function, with a
+ * stack of that one frame; profile->commands has the commands. -EINVAL after a message that names PATH: it is no such
+ * document, or has only some functions or tasks. -ENOMEM without a message.
  */
 int document_load(const char *path, const struct profile_options *options, struct profile **ret);
 

@@ -158,9 +158,9 @@ int loader_take(struct loader *loader, struct input *input, struct file *file, b
     return session_take(loader, file, input->own || loader->sessions[input->session].ours);
 }
 
-enum { OTHERS_SHOWN = 3 }; /* files that are no profiles, by their names */
+enum { OTHERS_SHOWN = 3 }; /* names in the message about files that are no profiles */
 
-/* The files of one task in the order of its exec generations. */
+/* Puts the files of a task in the order of its exec generations. */
 static int compare_inputs(const void *left, const void *right)
 {
     const struct input *a = left, *b = right;
@@ -183,7 +183,7 @@ static bool known_already(const struct loader *loader, const struct lookup *look
     return false;
 }
 
-/* Of many files that are none ("out.*" names more than profiles): one line. Where nothing else is there, what to do. */
+/* One message for all files that are no profiles ("out.*" may match others). If none is a profile, it adds advice. */
 static void refuse_others(const struct loader *loader, const uint32_t shown[OTHERS_SHOWN], uint32_t others)
 {
     const char *more = others > OTHERS_SHOWN ? ", ..." : "";
@@ -202,7 +202,7 @@ static void refuse_others(const struct loader *loader, const uint32_t shown[OTHE
                      loader->inputs[shown[1]].path, loader->inputs[shown[2]].path, more, remedy);
 }
 
-/* A file that is named twice ("out.* out.1.1") counts once. */
+/* A file that is given twice ("out.* out.1.1") counts once. */
 static int look_at_all(struct loader *loader)
 {
     struct lookup lookup = {0};

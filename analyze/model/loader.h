@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The loader's own state; struct profile is what it shows of it. */
+/* The loader's internal state. struct profile is the public part. */
 #ifndef ANALYZE_MODEL_LOADER_H
 #define ANALYZE_MODEL_LOADER_H
 
@@ -11,7 +11,7 @@
 #include "analyze/read/file.h"
 #include "analyze/read/item.h"
 
-/* One event of a task as READ records give it: an inherited event per CPU is several of the same name. */
+/* One event of a task, from READ records. Inherited events are one per CPU, so several readings have the same event. */
 struct task_reading {
     uint64_t id, value, enabled_ns, running_ns;
     uint32_t event;
@@ -24,28 +24,28 @@ struct task {
         uint32_t number;
     } *generations;
     uint32_t generation_count, generation_capacity;
-    struct profile_count *counts; /* exec generation is a number here, an index when finished */
+    struct profile_count *counts; /* generation is its number here; an index once finished */
     uint32_t count_count, count_capacity;
     struct task_reading *readings;
     uint32_t reading_count, reading_capacity;
-    bool own_counts;                /* the file that is read has items for them: READ records say nothing new */
-    bool split;                     /* a file per exec generation */
-    uint32_t first_generation;      /* of the file that is read */
+    bool own_counts;                /* the file being read has count items: READ records add nothing */
+    bool split;                     /* it has a file per exec generation */
+    uint32_t first_generation;      /* of the file being read */
 };
 
 /* One input file. */
 struct input {
     const char *path;
-    const void *bytes;              /* instead of the file, or NULL */
+    const void *bytes;              /* memory to read instead of the file, or NULL */
     size_t size;
     uint64_t device, inode;
-    uint32_t session;               /* of loader->sessions; LOOKUP_NONE: not readable */
-    bool own;                       /* one of our own files, with its task */
-    int32_t pid, tid;               /* of our own files: the order in which a task's files are read */
+    uint32_t session;               /* index into loader->sessions; LOOKUP_NONE: not readable */
+    bool own;                       /* one of our files, with a task item */
+    int32_t pid, tid;               /* of our files: with start_ns, the order of a task's files */
     uint64_t start_ns;
     uint64_t bytes_to_read;         /* for progress */
     uint64_t limit;                 /* bytes of data that profile_load() read */
-    uint32_t *tasks;                /* in the order in which its records made them */
+    uint32_t *tasks;                /* in the order in which its records created them */
     uint32_t task_count, task_capacity;
 };
 
@@ -54,32 +54,32 @@ struct session_seen {
     bool ours;
     uint64_t start_realtime_ns;
     uint32_t files;
-    const char *path; /* of the first one */
+    const char *path; /* of the first file */
 };
 
 struct loader {
-    struct profile profile;         /* first: profile_free() gets this address */
+    struct profile profile;         /* first member: profile_free() gets this address */
     struct store store;
     struct chain chain;
     struct dumps dumps;
-    uint64_t states;                /* of address spaces */
+    uint64_t states;                /* last state number of an address space */
     bool counts_only;
     enum profile_merge merged;
-    const bool *wanted;             /* the second pass is about these tasks alone, NULL: about all */
+    const bool *wanted;             /* tasks that the second pass gives; NULL: all */
     profile_progress *progress;     /* or NULL */
     void *progress_context;
-    uint64_t bytes_done, bytes_total; /* of the files before the one that is read, of all */
-    struct thread_pool *pool;       /* that finds stacks; NULL where none are wanted, and once all are found */
-    uint64_t guest_samples;         /* of the file that is read */
-    uint64_t first_sample_ns;    /* the earliest time of a sample; 0: none has one */
+    uint64_t bytes_done, bytes_total; /* of the files before the one being read; of all files */
+    struct thread_pool *pool;       /* looks up stacks; NULL: no stacks are wanted, or all are found */
+    uint64_t guest_samples;         /* of the file being read */
+    uint64_t first_sample_ns;    /* earliest time of a sample; 0: none has a time */
     struct input *inputs;
     uint32_t input_count;
     struct session_seen *sessions;
     uint32_t session_count, session_capacity;
-    struct task **tasks;            /* each of its own memory, so that adding one moves none */
+    struct task **tasks;            /* allocated one by one, so that adding a task moves none */
     uint32_t task_count, task_capacity;
-    struct lookup task_lookup;      /* ours, by pid, tid and start */
-    uint32_t *place_of_task;        /* from the order of making to that of profile.tasks */
+    struct lookup task_lookup;      /* tasks of our files, by pid and tid */
+    uint32_t *place_of_task;        /* by index in tasks: the index in profile.tasks */
     struct profile_missed *missed;
     uint32_t missed_count, missed_capacity;
     struct profile_jit_dump *jit_dumps;
@@ -92,53 +92,53 @@ struct loader {
 struct task *task_new(struct loader *loader, uint32_t *ret_index);
 void task_free(struct task *task);
 /*
- * The exec generation NUMBER, made when it is not there; the last one stands for those that are too many. NULL without
- * memory.
+ * The exec generation NUMBER, which is created if needed; beyond the limit, the last one. NULL: out of memory.
  */
 struct task_generation *task_generation_at(struct task *task, uint32_t number);
 int task_add_count(struct task *task, const struct profile_count *count);
 int task_add_reading(struct task *task, const struct task_reading *reading);
-/* The readings so far become counts of GENERATION (UINT32_MAX: the whole task). */
+/* Turns the readings so far into counts of GENERATION (UINT32_MAX: the whole task). */
 int task_take_readings(struct task *task, uint32_t generation);
 
-/* ours.c: the items of our own section */
+/* ours.c: the items of our feature section */
 bool ours_session(const struct file *file, struct pinject_item_session *ret);
 bool ours_task(const struct file *file, struct pinject_item_task *ret);
 const char *ours_first_comm(const struct file *file);
 /*
- * The task of FILE (*ret_task LOOKUP_NONE when it has no item of one), with exec generations and counts; what it says
- * of the session. 0 or -ENOMEM.
+ * Takes the task of FILE (*ret_task is LOOKUP_NONE if FILE has no task item) with its exec generations and counts. 0 or
+ * -ENOMEM.
  */
 int ours_take(struct loader *loader, const struct file *file, uint32_t *ret_task);
-/* The strings of the SESSION item. */
+/* Takes the session's items: session, coverage, missed tasks, ... 0 or -ENOMEM. */
 int ours_take_session(struct loader *loader, const struct file *file);
 
 /* event.c */
-/* The event of ATTR as the store knows it, or LOOKUP_NONE without memory. */
+/* The store's event for ATTR, or for COUNT. LOOKUP_NONE: out of memory. */
 uint32_t event_of_attr(struct store *store, const struct attr *attr);
 uint32_t event_of_count(struct store *store, const struct file *file, const struct pinject_item_count *count,
                         const char *name);
 
 /* replay.c */
-/* A sample that was placed; the chain is in loader->chain. Only for the second pass. */
+/* Gets each sample with its task and event; its stack is in loader->chain. Only for the second pass. */
 typedef int replay_each(void *context, uint32_t task, uint32_t event, const char *comm, const struct record *sample);
-/* First pass (EACH NULL): everything goes into LOADER. 0, -ENOMEM, or what EACH returned. */
+/* Replays the records of FILE. In the first pass (EACH NULL) everything goes into LOADER. 0, -ENOMEM, or what EACH
+ * returned. */
 int replay_file(struct loader *loader, struct input *input, struct file *file, replay_each *each, void *context);
 
 /* warning.c */
-/* A note of the session; each is kept once. 0 or -ENOMEM. */
+/* Adds a note to the session, unless it has it already. 0 or -ENOMEM. */
 int warning_add(struct loader *loader, const char *text);
-/* What FILE, one of perf's that was read, has that is not shown. 0 or -ENOMEM. */
+/* Adds notes on what FILE, a perf.data file that was read, has and the report does not show. 0 or -ENOMEM. */
 int warning_file(struct loader *loader, const struct file *file);
 
 /* session.c */
-/* What the features of FILE say of the session, first come first served. */
+/* Takes facts about the session from the features of FILE; the first file that has a fact counts. */
 int session_take(struct loader *loader, const struct file *file, bool ours);
 void session_of_file(const struct file *file, struct session_seen *ret, bool *ret_ours);
 
 /* finish.c */
 int finish_profile(struct loader *loader);
-/* What grew while samples were read again. */
+/* Updates the profile's view of arrays that grew while samples were read again. */
 void loader_show(struct loader *loader);
 
 /* load.c */
@@ -146,21 +146,21 @@ struct loader *loader_new(void);
 void loader_free(struct loader *loader);
 int loader_open(const struct input *input, struct file *file, struct problem *problem);
 /*
- * Opens what was loaded once more. -ESTALE: it cannot be read any more, or another file has that name; said on stderr,
- * and counted in files_bad; -ENOMEM.
+ * Opens a loaded file again. 0; -ESTALE after a message: it cannot be read any more, or another file has its name; it
+ * is counted in files_bad; or -ENOMEM.
  */
 int loader_open_again(struct loader *loader, const struct input *input, struct file *file);
-/* Looks at INPUT: whose session it is. 0, or -errno with the reason in PROBLEM. */
+/* Opens INPUT to find its session. 0, or -errno with the reason in PROBLEM. */
 int loader_look(struct loader *loader, struct input *input, struct problem *problem);
-/* Reads INPUT for good; says on stderr what is wrong with its data when TALK. */
+/* Reads INPUT into the profile. TALK: problems with its data are reported on stderr. */
 int loader_take(struct loader *loader, struct input *input, struct file *file, bool talk);
 /* What is wrong with the data of FILE after it was read, or "". */
 void loader_describe(const struct file *file, struct problem *ret);
-/* profile_load() of bytes in memory, which live as long as the profile; for tests. */
+/* profile_load() of bytes in memory, which must outlive the profile; for tests. */
 int profile_load_memory(const void *bytes, size_t size, const struct profile_options *options, struct profile **ret);
 
 /* choose.c */
-/* Which session is meant: its index in *ret_session. -EINVAL after a message. */
+/* Finds the session that is meant; *ret_session is its index. 0, or -EINVAL after a message. */
 int choose_session(struct loader *loader, const char *wanted, uint32_t *ret_session);
 void choose_text(const uint8_t *id, size_t bytes, char *ret);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A hash table of numbers: it finds the indices of things that are kept elsewhere, in the order they were added. The
- * caller compares.
+ * A hash table from hashes to indices of things that are kept elsewhere. A walk returns the indices with a hash in the
+ * order in which they were added; the caller compares the things.
  *
  *     struct lookup_walk walk = lookup_start(&table, hash);
  *     for (uint32_t i; (i = lookup_next(&walk)) != LOOKUP_NONE;)
@@ -19,7 +19,7 @@
 
 struct lookup_place {
     uint32_t hash;
-    uint32_t index; /* + 1; 0: free */
+    uint32_t index; /* + 1; 0: empty slot */
 };
 
 struct lookup {
@@ -69,14 +69,15 @@ static inline uint32_t lookup_next(struct lookup_walk *walk)
     return LOOKUP_NONE;
 }
 
-/* A table that is larger than the caches is asked in two steps, with other work in between: the place of HASH, */
+/* A table larger than the CPU's caches is prefetched in two steps, with other work in between: first the slot of
+ * HASH, */
 static inline void lookup_prefetch(const struct lookup *lookup, uint64_t hash)
 {
     if (lookup->places)
         __builtin_prefetch(&lookup->places[(uint32_t)hash & lookup->mask]);
 }
 
-/* then the thing itself, whose index is most likely this one. */
+/* then the thing itself, which most likely has the index returned here. */
 static inline uint32_t lookup_guess(const struct lookup *lookup, uint64_t hash)
 {
     const struct lookup_place *place = lookup->places ? &lookup->places[(uint32_t)hash & lookup->mask] : NULL;
@@ -109,7 +110,7 @@ static inline int lookup_grow(struct lookup *lookup)
     return 0;
 }
 
-/* 0 or -ENOMEM. */
+/* Adds INDEX under HASH. 0 or -ENOMEM. */
 static inline int lookup_add(struct lookup *lookup, uint64_t hash, uint32_t index)
 {
     if (index >= UINT32_MAX - 1 ||

@@ -6,7 +6,7 @@
 #include "analyze/model/replay.h"
 
 #define KERNEL "[kernel.kallsyms]"
-#define OTHER_PID 0xffffffffu /* of the kernel's mappings */
+#define OTHER_PID 0xffffffffu /* pid of the kernel's mappings */
 
 struct named_mapping {
     uint32_t pid, tid;
@@ -17,7 +17,7 @@ struct named_mapping {
     size_t path_size;
 };
 
-/* Index of the build id of PATH, or LOOKUP_NONE. */
+/* The index of the build-id of PATH, or LOOKUP_NONE. */
 static uint32_t find_path(const struct replay *replay, const char *path, bool kernel)
 {
     struct lookup_walk walk = lookup_start(&replay->build_id_lookup, lookup_mix(5 + kernel, (uintptr_t)path));
@@ -55,7 +55,7 @@ static bool parse_mapping(const struct record *record, struct named_mapping *ret
     ret->place.start = cursor_u64(&payload);
     uint64_t size = cursor_u64(&payload);
     ret->place.pgoff = cursor_u64(&payload);
-    /* An end beyond the last address is the last address. */
+    /* An end beyond the last address becomes the last address. */
     ret->place.end = size <= UINT64_MAX - ret->place.start ? ret->place.start + size : UINT64_MAX;
     if (record->type == PERF_RECORD_MMAP2) {
         const unsigned char *identity = cursor_bytes(&payload, 24);
@@ -115,7 +115,7 @@ static int map_user(struct replay *replay, struct named_mapping *named)
     return status == -ENOSPC ? 0 : status;
 }
 
-/* "[kernel.kallsyms]_text" is the kernel's own text; its pgoff is the address of _text where it was recorded. */
+/* "[kernel.kallsyms]_text" is the kernel's text; its pgoff is the address of _text at that time. */
 static int take_reference(struct replay *replay, const struct named_mapping *named)
 {
     struct profile_session *session = &replay->loader->profile.session;
@@ -127,7 +127,7 @@ static int take_reference(struct replay *replay, const struct named_mapping *nam
     return session->kernel_reference ? 0 : -ENOMEM;
 }
 
-/* Where no section has it. */
+/* Takes the kernel's build-id, unless a feature section has it. */
 static int take_kernel_id(struct replay *replay, const struct named_mapping *named)
 {
     struct profile_session *session = &replay->loader->profile.session;
@@ -140,7 +140,7 @@ static int take_kernel_id(struct replay *replay, const struct named_mapping *nam
     return 0;
 }
 
-/* "/lib/modules/6.1.0/kernel/fs/ext4/ext4.ko.xz" is what the kernel's own list of symbols calls "[ext4]". */
+/* "[ext4]", as in the kernel's symbol list, for "/lib/modules/6.1.0/kernel/fs/ext4/ext4.ko.xz". */
 static const char *module_name(struct store *store, const char *path, size_t size)
 {
     const char *slash = memrchr(path, '/', size);
@@ -188,7 +188,7 @@ static int map_kernel(struct replay *replay, struct named_mapping *named)
 int maps_take(struct replay *replay, const struct record *record)
 {
     struct named_mapping named;
-    /* What is mapped as data only holds no code. */
+    /* Data mappings have no code. */
     if ((record->misc & PERF_RECORD_MISC_MMAP_DATA) || !parse_mapping(record, &named))
         return 0;
     switch (record->misc & PERF_RECORD_MISC_CPUMODE_MASK) {

@@ -51,8 +51,8 @@ static int shell_status(int status)
 }
 
 /*
- * The files of one task (--exec-split-results) are one task: an exec generation begins at the moment where the one
- * before ended.
+ * The files of one task (--exec-split-results) become one task: each exec generation begins when the one before it
+ * ends.
  */
 static struct task *find_or_make(struct loader *loader, const struct pinject_item_task *item, uint32_t *ret_index)
 {
@@ -95,7 +95,7 @@ static void fill_task(struct profile_task *task, const struct pinject_item_task 
 
 static const char **take_strings(struct store *store, struct item *item, uint32_t *count)
 {
-    /* A string needs its NUL at least. */
+    /* Each string takes at least one byte, its NUL. */
     size_t most = cursor_left(&item->body);
     *count = *count < most ? *count : (uint32_t)most;
     const char **strings = arena_take(&store->arena, *count * sizeof(char *));
@@ -131,7 +131,7 @@ static int take_count(struct loader *loader, const struct file *file, struct tas
     if (event == LOOKUP_NONE)
         return -ENOMEM;
     task->own_counts = true;
-    /* A row for the whole task in the file of one exec generation is of that exec generation. */
+    /* In the file of one exec generation, a row for the whole task is about that exec generation. */
     uint32_t generation = fixed.generation == UINT32_MAX ? (task->split ? before : UINT32_MAX)
         : before + fixed.generation;
     if (fixed.generation != UINT32_MAX && fixed.generation >= UINT32_MAX - before)
@@ -141,7 +141,7 @@ static int take_count(struct loader *loader, const struct file *file, struct tas
     return task_add_count(task, &count);
 }
 
-/* The item of the task tells how many samples are lost, not of which event: the first one that is sampled. */
+/* The task item has the number of lost samples, but not their event: the first sampled event gets them. */
 static int take_lost(struct loader *loader, const struct file *file, uint64_t lost)
 {
     for (uint32_t i = 0; i < file->attrs.count; i++) {
@@ -166,7 +166,7 @@ int ours_take(struct loader *loader, const struct file *file, uint32_t *ret_task
     struct task *task = find_or_make(loader, &fixed, ret_task);
     if (!task)
         return -ENOMEM;
-    /* The exec generations of one file are numbered from 0. */
+    /* Each file numbers its exec generations from 0. */
     uint32_t before = task->generation_count ? task->generations[task->generation_count - 1].number + 1 : 0;
     task->own_counts = false;
     task->first_generation = before;
@@ -199,8 +199,8 @@ static int take_missed(struct loader *loader, struct item *item)
 }
 
 /*
- * Of several files with coverage (the root's exec generations) the one that knows the most is taken, with its list of
- * missed tasks.
+ * Several files may have coverage (one per exec generation of the root): the most complete one is taken, with its list
+ * of missed tasks.
  */
 static bool take_coverage(struct loader *loader, struct item *item)
 {
@@ -227,7 +227,7 @@ static void take_machine(struct loader *loader, struct item *item)
     struct profile_session *session = &loader->profile.session;
     struct pinject_item_machine fixed;
     if (!item_machine(item, &fixed) || fixed.elapsed_ns <= session->machine_ns || fixed.elapsed_ns > INT64_MAX ||
-        fixed.others_ns > INT64_MAX) /* JSON's readers know no more */
+        fixed.others_ns > INT64_MAX) /* the limit of JSON readers */
         return;
     session->machine_ns = fixed.elapsed_ns;
     session->others_ns = fixed.others_ns;
@@ -243,7 +243,7 @@ static void take_times(struct loader *loader, struct item *item)
     session->kernel_ns = fixed.kernel_ns;
 }
 
-/* Beside the coverage that is believed. */
+/* Only from the file whose coverage was taken. */
 static void take_unwritten(struct loader *loader, struct item *item, bool covered)
 {
     struct profile_session *session = &loader->profile.session;
@@ -254,7 +254,7 @@ static void take_unwritten(struct loader *loader, struct item *item, bool covere
     session->unwritten_samples = fixed.samples;
 }
 
-/* What no profile has is as good as nothing: a sum does not wrap around. */
+/* Saturates: damaged figures must not wrap around. */
 static uint64_t add_up(uint64_t sum, uint64_t more)
 {
     return more > UINT64_MAX - sum ? UINT64_MAX : sum + more;
@@ -290,7 +290,7 @@ static int take_session(struct loader *loader, struct item *item)
     session->bare = fixed.bare;
     session->exclude_kernel = fixed.exclude_kernel;
     session->version = store_string(&loader->store, item_string(item));
-    item_string(item); /* name of the default event: the attributes have it */
+    item_string(item); /* name of the default event: the attributes have it, too */
     session->event_reason = store_string(&loader->store, item_string(item));
     session->argument_count = fixed.arguments;
     session->arguments = take_strings(&loader->store, item, &session->argument_count);

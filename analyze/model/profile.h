@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The profile: everything the input files say, in one place, independent of how it is shown. Built by profile_load()
- * from result files of pinject and from perf's own perf.data. Memory is bound by distinct stacks, tasks and modules,
- * not by samples.
+ * The profile: the data of all input files, independent of how it is shown. profile_load() builds it from result files
+ * of pinject and from perf.data files of perf. Its memory grows with distinct stacks, tasks and modules, not with
+ * samples.
  *
  * All pointers belong to the profile and live until profile_free(). Strings are interned: equal strings are equal
  * pointers. Strings are as recorded: escape them (report_safe) before they reach a terminal.
@@ -18,7 +18,7 @@ struct profile_event {
     const char *name;      /* "task-clock", "cycles:u" */
     uint32_t type;
     uint64_t config;
-    bool nanoseconds;      /* weights and counts are times */
+    bool nanoseconds;      /* weights and counts are in nanoseconds */
     bool sampled;          /* at least one file samples it */
     bool frequency;        /* sample_value is in Hz, else a period */
     uint64_t sample_value;
@@ -34,7 +34,7 @@ struct profile_count {
     uint64_t value;        /* as the kernel counted */
     uint64_t enabled_ns;
     uint64_t running_ns;
-    uint64_t scaled; /* value * enabled / running (an estimate when running < enabled); value when never running */
+    uint64_t scaled; /* value * enabled / running (an estimate if running < enabled); value if it never ran */
 };
 
 struct profile_generation {
@@ -59,13 +59,13 @@ struct profile_task {
     const char *file;            /* input file */
     const char *comm;            /* the last one */
     const char *exec;            /* of the last exec generation */
-    const char *const *cmdline;  /* of the last exec generation (a thread has its process') */
+    const char *const *cmdline;  /* of the last exec generation; a thread has that of its process */
     uint32_t cmdline_count;
     const struct profile_generation *generations;
     uint32_t generation_count;
-    uint64_t start_ns, end_ns;   /* CLOCK of the session; 0: unknown */
-    bool ended;                  /* end_ns is its end */
-    int exit;                    /* as a shell shows it; -1: unknown */
+    uint64_t start_ns, end_ns;   /* in the session's clock; 0: unknown */
+    bool ended;                  /* it ended at end_ns */
+    int exit;                    /* exit status as a shell shows it; -1: unknown */
     enum profile_task_source source;
     bool counted_only;
     bool root;
@@ -84,40 +84,40 @@ struct profile_module {
     const unsigned char *build_id;
     size_t build_id_size;        /* 0: unknown */
     bool kernel;
-    int32_t pid; /* memory without a file ("//anon", "[heap]": generated code) is a module per process; else 0 */
-    const char *symbol;          /* all of it is this one function, as the kernel said (a BPF program); else NULL */
+    int32_t pid; /* of memory without a file ("//anon", "[heap]": JIT code), a module per process; else 0 */
+    const char *symbol;          /* the kernel's name of the only function in it (a BPF program); else NULL */
     uint64_t symbol_start;       /* its address */
     uint32_t index;
 };
 
 /*
- * Where an instruction pointer points. Of a caller the chain has the return address, which may belong to the next line
- * or even the next function; the frame's offset is one less, inside of the call, so that every look-up by offset is
- * right as it is. Whoever shows the address as recorded (like perf script) adds `caller` to it.
+ * The place of an instruction pointer. For a caller the chain has the return address, which may belong to the next line
+ * or even the next function. The frame's offset is one less, inside the call instruction, so that look-ups by offset
+ * are right. Add `caller` to get the recorded address (as perf script shows it).
  */
 struct profile_frame {
     const struct profile_module *module; /* NULL: no mapping known at that time */
     uint64_t offset; /* in the file (ip - start + pgoff); the address itself for the kernel, without a module, and
-                        where module->pid is set. One less than that when caller */
-    uint64_t ip;                 /* one address at which it was seen, as recorded */
+                        where module->pid is set. One less if caller */
+    uint64_t ip;                 /* one of its addresses, as recorded */
     bool kernel;
     bool caller;                 /* a return address: 1 was subtracted */
     uint32_t index;              /* in frames */
 };
 
-/* A call chain: frames[0] is where the sample hit, the last one is the outermost caller. */
+/* A call chain: frames[0] is the leaf, where the sample hit; the last one is the outermost caller. */
 struct profile_stack {
     const uint32_t *frames;      /* indices into frames */
     uint32_t depth;              /* at least 1 */
-    bool truncated;              /* the recorder's limit was reached: callers are missing */
+    bool truncated;              /* callers are missing: the recorder's limit was reached */
 };
 
-/* Samples with everything equal. */
+/* The sum of samples that are equal in task, event, stack and comm. */
 struct profile_entry {
-    uint32_t task;               /* indices */
+    uint32_t task;               /* task, event, stack: indices */
     uint32_t event;
     uint32_t stack;
-    const char *comm;            /* at that time */
+    const char *comm;            /* at the time of the sample */
     uint64_t samples;
     uint64_t weight;
 };
@@ -129,7 +129,7 @@ struct profile_missed {
     uint64_t cpu_ns;
 };
 
-/* A file in which a process told what code it generated (jit-PID.dump). */
+/* A jitdump file (jit-PID.dump), which describes the JIT code of a process. */
 struct profile_jit_dump {
     int32_t pid;
     const char *path;
@@ -137,7 +137,7 @@ struct profile_jit_dump {
 
 struct profile_session {
     uint8_t id[16];
-    bool ours;                   /* false: perf's own file */
+    bool ours;                   /* false: a file of perf */
     const char *version;         /* of the recorder */
     uint64_t start_ns, start_realtime_ns;
     const char *const *arguments; /* the command line */
@@ -151,19 +151,19 @@ struct profile_session {
     uint32_t cpus;
     uint64_t memory_bytes;
     const char *clock;           /* "monotonic" */
-    /* Kernel's identity, for symbols: */
+    /* Identity of the kernel, for its symbols: */
     const unsigned char *kernel_build_id;
     size_t kernel_build_id_size;
     const char *kernel_reference; /* "_text" or "_stext", NULL: unknown */
     uint64_t kernel_reference_address;
-    /* Coverage; coverage_known is false without an item, or while the session runs (complete false). */
+    /* Coverage; coverage_known is false without an item; coverage_complete is false while the session runs. */
     bool coverage_known, coverage_complete;
     uint64_t cpu_ns, attributed_ns, collector_ns, recorded_tasks, recorded_files;
-    uint64_t incomplete_files, unwritten_samples; /* what could not be written (a full disk) */
-    uint64_t user_ns, kernel_ns;    /* CPU time of the tree, of rusage; 0: not known */
-    uint64_t machine_ns, others_ns; /* elapsed, and CPU time of other programs meanwhile; 0: not known */
-    /* Call stacks with a part in user space, where they were unwound (-g dwarf, auto): all, and those down to the
-     * outermost frame, by unwind tables or by frame pointers of a process that proved to have them. */
+    uint64_t incomplete_files, unwritten_samples; /* could not be written (a full disk) */
+    uint64_t user_ns, kernel_ns;    /* CPU time of the tree, from rusage; 0: not known */
+    uint64_t machine_ns, others_ns; /* elapsed time, and CPU time of other programs meanwhile; 0: not known */
+    /* Call stacks with a user part, if they were unwound (-g dwarf, auto): all of them, and those that reach the
+     * outermost frame, by unwind tables or by frame pointers of a process that was found to have them. */
     uint64_t stacks, whole_stacks;
     const struct profile_missed *missed;
     uint32_t missed_count;
@@ -171,11 +171,11 @@ struct profile_session {
     uint32_t note_count;
 };
 
-/* What is asked of a sample beside its stack and event: everything else is one entry. */
+/* What else, besides stack and event, samples of one entry have in common. */
 enum profile_merge {
-    PROFILE_BY_TASK,  /* its task, and the command's name */
-    PROFILE_BY_COMM,  /* the command's name */
-    PROFILE_BY_STACK, /* nothing */
+    PROFILE_BY_TASK,  /* task and comm */
+    PROFILE_BY_COMM,  /* comm */
+    PROFILE_BY_STACK, /* nothing else */
 };
 
 struct profile {
@@ -195,21 +195,22 @@ struct profile {
     uint32_t stack_count;
     const struct profile_entry *entries;
     uint32_t entry_count;
-    /* Of each task and event, whatever the stack (frames[0] of stacks[0] is nowhere): in the order of their coming. */
+    /* Sums by task and event over all stacks (all have stacks[0], whose only frame is nowhere), in the order of their
+     * first samples. */
     const struct profile_entry *sums;
     uint32_t sum_count;
-    /* Of a report's document (json_document.h) entries and sums do not tell which command had what: */
+    /* In a report's document (json_document.h) entries and sums do not say which command they belong to: */
     bool document;
     const struct profile_entry *commands;
     uint32_t command_count;
-    enum profile_merge merged;   /* but for PROFILE_BY_TASK entries are of all tasks: their task is the first one */
+    enum profile_merge merged;   /* unless PROFILE_BY_TASK, entries are of all tasks and have the first as their task */
     uint64_t lost;
     uint32_t files_read, files_bad, files_other_session; /* other_session: left out */
     /* Private state of the loader. */
     void *loader;
 };
 
-/* Called now and then while files are read: DONE of TOTAL bytes. */
+/* Called from time to time while files are read: DONE of TOTAL bytes. */
 typedef void profile_progress(void *context, uint64_t done, uint64_t total);
 
 struct profile_options {
@@ -217,39 +218,38 @@ struct profile_options {
     const char *session;
     const char *event;           /* --event: name of the shown event, NULL: the first sampled one */
     bool counts_only;            /* samples are not needed (tree, counts): chains may be skipped */
-    unsigned threads;            /* that look for stacks; 0: one per CPU. What comes out is the same */
+    unsigned threads;            /* that look up stacks; 0: one per CPU. The result does not depend on it */
     profile_progress *progress;  /* or NULL */
     void *progress_context;
     enum profile_merge merged;
-    bool merged_foreign;         /* only of files that are not our own; else PROFILE_BY_TASK */
-    uint64_t merge_above;        /* bytes of files from which on PROFILE_BY_TASK means PROFILE_BY_STACK; 0: never.
-                                    profile_add_entries() then tells of single tasks */
-    /* Where the programs are whose stacks have to be unwound (perf record --call-graph dwarf), as for their names. */
-    const char *symfs;           /* root in front of every recorded path, or NULL */
+    bool merged_foreign;         /* `merged` is only for files that are not ours; these get PROFILE_BY_TASK */
+    uint64_t merge_above;        /* with more bytes of files PROFILE_BY_TASK becomes PROFILE_BY_STACK; 0: never.
+                                    profile_add_entries() then gives single tasks */
+    /* Where programs are, to unwind their stacks (perf record --call-graph dwarf), as for symbolization: */
+    const char *symfs;           /* prefix of every recorded path, or NULL */
     const char *const *debug_paths;
     size_t debug_path_count;
-    int unwinder;                /* enum unwind_engine_kind: who unwinds them */
+    int unwinder;                /* enum unwind_engine_kind */
 };
 
 /*
- * Reads PATHS[COUNT]. A bad file is reported on stderr (name, reason) and skipped, counted in files_bad; when several
- * sessions are among the files the newest is taken and a note says so. 0, -ENOENT when no file could be read, -EINVAL
- * for a wrong option (said), -ENOMEM.
+ * Reads PATHS[COUNT]. A bad file is reported on stderr (name, reason), skipped, and counted in files_bad. If the files
+ * are of several sessions, the newest session is taken, and a note says so. 0, -ENOENT: no file could be read, -EINVAL
+ * after a message: a wrong option, -ENOMEM.
  */
 int profile_load(const char *const *paths, size_t count, const struct profile_options *options, struct profile **ret);
 void profile_free(struct profile *profile);
 
 /*
- * Makes the event NAME (NULL: the first sampled one that has samples) the shown one: profile->event and the weight of
- * every task. 0, or -EINVAL after a message that names the events there are. profile_load() has called it with
- * options->event.
+ * Makes the event NAME (NULL: the first sampled one that has samples) the shown one: sets profile->event and the weight
+ * of every task. 0, or -EINVAL after a message that lists the events. profile_load() calls it with options->event.
  */
 int profile_select_event(struct profile *profile, const char *name);
 
-/* As the hex text that --session takes. RET has room for 33 bytes. */
+/* The id as hex digits, for --session. RET has room for 33 bytes. */
 void profile_session_text(const struct profile_session *session, char *ret);
 
-/* One sample as recorded, for script. Valid during the call only. */
+/* One sample as recorded, for script. Valid only during the call. */
 struct profile_sample {
     const struct profile_task *task;
     uint32_t event;
@@ -263,26 +263,26 @@ struct profile_sample {
     uint32_t depth;
 };
 
-/* Reads the files again and calls EACH for every sample of the session, in time order within a task; EACH returns 0 to
- * go on. Returns what EACH returned, or -errno. A file that is gone, or has changed since, is reported and counted in
- * files_bad; no sample has a frame or an event that profile_load() did not find. */
+/* Reads the files again and calls EACH for every sample of the session, in order of time within a task; EACH returns 0
+ * to go on. Returns what EACH returned, or -errno. A file that is gone or has changed is reported and counted in
+ * files_bad; samples only have frames and events that profile_load() found. */
 typedef int profile_each(void *context, const struct profile_sample *sample);
 int profile_samples(struct profile *profile, profile_each *each, void *context);
 
 /*
- * Reads the files of a merged profile again, for the entries of the shown event of the tasks with WANTED[index] (NULL:
- * all): they are added behind those there are, so that everything that points to entries and stacks is to be asked for
- * anew. What a file says that it did not say before is left out, and said. 0 or -ENOMEM.
+ * Reads the files of a merged profile again, and appends the entries of the shown event of the tasks with WANTED[index]
+ * (NULL: all). Pointers to entries and stacks become invalid. Data that a file did not have before is left out and
+ * reported. 0 or -ENOMEM.
  */
 int profile_add_entries(struct profile *profile, const bool *wanted);
 
-/* What is in one file, for `panalyze info`: everything is taken from the file alone. */
+/* The contents of one file, for `panalyze info`; nothing else is read. */
 struct profile_file {
     const char *path;
     uint64_t size, data_size;
-    uint32_t parts; /* of a directory of perf's: files beside its `data` */
+    uint32_t parts; /* of a directory of perf: files beside its `data` */
     bool ours, swapped, pipe;
-    uint64_t records[96];        /* by record type; the last one: all others */
+    uint64_t records[96];        /* by record type; the last counts all other types */
     uint64_t truncated_bytes;    /* bytes at the end that are no whole record */
     const struct profile_session *session;
     const struct profile_event *events;
@@ -291,7 +291,7 @@ struct profile_file {
     uint32_t task_count;
     const char *const *feature_names;
     uint32_t feature_count;
-    uint64_t missing_bytes;      /* that the header promises behind the end of the file: a cut-off copy */
+    uint64_t missing_bytes;      /* of the data, by the header, beyond the end of the file: a cut-off copy */
     const char *problem;         /* what is wrong with it, or "" */
     void *loader;                /* private */
 };

@@ -17,7 +17,7 @@ static int give(void *context, const struct record *record)
     return visit->visitor->each(visit->context, visit->file, record);
 }
 
-/* Those of another session have no task here; files of perf's are one each. */
+/* Our files of another session have no tasks here; each perf.data file of perf is a session of its own. */
 static bool is_taken(const struct loader *loader, const struct input *input)
 {
     return input->session != LOOKUP_NONE && input->limit != UINT64_MAX &&

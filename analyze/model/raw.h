@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* The records of a profile's files once more, as they were recorded: for who writes them into another file. */
+/* Reads the records of a profile's files again, as recorded, to write them into another file. */
 #ifndef ANALYZE_MODEL_RAW_H
 #define ANALYZE_MODEL_RAW_H
 
 #include "analyze/model/profile.h"
 #include "analyze/read/file.h"
 
-/* All of them are called for one file after the other, and return 0 to go on. */
+/* Called file by file; each function returns 0 to go on. */
 struct raw_visitor {
     int (*begin)(void *context, const char *path, const struct file *file);
     int (*each)(void *context, const struct file *file, const struct record *record); /* in order of time */
     int (*end)(void *context, const struct file *file);
 };
 
-/* How many files of the session there are: the visitor may be called for fewer, when one is gone. */
+/* The number of files of the session. The visitor gets fewer if one is gone. */
 uint32_t raw_count(const struct profile *profile);
-/* 0, what a function of VISITOR returned, or -ENOMEM. A file that cannot be read any more is named on stderr. */
+/* Visits all records. 0, what a function of VISITOR returned, or -ENOMEM. A file that cannot be read any more is
+ * reported on stderr. */
 int raw_records(struct profile *profile, const struct raw_visitor *visitor, void *context);
 
 /* RECORD with its header. */

@@ -12,7 +12,7 @@
 #define RECORDS_PER_PROGRESS 16384
 #define MOST_MAPPINGS (4u << 20) /* of all address spaces of one file: 128 MiB */
 
-/* A pipe tells its events among its records. */
+/* Makes room for the events so far; in pipe format they are among the records. */
 static int know_events(struct replay *replay)
 {
     const struct attr_list *attrs = &replay->file->attrs;
@@ -36,8 +36,8 @@ static int know_events(struct replay *replay)
 }
 
 /*
- * The store's event of ATTR. All are made known when the first is needed, in the order of the file; not before, since a
- * pipe gives the names after the attributes.
+ * The store's event of ATTR. Events are added in the order of the file, up to the one that is needed, and not earlier,
+ * since in a pipe their names follow the attributes.
  */
 static uint32_t event_of(struct replay *replay, const struct attr *attr)
 {
@@ -52,7 +52,7 @@ static uint32_t event_of(struct replay *replay, const struct attr *attr)
     return replay->events[attr->index];
 }
 
-/* Those that never happened belong to the profile, too. */
+/* Adds all events: those without samples belong to the profile, too. */
 static int know_all_events(struct replay *replay)
 {
     uint32_t count = replay->each ? 0 : replay->file->attrs.count;
@@ -84,7 +84,7 @@ static enum chain_machine machine_of(const char *arch)
 #endif
 }
 
-/* Whether OSRELEASE ("": not known) is the kernel that runs. */
+/* Whether OSRELEASE is the running kernel; true for "" (not known). */
 static bool is_here(const char *osrelease)
 {
     struct utsname name;
@@ -105,14 +105,14 @@ static int add_entry(struct store_list *list, const struct profile_entry *entry)
     return store_sample(list, store_sample_hash(entry), entry);
 }
 
-/* In the second pass. */
+/* For the second pass. */
 static bool is_wanted(const struct replay *replay, const struct thread *thread)
 {
     const bool *wanted = replay->loader->wanted;
     return thread->task != LOOKUP_NONE && (!wanted || wanted[thread->task]);
 }
 
-/* SAMPLE, as one of the event of ATTR. */
+/* Takes SAMPLE as a sample of the event of ATTR. */
 static int take_one(struct replay *replay, const struct record *sample, const struct attr *attr, uint32_t index)
 {
     const struct thread *thread = &replay->threads[index];
@@ -187,7 +187,7 @@ static int take_lost(struct replay *replay, const struct record *record)
     if (!samples)
         attr = attr_of_id(&replay->file->attrs, cursor_u64(&payload));
     uint64_t lost = cursor_u64(&payload);
-    /* Our own files have the number in the task's item. With MISC_LOST_SAMPLES_BPF a filter did what it should. */
+    /* Our files have the number in the task item. With MISC_LOST_SAMPLES_BPF a filter dropped samples on purpose. */
     if (payload.failed || !attr || replay->own != LOOKUP_NONE || (samples && (record->misc & 1u << 15)))
         return 0;
     if (know_events(replay) < 0)
@@ -260,8 +260,8 @@ static int take_record(void *context, const struct record *record)
     }
 }
 
-/* Newer versions of perf write LOST_SAMPLES with what the event itself counted, beside the LOST records of the ring:
- * one loss, told twice. */
+/* Newer versions of perf write LOST_SAMPLES, with the event's own count, besides the ring's LOST records: both count
+ * the same loss. */
 static int count_lost(struct replay *replay)
 {
     for (uint32_t i = 0; i < replay->attr_count && !replay->each; i++) {
@@ -276,7 +276,7 @@ static int count_lost(struct replay *replay)
     return 0;
 }
 
-/* Counts of a file of ours that has no items for them. */
+/* Takes the counts from READ records, for a file of ours without count items. */
 static int count_readings(struct replay *replay)
 {
     struct task *task = replay->own == LOOKUP_NONE ? NULL : threads_task(replay, &replay->threads[replay->own]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the records of one file mean, as of the moment that was reached: threads, processes and their mappings. */
+/* Replays the records of one file: the state of threads, processes and mappings at the time of the current record. */
 #ifndef ANALYZE_MODEL_REPLAY_H
 #define ANALYZE_MODEL_REPLAY_H
 
@@ -7,17 +7,17 @@
 
 struct thread {
     int32_t pid, tid;
-    uint32_t task;          /* of the loader; in the second pass of profile.tasks; LOOKUP_NONE: not known any more */
+    uint32_t task;          /* index in loader->tasks; in the second pass in profile.tasks, LOOKUP_NONE: unknown */
     uint32_t process;
     const char *comm;
     bool ended;
-    bool described;         /* by perf, from /proc, and nothing happened to it since */
+    bool described;         /* perf described it from /proc, and no event has come since */
 };
 
 struct process {
     int32_t pid;
     struct space space;
-    bool exec_wanted;       /* the next file that is mapped is what it executes */
+    bool exec_wanted;       /* the next file that it maps is its executable */
     const char *exec;
 };
 
@@ -33,22 +33,22 @@ struct replay {
     struct file *file;
     replay_each *each;      /* NULL: the first pass */
     void *context;
-    uint32_t own;           /* our own files: the one thread that everything belongs to; LOOKUP_NONE: perf's */
+    uint32_t own;           /* of our files: the one thread that everything belongs to; LOOKUP_NONE: a file of perf */
     struct thread *threads;
     uint32_t thread_count, thread_capacity;
-    struct lookup thread_lookup;   /* by tid; of several the last one */
-    uint32_t last_thread;          /* most samples follow one of the same thread */
+    struct lookup thread_lookup;   /* by tid; a reused tid has its last thread */
+    uint32_t last_thread;          /* a cache: most samples are of the thread of the sample before */
     struct process *processes;
     uint32_t process_count, process_capacity;
     struct lookup process_lookup;  /* by pid */
     struct space kernel;
     struct space_limits limits;
-    enum chain_machine machine;    /* and what depends on it: since the first sample, as a pipe says it before that */
+    enum chain_machine machine;    /* set at the first sample, since a pipe has the feature record before it */
     bool machine_known;
     uint32_t tasks_made;
-    uint32_t *events;              /* by attr: of the store; so many of them: */
+    uint32_t *events;              /* by attr: index in the store; set for this many: */
     uint32_t events_known;
-    uint64_t *lost;                /* by attr: LOST, and behind them LOST_SAMPLES */
+    uint64_t *lost;                /* two per attr: of LOST, then of LOST_SAMPLES */
     uint32_t attr_count;
     const char **build_id_paths;   /* interned, parallel to features.build_ids */
     struct lookup build_id_lookup; /* by path */
@@ -57,22 +57,22 @@ struct replay {
     uint64_t records;
 };
 
-/* threads.c: threads and processes. All return -ENOMEM or LOOKUP_NONE without memory. */
+/* threads.c: threads and processes. Out of memory they return -ENOMEM or LOOKUP_NONE. */
 uint32_t threads_get(struct replay *replay, int32_t pid, int32_t tid);
 uint32_t threads_process(struct replay *replay, int32_t pid);
 int threads_fork(struct replay *replay, struct cursor payload);
 int threads_exit(struct replay *replay, struct cursor payload);
 int threads_comm(struct replay *replay, const struct record *record);
-/* The thread of our own file: everything in it belongs to it. */
+/* Makes the one thread of our file, which everything in it belongs to. */
 int threads_own(struct replay *replay, uint32_t task);
 struct task *threads_task(struct replay *replay, const struct thread *thread);
 
 /* group.c */
 struct group_sample {
-    const struct attr *attr;       /* NULL: not of the file */
-    uint64_t period;               /* 0: nothing happened since it was read last */
+    const struct attr *attr;       /* NULL: the file has no such event */
+    uint64_t period;               /* 0: it counted nothing since the last reading */
 };
-/* Whether SAMPLE stands for all the events that it read: read_count of them. */
+/* Whether SAMPLE is a sample of each event that it read: read_count of them. */
 bool group_has(const struct record *sample);
 /* Event number AT of SAMPLE. 0 or -ENOMEM. */
 int group_member(struct group_values *values, const struct attr_list *attrs, const struct record *sample, uint64_t at,
@@ -80,11 +80,11 @@ int group_member(struct group_values *values, const struct attr_list *attrs, con
 void group_release(struct group_values *values);
 
 /* code_records.c: code that is in no file */
-/* Whether memory that is mapped from PATH belongs to one process alone. */
+/* Whether memory mapped from PATH belongs only to one process. */
 bool code_is_generated(const char *path, size_t size);
-/* PATH is interned: a jitdump file, where its name says so. 0 or -ENOMEM. */
+/* Keeps PATH if it has the name of a jitdump file. PATH is interned. 0 or -ENOMEM. */
 int code_take_dump(struct loader *loader, int32_t pid, const char *path);
-/* PERF_RECORD_KSYMBOL. */
+/* Takes a PERF_RECORD_KSYMBOL. 0 or -ENOMEM. */
 int code_take_symbol(struct replay *replay, const struct record *record);
 
 /* maps.c */

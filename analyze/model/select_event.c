@@ -18,7 +18,7 @@ static uint32_t first_sampled(const struct profile *profile)
     return found == LOOKUP_NONE ? 0 : found;
 }
 
-/* "task-clock" means "task-clock:u", too, when nothing is called just so. */
+/* "task-clock" also finds "task-clock:u", if no event has exactly that name. */
 static uint32_t find_event(const struct profile *profile, const char *name)
 {
     size_t length = strlen(name);

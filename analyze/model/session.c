@@ -5,7 +5,7 @@
 
 #include "analyze/model/loader.h"
 
-/* A file of perf's is a session of its own; the name lasts as long as the file does. */
+/* A file of perf is a session of its own; its id stays the same while the file is unchanged. */
 static void foreign_id(const struct file *file, uint8_t *id)
 {
     uint64_t parts[2] = {lookup_mix(lookup_mix(1, file->source.device), file->source.inode),
@@ -57,14 +57,14 @@ static int take_texts(struct loader *loader, const struct features *features)
     return 0;
 }
 
-/* perf's own files say less about the session. */
+/* Files of perf have fewer facts about the session. */
 static int take_foreign(struct loader *loader, const struct file *file, const struct session_seen *seen)
 {
     struct profile_session *session = &loader->profile.session;
     const struct features *features = &file->features;
     memcpy(session->id, seen->id, sizeof(session->id));
     session->start_realtime_ns = seen->start_realtime_ns;
-    /* A pipe, and a recorder that was killed, do not write it. */
+    /* Pipes, and files of a killed recorder, do not have it. */
     session->start_ns = features->sample_first_ns ? features->sample_first_ns : loader->first_sample_ns;
     session->version = store_string(&loader->store, features->version);
     session->event_reason = store_string(&loader->store, "");

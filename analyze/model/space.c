@@ -9,7 +9,7 @@
 #include "analyze/read/arena.h"
 #include "common/bound.h"
 
-#define MOST_OF_ONE 65536 /* vm.max_map_count is 65530, and only what is executable is recorded */
+#define MOST_OF_ONE 65536 /* vm.max_map_count is 65530, and only executable mappings are recorded */
 
 struct mappings {
     struct mapping *items; /* by start, never overlapping */
@@ -17,7 +17,7 @@ struct mappings {
     uint32_t references;
 };
 
-/* LIMITS NULL: nobody counts any more. */
+/* LIMITS NULL: mappings are not counted any more. */
 static void drop(struct mappings *mappings, struct space_limits *limits)
 {
     if (mappings && --mappings->references == 0) {
@@ -52,7 +52,8 @@ void space_share(struct space *child, const struct space *parent, struct space_l
     *child = *parent;
 }
 
-/* The mappings of SPACE to write to, with room for two more (a new one, and the end of one that it splits). */
+/* Makes the mappings of SPACE writable (not shared), if the limits allow two more: a new one, and the end of one that
+ * it splits. */
 static int make_own(struct space *space, struct space_limits *limits)
 {
     struct mappings *old = space->mappings;
@@ -84,7 +85,7 @@ static int make_own(struct space *space, struct space_limits *limits)
     return 0;
 }
 
-/* Index of the first mapping that ends behind ADDRESS. */
+/* The index of the first mapping that ends after ADDRESS. */
 static uint32_t first_behind(const struct mappings *mappings, uint64_t address)
 {
     return (uint32_t)UPPER_BOUND(mappings->items, mappings->count, .end, address);
@@ -134,7 +135,7 @@ int space_map(struct space *space, struct space_limits *limits, const struct map
         fresh[count++] = rest;
     }
     replace_mappings(mappings, at, last - at, fresh, count);
-    limits->mappings += before; /* one may cover several */
+    limits->mappings += before; /* the new one may have replaced several */
     limits->mappings -= mappings->count;
     space->state = ++*limits->states;
     return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is mapped where in one address space, as of now: records are replayed in the order of time. A fork shares the
+ * The current mappings of one address space, while records are replayed in order of time. A forked process shares its
  * parent's mappings until one of the two changes them. There is no record of munmap: a newer mapping replaces what it
  * covers.
  */
@@ -13,9 +13,9 @@
 #include "analyze/read/arena.h"
 
 struct mapping {
-    uint64_t start, end; /* end is behind the last byte */
+    uint64_t start, end; /* end: after the last byte */
     uint64_t pgoff;
-    uint32_t module;     /* of the store */
+    uint32_t module;     /* index in the store */
 };
 
 struct mappings;
@@ -23,25 +23,25 @@ struct mappings;
 struct space {
     struct mappings *mappings; /* NULL: none */
     struct mappings
-        *before; /* until the last exec: a system call that is not over yet still has the registers of then */
-    uint64_t state;            /* another number whenever the content is another one */
+        *before; /* of before the last exec: a system call in progress still has the registers of then */
+    uint64_t state;            /* a new number after each change of the content */
 };
 
-/* Of all spaces of one file. */
+/* Shared by all spaces of one file. */
 struct space_limits {
-    uint64_t *states;          /* the last state number given out */
-    uint64_t mappings;         /* how many more there may be */
+    uint64_t *states;          /* last state number that was used */
+    uint64_t mappings;         /* how many more are allowed */
 };
 
 void space_release(struct space *space);
-/* An exec: nothing is mapped any more, but what was stays findable where nothing else is. */
+/* For an exec: drops all mappings. space_find() still finds the old ones where nothing new is mapped. */
 void space_reset(struct space *space, struct space_limits *limits);
 void space_share(struct space *child, const struct space *parent, struct space_limits *limits);
 /*
- * 0; -ENOMEM; -ENOSPC when it would be more than the limits allow (it is left out then). An empty mapping is ignored.
+ * Adds a mapping. 0; -ENOMEM; -ENOSPC: the limits are reached, and it is left out. An empty mapping is ignored.
  */
 int space_map(struct space *space, struct space_limits *limits, const struct mapping *mapping);
-/* As it is now, for space_find() alone, and never released; *BYTES grows by what it takes of ARENA. NULL: no memory. */
+/* A copy in ARENA, only for space_find(), never released; *BYTES grows by its size. NULL: out of memory. */
 struct space *space_copy(const struct space *space, struct arena *arena, size_t *bytes);
 /* The mapping of ADDRESS, or NULL. */
 const struct mapping *space_find(const struct space *space, uint64_t address);

@@ -22,7 +22,7 @@ void store_release(struct store *store)
     arena_release(&store->arena);
 }
 
-/* Appends ITEM and makes it findable. */
+/* Appends ITEM to the list and its lookup. */
 static uint32_t list_add(struct store_list *list, uint64_t hash, const void *item, size_t size)
 {
     if (arena_room(&list->items, &list->capacity, list->count, size) < 0 ||
@@ -130,7 +130,7 @@ uint32_t store_stack(struct store *store, uint64_t hash, const uint32_t *frames,
     return fresh.frames ? list_add(&store->stacks, hash, &fresh, sizeof(fresh)) : LOOKUP_NONE;
 }
 
-/* Files of one session have few events, and mostly the same ones. */
+/* Linear search: the files of a session have few events, and mostly the same. */
 uint32_t store_event(struct store *store, const struct profile_event *wanted)
 {
     for (uint32_t i = 0; i < store->events.count; i++) {

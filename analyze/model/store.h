@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a profile is made of, each thing once: strings, modules, frames, stacks, events, entries. All are named by their
- * index. */
+/* The parts of a profile, each stored once: strings, modules, frames, stacks, events, entries. Except for strings,
+ * others refer to them by index. */
 #ifndef ANALYZE_MODEL_STORE_H
 #define ANALYZE_MODEL_STORE_H
 
@@ -20,20 +20,20 @@ struct store {
     struct store_list modules;  /* const struct profile_module * */
     struct store_list frames;   /* struct profile_frame */
     struct store_list stacks;   /* struct profile_stack */
-    struct store_list events;   /* struct profile_event; few, without lookup */
+    struct store_list events;   /* struct profile_event; few: no lookup */
     struct store_list entries;  /* struct profile_entry */
     struct store_list sums;     /* the same, without stacks */
 };
 
 void store_release(struct store *store);
 
-/* The one copy of TEXT up to SIZE or its NUL; NULL without memory. */
+/* The one copy of TEXT up to its NUL, at most SIZE bytes. NULL: out of memory. */
 const char *store_text(struct store *store, const char *text, size_t size);
 const char *store_string(struct store *store, const char *text);
 
-/* All of these: LOOKUP_NONE without memory. PATH is of store_text(). */
+/* These return an index, which is LOOKUP_NONE: out of memory. The path must be of store_text(). */
 uint32_t store_module(struct store *store, const struct profile_module *wanted);
-/* HASH: store_..._hash() of the same. store_..._fetch() brings what is about to be looked at into the caches. */
+/* HASH: store_..._hash() of the same thing. store_..._fetch() prefetches what a look-up of HASH will read. */
 uint64_t store_frame_hash(const struct profile_frame *wanted);
 uint32_t store_frame(struct store *store, uint64_t hash, const struct profile_frame *wanted);
 void store_frame_fetch(const struct store *store, uint64_t hash);
@@ -41,7 +41,7 @@ uint64_t store_stack_hash(const uint32_t *frames, uint32_t depth, bool truncated
 uint32_t store_stack(struct store *store, uint64_t hash, const uint32_t *frames, uint32_t depth, bool truncated);
 void store_stack_fetch(const struct store *store, uint64_t hash);
 uint32_t store_event(struct store *store, const struct profile_event *wanted);
-/* Adds SAMPLE to what LIST (entries or sums) has with the same task, event, stack and comm. 0 or -ENOMEM. */
+/* Adds SAMPLE to the entry of LIST (entries or sums) with the same task, event, stack and comm. 0 or -ENOMEM. */
 int store_sample(struct store_list *list, uint64_t hash, const struct profile_entry *sample);
 uint64_t store_sample_hash(const struct profile_entry *sample);
 void store_sample_fetch(const struct store_list *list, uint64_t hash);

@@ -4,7 +4,7 @@
 
 #include "analyze/model/loader.h"
 
-/* Of one task. Beyond what any recorder writes; searching them is linear, and files may lie. */
+/* Limits per task, above what any recorder writes: the searches are linear, and files are not trusted. */
 #define MOST_READINGS 4096 /* events times CPUs */
 #define MOST_GENERATIONS 4096
 #define MOST_COUNTS 16384
@@ -54,7 +54,7 @@ struct task_generation *task_generation_at(struct task *task, uint32_t number)
 
 int task_add_count(struct task *task, const struct profile_count *count)
 {
-    /* The files of one task (--exec-split-results) may each tell of the whole task: the latest knows the most. */
+    /* Each file of a task (--exec-split-results) may have a count of the whole task: the largest is the latest. */
     for (uint32_t i = 0; i < task->count_count; i++) {
         struct profile_count *known = &task->counts[i];
         if (known->event != count->event || known->generation != count->generation)
@@ -99,8 +99,8 @@ static struct profile_count *find_count(struct task *task, uint32_t event, uint3
 }
 
 /*
- * The readings of an event on several CPUs are one count. Such events run less than they are enabled, because their
- * task was on another CPU: the time running is all the time there was.
+ * Adds the readings of an event on several CPUs to one count. Each of them runs less than it is enabled, because its
+ * task is on other CPUs meanwhile: the sum of the running times is the whole time.
  */
 int task_take_readings(struct task *task, uint32_t generation)
 {

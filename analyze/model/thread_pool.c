@@ -10,8 +10,8 @@
 
 #define BATCH_SAMPLES 1024u
 #define BATCH_BYTES (4u << 20)
-#define FEW_SAMPLES 50000u /* threads cost more than they gain */
-#define MANY_ENTRIES (1u << 20) /* of all threads, that the caller's store has not: it takes them then */
+#define FEW_SAMPLES 50000u /* below this, threads cost more than they gain */
+#define MANY_ENTRIES (1u << 20) /* of all threads since the last merge: then the caller merges them */
 
 unsigned thread_pool_size(unsigned wanted)
 {
@@ -36,7 +36,7 @@ void thread_pool_worker_release(struct thread_pool_worker *worker)
     store_release(&worker->store);
 }
 
-/* Empties BATCH, keeps what can be used again. */
+/* Empties BATCH, but keeps memory that can be used again. */
 static void clear_batch(struct thread_pool_batch *batch)
 {
     arena_release(&batch->arena);
@@ -61,7 +61,7 @@ static void free_batches(struct thread_pool_batch *list)
 static int do_batch(struct thread_pool_worker *worker, const struct thread_pool_batch *batch)
 {
     worker->chain.modules = batch->modules;
-    /* NULL: it could not begin again. */
+    /* NULL: re-initialising the worker failed. */
     return worker->chain.known ? chain_add(&worker->chain, batch->items, batch->count) : -ENOMEM;
 }
 
@@ -112,7 +112,7 @@ static int add_batch(struct thread_pool *pool)
     return batch->items ? 0 : -ENOMEM;
 }
 
-/* Fewer threads than wanted do the same, and without any the caller goes on alone. */
+/* If fewer threads start than wanted, these do the work; if none does, the caller does it. */
 static void start_workers(struct thread_pool *pool)
 {
     unsigned threads = pool->wanted;
@@ -179,7 +179,7 @@ static int do_it_here(struct thread_pool *pool)
     return status;
 }
 
-/* Waits until all that was handed over is found, and adds it to the caller's store. */
+/* Waits for all batches that were handed over, and merges the results into the caller's store. */
 static int finish_batches(struct thread_pool *pool)
 {
     int status = 0;
@@ -193,7 +193,7 @@ static int finish_batches(struct thread_pool *pool)
     return status < 0 || pool->worker_count == 0 ? status : thread_pool_merge(pool);
 }
 
-/* Hands over what is filled. */
+/* Hands over the batch that was filled. */
 static int post_batch(struct thread_pool *pool)
 {
     struct thread_pool_batch *batch = pool->filling;
@@ -204,7 +204,7 @@ static int post_batch(struct thread_pool *pool)
         start_workers(pool);
     if (pool->worker_count == 0)
         return do_it_here(pool);
-    /* The list moves when it grows: a thread looks at a copy. */
+    /* The list moves when it grows, so threads get a copy. */
     batch->modules = arena_copy(&batch->arena, store->modules.items, store->modules.count * sizeof(void *));
     if (!batch->modules)
         return -ENOMEM;
@@ -225,7 +225,7 @@ static int post_batch(struct thread_pool *pool)
     return status == 0 && many ? finish_batches(pool) : status;
 }
 
-/* An empty batch to fill: waits for one where the threads have more to do than they can. */
+/* Takes an empty batch to fill; waits for one if the threads are behind. */
 static void take_batch(struct thread_pool *pool)
 {
     pthread_mutex_lock(&pool->lock);
@@ -255,7 +255,7 @@ static const struct space *copy_of_space(struct thread_pool_batch *batch, const 
 static const struct attr *copy_of_attr(struct thread_pool *pool, const struct attr *attr)
 {
     struct thread_pool_batch *batch = pool->filling;
-    /* By number: in a pipe the list grows and moves, and another event may come to the same address. */
+    /* By index, not by address: in a pipe the list grows and moves, so the address may become another event's. */
     for (uint32_t i = batch->attr_count; i-- > 0;)
         if (batch->attrs[i].copy->index == attr->index && batch->attrs[i].file == pool->file)
             return batch->attrs[i].copy;
@@ -279,7 +279,7 @@ static int fill_batch(struct thread_pool *pool, struct chain_sample *item, const
     struct record *copy = &item->sample;
     *copy = *sample;
     copy->attr = copy_of_attr(pool, sample->attr);
-    copy->user_stack = NULL; /* what could be unwound was; it may not be there any more when the chain is looked for */
+    copy->user_stack = NULL; /* already unwound if possible; may be gone when a thread looks up the chain */
     item->place = (struct chain_place){copy_of_space(batch, place->user), copy_of_space(batch, place->kernel),
                                        place->machine};
     if (sample->chain)

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* What the threads of a pool found becomes part of the caller's store. */
+/* Merges the results of a pool's threads into the caller's store. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "analyze/model/thread_pool_private.h"
 
-/* Of one worker: where its frames and stacks are in the caller's store, as far as they were merged. */
+/* For one worker: the indices in the caller's store of the frames and stacks merged so far. */
 struct merge_part {
     uint32_t *frames, *stacks;
     uint32_t frame_count, stack_count, entry_count;
 };
 
-/* Modules are the caller's, but for those that a thread met first: the hypervisor's and a guest's. */
+/* Modules are the caller's, except those that a thread may make: for the hypervisor and for guests. */
 static const struct profile_module *shared_module(struct store *to, const struct thread_pool_worker *worker,
                                                   const struct profile_module *module, bool *ret_failed)
 {
@@ -75,8 +75,8 @@ static int merge_entries(struct store *to, const struct thread_pool_worker *work
     return 0;
 }
 
-/* In the order of the batches a thing comes first where it would have come first without threads: whoever did that
- * batch had not seen it before either. */
+/* Merging in the order of the batches gives each thing the index it would have without threads: the worker of the batch
+ * where it first occurs has it as new, too. */
 static int merge_batches(struct thread_pool *pool, struct merge_part *parts)
 {
     struct store *to = pool->chain->store;
@@ -112,7 +112,7 @@ int thread_pool_merge(struct thread_pool *pool)
     int status = parts ? 0 : -ENOMEM;
     for (unsigned i = 0; parts && i < pool->worker_count; i++) {
         struct store *store = &pool->workers[i].store;
-        /* Nothing is looked up there any more, and the memory is wanted. */
+        /* No more look-ups there: frees the memory now. */
         lookup_release(&store->frames.lookup);
         lookup_release(&store->stacks.lookup);
         lookup_release(&store->entries.lookup);

@@ -27,7 +27,7 @@ uint32_t threads_process(struct replay *replay, int32_t pid)
     return replay->process_count++;
 }
 
-/* The task behind a new thread: made in the first pass, found by the order of making in the second. */
+/* The task of a new thread: created in the first pass; in the second, found by the order of creation. */
 static int give_task(struct replay *replay, struct thread *thread)
 {
     struct input *input = replay->input;
@@ -62,8 +62,7 @@ static uint32_t find_thread(const struct replay *replay, int32_t tid)
     return found;
 }
 
-/* TID anew: an earlier thread of that number, if any, is over. It keeps its place in the table, so that the table holds
- * one per number. */
+/* Makes a thread TID. It replaces an earlier thread of that tid in the table, which has one per tid. */
 static uint32_t make_thread(struct replay *replay, int32_t pid, int32_t tid, const char *comm)
 {
     struct thread fresh = {.pid = pid, .tid = tid, .comm = comm, .process = threads_process(replay, pid)};
@@ -86,7 +85,7 @@ static const char *first_comm(struct replay *replay, int32_t tid)
     char text[16];
     if (tid == 0)
         return store_string(&replay->loader->store, "swapper");
-    /* As perf names a thread that it knows nothing of. */
+    /* perf's name for an unknown thread. */
     snprintf(text, sizeof(text), UNKNOWN_COMM "%d", tid);
     return store_string(&replay->loader->store, text);
 }
@@ -101,7 +100,7 @@ uint32_t threads_get(struct replay *replay, int32_t pid, int32_t tid)
             return replay->last_thread;
     }
     uint32_t index = find_thread(replay, tid);
-    /* -1 instead of the process: the kernel has begun to take the task apart. */
+    /* pid -1: the kernel was already releasing the task. */
     if (index == LOOKUP_NONE || (replay->threads[index].pid != pid && pid >= 0)) {
         uint32_t leader = pid >= 0 && pid != tid ? find_thread(replay, pid) : LOOKUP_NONE;
         index = make_thread(replay, pid, tid,
@@ -118,7 +117,7 @@ static void fill_parents(struct profile_task *task, const struct task *leader, i
     task->parent_tid = parent_tid > 0 ? parent_tid : 0;
 }
 
-/* A new process begins with what its parent has mapped. */
+/* A new process starts with its parent's mappings. */
 static int share_space(struct replay *replay, int32_t pid, int32_t ppid)
 {
     uint32_t from = threads_process(replay, ppid), to = threads_process(replay, pid);
@@ -155,8 +154,8 @@ int threads_fork(struct replay *replay, struct cursor payload)
     if (payload.failed || replay->own != LOOKUP_NONE || tid < 0)
         return 0;
     uint32_t parent = find_thread(replay, parent_tid), known = find_thread(replay, tid);
-    /* perf looks at /proc after the events began: it may describe a thread before the record of its birth is read, or
-     * after. */
+    /* perf reads /proc after the events started, so it may describe a thread before or after the fork record of that
+     * thread. */
     bool described = known != LOOKUP_NONE && replay->threads[known].pid == pid && replay->threads[known].described;
     if (known != LOOKUP_NONE && time == 0)
         return 0;
@@ -190,7 +189,7 @@ int threads_exit(struct replay *replay, struct cursor payload)
     return 0;
 }
 
-/* A new exec generation of the task, or a new name of the one it has. */
+/* Adds an exec generation to the task, or renames its last one. */
 static int rename_generation(struct task *task, const char *comm, bool exec, uint64_t time)
 {
     bool fresh = exec && !(task->generation_count == 1 && task->shown.start_ns == 0);
@@ -210,7 +209,7 @@ static int rename_generation(struct task *task, const char *comm, bool exec, uin
     return 0;
 }
 
-/* `perf record COMMAND` begins when the command is executed. */
+/* Finds the root of `perf record COMMAND`, whose events start with its exec. */
 static void find_root(struct replay *replay, const struct record *record, int32_t pid, int32_t tid)
 {
     struct profile_session *session = &replay->loader->profile.session;
@@ -245,7 +244,7 @@ int threads_comm(struct replay *replay, const struct record *record)
         find_root(replay, record, pid, tid);
     }
     struct task *task = threads_task(replay, thread);
-    /* Our own files say it in an item of their own, with the command line. */
+    /* Our files have it in an item, with the command line. */
     if (!task || (replay->own != LOOKUP_NONE && task->generation_count > 0))
         return 0;
     if (task->generation_count == 0 && !task_generation_at(task, 0))

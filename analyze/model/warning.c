@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a file of perf's holds that is not shown, or not all of it: said once, in the report. */
+/* Warnings about what a perf.data file has and the report does not show, or only in part. The report has each once. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ int warning_add(struct loader *loader, const char *text)
     return 0;
 }
 
-/* COUNT and what follows it, unless it is 0. */
+/* Adds the note "COUNT WHAT", unless COUNT is 0. */
 static int count_warning(struct loader *loader, uint64_t count, const char *what)
 {
     char text[300];

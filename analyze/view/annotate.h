@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions with their instructions and source lines, and what hit where: what `panalyze annotate` shows. */
+/* Functions with their instructions and source lines, and the samples at each: for `panalyze annotate`. */
 #ifndef ANALYZE_VIEW_ANNOTATE_H
 #define ANALYZE_VIEW_ANNOTATE_H
 
@@ -20,20 +20,20 @@ struct annotate_hit {
 struct annotate_function {
     struct symbols_dso *dso;
     const char *symbol, *dso_name;
-    const char *why; /* there can be no code: static text, NULL otherwise */
+    const char *why; /* why there is no code to show: static text; NULL: there may be */
     uint64_t start, size;
-    uint64_t shift;           /* addresses less offsets in the file, where the code is */
+    uint64_t shift;           /* addresses minus file offsets of the code */
     uint64_t samples, weight; /* of all hits */
-    uint64_t total_samples, total_weight; /* with all that its code called; a sample counts once */
+    uint64_t total_samples, total_weight; /* with everything that its code called; a sample counts once */
     struct annotate_hit *histogram;
     size_t hit_count, hit_capacity;
 };
 
-/* One source line of a function, with what hit the instructions that were made of it. */
+/* One source line of a function, with the samples at its instructions. */
 struct annotate_line {
     uint32_t file, line; /* file: index into lines.files */
-    uint64_t address;    /* of the first instruction of it that was hit */
-    char *inlined;       /* the inlined function whose line it is; NULL: none, or not known */
+    uint64_t address;    /* of its first instruction with samples */
+    char *inlined;       /* the inlined function that the line belongs to; NULL: none, or not known */
     uint64_t samples, weight;
 };
 
@@ -41,9 +41,9 @@ struct annotate_code {
     struct code code;
     struct code_lines lines;
     uint64_t *samples, *weights; /* by instruction */
-    struct annotate_line *heavy; /* lines that were hit, heaviest first */
+    struct annotate_line *heavy; /* lines with samples, heaviest first */
     size_t heavy_count;
-    uint64_t elsewhere_samples, elsewhere_weight; /* at no instruction that objdump knows */
+    uint64_t elsewhere_samples, elsewhere_weight; /* at no instruction of objdump's output */
 };
 
 struct annotate {
@@ -51,20 +51,20 @@ struct annotate {
     size_t count, capacity;
 };
 
-/* The functions that samples hit, as far as --object and --symbol want them. */
+/* The functions with samples that --object and --symbol select. */
 void annotate_init(struct annotate *annotate, struct view *view);
 void annotate_release(struct annotate *annotate);
 
 /*
- * Disassembles FUNCTION. 0; -ENOENT: there is no objdump; else -errno with a phrase in REASON[SIZE]. Only after 0 is
- * there something to release.
+ * Disassembles FUNCTION. 0; -ENOENT: there is no objdump; else -errno with a phrase in REASON[SIZE]. After an error
+ * there is nothing to release.
  */
 int annotate_code_init(struct annotate_code *code, const struct annotate_function *function,
                        const struct settings *settings, char *reason, size_t size);
 void annotate_code_release(struct annotate_code *code);
 
-/* CODE NULL: there is none (REASON). FUNCTION as text; EXCERPT: only what is near to hits. Shares are of all that the
- * filters by task leave. */
+/* Print FUNCTION as text and as JSON. CODE NULL: there is none (REASON). EXCERPT: only code near samples. Shares are of
+ * everything that the filters by task leave. */
 void annotate_print(struct view *view, const struct annotate_function *function, const struct annotate_code *code,
                     struct source_texts *sources, bool excerpt);
 void annotate_json(struct view *view, struct json *json, const struct annotate_function *function,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Long names of functions, shortened where they say least. */
+/* Shortens long names of functions at their least useful parts. */
 #ifndef ANALYZE_VIEW_BRIEF_H
 #define ANALYZE_VIEW_BRIEF_H
 
@@ -7,12 +7,12 @@
 #include <stddef.h>
 
 /*
- * CLEAN (text_clean()) in at most COLUMNS: whole where it fits; else with "(...)" for what stands in the brackets of a
- * call, then with "<...>" for arguments of templates, then without its namespaces ("...f"), and in the end cut. Owned
- * by the caller. flame.js does the same.
+ * CLEAN (text_clean()) in at most COLUMNS: whole if it fits. If not, these steps follow until it fits: "(...)" instead
+ * of parameters, "<...>" instead of template arguments, no namespaces ("...f"), a cut end. Owned by the caller.
+ * flame.js does the same.
  */
 char *brief_name(const char *clean, size_t columns, bool utf8);
-/* The same of a path: with "..." for its first directories; its last part stays whole. */
+/* The same for a path: "..." replaces its first directories, its last part stays whole. */
 char *brief_path(const char *clean, size_t columns, bool utf8);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One function and those next to it: who calls it, and what it calls, each with its share of the function. */
+/* One function with its callers and its callees, each with its share of the function. */
 #ifndef ANALYZE_VIEW_BUTTERFLY_H
 #define ANALYZE_VIEW_BUTTERFLY_H
 
@@ -10,12 +10,12 @@
 #include "common/json.h"
 
 /*
- * ROW of HISTOGRAM (functions, DSOs or addresses), from ENTRIES[COUNT]. Each sample has one caller, that of the
+ * Prints ROW of HISTOGRAM (functions, DSOs or addresses), from ENTRIES[COUNT]. Each sample has one caller, that of the
  * innermost call, and one callee, that of the outermost call: so both sides add up to the function's total.
  */
 void butterfly_print(struct view *view, struct histogram *histogram, const struct histogram_row *row,
                      const uint32_t *entries, uint32_t count);
-/* The members "callers" and "callees", as far as they are wanted. */
+/* The members "callers" and "callees", if they are wanted. */
 void butterfly_json(struct json *json, struct view *view, struct histogram *histogram, const struct histogram_row *row,
                     const uint32_t *entries, uint32_t count);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The calls of all stacks as one tree, from the outermost frames inwards; with --reverse from where the samples hit. */
+/* All stacks as one call tree, from the outermost frames inwards; with --reverse, from the leaf frames outwards. */
 #ifndef ANALYZE_VIEW_CALL_TREE_H
 #define ANALYZE_VIEW_CALL_TREE_H
 

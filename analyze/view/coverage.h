@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What was not seen: said at the end of every report. */
+/* Reports what the profile misses, at the end of every report. */
 #ifndef ANALYZE_VIEW_COVERAGE_H
 #define ANALYZE_VIEW_COVERAGE_H
 
@@ -7,7 +7,7 @@
 #include "analyze/view/view.h"
 
 void coverage_print(struct view *view);
-/* One line of what is said there, for --markdown too. */
+/* Prints one line of that, also for --markdown. */
 void coverage_say(struct view *view, const char *text);
 /* The member "coverage". */
 void coverage_json(struct json *json, const struct profile *profile);

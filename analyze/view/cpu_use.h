@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What bounded the time of a run: how many CPUs were busy, and whether one process was alone for long. */
+/* What limited the speed of a run: how many CPUs were busy, and whether one process ran alone for long. */
 #ifndef ANALYZE_VIEW_CPU_USE_H
 #define ANALYZE_VIEW_CPU_USE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which of the functions that changed, each with everything that it called, are the reason, and which called them. */
+/* Sorts changed functions (total weight) into those that are the reason for the change, and their callers. */
 #ifndef ANALYZE_VIEW_DEEPEST_H
 #define ANALYZE_VIEW_DEEPEST_H
 
@@ -9,9 +9,9 @@
 #include "analyze/view/compare.h"
 
 /*
- * Sorts ROWS[COUNT], rows of functions that changed: first those of which no single other one explains half of the
- * change, then their callers, each in the order in which they came; last callers that are nearly the whole program:
- * main, and what led there. Returns how many there are without these last ones.
+ * Sorts ROWS[COUNT], the rows of changed functions. First come functions where no other single row explains half of the
+ * change, then their callers; each group keeps its order. Callers that are nearly the whole program (main, and what
+ * leads to it) come last. Returns the number of rows without these.
  */
 size_t deepest_first(const struct compare *compare, uint32_t *rows, size_t count);
 

@@ -12,18 +12,18 @@
 
 #define EVENT_GROUP_ALL UINT32_MAX
 
-/* Without --group there are no other events: */
+/* Without --group there are no other events. */
 /* Has TASK, or any task, samples of the other events? */
 bool event_group_has(const struct view *view, uint32_t task);
-/* Does one of them pass where --object and --symbol say? */
+/* Does the stack of one of these samples match --object and --symbol? */
 bool event_group_finds(const struct view *view, uint32_t task);
-/* What TASK, or all, have of EVENT, the shown one or another. */
+/* The samples of EVENT, the shown one or another, in TASK or in all tasks. */
 struct histogram_other event_group_sum(const struct view *view, uint32_t task, uint32_t event);
-/* Adds to HISTOGRAM what the samples of the other events hit, in TASK or in all of them. */
+/* Adds the samples of the other events to HISTOGRAM, of TASK or of all tasks. */
 void event_group_add(const struct view *view, struct histogram *histogram, uint32_t task);
 /* The sampled events, the shown one first; owned by the caller. */
 uint32_t *event_group_events(const struct profile *profile, uint32_t *ret_count);
-/* With --group the member "events": what ROW (NULL: all) has of each by itself. */
+/* With --group the member "events": the self weight of ROW (NULL: all) for each event. */
 void event_group_json(struct json *json, const struct view *view, const struct histogram *histogram,
                       const struct histogram_row *row);
 /* With --group the member "events" of TASK, or of all: the sums of each. */

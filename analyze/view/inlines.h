@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What was inlined in the heaviest functions of a table: an optimizing compiler leaves their callers' names alone.
- * Debug information is read for those functions only, so that a report of thousands of functions costs no more.
+ * What was inlined in the heaviest functions of a table; in optimized code only the functions around it have symbols.
+ * Debug information is read only for those functions, so a report of thousands of functions costs no more.
  */
 #ifndef ANALYZE_VIEW_INLINES_H
 #define ANALYZE_VIEW_INLINES_H
@@ -17,16 +17,16 @@
 struct inlines;
 
 /*
- * Of the first of ROWS, from ENTRIES[COUNT] that HISTOGRAM has added up; NULL: the view shows no such thing. HISTOGRAM
- * must live on.
+ * For the first of ROWS, from the ENTRIES[COUNT] of HISTOGRAM, which must outlive the result. NULL: the view does not
+ * show inlined functions.
  */
 struct inlines *inlines_new(const struct view *view, struct histogram *histogram, const struct rows *rows,
                             const uint32_t *entries, uint32_t count);
 void inlines_free(struct inlines *inlines);
 
-/* A line below the row of FUNCTION (its key), where there is something to say. INLINES may be NULL, as below. */
+/* Adds a line below the row of FUNCTION (its key), if something is inlined in it. INLINES may be NULL, as below. */
 void inlines_show(const struct inlines *inlines, uint64_t function, struct text_table *table, bool utf8);
-/* The member "inlined_here" in the same case. */
+/* The member "inlined_here", in the same case. */
 void inlines_json(const struct inlines *inlines, uint64_t function, struct json *json);
 
 #endif

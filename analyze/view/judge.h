@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which rows of a comparison have changed.
+ * Judges which rows of a comparison have changed.
  *
- * A row has two figures in each run: its weight, and its weight in relation to the rows that have not changed. On a
- * quiet machine the weight varies less between runs; where the speed of whole runs varies (clock, load), the relation
- * does. One of the two decides: the one that could have seen the smaller change of the row. Choosing it by how much
- * runs differ within a side favours no result, as that is independent of the difference between the sides (what
- * suspects, below, add is not: it makes changes count less).
+ * A row has two figures in each run: its weight, and its weight relative to the rows that have not changed. On a quiet
+ * machine the weight varies less between runs; if the speed of whole runs varies (clock, load), the relative weight
+ * does. The figure that can show the smaller change of the row decides. It is chosen by the differences between runs
+ * within a side, which are independent of the difference between the sides, so the choice favours no result. (What
+ * suspects add, see below, is not independent: it makes changes count less.)
  *
- * Shares of everything would not do as the relation: where one row grows, the shares of all others shrink. So what has
- * changed is taken out of what the others are compared with, the clearest change first, until no further row changes.
- * What may have changed, though not for certain (a function that waits for memory, on a loaded machine), stays in; as
- * it moves the points of all others the other way, those must be clear without it as well. The two whose points moved
- * the most are such suspects, if they moved by half of what they need to count, or more.
- * Where the rest changed as a whole, it is no measure: then weights decide.
- * The result is shown in percent of all of side A ("points"): where nothing changed these are percentage points of the
- * shares.
+ * Shares of the whole do not work as the relative weight: if one row grows, the shares of all others shrink. So changed
+ * rows are removed from what the others are compared with, the clearest change first, until no further row changes.
+ * Rows that may have changed, but not certainly (a function that waits for memory, on a loaded machine), stay in. Since
+ * they move the points of all other rows the other way, the changes of these must be clear without them as well. These
+ * suspects are the two rows whose points moved the most, if they moved by at least half of what they need to count.
+ * If the rest changed as a whole, it is no reference: then weights decide.
+ * The result is shown in percent of the whole of side A ("points"); if nothing changed, these are percentage points of
+ * the shares.
  */
 #ifndef ANALYZE_VIEW_JUDGE_H
 #define ANALYZE_VIEW_JUDGE_H
 
 #include "analyze/view/compare.h"
 
-#define JUDGE_SMALL 0.1 /* of all: the change that a comparison with enough runs sees */
+#define JUDGE_SMALL 0.1 /* part of the whole: the change that a comparison with enough runs shows */
 
-/* Of all runs, after the last was added; compare_judges() is true. */
+/* To be called after all runs were added, if compare_judges(). */
 void judge_compare(struct compare *compare);
 
 #endif

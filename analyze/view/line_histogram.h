@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Samples added up by source line, by source file, or by function with the inlined ones apart: report --by line, file
- * and inline.
+ * Sums of samples by source line, by source file, or by function with inlined functions separate: report --by line,
+ * file and inline.
  */
 #ifndef ANALYZE_VIEW_LINE_HISTOGRAM_H
 #define ANALYZE_VIEW_LINE_HISTOGRAM_H
@@ -10,18 +10,18 @@
 #include "analyze/view/view.h"
 #include "common/json.h"
 
-/* What to know of samples, where lines or instructions are shown. */
+/* Advice for readers of lines or instructions. */
 #define LINES_ARE_LATE                                                                                                 \
     "A sample is on the instruction that had to wait, often the one after a slow one (a division, a cache miss): "     \
     "look at the line before, too."
 
 /* Whether BY (enum settings_by) is one of the three. */
 bool line_histogram_wanted(int by);
-/* Whether one of ENTRIES[COUNT] hit a line or function that the filters leave. VIEW->lines must be there. */
+/* Whether one of ENTRIES[COUNT] hit a line or function that the filters leave. VIEW->lines must be set. */
 bool line_histogram_find(const struct view *view, const uint32_t *entries, uint32_t count);
-/* Prints the table of ENTRIES[COUNT], at most LIMIT rows. VIEW->lines must be there. */
+/* Prints the table of ENTRIES[COUNT], at most LIMIT rows. VIEW->lines must be set. */
 void line_histogram_print(struct view *view, const uint32_t *entries, uint32_t count, uint64_t limit);
-/* The DSOs whose code has no lines, how many samples and addresses that concerns, and why. */
+/* Prints the DSOs without line information, with the number of their samples and addresses, and the reason. */
 void line_histogram_print_missing(struct view *view);
 /* The member "lines", "files" or "inlined", and "lines_missing". */
 void line_histogram_json(struct json *json, struct view *view);

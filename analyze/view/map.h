@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tables of the views: pairs of numbers and strings to small numbers 0, 1, 2, ... in the order of their coming. */
+/* Hash tables of the views: number pairs of numbers, or strings, 0, 1, 2, ... in the order in which they are added. */
 #ifndef ANALYZE_VIEW_MAP_H
 #define ANALYZE_VIEW_MAP_H
 
@@ -14,8 +14,8 @@ struct map_pair {
 };
 
 struct map_slot {
-    uint32_t hash;  /* others with the same slot are told apart without a look at them */
-    uint32_t index; /* + 1; 0: free */
+    uint32_t hash;  /* compared first, so that other keys in the same slot need no further look */
+    uint32_t index; /* + 1; 0: empty slot */
 };
 
 struct map {
@@ -28,9 +28,9 @@ struct map {
 #define MAP_NONE UINT32_MAX
 
 void map_release(struct map *map);
-/* Forgets everything, keeps the memory. */
+/* Empties the map, but keeps its memory. */
 void map_clear(struct map *map);
-/* The number of (A, B), which gets the next one when it is new. */
+/* The number of (A, B); a new pair gets the next number. */
 uint32_t map_add(struct map *map, uint64_t a, uint64_t b);
 /* The number of (A, B) or MAP_NONE. */
 uint32_t map_find(const struct map *map, uint64_t a, uint64_t b);

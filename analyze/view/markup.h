@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Text of someone else inside of XML: whatever it holds, the document stays well-formed and shows what is there. */
+/* Writes untrusted text into XML: the document stays well-formed and shows the text. */
 #ifndef ANALYZE_VIEW_MARKUP_H
 #define ANALYZE_VIEW_MARKUP_H
 
 #include <stdio.h>
 
-/* For content and for attributes in double quotes. What text_clean() takes for harmful is shown as \033, and what XML
- * forbids is U+FFFD. */
+/* For content and for attributes in double quotes. Characters that text_clean() removes are shown as \033, characters
+ * that XML forbids as U+FFFD. */
 void markup_text(FILE *to, const char *text);
 
 #endif

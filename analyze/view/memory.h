@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory of the views. A view cannot show half an answer, so these never return NULL: when memory is used up the
- * program says so and ends with status 1. Nothing below analyze/view uses them.
+ * Memory of the views. A view cannot show half a result, so these functions never return NULL: out of memory, the
+ * program reports it and exits with status 1. Only analyze/view and layers above it use them.
  */
 #ifndef ANALYZE_VIEW_MEMORY_H
 #define ANALYZE_VIEW_MEMORY_H
@@ -9,11 +9,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Says so and ends the program: for memory that was wanted below the views. */
+/* Reports that there is no memory and exits: for -ENOMEM from layers below the views. */
 _Noreturn void memory_exhausted(void);
-/* Zeroed; COUNT 0 gives a valid pointer too. */
+/* Zeroed. COUNT 0 also gives a valid pointer. */
 void *memory_new(size_t count, size_t size);
-/* ARRAY with room for WANTED entries of SIZE; *CAPACITY is raised. New entries are not initialised. */
+/* ARRAY, perhaps moved, with room for WANTED entries of SIZE bytes; raises *CAPACITY. New entries are not
+ * initialised. */
 void *memory_grow(void *array, size_t *capacity, size_t wanted, size_t size);
 char *memory_text(const char *text);
 char *memory_print(const char *format, ...) __attribute__((format(printf, 1, 2)));

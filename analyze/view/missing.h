@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* DSOs that were hit and have no names: their share of the samples, the reason, and what helps. */
+/* DSOs with samples and missing symbols: their share of the samples, the reason, and what helps. */
 #ifndef ANALYZE_VIEW_MISSING_H
 #define ANALYZE_VIEW_MISSING_H
 
 #include "analyze/view/view.h"
 
-/* A line for each of the heaviest, in the output. Names were looked up before. */
+/* Prints a line for each of the heaviest. Names must be looked up before. */
 void missing_print(struct view *view);
-/* The same lines as notes on stderr: for views that write a file. */
+/* The same lines as notes on stderr, for views that write a file. */
 void missing_tell(struct view *view);
-/* How to unpack an archive that lies beside the result file FILE, where it may have the names of the DSO PATH, which
- * are missing for the reasons MISSING (enum symbols_missing); NULL: nothing. Owned by the caller. */
+/* How to unpack an archive beside the result file FILE, if it may have the names of the DSO PATH, which are missing for
+ * the reasons MISSING (enum symbols_missing); NULL: no advice. Owned by the caller. */
 char *missing_advice(const char *file, const char *path, unsigned missing);
 
 #endif

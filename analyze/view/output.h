@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the answer goes: stdout, or a pager when stdout is a terminal. Views print to ->to; whether all of it arrived
- * is known from output_close().
+ * The output of a view: stdout, or a pager if stdout is a terminal. Views print to ->to; output_close() says whether
+ * all of it was written.
  */
 #ifndef ANALYZE_VIEW_OUTPUT_H
 #define ANALYZE_VIEW_OUTPUT_H
@@ -22,31 +22,30 @@ struct output {
     int width; /* columns; 0: not limited */
     bool paged;
     struct pager pager;
-    bool ended; /* nobody reads any more: what follows is dropped */
-    int error;  /* first errno of a write; EPIPE: the reader has gone */
+    bool ended; /* there is no reader any more: what follows is dropped */
+    int error;  /* first errno of a write; EPIPE: the reader has exited */
 };
 
-#define OUTPUT_BROKEN_PIPE 141 /* as a shell shows the end by SIGPIPE */
+#define OUTPUT_BROKEN_PIPE 141 /* exit status that a shell shows for death by SIGPIPE */
 
 /*
  * COLOR: enum settings_color. Reads NO_COLOR, TERM, COLUMNS and PAGER; setlocale() must have been called. 0 or -errno.
  */
 int output_open(struct output *output, int color, bool pager);
-/* COLOR: enum settings_color, for a TERMINAL or not. */
+/* Whether to use colour. COLOR: enum settings_color. TERMINAL: the output is a terminal. */
 bool output_wants_color(int color, bool terminal);
-/* True when no more needs to be printed. */
+/* Whether printing more is useless. */
 bool output_is_over(const struct output *output);
-/* Waits for the pager. 0; 1 after a message when something could not be written; OUTPUT_BROKEN_PIPE when the reader
- * left. */
+/* Waits for the pager. 0; 1 after a message: something could not be written; OUTPUT_BROKEN_PIPE: the reader exited. */
 int output_close(struct output *output);
 
-/* Starts and ends a colour; nothing where there are none. */
+/* Switches to a colour, or with OUTPUT_PLAIN back; does nothing without colours. */
 void output_color(struct output *output, enum output_color color);
 /* Hot, warm or plain, for PERCENT of the whole. */
 enum output_color output_heat(double percent);
-/* TEXT of someone else, harmless, without padding. */
+/* Prints untrusted TEXT, made harmless, without padding. */
 void output_text(struct output *output, const char *text);
-/* A line of several words ("- " LEAD), broken between words where the width ends, further lines indented by INDENT. */
+/* Prints TEXT, wrapped between words at the width of the output; further lines are indented by INDENT. */
 void output_wrapped(struct output *output, int indent, const char *text);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which of two things a list shows first: one order for all views and exports. The larger weight comes first. Between
- * equal weights names decide, never the numbers of functions or frames: these depend on the order in which a view meets
- * them, and views read samples in different ways. All return < 0 (A first), 0 (the same thing) or > 0.
+ * The order of lists, the same for all views and exports. The larger weight comes first. Between equal weights names
+ * decide, never the numbers of functions or frames: these depend on the order in which a view first sees them, and
+ * views read samples in different orders. All return < 0 (A first), 0 (the same thing) or > 0.
  */
 #ifndef ANALYZE_VIEW_RANKING_H
 #define ANALYZE_VIEW_RANKING_H
@@ -26,7 +26,7 @@ int order_functions(const struct names *names, uint32_t a, uint32_t b);
 int order_dsos(const struct names *names, uint32_t a, uint32_t b);
 /* By DSO, then address. */
 int order_frames(struct names *names, const struct profile *profile, uint32_t a, uint32_t b);
-/* Keys of rows, as in histogram.h. BY: enum settings_by. */
+/* Compares keys of rows, as in histogram.h. BY: enum settings_by. */
 int order_keys(struct names *names, const struct profile *profile, int by, uint64_t a, uint64_t b);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the user asked for: filled by the command line, read by the views. */
+/* The user's options: filled by the command line, read by the views. */
 #ifndef ANALYZE_VIEW_SETTINGS_H
 #define ANALYZE_VIEW_SETTINGS_H
 
@@ -11,7 +11,7 @@
 enum settings_by { BY_FUNCTION, BY_DSO, BY_TASK, BY_PROCESS, BY_COMM, BY_ADDRESS, BY_LINE, BY_INLINE, BY_FILE };
 /* In the order of the words of --sort and --color. */
 enum settings_sort { SORT_SELF, SORT_TOTAL };
-/* Of report: TASKS_USUAL is together in text; the JSON document has both. */
+/* For report. TASKS_USUAL: together in text, both in the JSON document. */
 enum settings_tasks { TASKS_USUAL, TASKS_TOGETHER, TASKS_APART };
 enum settings_layout { LAYOUT_HANGING, LAYOUT_UPRIGHT };
 enum settings_color { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
@@ -41,22 +41,22 @@ struct settings {
     int layout; /* flame: enum settings_layout */
     bool no_fold;
     bool by_given, sort_given, min_given;
-    bool group; /* report: all sampled events, a column each */
-    bool total; /* diff: with what was called */
+    bool group; /* report: all sampled events, one column each */
+    bool total; /* diff: functions with everything they called */
     int diff_by, diff_sort;
     bool diff_by_given;
     uint64_t top; /* 0: the view's own choice, SETTINGS_ALL: everything */
     double cum;   /* percent, 0: no limit */
-    double min;   /* percent: what is below is summed up or not drawn; where it is given */
+    double min;   /* percent: smaller parts are summed up or not drawn; valid if min_given */
     uint64_t threads; /* 0: one per CPU */
     struct settings_numbers pids, tids;
     struct settings_list comms, command_lines, dsos, symbols, debug_paths;
     const char *event, *session, *symfs, *file, *title;
     const struct export_format *format; /* of export */
-    double interval;       /* seconds between two looks of top; 0: its own choice */
-    uint64_t snapshots;    /* looks of top; 0: until the end */
-    const char *base;      /* top: result files BASE.PID.TID, whenever they come; NULL: by operands */
-    uint64_t until;        /* top: ends when this descriptor does; 0: none */
+    double interval;       /* seconds between two looks of top; 0: the default */
+    uint64_t snapshots;    /* number of looks of top; 0: until the end */
+    const char *base;      /* top: result files BASE.PID.TID, also those that appear later; NULL: the operands */
+    uint64_t until;        /* top: ends when this descriptor reports its end; 0: none */
     const struct top_look *look; /* of top; NULL: the first and only one */
     const char *objdump; /* NULL: the one in PATH */
     const char *archive; /* where to write it; NULL: beside the results */

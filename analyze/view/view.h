@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One analysis on its way to the user: what every view gets. Each view returns an exit status. */
+/* The state that every view gets. Each view returns an exit status. */
 #ifndef ANALYZE_VIEW_VIEW_H
 #define ANALYZE_VIEW_VIEW_H
 
@@ -13,7 +13,7 @@
 #include "analyze/view/select.h"
 #include "analyze/view/settings.h"
 
-/* diff: all runs of both sides, those before first. */
+/* diff: all runs of both sides; the runs before come first. */
 struct view_runs {
     struct view *views;
     size_t counts[2];
@@ -30,11 +30,11 @@ struct view {
     struct selection *selection;
     const struct view_runs *runs; /* diff: this is the first of them; NULL elsewhere */
     bool inlined;        /* call chains show inlined functions */
-    struct lines *lines; /* where the view wants them */
+    struct lines *lines; /* NULL: the view needs none */
 };
 
-/* Looks up at once what is chosen, by threads: names, with those of inlined functions where the view shows them, or,
- * where view->lines is there, lines. */
+/* Looks up the frames of the selected samples at once, by threads: lines if view->lines is set; else names, with those
+ * of inlined functions if the view shows them. */
 void view_symbolize(struct view *view);
 
 int view_report(struct view *view);
@@ -49,7 +49,7 @@ int view_flame(struct view *view);
 int view_diff(struct view *view);
 int view_archive(struct view *view);
 /*
- * The document of --json, for report, tree and counts alike. WITH_TASK_FUNCTIONS: each task has its own functions too.
+ * The document of --json, the same for report, tree and counts. WITH_TASK_FUNCTIONS: each task also has its functions.
  */
 int view_document(struct view *view, bool with_task_functions);
 
