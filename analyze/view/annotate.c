@@ -11,7 +11,7 @@
 #include "analyze/view/memory.h"
 #include "analyze/view/ranking.h"
 
-/* Why nothing of the module of FRAME can be disassembled, or NULL. */
+/* Why the module of FRAME cannot be disassembled, or NULL. */
 static const char *why_no_code(const struct profile_frame *frame, struct symbols_dso *dso)
 {
     if (frame->kernel)
@@ -74,13 +74,14 @@ static void add_entry(struct annotate *annotate, struct map *keys, struct map *n
         function->size = function_size(dso, frame->offset);
         function->shift = place->address - frame->offset;
     }
-    /* Where the table has no size, what was hit is in it all the same. */
+    /* If the symbol table has no size, the function still reaches at least to the sampled address. */
     if (place->offset >= function->size)
         function->size = place->offset + 1;
     add_hit(function, place->address, entry);
 }
 
-/* The functions of ANNOTATE through which an entry went; KEYS tells them by DSO and start, NUMBERS by names.h. */
+/* Adds ENTRY to the totals of the functions of ANNOTATE in its stack. KEYS finds them by DSO and start; NUMBERS has
+ * their numbers of names.h. */
 static void add_total(struct annotate *annotate, const struct map *keys, const struct map *numbers, struct view *view,
                       uint64_t *counted, uint64_t stamp, const struct profile_entry *entry)
 {
@@ -168,7 +169,7 @@ static int compare_lines(const void *left, const void *right, void *files)
     return order ? order : order_smaller(a->line, b->line);
 }
 
-/* Of the lines that were hit. */
+/* Finds the inlined functions of the lines with samples. */
 static void name_inlined(struct annotate_code *code, const struct annotate_function *function)
 {
     struct symbol_line found[SYMBOLS_LINES_MAX];
@@ -202,7 +203,7 @@ static void add_lines(struct annotate_code *code)
         qsort_r(code->heavy, code->heavy_count, sizeof(*code->heavy), compare_lines, code->lines.files);
 }
 
-/* As reports call the PLT stub at ADDRESS, near to FUNCTION; NULL: they have no name for it. */
+/* The name in reports of the PLT stub at ADDRESS, in the DSO of FUNCTION; NULL: it has none. */
 static const char *stub_name(const struct annotate_function *function, uint64_t address, struct symbol *symbol)
 {
     const uint64_t offset = address - function->shift;
@@ -213,7 +214,7 @@ static const char *stub_name(const struct annotate_function *function, uint64_t 
     return symbol->name;
 }
 
-/* objdump has no names for the stubs of indirect functions: "call   10170 <*ABS*+0x2b5f0@plt>". */
+/* Names PLT stubs of indirect functions, which objdump does not: "call   10170 <*ABS*+0x2b5f0@plt>". */
 static void name_stub(struct code_instruction *instruction, const struct annotate_function *function)
 {
     static const char unnamed[] = " <*ABS*+0x", stub[] = "@plt>";
@@ -234,7 +235,7 @@ static void name_stub(struct code_instruction *instruction, const struct annotat
     instruction->text = text;
 }
 
-/* Whether objdump would find nothing, as the names are of an archive; says so. */
+/* Whether objdump would find no code, since the file is of an archive; fills REASON. */
 static bool is_without_code(const struct annotate_function *function, const struct settings *settings, char *reason,
                             size_t size)
 {

@@ -13,13 +13,13 @@
 
 enum {
     INLINED_COLUMNS = 40, /* of the name of an inlined function beside its line */
-    HEAVY_LINES = 10, /* at most, and only those from HEAVY_PERCENT of the function on */
-    AROUND = 3,       /* instructions before and behind a hit, in an excerpt */
+    HEAVY_LINES = 10, /* at most, and only lines with at least HEAVY_PERCENT of the function */
+    AROUND = 3,       /* instructions before and after a sampled one, in an excerpt */
     SHARE_COLUMNS = 9,
 };
 #define HEAVY_PERCENT 0.5
 
-/* A line that may hold anything, cut at the width of the terminal less COLUMNS that stand in front of it. */
+/* Prints untrusted text up to the end of a line, cut at the width of the terminal; COLUMNS are already used. */
 static void print_rest(struct output *output, size_t columns, const char *text)
 {
     char *clean = text_clean(text, output->utf8);
@@ -37,7 +37,7 @@ static void print_share(struct output *output, uint64_t part, uint64_t whole, do
     output_color(output, OUTPUT_PLAIN);
 }
 
-/* Share of everything, share of the function. */
+/* The share of everything, and the share of the function. */
 static void print_shares(struct view *view, const struct annotate_function *function, uint64_t weight)
 {
     double heat = text_share(weight, function->weight);
@@ -51,7 +51,7 @@ static struct source_place place_of(const struct annotate_function *function, co
     return (struct source_place){lines->files[file], lines->directories[file], symbols_file(function->dso)};
 }
 
-/* "burn.h:40  value = ...", "burn.h:40 (burn)  value = ..." where INLINED; owned by the caller. */
+/* "burn.h:40  value = ...", with INLINED "burn.h:40 (burn)  value = ..."; owned by the caller. */
 static char *line_text(const struct annotate_function *function, const struct code_lines *lines, uint32_t file,
                        uint32_t line, const char *inlined, struct source_texts *sources)
 {
@@ -172,7 +172,7 @@ static void print_instructions(struct view *view, const struct annotate_function
     print_left_out(output, left_out);
 }
 
-/* Files that changed: their lines are perhaps not those that were compiled. And those that are not shown. */
+/* Notes source files that changed since the compilation (lines may be wrong), and those that are not shown. */
 static void note_sources(struct view *view, const struct annotate_function *function, const struct annotate_code *code,
                          struct source_texts *sources)
 {

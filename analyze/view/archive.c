@@ -28,7 +28,7 @@ bool archive_is_found(const char *name)
     return ends_with(name, ARCHIVE_SUFFIX) || strcmp(name, &ARCHIVE_SUFFIX[1]) == 0;
 }
 
-/* How much of NAME, the name of a tar file, is that of the directory in it; 0: it is no such name. */
+/* The length in NAME, a tar file's name, of the name of the directory in it; 0: it is no such name. */
 static size_t packed_size(const char *name)
 {
     static const char *const ends[] = {".tar", ".tar.gz", ".tgz"};
@@ -38,7 +38,7 @@ static size_t packed_size(const char *name)
     return 0;
 }
 
-/* Whether NAME is that of a tar file whose directory panalyze finds. */
+/* Whether NAME is the name of a tar file whose directory panalyze would find. */
 static bool is_packed(const char *name)
 {
     char *plain = memory_print("%.*s", (int)packed_size(name), name);
@@ -47,7 +47,7 @@ static bool is_packed(const char *name)
     return is;
 }
 
-/* Who may read the files may look into the directory. */
+/* Users who may read the files may also search the directory. */
 static mode_t directory_rights(const struct archive *archive)
 {
     return archive->rights | (archive->rights & 0444) >> 2;
@@ -100,7 +100,7 @@ char **archive_find(char **list, size_t *count, const char *path)
 }
 
 /*
- * Whether the tar file NAME was unpacked in the directory PLACE. Earlier versions put symbols.symbols into symbols.tar.
+ * Whether the tar file NAME is unpacked in the directory PLACE. In earlier versions symbols.tar has symbols.symbols.
  */
 static bool is_unpacked(const char *place, const char *name)
 {
@@ -158,7 +158,7 @@ char *archive_results(const char *path, size_t count)
     return ret;
 }
 
-/* A directory with something else in it is not touched. */
+/* Refuses a directory that is no archive and not empty. */
 static int check_directory(const char *path)
 {
     char *index = memory_print("%s/" ARCHIVE_INDEX, path);
@@ -211,7 +211,7 @@ int archive_open(struct archive *archive, const char *to, mode_t rights)
     return check_directory(to);
 }
 
-/* The octal number with a NUL that fills SIZE bytes. */
+/* Writes NUMBER in octal digits with a final NUL, SIZE bytes in all. */
 static void octal(char *to, size_t size, uint64_t number)
 {
     to[--size] = '\0';
@@ -258,7 +258,7 @@ static void make_directories(const struct archive *archive, char *path)
     }
 }
 
-/* Under another name first: whoever reads meanwhile sees all of a file or none. */
+/* Writes the file under a temporary name first, so that readers see all of it or nothing. */
 static int put_file(struct archive *archive, const char *place, const void *bytes, size_t size)
 {
     char *path = memory_print("%s/%s", archive->to, place), *temporary = memory_print("%s~", path);

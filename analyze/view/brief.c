@@ -8,11 +8,11 @@
 #include "analyze/view/memory.h"
 #include "analyze/view/text.h"
 
-/* Bytes: of longer names only the beginning is looked at. */
+/* In bytes. Longer names are only cut. */
 #define LONGEST 16384
-#define LONGEST_INNER 1024 /* without arguments */
+#define LONGEST_INNER 1024 /* after folding; longer names keep their namespaces */
 
-/* Is AT the byte of NAME behind the word "operator"? What follows is its symbol. */
+/* Does AT follow the word "operator" in NAME? Then the operator's symbol is at AT. */
 static bool follows_operator(const char *name, const char *at)
 {
     static const char word[] = "operator";
@@ -20,7 +20,7 @@ static bool follows_operator(const char *name, const char *at)
     return (size_t)(at - name) >= size && strncmp(at - size, word, size) == 0;
 }
 
-/* How many bytes at AT are an operator's symbol that looks like brackets. */
+/* The size of an operator's symbol with brackets at AT; 0: there is none. */
 static size_t operator_size(const char *name, const char *at)
 {
     static const char *const symbols[] = {"<=>", "<<=", ">>=", "->", "<<", ">>", "<=", ">=", "<", ">", "()"};
@@ -30,7 +30,7 @@ static size_t operator_size(const char *name, const char *at)
     return 0;
 }
 
-/* Behind the bracket that closes the one at AT; NULL: none does. */
+/* The position after the bracket that closes the one at AT; NULL: it is not closed. */
 static const char *behind_brackets(const char *at)
 {
     int depth = 0;
@@ -45,8 +45,8 @@ static const char *behind_brackets(const char *at)
     return NULL;
 }
 
-/* Stands there what a name was called with, or made of? Rust's "<T as Trait>::f", "(anonymous namespace)" and Go's
- * "main.(*T).f" begin a name. */
+/* Does the bracket at AT begin parameters or template arguments? Not in Rust's "<T as Trait>::f", "(anonymous
+ * namespace)" and Go's "main.(*T).f", where it begins a name. */
 static bool is_argument(const char *name, const char *at)
 {
     return at > name && (isalnum((unsigned char)at[-1]) || strchr("_>:)]}$", at[-1])) &&
@@ -56,7 +56,7 @@ static bool is_argument(const char *name, const char *at)
 static char *fold(const char *name, bool templates)
 {
     char *folded = memory_new(2 * strlen(name) + 1, 1), *to = folded;
-    const char *name_end = name; /* of the last operator's */
+    const char *name_end = name; /* end of the last operator's symbol */
     bool closed = true;
     for (const char *at = name; *at;) {
         size_t symbol = operator_size(name, at);
@@ -70,8 +70,8 @@ static char *fold(const char *name, bool templates)
         }
         const bool bracket = *at == '(' || (templates && *at == '<');
         if (closed && bracket && (is_argument(name, at) || (at == name_end && at > name)))
-            closed = (behind = behind_brackets(at)) != NULL; /* where one is not, those in it are not looked at */
-        if (!behind || behind <= at + 5) { /* "(...)" is no shorter */
+            closed = (behind = behind_brackets(at)) != NULL; /* after an unclosed one, brackets are not folded */
+        if (!behind || behind <= at + 5) { /* "(...)" would not be shorter */
             *to++ = *at++;
             continue;
         }
@@ -84,7 +84,7 @@ static char *fold(const char *name, bool templates)
     return folded;
 }
 
-/* Behind the next "::" that is in no brackets; NULL: there is none. */
+/* The position after the next "::" outside of brackets; NULL: there is none. */
 static const char *inner_name(const char *name)
 {
     int depth = 0;
@@ -99,7 +99,7 @@ static const char *inner_name(const char *name)
     return NULL;
 }
 
-/* NAME in at most COLUMNS, where that is enough for "..." and what stands behind one of its "::"; else as it is. */
+/* NAME as "..." and its part after a "::", if that fits into COLUMNS; else NAME as it is. */
 static char *without_namespaces(char *name, size_t columns, bool utf8)
 {
     if (strlen(name) > LONGEST_INNER)
@@ -117,7 +117,7 @@ static char *without_namespaces(char *name, size_t columns, bool utf8)
 char *brief_name(const char *clean, size_t columns, bool utf8)
 {
     char *brief = memory_text(clean);
-    if (strlen(brief) > LONGEST) /* of no compiler */
+    if (strlen(brief) > LONGEST) /* no compiler makes such names */
         text_cut(brief, columns, utf8);
     for (int templates = 0; templates <= 1 && text_columns(brief, utf8) > columns; templates++) {
         free(brief);
@@ -135,7 +135,7 @@ char *brief_path(const char *clean, size_t columns, bool utf8)
         return memory_text(clean);
     for (const char *at = clean; (at = strchr(at + 1, '/'));) {
         rest = at;
-        if (strlen(rest) > LONGEST) /* of no compiler: it would be measured again and again */
+        if (strlen(rest) > LONGEST) /* unusually long: measuring it for each '/' would take too long */
             continue;
         if (text_columns(rest, utf8) + 3 <= columns)
             break;

@@ -14,9 +14,9 @@
 
 #define MOST_LINES 25
 
-/* One neighbour, or the end of the stack. */
+/* One caller or callee, or the end of the stack. */
 struct wing {
-    uint32_t frame; /* one of it; NO_FRAME: nobody called it, or it called nothing */
+    uint32_t frame; /* one of its frames; NO_FRAME: no caller, or no callee */
     uint64_t samples, weight;
 };
 

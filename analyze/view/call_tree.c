@@ -11,18 +11,18 @@
 #include "analyze/view/text_table.h"
 
 #define CUT_PERCENT 0.5 /* without --min */
-#define DEEPEST 100     /* forks on the way to a line */
+#define DEEPEST 100     /* forks above a line */
 #define DEEPEST_JSON 400
 
 struct tree {
     struct view *view;
     struct calls calls;
     struct text_table *table;
-    uint64_t limit, lines, left; /* left: lines for which there was no room */
+    uint64_t limit, lines, left; /* left: lines beyond the limit */
     double least;                /* percent */
 };
 
-/* The weight of all ENTRIES, chosen by --symbol or not: what shares are of. */
+/* Builds the tree. Returns the weight of all ENTRIES, with those that --symbol leaves out; shares are of that. */
 static uint64_t build(struct calls *calls, struct view *view, const uint32_t *entries, uint32_t count)
 {
     uint64_t whole = 0;
@@ -84,7 +84,7 @@ static void cut_line(struct tree *tree, uint64_t whole, uint32_t first, const ch
 
 static void show_children(struct tree *tree, uint64_t whole, uint32_t parent, const char *prefix, int level);
 
-/* One branch: what is called alone stands straight below its caller, then come the forks. */
+/* One branch: a chain of single callees is printed without indentation, then come the forks. */
 static void show_branch(struct tree *tree, uint64_t whole, uint32_t node, const char *prefix, bool last, int level)
 {
     bool utf8 = tree->view->output->utf8;

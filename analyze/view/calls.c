@@ -66,7 +66,7 @@ void calls_add(struct calls *calls, const struct profile_entry *entry)
         uint32_t frame = frames[calls->reverse ? i : depth - 1 - i];
         uint64_t key = histogram_frame_key(&calls->keys, frame);
         const bool same = node && calls->nodes[node].frame != CALLS_GROUP && calls->nodes[node].key == key;
-        /* What goes on inside of one DSO is no call of the DSO. */
+        /* Calls within a DSO are no calls of the DSO. */
         if (same && calls->keys.by == BY_DSO)
             continue;
         repeats = same ? repeats + 1 : 1;

@@ -14,7 +14,7 @@
 #define DEEPEST 200 /* levels that are shown */
 
 struct node {
-    uint32_t first, next; /* child, sibling: numbers; 0: none, as the root is nobody's child */
+    uint32_t first, next; /* numbers of first child and next sibling; 0: none */
     uint32_t function;
     uint64_t key; /* as in histogram.h */
     uint64_t weight, self;
@@ -23,7 +23,7 @@ struct node {
 struct tree {
     struct node *nodes;
     size_t count, capacity;
-    struct map children; /* (parent, key) to the number of the child - 1 */
+    struct map children; /* from (parent, key) to the child's number - 1 */
     struct names *names;
     const struct profile *profile;
     struct text_table *table;
@@ -43,8 +43,8 @@ static uint32_t child_of(struct tree *tree, uint32_t parent, uint64_t key, uint3
     return index;
 }
 
-/* Walks one stack from where the function stands: callers outwards from its innermost call, callees inwards from its
- * outermost. */
+/* Walks one stack from the function: for callers outwards from its innermost call, for callees inwards from its
+ * outermost call. */
 static void add_stack(struct tree *tree, struct histogram *histogram, uint64_t key, const struct profile_entry *entry,
                       enum chains_direction direction)
 {
@@ -85,7 +85,7 @@ static void line(struct tree *tree, const char *prefix, const char *branch, cons
 
 static void show_children(struct tree *tree, uint32_t parent, const char *prefix, int level, bool with_self);
 
-/* A line of its share (or nothing) and its name. */
+/* A line with SHARE (or nothing) and the node's name. */
 static void node_line(struct tree *tree, const char *prefix, const char *branch, const char *share, uint32_t node)
 {
     struct names_function function = names_function(tree->names, tree->nodes[node].function);
@@ -95,7 +95,7 @@ static void node_line(struct tree *tree, const char *prefix, const char *branch,
     free(inlined);
 }
 
-/* One branch: its share and name, then callers that it has alone, one below the other, then where it forks. */
+/* One branch: its share and name, then a chain of single callers or callees, one per line, then the forks. */
 static void show_branch(struct tree *tree, uint32_t node, const char *prefix, bool last, int level, bool with_self)
 {
     char share[TEXT_AMOUNT];

@@ -9,11 +9,11 @@
 #include "analyze/view/text.h"
 #include "common/buffer.h"
 
-#define LONGEST_ENDING 5 /* of a file's name: ".proto" */
+#define LONGEST_ENDING 5 /* of a file's name, as in ".proto" */
 
 struct word {
     const char *text;
-    size_t size; /* 0: there are no more */
+    size_t size; /* 0: no more words */
 };
 
 static struct word word_at(const char *text)
@@ -56,7 +56,7 @@ static bool is_file(struct word word)
     return word.size && *word.text != '-' && *word.text != '\'' && has_ending(word);
 }
 
-/* What follows such an option is not what the command works on. */
+/* The word after such an option is no input of the command. */
 static bool takes_other_file(struct word word)
 {
     static const char *const options[] = {"-o",  "-MF",      "-MT",      "-MQ",      "-MD",      "-I",
@@ -73,13 +73,13 @@ static bool is_of_the_system(struct word word)
     return begins_with(word, "/usr/") || begins_with(word, "/lib") || begins_with(word, "/tmp/");
 }
 
-/* What LINE works on. */
+/* Whether WORD, after the word BEFORE, is an input of the command. */
 static bool is_input(struct word before, struct word word)
 {
     return is_file(word) && !takes_other_file(before) && !is_of_the_system(word);
 }
 
-/* "sh -c '...'": the words are those of other commands. */
+/* "sh -c '...'": the words belong to other commands. */
 static bool is_script(const char *line)
 {
     return is_word(next_word(word_at(line)), "-c");
@@ -114,7 +114,7 @@ char *command_file(const char *line)
             return copy(word);
         if (is_word(before, "-o") && !is_of_the_system(word))
             made = word;
-        /* A compiler's own, or a project that lies there: that is in a directory of its own. */
+        /* In /tmp: a compiler's temporary file, or a project, which is in a directory of its own. */
         if (is_file(word) && !takes_other_file(before) && begins_with(word, "/tmp/") && !temporary.size &&
             memchr(word.text + strlen("/tmp/"), '/', word.size - strlen("/tmp/")))
             temporary = word;
@@ -122,7 +122,7 @@ char *command_file(const char *line)
     return made.size ? copy(made) : temporary.size ? copy(temporary) : NULL;
 }
 
-/* A word of a script: "x.c'" or "x.c;". */
+/* A word of a script ("x.c'", "x.c;") without its quotes and punctuation. */
 static struct word without_quotes(struct word word)
 {
     while (word.size && strchr("\"'(", *word.text))
@@ -132,7 +132,7 @@ static struct word without_quotes(struct word word)
     return word;
 }
 
-/* How much of WORD, an option, stands in front of a file: "-Wp,-MMD,x.d"; 0: it names none. */
+/* The length of WORD, an option, up to the file that it names ("-Wp,-MMD,x.d"); 0: it names none. */
 static size_t size_of_option(struct word word)
 {
     size_t at = word.size;
@@ -141,7 +141,8 @@ static size_t size_of_option(struct word word)
     return at && is_file((struct word){word.text + at, word.size - at}) ? at : 0;
 }
 
-/* "-o prog main.o": what a linker makes has no ending. "grep -o word": no file is named besides. */
+/* Whether the word after -o is a file without an ending, as in "-o prog main.o": another word is a file. In "grep -o
+ * word" none is. */
 static bool makes_file(const char *line)
 {
     for (struct word word = next_word(word_at(line)); word.size; word = next_word(word))
@@ -165,7 +166,7 @@ char *command_pattern(const char *line)
             buffer_printf(&pattern, " %.*s*", (int)option, word.text);
         else if (!file)
             buffer_printf(&pattern, " %.*s", (int)word.size, word.text);
-        else if (!star) /* several in a row are one: their number may differ */
+        else if (!star) /* several files in a row become one "*": their number may differ */
             buffer_printf(&pattern, " *");
         star = file;
     }
@@ -176,7 +177,7 @@ char *command_pattern(const char *line)
     return text;
 }
 
-/* The program and its inputs, as many as fit, or the file that it makes. NULL: there are none. */
+/* The program with as many of its inputs as fit, or with the file that it creates. NULL: it has none. */
 static char *with_inputs(const char *line, size_t columns, bool utf8)
 {
     char *text = command_program(line);

@@ -12,7 +12,7 @@
 #include "analyze/view/ranking.h"
 #include "analyze/view/text.h"
 
-#define LEAST_RUNS 3 /* of both sides together, to judge */
+#define LEAST_RUNS 3 /* needed to judge, on both sides together */
 
 static size_t run_count(const struct compare *compare)
 {
@@ -65,7 +65,7 @@ static uint32_t row_of(struct compare *compare, enum compare_by by, uint32_t fir
     return add_row(compare, &compare->tables[by], first, second);
 }
 
-/* A text that is handed over. */
+/* The number of TEXT, which is freed. */
 static uint32_t text_of(struct compare *compare, char *text)
 {
     uint32_t number = map_strings_add(&compare->texts, text);
@@ -73,7 +73,7 @@ static uint32_t text_of(struct compare *compare, char *text)
     return number;
 }
 
-/* The DSO or executable at PATH, as SIDE has it. */
+/* The number of the DSO or executable at PATH on SIDE. */
 static uint32_t dso_of(struct compare *compare, int side, const char *path)
 {
     char *name = normalize_dso(path);
@@ -82,12 +82,12 @@ static uint32_t dso_of(struct compare *compare, int side, const char *path)
     return number;
 }
 
-/* The profile of one run, and what its frames are by now. */
+/* The profile of one run while it is added, and the rows of its frames so far. */
 struct adding {
     struct compare *compare;
     struct view *view;
     int side;
-    size_t run;                    /* of both sides */
+    size_t run;                    /* counted over both sides */
     uint32_t *functions, *dsos;    /* by frame: row + 1 */
 };
 
@@ -104,7 +104,7 @@ static void add_sum(struct adding *adding, enum compare_by by, uint32_t row, con
     add_to(adding, &adding->compare->tables[by], row, entry);
 }
 
-/* Once for each sample, however often the row is in its stack. */
+/* Adds a sample once, however often the row is in its stack. */
 static void add_once(struct adding *adding, enum compare_by by, uint32_t row, const struct profile_entry *entry)
 {
     struct compare_row *found = &adding->compare->tables[by].rows[row];
@@ -129,7 +129,7 @@ static const char *name_of(struct compare *compare, const struct names_place *pl
     return place->named ? place->symbol : "[no symbol]";
 }
 
-/* An address without a symbol means nothing in another build: all of a DSO are one. */
+/* An address without a symbol has no equal in another build: all such addresses of a DSO are one row. */
 static void identify_frame(struct adding *adding, uint32_t frame)
 {
     struct compare *compare = adding->compare;
@@ -159,7 +159,7 @@ static uint32_t command_row(struct adding *adding, const struct profile_entry *e
     return row;
 }
 
-/* What a report's document says of a function, in whichever commands. */
+/* Adds a function of a report's document, which does not say in which commands it was. */
 static void add_function(struct adding *adding, const struct profile_entry *entry)
 {
     uint32_t frame = adding->view->profile->stacks[entry->stack].frames[0];
@@ -169,7 +169,7 @@ static void add_function(struct adding *adding, const struct profile_entry *entr
     add_sum(adding, COMPARE_DSO, adding->dsos[frame] - 1, entry);
 }
 
-/* With --total the functions' own weights, which add up to all, tell how fast a run was. */
+/* With --total: the self weights of functions, which add up to the whole, show how fast a run was. */
 static void add_self(struct adding *adding, uint32_t function, const struct profile_entry *entry)
 {
     struct compare *compare = adding->compare;
@@ -205,19 +205,19 @@ static void add_entry(struct adding *adding, const struct profile_entry *entry)
     compare->tables[COMPARE_STACK].rows[at].wanted |= wanted;
 }
 
-/* The file of FRAME's DSO has gone, or is another one: why; else NULL. */
+/* Why the file of FRAME's DSO cannot be used (it is gone, or another build); NULL: it can. */
 static const char *why_gone(struct names *names, uint32_t frame)
 {
     struct symbols_dso *dso = names_symbols(names, frame);
     const char *path = names_frame(names, frame)->dso;
-    /* Generated code is no file. */
+    /* JIT code has no file. */
     if (!dso || names_frame(names, frame)->named || names_frame(names, frame)->kernel || path[0] != '/' ||
         path[1] == '/')
         return NULL;
     return symbols_missing(dso) & (SYMBOLS_NO_FILE | SYMBOLS_OTHER_BUILD_ID) ? symbols_why(dso) : NULL;
 }
 
-/* A report's: a DSO without a name of any function had no file when it was written. */
+/* For a report's document: a DSO without any function name had no file when the report was written. */
 static bool has_names(const struct view *view, const char *path)
 {
     bool any = path[0] != '/' || path[1] == '/';
@@ -229,7 +229,7 @@ static bool has_names(const struct view *view, const char *path)
     return any;
 }
 
-/* The file of FRAME's DSO was not there, or another one: why; else NULL. */
+/* Why the functions of FRAME's DSO cannot be compared; NULL: they can. */
 static const char *why_not_compared(const struct view *view, uint32_t frame)
 {
     if (!view->profile->document)
@@ -384,7 +384,7 @@ struct order {
     enum compare_by by;
 };
 
-/* In points, or as weight of a run: what was judged by its points has that of its points. */
+/* The size of the change, in points, or as weight of a run: computed from the points if these decided. */
 static double size_of_change(const struct order *order, const struct compare_row *row)
 {
     const struct compare *compare = order->compare;
@@ -409,7 +409,8 @@ static uint32_t level_of(const struct compare *compare, uint32_t stack)
     return level;
 }
 
-/* From the command inwards: where two stacks part, names decide. One that is a part of the other comes first. */
+/* Compares from the command inwards: where two stacks fork, names decide. If one is the start of the other, it comes
+ * first. */
 static int order_stacks(const struct compare *compare, uint32_t a, uint32_t b)
 {
     const struct compare_row *rows = compare->tables[COMPARE_STACK].rows;

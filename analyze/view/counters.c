@@ -19,7 +19,7 @@ static void take(struct counter *counter, const struct profile_count *count)
     counter->running_ns += count->running_ns;
 }
 
-/* Whether a count of the whole task stands beside those of its exec generations. */
+/* Whether the task has a count of the whole task, besides those of its exec generations. */
 static bool has_whole(const struct profile_task *task, uint32_t event)
 {
     for (uint32_t i = 0; i < task->count_count; i++)
@@ -28,7 +28,8 @@ static bool has_whole(const struct profile_task *task, uint32_t event)
     return false;
 }
 
-/* The kernel's accounting knows what no event saw. It belongs to one event: the first task-clock that counts. */
+/* Adds the CPU time that the kernel accounted while no event counted, to one event: the first task-clock that
+ * counted. */
 static void add_accounting(const struct profile *profile, const struct profile_task *task, struct counter *ret)
 {
     uint32_t chosen = UINT32_MAX;
@@ -52,7 +53,7 @@ void counters_of_task(const struct profile *profile, const struct profile_task *
         if (count->event < profile->event_count && (count->generation == UINT32_MAX || !has_whole(task, count->event)))
             take(&ret[count->event], count);
     }
-    /* Events of the inherited set are enabled on every CPU and run on one at a time: that is no multiplexing. */
+    /* Inherited events are enabled on every CPU and run on one at a time: that is no multiplexing. */
     for (uint32_t i = 0; i < profile->event_count; i++)
         ret[i].estimate = task->source != PROFILE_SOURCE_INHERITED && ret[i].running_ns < ret[i].enabled_ns;
     add_accounting(profile, task, ret);

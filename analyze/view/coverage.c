@@ -10,9 +10,9 @@
 #include "analyze/view/text.h"
 
 #define MOST_MISSED 12
-#define SIDES_PERCENT 3 /* the parts of a total differ from it by no more */
+#define SIDES_PERCENT 3 /* most that the parts together may differ from the total */
 
-/* One line of what is said; a point of a list in Markdown, where '<' must not begin a tag. */
+/* Prints one line; in Markdown a list item, where '<' must not begin a tag. */
 void coverage_say(struct view *view, const char *text)
 {
     if (!view->settings->markdown) {
@@ -31,7 +31,7 @@ void coverage_say(struct view *view, const char *text)
     free(clean);
 }
 
-/* ", in samples 9.40 s (98.74 %)", where samples are times; owned by the caller. */
+/* ", in samples 9.40 s (98.74 %)" if samples are times, else ""; owned by the caller. */
 static char *sampled_text(const struct profile *profile)
 {
     char time[TEXT_AMOUNT], share[TEXT_AMOUNT];
@@ -45,9 +45,9 @@ static char *sampled_text(const struct profile *profile)
 }
 
 /*
- * " (9.10 s in user space, 300 ms in the kernel)", or "". The kernel's accounting divides a task's time by where clock
- * ticks hit, which says little of short times: samples may have 20 ms where it has none. Nor does it have what the host
- * of a virtual machine took away (steal), while the total does. What is so uncertain is left out.
+ * " (9.10 s in user space, 300 ms in the kernel)", or "". The kernel divides a task's time by where clock ticks hit,
+ * which says little about short times: samples may have 20 ms where it has none. It also lacks the time that the host
+ * of a virtual machine took away (steal), which the total has. Uncertain figures are left out.
  */
 static void sides_text(char *ret, size_t size, const struct profile_session *session)
 {
@@ -130,7 +130,7 @@ static void print_missed(struct view *view)
         coverage_say(view, "Not seen: more; 'panalyze info' lists them");
 }
 
-/* Whether the recorder has said itself that the kernel is missing. */
+/* Whether a note of the recorder says that kernel code is missing. */
 static bool kernel_is_noted(const struct profile_session *session)
 {
     for (uint32_t i = 0; i < session->note_count; i++)

@@ -14,20 +14,21 @@
 #include "analyze/view/ranking.h"
 #include "analyze/view/text.h"
 
-/* Percent. A process counts that used so much of its own time, and of all CPU time or, where several CPUs were busy, of
- * the elapsed time, which is less; to be alone for less is not worth a line. */
+/* Percent. A process counts if it was busy for at least LEAST_BUSY of its own time, and used at least LEAST_OF_ALL of
+ * all CPU time or of the elapsed time, whichever is less. Times alone below LEAST_ALONE of the elapsed time are not
+ * reported. */
 #define LEAST_BUSY 10
 #define LEAST_OF_ALL 0.5
 #define LEAST_ALONE 10
 #define LEAST_OTHERS 0.1 /* CPUs of other programs */
-#define ALL_BUSY 0.9 /* of the CPUs: then somebody waits for one */
+#define ALL_BUSY 0.9 /* of the CPUs: from here on tasks wait for a CPU */
 #define LONGEST_NAME 80 /* columns */
 #define LONGEST_OF_SEVERAL 40
-#define AT_THE_END 2 /* of the time: no more passed after it */
-#define GAP_NS 20000000 /* one process that begins so soon after another has ended goes on with its work */
-#define GAP_PERCENT 1   /* of what they were alone for, at most */
+#define AT_THE_END 2 /* percent of the time, at most, that passed after it */
+#define GAP_NS 20000000 /* a process that starts so soon after another one's end continues its work */
+#define GAP_PERCENT 1   /* a gap may also be at most this part of the time alone */
 #define MOST_NAMED 3
-#define LEAST_HEAVY 10 /* percent of what they were alone for: it is said which file they worked on */
+#define LEAST_HEAVY 10 /* percent of the time alone: from here on the process's file is named */
 
 struct process {
     uint64_t start, end, cpu;
@@ -39,20 +40,20 @@ struct edge {
     bool ends;
 };
 
-/* A time in which one process alone was busy. */
+/* A time in which only one process was busy. */
 struct alone {
     uint32_t process;
     uint64_t start, end;
 };
 
-/* Such times that follow each other: a compiler, the assembler after it, the linker. */
+/* Consecutive such times: a compiler, then the assembler, then the linker. */
 struct chain {
     const struct alone *list;
     size_t count;
-    uint64_t busy; /* without what lies between them */
+    uint64_t busy; /* without the gaps */
 };
 
-/* By the index of their first tasks; those of other tasks are empty. */
+/* The processes, by index of their first task; entries of other tasks are empty. */
 static struct process *processes_of(const struct view *view, uint64_t *ret_cpu)
 {
     const struct profile *profile = view->profile;
@@ -80,7 +81,7 @@ static struct process *processes_of(const struct view *view, uint64_t *ret_cpu)
     return processes;
 }
 
-/* Percent of its time that a busy process has a CPU: where other programs keep all CPUs busy, of its part of them. */
+/* The least percent of its time that a busy process has a CPU; less if other programs keep all CPUs busy. */
 static double least_busy(const struct profile *profile, double used, double others)
 {
     return profile->session.cpus && others > 0 && used + others >= ALL_BUSY * profile->session.cpus
@@ -101,15 +102,15 @@ static int by_time(const void *left, const void *right)
     return order ? order : (int)b->ends - (int)a->ends;
 }
 
-/* All times in which one process alone was busy, in order; owned by the caller. RET_LAST: the time of the last edge;
- * 0: nobody, or one alone, was busy. */
+/* All times in which only one process was busy, in order; owned by the caller. RET_LAST: the time of the last edge;
+ * 0: at most one process was ever busy. */
 static struct alone *find_alone(const struct process *processes, uint32_t count, uint64_t whole, double least,
                                 size_t *ret_count, uint64_t *ret_last)
 {
     struct edge *edges = memory_new(2 * (size_t)count, sizeof(*edges));
     struct alone *list = memory_new(2 * (size_t)count, sizeof(*list));
     size_t edge_count = 0, live = 0;
-    uint64_t sum = 0; /* of the numbers of those that live: one alone is told by it */
+    uint64_t sum = 0; /* of the indices of the live processes: if there is only one, its index */
     *ret_count = 0;
     for (uint32_t i = 0; i < count; i++)
         if (was_busy(&processes[i], whole, least)) {
@@ -128,7 +129,7 @@ static struct alone *find_alone(const struct process *processes, uint32_t count,
     return list;
 }
 
-/* The longest chain in LIST[COUNT]. A short time in which none of them, or two, were busy does not end one. */
+/* The longest chain in LIST[COUNT]. A short gap, in which no process or several were busy, does not end a chain. */
 static struct chain find_chain(const struct alone *list, size_t count)
 {
     struct chain longest = {0}, chain = {0};
@@ -190,8 +191,8 @@ static struct alone *processes_in(const struct chain *chain, size_t *ret_count)
     return list;
 }
 
-/* "cc1 of big.c ran alone", "cc1 of big.c, as and ld ran alone, one after the other,": the longest of them, in
- * order; owned by the caller. */
+/* "cc1 of big.c ran alone", "cc1 of big.c, as and ld ran alone, one after the other,": names the longest ones, in the
+ * order of time; owned by the caller. */
 static char *who_ran_alone(const struct profile *profile, const struct chain *chain)
 {
     size_t count;
@@ -258,7 +259,7 @@ char *cpu_use_text(const struct view *view)
         free(text);
         text = longer;
     }
-    if (view->selection->task_count < profile->task_count) /* who else ran is not looked at */
+    if (view->selection->task_count < profile->task_count) /* other tasks, not selected, may have run meanwhile */
         return text;
     char *alone = alone_text(view, elapsed, (double)used / (double)elapsed, others);
     if (!alone)

@@ -7,9 +7,9 @@
 
 #include "analyze/view/memory.h"
 
-#define MOST_ROWS 64  /* that are looked at: bits of a mask */
-#define EXPLAINED 0.5 /* of a function's change, in one function that it called */
-#define WHOLE 90      /* percent of both sides: main, and what led there */
+#define MOST_ROWS 64  /* that are judged: bits of a mask */
+#define EXPLAINED 0.5 /* part of a function's change that is in one of its callees */
+#define WHOLE 90      /* percent of both sides: main, and what leads to it */
 
 enum rank { RANK_REASON, RANK_CALLER, RANK_WHOLE, RANKS };
 
@@ -17,12 +17,12 @@ struct callers {
     const struct compare *compare;
     const uint32_t *rows;
     size_t count;
-    uint8_t *numbers;                  /* by row of a function: its place in ROWS + 1 */
-    uint64_t called[MOST_ROWS];        /* by place, in one stack: what it called */
-    double both[MOST_ROWS][MOST_ROWS]; /* change of the stacks in which the first called the second */
+    uint8_t *numbers;                  /* by row of a function: its index in `rows` + 1 */
+    uint64_t called[MOST_ROWS];        /* by that index, in one stack: bits of its callees */
+    double both[MOST_ROWS][MOST_ROWS]; /* change of the stacks in which the first calls the second */
 };
 
-/* STACK's functions, from the leaf outwards. */
+/* Adds the pairs of functions in STACK, from the leaf outwards. */
 static void add_stack(struct callers *callers, const struct compare_row *stack)
 {
     const struct compare_row *stacks = callers->compare->tables[COMPARE_STACK].rows;
@@ -53,7 +53,7 @@ static bool explains(const struct callers *callers, size_t called, size_t caller
     return callers->both[caller][called] / change >= EXPLAINED;
 }
 
-/* Of two that call each other none is the reason of the other. */
+/* If two functions call each other, neither is the reason for the other. */
 static enum rank rank_of(const struct callers *callers, size_t at)
 {
     const struct compare_row *row = &callers->compare->tables[COMPARE_FUNCTION].rows[callers->rows[at]];
@@ -65,7 +65,7 @@ static enum rank rank_of(const struct callers *callers, size_t at)
     return row->shares[0] >= WHOLE && row->shares[1] >= WHOLE ? RANK_WHOLE : RANK_CALLER;
 }
 
-/* What is behind the first MOST_ROWS is taken for callers. */
+/* Rows after the first MOST_ROWS count as callers. */
 static size_t sort_rows(const struct callers *callers, uint32_t *rows, size_t count)
 {
     uint32_t *sorted = memory_new(count, sizeof(*sorted));

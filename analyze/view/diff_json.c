@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The document of 'diff --json'. docs/panalyze.md describes it; names are never changed, only added. */
+/* The document of 'diff --json'; docs/panalyze.md describes it. Names are never changed, only added. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -73,7 +73,7 @@ static const char *verdict_word(enum compare_verdict verdict)
     return words[verdict];
 }
 
-/* LIMIT: null where it is not known. */
+/* An unknown LIMIT is written as null. */
 static void verdict_members(struct json *json, const char *verdict_key, enum compare_verdict verdict,
                             const char *limit_key, double limit)
 {
@@ -84,7 +84,7 @@ static void verdict_members(struct json *json, const char *verdict_key, enum com
         json_string(json, limit_key, NULL);
 }
 
-/* Which figure decides, of several runs. */
+/* With several runs: which figure decides. */
 static void judgement(struct json *json, const struct compare_row *row)
 {
     json_string(json, "judged_by", !compare_judged(row) ? NULL : row->by_points ? "points" : "weight");
@@ -120,7 +120,7 @@ static void command_names(struct json *json, const struct compare *compare, cons
     json_string(json, "executable", *compare_text(compare, row->second) ? compare_text(compare, row->second) : NULL);
 }
 
-/* The frames come innermost first, the command is where they end. */
+/* The frames come innermost first; the command is the end of the stack. */
 static void stack_names(struct json *json, const struct compare *compare, const struct compare_row *row)
 {
     const struct compare_row *stacks = compare->tables[COMPARE_STACK].rows;
@@ -162,7 +162,7 @@ static void rows_list(struct json *json, const struct view *view, const struct c
     free(order);
 }
 
-/* What the text says of the total, and of the number of runs. */
+/* The facts of the text about the total and the number of runs. */
 static void summary_members(struct json *json, const struct view *view, const struct compare *compare)
 {
     const struct noise_sum sums[2] = {compare->sides[0].all, compare->sides[1].all};
@@ -204,7 +204,7 @@ static void pair_object(struct json *json, const struct versions_set *set)
     json_end_object(json);
 }
 
-/* Programs that one side alone has: two that are compared with each other, or all, where that is not known. */
+/* Programs that only one side has: the two that are compared with each other, or all, if that is not known. */
 static void versions_members(struct json *json, const struct versions *versions)
 {
     json_list(json, "versions");

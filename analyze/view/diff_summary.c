@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a reader in a hurry needs of a comparison: what changed, how certain that is, and what the words mean. */
+/* The summary of a comparison: what changed, how certain that is, and what the words mean. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -13,12 +13,12 @@
 #include "analyze/view/text.h"
 
 #define MOST_NAMED 5      /* changes that are named above the tables */
-#define MOST_RUNS 200.0   /* that are proposed */
-#define MOST_PERCENT 1e6  /* of a change of one row */
-#define LOADED 0.25      /* CPUs of other programs that are named as a reason for changes */
-#define APART 0.9        /* of all pairs of runs, one of each side, in which the same side came first */
-#define REST 0.25        /* of the total's change, which is not that of any function */
-#define FEW 1.5          /* times as many runs are wanted: an estimate from few runs is not exact */
+#define MOST_RUNS 200.0   /* that are recommended */
+#define MOST_PERCENT 1e6  /* shown as the change of a row */
+#define LOADED 0.25      /* CPUs of other programs from which on they are given as a reason for changes */
+#define APART 0.9        /* part of the pairs of runs, one of each side, where the same side came first */
+#define REST 0.25        /* part of the total's change that belongs to no changed function */
+#define FEW 1.5          /* factor of wanted runs from which on there are too few: the estimate is not exact */
 #define WIDTH_OF_PIPE 80 /* of sentences */
 
 const char *const diff_one_row[] = {"command", "object", "function", "stack"};
@@ -33,7 +33,7 @@ void diff_note(struct view *view, const char *text)
     view->output->width = width;
 }
 
-/* All lines of it. */
+/* Prints TEXT with all its lines indented. */
 static void print_indented(struct view *view, const char *text)
 {
     int width = view->output->width;
@@ -66,7 +66,7 @@ bool diff_loaded(const struct view *view)
     return fmax(most[0], most[1]) >= LOADED;
 }
 
-/* When a run began; 0: not known. A file of perf tells when it was written, or copied. */
+/* The start of a run; 0: not known. A file of perf only has the time at which it was written or copied. */
 static uint64_t began(const struct view *run)
 {
     return run->profile->session.ours ? run->profile->session.start_realtime_ns : 0;
@@ -148,7 +148,7 @@ static size_t count_changed(const struct compare *compare, enum compare_by by)
     return changed;
 }
 
-/* ", +204 %": of the row itself; "" where there was none of it, or so little that it says nothing. */
+/* ", +204 %", relative to the row itself; "" if it was 0 before, or so small that the figure says nothing. */
 static const char *relative_text(char *ret, double before, double change)
 {
     double percent = 100 * change / before;
@@ -158,8 +158,8 @@ static const char *relative_text(char *ret, double before, double change)
     return ret;
 }
 
-/* "check_sum: +81.9 ms ±19.2 ms (158 ms to 240 ms, +52 %)"; of what was judged by its Points "work1: +48.1 ms (475 ms
- * to 523 ms, +10 %), Points +1.75 ±0.60". */
+/* "check_sum: +81.9 ms ±19.2 ms (158 ms to 240 ms, +52 %)"; if the points decide, "work1: +48.1 ms (475 ms to 523 ms,
+ * +10 %), Points +1.75 ±0.60". */
 static void print_named(struct view *view, const struct compare *compare, enum compare_by by,
                         const struct compare_row *row)
 {
@@ -188,7 +188,7 @@ static void print_named(struct view *view, const struct compare *compare, enum c
     free(name);
 }
 
-/* The changed rows of BY in the order in which they are named: with what was called, those that are a reason first. */
+/* The changed rows of BY in the order in which they are named; with --total, those that are the reason come first. */
 static uint32_t *changed_rows(const struct view *view, const struct compare *compare, enum compare_by by,
                               size_t *ret_count, size_t *ret_named)
 {
@@ -233,7 +233,7 @@ static void print_changed(struct view *view, const struct compare *compare, unsi
 
 /* ---- the total */
 
-/* Rows are not parts of each other, and all are looked at: together they are the total. */
+/* Whether the rows add up to the total: none is a part of another, and no filter leaves some out. */
 static bool adds_up(const struct view *view, const struct compare *compare)
 {
     return !compare->total && !view->settings->symbols.count && !view->settings->dsos.count;
@@ -252,7 +252,7 @@ bool diff_explained(const struct view *view, const struct compare *compare, enum
     return true;
 }
 
-/* "; all others: -59.0 ms, none of them for certain", of a total that changed by CHANGE; owned by the caller. */
+/* "; all others: -59.0 ms, none of them for certain", for a total that changed by CHANGE; owned by the caller. */
 static char *others_text(const struct view *view, double rest, double change)
 {
     char amount[TEXT_AMOUNT + 2];
@@ -263,8 +263,8 @@ static char *others_text(const struct view *view, double rest, double change)
                         fabs(rest) > REST * fabs(change) && diff_loaded(view) ? " (the machine was loaded)" : "");
 }
 
-/* ". The 3 functions that changed: +282 ms together; all others: -59.0 ms, none of them for certain", where those that
- * changed are SUM. Owned by the caller. */
+/* ". The 3 functions that changed: +282 ms together; all others: -59.0 ms, none of them for certain". SUM: the change
+ * of the changed ones. Owned by the caller. */
 static char *parts_of_all(const struct view *view, const struct compare *compare, enum compare_by by, double change,
                           double sum)
 {
@@ -278,7 +278,7 @@ static char *parts_of_all(const struct view *view, const struct compare *compare
     return text;
 }
 
-/* What the change of all weight is worth; owned by the caller. */
+/* How certain the change of the whole weight is; owned by the caller. */
 static char *worth_of_all(const struct view *view, const struct compare *compare, enum compare_by by, double change)
 {
     bool certain = compare_verdict(compare) == COMPARE_CHANGED, loaded = diff_loaded(view);
@@ -321,9 +321,9 @@ static void print_total(struct view *view, const struct compare *compare, enum c
 
 /* ---- what is compared with what */
 
-#define MOST_PROGRAMS 3 /* that are named of a side */
+#define MOST_PROGRAMS 3 /* named per side */
 
-/* "'x', 'y' and 2 more": what SIDE alone ran; owned by the caller. */
+/* "'x', 'y' and 2 more": programs that only SIDE ran; owned by the caller. */
 static char *programs_of(const struct versions *versions, int side)
 {
     const struct versions_set *programs = &versions->programs;
@@ -353,7 +353,7 @@ static void print_pair(struct view *view, const struct versions_set *set)
     free(line);
 }
 
-/* A filter of one side's names, or of what one side alone has. */
+/* Warns about a side without samples: filters may have names of only one side. */
 static void print_empty(struct view *view, const struct compare *compare)
 {
     for (int side = 0; side < 2; side++) {
@@ -370,7 +370,7 @@ static void print_empty(struct view *view, const struct compare *compare)
     }
 }
 
-/* Which programs with different names are versions of one program. */
+/* Prints which programs with different names count as versions of one program. */
 static void print_versions(struct view *view, const struct versions *versions)
 {
     if (versions->programs.pair || versions->scripts.pair || versions_unclear(versions))
@@ -393,7 +393,7 @@ static void print_versions(struct view *view, const struct versions *versions)
 
 /* ---- notes */
 
-/* Other programs share caches, memory and the kernel with these. */
+/* Warns about load: other programs share caches, memory and the kernel. */
 static void print_load(struct view *view, const struct compare *compare)
 {
     if (!diff_loaded(view))
@@ -406,7 +406,7 @@ static void print_load(struct view *view, const struct compare *compare)
                         "that wait for memory. An idle machine shows smaller changes.");
 }
 
-/* Where nothing was found. Of unequal sides the runs that equal ones would have. */
+/* Advises more runs if no change was found. For sides of unequal size: the equivalent number of runs per side. */
 static void print_few_runs(struct view *view, const struct compare *compare, enum compare_by by)
 {
     double runs = 2 / (1 / (double)compare->runs[0] + 1 / (double)compare->runs[1]);

@@ -6,7 +6,7 @@
 #include "analyze/view/memory.h"
 #include "analyze/view/text.h"
 
-/* The entries of the other events in TASK, or in all. */
+/* The entries of the other events in TASK, or in all tasks. */
 static const uint32_t *others_of(const struct selection *selection, uint32_t task, uint32_t *ret_count)
 {
     const uint32_t from = task == EVENT_GROUP_ALL ? 0 : selection->first_other[task];

@@ -8,14 +8,14 @@
 #include "analyze/view/ranking.h"
 #include "analyze/view/text.h"
 
-#define MOST_BOXES 10000 /* without --min: so many a browser moves at once */
+#define MOST_BOXES 10000 /* without --min: as many as a browser can handle smoothly */
 #define DEEPEST 300      /* levels that are drawn */
 
 struct place {
-    uint32_t node, at; /* at: in the tree from above and from the left */
+    uint32_t node, at; /* at: position in the tree, from the top and from the left */
 };
 
-/* Heavier ones first, of equal ones the outer: so every box comes after the one that it stands on. */
+/* Heavier ones first; among equal ones, the outer: so every box comes after its parent's. */
 static int by_rank(const void *left, const void *right, void *context)
 {
     const struct place *a = left, *b = right;
@@ -48,7 +48,7 @@ static void choose_by_share(struct flame *flame, double percent)
     flame->drawn[0] = true;
 }
 
-/* Children are in order of their weights: those that are not drawn are the last ones. */
+/* Children are sorted by weight, so those that are not drawn are the last ones. */
 static void fold_node(struct flame *flame, uint32_t node)
 {
     const struct calls_node *narrow = &flame->calls.nodes[node];
@@ -70,7 +70,7 @@ static void lay_out(struct flame *flame)
     for (uint32_t at = calls_after(&flame->calls, 0, true); at; at = calls_after(&flame->calls, at, below)) {
         const struct calls_node *node = &nodes[at];
         uint32_t parent = node->parent;
-        /* The first child begins where its parent does; what the parent has to itself is on the right. */
+        /* The first child starts where its parent starts; the parent's self weight is on the right. */
         if (nodes[parent].first == at)
             flame->starts[at] = flame->starts[parent];
         if (node->next)

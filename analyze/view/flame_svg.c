@@ -10,7 +10,7 @@
 #include "analyze/view/memory.h"
 #include "analyze/view/text.h"
 
-/* Pixels. LETTER to LEAST_WIDTH as in flame.js, which fits the picture to its window. */
+/* In pixels. LETTER to LEAST_WIDTH are the same in flame.js, which fits the picture to its window. */
 #define WIDTH 1200
 #define SIDE 10
 #define TOP 70
@@ -31,7 +31,7 @@
 
 extern const char flame_script[];
 
-/* DSOs in the order of their weight; the last one is that of all others. */
+/* For DSOs in the order of their weight; the last colour is for all others. */
 static const char *const colors[FLAME_COLORS + 1] = {"#f4a582", "#92c5de", "#b8e186", "#fdd49e", "#c2a5cf", "#80cdc1",
                                                      "#f1b6da", "#e6e49a", "#bdb6e8", "#d8b79a", "#d4d4d4"};
 #define GROUP_COLOR "#cfd8dc"
@@ -58,13 +58,13 @@ static const char style[] =
     "    .flame input { width: 100%; box-sizing: border-box; font: inherit; }\n"
     "  </style>\n";
 
-/* What a box stands for, in samples. */
+/* The position of a box in units of weight. */
 struct span {
     uint64_t start, weight;
     uint32_t level;
 };
 
-/* Where the screen's coordinates come from. */
+/* The position of a box in pixels. */
 struct place {
     double x, y, width;
 };
@@ -90,7 +90,7 @@ static const char *color_of(struct flame *flame, uint32_t index)
     return colors[rank < flame->dso_count ? rank : FLAME_COLORS];
 }
 
-/* TEXT, cut to COLUMNS: first made harmless, as its own bytes could be cut apart. */
+/* TEXT, cut to COLUMNS. It is made harmless before: a cut could split its multibyte characters. */
 static void cut_text(FILE *to, const char *text, size_t columns)
 {
     char *clean = text_clean(text, true);
@@ -106,7 +106,7 @@ static void text_line(FILE *to, double x, double y, const char *attributes, cons
     fputs("</text>\n", to);
 }
 
-/* What a pointer on the box shows: the name alone in the first line, which the script reads. */
+/* The tooltip of a box. The first line is only the name, which the script reads. */
 static void box_title(struct flame *flame, uint32_t index, const char *label, FILE *to)
 {
     const struct calls_node *node = &flame->calls.nodes[index];
@@ -184,7 +184,7 @@ static void folded_box(const struct flame *flame, uint32_t parent, FILE *to)
     free(label);
 }
 
-/* In the order of the tree, a folded box behind its siblings: as if it were the last child. */
+/* In the order of the tree; a folded box comes after its siblings, as if it were the last child. */
 static void write_boxes(struct flame *flame, FILE *to)
 {
     const struct calls_node *nodes = flame->calls.nodes;
@@ -195,7 +195,7 @@ static void write_boxes(struct flame *flame, FILE *to)
         do
             at = calls_after(&flame->calls, at, flame->drawn[at]);
         while (at && !flame->drawn[at]);
-        /* Of which boxes was this the end? Those from FROM up to the level of what comes next. */
+        /* The boxes that end here: those from FROM up to the level of the next box. */
         for (uint32_t done = from;; done = nodes[done].parent) {
             if (at && nodes[done].level < nodes[at].level)
                 break;
@@ -277,7 +277,7 @@ static void write_legend(struct flame *flame, double y, FILE *to)
     fputs("  </g>\n", to);
 }
 
-/* What is not in the picture. */
+/* Notes what is not drawn. */
 static void write_notes(const struct flame *flame, double y, FILE *to)
 {
     uint64_t whole = flame->calls.nodes[0].weight;
@@ -320,7 +320,7 @@ void flame_svg(struct flame *flame, FILE *to)
     write_boxes(flame, to);
     fputs("  </g>\n", to);
     fprintf(to, "  <text id=\"flame-details\" x=\"%d\" y=\"%u\" role=\"status\"></text>\n", SIDE,
-            flame->hanging ? DETAILS : below); /* beside the outermost boxes */
+            flame->hanging ? DETAILS : below); /* next to the outermost boxes */
     write_legend(flame, below + LINE + 4, to);
     write_notes(flame, notes_at, to);
     fprintf(to, "  <script><![CDATA[\n%s]]></script>\n</svg>\n", flame_script);

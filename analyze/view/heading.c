@@ -14,15 +14,15 @@
 #include "common/buffer.h"
 #include "common/follow.h"
 
-#define STAYED_NS 1000000 /* who goes on for so long after the command was not a part of its end */
+#define STAYED_NS 1000000 /* a task that runs so long after the command's end outlived it */
 
-#define LEAST_MACHINE_NS 200000000 /* a CPU's times in /proc/stat are in steps of 10 ms */
+#define LEAST_MACHINE_NS 200000000 /* shorter is too short: /proc/stat counts in steps of 10 ms */
 
-#define MANY_OTHERS 0.25 /* of all CPUs: they were busy with other programs */
+#define MANY_OTHERS 0.25 /* part of all CPUs: from here on the use by other programs is reported */
 
-#define FOLLOWED_PERCENT 95 /* of the CPU time; where less is followed, that is said */
+#define FOLLOWED_PERCENT 95 /* of the CPU time; if less was followed, the report says so */
 
-/* Whether these files are of one process alone, which another one of the run started: the report is about that. */
+/* Whether these files are of only one process of the run, not its first one: the report is about that process. */
 static bool is_a_part(const struct profile *profile)
 {
     bool part = profile->session.ours && profile->task_count;
@@ -31,7 +31,7 @@ static bool is_a_part(const struct profile *profile)
     return part;
 }
 
-/* What the first process ran: without the options of pinject-run in front of it. */
+/* The first program of the run's first process; without the options of pinject-run. */
 const struct profile_generation *heading_generation(const struct profile *profile)
 {
     for (uint32_t i = 0; profile->session.ours && i < profile->task_count; i++) {
@@ -84,7 +84,7 @@ static bool has_samples(const struct view *view)
     return profile->event_count && (profile->events[profile->event].sampled || view->selection->total_samples);
 }
 
-/* "task-clock: 9.50 s in 9,523 samples of 312 tasks", of --stat "counted without samples: 312 tasks"; owned by the
+/* "task-clock: 9.50 s in 9,523 samples of 312 tasks"; for --stat "counted without samples: 312 tasks"; owned by the
  * caller. */
 static char *event_text(const struct view *view)
 {
@@ -133,7 +133,7 @@ char *heading_event(const struct view *view)
     return text;
 }
 
-/* The command's own time, where it has ended: what it left behind may run on. Else as heading_duration(). */
+/* The time of the command itself, if it has ended. Else, or if other tasks outlived it, as heading_duration(). */
 uint64_t heading_elapsed(const struct profile *profile)
 {
     uint64_t start = 0, end = 0;
@@ -144,7 +144,7 @@ uint64_t heading_elapsed(const struct profile *profile)
             end = task->end_ns;
         }
     }
-    /* Others, of whom the CPU time is too, may have gone on: daemons, most of all with --linger. */
+    /* Other tasks, whose CPU time is counted as well, may have run on: daemons, especially with --linger. */
     uint64_t last = end, first = UINT64_MAX;
     for (uint32_t i = 0; i < profile->task_count; i++) {
         const struct profile_task *task = &profile->tasks[i];
@@ -156,7 +156,7 @@ uint64_t heading_elapsed(const struct profile *profile)
     return start && end > start && last - end < STAYED_NS ? end - start : heading_duration(profile);
 }
 
-/* Whether the machine was recorded (perf record -a): the clock of a CPU goes on while nothing runs. */
+/* Whether the whole machine was recorded (perf record -a): then clock events also count idle time. */
 static bool has_idle(const struct profile *profile)
 {
     for (uint32_t i = 0; i < profile->task_count; i++)
@@ -176,7 +176,7 @@ static uint64_t cpu_of_tasks(const struct profile *profile)
     return sum;
 }
 
-/* CPU time of the whole run, where it is known: by accounting, else by samples that are times. 0: unknown. */
+/* The CPU time of the whole run: from accounting, else from samples that are times. 0: unknown. */
 uint64_t heading_cpu(const struct profile *profile)
 {
     if (profile->session.coverage_known && profile->session.cpu_ns)
@@ -234,7 +234,7 @@ static void append_times(struct buffer *line, const struct profile *profile)
     buffer_printf(line, ")");
 }
 
-/* Whether the options left something out. */
+/* Whether options left tasks out. */
 static bool is_narrowed(const struct profile_session *session)
 {
     bool any = false;
@@ -281,14 +281,14 @@ bool heading_sampled(const struct profile *profile, uint64_t *ret_ns)
     return true;
 }
 
-/* Rounded down, so that "100.0 %" has all. */
+/* Rounded down, so that "100.0 %" means all. */
 static double shown_percent(uint64_t part, uint64_t whole)
 {
     const double percent = text_share(part, whole);
     return percent > 100 ? 100 : floor(percent * 10) / 10;
 }
 
-/* Of CPU_NS, of which samples were drawn, what those stand for that could be written. */
+/* The part of CPU_NS, the sampled time, whose samples could be written. */
 static uint64_t written_part(const struct profile *profile, uint64_t cpu_ns)
 {
     uint64_t samples = 0;
@@ -299,8 +299,8 @@ static uint64_t written_part(const struct profile *profile, uint64_t cpu_ns)
 }
 
 /*
- * One figure: the CPU time of the tasks, of which samples are drawn, less what could not be written. Where kernel code
- * gives no samples, it is the time that they stand for. Of an event that is no clock the tasks alone can be told.
+ * One figure: the CPU time of the sampled tasks, less what could not be written. If kernel code gives no samples, it is
+ * the time that the samples stand for. For an event that is no clock, only the tasks' time is known.
  */
 static void append_coverage(struct buffer *line, const struct profile *profile)
 {
@@ -357,7 +357,7 @@ char *heading_run(const struct view *view)
     append_loss(&line, view);
     if (buffer_failed(&line))
         memory_exhausted();
-    /* Filters by task choose samples: all else is known of the run alone. */
+    /* Filters by task only select samples: all other figures are about the whole run. */
     char *text = memory_print("%s%s", view->selection->filtered && line.size ? "Whole run: " : "",
                               line.size ? (const char *)line.data : "");
     buffer_release(&line);
@@ -399,7 +399,7 @@ static void print_other(const struct view *view, uint32_t index)
     free(line);
 }
 
-/* Whether a note of the recorder says what happened to EVENT; the reason is not said twice. */
+/* Whether a note of the recorder already gives the reason why EVENT is missing. */
 static bool is_noted(const struct profile_session *session, const char *event)
 {
     for (uint32_t i = 0; i < session->note_count; i++) {
@@ -412,7 +412,7 @@ static bool is_noted(const struct profile_session *session, const char *event)
     return false;
 }
 
-/* Other events of these files, and why this one is not cycles. */
+/* Prints the other events of these files, and why this one is not cycles. */
 static void print_others(struct view *view)
 {
     const struct profile *profile = view->profile;

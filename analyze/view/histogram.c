@@ -76,7 +76,7 @@ static struct histogram_row *row_of_key(struct histogram *histogram, uint64_t ke
     return index == histogram->count ? add_row(histogram, key, 0, task) : &histogram->rows[index];
 }
 
-/* Numbers of frames, functions and DSOs are dense: an array finds their rows. */
+/* Numbers of frames, functions and DSOs are dense, so an array finds their rows. */
 static struct histogram_row *row_of_frame(struct histogram *histogram, uint32_t frame, uint32_t task)
 {
     uint32_t key = key_of(histogram, frame);
@@ -102,7 +102,7 @@ static void count_total(struct histogram *histogram, struct histogram_row *row, 
     row->total_weight += entry->weight;
 }
 
-/* What a function took itself is what hit in its code, whatever was inlined there. */
+/* The self weight of a function is that of samples in its code, with everything inlined there. */
 static void add_stack(struct histogram *histogram, const struct profile_entry *entry)
 {
     uint32_t depth, leaf = histogram->profile->stacks[entry->stack].frames[0];
@@ -166,7 +166,7 @@ void histogram_add(struct histogram *histogram, const struct profile_entry *entr
     count_total(histogram, row, entry);
 }
 
-/* Room for what each row has of each event. */
+/* The sums of ROW for EVENT; makes room for all rows and events. */
 static struct histogram_other *other_of(struct histogram *histogram, const struct histogram_row *row, uint32_t event)
 {
     size_t events = histogram->profile->event_count, needed = histogram->count * events,
@@ -204,7 +204,7 @@ struct histogram_other histogram_of_event(const struct histogram *histogram, con
     return at < histogram->other_capacity ? histogram->others[at] : (struct histogram_other){0};
 }
 
-/* Rows that are equal by the shown event. */
+/* For rows that are equal by the shown event: compares by the other events. */
 static int by_others(const struct histogram *histogram, const struct histogram_row *a, const struct histogram_row *b)
 {
     int order = 0;

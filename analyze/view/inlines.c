@@ -11,18 +11,18 @@
 #include "analyze/view/ranking.h"
 #include "analyze/view/text.h"
 
-#define HEAVY_PERCENT 5    /* of everything, by itself: what is inlined in such a function is looked up, */
-#define MOST_HEAVY 20      /* of so many, which is all there can be */
-#define THIRD 33.33        /* percent of the function: so much is worth a line */
+#define HEAVY_PERCENT 5    /* of everything, as self: inlined code is looked up in functions with so much */
+#define MOST_HEAVY 20      /* functions; there cannot be more */
+#define THIRD 33.33        /* percent of the function that an inlined one needs to be shown */
 #define MOST_NAMED 3
 #define NAME_COLUMNS 40
 
-/* An inlined function in one that has code. */
+/* A function that is inlined in a heavy one. */
 struct part {
-    uint32_t in, function; /* index of the heavy one; number of struct lines */
-    uint64_t self_samples, self_weight; /* where it is the innermost */
+    uint32_t in, function; /* index of the heavy one; number in struct lines */
+    uint64_t self_samples, self_weight; /* where it is the innermost function */
     uint64_t total_samples, total_weight, stamp;
-    double distance; /* from the innermost, times the weight */
+    double distance; /* sum of its distance from the innermost function, times the weight */
 };
 
 struct inlines {
@@ -69,13 +69,13 @@ static void add_part(struct inlines *inlines, uint32_t in, uint32_t function, ui
     part->distance += (double)distance * (double)entry->weight;
 }
 
-/* Debug information may be without it. */
+/* Debug information may lack the name. */
 static bool is_named(const struct inlines *inlines, uint32_t function)
 {
     return strcmp(lines_function(inlines->lines, function).symbol, "[unknown]") != 0;
 }
 
-/* What hit in a heavy function, which INDEX_OF has by key. */
+/* Adds the samples in heavy functions. INDEX_OF: by key, the index of the heavy function + 1; 0: it is none. */
 static void add_entries(struct inlines *inlines, struct histogram *histogram, const uint8_t *index_of,
                         const uint32_t *entries, uint32_t count)
 {
@@ -136,7 +136,7 @@ static int by_distance(const void *left, const void *right, void *context)
     return x < y ? -1 : x > y ? 1 : lines_order_functions(inlines->lines, a->function, b->function);
 }
 
-/* The heaviest first; of equal ones that which the other is inlined in. */
+/* The heaviest first; of equal ones, the outer one. */
 static int by_weight(const void *left, const void *right, void *context)
 {
     int order = order_larger((*(const struct part *const *)left)->total_weight,
@@ -145,8 +145,8 @@ static int by_weight(const void *left, const void *right, void *context)
 }
 
 /*
- * What is named of FUNCTION, MOST_NAMED at most in RET. Where more have a third of it, they are inlined in each other:
- * the innermost ones are nearer to what took the time than those that only hand it on.
+ * The inlined functions to show for FUNCTION: at most MOST_NAMED, in RET. If more have a third of it, they are nested:
+ * the innermost ones are nearer to the code that took the time.
  */
 static size_t choose(const struct inlines *inlines, uint64_t function, const struct part **ret)
 {

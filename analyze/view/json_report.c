@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The document of --json. docs/panalyze.md describes it; names are never changed, only added. */
+/* The document of --json; docs/panalyze.md describes it. Names are never changed, only added. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,7 +36,7 @@ static void function_object(struct json *json, struct view *view, struct histogr
     json_end_object(json);
 }
 
-/* The member "functions", of ENTRIES[COUNT], those of TASK or of all. */
+/* The member "functions", from ENTRIES[COUNT], those of TASK or of all tasks. */
 static void functions_list(struct json *json, struct view *view, uint32_t task, const uint32_t *entries, uint32_t count,
                            uint64_t limit)
 {

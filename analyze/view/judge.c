@@ -9,34 +9,34 @@
 #include "analyze/view/significance.h"
 
 /*
- * How often a program compared with itself may have a change that counts: in all weight, and in any row of a table.
- * With two tables that is 1.5 of 100 times, and some more where runs differ in speed. A table is judged by itself, so
- * that what it says does not depend on what else is shown.
+ * The probability that a program compared with itself has a change that counts: in the whole weight, and in any row of
+ * a table. With two tables together that is 1.5 %, and somewhat more if runs differ in speed. Each table is judged by
+ * itself, so that its verdicts do not depend on what else is shown.
  */
 #define FALSE_CHANGES 0.005
-#define LEAST_OF_RUN 3    /* samples of a row in a run, on average, to judge it */
-#define LEAST_REST 0.02   /* of all weight must be left to compare with */
-#define SINGLE_STEPS 30   /* of taking one changed row out; then all that changed go at once */
+#define LEAST_OF_RUN 3    /* samples of a row per run, on average, that are needed to judge it */
+#define LEAST_REST 0.02   /* part of the whole weight that must be left to compare with */
+#define SINGLE_STEPS 30   /* that take out one changed row each; later steps take out all changed rows */
 #define MOST_STEPS 40
 #define SUSPECTS 2
-#define SUSPICIOUS 0.5    /* of what its points need to count */
-#define WHOLE 0.98        /* a row of as much of the rest, or more, cannot be compared with it */
+#define SUSPICIOUS 0.5    /* part of the limit of its points from which on a row is a suspect */
+#define WHOLE 0.98        /* a row with this part of the rest, or more, cannot be compared with it */
 
 /* Rows of a table that are judged together. */
 struct judged {
     struct compare_row **rows;
     const uint64_t **weights;
     size_t count;
-    double *values, *sampling; /* of one figure, while it is judged */
+    double *values, *sampling; /* of the figure being judged */
     double *weight_limits, *weight_deviations, *points, *points_limits, *points_deviations, *parts;
-    double *room; /* beside the limit of points: what may have changed may be the reason of so many */
-    bool *out; /* of the rest */
+    double *room; /* added to the limit of points: as many points as suspects may have caused */
+    bool *out; /* it is not part of the rest */
 };
 
-/* What rows are compared with. */
+/* The rest, which rows are compared with. */
 struct measure {
-    double *rest; /* [run]: of what has not changed; all 0: there is none */
-    const struct compare_row *suspects[SUSPECTS]; /* rows of the rest that may have changed, though not for certain */
+    double *rest; /* [run]: weight of the unchanged rows; all 0: there is no rest */
+    const struct compare_row *suspects[SUSPECTS]; /* rows of the rest that may have changed, but not certainly */
     double *without[SUSPECTS];                    /* [run]: the rest without that suspect */
     size_t count;
 };
@@ -46,13 +46,13 @@ static size_t run_count(const struct compare *compare)
     return compare->runs[0] + compare->runs[1];
 }
 
-/* A quarter of a sample's square: how many of evenly spaced samples a stretch of time has depends on its begin. */
+/* A quarter of a sample's square: the number of evenly spaced samples in a time span depends on its start. */
 static double least_variance(double grain)
 {
     return grain * grain / 4;
 }
 
-/* The weight of one sample, of both sides. */
+/* The weight of one sample, over both sides. */
 static double grain_of(const struct compare *compare)
 {
     const struct noise_side *sides = compare->sides;
@@ -71,7 +71,7 @@ static bool has_samples(const struct compare *compare, const struct compare_row 
     return samples >= NOISE_LEAST_SAMPLES && samples >= LEAST_OF_RUN * run_count(compare);
 }
 
-/* WANTED: the rows that are, else those that have enough samples. */
+/* WANTED: takes the wanted rows; else the rows with enough samples. */
 static void judged_init(struct judged *judged, const struct compare *compare, struct compare_table *table, bool wanted)
 {
     size_t count = table->count;
@@ -128,7 +128,7 @@ static void judge_weights(const struct compare *compare, struct judged *judged)
                         judged->weight_deviations);
 }
 
-/* The share of all of side A that REST[RUN] is. */
+/* The share of REST in the whole of side A. */
 static double rest_of_first(const struct compare *compare, const double *rest)
 {
     double share = 0;
@@ -138,7 +138,7 @@ static double rest_of_first(const struct compare *compare, const double *rest)
     return share;
 }
 
-/* Each row against REST, of which it is a part unless it is out. In percent of all of side A. */
+/* Judges each row against REST, which contains it unless it is out. In percent of the whole of side A. */
 static void judge_against(const struct compare *compare, struct judged *judged, const double *rest)
 {
     size_t runs = run_count(compare), first = compare->runs[0];
@@ -160,7 +160,7 @@ static void judge_against(const struct compare *compare, struct judged *judged, 
                         judged->points_deviations);
 }
 
-/* REST without row I into RET, which may be REST, if enough is left in each run. */
+/* Sets RET, which may be REST, to REST without row I. False: too little would be left in some run. */
 static bool rest_without(const struct compare *compare, const struct judged *judged, size_t i, const double *rest,
                          double *ret)
 {
@@ -173,8 +173,8 @@ static bool rest_without(const struct compare *compare, const struct judged *jud
     return true;
 }
 
-/* The row of the rest whose points changed the most, by at least SUSPICIOUS of what they need to count, but for those
- * that are suspects; COUNT of them: there is none. */
+/* The next suspect: the row of the rest, no suspect yet, whose points changed the most, by at least SUSPICIOUS of their
+ * limit. judged->count: there is none. */
 static size_t find_suspect(const struct judged *judged, const struct measure *measure)
 {
     size_t found = judged->count;
@@ -190,7 +190,7 @@ static size_t find_suspect(const struct judged *judged, const struct measure *me
     return found;
 }
 
-/* Of the rest of MEASURE, against which JUDGED was judged. */
+/* Finds the suspects in the rest of MEASURE, after JUDGED was judged against it. */
 static void find_suspects(const struct compare *compare, const struct judged *judged, struct measure *measure)
 {
     measure->count = 0;
@@ -201,7 +201,8 @@ static void find_suspects(const struct compare *compare, const struct judged *ju
     }
 }
 
-/* What has to be added to the limits of points, so that they count against what is left without each suspect too. */
+/* Finds what to add to the limits of points, so that changes that count also count against the rest without each
+ * suspect. */
 static void find_room(const struct compare *compare, struct judged *judged, const struct measure *measure)
 {
     const size_t size = judged->count * sizeof(double);
@@ -224,7 +225,7 @@ static void find_room(const struct compare *compare, struct judged *judged, cons
             judged->out[suspect] = false;
         for (size_t i = 0; i < judged->count; i++) {
             const double points = kept[0][i], limit = kept[1][i];
-            /* What is nearly all that is left can be compared with the suspect alone. */
+            /* A row that is nearly all of the remaining rest could only be compared with the suspect. */
             if (i == suspect || !isfinite(limit) || !isfinite(judged->points_limits[i]))
                 continue;
             const double needed = judged->points_limits[i] + fabs(points) - judged->points[i] * copysign(1, points);
@@ -237,7 +238,8 @@ static void find_room(const struct compare *compare, struct judged *judged, cons
     }
 }
 
-/* A row that grows by some percent moves its own part of the rest as well: its points grow by fewer percent. */
+/* Whether the points of row I decide. A growing row also makes the rest grow, which contains it, so its points grow by
+ * fewer percent than its weight. */
 static bool points_decide(const struct compare *compare, const struct judged *judged, size_t i)
 {
     if (!isfinite(judged->points_limits[i]) || compare->apart)
@@ -246,7 +248,7 @@ static bool points_decide(const struct compare *compare, const struct judged *ju
            judged->weight_limits[i] * (1 - judged->parts[i]);
 }
 
-/* The change in units of what is needed to count. */
+/* The change divided by its limit. */
 static double worth(const struct compare *compare, const struct judged *judged, size_t i)
 {
     if (points_decide(compare, judged, i))
@@ -256,7 +258,7 @@ static double worth(const struct compare *compare, const struct judged *judged, 
     return isfinite(judged->weight_limits[i]) ? fabs(change) / judged->weight_limits[i] : 0;
 }
 
-/* Takes row I out of REST, if enough is left in each run. */
+/* Takes row I out of REST. False: too little would be left in some run. */
 static bool take_out(const struct compare *compare, struct judged *judged, size_t i, double *rest)
 {
     if (!rest_without(compare, judged, i, rest, rest))
@@ -265,8 +267,8 @@ static bool take_out(const struct compare *compare, struct judged *judged, size_
     return true;
 }
 
-/* The clearest change of a row that is not out; COUNT of them: there is none. Of two that are as clear the smaller row:
- * one of two that grows looks like another one that shrinks. */
+/* The row with the clearest change among those that are not out; judged->count: there is none. If two are equally
+ * clear, the smaller row: of two rows, one that grows looks like the other one shrinking. */
 static size_t find_clearest(const struct compare *compare, const struct judged *judged)
 {
     size_t found = judged->count;
@@ -284,7 +286,7 @@ static size_t find_clearest(const struct compare *compare, const struct judged *
 
 enum step { STEP_NONE, STEP_DONE, STEP_TOO_MUCH };
 
-/* Takes out the clearest change, or ALL_CHANGED. */
+/* Takes out the row with the clearest change; with ALL_CHANGED, all changed rows. */
 static enum step take_changed(const struct compare *compare, struct judged *judged, bool all_changed, double *rest)
 {
     enum step step = STEP_NONE;
@@ -297,7 +299,7 @@ static enum step take_changed(const struct compare *compare, struct judged *judg
     return step;
 }
 
-/* How much the mean of VALUES[runs], which are sums of many rows, must change to count. */
+/* The smallest change of the mean of VALUES[runs], sums of many rows, that counts. */
 static double limit_of_sum(const struct compare *compare, const double *values)
 {
     double grain = grain_of(compare), sampling = grain * mean_of(values, run_count(compare)), limit;
@@ -306,7 +308,7 @@ static double limit_of_sum(const struct compare *compare, const double *values)
     return limit;
 }
 
-/* Whether the rest is no measure for other rows, as it has changed itself: all functions do more work. */
+/* Whether the rest itself has changed (all functions do more work), so that it is no reference for other rows. */
 static bool rest_changed(const struct compare *compare, const double *rest)
 {
     size_t first = compare->runs[0];
@@ -314,8 +316,8 @@ static bool rest_changed(const struct compare *compare, const double *rest)
     return !compare->apart && fabs(change) > limit_of_sum(compare, rest);
 }
 
-/* Leaves in the rest what each run has of the rows of TABLE, which add up to all, that have not changed; nothing where
- * they are too little to compare with, or have changed together: then weights decide. */
+/* Sets the rest to each run's weight of the unchanged rows of TABLE, whose rows add up to the whole. It is 0 if they
+ * are too little to compare with or have changed together: then weights decide. */
 static void find_rest(const struct compare *compare, struct compare_table *table, struct measure *measure)
 {
     struct judged judged;
@@ -339,7 +341,7 @@ static void find_rest(const struct compare *compare, struct compare_table *table
     judged_release(&judged);
 }
 
-/* The deviation of a run's figure that decides, in parts of all of side A; 0: none can. */
+/* The deviation of a run's deciding figure, as a part of the whole of side A; 0: no figure can decide. */
 static double deviation_of(const struct compare *compare, const struct judged *judged, size_t i)
 {
     if (judged->rows[i]->by_points)
@@ -347,7 +349,7 @@ static double deviation_of(const struct compare *compare, const struct judged *j
     return isfinite(judged->weight_limits[i]) ? judged->weight_deviations[i] / compare_weight_of_all(compare, 0) : 0;
 }
 
-/* Where nothing is left to compare with, the change is that of the weight, or of the share if weights tell nothing. */
+/* Without a rest to compare with, points are the change of the weight, or of the share if weights are not judged. */
 static double points_of(const struct compare *compare, const struct judged *judged, size_t i, const double *rest)
 {
     double all = compare_weight_of_all(compare, 0);
@@ -357,7 +359,7 @@ static double points_of(const struct compare *compare, const struct judged *judg
                                         : 100 * compare_weight_change(compare, judged->rows[i]->sums) / all;
 }
 
-/* OVERLAPPING: rows have parts of each other, which the rest has or has not. */
+/* OVERLAPPING: rows contain parts of each other, so `out` of a row does not apply. */
 static void judge_table(const struct compare *compare, struct compare_table *table, const struct measure *measure,
                         bool overlapping)
 {

@@ -15,24 +15,24 @@
 #include "analyze/view/text_table.h"
 
 #define MOST_MISSING 5
-#define READ_FIRST 5      /* rows of a table that nobody overlooks */
-#define MOST_CALLERS 3    /* lines that are named below the table, */
-#define CALLERS_PERCENT 5 /* with so much of everything */
-#define SAME_PERCENT 80   /* of a line: another one that it called explains it */
-#define MOSTLY_SELF 50    /* percent of a line: it is one of the table */
+#define READ_FIRST 5      /* top rows of a table, which every reader sees */
+#define MOST_CALLERS 3    /* calling lines that are named below the table */
+#define CALLERS_PERCENT 5 /* of everything that such a line needs */
+#define SAME_PERCENT 80   /* of a line's total: another line with so much of it, that it called, explains it */
+#define MOSTLY_SELF 50    /* percent of a line's total: with so much self weight it belongs to the table */
 #define CALLER_COLUMNS 40
 
 struct row {
     uint32_t key; /* number of a line or a function of struct lines */
     uint64_t self_samples, self_weight, total_samples, total_weight, stamp;
-    double distance; /* from where samples hit, in lines, times their weight */
+    double distance; /* sum of its distance from the leaf, in lines, times the weight */
 };
 
 struct sum {
     struct lines *lines;
     int by;
     struct row *rows;
-    size_t count, capacity; /* those behind COUNT, up to KNOWN, are not shown */
+    size_t count, capacity; /* rows from `count` up to `known` are not shown */
     size_t known;
     struct map keys;
     uint64_t weight, stamp;
@@ -48,7 +48,7 @@ static bool has_filters(const struct settings *settings)
     return settings->dsos.count || settings->symbols.count;
 }
 
-/* KEY: of a line where rows are lines, else of a function. */
+/* KEY: number of a line if rows are lines, else of a function. */
 static bool is_wanted(const struct view *view, uint32_t key)
 {
     const struct settings *settings = view->settings;
@@ -73,7 +73,7 @@ static struct row *row_of(struct sum *sum, const struct lines_part *part)
     return &sum->rows[index];
 }
 
-/* A file has what those of its functions have that the filters want: it may be a part of many. */
+/* A file gets the samples of those of its functions that the filters want; it may have many. */
 static void add(struct sum *sum, const struct view *view, const struct profile_entry *entry)
 {
     const struct profile_stack *stack = &view->profile->stacks[entry->stack];
@@ -142,7 +142,7 @@ struct left {
     uint64_t count, weight;
 };
 
-/* Adds up, sorts, and puts the rows that are shown first. */
+/* Makes the sums, sorts them, and puts the rows that are shown first. */
 static struct sum sum_up(struct view *view, const uint32_t *entries, uint32_t count, uint64_t limit,
                          struct left *ret_left)
 {
@@ -180,7 +180,7 @@ static void sum_release(struct sum *sum)
     map_release(&sum->keys);
 }
 
-/* "a.c:12", "a.c" for code of no line, or the DSO where nothing is known. */
+/* "a.c:12", "a.c:?" for code without a line, or the DSO if nothing is known. */
 static char *line_text(const struct lines_line *line)
 {
     if (!line->file)
@@ -223,14 +223,14 @@ static void print_left(struct view *view, const struct sum *sum, const struct le
     if (!left->count)
         return;
     output_color(view->output, OUTPUT_DIM);
-    /* Totals have each other in them: there is no sum. */
+    /* Totals contain each other, so they have no sum. */
     fprintf(view->output->to, "and %s more with %s%s together; --top all shows all\n",
             text_plural(number, left->count, kinds[sum->by - BY_LINE].one, kinds[sum->by - BY_LINE].many),
             view->settings->sort == SORT_TOTAL ? "a Self of " : "", text_percent(share, left->weight, sum->weight));
     output_color(view->output, OUTPUT_PLAIN);
 }
 
-/* Is it one of the rows that are read first? */
+/* Is it one of the top rows? */
 static bool is_on_top(const struct sum *sum, uint32_t key)
 {
     bool on_top = false;
@@ -239,7 +239,7 @@ static bool is_on_top(const struct sum *sum, uint32_t key)
     return on_top;
 }
 
-/* The lines through which most of the time went, whether they are shown or not, and how much of it is the same. */
+/* The lines with the largest totals, whether they are shown or not, and how much each two have in common. */
 struct callers {
     struct row list[HISTOGRAM_MARKED];
     size_t count;
@@ -247,7 +247,7 @@ struct callers {
     uint64_t both[HISTOGRAM_MARKED][HISTOGRAM_MARKED];
 };
 
-/* Where distributions keep libraries: what calls there is in the program. */
+/* Whether DSO is in a distribution's directory of libraries, or no file: not the user's program. */
 static bool is_system_library(const char *dso)
 {
     static const char *const directories[] = {"/lib/", "/lib64/", "/lib32/", "/usr/lib/", "/usr/lib64/", "/usr/lib32/"};
@@ -257,7 +257,7 @@ static bool is_system_library(const char *dso)
     return found;
 }
 
-/* Whether DSO is what a task ran: some programs, cc1 for one, are in the directories of libraries. */
+/* Whether DSO is the program of a task: some programs, like cc1, are in the directories of libraries. */
 static bool is_program(const struct profile *profile, const char *dso)
 {
     bool found = false;
@@ -306,7 +306,7 @@ static void add_overlap(struct callers *callers, const struct view *view, const 
                 callers->both[a][b] += entry->weight;
 }
 
-/* Does a line that is called from there have nearly all of the time, shown or not? */
+/* Does a line that is called from this one, shown or not, have nearly all of its time? */
 static bool leads_on(const struct callers *callers, size_t at)
 {
     const struct row *row = &callers->list[at];
@@ -332,7 +332,7 @@ static char *caller_text(const struct view *view, const struct sum *sum, const s
     return text;
 }
 
-/* Lines of the program that did little themselves, and are not on top therefore, but called what is. */
+/* Prints lines of the program that have little self weight, and so are not on top, but call those that are. */
 static void print_callers(struct view *view, struct sum *sum, const uint32_t *entries, uint32_t count)
 {
     struct callers callers;
@@ -422,7 +422,7 @@ static struct missing_line *missing_of(struct missing_lines *all, const char *ds
     return &all->list[index];
 }
 
-/* The linker makes them of no source. */
+/* PLT stubs come from the linker and have no source. */
 static bool is_plt_stub(const char *symbol)
 {
     const size_t length = strlen(symbol);
@@ -438,7 +438,7 @@ static int by_weight(const void *left, const void *right)
     return order ? order : strcmp(a->why, b->why);
 }
 
-/* Where samples hit, as far as the filters want it; callers are not counted. */
+/* Finds the leaf frames without lines that the filters want; callers do not count. */
 static struct missing_lines find_missing(struct view *view)
 {
     const struct profile *profile = view->profile;
@@ -484,7 +484,7 @@ void line_histogram_print_missing(struct view *view)
 {
     struct missing_lines all = find_missing(view);
     struct missing_line rest = {0};
-    struct map_strings dsos = {0}; /* one may lack lines for several reasons */
+    struct map_strings dsos = {0}; /* a DSO may lack lines for several reasons */
     size_t named = 0;
     for (size_t i = 0; i < all.count; i++) {
         map_strings_add(&dsos, all.list[i].dso);

@@ -16,7 +16,7 @@ struct function {
 };
 
 struct line {
-    uint32_t file, number; /* file: number of a string, NO_FILE: none */
+    uint32_t file, number; /* file: number of a string; NO_FILE: none */
     uint32_t function;
 };
 
@@ -94,7 +94,7 @@ static uint32_t number_file(struct lines *lines, const char *file, const char *d
     return map_add(&lines->files, map_strings_add(&lines->strings, file ? file : dso), file != NULL);
 }
 
-/* FOUND: NULL where COUNT is 0. */
+/* FOUND may be NULL if COUNT is 0. */
 static struct parts *number_parts(struct lines *lines, uint32_t frame, const struct symbol_line *found, size_t count)
 {
     static const struct symbol_line nothing;
@@ -108,7 +108,7 @@ static struct parts *number_parts(struct lines *lines, uint32_t frame, const str
     for (size_t i = 0; i < count; i++) {
         bool inlined = i + 1 < count;
         const char *symbol = found[i].function ? found[i].function : "[unknown]";
-        /* What has code of its own is called as everywhere else. */
+        /* The function that contains the code has the same name as in other views. */
         const char *linkage = found[i].raw_function ? found[i].raw_function : symbol;
         if (!inlined && (place->named || !found[i].function)) {
             symbol = place->symbol;
@@ -140,7 +140,7 @@ void lines_symbolize(struct lines *lines, const struct profile *profile, const b
     symbol_batch_free(batch);
 }
 
-/* A file that grew or changed between two passes may have brought new frames. */
+/* A file that grew or changed between two passes may give new frames. */
 static void make_room(struct lines *lines, uint32_t frame)
 {
     size_t capacity = lines->frame_count;

@@ -21,7 +21,7 @@ static uint64_t mix(uint64_t a, uint64_t b)
     return hash ^ hash >> 32;
 }
 
-/* Puts INDEX, whose hash is HASH and which is known to be new, into SLOTS. */
+/* Puts INDEX with HASH, which must be new, into SLOTS. */
 static void put(struct map_slot *slots, size_t slot_count, uint32_t hash, uint32_t index)
 {
     size_t at = hash & (slot_count - 1);
@@ -30,7 +30,7 @@ static void put(struct map_slot *slots, size_t slot_count, uint32_t hash, uint32
     slots[at] = (struct map_slot){hash, index + 1};
 }
 
-/* Twice the slots, for more than the three quarters that are in use. */
+/* Doubles the slots; called when more than three quarters are in use. */
 static void grow(struct map *map)
 {
     struct map_slot *old = map->slots;

@@ -7,7 +7,7 @@
 
 #include "analyze/view/text.h"
 
-/* U+FFFE and U+FFFF: the only characters that text_clean() leaves and XML forbids. AT: valid UTF-8. */
+/* U+FFFE and U+FFFF: the only characters that text_clean() keeps and XML forbids. AT: valid UTF-8. */
 static bool is_bad(const unsigned char *at)
 {
     return at[0] == 0xef && at[1] == 0xbf && at[2] >= 0xbe;

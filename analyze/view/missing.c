@@ -13,20 +13,20 @@
 #include "analyze/view/text.h"
 #include "common/report.h"
 
-#define LEAST_PERCENT 1 /* DSOs without names are mentioned from here on */
+#define LEAST_PERCENT 1 /* from which on DSOs without names are reported */
 #define MOST_DSOS 5
 
 struct missing {
     struct view *view;
-    struct map_strings dsos;    /* that were hit without a name, */
-    uint64_t *weights;          /* how often, */
-    uint32_t *tasks;            /* and in which task first: */
-    size_t hit;                 /* of so many */
+    struct map_strings dsos;    /* with samples that have no name, */
+    uint64_t *weights;          /* their weight, */
+    uint32_t *tasks;            /* and the first task with such a sample; */
+    size_t hit;                 /* the number of these DSOs */
     uint32_t told;
     void (*tell)(struct view *view, const char *line);
 };
 
-/* Memory that is no file's: what is executed there has the names that its runtime leaves. */
+/* Memory without a file: its code only has names if its runtime writes them. */
 static bool is_generated(const char *path)
 {
     static const char *const beginnings[] = {"//anon", "/memfd:", "/dev/zero"};
@@ -36,7 +36,7 @@ static bool is_generated(const char *path)
     return found;
 }
 
-/* Whether an archive may have the names of the DSO PATH, which are missing for the reasons REASONS. */
+/* Whether an archive may have the names of the DSO PATH, which are missing for REASONS. */
 static bool may_be_saved(const char *path, unsigned reasons)
 {
     if (strcmp(path, "[kernel.kallsyms]") == 0)

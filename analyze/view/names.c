@@ -26,7 +26,7 @@ static void check_servers(int error)
         report_note("--debuginfod: no server is asked: %s", strerror(-error));
 }
 
-/* Whether ONE and OTHER lie in the same directory. */
+/* Whether ONE and OTHER are in the same directory. */
 static bool same_directory(const char *one, const char *other)
 {
     const char *slash = strrchr(one, '/'), *other_slash = strrchr(other, '/');
@@ -34,7 +34,7 @@ static bool same_directory(const char *one, const char *other)
     return !slash == !other_slash && size == other_size && memcmp(one, other, size) == 0;
 }
 
-/* What the user named, then the archives that lie beside the results. */
+/* Sources of symbols: those that the user gave, then the archives beside the results. */
 static int new_symbols(struct names *names, const struct settings *settings, struct symbols_options *options)
 {
     const struct profile *profile = names->profile;
@@ -133,8 +133,7 @@ static struct symbols_dso *dso_of(struct names *names, const struct profile_modu
     return dso;
 }
 
-/* What is known of FRAME when there is no symbol: DSO+0xADDRESS, of the function where that is known, or the address
- * alone. */
+/* The name of FRAME without a symbol: DSO+0xADDRESS (of the function's start, if known), or only the address. */
 static void name_address(const struct names_place *place, const struct profile_frame *frame, char *ret, size_t size)
 {
     if (frame->module && !frame->kernel)
@@ -167,8 +166,8 @@ const char *names_dso_name(const struct profile_frame *frame)
     return frame->kernel ? "[kernel.kallsyms]" : "[unknown]";
 }
 
-/* Equal names may have several addresses in memory, but one address has one name: most frames are told apart by it,
- * without a look at the text. */
+/* The address of a string in memory identifies a name, though equal names may have several addresses: most frames are
+ * found by it, without a look at the text. */
 uint32_t names_number_symbol(struct names *names, const struct profile_frame *frame, const struct symbol *symbol)
 {
     const char *dso = symbol->module ? symbol->module : names_dso_name(frame);
@@ -232,7 +231,7 @@ void names_make_room(struct names *names, size_t count)
     }
 }
 
-/* A file that grew or changed between two passes may have brought new frames. */
+/* A file that grew or changed between two passes may give new frames. */
 static inline void make_room(struct names *names, uint32_t index)
 {
     if (index >= names->frame_count)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of many frames at once, and inlined functions as frames of their own. */
+/* Looks up the names of many frames at once, and makes frames for inlined functions. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "analyze/view/names_data.h"
 #include "analyze/view/symbol_batch.h"
 
-/* A frame for the inlined FUNCTION, the same for all of its places. */
+/* The frame for the inlined FUNCTION, the same wherever it is inlined. */
 static uint32_t inlined_frame(struct names *names, struct map *known, uint32_t function)
 {
     uint32_t index = map_add(known, function, 0), frame = names->profile->frame_count + index;
@@ -37,7 +37,7 @@ static void put_inlined(struct names *names, uint32_t number)
     names->inlined[names->inlined_count++] = number;
 }
 
-/* What is inlined in FRAME: all of LINES but the last, which has code of its own. */
+/* Takes the functions inlined at FRAME: all of LINES except the last, which contains the code. */
 static void take_inlined(struct names *names, struct map *known, uint32_t frame, const struct symbol_line *lines,
                          uint32_t count)
 {

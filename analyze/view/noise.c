@@ -17,9 +17,9 @@ void noise_finish(struct noise_side *side)
 }
 
 /*
- * The number of samples in a sum is a Poisson variable. If both sums had the same expectation, it would be estimated
- * by n / (1 / grain0 + 1 / grain1) with n samples in both, and the variance of each sum would be that times its grain:
- * together n * grain0 * grain1.
+ * The number of samples in a sum is a Poisson variable. If both sums have the same expectation, its estimate is
+ * n / (1 / grain0 + 1 / grain1) with n samples in both, and the variance of each sum is that times its grain: together
+ * n * grain0 * grain1.
  */
 double noise_of_weight(const struct noise_side sides[2], const struct noise_sum sums[2])
 {
@@ -31,7 +31,7 @@ double noise_of_weight(const struct noise_side sides[2], const struct noise_sum 
     return deviation > 0 ? ((double)sums[1].weight - (double)sums[0].weight) / deviation : 0;
 }
 
-/* Two proportions, of the pooled variance. */
+/* Two proportions, with the pooled variance. */
 double noise_of_share(const struct noise_side sides[2], const struct noise_sum sums[2])
 {
     if (!sides[0].all.weight || !sides[1].all.weight)

@@ -19,14 +19,14 @@ char *normalize_dso(const char *path)
 {
     char *name = memory_text(text_base(path));
     drop_end(name, " (deleted)");
-    /* The version behind ".so": digits and dots up to the end. */
+    /* The version after ".so": digits and dots up to the end. */
     char *so = strstr(name, ".so.");
     if (so && so > name && so[4 + strspn(so + 4, "0123456789.")] == '\0')
         so[3] = '\0';
     return name;
 }
 
-/* Whether TEXT[SIZE] is what a compiler calls a piece or a variant of a function. */
+/* Whether TEXT[SIZE] is a compiler's word for a piece or a variant of a function. */
 static bool is_variant(const char *text, size_t size)
 {
     static const char *const words[] = {"isra",  "constprop", "part",       "cold", "hot",

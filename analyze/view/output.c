@@ -25,7 +25,7 @@ static void direct(struct output *output, const char *data, size_t size)
     }
 }
 
-/* The pager never showed anything: everything goes to the terminal instead. */
+/* The pager showed nothing: writes everything to the terminal instead. */
 static void fall_back(struct output *output)
 {
     char part[4096];
@@ -51,7 +51,7 @@ static ssize_t take(void *cookie, const char *data, size_t size)
     } else if (!output->ended) {
         direct(output, data, size);
     }
-    /* Always taken, so that stdio does not try again; the error is kept for output_close(). */
+    /* Reports success, so that stdio does not retry; output_close() reports the error. */
     return (ssize_t)size;
 }
 
@@ -84,7 +84,7 @@ static void start_pager(struct output *output)
         return;
     int status = pager_start(&output->pager, command);
     if (status == 0) {
-        /* Ctrl-C is for the pager while there is one. */
+        /* While a pager runs, Ctrl-C is for the pager. */
         signal(SIGINT, SIG_IGN);
         output->paged = true;
     } else if (getenv("PAGER")) {

@@ -15,7 +15,7 @@
 #include "common/report.h"
 
 #define ZIP_BUFFER (64u << 10)
-#define GZIP_WINDOW (15 + 16) /* zlib writes a gzip header, without name and time: equal input, equal output */
+#define GZIP_WINDOW (15 + 16) /* a gzip header without name and time: equal input gives equal output */
 #define ATTEMPTS 100
 
 struct output_file_zip {
@@ -53,7 +53,7 @@ static ssize_t take(void *cookie, const char *data, size_t size)
         deflate_part(out, data + at, size - at < ZIP_BUFFER ? size - at : ZIP_BUFFER, Z_NO_FLUSH);
     if (!out->zip)
         put(out, data, size);
-    /* Always taken, so that stdio does not try again; the error is kept for output_file_close(). */
+    /* Reports success, so that stdio does not retry; output_file_close() reports the error. */
     return (ssize_t)size;
 }
 
@@ -101,11 +101,11 @@ static int open_named(struct output_file *out, mode_t rights)
     return fd;
 }
 
-/* A file without a name, which nothing is left of whatever happens, else one with a name of its own. */
+/* Opens a file without a name, which never leaves anything behind; else one with a temporary name. */
 static int open_temporary(struct output_file *out, mode_t rights)
 {
     char *directory = directory_of(out->path);
-    /* It gets its name through /proc. */
+    /* It later gets its name through /proc. */
     int fd = access("/proc/self/fd", X_OK) == 0 ? open(directory, O_TMPFILE | O_WRONLY | O_CLOEXEC, rights) : -1;
     free(directory);
     return fd >= 0 ? fd : open_named(out, rights);
@@ -135,7 +135,7 @@ static int open_file(struct output_file *out, const char *path, mode_t rights)
         int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
         return fd < 0 ? -errno : fd;
     }
-    /* The file behind a symbolic link is replaced, not the link. */
+    /* Replaces the target of a symbolic link, not the link. */
     out->path = exists ? realpath(path, NULL) : NULL;
     if (!out->path)
         out->path = memory_text(path);
@@ -196,7 +196,7 @@ bool output_file_is_over(const struct output_file *out)
     return out->error != 0;
 }
 
-/* A name beside the final one that is free: linkat() replaces nothing. */
+/* Links to an unused name beside the final one, since linkat() cannot replace a file. */
 static int link_somewhere(struct output_file *out, const char *from)
 {
     for (int i = 0; i < ATTEMPTS; i++) {

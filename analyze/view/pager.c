@@ -19,10 +19,10 @@
 extern char **environ;
 
 #define MOST_WORDS 32
-/* How often a pager is asked whether it lives, where the kernel has no pid fds. */
+/* How often to check whether the pager still runs, if the kernel has no pidfds. */
 #define ASK_MS 20
 
-/* COMMAND as words, or for the shell where it has characters that only a shell understands. WORDS point into COPY. */
+/* Splits COMMAND into words, or passes it to the shell if it has special characters. WORDS point into COPY. */
 static void split_words(const char *command, char *copy, char **words)
 {
     static char shell[] = "sh", option[] = "-c";
@@ -41,7 +41,7 @@ static void split_words(const char *command, char *copy, char **words)
     words[count] = NULL;
 }
 
-/* The environment with the habits of less and lv where the user has none of his own. */
+/* The environment with usual options for less and lv, unless the user has set some. */
 static char **make_environment(void)
 {
     static char less[] = "LESS=FRX", lv[] = "LV=-c";
@@ -91,7 +91,7 @@ int pager_start(struct pager *pager, const char *command)
     if (status == 0) {
         pager->read_end = ends[0];
         pager->write_end = ends[1];
-        /* The read end is the pager's stdin and must go on blocking: the two ends are two descriptions. */
+        /* The read end is the pager's stdin and stays blocking: each end of a pipe has its own flags. */
         fcntl(pager->write_end, F_SETFL, fcntl(pager->write_end, F_GETFL) | O_NONBLOCK);
         status = spawn_pager(pager, words);
     }
@@ -104,7 +104,7 @@ int pager_start(struct pager *pager, const char *command)
     return 0;
 }
 
-/* What it means that the pager has ended with STATUS of wait(2). */
+/* The state after the pager ended with STATUS of wait(2). */
 static enum pager_state ended(struct pager *pager, int status)
 {
     int unread = 0;
@@ -149,7 +149,7 @@ enum pager_state pager_write(struct pager *pager, const char *data, size_t size)
 enum pager_state pager_finish(struct pager *pager)
 {
     int status = 0;
-    /* Now it sees the end of its input. */
+    /* This ends the pager's input. */
     close(pager->write_end);
     pager->write_end = -1;
     if (!pager->pid)

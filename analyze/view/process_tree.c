@@ -9,9 +9,9 @@
 #define DEEPEST 1000
 
 struct index {
-    struct map tids;  /* (pid, tid) and (tid, 0) to a list of tasks */
-    uint32_t *last;   /* by number of the map: the latest task so far */
-    uint32_t *before; /* by task: the one before it with the same (pid, tid) */
+    struct map tids;  /* from (pid, tid) and (tid, 0) to a list of tasks */
+    uint32_t *last;   /* by number in the map: the latest task so far */
+    uint32_t *before; /* by task: the previous one with the same (pid, tid) */
     size_t capacity;
 };
 
@@ -20,7 +20,7 @@ static bool started_later(const struct profile_task *task, const struct profile_
     return task->start_ns && than->start_ns && task->start_ns > than->start_ns;
 }
 
-/* The youngest task of (A, B) that was there when CHILD began; numbers are used again. */
+/* The youngest task (PID, TID) that existed when CHILD started; pids are reused. */
 static uint32_t find(const struct index *index, const struct profile *profile, int32_t pid, int32_t tid, uint32_t child)
 {
     uint32_t number = map_find(&index->tids, (uint32_t)pid, (uint32_t)tid);
@@ -43,7 +43,7 @@ static uint32_t parent_of(const struct index *index, const struct profile *profi
     return found != PROCESS_TREE_NONE ? found : find(index, profile, task->ppid, task->ppid, child);
 }
 
-/* Bad files may name each other as parents, or be deeper than any real family. */
+/* Tasks of damaged files may be each other's parents, or be nested too deep. */
 static bool would_loop(const uint32_t *parent, uint32_t child, uint32_t above)
 {
     for (uint32_t steps = 0; above != PROCESS_TREE_NONE && steps < DEEPEST; steps++, above = parent[above])
@@ -87,7 +87,7 @@ void process_tree_init(struct process_tree *tree, const struct profile *profile,
         while (tree->parent[i] != PROCESS_TREE_NONE && !wanted[tree->parent[i]])
             tree->parent[i] = tree->parent[tree->parent[i]];
     }
-    /* From behind, so that brothers stand in the order of their start. */
+    /* Backwards, so that siblings are in the order of their start. */
     for (uint32_t i = count; i-- > 0;) {
         if (!wanted[i])
             continue;

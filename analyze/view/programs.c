@@ -15,32 +15,32 @@
 #include "analyze/view/text_table.h"
 
 #define LINES 5
-#define INCLUSIVE_PROGRAMS 3 /* of which functions are shown, */
+#define INCLUSIVE_PROGRAMS 3 /* whose functions are shown, */
 #define INCLUSIVE_LINES 5    /* so many of each */
-#define FLAT 10              /* functions that have so little by themselves, in percent, say little */
+#define FLAT 10              /* top functions: if they have less self weight than FLAT_PERCENT, they say little */
 #define FLAT_PERCENT 25
-#define NEARLY_ALL 90        /* percent of a program: main, and what led there */
+#define NEARLY_ALL 90        /* percent of a program: main, and what leads to it */
 #define LEAST_PERCENT 1      /* of the whole */
-#define SAME_PERCENT 80      /* of both of two functions: they call each other */
-#define MOSTLY_SELF 50       /* percent of a function: the list of those by themselves has it */
+#define SAME_PERCENT 80      /* of the totals of two functions in common: they call each other */
+#define MOSTLY_SELF 50       /* percent of a function's total as self: the list by self weight has it */
 
 struct program {
-    const char *name; /* of the map of strings */
+    const char *name; /* in the map of strings */
     const char *path; /* of its file; "": not known */
     uint64_t cpu, runs;
-    const char *heaviest; /* of its command lines, */
+    const char *heaviest; /* its heaviest command line */
     uint64_t heaviest_cpu;
-    size_t lines; /* of so many different ones */
+    size_t lines; /* number of different command lines */
 };
 
-/* A command line of a program; threads add to their process' one. */
+/* A command line of a program. Threads count for that of their process. */
 struct line {
     uint32_t program;
     uint64_t cpu;
 };
 
 struct programs {
-    struct map_strings names, texts; /* texts: of the lines, behind the number of their program and a space */
+    struct map_strings names, texts; /* texts: number of the program, a space, the command line */
     struct program *list;
     struct line *lines;
     size_t count, capacity, line_capacity;
@@ -117,7 +117,8 @@ static void release_programs(struct programs *programs)
     free(programs->list);
 }
 
-/* "5.62 s mail.cpp": what the heaviest run of PROGRAM worked on; NULL: its runs worked on the same. */
+/* "5.62 s mail.cpp": time and file of the heaviest run of PROGRAM; NULL: all runs had the same command line, or it
+ * names no file. */
 static char *heaviest_run(const struct program *program)
 {
     char time[TEXT_AMOUNT], *file = program->lines > 1 ? command_file(program->heaviest) : NULL;
@@ -174,7 +175,7 @@ void programs_print(struct view *view)
     release_programs(&programs);
 }
 
-/* Of libc's, libstdc++'s and the kernel's functions the question is who calls them. */
+/* Functions of libc, libstdc++ and the kernel: their callers matter more. */
 static bool is_helper(const struct names_function *function)
 {
     static const char *const starts[] = {"[kernel", "libc.so", "libc-", "libstdc++.so", "ld-linux", "ld-musl"};
@@ -185,7 +186,7 @@ static bool is_helper(const struct names_function *function)
     return helper;
 }
 
-/* Helpers of one program may be the answer; those of many are shared by all. */
+/* Whether the top functions have little self weight. With MANY programs helpers do not count, since all share them. */
 static bool says_little(const struct histogram *histogram, bool many)
 {
     uint64_t weight = 0;
@@ -206,7 +207,7 @@ static int by_total(const void *left, const void *right, void *context)
     return order ? order : order_functions(histogram->names, (uint32_t)a->key, (uint32_t)b->key);
 }
 
-/* The functions of a program that may be shown, heaviest first, and how much of their time is the same. */
+/* The functions of a program that may be shown, heaviest first, and the weight that each two have in common. */
 struct candidates {
     const struct histogram_row *rows[HISTOGRAM_MARKED];
     size_t count;
@@ -251,7 +252,7 @@ static void find_overlaps(struct candidates *candidates, struct histogram *histo
     free(marks);
 }
 
-/* Is nearly all of it the time of one that is shown, and nearly all of that one's? They call each other. */
+/* Does it have nearly the same samples as one that is shown? Then one calls the other. */
 static bool is_repeated(const struct candidates *candidates, size_t at, const bool *shown)
 {
     bool repeated = false;
@@ -275,7 +276,7 @@ static void add_function(struct text_table *table, const struct view *view, cons
     text_table_brief(table, OUTPUT_PLAIN, "", names_function(histogram->names, (uint32_t)row->key).symbol, brief_name);
 }
 
-/* Adds the functions of PROGRAM to TABLE. How many. */
+/* Adds the functions of PROGRAM to TABLE. Returns their number. */
 static size_t add_functions(struct text_table *table, const struct view *view, struct histogram *histogram,
                             const struct program *program, const uint32_t *entries, uint32_t count)
 {

@@ -41,7 +41,7 @@ int order_frames(struct names *names, const struct profile *profile, uint32_t a,
         order = order_smaller(x->address, y->address);
     if (!order)
         order = strcmp(x->symbol, y->symbol);
-    /* Frames of inlined functions are not the profile's. */
+    /* Frames of inlined functions are not in the profile. */
     if (!order && a < profile->frame_count && b < profile->frame_count) {
         const struct profile_frame *one = &profile->frames[a], *other = &profile->frames[b];
         order = order_modules(one->module, other->module);

@@ -41,7 +41,7 @@ static bool has_self(const struct histogram *histogram, const struct histogram_r
     return any;
 }
 
-/* Who asks for nothing else gets no rows that round to nothing. */
+/* Whether the row is too small to be shown, unless options ask for more. */
 static bool is_little(const struct view *view, const struct histogram *histogram, const struct histogram_row *row)
 {
     const struct settings *settings = view->settings;
@@ -109,7 +109,7 @@ static const struct kind kinds[] = {
     [BY_ADDRESS] = KIND(address_columns, "address", "addresses"),
 };
 
-#define FIGURES 3 /* columns before those that say what a row is */
+#define FIGURES 3 /* columns with figures, before those with names */
 #define MOST_COLUMNS 8
 
 static void add_label(struct text_table *table, const struct histogram *histogram, const struct histogram_row *row)
@@ -188,13 +188,13 @@ static void print_more(struct view *view, const struct histogram *histogram, con
     const struct kind *kind = &kinds[histogram->by];
     output_color(view->output, OUTPUT_DIM);
     fprintf(view->output->to, "and %s more", text_plural(number, rows->more, kind->one, kind->many));
-    if (view->settings->sort != SORT_TOTAL) /* totals have each other in them: there is no sum */
+    if (view->settings->sort != SORT_TOTAL) /* totals contain each other, so they have no sum */
         fprintf(view->output->to, " with %s together", text_percent(share, rows->more_weight, histogram->weight));
     fputs("; --top all shows all\n", view->output->to);
     output_color(view->output, OUTPUT_PLAIN);
 }
 
-/* A column for each event, with its share. */
+/* Prints a column for each event, with shares. */
 static void print_group(struct view *view, const struct histogram *histogram, const struct rows *rows)
 {
     const struct profile *profile = view->profile;
@@ -222,7 +222,7 @@ static void print_group(struct view *view, const struct histogram *histogram, co
     print_more(view, histogram, rows);
 }
 
-/* For the rows from FROM on: as many as marks tell apart. */
+/* Marks for the rows from FROM on, as many as there are bits. */
 static uint32_t *mark_stacks(struct histogram *histogram, const struct rows *rows, size_t from, const uint32_t *entries,
                              uint32_t count)
 {
@@ -231,7 +231,7 @@ static uint32_t *mark_stacks(struct histogram *histogram, const struct rows *row
                                  : HISTOGRAM_MARKED, entries, count);
 }
 
-/* The rows, each with its call trees where TREES, else with what was inlined there. */
+/* Adds the rows, each with its call trees if TREES, else with the functions inlined in it. */
 static void fill_table(struct text_table *table, struct view *view, struct histogram *histogram,
                        const struct rows *rows, bool trees, const struct chains_part *all)
 {
@@ -269,7 +269,7 @@ void rows_print(struct view *view, struct histogram *histogram, const struct row
         return;
     }
     bool trees = histogram_has_stacks(histogram->by) && (settings->callers || settings->callees);
-    /* Whoever names functions wants to know all of each; else a short tree stands below each line. */
+    /* With --symbol each function is shown in full; else a short tree follows each line. */
     bool wings = trees && settings->symbols.count;
     struct text_table_column columns[MOST_COLUMNS];
     for (size_t i = 0; i < kind->count; i++)

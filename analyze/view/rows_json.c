@@ -46,7 +46,7 @@ static void put_row(struct json *json, const struct view *view, struct histogram
     json_end_object(json);
 }
 
-/* A list KEY of rows, LIMIT at most. */
+/* A list KEY of at most LIMIT rows. */
 static void put_rows(struct json *json, struct view *view, const char *key, int by, uint64_t limit)
 {
     struct histogram histogram;

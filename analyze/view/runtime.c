@@ -12,7 +12,7 @@
 #include "analyze/view/memory.h"
 #include "analyze/view/text.h"
 
-/* The first of Java that can write a map, and the first in which the option is no diagnostic one. */
+/* The first version of Java that can write a perf map, and the first in which that is no diagnostic option. */
 #define JAVA_MAPS 17
 #define JAVA_PLAIN 19
 
@@ -21,7 +21,7 @@ static bool begins_with(const char *text, const char *beginning)
     return strncmp(text, beginning, strlen(beginning)) == 0;
 }
 
-/* JAVA_VERSION="17.0.15" of the file "release" in the directory above that of the program; 1.8 is 8. 0: not known. */
+/* From JAVA_VERSION="17.0.15" in the file "release", in the directory above the program's; 1.8 is 8. 0: not known. */
 static unsigned long java_version(const char *exec, const char *symfs)
 {
     char text[4096];

@@ -41,7 +41,7 @@ bool select_dso(const struct settings *settings, const char *dso)
     return has_word(&settings->dsos, dso) || has_word(&settings->dsos, text_base(dso));
 }
 
-/* "pow" is also pow@@GLIBC_2.29, as the symbol table of a library calls it. */
+/* "pow" also selects pow@@GLIBC_2.29, the name in the symbol table of a library. */
 bool select_symbol(const struct settings *settings, const char *symbol)
 {
     if (has_word(&settings->symbols, symbol))
@@ -77,7 +77,7 @@ bool select_stack(const struct settings *settings, struct names *names, uint32_t
 bool select_finds(const struct settings *settings, const struct profile *profile, struct names *names,
                   const uint32_t *entries, uint32_t count)
 {
-    /* Inlined functions have names that no address has by itself. */
+    /* Inlined functions have names that frames alone do not have. */
     bool inlined = settings->by == BY_LINE || settings->by == BY_INLINE || settings->by == BY_FILE ||
                    (settings->inlined && !names_shows_inlined(names));
     bool any = inlined || (!settings->dsos.count && !settings->symbols.count);
@@ -101,7 +101,7 @@ int select_refuse(const struct settings *settings, const char *hint)
     return 1;
 }
 
-/* The words with blanks between them; owned by the caller. */
+/* The words with spaces between them; owned by the caller. */
 static char *join_words(const char *const *words, uint32_t count)
 {
     size_t size = 1;
@@ -116,7 +116,7 @@ static char *join_words(const char *const *words, uint32_t count)
     return line;
 }
 
-/* Whether one of LIST is in the command line, as it is or as views show it, with quotes. */
+/* Whether one of LIST is in the command line, either plain or with quotes, as views show it. */
 static bool has_part(const struct settings_list *list, const char *const *words, uint32_t count)
 {
     char *shown = text_command(words, count), *plain = join_words(words, count);
@@ -153,7 +153,7 @@ bool select_task(const struct settings *settings, const struct profile_task *tas
     return false;
 }
 
-/* Whether the sample hit where --object and --symbol say. */
+/* Whether the leaf of the sample matches --object and --symbol. */
 static bool hits_place(const struct profile *profile, const struct settings *settings, struct names *names,
                        const struct profile_entry *entry)
 {
@@ -173,7 +173,7 @@ static bool chosen(const struct selection *selection, const struct profile *prof
     return profile->merged || (selection->tasks[entry->task] && select_comm(settings, entry->comm));
 }
 
-/* What the tasks have of the shown event, where the entries do not tell. */
+/* The samples of the shown event by task, if entries do not have the task. */
 static void add_sums(struct selection *selection, const struct profile *profile)
 {
     for (uint32_t i = 0; i < profile->sum_count; i++) {
@@ -185,7 +185,7 @@ static void add_sums(struct selection *selection, const struct profile *profile)
     }
 }
 
-/* The entries that are MINE, those of one task together: LIST, and by task where its own begin in FIRST. */
+/* The entries with MINE[index], grouped by task. FIRST: by task, the start of its entries. */
 static uint32_t *list_by_task(const struct profile *profile, const bool *mine, uint32_t *first, uint32_t *ret_count)
 {
     uint32_t count = 0;
@@ -240,7 +240,7 @@ static int compare_weight(const void *left, const void *right, void *context)
     const struct selection *selection = context;
     uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
     int order = order_larger(selection->weights[a], selection->weights[b]);
-    return order ? order : order_smaller(a, b); /* tasks are numbered in the order of their start */
+    return order ? order : order_smaller(a, b); /* indices are in the order of start */
 }
 
 struct selection *select_new(const struct profile *profile, const struct settings *settings, struct names *names,

@@ -8,19 +8,19 @@
 #include "analyze/view/memory.h"
 #include "analyze/view/student.h"
 
-#define LEAST_ROWS 10 /* to say something about variances of others */
+#define LEAST_ROWS 10 /* that are needed to say something about variances of others */
 #define OUTLIER 4.0   /* standard deviations of the logarithm of a variance */
-#define MISSED 0.1    /* of the changes of a given size, with as many runs as are proposed */
+#define MISSED 0.1    /* part of the changes of a given size that are missed with the recommended number of runs */
 
-/* What all rows say about the variance within a group: SCALE * size^SLOPE times that of sampling alone. */
+/* The variance within a group, estimated from all rows: SCALE * size^SLOPE times that of sampling alone. */
 struct prior {
-    double df; /* degrees of freedom that it is worth; 0: it says nothing */
+    double df; /* its degrees of freedom; 0: no estimate */
     double scale, slope;
 };
 
 struct row {
     double mean;     /* of all runs */
-    double variance; /* of the runs of a group around its mean */
+    double variance; /* of the runs of a group around the group's mean */
 };
 
 static struct row measure(const struct significance_group *group, const double *values)
@@ -40,8 +40,8 @@ static struct row measure(const struct significance_group *group, const double *
     return row;
 }
 
-/* A row that says something about variances, as a point: the logarithm of (variance / that of sampling) against that of
- * the size. */
+/* A row that can be used to estimate variances, as a point: x is the logarithm of the size, y that of the variance
+ * relative to the variance by sampling. */
 struct point {
     double x, y;
     size_t row;
@@ -49,7 +49,7 @@ struct point {
 
 static size_t points_of(const struct row *rows, const double *sampling, size_t count, double df, struct point *ret)
 {
-    double expected = student_digamma(df / 2) - log(df / 2); /* of the logarithm of a variance, against its own */
+    double expected = student_digamma(df / 2) - log(df / 2); /* mean of log(estimated variance / true variance) */
     size_t n = 0;
     for (size_t i = 0; i < count; i++)
         if (sampling[i] > 0 && rows[i].variance > 0 && rows[i].mean > 0)
@@ -58,7 +58,7 @@ static size_t points_of(const struct row *rows, const double *sampling, size_t c
 }
 
 struct line {
-    double at, slope, x, squares; /* X, SQUARES: the mean of x, and the sum of squares around it */
+    double at, slope, x, squares; /* x, squares: the mean of x, and the sum of squares around it */
 };
 
 static struct line line_of(const struct point *points, size_t n)
@@ -72,12 +72,12 @@ static struct line line_of(const struct point *points, size_t n)
         xx += (points[i].x - x) * (points[i].x - x);
         xy += (points[i].x - x) * (points[i].y - y);
     }
-    /* Runs differ by a share of what they do, which counts among the large ones. */
+    /* Runs also differ in proportion to their work, which matters for large rows: the slope is not negative. */
     double slope = xx > 0 && xy > 0 ? xy / xx : 0;
     return (struct line){y - slope * x, slope, x, xx};
 }
 
-/* The point that lies furthest above the line of the others; N: none lies far enough. */
+/* The point that is furthest above the line of the others; N: none is far enough. */
 static size_t find_outlier(const struct point *points, size_t n, const struct line *line, double df)
 {
     double most = OUTLIER * sqrt(student_trigamma(df / 2));
@@ -94,8 +94,9 @@ static size_t find_outlier(const struct point *points, size_t n, const struct li
     return found;
 }
 
-/* A line, and how far the points lie around it. Rows that vary far more than others of their size, as functions that
- * wait for memory do on a loaded machine, say nothing of others, nor others of them: RET_ALONE. */
+/* Fits a line, and estimates how far points are from it. Rows that vary far more than others of their size (functions
+ * that wait for memory, on a loaded machine) say nothing about other rows, nor the other rows about them: they are
+ * marked in RET_ALONE. */
 static struct prior fit(const struct row *rows, const double *sampling, size_t count, double df, bool *ret_alone)
 {
     struct point *points = memory_new(count, sizeof(*points));
@@ -118,7 +119,7 @@ static struct prior fit(const struct row *rows, const double *sampling, size_t c
     return prior;
 }
 
-/* VALUES of a run as they deviate from their group's mean, all of a row together of length 1: into RET[runs]. */
+/* Sets RET[runs] to the deviations of VALUES[runs] from the mean of their group, scaled to a vector of length 1. */
 static void standardize(const struct significance_group *group, const double *values, double *ret)
 {
     double squares = 0;
@@ -135,9 +136,9 @@ static void standardize(const struct significance_group *group, const double *va
         ret[i] = squares > 0 ? ret[i] / sqrt(squares) : 0;
 }
 
-/* As many independent rows would say as much about variances. Where whole runs are faster or slower, all rows vary
- * together, and what they say is what one says: the variances of two rows are correlated by the square of the rows'
- * correlation. The mean of these squares is that of the elements of a small matrix, by runs. */
+/* The number of independent rows that would say as much about variances. If whole runs are faster or slower, all rows
+ * vary together and say no more than one row: the variances of two rows are correlated by the square of the rows'
+ * correlation. The mean of these squares is computed from the elements of a small matrix, by runs. */
 static double independent_rows(const struct significance_group *group, const double *values, const double *sampling,
                                size_t count, double df)
 {
@@ -158,7 +159,7 @@ static double independent_rows(const struct significance_group *group, const dou
     if (rows < 2 || df <= 1)
         return (double)rows;
     double mean = (squares - (double)rows) / ((double)rows * ((double)rows - 1));
-    double more = fmax((mean - 1 / df) / (1 - 1 / df), 0); /* than rows that have nothing in common */
+    double more = fmax((mean - 1 / df) / (1 - 1 / df), 0); /* beyond that of independent rows */
     return (double)rows / (1 + ((double)rows - 1) * more);
 }
 

@@ -13,7 +13,7 @@
 #include "analyze/sym/elf_file.h"
 #include "analyze/view/memory.h"
 
-/* PATH and ROOT: without links and dots. */
+/* PATH and ROOT must not have symbolic links, "." or "..". */
 static bool is_below(const char *path, const char *root)
 {
     size_t size = strlen(root);
@@ -22,7 +22,7 @@ static bool is_below(const char *path, const char *root)
     return strncmp(path, root, size) == 0 && path[size] == '/';
 }
 
-/* What the file turned out to be that was opened. */
+/* The path of the file that was opened. */
 static bool real_path(int fd, char ret[PATH_MAX])
 {
     char link[64];
@@ -46,7 +46,7 @@ static bool is_versioned(const char *directory)
     return found;
 }
 
-/* Cuts the last part off; false at the root and at what the home is in. */
+/* Cuts off the last part. False: this reaches the root, the home directory, or a directory above that. */
 static bool go_up(char *directory, const char *home)
 {
     char *slash = strrchr(directory, '/');
@@ -56,7 +56,7 @@ static bool go_up(char *directory, const char *home)
     return !home || (strcmp(home, directory) != 0 && !is_below(home, directory));
 }
 
-/* The directory of the project that was compiled in DIRECTORY; NULL: unknown. Owned by the caller. */
+/* The directory of the project with the compilation directory DIRECTORY; NULL: unknown. Owned by the caller. */
 static char *project_of(const char *directory)
 {
     char *start = directory && directory[0] == '/' ? realpath(directory, NULL) : NULL;
@@ -81,7 +81,7 @@ static char *project_of(const char *directory)
     return project;
 }
 
-/* Directories in which nothing is source, and some is secret. */
+/* Directories without source files, but with secret ones. */
 static bool is_system(const char *path)
 {
     static const char *const roots[] = {"/etc", "/proc", "/sys", "/dev", "/run", "/boot"};
@@ -94,13 +94,13 @@ static bool is_system(const char *path)
 static bool is_in_project(const char *path, const char *directory)
 {
     char *project = project_of(directory);
-    /* Hidden files and directories hold keys and histories. */
+    /* Hidden files and directories may have keys and histories. */
     bool inside = project && is_below(path, project) && !strstr(path + strlen(project), "/.");
     free(project);
     return inside;
 }
 
-/* Whoever may read the DSO is told nothing that he may not read. */
+/* Whether some users may read the DSO, but not this file. */
 static bool is_more_private(int fd, const char *dso)
 {
     struct stat file, code;
@@ -132,7 +132,7 @@ int source_rights_open(const struct source_place *place, const char *symfs, uint
     int fd = symfs[0] ? open_below(symfs, place->file, ret_size, ret_why) : -ENOENT;
     if (fd >= 0 || *ret_why)
         return fd;
-    /* Relative to what is unknown. */
+    /* A relative path, with an unknown directory. */
     if (place->file[0] != '/')
         return -ENOENT;
     fd = elf_file_open_regular(place->file, 0, ret_size);

@@ -13,12 +13,12 @@
 #define LARGEST (32u << 20)
 
 struct source_text {
-    char *text;   /* NULL: not to be had */
-    char **lines; /* into text */
+    char *text;   /* NULL: not available */
+    char **lines; /* point into text */
     size_t count, capacity;
     time_t changed;
-    const char *why; /* static text: it may not be shown */
-    char *path;      /* of one that was not found */
+    const char *why; /* static text: why it may not be shown */
+    char *path;      /* set if it was not found */
 };
 
 struct source_texts {
@@ -50,7 +50,7 @@ void source_texts_free(struct source_texts *texts)
     free(texts);
 }
 
-/* NULL: no regular file of a sane size, or not to be shown. */
+/* NULL: no regular file, too large, or it may not be shown. */
 static char *read_text(const struct source_place *place, const char *symfs, time_t *ret_changed, const char **ret_why)
 {
     struct stat status;
@@ -94,7 +94,7 @@ static void split_lines(struct source_text *file)
 static const struct source_text *file_of(struct source_texts *texts, const struct source_place *place)
 {
     size_t before = texts->names.count;
-    /* Whether a file may be shown depends on all of them. */
+    /* All three decide whether a file may be shown. */
     char *key = memory_print("%s\n%s\n%s", place->file, place->directory ? place->directory : "",
                              place->dso ? place->dso : "");
     uint32_t number = map_strings_add(&texts->names, key);
@@ -129,7 +129,7 @@ const char *source_texts_why(struct source_texts *texts, const struct source_pla
 
 size_t source_texts_missing(const struct source_texts *texts, const char **ret_first)
 {
-    struct map_strings paths = {0}; /* a file may be one of several DSOs */
+    struct map_strings paths = {0}; /* several DSOs may have the same file */
     for (size_t i = 0; i < texts->names.count; i++)
         if (texts->files[i].path && map_strings_add(&paths, texts->files[i].path) == 0)
             *ret_first = texts->files[i].path;

@@ -3,10 +3,10 @@
 
 #include <math.h>
 
-#define STEPS 300       /* of the continued fraction: some 50 are needed near its worst place */
-#define SMALLEST 1e-300 /* in place of a zero divisor */
-#define SERIES_FROM 8.0 /* the asymptotic series have 10 digits from here */
-#define NORMAL_FROM 1e7 /* degrees of freedom that are as good as infinite */
+#define STEPS 300       /* of the continued fraction; the worst case needs about 50 */
+#define SMALLEST 1e-300 /* replaces a zero divisor */
+#define SERIES_FROM 8.0 /* from here on the asymptotic series give 10 digits */
+#define NORMAL_FROM 1e7 /* degrees of freedom that count as infinite */
 
 /* The continued fraction of the incomplete beta function, by Lentz's method (Abramowitz and Stegun 26.5.8). */
 static double beta_fraction(double x, double a, double b)
@@ -85,7 +85,7 @@ double student_trigamma(double x)
     return below + 1 / x + s / 2 + s / x * (1.0 / 6 - s * (1.0 / 30 - s * (1.0 / 42 - s * (1.0 / 30 - s * 5.0 / 66))));
 }
 
-/* It falls from infinity to 0. */
+/* Bisection: the trigamma function falls from infinity to 0. */
 double student_trigamma_inverse(double y)
 {
     double low = 0, high = 1;

@@ -9,7 +9,7 @@
 
 #define MOST 3
 
-/* Whether AT, behind a dot, is what a compiler adds to the name of a part or copy of a function. */
+/* Whether AT, after a dot, is a compiler's suffix for a part or copy of a function. */
 static bool is_suffix(const char *at)
 {
     static const char *const words[] = {"part", "isra", "constprop", "cold", "lto_priv", "llvm", "localalias"};
@@ -19,7 +19,8 @@ static bool is_suffix(const char *at)
     return found;
 }
 
-/* Whether a part of a name begins behind AT, which is outside of all brackets. ENDED: its arguments stand before. */
+/* The size of the separator at AT, outside of all brackets, if a part of the name follows it; else 0. ENDED: the
+ * parameters came before. */
 static size_t separator_at(const char *at, bool ended)
 {
     if (strncmp(at, "::", 2) == 0)
@@ -53,7 +54,7 @@ char *suggest_base(const char *symbol)
     return end ? memory_print("%.*s", (int)(end - start), start) : memory_text(start);
 }
 
-/* How --symbol takes it: without its version. */
+/* The name for --symbol: without its version. */
 static char *plain_name(const char *symbol)
 {
     const char *version = strchr(symbol, '@');

@@ -10,15 +10,15 @@
 #include "analyze/view/map.h"
 #include "analyze/view/memory.h"
 
-/* One DSO, for one thread. */
+/* The frames of one DSO, for one thread. */
 struct job {
     struct symbols_dso *dso;
     bool kernel;
-    uint32_t *frames; /* in the list of all */
+    uint32_t *frames; /* in the list of all frames */
     uint32_t frame_count;
     struct symbol_line *lines;
     size_t line_count, line_capacity;
-    bool failed; /* memory */
+    bool failed; /* out of memory */
 };
 
 struct symbol_batch {
@@ -28,9 +28,9 @@ struct symbol_batch {
     struct symbol_batch_frame *frames; /* by frame */
     struct job *jobs;
     uint32_t *order; /* of the jobs, the longest first */
-    uint32_t *list;  /* of frames, those of one job together */
+    uint32_t *list;  /* of frames, grouped by job */
     size_t job_count, job_capacity;
-    atomic_size_t next; /* in the order */
+    atomic_size_t next; /* index into `order` */
 };
 
 static struct symbol_line *room(struct job *job, size_t count)
@@ -81,13 +81,13 @@ static void *work(void *context)
 {
     struct symbol_batch *batch = context;
     size_t at;
-    /* Each takes what nobody has taken; what they found is seen by who joins them. */
+    /* Relaxed is enough to take the next job; pthread_join() makes the results visible. */
     while ((at = atomic_fetch_add_explicit(&batch->next, 1, memory_order_relaxed)) < batch->job_count)
         do_job(batch, &batch->jobs[batch->order[at]]);
     return NULL;
 }
 
-/* How long a job takes is known afterwards; the kernel has the most symbols. */
+/* An estimate of the time a job takes: first the kernel, which has the most symbols, then by number of frames. */
 static int by_length(const void *left, const void *right, void *context)
 {
     const struct job *jobs = context;
@@ -99,7 +99,7 @@ static int by_length(const void *left, const void *right, void *context)
     return a < b ? -1 : a > b;
 }
 
-/* One job per DSO; how many frames have one. */
+/* Makes one job per DSO. Returns the number of frames with a job. */
 static size_t find_jobs(struct symbol_batch *batch, const bool *wanted)
 {
     struct map dsos = {0};
@@ -148,7 +148,7 @@ static void run(struct symbol_batch *batch, unsigned threads)
     size_t count = 0;
     if (threads > batch->job_count)
         threads = (unsigned)batch->job_count;
-    /* Who cannot be started is not needed: the caller works too. */
+    /* Threads that cannot be started are not needed: the caller works, too. */
     while (count + 1 < threads && pthread_create(&started[count], NULL, work, batch) == 0)
         count++;
     work(batch);

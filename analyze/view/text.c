@@ -29,7 +29,7 @@ char *text_clean(const char *text, bool utf8)
     return plain;
 }
 
-/* The columns of the character at TEXT and *ret_size, its bytes (at least 1). */
+/* The columns of the character at TEXT; *ret_size: its bytes, at least 1. */
 static size_t character(const char *text, bool utf8, size_t *ret_size)
 {
     *ret_size = 1;
@@ -65,7 +65,7 @@ void text_cut(char *clean, size_t columns, bool utf8)
             break;
         used += wide;
     }
-    /* What is cut off was wider than the dots, so it was at least as many bytes. */
+    /* The removed text was at least as wide as the dots, so it had at least as many bytes. */
     memcpy(at, "...", dots);
     at[dots] = '\0';
 }

@@ -8,9 +8,9 @@
 #include "analyze/view/text.h"
 
 #define GAP 2
-#define LEAST 8       /* columns are not cut below this, */
-#define LEAST_LAST 10 /* and the last one, which holds the name, not below this */
-#define INDENT 4      /* of the last one where it has a line of its own */
+#define LEAST 8       /* width below which columns are not cut */
+#define LEAST_LAST 10 /* the same for the last column, which has the name */
+#define INDENT 4      /* of the last column on a line of its own */
 
 struct cell {
     char *text; /* clean */
@@ -21,7 +21,7 @@ struct cell {
 };
 
 struct line {
-    size_t row; /* stands in front of this row */
+    size_t row; /* it is printed before this row */
     char *text; /* clean */
 };
 
@@ -104,15 +104,15 @@ static size_t sum_of(const size_t *widths, size_t count)
     return sum;
 }
 
-/* How much of MORE, what is too wide, comes off WIDTH when LEAST stays. */
+/* How much of the excess MORE can be cut from WIDTH, of which LEAST must stay. */
 static size_t cut_of(size_t width, size_t least, size_t more)
 {
     size_t room = width > least ? width - least : 0;
     return room < more ? room : more;
 }
 
-/* What stands last is cut first, down to a half of the terminal; then the others that may be; then the last again. If
- * nothing would be left of it, it gets a line of its own. */
+/* The last column is cut first, down to half of the terminal; then the others that may be cut; then the last one again.
+ * If too little would be left of it, it gets a line of its own. */
 static void shrink_columns(struct text_table *table, size_t *widths, size_t width)
 {
     size_t last = table->column_count - 1, total = sum_of(widths, last + 1), more = total > width ? total - width : 0;
@@ -131,7 +131,7 @@ static void shrink_columns(struct text_table *table, size_t *widths, size_t widt
         widths[last] = width - INDENT;
 }
 
-/* PENDING: blanks that are due in front of what comes next, so that no line ends in blanks. */
+/* PENDING: spaces that are printed before the next text, so that no line ends in spaces. */
 static void print_cell(struct output *output, const struct cell *cell, size_t width, bool right, size_t *pending)
 {
     size_t pad = cell->columns < width ? width - cell->columns : 0;

@@ -8,8 +8,8 @@
 #include "analyze/view/normalize.h"
 #include "analyze/view/text.h"
 
-#define LEAST_SHARE 1.0 /* percent of its side: a helper that runs for a moment is no version of a program */
-#define COMM_LENGTH 15  /* the kernel cuts a command's name off there */
+#define LEAST_SHARE 1.0 /* percent of its side: a short helper is no version of a program */
+#define COMM_LENGTH 15  /* the kernel cuts names of commands at this length */
 
 static void release_set(struct versions_set *set)
 {
@@ -25,7 +25,7 @@ void versions_release(struct versions *versions)
     *versions = (struct versions){0};
 }
 
-/* NAME ran on SIDE, and had WEIGHT. Its number. */
+/* Adds WEIGHT to NAME, which ran on SIDE. Returns its number. */
 static uint32_t add_name(struct versions_set *set, int side, const char *name, uint64_t weight)
 {
     size_t known = set->names.count;
@@ -38,14 +38,14 @@ static uint32_t add_name(struct versions_set *set, int side, const char *name, u
     return number;
 }
 
-/* Whether COMM is what the kernel calls a process of EXECUTABLE. */
+/* Whether COMM is the kernel's name for a process of EXECUTABLE. */
 static bool is_called(const char *executable, const char *comm)
 {
     bool cut = strlen(comm) == COMM_LENGTH && strncmp(comm, executable, COMM_LENGTH) == 0;
     return cut || strcmp(comm, executable) == 0;
 }
 
-/* EXEC, of which COMM may be a script. */
+/* Adds EXEC, and COMM, which may be a script that it runs. */
 static void add_program(struct versions *versions, int side, const char *exec, const char *comm, uint64_t weight)
 {
     if (!*exec)
@@ -59,7 +59,7 @@ static void add_program(struct versions *versions, int side, const char *exec, c
     free(name);
 }
 
-/* A thread may call itself as it likes: COMM if TASK executed something of that name, else "". */
+/* COMM if TASK executed something of that name, else "": a thread may have set any name. */
 static const char *script_of(const struct profile_task *task, const char *comm)
 {
     for (uint32_t i = 0; i < task->generation_count; i++)
@@ -68,7 +68,7 @@ static const char *script_of(const struct profile_task *task, const char *comm)
     return "";
 }
 
-/* Entries of other files than ours do not tell whose they are: there a task's weight is its last executable's. */
+/* In files that are not ours, entries do not have their task: the weight of a task counts for its last executable. */
 static void add_weights(struct versions *versions, const struct view *view, int side, bool ours)
 {
     const struct profile *profile = view->profile;
@@ -104,7 +104,7 @@ bool versions_alone(const struct versions *versions, const struct versions_set *
            text_share(program->weights[side], versions->all[side]) >= LEAST_SHARE;
 }
 
-/* How many SIDE alone has, and the last of them. */
+/* The number of programs that only SIDE has, and the last of them. */
 static size_t count_alone(const struct versions *versions, const struct versions_set *set, int side, uint32_t *ret_last)
 {
     size_t count = 0;
@@ -116,7 +116,7 @@ static size_t count_alone(const struct versions *versions, const struct versions
     return count;
 }
 
-/* Scripts are a pair where one interpreter runs both, or two versions of one. */
+/* Scripts are a pair if the same interpreter runs both, or two versions of one. */
 static bool have_one_executable(const struct versions *versions, const uint32_t of_pair[2])
 {
     const char *names[2];

@@ -5,7 +5,7 @@
 
 void view_symbolize(struct view *view)
 {
-    /* Servers have a time limit in all: who is asked first is not to depend on threads. */
+    /* One time limit is for all debuginfod look-ups: their order must not depend on threads. */
     unsigned threads = view->settings->debuginfod ? 1 : (unsigned)view->settings->threads;
     bool *wanted = select_frames(view->selection, view->profile);
     if (view->lines)

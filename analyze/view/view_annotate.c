@@ -14,12 +14,11 @@
 #include "analyze/view/text.h"
 #include "common/report.h"
 
-/* Functions shown without --top: the heaviest ones, or those that were named. */
+/* Number of functions without --top: of the heaviest ones, or with --symbol. */
 #define TOP_HEAVIEST 5
 #define TOP_NAMED 20
 
-/* Why the names of a DSO are missing, of the first one that the filters want: the reason why a function is not
- * found. */
+/* Why names are missing in the first DSO that the filters want: the reason why a function is not found. */
 struct missing_code {
     const struct view *view;
     char *text;
@@ -35,7 +34,7 @@ static void note_missing_names(void *context, const char *path, const char *why,
     free(advice);
 }
 
-/* Whether an inlined function that the filters name stands where samples with the stack INDEX hit. */
+/* Whether the leaf of the stack INDEX is in an inlined function that the filters select. */
 static bool passes_inlined(struct view *view, uint32_t index)
 {
     const uint32_t leaf = view->profile->stacks[index].frames[0];
@@ -49,8 +48,8 @@ static bool passes_inlined(struct view *view, uint32_t index)
     return named;
 }
 
-/* A function that was hit where an inlined function that the filters name stands, or NULL: that has its code. SEVERAL:
- * there are more. */
+/* A function whose code contains an inlined function that the filters select, with samples there; NULL: none.
+ * *ret_several: there are more. */
 static const struct names_place *find_inlined_in(struct view *view, bool *ret_several)
 {
     const struct names_place *first = NULL;
@@ -157,7 +156,7 @@ static void begin(struct shown *shown)
     json_list(json, "functions");
 }
 
-/* Lines without a text: the first of their files, heaviest first, stands for all. */
+/* Notes lines without a text. It names only the file of the heaviest line. */
 static void note_missing(struct shown *shown)
 {
     const char *symfs = shown->view->settings->symfs, *first = NULL;
@@ -200,7 +199,7 @@ static void end(struct shown *shown, const struct annotate *annotate, size_t cou
     coverage_print(view);
 }
 
-/* That objdump is missing is known before anything is shown. */
+/* Reports a missing objdump before anything is shown. */
 static int check_objdump(const struct settings *settings)
 {
     char reason[512];
@@ -233,7 +232,7 @@ int view_annotate(struct view *view)
             show(&shown, &annotate.list[i]);
         end(&shown, &annotate, count);
         source_texts_free(shown.sources);
-        /* Whoever named a function wanted its code; among the heaviest there may be some of the kernel. */
+        /* With --symbol each failure is an error; the heaviest functions may include some of the kernel. */
         status = shown.failed && (!shown.excerpt || shown.failed == count);
         if (status)
             report_error("%s of these functions could be disassembled; the output says why",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* panalyze archive: what the names and lines of the hit addresses need, for another machine or another day. */
+/* panalyze archive: saves what symbolization of the recorded addresses needs, for another machine or a later day. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -19,14 +19,14 @@
 
 #define ID_MAX 64
 
-/* Percent of the samples: of less, in temporary programs of a build, no script needs to know. */
+/* Percent of the samples: less (temporary programs of a build) does not change the exit status. */
 #define LEAST_MISSING 1.0
 
 struct left_out {
     const char *path, *why;
     const struct symbols_dso *dso;
-    bool is_file;    /* it was to be saved */
-    uint64_t weight; /* of the samples that hit there */
+    bool is_file;    /* it should have been saved */
+    uint64_t weight; /* of the samples with their leaf there */
 };
 
 struct keeper {
@@ -34,12 +34,12 @@ struct keeper {
     struct archive archive;
     char *index;     /* the text of ARCHIVE_INDEX */
     size_t index_size, index_capacity;
-    char **places; /* that were written: DSOs share files */
+    char **places; /* that were written, since DSOs share files */
     size_t place_count, place_capacity;
     struct left_out *left;
     size_t left_count, left_capacity;
     uint64_t missing_weight; /* of the samples with a function, or a caller, in such files */
-    struct symbols_dso *dso; /* whose files are saved */
+    struct symbols_dso *dso; /* whose files are being saved */
     uint32_t dsos;
     bool kernel; /* its symbols were saved */
     int error;
@@ -73,7 +73,7 @@ static void leave_out(struct keeper *keeper, const char *path, const char *why)
     keeper->left[keeper->left_count++] = (struct left_out){path, why, keeper->dso, is_file, 0};
 }
 
-/* What is kept of a file. */
+/* The part of a file that is saved. */
 struct piece {
     const char *path;
     char place[2 * ID_MAX + 32];
@@ -81,7 +81,7 @@ struct piece {
     size_t size;
 };
 
-/* Reads the part of the file PATH that is wanted, for PLACE. */
+/* Reads the part of the file PATH that is to be saved at PLACE. */
 static void cut(struct keeper *keeper, struct piece *ret, const char *path, const char *place)
 {
     *ret = (struct piece){.path = path};
@@ -112,8 +112,8 @@ static void put(void *context, const char *path, const char *place)
     put_piece(keeper, &piece);
 }
 
-/* PLACE is that of the DSO's directory: both files are read before one is written, as they may come from an archive
- * that has files in the places of before, which are in the way of the directory. */
+/* PLACE: the DSO's directory. Both files are read before one is written: they may be from this archive in the layout of
+ * an earlier version, which has files where the directory must be. */
 static void put_both(struct keeper *keeper, const char *place, const char *file, const char *debug)
 {
     struct piece pieces[2] = {{.bytes = NULL}};
@@ -149,7 +149,7 @@ static void put_dso(struct keeper *keeper, struct symbols_dso *dso)
     int used = snprintf(place, sizeof(place), ".build-id/%02x/", id[0]);
     for (size_t i = 1; i < size && i < ID_MAX; i++)
         used += snprintf(place + used, sizeof(place) - (size_t)used, "%02x", id[i]);
-    /* The separate debug file, or what a server had. */
+    /* The separate debug file, or one from a debuginfod server. */
     if (!debug && lines && strcmp(lines, file) != 0)
         debug = lines;
     put_both(keeper, place, file, debug);
@@ -183,7 +183,7 @@ static void put_listing(struct keeper *keeper, const uint64_t *addresses, size_t
     free(text);
 }
 
-/* The kernel's symbols that some address of a stack lies in, with those of its modules. */
+/* Saves the symbols of the kernel and its modules that contain an address of a stack. */
 static void put_kernel(struct keeper *keeper)
 {
     struct view *view = keeper->view;
@@ -205,8 +205,8 @@ static void put_kernel(struct keeper *keeper)
     free(addresses);
 }
 
-/* Every DSO that some address of a stack lies in, after all these addresses were looked up; in the order of these,
- * so that the same files give the same archive. */
+/* Saves every DSO that contains an address of a stack, after all these addresses were looked up; in their order, so
+ * that the same files give the same archive. */
 static void put_dsos(struct keeper *keeper)
 {
     struct view *view = keeper->view;
@@ -225,7 +225,7 @@ static void put_dsos(struct keeper *keeper)
     map_release(&dsos);
 }
 
-/* By frame: the index in keeper->left of what it lies in, + 1; 0: it was saved. Owned by the caller. */
+/* By frame: the index in keeper->left of its file, + 1; 0: it was saved. Owned by the caller. */
 static uint32_t *find_left(const struct keeper *keeper)
 {
     const struct profile *profile = keeper->view->profile;
@@ -246,7 +246,7 @@ static int heavier(const void *one, const void *other)
     return order ? order : strcmp(a->path, b->path);
 }
 
-/* How much of the samples what was left out is. */
+/* Sums up the samples in files that were left out. */
 static void weigh(struct keeper *keeper)
 {
     const struct profile *profile = keeper->view->profile;
@@ -290,7 +290,7 @@ static void print_perf(struct output *output, const char *directory, const char 
     fputs(options, output->to);
 }
 
-/* What whoever gets the profile does with the archive. */
+/* Prints the commands that use the archive on another machine. */
 static void print_commands(const struct keeper *keeper, const char *to, const char *directory)
 {
     struct output *output = keeper->view->output;
@@ -338,7 +338,7 @@ static void print_result(const struct keeper *keeper, const char *to, const char
     print_commands(keeper, to, directory);
 }
 
-/* What a script has to know. The exit status. */
+/* Reports samples in files that could not be saved. Returns the exit status, for scripts. */
 static int tell_missing(const struct keeper *keeper)
 {
     const uint64_t whole = keeper->view->selection->total_weight;
@@ -351,7 +351,8 @@ static int tell_missing(const struct keeper *keeper)
     return 1;
 }
 
-/* One that is there may have what is gone now: a tar file is not replaced by one with less. 0 or -errno. */
+/* An existing tar file may have files that are gone now, so it is not replaced by an incomplete one. 0, or -errno after
+ * a message. */
 static int keep_older(const struct keeper *keeper, const char *to)
 {
     const uint64_t whole = keeper->view->selection->total_weight;
@@ -376,7 +377,7 @@ int view_archive(struct view *view)
         directory = memory_text(keeper.archive.directory ? keeper.archive.directory : base_of(to));
         put_dsos(&keeper);
         put_kernel(&keeper);
-        /* Last: a directory without it is no archive. */
+        /* The index comes last: a directory without it is no archive. */
         if (!keeper.error)
             keeper.error = archive_put(&keeper.archive, ARCHIVE_INDEX, keeper.index ? keeper.index : "",
                                        keeper.index_size);

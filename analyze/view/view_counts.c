@@ -11,7 +11,7 @@
 #include "analyze/view/text_table.h"
 #include "analyze/view/view.h"
 
-/* "1.20 s", "~1,234 (45 %)": an estimate from the share of the time that the event was counted; "-": not counted. */
+/* "1.20 s"; "~1,234 (45 %)": an estimate, with the share of the time that the event was counted; "-": not counted. */
 static void amount(char *ret, size_t size, const struct counter *counter, const struct profile_event *event)
 {
     char value[TEXT_AMOUNT];

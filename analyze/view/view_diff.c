@@ -12,11 +12,11 @@
 #include "analyze/view/text_table.h"
 #include "common/report.h"
 
-#define TOP_OF_COMMANDS 10 /* beside another table, without --top */
+#define TOP_OF_COMMANDS 10 /* together with another table, without --top */
 #define TOP_ALONE 30
 #define MOST_COLUMNS 10
 #define LONGEST_STACK 12 /* functions of a stack that are shown in text */
-#define LEAST_GONE 1.0   /* percent of a side: of less in DSOs without names nothing is said */
+#define LEAST_GONE 1.0   /* percent of a side: less in DSOs without names is not reported */
 
 int diff_wanted(const struct settings *settings)
 {
@@ -35,7 +35,8 @@ static size_t run_count(const struct view *view)
 
 /* ---- what may be compared */
 
-/* Run NUMBER of both sides as a message calls it: "A", or of several "A's run 2". Owned by the caller. */
+/* The name in messages of run NUMBER, counted over both sides: "A", or with several runs "run 2 of A". Owned by the
+ * caller. */
 static char *run_name(const struct view *view, size_t number)
 {
     int side = number >= view->runs->counts[0];
@@ -185,7 +186,7 @@ static char *load_text(const struct view *view, int side)
     return text;
 }
 
-/* The facts of a side that has one run; owned by the caller. */
+/* The facts of a side with one run; owned by the caller. */
 static char *facts_of_run(const struct view *run)
 {
     char when[64], took[TEXT_AMOUNT];
@@ -198,7 +199,7 @@ static char *facts_of_run(const struct view *run)
     return facts;
 }
 
-/* ", took 1.20 s to 1.30 s", of the runs of a side, or "" where one has no times; owned by the caller. */
+/* ", took 1.20 s to 1.30 s", for the runs of a side; "" if one has no times; owned by the caller. */
 static char *duration_text(const struct view *view, int side)
 {
     uint64_t least = UINT64_MAX, most = 0;
@@ -214,7 +215,7 @@ static char *duration_text(const struct view *view, int side)
     return memory_print(", took %s%s%s", from, same ? "" : " to ", same ? "" : to);
 }
 
-/* The facts of a side that has several; owned by the caller. */
+/* The facts of a side with several runs; owned by the caller. */
 static char *facts_of_runs(const struct view *view, const struct compare *compare, int side)
 {
     const uint64_t *weights = compare->run_weights + (side ? compare->runs[0] : 0);
@@ -271,7 +272,7 @@ static enum output_color color_of(enum compare_verdict verdict, double change)
     return verdict == COMPARE_UNKNOWN ? OUTPUT_PLAIN : change > 0 ? OUTPUT_HOT : OUTPUT_WARM;
 }
 
-/* A row has changed, or has not, whichever of its figures tells; but where times are not judged, none is certain. */
+/* Both figures of a row get the same mark: whether it has changed. If times are not judged, they are not certain. */
 static enum compare_verdict mark_of(const struct compare *compare, const struct compare_row *row, bool points)
 {
     if (!compare_judges(compare))
@@ -279,7 +280,7 @@ static enum compare_verdict mark_of(const struct compare *compare, const struct 
     return row->changed && (points || !compare->apart) ? COMPARE_CHANGED : COMPARE_NOISE;
 }
 
-/* Of the two limits only that of the figure that decides is shown. */
+/* Of the two limits, only that of the deciding figure is shown. */
 static void add_sums(struct text_table *table, const struct view *view, const struct compare *compare,
                      const struct compare_row *row)
 {
@@ -331,7 +332,7 @@ static char *stack_text(const struct compare *compare, const struct compare_row 
 
 char *diff_row_name(const struct compare *compare, enum compare_by by, const struct compare_row *row)
 {
-    if (by == COMPARE_STACK) /* of it neither is the number of a text */
+    if (by == COMPARE_STACK) /* its `first` and `second` are not numbers of texts */
         return stack_text(compare, row);
     const char *name = compare_text(compare, row->first);
     const char *executable = by == COMPARE_COMM ? compare_text(compare, row->second) : "";
@@ -349,13 +350,13 @@ static void add_label(struct text_table *table, const struct compare *compare, e
     free(name);
 }
 
-/* Rows that say nothing, all together: too few samples to be judged. */
+/* The sum of the rows with too few samples to be judged. */
 struct folded {
     size_t count;
     struct noise_sum sums[2];
 };
 
-/* Takes those rows out of ORDER, which has COUNT, and returns how many are left; all of them, if none can be judged. */
+/* Removes those rows from ORDER[COUNT] and returns the number left: all of them, if none can be judged. */
 static size_t fold(const struct view *view, const struct compare *compare, enum compare_by by, uint32_t *order,
                    size_t count, struct folded *ret)
 {
@@ -412,7 +413,7 @@ static void print_rest(struct view *view, const struct compare *compare, enum co
                 loud ? text_count(loud_number, loud) : "none");
 }
 
-/* "Time A": of several runs it is their mean. */
+/* With several runs "Time A" is their mean. */
 static struct text_table *new_table(const struct view *view, const struct compare *compare, enum compare_by by,
                                     struct text_table_column *columns)
 {
@@ -461,7 +462,7 @@ static void print_table(struct view *view, const struct compare *compare, enum c
     free(order);
 }
 
-/* The tables that are shown as text, a bit for each. */
+/* Bits of the tables that are shown as text. */
 static unsigned shown_kinds(const struct settings *settings)
 {
     int wanted = diff_wanted(settings);

@@ -157,7 +157,7 @@ static void print_events(struct view *view, const struct profile_file *file)
     }
 }
 
-/* For want of events of its own. */
+/* How a task without its own events was recorded. */
 static const char *how(const struct profile_task *task)
 {
     switch (task->source) {

@@ -21,7 +21,7 @@
 #include "analyze/view/view.h"
 #include "common/report.h"
 
-/* What is shown without --top. */
+/* Number of rows without --top. */
 #define TOP_ALL_TASKS 30
 #define TOP_WITH_TREES 20
 #define TOP_OF_TASK 10
@@ -30,7 +30,7 @@
 #define TREE_OF_TASK 60
 #define LEAST_SECTIONS 10
 #define MOST_SECTIONS 25
-#define ENOUGH_PERCENT 95 /* sections end when they cover so much */
+#define ENOUGH_PERCENT 95 /* no more sections once they cover this */
 
 static uint64_t limit_of(const struct view *view, uint64_t usual)
 {
@@ -42,7 +42,7 @@ static bool wants_trees(const struct view *view)
     return (view->settings->callers || view->settings->callees) && histogram_has_stacks(view->settings->by);
 }
 
-/* Whoever asks for something takes the list as it is. */
+/* Whether no option asks for a special list, so that a report of many programs may begin with other tables. */
 static bool is_first_look(const struct view *view)
 {
     const struct settings *settings = view->settings;
@@ -52,7 +52,7 @@ static bool is_first_look(const struct view *view)
            !settings->dsos.count;
 }
 
-/* ENTRIES[COUNT]: those of TASK, or of all. */
+/* ENTRIES[COUNT]: those of TASK, or of all tasks. */
 static void print_sum(struct view *view, uint32_t task, const uint32_t *entries, uint32_t count, uint64_t usual)
 {
     if (view->settings->call_tree) {
@@ -73,7 +73,7 @@ static void print_sum(struct view *view, uint32_t task, const uint32_t *entries,
     if (view->settings->symbols.count && view->settings->by == BY_FUNCTION)
         histogram_count_inlined(&histogram);
     histogram_sort(&histogram, view->settings->sort);
-    /* The list that follows another one is short. */
+    /* A list after another list is shorter. */
     if (is_first_look(view) && programs_print_inclusive(view, &histogram, entries, count))
         usual = TOP_AFTER_INCLUSIVE;
     rows_choose(&rows, view, &histogram, limit_of(view, usual), view->settings->cum);
@@ -129,8 +129,7 @@ static void print_rest(struct view *view, uint32_t shown)
             text_plural(number, with_samples, "task", "tasks"), text_percent(share, weight, selection->total_weight));
 }
 
-/* The entries of one task: those that were chosen, or, of a merged profile, the ones from FIRST on. Owned by the
- * caller. */
+/* The entries of one task: the selected ones, or, in a merged profile, those from FIRST on. Owned by the caller. */
 static uint32_t *task_entries(const struct view *view, uint32_t task, uint32_t first, uint32_t *ret_count)
 {
     const struct selection *selection = view->selection;
@@ -153,7 +152,7 @@ static uint32_t *task_entries(const struct view *view, uint32_t task, uint32_t f
     return list;
 }
 
-/* The samples of the tasks that may get a section, where they were not kept apart: behind what was there. */
+/* In a merged profile: reads the files again and appends the entries of the tasks that may get a section. */
 static void read_tasks(struct view *view)
 {
     const struct selection *selection = view->selection;
@@ -171,13 +170,13 @@ static bool finds(const struct view *view, const uint32_t *entries, uint32_t cou
                        : select_finds(view->settings, view->profile, view->names, entries, count);
 }
 
-/* The same of what the other events hit there, with --group. */
+/* The same for the samples of the other events, with --group. */
 static bool finds_others(const struct view *view, uint32_t task)
 {
     return !view->lines && event_group_finds(view, task);
 }
 
-/* Whether TASK has a section: else nothing in it matches the filters. */
+/* Prints the section of TASK. False: nothing in it matches the filters. */
 static bool print_section(struct view *view, uint32_t task, uint32_t first)
 {
     uint32_t count, *list = task_entries(view, task, first, &count);
@@ -205,7 +204,7 @@ static void print_sections(struct view *view)
                       (shown >= LEAST_SECTIONS && text_share(covered, selection->total_weight) >= ENOUGH_PERCENT);
         if ((enough && !all) || output_is_over(view->output))
             break;
-        if (!has_samples(view, task)) /* --group: others may have some of another event */
+        if (!has_samples(view, task)) /* with --group, later tasks may still have samples of another event */
             continue;
         covered += selection->weights[task];
         if (print_section(view, task, first))
@@ -245,7 +244,7 @@ static int print_report(struct view *view)
     FILE *to = view->output->to;
     if (wants_names(view))
         view_symbolize(view);
-    /* The rest was looked at before there was a view; lines are known now. */
+    /* Other filters were checked before the view began; those for lines need the lines. */
     if (view->lines && selection->total_samples && !finds(view, selection->entries, selection->entry_count))
         return suggest_refuse(view);
     if (settings->json)
@@ -265,7 +264,7 @@ static int print_report(struct view *view)
     fputc('\n', to);
     if (selection->total_samples)
         print_user_part(view);
-    /* Lines of the functions that were named have these names. */
+    /* With --symbol all lines belong to named functions. */
     if (selection->total_samples && settings->by != BY_DSO && histogram_has_stacks(settings->by) &&
         !(view->lines && settings->symbols.count))
         missing_print(view);

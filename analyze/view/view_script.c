@@ -38,7 +38,7 @@ static void print_line(struct output *output, const struct lines_line *line)
     fprintf(output->to, ":%" PRIu32 "\n", line->number);
 }
 
-/* The functions that were inlined where FRAME is, innermost first, as wanted. What is left is the frame's own line. */
+/* Prints the functions inlined at FRAME, innermost first, if wanted. Returns the line that is left for the frame. */
 static struct lines_line print_inlined(const struct view *view, uint32_t frame, uint64_t address)
 {
     uint32_t count;
@@ -54,7 +54,7 @@ static struct lines_line print_inlined(const struct view *view, uint32_t frame, 
     return lines_line(view->lines, parts[view->settings->inlined ? count - 1 : 0].line);
 }
 
-/* The address is that in the file, of callers the return address, as perf script shows it. */
+/* The address is the one in the file, for callers the return address, as in perf script. */
 static void print_frame(const struct view *view, uint32_t index, uint64_t ip)
 {
     const struct profile_frame *frame = &view->profile->frames[index];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The page that scripts/pinject-ci hands to a CI service: the answer in two small tables. */
+/* The summary page that scripts/pinject-ci passes to a CI service: two small tables. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,10 +22,10 @@
 #define LINES 10
 #define LONGEST 100 /* of a command line in Markdown */
 #define LONGEST_LINE 300
-#define LONGEST_PIPED 200 /* of a command line where there is no terminal: it is one page */
+#define LONGEST_PIPED 200 /* of a command line without a terminal: the output must stay one page */
 
 struct command {
-    const char *text; /* of a map of strings */
+    const char *text; /* in a map of strings */
     uint64_t cpu, tasks;
 };
 
@@ -33,10 +33,10 @@ struct command {
 struct group {
     const struct command *heaviest;
     uint64_t cpu, tasks;
-    size_t lines; /* different ones */
+    size_t lines; /* number of different ones */
 };
 
-/* Tasks with the same command line, as processes: threads add to their process' line. */
+/* Processes by command line. Threads count for that of their process. */
 struct commands {
     struct map_strings names, patterns;
     struct command *list;
@@ -75,7 +75,7 @@ static int compare_groups(const void *left, const void *right)
     return order ? order : strcmp(a->heaviest->text, b->heaviest->text);
 }
 
-/* Of the list, heaviest first. */
+/* Makes groups from the list, heaviest first. */
 static void make_groups(struct commands *commands)
 {
     for (size_t i = 0; i < commands->count; i++) {
@@ -96,7 +96,7 @@ static void make_groups(struct commands *commands)
         qsort(commands->groups, commands->group_count, sizeof(*commands->groups), compare_groups);
 }
 
-/* "cc1 (12 commands that differ in file names)"; of a single command line NULL. Owned by the caller. */
+/* "cc1 (12 commands that differ in file names)"; NULL for a single command line. Owned by the caller. */
 static char *group_name(const struct group *group)
 {
     char *program = command_program(group->heaviest->text);
@@ -107,14 +107,14 @@ static char *group_name(const struct group *group)
     return name;
 }
 
-/* What the heaviest of a group worked on; owned by the caller. */
+/* The file of the heaviest command of a group, or its command line; owned by the caller. */
 static char *heaviest_name(const struct group *group)
 {
     char *file = command_file(group->heaviest->text);
     return file ? file : memory_text(group->heaviest->text);
 }
 
-/* TEXT inside a cell of a Markdown table, as code: no bars, backticks or line ends of its own. */
+/* Prints TEXT as code in a cell of a Markdown table: without bars, backticks or line ends that would have a meaning. */
 static void print_code(struct output *output, const char *text, text_table_shorten *shorten)
 {
     char *whole = text_clean(text, true), *clean = shorten(whole, LONGEST, output->utf8);
@@ -130,7 +130,7 @@ static void print_code(struct output *output, const char *text, text_table_short
     free(clean);
 }
 
-/* TEXT as words, whatever they are made of. */
+/* Prints TEXT with the special characters of Markdown escaped. */
 static void print_escaped(struct output *output, const char *text)
 {
     char *clean = text_clean(text, true);
@@ -256,7 +256,7 @@ static void show_functions(struct view *view)
         histogram_add(&histogram, &view->profile->entries[view->selection->entries[i]]);
     histogram_sort(&histogram, view->settings->sort);
     rows_choose(&rows, view, &histogram, LINES, view->settings->cum);
-    /* Functions that only called others are left out of one page. */
+    /* Functions without self weight are left out. */
     while (rows.count && !rows.list[rows.count - 1]->self_weight)
         rows.count--;
     rows.more = 0;

@@ -20,15 +20,15 @@
 enum {
     PLAIN_TASKS = 10,
     PLAIN_FUNCTIONS = 20,
-    FIXED_ROWS = 6,  /* two lines of heading, two empty ones, two heads of tables */
+    FIXED_ROWS = 6,  /* two lines of heading, two empty lines, two table heads */
     LEAST_ROWS = 3,  /* of each table */
-    STILL_MS = 3000, /* a task without records for so long does nothing now */
+    STILL_MS = 3000, /* a task without records for so long is idle */
 };
 
 struct row {
     uint64_t key, value, when, at; /* at: CPU time at top.until */
     double rate;
-    uint32_t index; /* task, or function number of names */
+    uint32_t index; /* of a task; or the number of a function of names.h */
 };
 
 struct rows_of {
@@ -41,7 +41,7 @@ struct top {
     const struct top_look *look;
     struct rows_of tasks, functions;
     uint64_t cpu_ns, updated_ns;
-    uint64_t from, until; /* the time that BUSY is of */
+    uint64_t from, until; /* the time span of `busy` */
     double busy;
     uint32_t alive;
 };
@@ -61,32 +61,32 @@ static struct row *add_row(struct rows_of *rows, const struct row *row)
     return &rows->list[rows->count++];
 }
 
-/* A task that runs has records each second. */
+/* Whether the task is idle: a running task has records each second. */
 static bool is_still(const struct top *top, uint64_t when)
 {
     return top->updated_ns > when && top->updated_ns - when > STILL_MS * UINT64_C(1000000);
 }
 
-/* How many CPUs the task of ROW used lately: since the last look, or since it began. */
+/* The CPUs that the task of ROW used since the last look, or since it started. */
 static double task_rate(const struct top *top, const struct profile_task *task, const struct row *row)
 {
     const struct top_past *past = past_of(top->look, row->key);
-    /* What it used before it was announced belongs to a time before its start. */
+    /* CPU time before its announcement belongs to the time before its recorded start. */
     uint64_t since = past ? past->when : task->start_ns, before = past ? past->value : task->startup_ns;
     if (task->ended)
         return 0;
-    /* A file is refreshed once a second: in between nothing is known, and what was known goes on. */
+    /* A file is updated once a second. Without new records the last rate stays. */
     if (past && row->when <= past->when)
         return is_still(top, row->when) ? 0 : past->rate;
     if (!since || row->when <= since || row->value < before)
         return 0;
-    /* Counter and clock are not read at the same moment. */
+    /* Counter and clock are not read at the same moment, so the rate may exceed 1. */
     double rate = (double)(row->value - before) / (double)(row->when - since);
     return rate < 1 ? rate : 1;
 }
 
-/* Rates of single tasks are of different times, and their sum is no rate: all are taken over the same time. It ends
- * where the CPU time of all tasks that run is known, and begins where the last look's ended. */
+/* Rates of single tasks are for different times, so their sum is no rate. The total uses one time span: it ends at the
+ * last time for which the CPU time of all running tasks is known, and begins where the span of the last look ended. */
 static void choose_time(struct top *top)
 {
     const struct profile *profile = top->view->profile;
@@ -104,7 +104,7 @@ static void choose_time(struct top *top)
         top->until = top->from;
 }
 
-/* CPU time of ROW at TIME: it grows evenly from VALUE at SINCE. */
+/* The CPU time of ROW at TIME, interpolated linearly from VALUE at SINCE. */
 static uint64_t cpu_at(const struct row *row, uint64_t time, uint64_t since, uint64_t value)
 {
     if (time >= row->when || row->value <= value)
@@ -114,7 +114,7 @@ static uint64_t cpu_at(const struct row *row, uint64_t time, uint64_t since, uin
     return value + (uint64_t)((double)(row->value - value) * (double)(time - since) / (double)(row->when - since));
 }
 
-/* What the task of ROW used in the time that was chosen. */
+/* The CPU time of ROW's task in the chosen time span. */
 static uint64_t task_share(const struct top *top, const struct profile_task *task, struct row *row)
 {
     const struct top_past *past = past_of(top->look, row->key);
@@ -134,7 +134,7 @@ static void find_busy(struct top *top, uint64_t used_ns)
         top->busy = (double)used_ns / (double)(top->until - top->from);
     else
         top->busy = top->look->past ? top->look->head.busy : 0;
-    /* Between two records of a task its CPU time need not have grown evenly. */
+    /* The interpolated CPU time between two records of a task may be wrong. */
     if (cpus && top->busy > cpus)
         top->busy = cpus;
     if (!top->alive)
@@ -192,16 +192,16 @@ static void add_functions(struct top *top)
         row->rate = past ? past->rate : 0;
         increase += row->at;
     }
-    /* More than came: a function got another name, and all of it looks new. */
+    /* Shares are of the sum, which may exceed the total increase: a function that got another name looks new. */
     for (size_t i = 0; (more || !top->look->past) && i < top->functions.count; i++)
         top->functions.list[i].rate = text_share(top->functions.list[i].at, increase);
 }
 
-/* The busiest now first, then who used most; functions by what they used. */
+/* Tasks: the busiest now first, then by CPU time. Functions: by weight. */
 static int compare_tasks(const void *left, const void *right)
 {
     const struct row *a = left, *b = right;
-    /* Differences that nobody sees must not make lines jump. */
+    /* Differences that are not visible must not change the order. */
     long x = (long)(a->rate * 100 + 0.5), y = (long)(b->rate * 100 + 0.5);
     if (x != y)
         return x < y ? 1 : -1;
@@ -303,7 +303,7 @@ static void print_functions(struct top *top, size_t limit)
     text_table_free(table);
 }
 
-/* What the next look gets as its past. */
+/* Writes the past for the next look. */
 static int tell_future(const struct top *top)
 {
     size_t count = top->tasks.count + top->functions.count, at = 0;

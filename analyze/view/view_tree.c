@@ -16,11 +16,11 @@
 
 #define DEEPEST 40         /* levels that are indented */
 #define MOST_GENERATIONS 6 /* earlier exec generations that are named */
-/* Who ends so soon after a child, or within that part of its own time, has waited for it. */
+/* A task that ends within WAITED_NS, or within 1/WAITED_PART of its own time, after a child has only waited for it. */
 #define WAITED_NS 10000000
 #define WAITED_PART 50
 
-/* The branches left of TASK: from its eldest shown ancestor down. */
+/* The branches to the left of TASK, from its outermost shown ancestor down. */
 static char *branches(const struct process_tree *lineage, uint32_t task, bool utf8)
 {
     uint32_t line[DEEPEST];
@@ -38,7 +38,7 @@ static char *branches(const struct process_tree *lineage, uint32_t task, bool ut
     return text;
 }
 
-/* What the task was before: the names of its earlier programs, without the copy of the parent that a fork starts as. */
+/* The names of the task's earlier programs, without the parent's program that a forked process starts with. */
 static char *history(const struct profile *profile, const struct process_tree *lineage, uint32_t index, bool utf8)
 {
     const struct profile_task *task = &profile->tasks[index];
@@ -62,13 +62,13 @@ static char *history(const struct profile *profile, const struct process_tree *l
     return text;
 }
 
-/* CPU time of a task with that of all below it. */
+/* The CPU time of a task and of all tasks below it. */
 struct total {
     uint64_t cpu;
     bool estimate;
 };
 
-/* What is shown: of the tree, or of the heaviest tasks one by one. */
+/* State of the output: a tree, or a list of the heaviest tasks. */
 struct tree {
     struct view *view;
     struct process_tree lineage;
@@ -76,9 +76,9 @@ struct tree {
     struct total *totals; /* by task */
     uint64_t origin;
     uint32_t last; /* the task that ran last; PROCESS_TREE_NONE: not known */
-    bool flat;     /* no branches */
-    bool marked;   /* that one was shown */
-    bool exit_unknown; /* of one that was shown */
+    bool flat;     /* a list, without branches */
+    bool marked;   /* the task `last` was shown */
+    bool exit_unknown; /* a task with unknown exit status was shown */
 };
 
 static void add_label(struct tree *tree, uint32_t index)
@@ -195,7 +195,7 @@ static uint64_t *find_ends_below(const struct tree *tree)
         const struct profile_task *task = &profile->tasks[i];
         for (uint32_t at = i; tree->view->selection->tasks[i] &&
              (at = tree->lineage.parent[at]) != PROCESS_TREE_NONE;) {
-            if (profile->tasks[at].pid == task->pid) /* a thread's */
+            if (profile->tasks[at].pid == task->pid) /* the process of a thread */
                 continue;
             if (ends[at] >= task->end_ns)
                 break;
@@ -205,14 +205,14 @@ static uint64_t *find_ends_below(const struct tree *tree)
     return ends;
 }
 
-/* A shell that waits for its last command ends after it: it has done nothing since. */
+/* Whether the task only waited before its end, like a shell that waits for its last command. */
 static bool only_waited(const struct profile_task *task, uint64_t below_ns)
 {
     const uint64_t part = task->end_ns > task->start_ns ? (task->end_ns - task->start_ns) / WAITED_PART : 0;
     return below_ns && below_ns + (part > WAITED_NS ? part : WAITED_NS) >= task->end_ns;
 }
 
-/* Of those that waited for nobody at their end. */
+/* The process that ended last, among those that did not only wait at their end. */
 static uint32_t find_last(const struct tree *tree)
 {
     const struct profile *profile = tree->view->profile;
@@ -241,7 +241,7 @@ static int by_weight(const void *left, const void *right)
     return order ? order : order_smaller(a->index, b->index);
 }
 
-/* -n: the heaviest tasks. How many are shown. */
+/* For -n: adds the heaviest tasks. Returns the number shown. */
 static uint64_t add_heaviest(struct tree *tree, uint64_t top)
 {
     const struct view *view = tree->view;
