@@ -10,15 +10,15 @@
 #include "unwind/cfi_parse.h"
 #include "unwind/pointer.h"
 
-/* The largest program that was seen, of a function of gcc's own, has 20 KB. */
+/* The largest program seen so far, for a function of gcc itself, has 20 KB. */
 enum { NAME_MAX_SIZE = 16, PROGRAM_MAX = 128 << 10 };
 enum { SPLIT_MAX = 16 };
-/* Zeros and entries of all kinds that are walked; behind them nothing is known. libLLVM has a fifth. */
+/* Zeros and entries of all kinds that are read; later ones are ignored. libLLVM has a fifth of that. */
 enum { ENTRIES_MAX = 1 << 19 };
 
-/* Of one entry: where it is, and what it is. */
+/* One entry, a CIE or an FDE. */
 struct entry {
-    struct cursor body;  /* behind the id */
+    struct cursor body;  /* what follows the id */
     size_t id_at;        /* offset of the id in the section */
     uint64_t id;
     bool wide;           /* 64-bit DWARF */
@@ -74,14 +74,14 @@ static bool read_augmentation(const char *text, struct cursor *cursor, struct cf
             break;
         case 'B':
             break;
-        default: /* unknown, and its size too: what was read so far holds */
+        default: /* unknown, so its size is, too: keep what was read so far */
             return true;
         }
     }
     return !data.failed;
 }
 
-/* A string that ends soon: each FDE may have a CIE of its own to read. */
+/* Reads a short string; limited, since each FDE may have a CIE of its own. */
 static const char *read_name(struct cursor *cursor)
 {
     struct cursor text = *cursor;
@@ -104,7 +104,7 @@ static bool read_cie(const struct cfi *cfi, size_t at, struct cfi_cie *ret)
     const char *augmentation = read_name(cursor);
     if (!augmentation || (version != 1 && version != 3 && version != 4))
         return false;
-    if (version == 4 && (cursor_u8(cursor) != 8 || cursor_u8(cursor) != 0)) /* size of addresses, of selectors */
+    if (version == 4 && (cursor_u8(cursor) != 8 || cursor_u8(cursor) != 0)) /* address and segment selector size */
         return false;
     ret->code_align = leb_unsigned(cursor);
     ret->data_align = leb_signed(cursor);
@@ -120,7 +120,7 @@ static uint64_t address_of(const struct cfi *cfi, const struct cursor *cursor)
     return cfi->address + (uint64_t)(cursor->at - cfi->bytes);
 }
 
-/* Offset of the CIE of the FDE. */
+/* The offset of the CIE of an FDE. False: ENTRY is a CIE, or has no valid one. */
 static bool find_cie(const struct cfi *cfi, const struct entry *entry, size_t *ret)
 {
     if (is_cie(cfi, entry) || (!cfi->debug && entry->id > entry->id_at))
@@ -174,7 +174,7 @@ static int add_fde(struct cfi *cfi, size_t *capacity, uint64_t start, uint64_t s
     return 0;
 }
 
-/* Which FDEs a search has to look at: about one for each block. Without memory all are searched. */
+/* Builds an index, so that a search looks at about one FDE. Out of memory: searches look at all FDEs. */
 void cfi_index_blocks(struct cfi *cfi)
 {
     const uint64_t base = cfi->fdes[0].start, span = cfi->fdes[cfi->count - 1].start - base;
@@ -201,7 +201,7 @@ int cfi_index(struct cfi *cfi)
         return 0;
     for (size_t walked = 0; at < cfi->size && walked < ENTRIES_MAX; at = entry.next, walked++) {
         if (!read_entry(cfi, at, &entry)) {
-            /* A zero ends .eh_frame for who walks it; linkers leave some in the middle. */
+            /* A zero word is the terminator of .eh_frame, but linkers leave some in the middle. */
             if (cfi->size - at < 4 || memcmp(cfi->bytes + at, "\0\0\0\0", 4) != 0)
                 break;
             entry.next = at + 4;
@@ -215,7 +215,7 @@ int cfi_index(struct cfi *cfi)
         }
         uint64_t start, size;
         if (!valid || !read_range(cfi, &cie, &entry.body, &start, &size) || start == 0)
-            continue; /* 0: of a function that the linker dropped */
+            continue; /* start 0: the linker dropped the function */
         if (add_fde(cfi, &capacity, start, size, at) < 0)
             return -ENOMEM;
     }
@@ -234,7 +234,7 @@ void cfi_release(struct cfi *cfi)
     *cfi = (struct cfi){0};
 }
 
-/* How many functions begin at ADDRESS or before. */
+/* The number of functions that start at or before ADDRESS. */
 static size_t count_before(const struct cfi *cfi, uint64_t address)
 {
     size_t low = 0, high = cfi->count;
@@ -256,7 +256,7 @@ static uint64_t size_of(const struct cfi *cfi, struct cfi_fde *fde)
     return fde->size;
 }
 
-/* NULL: no function is there. */
+/* The FDE of the function at ADDRESS; NULL: there is none. */
 static const struct cfi_fde *find_fde(const struct cfi *cfi, uint64_t address)
 {
     size_t low = count_before(cfi, address);

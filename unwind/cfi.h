@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One section of call frame information, and the row of it that holds at an address. */
+/* One section of call frame information, and its row for an address. */
 #ifndef UNWIND_CFI_H
 #define UNWIND_CFI_H
 
@@ -11,15 +11,15 @@
 
 enum cfi_how {
     CFI_SAME_VALUE,      /* the caller's value is the callee's */
-    CFI_UNDEFINED,       /* of the return address: there is no caller */
+    CFI_UNDEFINED,       /* for the return address: there is no caller */
     CFI_OFFSET,          /* in memory at CFA + number */
     CFI_VAL_OFFSET,      /* it is CFA + number */
-    CFI_REGISTER,        /* it is in register REG; as rule of the CFA: REG + number */
+    CFI_REGISTER,        /* it is in register `reg`; as the rule of the CFA: reg + number */
     CFI_EXPRESSION,      /* in memory at the value of the expression */
     CFI_VAL_EXPRESSION,
 };
 
-/* An expression lies in the section's bytes at NUMBER, its length in front of it. */
+/* An expression is at `number` in the section's bytes, preceded by its length. */
 struct cfi_rule {
     uint8_t how;         /* enum cfi_how */
     uint8_t reg;
@@ -29,10 +29,10 @@ struct cfi_rule {
 struct cfi_row {
     struct cfi_rule cfa, rules[UNWIND_REGS];
     uint8_t return_reg;
-    bool signal;         /* the frame was entered by a signal: what it returns to is not behind a call */
-    bool debug;          /* it is of .debug_frame: expressions lie there */
+    bool signal;         /* a signal frame: its return address does not follow a call */
+    bool debug;          /* from .debug_frame, where its expressions are */
     bool blanked;        /* AArch64: bytes of its programs were changed, see cfi_run.c */
-    uint32_t work;       /* what it took to find it: bytes of programs */
+    uint32_t work;       /* cost of finding it: bytes of programs */
 };
 
 struct cfi_fde {
@@ -44,31 +44,31 @@ struct cfi_fde {
 struct cfi {
     unsigned char *bytes; /* owned; NULL: there is none */
     size_t size;
-    uint64_t address;    /* where the section is loaded, for pointers relative to themselves */
+    uint64_t address;    /* where the section is loaded, for pc-relative pointers */
     bool debug;          /* .debug_frame; else .eh_frame */
     struct cfi_fde *fdes; /* by start */
     size_t count;
-    uint32_t *blocks;    /* for each 1 << BLOCK_SHIFT bytes from the first start on: how many FDEs begin before them */
+    uint32_t *blocks;    /* for each 1 << block_shift bytes from the first start on: number of FDEs that start before */
     size_t block_count;
     unsigned block_shift;
 };
 
-/* Finds the functions in BYTES. 0 or -ENOMEM; bytes without sense end the list, and 2^19 entries. */
+/* Finds the functions in cfi->bytes, up to invalid bytes, or 2^19 entries. 0 or -ENOMEM. */
 int cfi_index(struct cfi *cfi);
 /*
- * The same by SIZE BYTES of .eh_frame_hdr, loaded at ADDRESS: none of them is read before it is needed. False: they are
- * no table of CFI's section, or there is no memory; nothing has happened then.
+ * The same by SIZE BYTES of .eh_frame_hdr, loaded at ADDRESS: an FDE is then read only when it is needed. False: BYTES
+ * are no table of this section, or out of memory; CFI is unchanged.
  */
 bool cfi_index_by_header(struct cfi *cfi, const unsigned char *bytes, size_t size, uint64_t address);
 void cfi_release(struct cfi *cfi);
-/* The function whose code ADDRESS is: false when the table has none there. */
+/* The function at ADDRESS. False: the table has none there. */
 bool cfi_find_function(const struct cfi *cfi, uint64_t address, uint64_t *ret_start, uint64_t *ret_size);
-/* False: no function is there, or what the table says makes no sense; RET->work alone is set then. */
+/* The row at ADDRESS. False: there is no function, or its entry is invalid; only ret->work is set then. */
 bool cfi_find_row(const struct cfi *cfi, uint64_t address, struct cfi_row *ret);
 /*
- * Where a system call makes a thread, libc ends the table of the function in front of it, and begins another for the
- * new thread a few instructions behind, which has no caller. True: ADDRESS lies between; *RET is the creator's row.
- * RET->work is set in any case.
+ * At the system call that creates a thread, libc ends the FDE of the function before it, and starts another one for the
+ * new thread, without a caller, a few instructions after it. True: ADDRESS is between the two; *ret is the creator's
+ * row. ret->work is always set.
  */
 bool cfi_find_split(const struct cfi *cfi, uint64_t address, struct cfi_row *ret);
 

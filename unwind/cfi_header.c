@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * .eh_frame_hdr has a table of all functions by address, which libgcc's unwinder relies on: with it none of the section
- * it belongs to has to be looked at before it is needed. Format: Linux Standard Base, "DWARF Extensions".
+ * .eh_frame_hdr has a table of all functions by address, which libgcc's unwinder uses, too: with it, entries of
+ * .eh_frame are read only when they are needed. Format: Linux Standard Base, "DWARF Extensions".
  */
 #include <stdlib.h>
 
 #include "unwind/cfi_parse.h"
 #include "unwind/pointer.h"
 
-/* The only one that linkers write: DW_EH_PE_datarel | DW_EH_PE_sdata4. */
+/* The only encoding that linkers write: DW_EH_PE_datarel | DW_EH_PE_sdata4. */
 enum { VERSION = 1, TABLE_ENCODING = 0x3b, ENTRY_SIZE = 8 };
 /* A large browser has half as many functions. */
 enum { ENTRIES_MAX = 1 << 21 };
 
-/* The number of entries; the cursor stands at the first. 0: it is not the table of CFI. */
+/* The number of entries; CURSOR is then at the first one. 0: it is not the table of CFI. */
 static uint64_t read_head(const struct cfi *cfi, uint64_t address, struct cursor *cursor)
 {
     uint8_t version = cursor_u8(cursor), frames = cursor_u8(cursor), count = cursor_u8(cursor);
@@ -27,7 +27,7 @@ static uint64_t read_head(const struct cfi *cfi, uint64_t address, struct cursor
     return cursor->failed || entries > cursor_left(cursor) / ENTRY_SIZE || entries > ENTRIES_MAX ? 0 : entries;
 }
 
-/* False: not in order, or it leads out of the section. */
+/* False: the entries are not sorted, or one is outside of the section. */
 static bool read_entries(struct cfi *cfi, uint64_t address, uint64_t entries, struct cursor *cursor)
 {
     for (uint64_t i = 0; i < entries; i++) {

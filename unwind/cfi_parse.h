@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Entries of a section, private to the library: cfi.c finds them, cfi_run.c runs them. */
+/* Entries of a section: cfi.c finds them, cfi_run.c runs them. Private to the library. */
 #ifndef UNWIND_CFI_PARSE_H
 #define UNWIND_CFI_PARSE_H
 
@@ -22,11 +22,11 @@ struct cfi_function {
     struct cursor program;
 };
 
-/* What a search needs once FDES are there, in order. */
+/* Builds the index for searches, once the FDEs are there and sorted. */
 void cfi_index_blocks(struct cfi *cfi);
-/* The FDE at AT. */
+/* Parses the FDE at AT. */
 bool cfi_parse_function(const struct cfi *cfi, size_t at, struct cfi_function *ret);
-/* The row of FUNCTION at ADDRESS, which lies in it. */
+/* The row at ADDRESS, which is in FUNCTION. */
 bool cfi_run(const struct cfi *cfi, const struct cfi_function *function, uint64_t address, struct cfi_row *ret);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The programs of call frame information. Each instruction takes a byte at least: a run is bounded by its size. */
+/* Runs the programs of call frame information. Each instruction takes at least a byte, so their size bounds a run. */
 #include <dwarf.h>
 
 #include "common/leb.h"
@@ -14,11 +14,11 @@ struct run {
     struct cursor cursor;
     struct cfi_row row, initial, states[STATES];
     unsigned depth;
-    uint64_t at, address;  /* the row that is being made holds from AT; wanted is that of ADDRESS */
+    uint64_t at, address;  /* the current row is valid from `at` on; the row of `address` is wanted */
     bool failed, blanked;
 };
 
-/* True: the row that was made so far is the one. */
+/* True: the current row is the wanted one. */
 static bool advance(struct run *run, uint64_t delta)
 {
     delta *= run->function->cie.code_align;
@@ -48,7 +48,7 @@ static int64_t factored(const struct run *run, int64_t number)
     return (int64_t)((uint64_t)number * (uint64_t)run->function->cie.data_align);
 }
 
-/* Registers that are not followed (vectors, flags) have rules too. */
+/* Rules of registers that are not tracked (vectors, flags) are ignored. */
 static void set(struct run *run, uint64_t reg, enum cfi_how how, int64_t number)
 {
     if (reg < UNWIND_REGS)
@@ -75,7 +75,7 @@ static void set_cfa(struct run *run, uint64_t reg, int64_t number)
     run->row.cfa = (struct cfi_rule){.how = CFI_REGISTER, .reg = (uint8_t)reg, .number = narrow(run, number)};
 }
 
-/* Where the block at the cursor lies; the cursor stands behind it. */
+/* The offset of the block at the cursor, which is moved past the block. */
 static int64_t take_block(struct run *run)
 {
     int64_t at = run->cursor.at - run->cfi->bytes;
@@ -98,7 +98,7 @@ static void recall(struct run *run)
         run->row = run->states[--run->depth];
 }
 
-/* How REG is found in the caller's frame. */
+/* Instructions that set the rule of REG. */
 static void do_rule(struct run *run, uint8_t code, uint64_t reg)
 {
     struct cursor *cursor = &run->cursor;
@@ -136,13 +136,13 @@ static void do_rule(struct run *run, uint8_t code, uint64_t reg)
     case DW_CFA_GNU_negative_offset_extended:
         set(run, reg, CFI_OFFSET, (int64_t)(0 - (uint64_t)factored(run, (int64_t)leb_unsigned(cursor))));
         break;
-    default: /* not known, and neither is its size */
+    default: /* unknown, so its size is, too */
         run->failed = true;
         break;
     }
 }
 
-/* Instructions that name a register first. */
+/* Instructions whose first operand is a register. */
 static void do_register(struct run *run, uint8_t code)
 {
     struct cursor *cursor = &run->cursor;
@@ -203,8 +203,8 @@ static bool do_other(struct run *run, uint8_t code)
         return false;
 #if defined(__aarch64__)
     /*
-     * of AArch64: DW_CFA_AARCH64_negate_ra_state; signatures are taken off anyway. libunwind 1.6 does not know it: now
-     * a nop
+     * On AArch64: DW_CFA_AARCH64_negate_ra_state. Signatures are always stripped, so it has no effect. libunwind 1.6
+     * does not know it: replace it by a nop.
      */
     case DW_CFA_GNU_window_save:
         run->cfi->bytes[cursor->at - run->cfi->bytes - 1] = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Bytes of an ELF file: from a descriptor, or in memory. No file is mapped: one that is cut meanwhile would kill. */
+/* Bytes of an ELF file, from a descriptor or in memory. No file is mapped: truncating it would cause a SIGBUS. */
 #ifndef UNWIND_ELF_BYTES_H
 #define UNWIND_ELF_BYTES_H
 
@@ -8,15 +8,15 @@
 #include <stdint.h>
 
 struct elf_bytes {
-    const unsigned char *bytes; /* NULL: FD */
+    const unsigned char *bytes; /* NULL: reads from fd */
     int fd;
     uint64_t size;
-    int copy;                   /* what is read is written there too, at the same offset; 0: nowhere */
+    int copy;                   /* descriptor to which reads are copied, at the same offset; 0: none */
 };
 
-/* All SIZE bytes at OFFSET, or false. */
+/* Reads all SIZE bytes at OFFSET, or returns false. */
 bool elf_bytes_read(const struct elf_bytes *elf, uint64_t offset, void *to, size_t size);
-/* The same, allocated; NULL: not there, too large (SIZE > LIMIT) or no memory. SIZE 0: NULL. */
+/* The same into new memory, for free(). NULL: not there, too large (SIZE > LIMIT), SIZE is 0, or out of memory. */
 void *elf_bytes_load(const struct elf_bytes *elf, uint64_t offset, uint64_t size, uint64_t limit);
 
 #endif

@@ -13,7 +13,7 @@
 #endif
 
 struct unwind_engine {
-    struct libunwind_engine *libunwind; /* NULL: by our own tables engine */
+    struct libunwind_engine *libunwind; /* NULL: our own engine */
 };
 
 int unwind_engine_take(void *state, const struct option_row *row, const char *value)

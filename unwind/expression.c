@@ -44,7 +44,7 @@ static uint64_t pop(struct machine *machine)
     return machine->failed ? 0 : machine->stack[--machine->depth];
 }
 
-/* The entry INDEX below the top. */
+/* The entry at INDEX below the top of the stack. */
 static uint64_t pick(struct machine *machine, unsigned index)
 {
     machine->failed |= index >= machine->depth;
@@ -119,7 +119,7 @@ static bool do_constant(struct machine *machine, uint8_t code)
 {
     struct cursor *at = &machine->code;
     switch (code) {
-    case DW_OP_addr: /* a link-time address, of which the bias is not known here */
+    case DW_OP_addr: /* a link-time address; the load bias is not known here */
         return false;
     case DW_OP_const1u: push(machine, cursor_u8(at)); return true;
     case DW_OP_const1s: push(machine, (uint64_t)(int64_t)(int8_t)cursor_u8(at)); return true;

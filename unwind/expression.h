@@ -6,12 +6,12 @@
 #include "common/cursor.h"
 #include "unwind/unwind.h"
 
-/* 8 bytes at ADDRESS of the sampled stack, or false. */
+/* Reads 8 bytes at ADDRESS of the sampled stack, or returns false. */
 bool dump_read(const struct unwind_dump *dump, uint64_t address, uint64_t *ret);
 
 /*
- * The value of EXPRESSION (a block: its size, then its bytes), with INITIAL on its stack unless that is NULL. Bounded
- * in steps and stack; false: it makes no sense, or reads what is not there. The steps are added to WORK in any case.
+ * Evaluates EXPRESSION (a block: its size, then its bytes), with INITIAL on its stack unless that is NULL. Steps and
+ * stack are bounded. False: it is invalid, or reads memory outside of the dump. *work is always increased by the steps.
  */
 bool expression_run(struct cursor expression, const struct unwind_regs *regs, const struct unwind_dump *dump,
                     const uint64_t *initial, uint64_t *work, uint64_t *ret);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The engine that stands on libunwind's remote interface: its parser of .eh_frame, its interpreter, its caches. What
- * it reads comes through access_mem() below: the dump, the tables of the files that unwind.h holds, nothing else. The
- * reads of one chain are counted, so that a hostile table or expression cannot keep it busy for long.
+ * The engine on libunwind's remote interface: its parser of .eh_frame, its interpreter, its caches. It reads only
+ * through access_mem() below: from the dump, and from tables of the files that unwind.h keeps. The reads of one chain
+ * are counted, so that a hostile table or expression cannot keep it busy for long.
  */
 #include <libunwind.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "unwind/signature.h"
 #include "unwind/unwind_file.h"
 
-/* libunwind keeps this one to itself by its header; perf and others call it by its name, as meant for remote tables. */
+/* Not in libunwind's public header; perf and others call it by name for remote tables, as intended. */
 #define search_unwind_table UNW_OBJ(dwarf_search_unwind_table)
 int search_unwind_table(unw_addr_space_t, unw_word_t ip, unw_dyn_info_t *, unw_proc_info_t *, int need, void *context);
 
@@ -24,14 +24,14 @@ int search_unwind_table(unw_addr_space_t, unw_word_t ip, unw_dyn_info_t *, unw_p
 #define FRAME_POINTER UNW_AARCH64_X29
 #endif
 
-/* mov x8, #139; svc #0: the code by which libunwind knows AArch64's trampoline behind a signal's handler. */
+/* mov x8, #139; svc #0: the code by which libunwind recognizes AArch64's signal trampoline. */
 #define TRAMPOLINE_CODE UINT64_C(0xd4000001d2801168)
 
-/* Reads for one chain, a byte or a word each: the longest of gcc's have 30,000. */
+/* Reads per chain, of a byte or a word each; the longest chains in gcc need 30,000. */
 enum { READS_MAX = 1 << 20 };
-/* Address spaces whose rows are kept. One has 40 KiB. */
+/* Address spaces whose rows are kept, of 40 KiB each. */
 enum { SPACES = 64, WORD = sizeof(unw_word_t) };
-/* Where the table of functions lies that libunwind searches: no program has memory there. */
+/* The address at which libunwind sees the table of functions: no program has memory there. */
 #define TABLE_ADDRESS (UINT64_C(1) << 63)
 
 struct space {
@@ -48,19 +48,19 @@ struct walk {
     const struct unwind_target *target;
     const struct unwind_regs *regs;
     const struct unwind_dump *dump;
-    struct unwind_map map;  /* the one looked at last */
-    struct unwind_file *file; /* its, whose table libunwind reads now; NULL: none */
+    struct unwind_map map;  /* last one that was looked up */
+    struct unwind_file *file; /* the file of `map`, whose table libunwind reads now; NULL: none */
     uint64_t bias;          /* from addresses of the file to those of the process */
     uint64_t missed;        /* the address that could not be read; 0: none */
-    uint64_t trampoline;    /* the frame at hand is that of such code, at this address; 0: it is not */
+    uint64_t trampoline;    /* the current frame is a signal trampoline at this address; 0: it is not */
     unsigned reads;
     bool parses;            /* libunwind reads an entry of a table */
-    bool no_table;          /* of the frame at hand */
+    bool no_table;          /* the current frame has none */
 };
 
 /* ---- What libunwind reads ---- */
 
-/* The word at OFFSET; what of it lies in front of the SIZE bytes or behind them reads as 0. False: all of it. */
+/* The word at OFFSET; bytes outside of BYTES[SIZE] read as 0. False: all of them are outside. */
 static bool word_of(const unsigned char *bytes, size_t size, uint64_t offset, unw_word_t *ret)
 {
     unsigned char word[WORD] = {0};
@@ -74,7 +74,7 @@ static bool word_of(const unsigned char *bytes, size_t size, uint64_t offset, un
     return any;
 }
 
-/* An entry: where the function begins, where its FDE is, both relative to the section. */
+/* A table entry: the start of the function and its FDE, both relative to the section. */
 static unw_word_t table_word(const struct cfi *cfi, uint64_t index)
 {
     const struct cfi_fde *fde = &cfi->fdes[index];
@@ -113,16 +113,16 @@ static int access_mem(unw_addr_space_t space, unw_word_t address, unw_word_t *va
     (void)space;
     if (write || ++walk->reads > READS_MAX)
         return -UNW_EINVAL;
-    /* The table first: a stack that lies where it does must not change what was judged. */
+    /* The table comes first: a stack at the same address must not change tables that were checked. */
     if (read_table(walk, address, value))
         return 0;
     if (dump_read(walk->dump, address, value)) {
-        *value = signature_strip(*value); /* what unwinding uses of it is an address */
+        *value = signature_strip(*value); /* unwinding only needs addresses from the stack */
         return 0;
     }
     /*
-     * Of code it wants to know whether it is there, and whether it is one of the few that it knows: only a trampoline
-     * is. Of an entry it wants the address of the personality routine, often a word of data: nobody asks for it.
+     * It reads code to see whether it exists, and whether it is a signal trampoline. It reads the address of the
+     * personality routine, often a word of data, which is not needed: it gets 0.
      */
     const bool trampoline = walk->trampoline && address == walk->trampoline;
     if (walk->parses || trampoline || find_map(walk, address)) {
@@ -133,7 +133,7 @@ static int access_mem(unw_addr_space_t space, unw_word_t address, unw_word_t *va
     return -UNW_EINVAL;
 }
 
-/* perf's order of registers is not libunwind's; DWARF's is. */
+/* Register numbers are DWARF's, as in libunwind, not perf's. */
 static int access_reg(unw_addr_space_t space, unw_regnum_t number, unw_word_t *value, int write, void *context)
 {
     const struct walk *walk = context;
@@ -150,7 +150,7 @@ static int access_fpreg(unw_addr_space_t space, unw_regnum_t number, unw_fpreg_t
     return -UNW_EINVAL;
 }
 
-/* The file whose tables are read for IP, also for expressions of remembered rows. False: there is none. */
+/* Sets the file whose tables are read for IP, also for expressions of cached rows. False: there is none. */
 static bool enter_file(struct walk *walk, uint64_t ip)
 {
     uint64_t in_file;
@@ -166,8 +166,7 @@ static bool enter_file(struct walk *walk, uint64_t ip)
 }
 
 /*
- * Does our own parser take the row? libunwind indexes an array by the register of DW_CFA_register, whatever its number
- * is.
+ * Does our own parser accept the row? libunwind indexes an array by the register of DW_CFA_register without a check.
  */
 static bool is_sound(struct walk *walk, uint64_t address)
 {
@@ -176,7 +175,7 @@ static bool is_sound(struct walk *walk, uint64_t address)
     walk->reads += row.work;
     if (!found || !row.blanked)
         return found;
-    /* Entries of a hostile table may overlap: what libunwind reads now was not judged yet. */
+    /* Entries of a hostile table may overlap, so the changed bytes must be checked again. */
     found = cfi_find_row(&walk->file->frames, address, &row);
     walk->reads += row.work;
     return found && !row.blanked;
@@ -224,7 +223,7 @@ static int get_proc_name(unw_addr_space_t space, unw_word_t address, char *name,
     return -UNW_EINVAL;
 }
 
-/* Is the frame at IP, with its stack pointer at STACK, one that only the kernel's record on the stack describes? */
+/* Is the frame at IP, with stack pointer STACK, a signal trampoline, described only by the kernel's record there? */
 static bool is_trampoline(struct walk *walk, uint64_t ip, uint64_t stack)
 {
     struct unwind_regs interrupted;
@@ -249,7 +248,7 @@ void libunwind_engine_free(struct libunwind_engine *engine)
     free(engine);
 }
 
-/* Rows that libunwind remembers hold where VERSION is mapped; NULL: no memory. */
+/* The address space with the cached rows of VERSION; NULL: out of memory. */
 static unw_addr_space_t find_space(struct libunwind_engine *engine, uint64_t version)
 {
     static unw_accessors_t accessors = {
@@ -276,8 +275,8 @@ static unw_addr_space_t find_space(struct libunwind_engine *engine, uint64_t ver
 /* ---- Stacks ---- */
 
 /*
- * Why unw_step() gave STATUS. Where there is no table it takes what it cannot read for the end, too; only a frame
- * pointer of 0 is one.
+ * Why unw_step() returned STATUS. Without a table it also reports memory that it cannot read as the end, but only a
+ * frame pointer of 0 is one.
  */
 static enum unwind_end end_of(const struct walk *walk, int status, unw_word_t frame)
 {
@@ -305,17 +304,17 @@ unsigned libunwind_engine_stack(struct libunwind_engine *engine, uint64_t versio
         return count;
     ret->end = UNWIND_TOO_DEEP;
     while (count < capacity) {
-        unw_word_t frame = 1; /* where it is not known */
+        unw_word_t frame = 1; /* if it is not known */
         walk.missed = 0;
         walk.no_table = false;
         unw_get_reg(&cursor, UNW_REG_SP, &ret->top);
         unw_get_reg(&cursor, FRAME_POINTER, &frame);
         walk.trampoline = is_trampoline(&walk, ips[count - 1], ret->top) ? ips[count - 1] : 0;
-        enter_file(&walk, ips[count - 1] - (count > 1)); /* behind a call: of the byte before it */
+        enter_file(&walk, ips[count - 1] - (count > 1)); /* for a return address: the byte before it */
         int status = unw_step(&cursor);
         if (status > 0 && (unw_get_reg(&cursor, UNW_REG_IP, &ip) < 0 || ip == 0))
             status = 0;
-        ret->guessed |= walk.no_table; /* that there is no frame more can be a guess as well */
+        ret->guessed |= walk.no_table; /* the end of the chain can be a guess as well */
         if (status <= 0) {
             ret->end = end_of(&walk, status, frame);
             break;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Call stacks by libunwind's remote interface: a second opinion on what unwind_stack() finds, from the same registers,
- * dumps and files. Every byte that it reads comes through us, and the reads of one chain are bounded. libunwind itself
- * opens a pipe (close-on-exec) when it is used for the first time, and keeps it.
+ * Call stacks by libunwind's remote interface: a second opinion to unwind_stack(), from the same registers, dumps and
+ * files. All its reads go through us, and their number per chain is bounded. libunwind itself opens a pipe
+ * (close-on-exec) on its first use, and keeps it open.
  *
  * Context: one thread at a time for one engine, and for the struct unwind_files whose files the target finds.
  */
@@ -17,15 +17,15 @@ struct libunwind_engine;
 struct libunwind_outcome {
     enum unwind_end end;
     uint64_t top;      /* as in struct unwind_outcome */
-    bool guessed;      /* a frame was found without a table: by a frame pointer, or a guess of libunwind's */
+    bool guessed;      /* a frame was found without a table: by a frame pointer, or by a guess of libunwind */
 };
 
-/* NULL: no memory. */
+/* NULL: out of memory. */
 struct libunwind_engine *libunwind_engine_new(void);
 void libunwind_engine_free(struct libunwind_engine *engine); /* NULL is accepted */
 /*
- * As unwind_stack(). VERSION: equal ones of any two calls mean that the same is mapped in TARGET, and rows found before
- * hold; 0: nothing is known of that.
+ * As unwind_stack(). VERSION: two calls with the same number have the same mappings in TARGET, so that cached rows stay
+ * valid; 0: not known.
  */
 unsigned libunwind_engine_stack(struct libunwind_engine *engine, uint64_t version, const struct unwind_target *target,
                                 const struct unwind_regs *regs, const struct unwind_dump *dump, uint64_t *ips,

@@ -46,7 +46,7 @@ uint64_t pointer_read(struct cursor *cursor, uint8_t encoding, uint64_t here)
         return value;
     case POINTER_PCREL:
         return here + value;
-    default: /* relative to text, data, a function: nobody writes them for x86-64 */
+    default: /* relative to text, data or a function: not used on x86-64 */
         return fail(cursor);
     }
 }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* As many as a large program needs: 1 MiB for each line of a set. A small one gets along with 16 KiB. */
+/* A large program needs 1 MiB (for each line of a set), a small one 16 KiB. */
 enum { BITS_MIN = 8, BITS_MAX = 14 };
 
 #if defined(__aarch64__)
@@ -64,7 +64,7 @@ static bool is_kept(unsigned reg)
     return memchr(row_cache_registers, (int)reg, ROW_KEPT) != NULL;
 }
 
-/* Those that a call does not preserve are nowhere; the stack pointer is the CFA. */
+/* Whether the other registers are not saved, and the caller's stack pointer is the CFA. */
 static bool are_others_plain(const struct cfi_row *row)
 {
     const struct cfi_rule *stack = &row->rules[UNWIND_SP];
@@ -124,6 +124,6 @@ void row_cache_add(struct row_cache *cache, uint64_t address, const struct cfi_r
     if (!cache->sets && !resize_cache(cache, BITS_MIN))
         return;
     if (cache->bits < BITS_MAX && cache->displaced >= (size_t)1 << cache->bits && !resize_cache(cache, cache->bits + 1))
-        cache->displaced = 0; /* no memory: not at each address again */
+        cache->displaced = 0; /* out of memory: do not retry at each address */
     put_row(cache, &packed);
 }

@@ -6,20 +6,20 @@
 #include "unwind/signature.h"
 #include "unwind/unwind_file.h"
 
-/* A wrong step must not look like a long stack. */
+/* Limits, so that a wrong step does not look like a long stack. */
 enum { FRAMES_BY_POINTER = 4096, ENTRY_SIZE = 64 };
 
 /*
- * Bytes of programs, and steps of expressions, for one chain: a file may be made so that each frame is dear. The most
- * of a chain in compilers, Python and node was 20 KiB, one function of gcc's.
+ * Bytes of programs plus steps of expressions, per chain: a hostile file may make each frame expensive. The most that a
+ * chain needed in compilers, Python and node was 20 KiB, in a function of gcc.
  */
 enum { WORK_MAX = 1 << 20 };
-/* The usual size of a main thread's stack; others are no larger, as a rule. */
+/* The usual size of a main thread's stack; others are usually not larger. */
 enum { STACK_MAX = 8 << 20 };
-/* A program, its libraries: frames go to and fro between few. */
+/* Mappings to remember: frames alternate between few, of the program and its libraries. */
 enum { MAPS = 4 };
 
-/* AArch64: a call leaves the return address in the link register. Else it lies on the stack. */
+/* AArch64: a call puts the return address in the link register. Elsewhere it is on the stack. */
 enum { LINKED = UNWIND_RETURN != UNWIND_IP };
 
 enum step { STEP_ON, STEP_BOTTOM, STEP_MEMORY, STEP_NO_TABLE };
@@ -28,12 +28,12 @@ struct walk {
     const struct unwind_target *target;
     const struct unwind_dump *dump;
     struct unwind_regs regs;
-    struct unwind_map maps[MAPS]; /* those met last */
+    struct unwind_map maps[MAPS]; /* last ones that were looked up */
     unsigned next_map;
-    uint64_t work;       /* so far, as WORK_MAX */
+    uint64_t work;       /* so far, in units of WORK_MAX */
     uint64_t missed;     /* the address that could not be read */
-    bool loose;          /* the stack pointer may be higher: the callee has no table */
-    bool exact;          /* the address is where it was interrupted, not behind a call */
+    bool loose;          /* the stack pointer may be higher, since the callee has no table */
+    bool exact;          /* the address is the interrupted instruction, no return address */
     bool leaf;
 };
 
@@ -45,7 +45,7 @@ static bool read_stack(struct walk *walk, uint64_t address, uint64_t *ret)
     return false;
 }
 
-/* To the caller, by its registers. */
+/* Moves to the caller, whose address is IP. */
 static enum step step_to(struct walk *walk, uint64_t ip, bool loose)
 {
     walk->regs.value[UNWIND_IP] = signature_strip(ip);
@@ -54,7 +54,7 @@ static enum step step_to(struct walk *walk, uint64_t ip, bool loose)
     return STEP_ON;
 }
 
-/* AArch64: from the trampoline that a signal's handler returns to. */
+/* AArch64: steps over the trampoline that a signal handler returns to. */
 static bool step_by_signal_frame(struct walk *walk)
 {
     if (walk->loose || !signal_frame_read(walk->dump, walk->regs.value[UNWIND_SP], &walk->regs))
@@ -81,14 +81,14 @@ static const struct unwind_map *find_map(struct walk *walk, uint64_t address)
     return found ? map : NULL;
 }
 
-/* False: that was too much for one chain. */
+/* False: too much work for one chain. */
 static bool charge_work(struct walk *walk, const struct cfi_row *row)
 {
     walk->work += row->work;
     return walk->work <= WORK_MAX;
 }
 
-/* Does the table of a file know the call in front of ADDRESS? */
+/* Does a table cover the call before ADDRESS? */
 static bool is_return_address(struct walk *walk, uint64_t address)
 {
     const struct unwind_map *map = find_map(walk, address - 1);
@@ -108,12 +108,13 @@ static bool run_expression(struct walk *walk, const struct cfi *cfi, int32_t at,
 {
     struct cursor code = cursor_of(cfi->bytes, cfi->size);
     cursor_skip(&code, (size_t)at);
-    /* What it cannot read lies as far away as can be. */
+    /* If it fails, its address counts as the highest one. */
     walk->missed = UINT64_MAX;
     return expression_run(code, &walk->regs, walk->dump, initial, &walk->work, ret);
 }
 
-/* Does what lies there lead to code, which a table knows (STRICT)? Nobody can say it of what the dump has not. */
+/* Does SLOT have a return address into code, with STRICT into code with a table? True also if the dump does not have
+ * SLOT. */
 static bool is_return_slot(struct walk *walk, uint64_t slot, bool strict)
 {
     uint64_t address;
@@ -124,9 +125,9 @@ static bool is_return_slot(struct walk *walk, uint64_t slot, bool strict)
 }
 
 /*
- * The CFA as NUMBER above REG. Where the stack pointer is not sure, the frame's own record, FRAME_AT from the CFA, says
- * where it is; or the stack pointer is as low as it can be. Either way a return address has to lie there. FRAME_AT and
- * RETURN_AT: 0 where these are not saved.
+ * The CFA: REG + NUMBER. If the stack pointer is uncertain, the frame record, at FRAME_AT from the CFA, gives the CFA;
+ * else the stack pointer is taken as it is, the lowest possible value. In both cases a return address must be saved
+ * there. FRAME_AT and RETURN_AT: 0 if not saved.
  */
 static bool find_plain_cfa(struct walk *walk, unsigned reg, int32_t number, int32_t frame_at, int32_t return_at,
                            uint64_t *ret)
@@ -157,7 +158,7 @@ static bool find_cfa(struct walk *walk, const struct cfi *cfi, const struct cfi_
                           place_of(&row->rules[UNWIND_RETURN]), ret);
 }
 
-/* The caller's value of register INDEX; false: it lies where nothing is known of. */
+/* The caller's value of register INDEX. False: its place cannot be read. */
 static bool find_register(struct walk *walk, const struct cfi *cfi, const struct cfi_row *row, unsigned index,
                           uint64_t cfa, uint64_t *ret)
 {
@@ -166,7 +167,7 @@ static bool find_register(struct walk *walk, const struct cfi *cfi, const struct
     switch (rule->how) {
     case CFI_OFFSET:
         if (walk->leaf && address < walk->regs.value[UNWIND_SP]) {
-            /* Popped already: tables do not say so before a return. */
+            /* Already popped; tables do not say that before a return. */
             *ret = walk->regs.value[index];
             return true;
         }
@@ -203,8 +204,8 @@ static enum step step_by_row(struct walk *walk, const struct cfi *cfi, const str
             caller.value[i] = 0;
     }
     /*
-     * Each frame lies above the one that it calls; but for a signal's, whose stack may be another. The innermost has no
-     * bytes at all where its return address is in a register, as in vfork().
+     * Each frame is above the one it calls, except for a signal frame, which may be on another stack. The innermost
+     * frame may have size 0, if its return address is in a register, as in vfork().
      */
     const struct cfi_rule *rule = &row->rules[row->return_reg];
     const bool empty = walk->leaf && (rule->how == CFI_REGISTER || (LINKED && rule->how == CFI_SAME_VALUE));
@@ -218,14 +219,14 @@ static enum step step_by_row(struct walk *walk, const struct cfi *cfi, const str
     return STEP_ON;
 }
 
-/* The same by a row that was found before. */
+/* The same by a cached row. */
 static enum step step_by_known(struct walk *walk, const struct row_known *row)
 {
     uint64_t *value = walk->regs.value, callee = value[UNWIND_SP];
     struct row_known kept;
     if (row->bottom)
         return STEP_BOTTOM;
-    if (LINKED && walk->loose) { /* others may be looked for */
+    if (LINKED && walk->loose) { /* other look-ups may invalidate the row */
         kept = *row;
         row = &kept;
     }
@@ -235,7 +236,7 @@ static enum step step_by_known(struct walk *walk, const struct row_known *row)
         return STEP_NO_TABLE;
     for (unsigned i = 0; i < ROW_KEPT; i++) {
         uint64_t address = cfa + (uint64_t)(int64_t)row->at[i], *saved = &value[row_cache_registers[i]];
-        if (!row->at[i] || (walk->leaf && address < callee)) /* popped already */
+        if (!row->at[i] || (walk->leaf && address < callee)) /* already popped */
             continue;
         if (!read_stack(walk, address, saved)) {
             if (row_cache_registers[i] == UNWIND_RETURN)
@@ -254,7 +255,7 @@ static enum step step_by_known(struct walk *walk, const struct row_known *row)
 
 /* ---- By frame pointers ---- */
 
-/* On AArch64 the frame record lies somewhere in its frame, elsewhere at its upper end. */
+/* On AArch64 the frame record is somewhere in its frame, elsewhere at its upper end. */
 static enum step step_by_pointer(struct walk *walk)
 {
     uint64_t frame = walk->regs.value[UNWIND_FP], caller, address;
@@ -269,7 +270,7 @@ static enum step step_by_pointer(struct walk *walk)
     return step_to(walk, address, LINKED);
 }
 
-/* A call to an address without code: the return address is all that is on the stack, or is in the link register. */
+/* After a call to an address without code: the return address is on top of the stack, or in the link register. */
 static enum step step_from_nowhere(struct walk *walk)
 {
     uint64_t address = walk->regs.value[UNWIND_RETURN];
@@ -287,9 +288,9 @@ static bool is_entry(const struct unwind_file *file, uint64_t address)
 }
 
 /*
- * Code without a table. On AArch64 what is interrupted in it may have called nobody yet, or never calls (a PLT stub):
- * then the link register leads to its caller. If it is left of a call of its own, it leads back to that code, which no
- * table knows.
+ * Code without a table. On AArch64 an interrupted function may not have called anything yet, or never does (a PLT
+ * stub): then the link register has the return address. If it is left from a call of its own, it points into this code,
+ * which no table covers.
  */
 static enum step step_without_table(struct walk *walk)
 {
@@ -322,7 +323,7 @@ static enum step step_by_tables(struct walk *walk, struct unwind_file *file, uin
     return is_entry(file, address) ? STEP_BOTTOM : step_without_table(walk);
 }
 
-/* Does the frame pointer lead to a call, or to where the dump does not reach? */
+/* Does the frame pointer lead to a return address, or beyond the end of a full dump? */
 static bool is_frame(struct walk *walk)
 {
     uint64_t frame = walk->regs.value[UNWIND_FP], stack = walk->regs.value[UNWIND_SP], address;
@@ -334,8 +335,8 @@ static bool is_frame(struct walk *walk)
 }
 
 /*
- * Generated code has frame pointers, as a rule. CPython 3.12's perf trampolines for x86-64 have none: they are
- * "sub $8, %rsp; call *%rcx", and the interpreter above them may use the register for something else.
+ * JIT code usually has frame pointers. CPython 3.12's perf trampolines for x86-64 have none: they are "sub $8, %rsp;
+ * call *%rcx", and the interpreter that they call may use the register for something else.
  */
 static enum step step_by_trampoline(struct walk *walk)
 {
@@ -413,7 +414,7 @@ const char *unwind_end_name(enum unwind_end end)
     return (unsigned)end < UNWIND_ENDS ? names[end] : "unknown";
 }
 
-/* DWARF's number of each register of perf, which is perf's own on AArch64. */
+/* The DWARF number of a register of perf; on AArch64 both are equal. */
 static int number_of(unsigned perf)
 {
 #if defined(__aarch64__)

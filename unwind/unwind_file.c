@@ -9,8 +9,8 @@
 #include "unwind/pointer.h"
 
 /*
- * More is not a table but nonsense: that of a large browser has 30 MB. And tables are smaller than the code that they
- * describe: of 1627 programs and libraries a quarter of its size at most, where that was more than a few hundred KiB.
+ * Larger tables are invalid: that of a large browser has 30 MB. Also, tables are smaller than the code that they
+ * describe: in 1627 programs and libraries at most a quarter of its size, where that was more than a few hundred KiB.
  */
 #define TABLE_MAX (UINT64_C(64) << 20)
 #define TABLE_FREE (UINT64_C(1) << 20)
@@ -113,7 +113,7 @@ static void load_table(const struct reading *reading, uint64_t offset, uint64_t 
     cfi->address = address;
     cfi->debug = debug;
     bool valid = cfi->bytes && ((!debug && index_by_header(reading, cfi)) || cfi_index(cfi) == 0);
-    if (!valid || !cfi->count) /* nobody needs its bytes */
+    if (!valid || !cfi->count) /* its bytes are not needed */
         cfi_release(cfi);
 }
 
@@ -124,7 +124,7 @@ static void load_section(const struct reading *reading, const char *name, bool d
         load_table(reading, section->sh_offset, section->sh_size, section->sh_addr, debug, cfi);
 }
 
-/* Without section headers: .eh_frame_hdr knows where .eh_frame begins; it ends at latest with its segment. */
+/* Without section headers: .eh_frame_hdr has the start of .eh_frame, which ends with its segment at the latest. */
 static void load_by_header(const struct reading *reading, struct cfi *cfi)
 {
     unsigned char bytes[16];
@@ -166,7 +166,7 @@ bool unwind_file_read(struct unwind_file *file, const struct elf_bytes *elf)
 
 bool unwind_file_address(const struct unwind_file *file, uint64_t offset, uint64_t *ret_address)
 {
-    /* A mapping begins at a page: somewhat before its segment. */
+    /* A mapping starts at a page boundary, which may be before its segment. */
     for (unsigned i = 0; i < file->segment_count; i++) {
         const struct unwind_file_segment *segment = &file->segments[i];
         if (offset >= segment->offset && offset - segment->offset < segment->size) {

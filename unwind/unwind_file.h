@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What unwinding needs of one ELF file; private to the library. */
+/* The data for unwinding from one ELF file; private to the library. */
 #ifndef UNWIND_UNWIND_FILE_H
 #define UNWIND_UNWIND_FILE_H
 
@@ -21,7 +21,7 @@ struct unwind_file_key {
     int64_t mtime_ns, ctime_ns;
 };
 
-/* What files hold together, and which of them was of use last. */
+/* The memory of all files, and their order of use. */
 struct unwind_file_account {
     size_t bytes;
     struct unwind_file *newest, *oldest;
@@ -29,29 +29,29 @@ struct unwind_file_account {
 
 struct unwind_file {
     UT_hash_handle hh;
-    struct unwind_file_account *account; /* NULL: nobody keeps one */
-    struct unwind_file *newer, *older; /* of the account */
-    bool leaves;               /* it is about to be freed */
+    struct unwind_file_account *account; /* NULL: none */
+    struct unwind_file *newer, *older; /* in the account's order */
+    bool leaves;               /* it is marked to be freed */
     struct unwind_file_key key;
     char *name;                /* of an ELF file in memory; NULL: it is a file */
-    bool valid;                /* ELF of this machine */
+    bool valid;                /* an ELF file of this machine */
     struct unwind_file_segment segments[UNWIND_FILE_SEGMENTS]; /* executable ones */
     unsigned segment_count;
     uint64_t entry;
     struct cfi frames, debug;  /* .eh_frame, .debug_frame */
-    struct row_cache rows;     /* of both */
+    struct row_cache rows;     /* of both tables */
 };
 
 /*
- * Reads the tables of ELF into FILE (zeroed). False: it is no ELF file of this machine. What there is no memory for
- * is left out.
+ * Reads the tables of ELF into FILE (zeroed). False: it is no ELF file of this machine. Tables for which there is no
+ * memory are left out.
  */
 bool unwind_file_read(struct unwind_file *file, const struct elf_bytes *elf);
-/* False: OFFSET of the file is not mapped executable by its own program headers. */
+/* The address of OFFSET in the file. False: no executable segment has it. */
 bool unwind_file_address(const struct unwind_file *file, uint64_t offset, uint64_t *ret_address);
-/* By the tables, and remembered where it can be. False: none has it; RET->work alone is set then. */
+/* Finds the row of ADDRESS in the tables, and caches it if possible. False: no table has it; only ret->work is set. */
 bool unwind_file_row(struct unwind_file *file, uint64_t address, struct cfi_row *ret);
-/* It is of use: those that are not leave first. */
+/* Marks FILE as used; the least recently used files leave first. */
 void unwind_file_use(struct unwind_file *file);
 size_t unwind_file_size(const struct unwind_file *file);
 /* NULL is accepted. */

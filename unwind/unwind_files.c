@@ -10,7 +10,7 @@
 
 #include "unwind/unwind_file.h"
 
-/* Beyond the one nothing is added, and who trims comes down to the other. */
+/* Above BYTES_MAX no file is added; trimming goes down to BYTES_KEPT. */
 #define BYTES_MAX (UINT64_C(512) << 20)
 #define BYTES_KEPT (UINT64_C(256) << 20)
 enum { VDSO_MAX = 1 << 20 };
@@ -52,7 +52,7 @@ static int64_t nanoseconds(const struct timespec *time)
     return (int64_t)((uint64_t)time->tv_sec * UINT64_C(1000000000) + (uint64_t)time->tv_nsec);
 }
 
-/* What is no ELF file is remembered too. */
+/* Adds a file, even if it is no ELF file, so that it is not read again. */
 static struct unwind_file *add_file(struct unwind_files *files, const struct unwind_file_key *key, const char *name,
                                     const struct elf_bytes *elf)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Trace events (JSON object format) of the tasks: who ran when, as which program, started by whom. Times are
+ * Trace events (JSON object format) of the tasks: when each ran, as which program, and its creator. Times are in
  * microseconds since the start of the session. A task is a row; each program that it ran is a slice of it.
  */
 #include <inttypes.h>
@@ -17,14 +17,14 @@
 struct chrome {
     struct view *view;
     struct json json;
-    uint64_t start_ns;  /* of everything */
-    uint64_t last_ns;   /* the end of those whose own is not known */
+    uint64_t start_ns;  /* of the session */
+    uint64_t last_ns;   /* used as the end of tasks whose end is not known */
     struct process_tree lineage;
     struct change *changes;
     size_t change_count, change_capacity;
 };
 
-/* A task that begins or ends. */
+/* The start or end of a task. */
 struct change {
     uint64_t time_ns;
     int processes, threads;
@@ -72,7 +72,7 @@ static uint64_t end_of(const struct chrome *chrome, const struct profile_task *t
     return task->end_ns ? task->end_ns : chrome->last_ns;
 }
 
-/* A task that was there before the recording is shown from its beginning on. */
+/* A task that started before the recording is shown from the start of the recording on. */
 static uint64_t start_of(const struct chrome *chrome, const struct profile_task *task)
 {
     return task->start_ns ? task->start_ns : chrome->start_ns;
@@ -106,7 +106,7 @@ static void put_args(struct chrome *chrome, const struct profile_task *task,
     json_end_object(json);
 }
 
-/* The program GENERATION (NULL: all of the task) from FROM to TO. */
+/* The program GENERATION (NULL: the whole task) from FROM_NS to TO_NS. */
 static void put_slice(struct chrome *chrome, const struct profile_task *task,
                       const struct profile_generation *generation, uint64_t from_ns, uint64_t to_ns, bool last)
 {
@@ -140,7 +140,7 @@ static void put_slices(struct chrome *chrome, const struct profile_task *task)
     }
 }
 
-/* An arrow from the creator's slice to the new task's, where the creator has one. */
+/* An arrow from the creator's slice to the new task's, if the creator has one. */
 static void put_creation(struct chrome *chrome, const struct profile_task *task)
 {
     const uint32_t parent = chrome->lineage.parent[task->index];
@@ -172,7 +172,7 @@ static int compare_changes(const void *left, const void *right)
     return a->time_ns < b->time_ns ? -1 : a->time_ns > b->time_ns;
 }
 
-/* How many tasks there were at each moment, as counters of the first process. */
+/* The number of tasks over time, as counters of the first process. */
 static void put_changes(struct chrome *chrome, const struct profile_task *root)
 {
     int processes = 0, threads = 0;

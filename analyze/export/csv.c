@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tables of functions and of tasks as RFC 4180 has them: lines end in CR LF, quotes are doubled. */
+/* Tables of functions and of tasks, as in RFC 4180: lines end in CR LF, quotes are doubled. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static void next(struct row *row)
     row->filled = true;
 }
 
-/* A spreadsheet takes what begins like that for a formula, and runs it: an apostrophe makes it a text. */
+/* A spreadsheet would run such a text as a formula; an apostrophe in front keeps it a text. */
 static bool is_formula(const char *text)
 {
     return *text && strchr("=+-@", *text);
@@ -56,7 +56,7 @@ static void put_number(struct row *row, uint64_t number)
     fprintf(row->to, "%" PRIu64, number);
 }
 
-/* Nothing where it is unknown. */
+/* An unknown number is an empty cell. */
 static void put_known(struct row *row, bool known, int64_t number)
 {
     next(row);
@@ -115,7 +115,7 @@ int csv_write(struct view *view, struct output_file *out)
     return 0;
 }
 
-/* What every task was counted for: an event that only carries records is none. */
+/* By event: whether some task has a count of it. An event that only carries records has none. */
 static bool *find_counted(const struct view *view, struct counter *counters)
 {
     const struct profile *profile = view->profile;

@@ -47,7 +47,7 @@ static bool ends_in(const char *text, size_t size, const char *ending, size_t le
     return size > length && strncmp(text + size - length, ending, length) == 0;
 }
 
-/* How much of FILE's name is an ending of FORMAT, with the .gz that it may have behind it; 0: nothing. */
+/* The length of FORMAT's ending in the name of FILE, with a .gz after it; 0: it has none. */
 static size_t ending_of(const struct export_format *format, const char *file)
 {
     size_t size = strlen(file), best = 0;
@@ -63,7 +63,7 @@ static size_t ending_of(const struct export_format *format, const char *file)
     return best;
 }
 
-/* Of several that fit the longest ending: x.tasks.csv is no x.csv. */
+/* If several fit, the longest ending counts: x.tasks.csv is not x.csv. */
 const struct export_format *export_of_file(const char *file)
 {
     const struct export_format *found = NULL;
@@ -124,7 +124,7 @@ const struct export_format *export_choose(const char *operand, const char *outpu
     return NULL;
 }
 
-/* Replacing what is read would lose it. */
+/* Whether OUTPUT is an input file, which must not be replaced. */
 static bool is_input(const struct view *view, const char *output)
 {
     struct stat out, in;
@@ -136,7 +136,7 @@ static bool is_input(const struct view *view, const char *output)
     return false;
 }
 
-/* Whether OUTPUT is a recording that would be lost; a merged one may be made anew. */
+/* Whether OUTPUT is a recording that would be lost. A merged one may be replaced. */
 static bool is_recording(const struct export_format *format, const char *output)
 {
     struct problem problem;
@@ -152,7 +152,7 @@ static bool is_recording(const struct export_format *format, const char *output)
     return ours;
 }
 
-/* Names are not in such a file: perf looks for them where it reads it. */
+/* Notes that a merged file has no names: perf looks them up on the machine where it reads the file. */
 static void tell_merged(const struct view *view, const char *output, uint64_t bytes)
 {
     const char *slash = strrchr(output, '/');

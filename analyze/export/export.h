@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One profile on its way into the format of another program. The table of formats is in export.c; each of them writes
- * to export->to and never looks whether it arrives (but may stop early: output_file_is_over()).
+ * Exports a profile to the formats of other programs. The table of formats is in export.c. Each format writes to
+ * out->to without checks for errors, but may stop early: output_file_is_over().
  */
 #ifndef ANALYZE_EXPORT_EXPORT_H
 #define ANALYZE_EXPORT_EXPORT_H
@@ -14,25 +14,25 @@
 #include "analyze/view/view.h"
 
 enum export_needs {
-    EXPORT_UNPACKED = 1, /* its reader wants the bytes as they are: a name in .gz is refused */
-    EXPORT_SAMPLES = 2,  /* functions by name: without a sample there is nothing to write */
+    EXPORT_UNPACKED = 1, /* its reader cannot decompress: a name that ends in .gz is refused */
+    EXPORT_SAMPLES = 2,  /* functions by name: without samples there is nothing to write */
 };
 
 struct export_format {
     const char *name;    /* "pprof" */
-    const char *endings; /* of file names, with spaces between them: ".pb.gz .pprof" */
+    const char *endings; /* of file names, separated by spaces: ".pb.gz .pprof" */
     unsigned flags;      /* enum output_file_flags */
     unsigned needs;      /* enum export_needs */
-    int (*write)(struct view *view, struct output_file *out); /* an exit status, after a message */
+    int (*write)(struct view *view, struct output_file *out); /* returns an exit status, after a message */
     const char *help;
 };
 
-/* The format called NAME, NULL: there is none. */
+/* The format called NAME; NULL: there is none. */
 const struct export_format *export_find(const char *name);
-/* The format that the name of FILE ends in; NULL: none. */
+/* The format by the ending of FILE's name; NULL: none. */
 const struct export_format *export_of_file(const char *file);
-/* Finds the format of `export`: the first operand when it is the name of one, else by settings->file. *ret_operand:
- * whether the operand was it. NULL after a message. */
+/* Finds the format of `export`: by OPERAND, the first one, if that is the name of a format, else by the name of OUTPUT.
+ * *ret_operand: it was OPERAND. NULL after a message. */
 const struct export_format *export_choose(const char *operand, const char *output, bool *ret_operand);
 /* "perf, pprof, ..." */
 void export_names(char *ret, size_t size);

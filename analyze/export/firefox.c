@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The Firefox Profiler's processed profile format. Version 60: the first that has one table of stacks, frames and
- * functions for all threads, and the last whose tables are plain; the profiler upgrades every older version when it
- * loads one. Times are milliseconds since the start of the session.
+ * The Firefox Profiler's processed profile format. Version 60 is the first with one table of stacks, frames and
+ * functions for all threads, and the last with plain tables; the profiler upgrades older versions when it loads them.
+ * Times are in milliseconds since the start of the session.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -29,14 +29,14 @@ struct firefox {
     struct json json;
     struct tree tree;
     struct samples samples;
-    size_t *first;              /* by task: its samples; count where it has none */
+    size_t *first;              /* by task: index of its first sample; samples.count: it has none */
     struct lives lives;
     struct map_strings strings;
     struct map functions;       /* (function of the tree, string of the file + 1) */
     struct map_strings resources; /* paths of DSOs */
     struct map files;           /* (string) */
     struct map symbols;         /* (address of a frame's own symbol, resource) */
-    uint32_t *symbol_functions; /* by number in SYMBOLS */
+    uint32_t *symbol_functions; /* by number in `symbols` */
     size_t symbol_capacity;
     uint64_t start_ns;
 };
@@ -46,7 +46,7 @@ static double since_start(const struct firefox *firefox, uint64_t time_ns)
     return time_ns > firefox->start_ns ? MS(time_ns - firefox->start_ns) : 0;
 }
 
-/* A list of COUNT times the same value: null where TEXT is NULL. */
+/* A list with COUNT times VALUE, or null if TEXT is NULL. */
 static void put_same(struct json *json, const char *key, size_t count, const char *text, int64_t value)
 {
     json_list(json, key);
@@ -98,13 +98,13 @@ static void put_stacks(struct firefox *firefox)
     json_end_object(json);
 }
 
-/* Numbers of JavaScript are exact up to here; an address beyond that is the kernel's. */
+/* JavaScript's numbers are exact up to 2^53. Higher addresses are of the kernel. */
 static bool is_exact(uint64_t address)
 {
     return address < 1ull << 53;
 }
 
-/* The symbol whose code a frame is in; functions that are inlined there share it. The profiler marks them by that. */
+/* The symbol that contains the code of a frame. Inlined functions share it, which the profiler uses to mark them. */
 static uint32_t symbol_of(struct firefox *firefox, const struct names_place *place)
 {
     if (!is_exact(place->address) || !(place->named || place->bounded) || place->offset > place->address)
@@ -120,7 +120,7 @@ static uint32_t symbol_of(struct firefox *firefox, const struct names_place *pla
     return number;
 }
 
-/* The columns of the frames, one after the other. */
+/* The columns of the frame table, in order. */
 enum frame_column { FRAME_ADDRESS, FRAME_INLINED, FRAME_CATEGORY, FRAME_FUNCTION, FRAME_SYMBOL, FRAME_LINE };
 
 static void put_frame_value(struct firefox *firefox, enum frame_column column, const struct tree_call *call)
@@ -209,7 +209,7 @@ static void put_functions(struct firefox *firefox)
     json_end_object(json);
 }
 
-/* Every DSO is a resource and a library of the same number. */
+/* Every DSO is a resource and a library with the same number. */
 static void put_resources(struct firefox *firefox)
 {
     struct json *json = &firefox->json;
@@ -279,7 +279,7 @@ static void put_shared(struct firefox *firefox)
     json_end_object(json);
 }
 
-/* The first module of each path, by the number of the path in RET_PATHS. Owned by the caller. */
+/* The first module of each path, by number of the path in RET_PATHS. Owned by the caller. */
 static const struct profile_module **modules_by_path(const struct profile *profile, struct map_strings *ret_paths)
 {
     const struct profile_module **list = memory_new(profile->module_count, sizeof(struct profile_module *));
@@ -344,7 +344,7 @@ static void put_samples(struct firefox *firefox, const struct samples_item *item
     }
     json_end_list(json);
     if (time) {
-        /* The CPU time since the sample before. */
+        /* The CPU time since the previous sample. */
         json_list(json, "threadCPUDelta");
         for (size_t i = 0; i < count; i++)
             json_unsigned(json, NULL, items[i].weight);

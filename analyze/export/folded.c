@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * "COMM;OUTERMOST;...;LEAF WEIGHT": a line for each distinct stack, as stackcollapse-perf.pl writes it. With --inline
- * what was inlined ends in "_[i]", as there.
+ * "COMM;OUTERMOST;...;LEAF WEIGHT": a line for each distinct stack, as stackcollapse-perf.pl writes it. With --inline,
+ * inlined functions end in "_[i]", as there.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -30,8 +30,8 @@ static void put_part(FILE *to, const char *text, size_t size)
     free(part);
 }
 
-/* A semicolon would begin another frame; control characters, broken UTF-8 and backslashes become \ooo: names that
- * differ in them stay different. */
+/* A semicolon would begin another frame. Control characters, invalid UTF-8 and backslashes become \ooo, so that names
+ * that differ in them stay different. */
 static void put_name(FILE *to, const char *name)
 {
     if (!*name)

@@ -19,7 +19,7 @@ static uint32_t program_at(const struct profile_task *task, uint64_t time_ns)
     return after ? (uint32_t)after - 1 : 0;
 }
 
-/* The task that stands for the process of TASK. */
+/* The leader of TASK's process, or TASK itself. */
 static const struct profile_task *leader_of(const struct lives *lives, const struct profile_task *task)
 {
     uint32_t parent = lives->lineage.parent[task->index];
@@ -28,7 +28,7 @@ static const struct profile_task *leader_of(const struct lives *lives, const str
     return thread ? &lives->profile->tasks[parent] : task;
 }
 
-/* The program of LEADER in which TASK, one of its threads or itself, was at TIME_NS; the last one, if nobody knows. */
+/* The program of LEADER that TASK, one of its threads or itself, ran at TIME_NS; if that is not known, the last one. */
 static uint32_t program_of(const struct profile_task *leader, const struct profile_task *task, uint64_t time_ns)
 {
     return program_at(leader, leader == task ? time_ns : task->start_ns ? task->start_ns : UINT64_MAX);
@@ -75,7 +75,7 @@ void lives_release(struct lives *lives)
     free(lives->numbers);
 }
 
-/* "10", and of later programs that are shown "10.1", "10.2". */
+/* "10", and for later shown programs "10.1", "10.2". */
 static void write_pid(int32_t pid, uint32_t number, char *ret)
 {
     if (number > 1)

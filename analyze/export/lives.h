@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A process that executes another program, for formats in which a process has one name: each program is a process of
- * its own there, "10", then "10.1". Programs in which nothing was sampled are left out; the last one is always there.
+ * For formats in which a process has only one name: each program that a process executes becomes a process of its own,
+ * "10", then "10.1". Programs without samples are left out, except for the last one.
  */
 #ifndef ANALYZE_EXPORT_LIVES_H
 #define ANALYZE_EXPORT_LIVES_H
@@ -17,8 +17,8 @@ enum { LIVES_NUMBER = 24 };
 struct lives {
     const struct profile *profile;
     struct process_tree lineage;
-    uint32_t *first;   /* by task: index of its first program in NUMBERS */
-    uint32_t *numbers; /* of a program among those of its task that are shown, from 1 on; 0: it is left out */
+    uint32_t *first;   /* by task: index of its first program in `numbers` */
+    uint32_t *numbers; /* by program: its number among the shown ones of its task, from 1 on; 0: it is left out */
 };
 
 struct life {
@@ -28,14 +28,14 @@ struct life {
     size_t from, count;        /* samples */
 };
 
-/* Of the tasks with WANTED[index]. */
+/* For the tasks with WANTED[index]. */
 void lives_init(struct lives *lives, const struct profile *profile, const bool *wanted, const struct samples *samples);
 void lives_release(struct lives *lives);
-/* How many programs TASK has, at least 1. */
+/* The number of programs of TASK, at least 1. */
 uint32_t lives_count(const struct profile_task *task);
 /*
- * Program NUMBER of TASK; false: it is left out. FROM: the index of the first sample that no earlier program of TASK
- * has; of another task's it has none.
+ * Program NUMBER of TASK; false: it is left out. FROM: index of the first sample after those of TASK's earlier
+ * programs; if that is another task's, the program has no samples.
  */
 bool lives_get(const struct lives *lives, const struct samples *samples, const struct profile_task *task,
                uint32_t number, size_t from, struct life *ret);

@@ -21,12 +21,12 @@ static void add_id(struct merge_event *event, uint64_t id)
     event->ids[event->id_count++] = id;
 }
 
-/* Where each file had ids of its own, an event has one here: its number. */
+/* The event of ATTR. Each file has its own ids; with several files, an event has one id in the result: its number. */
 static uint32_t event_of(struct merge *merge, const struct attr *attr)
 {
     const char *name = attr->name ? attr->name : "";
     struct perf_event_attr perf = attr->perf;
-    perf.size = 0; /* what a file leaves out is 0; see merge_attr_size() */
+    perf.size = 0; /* missing members are 0; see merge_attr_size() */
     for (size_t i = 0; i < merge->event_count && !merge->one_file; i++)
         if (memcmp(&merge->events[i].attr, &perf, sizeof(perf)) == 0 &&
             strcmp(merge->events[i].name, name) == 0)
@@ -39,7 +39,7 @@ static uint32_t event_of(struct merge *merge, const struct attr *attr)
     return (uint32_t)merge->event_count++;
 }
 
-/* perf wants every record's event at the same place. */
+/* perf needs the event's id at the same place in every record. */
 static bool fits_session(const struct merge *merge, const struct file *file)
 {
     const struct perf_event_attr *first = merge->event_count ? &merge->events[0].attr : &file->attrs.items[0].perf;
@@ -83,7 +83,7 @@ static int begin(void *context, const char *path, const struct file *file)
     }
     if (!file->pipe)
         merge_features_take(merge, file);
-    /* A pipe tells its events among its records. */
+    /* In pipe format the events are among the records. */
     return file->pipe ? 0 : take_events(merge, file);
 }
 
@@ -102,7 +102,7 @@ static void set_id(unsigned char *copy, size_t size, size_t at, uint64_t id)
         memcpy(copy + at, &id, sizeof(id));
 }
 
-/* The ids in the record COPY become that of EVENT. All have IDENTIFIER: fits_session(). */
+/* Replaces the ids in the record COPY by that of EVENT. All records have IDENTIFIER: see fits_session(). */
 static void replace_ids(unsigned char *copy, size_t size, uint32_t type, const struct merge_event *event)
 {
     uint64_t id = event->ids[0];
@@ -120,7 +120,7 @@ static void replace_ids(unsigned char *copy, size_t size, uint32_t type, const s
                (format & PERF_FORMAT_TOTAL_TIME_RUNNING ? 8u : 0u), id);
 }
 
-/* Whether ATTR is the event that --event chose: its words need not be the whole name. */
+/* Whether ATTR is the event chosen by --event, whose value may be only a part of the name. */
 static bool is_chosen(const struct view *view, const struct attr *attr)
 {
     const struct profile_event *event = &view->profile->events[view->profile->event];
@@ -217,7 +217,7 @@ static uint64_t front_size(const struct merge *merge)
     return size;
 }
 
-/* perf takes a file without any record for damaged. */
+/* For perf a file without any record is damaged. */
 static const struct perf_event_header nothing = {.type = PERFDATA_RECORD_FINISHED_ROUND, .size = sizeof(nothing)};
 
 static int put_all(const struct merge *merge, FILE *to)
@@ -241,7 +241,7 @@ static int put_all(const struct merge *merge, FILE *to)
     return status;
 }
 
-/* The spool lies where the result will, which has the same size. Owned by the caller. */
+/* The directory of the result, which will have the same size as the spool. Owned by the caller. */
 static char *spool_directory(const struct view *view)
 {
     const char *output = view->settings->file, *directory = getenv("TMPDIR");
@@ -275,7 +275,7 @@ static void release_merge(struct merge *merge)
     free(merge->copy);
 }
 
-/* 0, or an exit status; what merge->spool.error says is still to be reported. */
+/* 0, or an exit status after a message. The caller reports merge->spool.error. */
 static int gather(struct merge *merge)
 {
     static const struct raw_visitor visitor = {begin, each, end};

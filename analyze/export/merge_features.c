@@ -10,7 +10,7 @@
 #define ID_SIZE_KNOWN (1u << 15) /* PERF_RECORD_MISC_BUILD_ID_SIZE */
 #define LONGEST_PATH 4096
 
-/* What struct build_id_event is to perf: its name follows. */
+/* perf's struct build_id_event; the file's name follows it. */
 struct build_id_event {
     struct perf_event_header header;
     int32_t pid;
@@ -21,7 +21,7 @@ struct build_id_event {
 
 _Static_assert(sizeof(struct build_id_event) == 36, "perf.data: build_id_event");
 
-/* Sections that are taken from the first file as they are: their bit and size in front. */
+/* Sections that are kept from one file; each is preceded by its bit and size. */
 static void begin_text(struct merge *merge, uint64_t bit, size_t *ret_at)
 {
     buffer_u64(&merge->texts, bit);
@@ -37,7 +37,7 @@ static void end_text(struct merge *merge, size_t at)
     buffer_align(&merge->texts, 8);
 }
 
-/* Text as perf has it in sections: its length with the padding, then the text. */
+/* A string as in perf's sections: its length with the padding, then the text. */
 static void append_string(struct buffer *to, const char *text)
 {
     size_t size = (strlen(text) + 1 + 7) & ~(size_t)7;
@@ -83,7 +83,7 @@ static void take_numbers(struct merge *merge, const struct features *features)
     }
     if (features->argument_count == 0)
         return;
-    /* panalyze shows the program of a result file, not pinject-run: the same of this one. */
+    /* As for a result file, panalyze then shows the program, not pinject-run. */
     const struct profile_generation *generation = heading_generation(merge->view->profile);
     const char *const *words = generation ? generation->cmdline : features->arguments;
     const uint32_t count = generation ? generation->cmdline_count : features->argument_count;
@@ -94,7 +94,7 @@ static void take_numbers(struct merge *merge, const struct features *features)
     end_text(merge, at);
 }
 
-/* The clock stands behind the events. */
+/* Takes the clock; its id is in the attributes of the events. */
 static void take_clock(struct merge *merge, const struct file *file)
 {
     const struct features *features = &file->features;
@@ -114,7 +114,7 @@ static void take_clock(struct merge *merge, const struct file *file)
     end_text(merge, at);
 }
 
-/* What is known of its path, now or before; NULL: it says nothing. */
+/* The build-id of that path, from ITEM or an earlier one; NULL: ITEM is not usable. */
 static struct feature_build_id *take_build_id(struct merge *merge, const struct feature_build_id *item)
 {
     size_t before = merge->build_id_paths.count;
@@ -132,7 +132,7 @@ static struct feature_build_id *take_build_id(struct merge *merge, const struct 
 void merge_features_take(struct merge *merge, const struct file *file)
 {
     const struct features *features = &file->features;
-    /* Of our files that of the first task says the most. */
+    /* Of our files, the first task's has the most. */
     bool whole = features->argument_count > 0;
     if (!merge->described || (whole && !merge->whole)) {
         buffer_clear(&merge->texts);
@@ -153,7 +153,8 @@ static void take_dso(struct merge *merge, const char *path, const unsigned char 
         return;
     memcpy(item.id, id, size);
     struct feature_build_id *known = take_build_id(merge, &item);
-    /* Two files had this path, one after the other: perf knows one here, which would be wrong for the other. */
+    /* Two files had this path, one after the other. perf allows only one build-id, which would be wrong for the
+     * other. */
     if (known && known >= merge->build_ids + merge->build_ids_told &&
         (known->size != size || memcmp(known->id, item.id, sizeof(item.id)) != 0))
         known->size = 0;
@@ -165,7 +166,7 @@ void merge_features_take_dsos(struct merge *merge, const struct profile *profile
     merge->build_ids_told = merge->build_id_paths.count;
     for (uint32_t i = 0; i < profile->module_count; i++) {
         const struct profile_module *module = profile->modules[i];
-        /* With an id perf looks for a file [vdso], without one it takes its own. */
+        /* With a build-id perf looks for a file "[vdso]"; without one it uses its own vdso. */
         if (module->path[0] == '/')
             take_dso(merge, module->path, module->build_id, module->build_id_size, false);
     }
@@ -192,7 +193,7 @@ static void append_build_ids(const struct merge *merge, struct buffer *to)
     }
 }
 
-/* perf names an event itself where nobody did. */
+/* Whether all events have names; perf makes names for events without. */
 static bool are_named(const struct merge *merge)
 {
     for (size_t i = 0; i < merge->event_count; i++)
@@ -217,7 +218,7 @@ static void append_events(const struct merge *merge, struct buffer *to)
     }
 }
 
-/* Sections as they are made, in the order of their bits. */
+/* The sections so far, in the order of their bits. */
 struct table {
     uint64_t *bits;
     size_t count;
@@ -230,7 +231,7 @@ static void note(struct table *table, uint64_t bit, uint64_t offset, uint64_t si
     table->sections[table->count++] = (struct perfdata_section){offset, size};
 }
 
-/* Those whose bits are in [FROM, UNTIL). */
+/* Appends the kept sections with bits in [FROM, UNTIL). */
 static void append_texts(const struct merge *merge, struct table *table, uint64_t from, uint64_t until,
                          struct buffer *to)
 {
@@ -249,7 +250,7 @@ static void append_texts(const struct merge *merge, struct table *table, uint64_
 
 void merge_features_append(const struct merge *merge, uint64_t offset, struct buffer *to, uint64_t bits[4])
 {
-    /* The table stands before the sections, which are made apart: how many there are shows then. */
+    /* The table comes before the sections, and its size is known only when they are made: so they go to a buffer. */
     struct buffer sections = BUFFER_INIT;
     struct table table = {.bits = bits};
     append_build_ids(merge, &sections);

@@ -10,7 +10,7 @@
 #include "analyze/view/memory.h"
 #include "common/fnv.h"
 
-#define MOST_MAPPINGS 4096 /* of a process that are remembered */
+#define MOST_MAPPINGS 4096 /* remembered per process */
 #define COMM_EXEC (1u << 13) /* PERF_RECORD_MISC_COMM_EXEC */
 
 int merge_spool_open(struct merge_spool *spool, const char *directory)
@@ -38,7 +38,7 @@ int merge_spool_open(struct merge_spool *spool, const char *directory)
 
 void merge_spool_add(struct merge_spool *spool, uint64_t time_ns, const void *record, size_t size)
 {
-    /* What says no time of its own stays behind what it followed. */
+    /* A record without a time stays after the record before it. */
     if (time_ns == 0)
         time_ns = spool->last_ns;
     spool->last_ns = time_ns;
@@ -90,7 +90,7 @@ struct mapping {
     uint64_t start, end, hash;
 };
 
-/* What of an address space was written. */
+/* The mappings of an address space that were written. */
 struct space {
     struct mapping *mappings;
     size_t count, capacity;
@@ -131,8 +131,8 @@ static struct space *space_of(struct merging *merging, int32_t pid)
 }
 
 /*
- * Each thread's file has the mappings that were there before it began: of a process with a thousand threads a thousand
- * times. Says whether the mapping RECORD is there already, and notes it.
+ * Each thread's file repeats the mappings from before its start: with a thousand threads a thousand times. Returns
+ * whether the mapping RECORD was written already, and remembers it.
  */
 static bool is_known(struct merging *merging, const struct perf_event_header *header, const unsigned char *record)
 {
@@ -154,7 +154,7 @@ static bool is_known(struct merging *merging, const struct perf_event_header *he
         else
             *old = space->mappings[--space->count];
     }
-    /* Of so many the search would take longer than what it saves: all is written once more. */
+    /* With so many mappings the search costs more than it saves: forget them and write them again. */
     if (space->count >= MOST_MAPPINGS)
         space->count = 0;
     space->mappings = memory_grow(space->mappings, &space->capacity, space->count + 1, sizeof(made));
@@ -162,7 +162,7 @@ static bool is_known(struct merging *merging, const struct perf_event_header *he
     return false;
 }
 
-/* Whether RECORD is wanted; follows what happens to address spaces. */
+/* Whether to write RECORD. Keeps track of address spaces. */
 static bool is_wanted(struct merging *merging, const struct perf_event_header *header, const unsigned char *record)
 {
     bool pair = header->size >= 16, quad = header->size >= 24;
@@ -174,7 +174,7 @@ static bool is_wanted(struct merging *merging, const struct perf_event_header *h
             space_of(merging, i32_at(record + 8))->count = 0;
         return true;
     case PERF_RECORD_FORK:
-        /* pid, ppid: another process */
+        /* pid and ppid differ: a new process */
         if (quad && i32_at(record + 8) != i32_at(record + 12))
             space_of(merging, i32_at(record + 8))->count = 0;
         return true;
@@ -223,7 +223,7 @@ static void start_heap(struct merging *merging)
         sift_down(merging, i);
 }
 
-/* The file's next record, or the end of it. */
+/* Moves to the next record of the file on top, or removes the file at its end. */
 static void advance_merging(struct merging *merging, size_t size)
 {
     struct run *top = &merging->heap[0];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pprof's profile.proto: every sampled event gives two types of values, its samples and their weight. A sample is all
- * that a task, under one command name, has of one stack; pid, tid and comm are its labels.
+ * pprof's profile.proto. Every sampled event gives two types of values, its samples and their weight. A sample of the
+ * format is the sum for one task, comm and stack; pid, tid and comm are its labels.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@ enum { LOCATION_ID = 1, LOCATION_MAPPING, LOCATION_ADDRESS, LOCATION_LINE };
 enum { LINE_FUNCTION = 1, LINE_NUMBER };
 enum { FUNCTION_ID = 1, FUNCTION_NAME, FUNCTION_SYSTEM_NAME, FUNCTION_FILE };
 
-/* All that is added up in one sample of the format. */
+/* One sample of the format. */
 struct group {
     uint32_t task, stack;
     const char *comm;
@@ -39,18 +39,18 @@ struct pprof {
     struct view *view;
     struct output_file *out;
     struct map_strings strings;
-    struct tree tree;        /* for its functions alone */
+    struct tree tree;        /* used only for its functions */
     struct map functions;    /* (function of the tree, string of the file) */
-    bool *located;           /* by frame: it is somewhere in a sample */
-    uint64_t *limits;        /* by module: one more than the highest address */
+    bool *located;           /* by frame: some sample has it */
+    uint64_t *limits;        /* by module: the highest address + 1 */
     struct map groups;
     struct group *group_list;
     size_t group_capacity;
-    uint32_t *column;        /* by event of the profile: which of the sampled ones; MAP_NONE */
+    uint32_t *column;        /* by event of the profile: number among the sampled ones; MAP_NONE: not sampled */
     uint32_t columns;
     bool lines;
     struct buffer message, part, packed;
-    bool failed;             /* memory */
+    bool failed;             /* out of memory */
 };
 
 static uint32_t string_of(struct pprof *pprof, const char *text)
@@ -61,7 +61,7 @@ static uint32_t string_of(struct pprof *pprof, const char *text)
     return string;
 }
 
-/* Hands the field in MESSAGE over as a field of the profile, and begins anew. */
+/* Writes MESSAGE as a field of the profile, and clears it. */
 static void flush(struct pprof *pprof, uint32_t field, struct buffer *message)
 {
     struct buffer head = BUFFER_INIT;
@@ -219,7 +219,7 @@ static void put_location(struct pprof *pprof, uint32_t index)
     flush(pprof, PROFILE_LOCATION, &pprof->message);
 }
 
-/* Names are there already: pprof is told so, and does not look for the files. */
+/* The mapping says that names are included, so pprof does not look for the files. */
 static void put_mapping(struct pprof *pprof, const struct profile_module *module)
 {
     char hex[2 * 32 + 1] = "";
@@ -236,7 +236,7 @@ static void put_mapping(struct pprof *pprof, const struct profile_module *module
     flush(pprof, PROFILE_MAPPING, &pprof->message);
 }
 
-/* pprof shows the first one as what was profiled: what the first process ran, if it is among them. */
+/* pprof shows the first mapping as the profiled program: it is the first process's, if that is among them. */
 static void put_mappings(struct pprof *pprof)
 {
     const struct profile *profile = pprof->view->profile;
@@ -261,7 +261,7 @@ static void put_functions(struct pprof *pprof)
         struct tree_function function = tree_function(&pprof->tree, (uint32_t)pprof->functions.pairs[i].a);
         proto_number(&pprof->message, FUNCTION_ID, i + 1);
         proto_number(&pprof->message, FUNCTION_NAME, string_of(pprof, function.symbol));
-        /* Where both are the same, pprof takes the name apart: work<1> and work<2> would be one function. */
+        /* If both names are equal, pprof simplifies the name: work<1> and work<2> would become one function. */
         proto_number(&pprof->message, FUNCTION_SYSTEM_NAME, string_of(pprof, function.linkage));
         proto_number(&pprof->message, FUNCTION_FILE, pprof->functions.pairs[i].b);
         flush(pprof, PROFILE_FUNCTION, &pprof->message);

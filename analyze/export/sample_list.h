@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The chosen samples of the shown event one by one, for formats that have a time axis. 24 bytes of memory each. */
+/* A list of the selected samples of the shown event, for formats with a time axis. 24 bytes of memory each. */
 #ifndef ANALYZE_EXPORT_SAMPLE_LIST_H
 #define ANALYZE_EXPORT_SAMPLE_LIST_H
 
@@ -13,7 +13,7 @@
 struct samples_item {
     uint64_t time_ns, weight;
     uint32_t node; /* of the tree */
-    uint32_t task; /* index */
+    uint32_t task; /* index of the task */
 };
 
 struct samples {
@@ -24,7 +24,7 @@ struct samples {
 /* Reads the files again; stacks go to TREE. 0, or an exit status after a message. */
 int samples_collect(struct samples *samples, struct view *view, struct output_file *out, struct tree *tree);
 void samples_release(struct samples *samples);
-/* Those of one task begin at FROM: where they end. */
+/* The end of the samples of the task whose samples start at FROM. */
 size_t samples_end(const struct samples *samples, size_t from);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * speedscope's own file format (file-format-schema.json), profiles of type "sampled": one for each task, heaviest
- * first, with its samples in the order of time; with --aggregate one for all.
+ * speedscope's own file format (file-format-schema.json), with profiles of type "sampled": one per task, heaviest
+ * first, with its samples in order of time; with --aggregate one for all tasks.
  */
 #include <stdlib.h>
 
@@ -36,7 +36,7 @@ static void put_stack(struct speedscope *speedscope, uint32_t node)
     json_end_list(&speedscope->json);
 }
 
-/* Samples one after the other with the same stack are one. */
+/* Consecutive samples with the same stack become one. */
 static void put_sample(struct speedscope *speedscope, uint32_t node, uint64_t weight, uint32_t before)
 {
     speedscope->total += weight;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stacks as a tree of calls, outermost first: equal beginnings are one path. A call is a function of a frame, or one
- * that was inlined there.
+ * Stacks as a tree of calls, outermost first; stacks with the same outer calls share a path. A call is the function of
+ * a frame, or one that is inlined there.
  */
 #ifndef ANALYZE_EXPORT_TREE_H
 #define ANALYZE_EXPORT_TREE_H
@@ -14,25 +14,25 @@
 
 struct tree_call {
     uint32_t frame;     /* of the profile */
-    uint32_t inlined;   /* 0: the frame's own symbol; else how deep it was inlined into that */
+    uint32_t inlined;   /* 0: the frame's own symbol; else the depth of inlining into that */
     uint32_t function;  /* see tree_function() */
-    const char *file;   /* NULL: unknown, or view->lines is not there */
+    const char *file;   /* NULL: unknown, or view->lines is NULL */
     uint32_t line;      /* 0: unknown */
 };
 
 struct tree_function {
     const char *symbol, *dso;
-    const char *linkage; /* its mangled name, or SYMBOL */
+    const char *linkage; /* its mangled name, or `symbol` */
 };
 
 struct tree {
     struct view *view;
-    bool by_function;           /* calls of one function are one, wherever in it they are */
-    bool inlined_apart;         /* but for those that were inlined: they are another one */
+    bool by_function;           /* all calls of a function get one label, whatever their frame */
+    bool inlined_apart;         /* except for its inlined calls, which get another label */
     struct map nodes;           /* (node of the caller, label) */
     struct map labels;          /* by call: (frame, inlined) */
     struct map_strings files;   /* of lines */
-    struct tree_call *calls;    /* by label; with by_function the first one of each function */
+    struct tree_call *calls;    /* by label; with by_function the first call of each function */
     size_t call_count, call_capacity;
 };
 
@@ -41,13 +41,13 @@ struct tree {
 void tree_init(struct tree *tree, struct view *view, bool by_function);
 void tree_release(struct tree *tree);
 
-/* The node of the stack FRAMES[DEPTH], its leaf first. Nodes are numbered from 1 on; callers have smaller numbers. */
+/* The node of the stack FRAMES[DEPTH], leaf first. Nodes are numbered from 1 on; callers have smaller numbers. */
 uint32_t tree_add(struct tree *tree, const uint32_t *frames, uint32_t depth);
 static inline uint32_t tree_node_count(const struct tree *tree)
 {
     return (uint32_t)tree->nodes.count;
 }
-/* Of a node that is not the root. */
+/* The caller and the label of a node that is not the root. */
 static inline uint32_t tree_parent(const struct tree *tree, uint32_t node)
 {
     return (uint32_t)tree->nodes.pairs[node - 1].a;
@@ -63,8 +63,8 @@ static inline uint32_t tree_label_count(const struct tree *tree)
 }
 
 /*
- * The calls at FRAME, innermost first; the last one is the frame's own symbol. How many, at most TREE_MOST_CALLS: more
- * than one where view->lines is there and functions were inlined.
+ * The calls at FRAME, innermost first; the last one is the frame's own symbol. Returns their number, at most
+ * TREE_MOST_CALLS: more than one if view->lines is set and functions are inlined there.
  */
 uint32_t tree_calls_at(struct tree *tree, uint32_t frame, struct tree_call *ret);
 /* Valid until the next tree_calls_at(). */

@@ -15,9 +15,9 @@
 #include "common/report.h"
 
 #define INTERVAL 2.0
-#define SOON_NS 200000000u /* as long as there is no file yet */
-/* A look is followed by a rest of at least so many times what it took: the analysis must not take the CPU from the
- * program. */
+#define SOON_NS 200000000u /* interval while there is no file yet */
+/* After each look there is a pause of at least this many times its duration: the analysis must not take the CPU from
+ * the program. */
 #define REST 4
 #define BROKEN_PIPE 141
 
@@ -28,11 +28,11 @@ struct live {
     struct screen screen;
     bool on_screen;
     bool keys_open;
-    bool over;   /* nothing further will come */
+    bool over;   /* no more looks */
     bool finish; /* the session has ended: one last look, then over */
     bool quit;
-    int signals; /* signalfds; */
-    int stops;   /* that of SIGTSTP is never read: see stop_live() */
+    int signals; /* signalfd of all signals but SIGTSTP */
+    int stops;   /* signalfd of SIGTSTP, never read: see stop_live() */
     int ending; /* signal that ends us; 0: none */
     int status;
     uint64_t next_ns; /* of the next look */
@@ -40,7 +40,7 @@ struct live {
     uint64_t shown_hash;
 };
 
-/* SIGINT and SIGQUIT belong to the program alone where it runs beside us, under pinject-run. */
+/* Under pinject-run the program runs beside us, and SIGINT and SIGQUIT are only for the program. */
 static int open_signals(struct live *live)
 {
     static const int taken[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGCONT, SIGWINCH, SIGCHLD};
@@ -80,10 +80,10 @@ static void draw_screen(struct live *live)
         snprintf(status, sizeof(status), "every %.1f s%s", (double)interval_ns(live) / 1e9, keys);
     const char *text = live->last.text.size ? (const char *)live->last.text.data : "";
     if (screen_draw(&live->screen, text, live->last.text.size, status) < 0)
-        live->quit = true; /* the terminal has gone */
+        live->quit = true; /* the terminal is gone */
 }
 
-/* Without a screen: each look below the other, when it has something new to say or is counted. */
+/* Without a screen: prints looks one below the other; with --snapshots all of them, else only those that differ. */
 static void print(struct live *live)
 {
     if (live->last.error[0] && !live->last.good && (live->over || live->finish))
@@ -105,12 +105,12 @@ static void print(struct live *live)
     }
 }
 
-/* Whether this look was the last one, on text: on a screen the user says so. */
+/* Whether this look was the last one. On a screen with keys, the user decides. */
 static bool is_last(const struct live *live)
 {
     if (live->finish || (live->options->snapshots && live->taken >= live->options->snapshots))
         return true;
-    /* Without a file there is nothing to wait for, unless the one who starts the session said that it comes. */
+    /* Without a file, waiting is useless, unless pinject-run has announced a session (options->until). */
     if (!live->last.good && live->options->until < 0)
         return !live->on_screen && !live->shown_hash;
     return live->last.complete && !(live->on_screen && live->keys_open) && live->options->until < 0;
@@ -129,7 +129,7 @@ static void take_look(struct live *live)
         draw_screen(live);
     else
         print(live);
-    /* Nothing changes any more: what is shown stays until the user goes. */
+    /* Nothing changes any more: the last look stays until the user quits. */
     if (live->last.complete && live->options->until < 0)
         live->next_ns = UINT64_MAX;
 }
@@ -142,12 +142,12 @@ static void begin_look(struct live *live)
         snapshots_begin(&live->snapshots, screen ? live->screen.columns : 0, screen ? live->screen.rows - 1 : 0);
     if (status < 0)
         snprintf(live->last.error, sizeof(live->last.error), "cannot start a process: %s", strerror(-status));
-    live->next_ns = UINT64_MAX; /* until it is there */
+    live->next_ns = UINT64_MAX; /* until this look is done */
     if (status < 0)
         live->next_ns = clock_ns(CLOCK_MONOTONIC) + interval_ns(live);
 }
 
-/* The window has another size, or the terminal is ours again: what is at work was for the old one. */
+/* For a new window size, or when the terminal is ours again: the current look was for the old size. */
 static void look_again(struct live *live)
 {
     snapshots_stop(&live->snapshots);
@@ -158,9 +158,9 @@ static void look_again(struct live *live)
 }
 
 /*
- * As the kernel would have done it, which does not stop a job that nobody could continue. The SIGTSTP was seen, not
- * read: it is still pending, unless a SIGCONT has come since, which took it away. One that was read and raised again
- * would stop us after that SIGCONT, for good.
+ * Lets the kernel stop us, since it does not stop a job that nobody could continue. The SIGTSTP was polled, but not
+ * read, so it is still pending, unless a SIGCONT has discarded it since. If it was read and raised again, it would stop
+ * us after that SIGCONT, for good.
  */
 static void stop_live(struct live *live)
 {
@@ -168,7 +168,7 @@ static void stop_live(struct live *live)
     screen_leave(&live->screen);
     sigemptyset(&set);
     sigaddset(&set, SIGTSTP);
-    sigprocmask(SIG_UNBLOCK, &set, NULL); /* here it stops */
+    sigprocmask(SIG_UNBLOCK, &set, NULL); /* stops here */
     sigprocmask(SIG_BLOCK, &set, NULL);
     look_again(live);
 }
@@ -200,7 +200,7 @@ static void take_keys(struct live *live)
 }
 
 /*
- * The session has ended: its files are complete. On a screen there is nothing to see any more; its owner has the word.
+ * The session has ended: its files are complete. A screen is given up now, for the output of pinject-run.
  */
 static void take_end(struct live *live)
 {
@@ -254,7 +254,7 @@ static void run_live(struct live *live)
     screen_leave(&live->screen);
 }
 
-/* The parent must see of what we died. */
+/* Dies of the signal, so that the parent sees it. */
 static void die_of(int number)
 {
     sigset_t set;
@@ -279,7 +279,7 @@ int live_run(const struct live_options *options, snapshot_render *render, void *
         return 1;
     }
     run_live(&live);
-    /* Nobody has quit, so somebody wants to read it. */
+    /* The user did not quit: prints the last look after the screen is gone. */
     if (live.on_screen && live.over && options->until < 0)
         live.status = buffer_write(STDOUT_FILENO, live.last.text.data, live.last.text.size) < 0 ? 1 : live.status;
     if (live.on_screen && options->until < 0 && live.last.error[0])

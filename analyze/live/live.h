@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `panalyze top`: one look after the other, on a screen or as text, until the program has ended or the user has seen
- * enough. */
+/* `panalyze top`: repeated looks, on a screen or as text, until the program ends or the user quits. */
 #ifndef ANALYZE_LIVE_LIVE_H
 #define ANALYZE_LIVE_LIVE_H
 
@@ -9,14 +8,14 @@
 #include "analyze/live/snapshot.h"
 
 struct live_options {
-    double interval;    /* seconds between two looks; 0: the usual */
-    uint64_t snapshots; /* so many looks; 0: until the end */
-    int until;          /* the session lives as long as somebody holds the other end; -1: told by its files alone */
+    double interval;    /* seconds between two looks; 0: the default */
+    uint64_t snapshots; /* number of looks; 0: until the end */
+    int until;          /* the session runs as long as the other end of this pipe is open; -1: only its files tell */
 };
 
 /*
- * On stdout, with keys from stdin where both are terminals. The exit status; does not come back after a signal that
- * ends programs: it dies of that, once the terminal is as it was.
+ * Shows looks on stdout, with keys from stdin if both are terminals. Returns the exit status. After a signal that ends
+ * programs it does not return: it restores the terminal and dies of that signal.
  */
 int live_run(const struct live_options *options, snapshot_render *render, void *context);
 

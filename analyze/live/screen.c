@@ -22,7 +22,7 @@ void screen_init(struct screen *screen, int fd, int keys)
     *screen = (struct screen){.fd = fd, .keys = keys};
 }
 
-/* A terminal that is not the controlling one has no foreground of ours: nobody else's job is disturbed. */
+/* False for a terminal that is not our controlling one: there is no other job to disturb. */
 static bool is_in_background(const struct screen *screen)
 {
     pid_t group = tcgetpgrp(screen->fd);
@@ -42,7 +42,7 @@ void screen_enter(struct screen *screen)
     screen_measure(screen);
     if (is_in_background(screen))
         return;
-    /* A shell may have changed the modes while we were stopped: those that are found now come back. */
+    /* A shell may have changed the modes while we were stopped: these are the ones to restore later. */
     if (screen->keys >= 0 && !screen->raw && tcgetattr(screen->keys, &screen->old) == 0) {
         struct termios raw = screen->old;
         raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
@@ -71,7 +71,7 @@ int screen_draw(struct screen *screen, const char *text, size_t size, const char
         return 0;
     if (!screen->active)
         screen_enter(screen);
-    /* One write: what else is written there never stands in the middle of it. */
+    /* One write, so that no other output comes in between. */
     buffer_printf(&frame, "\033[H");
     for (const char *end = text + size; text < end && row < screen->rows; row++) {
         const char *line = memchr(text, '\n', (size_t)(end - text));

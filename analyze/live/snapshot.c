@@ -45,7 +45,7 @@ void snapshots_release(struct snapshots *snapshots)
     buffer_release(&snapshots->past);
 }
 
-/* What the last good look left; a look without a past where its bytes do not fit together. */
+/* A look with the past that the last good look wrote; without a past if its size is wrong. */
 static struct top_look look_of(const struct snapshots *snapshots)
 {
     struct top_look look = {.future = snapshots->future};
@@ -68,7 +68,7 @@ static _Noreturn void run(const struct snapshots *snapshots, pid_t parent, int c
         _exit(1);
     look.columns = columns;
     look.rows = rows;
-    /* The terminal's keys are for the one that shows. */
+    /* The parent handles the terminal's keys. */
     signal(SIGINT, SIG_IGN);
     signal(SIGQUIT, SIG_IGN);
     signal(SIGTSTP, SIG_IGN);
@@ -108,7 +108,7 @@ static void read_all(int fd, struct buffer *ret)
         buffer_clear(ret);
 }
 
-/* The first line of what it said on stderr, without the program's name. */
+/* The first line of its stderr, without the program's name. */
 static void read_error(int fd, int status, char *ret, size_t size)
 {
     char line[512];
@@ -135,7 +135,7 @@ bool snapshots_take(struct snapshots *snapshots, struct snapshot *ret)
     struct buffer text = BUFFER_INIT;
     read_all(snapshots->text, &text);
     ret->error[0] = '\0';
-    /* A bad file among good ones: the rest is shown all the same, with status 1. */
+    /* With a bad file among good ones the rest is shown, with status 1. */
     ret->good = WIFEXITED(status) && text.size && !buffer_failed(&text);
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
         read_error(snapshots->errors, status, ret->error, sizeof(ret->error));
