@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Binary search in an array that is sorted by a member of its elements, as C++'s std::lower_bound() and
- * std::upper_bound(). MEMBER is what follows an element: .address, or ->address where they are pointers. The others are
- * evaluated once. Context: any; async-signal-safe.
+ * Binary search in an array that is sorted by a member of its elements, like C++'s std::lower_bound() and
+ * std::upper_bound(). MEMBER is what follows an element: .address, or ->address if elements are pointers. The other
+ * arguments are evaluated once. Context: any; async-signal-safe.
  *
  *     size_t at = UPPER_BOUND(rows, count, .address, wanted);
- *     const struct row *row = at ? &rows[at - 1] : NULL;    the last one that begins at or before WANTED
+ *     const struct row *row = at ? &rows[at - 1] : NULL;    the last one that starts at or before WANTED
  */
 #ifndef COMMON_BOUND_H
 #define COMMON_BOUND_H

@@ -33,7 +33,7 @@ bool buffer_failed(const struct buffer *buffer)
     return buffer->failed;
 }
 
-/* Room for MORE bytes behind the ones in use. */
+/* Makes room for MORE bytes after those in use. */
 static bool reserve(struct buffer *buffer, size_t more)
 {
     if (buffer->failed)
@@ -67,7 +67,7 @@ void buffer_append(struct buffer *buffer, const void *bytes, size_t size)
 
 void *buffer_extend(struct buffer *buffer, size_t size)
 {
-    /* One byte at least, so that extending an empty buffer by nothing still has an address. */
+    /* At least one byte, so that extending an empty buffer by 0 bytes also returns an address. */
     if (!reserve(buffer, size ? size : 1))
         return NULL;
     void *at = buffer->data + buffer->size;
@@ -154,7 +154,7 @@ static int read_all(struct buffer *buffer, int fd, size_t limit)
 {
     size_t start = buffer->size;
     for (;;) {
-        /* A procfs file tells no size: read until nothing comes, one byte past the limit to notice a larger file. */
+        /* procfs files have no size: read up to the end, or one byte past the limit, to notice a larger file. */
         if (!reserve(buffer, 4096))
             return -ENOMEM;
         ssize_t got = read(fd, buffer->data + buffer->size, buffer->capacity - buffer->size - 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A growable run of bytes with a sticky failure: after an allocation failed, every further call does nothing and
- * buffer_failed() is true, so that a writer checks once, at the end.
+ * A growable byte buffer with a sticky failure: after a failed allocation every further call does nothing and
+ * buffer_failed() is true, so a writer checks once, at the end.
  */
 #ifndef COMMON_BUFFER_H
 #define COMMON_BUFFER_H
@@ -21,7 +21,7 @@ struct buffer {
 
 void buffer_init(struct buffer *buffer);
 void buffer_release(struct buffer *buffer);
-/* Forgets the content and the failure, keeps the memory. */
+/* Clears the content and the failure; keeps the memory. */
 void buffer_clear(struct buffer *buffer);
 bool buffer_failed(const struct buffer *buffer);
 
@@ -41,8 +41,8 @@ int buffer_pwrite(int fd, const void *data, size_t size, uint64_t offset);
 /* Writes all of DATA (write, restarted on EINTR and short writes). 0 or -errno. */
 int buffer_write(int fd, const void *data, size_t size);
 /*
- * Appends a whole file of at most LIMIT bytes (procfs files too, whose size is 0); a NUL stands behind size.
- * 0 or -errno (-EFBIG), and then nothing is appended.
+ * Appends a whole file of at most LIMIT bytes (also procfs files, whose size is 0), and a NUL that `size` does not
+ * count. 0 or -errno (-EFBIG); after an error nothing is appended.
  */
 int buffer_read_file(struct buffer *buffer, const char *path, size_t limit);
 

@@ -12,7 +12,7 @@ static inline uint64_t clock_ns_of(const struct timespec *time)
     return (uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_nsec;
 }
 
-/* 0: there is no such clock. */
+/* The time of CLOCK; 0: there is no such clock. */
 static inline uint64_t clock_ns(clockid_t clock)
 {
     struct timespec now = {0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The only way to read bytes that are not trusted: a bounded cursor with a sticky error. A read past the end returns 0
- * or NULL, sets failed and leaves the cursor at its end. Byte order is the machine's unless swap is set.
+ * The only way to read untrusted bytes: a bounded cursor with a sticky error. A read past the end returns 0 or NULL,
+ * sets `failed` and leaves the cursor at its end. The byte order is this machine's unless `swap` is set.
  */
 #ifndef COMMON_CURSOR_H
 #define COMMON_CURSOR_H
@@ -26,9 +26,9 @@ uint64_t cursor_u64(struct cursor *cursor);
 /* SIZE bytes in place, or NULL. */
 const void *cursor_bytes(struct cursor *cursor, size_t size);
 void cursor_skip(struct cursor *cursor, size_t size);
-/* A NUL-terminated string in place, or NULL when there is no NUL before the end; the cursor stands behind the NUL. */
+/* A NUL-terminated string in place, or NULL: there is no NUL. The cursor is then after the NUL. */
 const char *cursor_string(struct cursor *cursor);
-/* The next SIZE bytes as a cursor of their own; failed (and empty) when there are fewer. */
+/* The next SIZE bytes as a cursor of their own; it is empty and failed if there are fewer. */
 struct cursor cursor_part(struct cursor *cursor, size_t size);
 
 #endif

@@ -30,7 +30,7 @@ struct event_choice {
  * 0, or -EINVAL after report_error() (with the nearest name).
  */
 int events_parse(const char *text, size_t size, struct event_choice *ret_choice);
-/* NULL when the kernel's number has no name here. */
+/* NULL: the kernel's number has no name here. */
 const struct event_name *events_find(uint32_t type, uint64_t config);
 
 #endif

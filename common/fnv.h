@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * FNV-1a, 64 bits: a hash for comparing what is likely the same, and for tables whose keys nobody chooses to meet. For
- * others: table.h. Context: any.
+ * FNV-1a, 64 bits: a hash for comparisons, and for tables whose keys are not chosen to collide. For other tables:
+ * table.h. Context: any.
  */
 #ifndef COMMON_FNV_H
 #define COMMON_FNV_H
@@ -11,7 +11,7 @@
 
 #define FNV_BEGIN UINT64_C(0xcbf29ce484222325)
 
-/* HASH, which is FNV_BEGIN or what this returned, continued with SIZE bytes. */
+/* Continues HASH, which is FNV_BEGIN or an earlier result, with SIZE bytes. */
 static inline uint64_t fnv(uint64_t hash, const void *bytes, size_t size)
 {
     const unsigned char *at = bytes;

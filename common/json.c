@@ -17,15 +17,15 @@ size_t json_character(const unsigned char *text)
     for (size_t i = 1; i < size; i++)
         if ((text[i] & 0xc0) != 0x80)
             return 0;
-    /* Too long a form, surrogates, beyond U+10FFFF. */
+    /* Overlong forms, surrogates, and codes above U+10FFFF. */
     if ((text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xed && text[1] > 0x9f) ||
         (text[0] == 0xf0 && text[1] < 0x90) || (text[0] == 0xf4 && text[1] > 0x8f))
         return 0;
     return size;
 }
 
-/* What a terminal or an editor obeys or turns around, in characters of several bytes: the second set of control
- * characters, ends of lines and paragraphs, directions of writing. */
+/* Multibyte characters that control a terminal or an editor: C1 control characters, line and paragraph separators,
+ * bidirectional controls. */
 static bool is_control(uint32_t code)
 {
     return (code >= 0x80 && code < 0xa0) || (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
@@ -65,7 +65,7 @@ static void begin(struct json *json, const char *key)
 {
     if (json->filled)
         fputc(',', json->to);
-    /* The outer levels are a line each, so that a large document can be looked through. */
+    /* Members of the outer levels get a line each, so that a large document stays readable. */
     if (json->depth > 0 && json->depth <= 2)
         fprintf(json->to, "\n%*s", json->depth, "");
     if (key) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes one JSON document: commas, nesting, escapes. Text that is no UTF-8 gets U+FFFD. */
+/* Writes one JSON document: commas, nesting, escapes. Bytes that are not UTF-8 become U+FFFD. */
 #ifndef COMMON_JSON_H
 #define COMMON_JSON_H
 
@@ -11,13 +11,13 @@
 struct json {
     FILE *to;
     int depth;
-    bool filled; /* the open object or list has something in it */
+    bool filled; /* the open object or list is not empty */
 };
 
-/* Bytes of the UTF-8 character that begins at TEXT (NUL-terminated), 0: none does. */
+/* The size of the UTF-8 character at TEXT (NUL-terminated); 0: there is none. */
 size_t json_character(const unsigned char *text);
 
-/* KEY: name of the member, NULL in a list or at the top. */
+/* KEY: name of the member; NULL in a list or at the top. */
 void json_object(struct json *json, const char *key);
 void json_list(struct json *json, const char *key);
 void json_end_object(struct json *json);

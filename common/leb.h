@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Numbers of variable length (LEB128), as DWARF has them. Bits beyond 64 are dropped. One that goes on behind the
- * cursor's end, or is longer than LEB_MAX bytes, fails as cursor.h has it, and is 0.
+ * Variable-length numbers (LEB128), as in DWARF. Bits above 64 are dropped. A number that continues past the cursor's
+ * end, or is longer than LEB_MAX bytes, fails as in cursor.h, and is 0.
  */
 #ifndef COMMON_LEB_H
 #define COMMON_LEB_H
 
 #include "common/cursor.h"
 
-/* Longer ones, padded with zeros, nobody writes. */
+/* No writer pads numbers to more bytes. */
 enum { LEB_MAX = 16 };
 
 static inline uint64_t leb_read(struct cursor *cursor, bool sign)

@@ -14,7 +14,7 @@ static bool same(char a, char b)
     return tolower((unsigned char)a) == tolower((unsigned char)b);
 }
 
-/* Edits (insert, delete, replace, swap of neighbours) from A to B. */
+/* The number of edits (insert, delete, replace, swap of neighbours) from A to B. */
 static unsigned distance(const char *a, size_t a_size, const char *b, size_t b_size)
 {
     unsigned rows[3][LONGEST + 1];
@@ -53,7 +53,7 @@ const char *nearest_word(const char *word, const char *const *words, size_t coun
         if (other == 0)
             continue;
         unsigned edits = distance(word, size, words[i], other);
-        /* A word cut short ("--aggr") is near whatever is missing, but loses to a typing error. */
+        /* An abbreviation ("--aggr") is near, however much is missing, but a typing error is nearer. */
         if (size >= 3 && other > size && strncmp(word, words[i], size) == 0 && edits > 2)
             edits = 2;
         size_t longer = size > other ? size : other;

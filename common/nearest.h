@@ -4,7 +4,8 @@
 
 #include <stddef.h>
 
-/* What of WORDS[COUNT] (entries may be NULL) WORD was probably meant to be, by edit distance; NULL: none is near. */
+/* The entry of WORDS[COUNT] (entries may be NULL) that WORD was probably meant to be, by edit distance; NULL: none is
+ * near. */
 const char *nearest_word(const char *word, const char *const *words, size_t count);
 
 #endif

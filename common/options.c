@@ -9,7 +9,7 @@
 #include "common/nearest.h"
 #include "common/report.h"
 
-/* Where the description starts in --help, when the labels are long. */
+/* The column where descriptions start in --help, if labels are long. */
 #define LABEL_WIDTH 30
 #define MOST_WORDS 128
 
@@ -110,13 +110,13 @@ static int ambiguous(const struct parser *parser, const char *name, size_t size)
     return -EINVAL;
 }
 
-/* Whether it makes no difference for the operands which of the two is meant. */
+/* Whether the operands are the same with either option. */
 static bool alike(const struct option_row *one, const struct option_row *other)
 {
     return !one->value == !other->value && ((one->flags ^ other->flags) & OPTION_OPTIONAL_VALUE) == 0;
 }
 
-/* Finds NAME[SIZE]: exactly, or as the only one that starts so. 0 or -EINVAL after a message. */
+/* Finds NAME[SIZE]: exactly, or as an unambiguous prefix. 0, or -EINVAL after a message. */
 static int find_long(const struct parser *parser, const char *name, size_t size, const struct option_row **ret_row)
 {
     const struct option_row *found = NULL, *other = NULL;
@@ -136,7 +136,7 @@ static int find_long(const struct parser *parser, const char *name, size_t size,
             count++;
         }
     }
-    /* What another command calls exactly so was not meant as the beginning of a name of this one. */
+    /* The exact name of another command's option was not meant as a prefix. */
     if (other && (count == 0 || other->name[size] == '\0'))
         return foreign(parser, other);
     if (count > 1)
@@ -155,7 +155,7 @@ static int take(struct parser *parser, const struct option_row *row, const char 
     return parser->options->only_look ? 0 : row->take(parser->state, row, value);
 }
 
-/* The value of ROW is the next argument. */
+/* Takes the next argument as the value of ROW. */
 static int take_next(struct parser *parser, const struct option_row *row)
 {
     if (parser->at >= parser->argc) {
@@ -200,7 +200,7 @@ static int find_short(const struct parser *parser, char letter, const struct opt
     return -EINVAL;
 }
 
-/* TEXT: what stands behind the dash: flags, and a last option that may carry its value. */
+/* TEXT: what follows the dash: flags, and a last option that may have its value attached. */
 static int parse_short(struct parser *parser, const char *text)
 {
     while (*text) {
@@ -257,7 +257,7 @@ static int label_of(const struct option_row *row, char *ret, size_t size)
                     row->value ? row->value : "", row->value && optional ? "]" : "");
 }
 
-/* Prints TEXT[SIZE] from COLUMN on, broken between words before WIDTH; a newline in TEXT breaks too. */
+/* Prints TEXT[SIZE] from COLUMN on, wrapped between words before WIDTH; a newline in TEXT also breaks the line. */
 static void wrap_text(const char *text, size_t size, int column, int width, FILE *to)
 {
     const char *const end = text + size;
@@ -280,7 +280,7 @@ static void wrap_text(const char *text, size_t size, int column, int width, FILE
     fputc('\n', to);
 }
 
-/* The rows that --help has. */
+/* Which rows --help lists. */
 struct listing {
     uint32_t groups;
     enum options_which which;
@@ -307,7 +307,7 @@ static bool is_empty_heading(const struct option_row *row, const struct listing 
     return true;
 }
 
-/* Where help begins: the same for all sections of a table. */
+/* The column where descriptions start: the same for all sections of a table. */
 static int column_of(const struct option_row *rows, const struct listing *listing)
 {
     const struct listing all = {listing->which == OPTIONS_OWN ? 0 : listing->groups,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The fixed structures of a perf.data file (linux/tools/perf/Documentation/perf.data-file-format.txt). Records
- * themselves are the kernel's: linux/perf_event.h.
+ * The fixed structures of a perf.data file (linux/tools/perf/Documentation/perf.data-file-format.txt). For the kernel's
+ * records see linux/perf_event.h.
  */
 #ifndef COMMON_PERFDATA_H
 #define COMMON_PERFDATA_H
@@ -22,7 +22,7 @@ struct perfdata_header {
     struct perfdata_section attrs;
     struct perfdata_section data;
     struct perfdata_section event_types;
-    uint64_t features[4]; /* bit set; the sections' table follows the data, in bit order */
+    uint64_t features[4]; /* bit set; the table of sections follows the data, in bit order */
 };
 
 _Static_assert(sizeof(struct perfdata_header) == 104, "perf.data header");
@@ -47,7 +47,7 @@ enum perfdata_feature {
     PERFDATA_CLOCK_DATA = 29,
 };
 
-/* Records of user space. */
+/* Records that perf itself writes. */
 enum perfdata_record {
     PERFDATA_RECORD_ATTR = 64,
     PERFDATA_RECORD_EVENT_TYPE = 65,

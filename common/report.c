@@ -43,7 +43,7 @@ unsigned long report_printable(const char *at, unsigned long size)
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
     if (code < least[length] || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
         return 0;
-    /* The second set of control characters, and those that turn the direction of writing. */
+    /* C1 control characters, and bidirectional controls. */
     if (code < 0xa0 || (code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069))
         return 0;
     return length;
@@ -92,7 +92,7 @@ __attribute__((format(printf, 1, 0))) static void say(const char *format, va_lis
     int size = snprintf(line, sizeof(line) - 1, "%.128s: %s", program, safe);
     if (size > 0) {
         line[size] = '\n';
-        /* Nobody is left to hear that stderr is gone. */
+        /* An error on stderr cannot be reported anywhere. */
         (void)buffer_write(2, line, (size_t)size + 1);
     }
     errno = saved;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A hash for tables whose keys others choose: who does not know KEY cannot find keys that meet (SipHash-2-4). */
+/* SipHash-2-4: a hash for tables with untrusted keys. Without KEY an attacker cannot find keys that collide. */
 #ifndef COMMON_SIPHASH_H
 #define COMMON_SIPHASH_H
 

@@ -9,7 +9,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void make_key(void)
 {
-    /* Without random numbers (Linux before 3.17) the addresses of this process have to do. */
+    /* Without random numbers (Linux before 3.17) the key is made from addresses of this process. */
     if (getrandom(key, sizeof(key), GRND_NONBLOCK) != sizeof(key))
         key[0] = (uintptr_t)&once ^ (uintptr_t)__builtin_frame_address(0);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * uthash as this project uses it: include this, not <uthash.h>. Two things differ from its defaults.
+ * uthash with this project's settings: include this, not <uthash.h>. Two things differ from its defaults.
  *
- * Out of memory does not end the program: HASH_ADD* leaves out what has no room, and TABLE_HAS() then says false.
- * Keys are hashed with SipHash under a key of this process: paths and names are often the choice of the profiled
- * programs, and who cannot guess the key cannot fill one bucket.
+ * Out of memory does not end the program: HASH_ADD* then does not add the element, and TABLE_HAS() is false. Keys are
+ * hashed with SipHash under a key of this process: profiled programs often choose paths and names, but they cannot fill
+ * one bucket without knowing the key.
  *
  *     struct thing { char *name; UT_hash_handle hh; } *things = NULL;
  *     HASH_ADD_KEYPTR(hh, things, thing->name, strlen(thing->name), thing);
@@ -16,7 +16,7 @@
 
 #include "common/siphash.h"
 
-/* Key of the hashes of this process, the same until it ends. Context: any thread; allocates nothing. */
+/* The key for hashes, constant for the life of this process. Context: any thread; allocates nothing. */
 const uint64_t *table_key(void);
 
 #define HASH_NONFATAL_OOM 1
@@ -26,7 +26,7 @@ const uint64_t *table_key(void);
 #error "uthash 2.1.0 or later is needed: out of memory would end the program"
 #endif
 
-/* Whether the element was added: behind each HASH_ADD*. */
+/* Whether the element was added; to be checked after each HASH_ADD*. */
 #define TABLE_HAS(element) ((element)->hh.tbl != NULL)
 
 #endif

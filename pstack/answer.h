@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* All that one call of pstack_print() shows; private to pstack/. */
+/* Everything that one call of pstack_print() shows; private to pstack/. */
 #ifndef PSTACK_ANSWER_H
 #define PSTACK_ANSWER_H
 
@@ -20,9 +20,9 @@ struct answer {
 
 void answer_text(const struct answer *answer, FILE *to);
 void answer_json(const struct answer *answer, FILE *to);
-/* Why the stack of THREAD is missing or not whole, and the way out; "": it is whole. */
+/* Why the stack of THREAD is missing or incomplete, and what helps; "": it is complete. */
 void answer_reason(const struct target *target, const struct target_thread *thread, char ret[ANSWER_REASON]);
-/* What STATE of /proc/PID/stat means: "sleeping". */
+/* The word for STATE of /proc/PID/stat: "sleeping". */
 const char *answer_state(char state);
 
 #endif

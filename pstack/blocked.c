@@ -25,9 +25,9 @@
 #include "common/clock.h"
 
 enum { POLLED_MAX = 8, PIPE_ENDS_MAX = 4, FRAMES_LOOKED_AT = 8 };
-/* Of the kernel: operations of a futex without their flags; FUTEX_LOCK_PI2, which older headers lack; a TCP state. */
+/* Kernel values: mask of futex operations without flags; FUTEX_LOCK_PI2, which older headers lack; a TCP state. */
 enum { FUTEX_OP_MASK = 127, LOCK_PI2 = 13, TCP_LISTEN = 10 };
-/* For all threads together: one that was stopped needs a moment to be back in its call. */
+/* For all threads together: a stopped thread needs a moment to return to its call. */
 enum { BACK_MS = 200 };
 
 struct describing {
@@ -45,7 +45,7 @@ static bool read_memory(const struct describing *to, uint64_t address, void *ret
 
 /* ---- Descriptors ---- */
 
-/* "0100007F:1F90" of /proc/net/tcp, whose words of an address have the machine's byte order. */
+/* Parses "0100007F:1F90" of /proc/net/tcp; the words of an address are in the machine's byte order. */
 static bool parse_address(const char *text, bool six, char ret[INET6_ADDRSTRLEN + 8])
 {
     uint32_t words[4] = {0};
@@ -98,7 +98,7 @@ static bool take_unix(struct blocked_net *net, const char *line)
     int path = 0;
     if (sscanf(line, "%*s %*s %*s %*s %*s %*s %" SCNu64 "%n", &inode, &path) != 1)
         return true;
-    snprintf(text, sizeof(text), "unix%s", line + path); /* " PATH", where it has one */
+    snprintf(text, sizeof(text), "unix%s", line + path); /* " PATH", if it has one */
     return add_socket(net, inode, text);
 }
 
@@ -108,7 +108,7 @@ static int by_socket(const void *one, const void *other)
     return (a > b) - (a < b);
 }
 
-/* What there is no memory for is left out. */
+/* Sockets for which there is no memory are left out. */
 static void read_net(struct blocked_net *net, pid_t via)
 {
     static const char *const tables[] = {"net/unix", "net/tcp", "net/tcp6", "net/udp", "net/udp6"};
@@ -127,7 +127,7 @@ static void read_net(struct blocked_net *net, pid_t via)
         qsort(net->sockets, net->count, sizeof(*net->sockets), by_socket);
 }
 
-/* The sockets of the network name space of a process; each is read once. */
+/* The sockets of the network namespace of a process; each namespace is read once. */
 static const struct blocked_net *net_of(struct blocked *blocked, const struct target *target)
 {
     char path[32];
@@ -166,7 +166,7 @@ static bool fd_link(pid_t pid, int fd, char ret[PATH_MAX])
     return size > 0;
 }
 
-/* Has FD of PID been opened for writing? */
+/* Is FD of PID open for writing? */
 static bool is_writable(pid_t pid, int fd)
 {
     char name[32];
@@ -242,7 +242,7 @@ void blocked_release(struct blocked *blocked)
     *blocked = (struct blocked){0};
 }
 
-/* Who of the processes shown has the other end of a pipe: for a reader, who writes. */
+/* Names the shown processes that have the other end of a pipe: for a reader, the writers. */
 static void describe_pipe(struct describing *to, uint64_t inode, int fd)
 {
     struct blocked *blocked = to->blocked;
@@ -283,7 +283,7 @@ static void describe_fd(struct describing *to, int fd)
     }
 }
 
-/* What an epoll instance watches: lines "tfd: N events: ..." of its fdinfo. */
+/* The descriptors that an epoll instance watches: lines "tfd: N events: ..." of its fdinfo. */
 static void describe_epoll(struct describing *to, int fd)
 {
     char name[32];
@@ -360,7 +360,7 @@ static void held_by(struct describing *to, pid_t owner)
 {
     const struct target_thread *holder = inner_thread(to->target, owner);
     buffer_printf(&to->text, "mutex at 0x%" PRIx64, to->thread->args[0]);
-    if (!holder) /* of another process, or younger than our list */
+    if (!holder) /* of another process, or created after our list */
         return;
     to->thread->holder = holder->tid;
     buffer_printf(&to->text, ", held by ");
@@ -368,7 +368,7 @@ static void held_by(struct describing *to, pid_t owner)
     buffer_printf(&to->text, holder == to->thread ? " itself" : "");
 }
 
-/* Is one of the innermost functions called like that? A futex alone does not say what it is used for. */
+/* Does the name of one of the innermost functions contain PART? A futex does not show its use. */
 static bool is_in(const struct target_thread *thread, const char *part)
 {
     for (size_t i = 0; i < thread->frame_count && i < FRAMES_LOOKED_AT; i++)
@@ -377,18 +377,18 @@ static bool is_in(const struct target_thread *thread, const char *part)
     return false;
 }
 
-/* glibc's pthread_mutex_t, as far as it is of use. */
+/* The used part of glibc's pthread_mutex_t. */
 struct glibc_mutex {
     uint32_t lock, count, owner, users, kind;
 };
 enum { KIND_ROBUST = 16, KIND_KNOWN = 0x3ff };
-/* musl's has its kind in front of the futex. */
+/* In musl the kind comes before the futex. */
 enum { MUSL_TYPE = 15, MUSL_KNOWN = 0xbf };
 
 /*
  * The tid of the mutex's owner; 0: not known. In glibc's plain mutex the futex is 2 while threads wait, and the owner
- * is a field of its own. In robust mutexes, in those with priority inheritance, and in musl's recursive and
- * error-checking ones the futex holds the owner.
+ * is a separate field. In robust mutexes, in those with priority inheritance, and in musl's recursive and
+ * error-checking ones the futex contains the owner.
  */
 static pid_t owner_of(struct describing *to, unsigned operation, uint32_t expected)
 {
@@ -413,7 +413,7 @@ static pid_t owner_of(struct describing *to, unsigned operation, uint32_t expect
     return 0;
 }
 
-/* pthread_join() of glibc waits for the tid to become 0. That futex is not private: the kernel clears it. */
+/* glibc's pthread_join() waits until the tid becomes 0. That futex is not private, since the kernel clears it. */
 static const struct target_thread *joined_by(struct describing *to, unsigned operation, uint32_t expected)
 {
     uint32_t word;
@@ -425,7 +425,7 @@ static const struct target_thread *joined_by(struct describing *to, unsigned ope
     return joined == to->thread ? NULL : joined;
 }
 
-/* Who holds it up is told only of a thread that has been in this very call since all were marked. */
+/* The holder is only given for a thread that has been in this same call since all were marked. */
 static void describe_futex(struct describing *to)
 {
     struct target_thread *thread = to->thread;
@@ -465,7 +465,7 @@ static void describe_child(struct describing *to, int64_t child, bool all)
 
 /* ---- Time ---- */
 
-/* CLOCK: of a moment until which it waits; -1: it waits so long. */
+/* CLOCK: the time is absolute, of that clock; -1: it is relative. */
 static void describe_time(struct describing *to, uint64_t address, clockid_t clock)
 {
     struct timespec time, now = {0};
@@ -549,7 +549,7 @@ static void describe(struct describing *to)
 
 /* ---- Marks ---- */
 
-/* Is MARK, which begins with the call's line, of the futex call that the thread was found in? */
+/* Does MARK, which begins with the call's line, belong to the futex call in which the thread was found? */
 static bool is_of_call(const char *mark, const struct target_thread *thread)
 {
     long number;

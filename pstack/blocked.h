@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a thread waits for in its system call; private to pstack/. */
+/* Finds out what a thread waits for in its system call; private to pstack/. */
 #ifndef PSTACK_BLOCKED_H
 #define PSTACK_BLOCKED_H
 
@@ -17,7 +17,7 @@ struct blocked_socket {
     char *text;               /* owned: "TCP 127.0.0.1:80, listening" */
 };
 
-/* The sockets of a network name space. */
+/* The sockets of a network namespace. */
 struct blocked_net {
     uint64_t space;           /* inode of /proc/PID/ns/net */
     struct blocked_socket *sockets; /* owned; by inode */
@@ -28,7 +28,7 @@ struct blocked_net {
 struct blocked {
     struct target *targets;
     size_t count;
-    struct blocked_end *ends; /* owned; by inode, of all processes; where PIPES_READ */
+    struct blocked_end *ends; /* owned; by inode, of all processes; set if pipes_read */
     size_t end_count, end_capacity;
     bool pipes_read;
     struct blocked_net *nets; /* owned */
@@ -36,13 +36,13 @@ struct blocked {
 };
 
 /*
- * Before the first blocked_describe(), when all stacks are named: marks the threads that wait for a futex. What is read
- * of owners behind that holds for threads that still have their mark. 0 or -ENOMEM.
+ * Marks the threads that wait for a futex; to be called before the first blocked_describe(), after all stacks are
+ * named. Owners that are read later are valid for threads whose mark is still the same. 0 or -ENOMEM.
  */
 int blocked_mark(struct blocked *blocked);
-/* Has it slept in the same call since it was marked? */
+/* Has THREAD slept in the same call since it was marked? */
 bool blocked_still(const struct target *target, const struct target_thread *thread);
-/* Sets waits, limited, holder and joins of the thread as far as that can be told. 0 or -ENOMEM. */
+/* Sets waits, limited, holder and joins of THREAD, as far as they can be found out. 0 or -ENOMEM. */
 int blocked_describe(struct blocked *blocked, struct target *target, struct target_thread *thread);
 void blocked_release(struct blocked *blocked);
 

@@ -40,7 +40,7 @@ static bool is_file(const struct target_map *map)
     return map->path[0] == '/' && map->ino != 0;
 }
 
-/* PATH is the regular file of MAP: its inode, if not the device, which overlays and btrfs tell otherwise. */
+/* Is PATH the regular file of MAP? Compares the inode, not the device, which differs on overlayfs and btrfs. */
 static bool is_mapped(const char *path, const struct target_map *map)
 {
     struct stat stat_of;
@@ -48,8 +48,8 @@ static bool is_mapped(const char *path, const struct target_map *map)
 }
 
 /*
- * Where the file of MAP can be read: by its name, by its name below the root of the process, or, with the rights for
- * it, as the kernel keeps it. False: nowhere.
+ * The path where the file of MAP can be read: its name, its name below the root of the process, or, with enough
+ * privileges, map_files of /proc. False: none.
  */
 static bool find_path(const struct target *target, const struct target_map *map, char ret[PATH_MAX])
 {
@@ -63,7 +63,7 @@ static bool find_path(const struct target *target, const struct target_map *map,
     return is_mapped(ret, map);
 }
 
-/* A name may change hands between two looks: what is opened is looked at again, and a FIFO is not waited for. */
+/* A name may get another file between check and open: the opened file is checked again, and a FIFO does not block. */
 static int open_mapped(const struct target *target, const struct target_map *map)
 {
     char path[PATH_MAX], self[48];
@@ -139,7 +139,7 @@ size_t callchain_find(struct callchain *callchain, struct target *target, struct
     unsigned count = unwind_engine_stack(callchain->engine, 0, &unwind, &thread->regs, &dump, ret, (unsigned)capacity,
                                          &outcome);
     thread->end = outcome.end;
-    /* A return address in a register, on AArch64, that is not known of a thread that sleeps. */
+    /* On AArch64 the return address may be in a register, which is unknown for a sleeping thread. */
     if (count > 1 && thread->regs.value[UNWIND_RETURN] == CAPTURE_UNKNOWN && ret[1] == signature_strip(CAPTURE_UNKNOWN))
         return 1;
     return count;
@@ -150,7 +150,7 @@ size_t callchain_find(struct callchain *callchain, struct target *target, struct
 static struct target_frame *add_frame(struct target_thread *thread)
 {
     size_t count = thread->frame_count;
-    if ((count & (count - 1)) == 0) { /* it is full at powers of two */
+    if ((count & (count - 1)) == 0) { /* the array is full at powers of two */
         struct target_frame *frames = reallocarray(thread->frames, count ? 2 * count : 1, sizeof(*frames));
         if (!frames)
             return NULL;
@@ -160,7 +160,7 @@ static struct target_frame *add_frame(struct target_thread *thread)
     return &thread->frames[thread->frame_count++];
 }
 
-/* The functions at IP; LOOKED is in the instruction that counts: the call, for a caller. */
+/* Adds the functions at IP. LOOKED: the address to look up; for a caller it is inside the call instruction. */
 static int name_address(struct callchain *callchain, struct target *target, struct target_thread *thread, uint64_t ip,
                         uint64_t looked)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From registers and a copied stack to functions and lines; private to pstack/. */
+/* Turns registers and a copied stack into functions and lines; private to pstack/. */
 #ifndef PSTACK_CALLCHAIN_H
 #define PSTACK_CALLCHAIN_H
 
@@ -8,7 +8,7 @@
 
 struct symbols;
 
-/* What all processes of one answer share. */
+/* Shared by all processes of one answer. */
 struct callchain {
     struct unwind_files *files;
     struct unwind_engine *engine;
@@ -19,12 +19,12 @@ struct callchain {
 int callchain_init(struct callchain *callchain, int unwinder);
 void callchain_release(struct callchain *callchain);
 /*
- * The addresses of THREAD, whose stack was copied, into RET[CAPACITY]: how many. Sets thread->end. Reads files, so that
- * it takes a while where they are met for the first time; the thread runs on meanwhile.
+ * Writes the addresses of THREAD, whose stack was copied, to RET[CAPACITY] and returns their number. Sets thread->end.
+ * It takes a while for files that were not read yet; the thread runs on meanwhile.
  */
 size_t callchain_find(struct callchain *callchain, struct target *target, struct target_thread *thread,
                       uint64_t *ret, size_t capacity);
-/* Makes thread->frames of them, with names, lines and inlined functions. 0 or -ENOMEM. */
+/* Makes thread->frames from IPS[COUNT], with names, lines and inlined functions. 0 or -ENOMEM. */
 int callchain_name(struct callchain *callchain, struct target *target, struct target_thread *thread,
                    const uint64_t *ips, size_t count);
 

@@ -19,8 +19,8 @@
 #include "registers.h"
 
 /*
- * How long we wait for a thread to stop. It runs until then, unless it gets no CPU: on a loaded machine that takes some
- * hundred milliseconds.
+ * How long we wait for a thread to stop. It needs a CPU to stop, which on a loaded machine takes some hundred
+ * milliseconds.
  */
 enum { STOP_MS = 1000, TRIES = 3 };
 
@@ -30,7 +30,7 @@ static bool copy_stack(struct target *target, struct target_thread *thread, size
 {
     const uint64_t start = thread->regs.value[UNWIND_SP];
     const struct target_map *map = target_map_at(target, start);
-    if (!map && !target->maps_again) { /* of a thread that began after they were read */
+    if (!map && !target->maps_again) { /* the thread started after the mappings were read */
         target->maps_again = true;
         map = target_read_maps(target) == 0 ? target_map_at(target, start) : NULL;
     }
@@ -102,7 +102,7 @@ bool capture_asleep(struct target *target, struct target_thread *thread, size_t 
 
 /* ---- Stopped ---- */
 
-/* Has the socket FD of the process a time limit? What is no socket has none. */
+/* Has the socket FD of the process a time limit? Other kinds of files have none. */
 static bool has_time_limit(const struct target *target, int fd)
 {
     static const int options[] = {SO_RCVTIMEO, SO_SNDTIMEO};
@@ -123,8 +123,8 @@ static bool has_time_limit(const struct target *target, int fd)
 }
 
 /*
- * Three kinds: a time limit would begin anew, since the kernel does not keep what is left of it; a part that was
- * written or read already would be all; or a socket has a time limit.
+ * Three kinds of calls: a time limit would start again, since the kernel does not keep the remaining time; a partial
+ * read or write would return early; or a socket has a time limit.
  */
 bool capture_would_disturb(const struct target *target, const struct target_thread *thread)
 {
@@ -185,8 +185,8 @@ bool capture_would_disturb(const struct target *target, const struct target_thre
 }
 
 /*
- * What has come of a traced thread, as of waitpid(): its number, 0 or -1. The end of a CHILD of this process is for who
- * waits for that, and stays to be had; the kernel keeps it back from nobody.
+ * The state of a traced thread, as waitpid() returns it: its tid, 0 or -1. The exit of a CHILD of this process is left
+ * for the code that waits for it, and stays available to it.
  */
 static pid_t wait_for_change(pid_t tid, bool child, int *ret_status)
 {
@@ -237,13 +237,13 @@ static bool read_registers(struct target *target, struct target_thread *thread, 
     return copy_stack(target, thread, limit);
 }
 
-/* It may have stopped for a signal of its own, before ours: that is delivered then. 0: for ours. */
+/* The signal to deliver, if the thread stopped for a signal of its own before our stop; 0: it stopped for us. */
 static int stop_signal(int status)
 {
     return status >> 16 == 0 ? WSTOPSIG(status) : 0;
 }
 
-/* A thread that has stopped goes on; one that is killed meanwhile has to be waited for. */
+/* Detaches a stopped thread. False: it was killed meanwhile and must be waited for. */
 static bool let_go(pid_t tid, int status)
 {
     const int number = stop_signal(status);
@@ -271,7 +271,7 @@ void capture_settle(struct capture *capture)
     capture->pending_count = kept;
 }
 
-/* The number may be another process's by now. */
+/* False: the tid belongs to another process by now. */
 static bool is_ours(const struct target *target, const struct target_thread *thread)
 {
     char *text = target_read(target->pid, thread->tid, "stat");
@@ -292,7 +292,7 @@ bool capture_stopped(struct capture *capture, struct target *target, struct targ
         thread->error = -errno;
     if (thread->error)
         return false;
-    /* From here on it is traced: whatever happens, it is let go or waited for. */
+    /* From here on it is traced: it must be detached or waited for in any case. */
     int error = is_ours(target, thread) ? 0 : -ESRCH;
     if (ptrace(PTRACE_INTERRUPT, thread->tid, NULL, NULL) < 0 && !error)
         error = -errno;
@@ -307,7 +307,7 @@ bool capture_stopped(struct capture *capture, struct target *target, struct targ
         capture->pending[capture->pending_count++] = (struct capture_pending){thread->tid, child};
     if (error)
         thread->error = error;
-    thread->wchan[0] = '\0'; /* of where it was before */
+    thread->wchan[0] = '\0'; /* it is from before the stop */
     thread->look = done ? LOOK_STOPPED : LOOK_NONE;
     return done;
 }

@@ -6,7 +6,7 @@
 
 #include "blocked.h"
 
-/* A call with a time limit ends by itself. */
+/* The thread that INDEX waits for; thread_count: none. A call with a time limit ends by itself: it does not count. */
 static size_t next_of(const struct target *target, size_t index)
 {
     pid_t holder = target->threads[index].limited ? 0 : target->threads[index].holder;
@@ -17,7 +17,7 @@ static size_t next_of(const struct target *target, size_t index)
 static int add_deadlock(const struct target *target, size_t first, struct deadlock **ret, size_t *ret_count)
 {
     size_t count = 1, index = first;
-    /* All have slept since before the first owner was read: none of them can have let go of what it holds. */
+    /* All have slept since before the first owner was read, so none can have released a lock. */
     bool still = blocked_still(target, &target->threads[first]);
     while (still && (index = next_of(target, index)) != first) {
         still = blocked_still(target, &target->threads[index]);
@@ -40,7 +40,7 @@ static int add_deadlock(const struct target *target, size_t first, struct deadlo
 
 int deadlock_find(const struct target *target, struct deadlock **ret, size_t *ret_count)
 {
-    /* On which walk a thread was met, from 1: one that comes back to its own walk has closed a circle. */
+    /* The walk, from 1, that visited a thread: a walk that comes back to one of its own threads has found a cycle. */
     size_t *walks = calloc(target->thread_count + 1, sizeof(*walks));
     int error = walks ? 0 : -ENOMEM;
     for (size_t i = 0; i < target->thread_count && !error; i++) {

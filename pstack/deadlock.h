@@ -5,14 +5,14 @@
 
 #include "target.h"
 
-/* Threads of one process, each of which waits for the next one, and the last for the first. */
+/* Threads of one process, where each waits for the next one, and the last for the first. */
 struct deadlock {
     const struct target *target;
     size_t *threads;          /* owned; indices */
     size_t count;
 };
 
-/* All of TARGET into *RET[*RET_COUNT], which grows; each circle once. 0 or -ENOMEM. */
+/* Appends all deadlocks of TARGET to *RET[*RET_COUNT], each once. 0 or -ENOMEM. */
 int deadlock_find(const struct target *target, struct deadlock **ret, size_t *ret_count);
 void deadlock_release(struct deadlock *list, size_t count);
 

@@ -14,7 +14,7 @@
 #include "capture.h"
 #include "common/fnv.h"
 
-/* Bytes of stack that are copied: of all threads of a process, and of one. A thousand threads have 64 KiB each. */
+/* Bytes of stack to copy: for all threads of a process, and per thread. A thousand threads have 64 KiB each. */
 enum { STACKS_BYTES = 64 << 20, STACK_MIN = 64 << 10, STACK_MAX = 1 << 20, FRAMES_MAX = 1024 };
 
 struct addresses {
@@ -28,7 +28,7 @@ static size_t stack_limit(const struct target *target)
     return each < STACK_MIN ? STACK_MIN : each > STACK_MAX ? STACK_MAX : each;
 }
 
-/* All of one call. */
+/* The state of one call. */
 struct work {
     const struct pstack_options *options;
     struct callchain callchain;
@@ -42,7 +42,7 @@ static bool is_over(char state)
     return !state || strchr("ZXx", state);
 }
 
-/* Stops the thread only where that is needed and harmless. Sets IPS[FRAMES_MAX]; how many. */
+/* Stops the thread only if that is needed and harmless. Sets IPS[FRAMES_MAX] and returns their number. */
 static size_t look_at(struct work *work, struct target *target, struct target_thread *thread, uint64_t *ips)
 {
     const size_t limit = stack_limit(target);
@@ -97,7 +97,7 @@ static void fold_threads(struct target *target)
     }
 }
 
-/* What is ending has no memory any more, and may not be traced; that is no refusal. */
+/* Whether the thread ends: then it has no memory and cannot be traced, which is not a lack of permission. */
 static bool has_ended(const struct target *target, struct target_thread *thread)
 {
     if (!target_look(target, thread) || is_over(thread->state))
@@ -126,13 +126,13 @@ static int look_at_thread(struct work *work, struct target *target, struct targe
     if (!ret->ips || thread->error == -ENOMEM)
         return -ENOMEM;
     memcpy(ret->ips, ips, ret->count * sizeof(*ips));
-    thread->hash = fnv(FNV_BEGIN, ips, ret->count * sizeof(*ips)); /* to see soon that two stacks differ */
-    free(thread->stack); /* the chain is all that is needed of it */
+    thread->hash = fnv(FNV_BEGIN, ips, ret->count * sizeof(*ips)); /* for a fast comparison of stacks */
+    free(thread->stack); /* only the chain is needed */
     thread->stack = NULL;
     return 0;
 }
 
-/* *RET_FOUND: of each thread, owned by the caller. 0 or -ENOMEM. */
+/* *ret_found: the addresses of each thread, owned by the caller. 0 or -ENOMEM. */
 static int look_at_target(struct work *work, struct target *target, struct addresses **ret_found)
 {
     struct addresses *found = calloc(target->thread_count + 1, sizeof(*found));
@@ -151,7 +151,7 @@ static int look_at_target(struct work *work, struct target *target, struct addre
     return error;
 }
 
-/* Its mappings stay as they are from here on. */
+/* From here on the mappings of TARGET are not read again. */
 static int name_frames(struct work *work, struct target *target, const struct addresses *found)
 {
     int error = 0;
@@ -168,7 +168,7 @@ static void release_addresses(struct addresses *found, size_t count)
     free(found);
 }
 
-/* All of them before any name is looked for, which takes longer than a short process lives. */
+/* Reads all processes before any symbolization, which takes longer than a short process lives. */
 static int look_at_targets(struct work *work)
 {
     struct answer *answer = &work->answer;
@@ -221,7 +221,7 @@ static int read_targets(const struct pstack_options *options, struct answer *ans
     return error;
 }
 
-/* One that ended while it was looked at is no failure of a tree, but of what was asked for by number. */
+/* A process that ended meanwhile is no failure in a tree, but is one if it was asked for by pid. */
 static bool is_missing(const struct target *target)
 {
     if (!target->state)
@@ -233,8 +233,8 @@ static bool is_missing(const struct target *target)
 }
 
 /*
- * The thread that traces. When it ends the kernel lets go of all that has not stopped in time: before anything is
- * written, which may take long.
+ * The tracing thread. When it ends, the kernel detaches all threads that did not stop in time; this is before any
+ * output, which may take long.
  */
 static void *look(void *argument)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The same as pstack_text.c for programs; docs/STACKS.md lists the members. */
+/* The same facts as pstack_text.c, as JSON; docs/STACKS.md lists the members. */
 #include <inttypes.h>
 #include <time.h>
 

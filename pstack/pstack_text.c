@@ -28,7 +28,7 @@ const char *answer_state(char state)
     }
 }
 
-/* What others wrote, without anything that a terminal obeys. */
+/* Prints untrusted text without anything that could control the terminal. */
 static void put(FILE *to, const char *text, size_t most)
 {
     char safe[4 * 4096];
@@ -118,7 +118,7 @@ static bool is_first(const struct target *target, size_t index)
     return target->threads[index].same_as == index;
 }
 
-/* "thread 12", or of many that have the same stack "3 threads (12, 13, 14)". */
+/* "thread 12", or for threads with the same stack "3 threads (12, 13, 14)". */
 static void put_threads(FILE *to, const struct target *target, size_t first)
 {
     size_t count = 0, shown = 0;

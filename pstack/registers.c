@@ -16,8 +16,8 @@
 #include "target.h"
 
 /*
- * Calls that fail with EINTR when their thread is stopped and goes on, whether a signal came or not (signal(7),
- * "Interruption of system calls and library functions by stop signals"). Of the others the kernel takes care.
+ * Calls that fail with EINTR after their thread was stopped and continued, even without a signal (signal(7),
+ * "Interruption of system calls and library functions by stop signals"). The kernel restarts the others.
  */
 static bool fails_when_stopped(long call)
 {
@@ -64,17 +64,17 @@ static int get_set(pid_t tid, int set, void *ret, size_t size)
     struct iovec to = {ret, size};
     if (ptrace(PTRACE_GETREGSET, tid, (void *)(intptr_t)set, &to) < 0) /* NOLINT: as ptrace(2) has it */
         return -errno;
-    return to.iov_len == size ? 0 : -ENOEXEC; /* a 32-bit program has others */
+    return to.iov_len == size ? 0 : -ENOEXEC; /* a 32-bit program has other registers */
 }
 
 #if defined(__x86_64__)
-/* The kernel's own: a call that a signal interrupted begins anew unless a handler runs (include/linux/errno.h). */
+/* Internal to the kernel: restart a call that a signal interrupted, unless a handler runs (include/linux/errno.h). */
 enum { KERNEL_ERESTARTSYS = 512, KERNEL_ERESTARTNOHAND = 514, KERNEL_ERESTART_RESTARTBLOCK = 516 };
 
 void registers_restart_call(pid_t tid, int signal)
 {
     struct user_regs_struct user;
-    (void)signal; /* the kernel looks at its handler */
+    (void)signal; /* the kernel checks for a handler */
     if (get_set(tid, NT_PRSTATUS, &user, sizeof(user)) < 0 || (long)user.orig_rax < 0 || (long)user.rax != -EINTR ||
         !fails_when_stopped((long)user.orig_rax))
         return;
@@ -115,8 +115,8 @@ static bool is_call(pid_t tid, uint64_t address)
 }
 
 /*
- * What a call was made with in x0, which has its result by now. The kernel knows it still, but shows it with the call
- * alone, whose number it has forgotten before the stop: it is told the number for the moment.
+ * The first argument of a call, whose register x0 already has the result. The kernel still knows it, but shows it only
+ * together with the call's number, which it clears before the stop: so we set the number for the moment.
  */
 static bool read_first_argument(pid_t tid, int call, uint64_t *ret)
 {
@@ -134,7 +134,7 @@ static bool read_first_argument(pid_t tid, int call, uint64_t *ret)
     return found;
 }
 
-/* A call that begins anew is yet to be made: the kernel has undone it. One that failed was made in front of pc. */
+/* A call to be restarted was undone by the kernel: pc is at the svc instruction. After a failed call pc is past it. */
 static bool has_failed(pid_t tid, const struct user_regs_struct *user, uint64_t *ret_first)
 {
     const long call = (long)user->regs[CALL_NUMBER];
@@ -148,7 +148,7 @@ static uint64_t read_signals(const char *status, const char *name)
     return at ? strtoull(at + strlen(name), NULL, 16) : 0;
 }
 
-/* Does a handler run when the thread goes on with SIGNAL? Its call has to fail then. */
+/* Does a handler run when the thread continues with SIGNAL? Then its call must fail. */
 static bool handler_waits(pid_t tid, int signal)
 {
     char *status = target_read(tid, 0, "status");

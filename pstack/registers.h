@@ -18,8 +18,8 @@ struct registers {
 /* 0 or -errno; -ENOEXEC: the registers of a 32-bit program. */
 int registers_read(pid_t tid, struct registers *ret);
 /*
- * A call that would fail with EINTR, only since we stopped it, begins anew unless a signal comes. SIGNAL: the one that
- * the thread is given when it goes on; 0: none.
+ * Makes the kernel restart a call that would fail with EINTR only because we stopped it, unless a signal comes. SIGNAL:
+ * the one delivered to the thread when it continues; 0: none.
  */
 void registers_restart_call(pid_t tid, int signal);
 

@@ -45,12 +45,12 @@ struct stat_line {
     char comm[TARGET_NAME];
     char state;
     pid_t ppid;
-    uint64_t cpu_ns, start_ns; /* START since boot */
+    uint64_t cpu_ns, start_ns; /* start_ns: since boot */
 };
 
 static bool parse_stat(const char *text, struct stat_line *ret)
 {
-    /* The name may hold any character, ") R 1" too: the last ")" ends it. */
+    /* The name may have any characters, even ") R 1": the last ")" ends it. */
     const char *open = text ? strchr(text, '(') : NULL, *close = open ? strrchr(open, ')') : NULL;
     unsigned long long user, system, start;
     int ppid;
@@ -90,7 +90,7 @@ static pid_t last_number(const char *text)
     return last;
 }
 
-/* Its number in its own name space. */
+/* The tid in its own pid namespace. */
 static pid_t inner_number(pid_t pid, pid_t tid, bool *ret_inner)
 {
     char *text = target_read(pid, tid, "status");
@@ -119,7 +119,7 @@ bool target_look(const struct target *target, struct target_thread *thread)
     return true;
 }
 
-/* The lines of its call and of its switches: a thread that ran in between has other switches. */
+/* The lines of its call and of its context switches, whose number changes when the thread runs. */
 char *target_mark(const struct target *target, const struct target_thread *thread, int *ret_error)
 {
     char *call = target_read(target->pid, thread->tid, "syscall"), *mark = NULL;
@@ -175,7 +175,7 @@ static int by_tid(const void *one, const void *other)
     return (a > b) - (a < b);
 }
 
-/* New ones may come while the list is read; a list without a new one is all. */
+/* New threads may appear meanwhile: repeats until a listing has no new one. */
 static int list_threads(struct target *target)
 {
     char path[32];
@@ -304,7 +304,7 @@ static void read_owner(struct target *target)
     free(text);
 }
 
-/* Where the first thread has ended (pthread_exit()) before others, one of these. */
+/* If the first thread has ended (pthread_exit()) before others, one of these. */
 static pid_t living_thread(const struct target *target)
 {
     for (size_t i = 0; strchr("ZXx", target->state) && i < target->thread_count; i++)
@@ -412,7 +412,7 @@ struct tree {
     size_t count;
 };
 
-/* Each process once, whatever the numbers say: /proc is not read in one moment. */
+/* Takes each process once: reads of /proc are not atomic, so pids may repeat. */
 static bool take_process(struct tree *tree, pid_t pid)
 {
     for (size_t i = 0; i < tree->parent_count; i++) {
@@ -443,7 +443,7 @@ static void insert_process(struct tree *tree, size_t at, pid_t pid, unsigned dep
     tree->count++;
 }
 
-/* Children come right behind their parent, which is looked at before them: no recursion, a chain may be long. */
+/* Inserts children right after their parent, which is visited before them. No recursion, since a chain may be long. */
 static void add_tree(struct tree *tree, pid_t root)
 {
     size_t at = tree->count;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What each fuzz_NAME.c defines: libFuzzer calls it, or mutate.c. */
+/* Each fuzz_NAME.c defines this function; libFuzzer or mutate.c calls it. */
 #ifndef FUZZ_FUZZ_H
 #define FUZZ_FUZZ_H
 

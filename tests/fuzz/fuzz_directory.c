@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libFuzzer entry: a directory of perf record --threads. The input is two sizes of 32 bits, so many bytes of `data`, so
- * many of `data.0`, and the rest is `data.1`.
+ * libFuzzer entry: a directory of perf record --threads. The input has two 32-bit sizes, those of `data` and `data.0`,
+ * then the bytes of `data`, `data.0` and, up to the end, `data.1`.
  */
 #include <fcntl.h>
 #include <stdbool.h>

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libFuzzer entry: debug information as symbols_lines() meets it. An input is a byte of flags, the sizes of sections
- * of a program and of its .dwp (enum dwarf_part, 20 numbers of four bytes), and their contents, of which ELF files are
- * made; with the flag RAW it is an ELF file itself. Built without libFuzzer (DWARF_MAIN) it mutates the files that are
- * its arguments, always in the same way: mutate_dwarf ROUNDS FILE...; "mutate_dwarf make ELF [DWP]" writes an input to
- * stdout.
+ * libFuzzer entry: debug information, read as by symbols_lines(). An input is a byte of flags, the sizes of sections
+ * of a program and of its .dwp (enum dwarf_part, 20 numbers of four bytes), and their contents, from which ELF files
+ * are made; with the flag RAW it is an ELF file itself. Built without libFuzzer (DWARF_MAIN) it mutates its argument
+ * files, always in the same way: mutate_dwarf ROUNDS FILE...; "mutate_dwarf make ELF [DWP]" writes an input to stdout.
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -34,7 +33,7 @@ static void put(struct text *text, const void *bytes, size_t size)
     text->size += size;
 }
 
-/* Numbers of the file's byte order. */
+/* A number in the file's byte order. */
 static void number(struct text *text, uint64_t value, unsigned size, bool big)
 {
     for (unsigned i = 0; i < size; i++)
@@ -146,7 +145,7 @@ static void look_up(const void *bytes, size_t size)
         dwarf_free(dwarf);
     }
     if (sum == UINT64_MAX)
-        puts("an unlikely program"); /* so that no compiler leaves out what nobody looks at */
+        puts("an unlikely program"); /* keeps the compiler from removing unused results */
     name_pool_release(&pool);
     elf_file_release(&elf);
 }
@@ -218,7 +217,7 @@ static uint64_t dice(uint64_t *state)
     return *state;
 }
 
-/* A few bytes become others: near ones, extremes, or a copy of others of the file. */
+/* Changes a few bytes: to near values, extremes, or a copy of other bytes of the file. */
 static void mutate(uint8_t *bytes, size_t size, uint64_t *state)
 {
     static const uint8_t extremes[] = {0, 1, 0x7f, 0x80, 0xff, 0xfe};
@@ -255,7 +254,7 @@ int main(int argc, char **argv)
         for (int round = 0; copy && size && round < atoi(argv[1]); round++, inputs++) {
             memcpy(copy, bytes, size);
             mutate(copy, size, &state);
-            /* Each is also cut off somewhere, now and then. */
+            /* Some are also cut off at a random size. */
             LLVMFuzzerTestOneInput(copy, round % 16 ? size : dice(&state) % size);
         }
         free(copy);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* libFuzzer entry: what just-in-time compilers leave, and lists of the kernel's symbols. The first byte says which: a
- * map (even) or a dump (odd), or, where it is a 'k', a list. */
+/* libFuzzer entry: files of JIT compilers, and lists of the kernel's symbols. The first byte chooses: 'k' is a list,
+ * another odd number a jitdump, an even one a perf map. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdbool.h>
@@ -43,7 +43,7 @@ static struct text_names copy_of(const char *text, size_t size)
     return names;
 }
 
-/* The part of the list TEXT for ENTRY gives ADDRESS the same name. */
+/* Checks that the part of the list TEXT for ENTRY gives ADDRESS the same name. */
 static void check_part(const char *text, size_t size, const struct name_entry *entry, uint64_t address)
 {
     const struct kallsyms_wanted wanted = {.addresses = &entry->start, .count = 1};

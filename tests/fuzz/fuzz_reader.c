@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libFuzzer entry: a file as profile_load() and profile_samples() meet it. Without libFuzzer: mutate.c.
+ * libFuzzer entry: a file, read by profile_load() and profile_samples(). Without libFuzzer: mutate.c.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "common/report.h"
 #include "tests/fuzz/fuzz.h"
 
-/* Looks at everything that a view would look at. */
+/* Reads everything that a view would read. */
 static uint64_t walk(const struct profile *profile)
 {
     uint64_t sum = 0;
@@ -53,7 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct profile *profile = NULL;
     if (profile_load_memory(data, size, NULL, &profile) < 0)
         return 0;
-    /* Said, so that no compiler leaves out what nobody looks at. */
+    /* Keeps the compiler from removing unused results. */
     if (walk(profile) == UINT64_MAX)
         puts("an unlikely profile");
     profile_samples(profile, each, &profile);

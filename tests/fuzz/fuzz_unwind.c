@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * libFuzzer entry for the unwinder. The first byte chooses what the rest is: an ELF file (0), .eh_frame (1),
- * .debug_frame (else). Its last bytes are the stack too. Walks begin at each function found, at the entry and nowhere.
+ * .debug_frame (else). Its last bytes are also the stack. Walks begin at each function found, at the entry point, and
+ * at an address without code.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +20,7 @@ static bool find(void *context, uint64_t address, struct unwind_map *ret)
     return address < UINT64_C(1) << 40;
 }
 
-/* What any walk has to keep to. */
+/* Checks what holds for every walk. */
 static void check(const uint64_t *ips, unsigned count, uint64_t start, enum unwind_end end)
 {
     if (count == 0 || count > FRAMES || ips[0] != start || (unsigned)end >= UNWIND_ENDS ||
@@ -27,7 +28,7 @@ static void check(const uint64_t *ips, unsigned count, uint64_t start, enum unwi
         abort();
 }
 
-/* With the rows that were remembered the same comes out, but where they save work that there was no more of. */
+/* A second walk, with cached rows, must give the same result, unless the first one ran out of its work limit. */
 static void check_again(const struct unwind_target *target, const struct unwind_regs *regs,
                         const struct unwind_dump *dump, const uint64_t *ips, unsigned count, enum unwind_end end)
 {
@@ -62,7 +63,7 @@ static void walk_functions(struct unwind_file *file, const struct cfi *cfi, cons
     size_t step = cfi->count / WALKS + 1;
     for (size_t i = 0; i < cfi->count; i += step) {
         const uint64_t start = cfi->fdes[i].start;
-        uint64_t found, length = 1; /* what came by a header knows its length when it is asked */
+        uint64_t found, length = 1; /* with a header, the length is only read when it is asked for */
         cfi_find_function(cfi, start, &found, &length);
         walk(file, start, data, size);
         walk(file, start + length / 2, data, size);
@@ -88,7 +89,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint8_t kind = *data++ & 3;
     struct unwind_file *file = calloc(1, sizeof(*file));
     if (file && fill(file, kind, data, --size)) {
-        /* Addresses of the file are those of the walk. */
+        /* The walk uses addresses of the file. */
         file->segments[0] = (struct unwind_file_segment){0, 0, UINT64_C(1) << 40};
         file->segment_count = 1;
         walk_functions(file, &file->frames, data, size);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A harness without libFuzzer: mutates the files that are its arguments, always in the same way:
- * mutate_NAME ROUNDS FILE...
+ * A harness without libFuzzer: mutates its argument files, always in the same way: mutate_NAME ROUNDS FILE...
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +19,7 @@ static uint64_t next(void)
     return state;
 }
 
-/* One to eight bytes set to something that numbers like to be, or a piece copied over another, or the end cut off. */
+/* Sets one to eight bytes to a typical number, copies a piece over another, or cuts off the end. */
 static size_t mutate(unsigned char *bytes, size_t size)
 {
     static const uint64_t values[] = {0,          1,          7,          8,          0xff,   0xffff,
@@ -49,7 +48,7 @@ static void run(const char *path, unsigned long rounds)
         unsigned char *copy = malloc(file.size);
         memcpy(copy, file.data, file.size);
         size_t size = mutate(copy, file.size);
-        /* What a sanitizer says is about this one: */
+        /* Exactly sized, so that sanitizers find reads past its end: */
         unsigned char *exact = realloc(copy, size);
         LLVMFuzzerTestOneInput(exact, size);
         free(exact);
@@ -60,7 +59,7 @@ static void run(const char *path, unsigned long rounds)
 int main(int argc, char **argv)
 {
     unsigned long rounds = argc > 1 ? strtoul(argv[1], NULL, 10) : 0;
-    /* Thousands of damaged files: what is said of each is of no interest here. */
+    /* Messages about thousands of damaged files are of no interest here. */
     if (!freopen("/dev/null", "w", stderr))
         return 1;
     for (int i = 2; i < argc; i++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * asleep N: makes N children of fork, and as many threads, one after the other, each of which sets a flag and then
- * sleeps; polls their state in /proc until they sleep (S), as test programs do to know that somebody waits, and prints
- * how many were seen asleep before they had set the flag: "early: FORKS THREADS".
+ * asleep N: makes N children by fork, and N threads, one after the other. Each sets a flag and then sleeps. Polls their
+ * state in /proc until they sleep (S), as test programs do to see that a task waits, and prints how many were seen
+ * asleep before they had set the flag: "early: FORKS THREADS".
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -21,7 +21,7 @@
 static uint32_t *flag;
 static int ends[2];
 
-/* 'S', 'R' ...; the name in between has no parenthesis. */
+/* 'S', 'R' ...; '?': unknown. */
 static char state_of(pid_t pid, pid_t tid)
 {
     char path[64], text[512];
@@ -42,7 +42,7 @@ static void sleep_until_told(void)
     (void)!read(ends[0], &byte, 1);
 }
 
-/* Whether it is seen asleep before it set the flag. */
+/* Whether the task is seen asleep before it sets the flag. */
 static int is_early(pid_t pid, pid_t tid)
 {
     char state;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * behind WAY COUNT MS [COMMAND ...]: threads and processes that are made without a hook of pthread_create or fork, each
- * of which computes for MS. Says what it used itself, threads and children that it waited for included: "NANOSECONDS".
- * WAY: timer (SIGEV_THREAD), aio, lookup (getaddrinfo_a), uring (workers of the kernel's), system, popen, or newpid: a
- * raw clone() into a new pid namespace, in which COMMAND runs COUNT times, from fork() and exec.
+ * behind WAY COUNT MS [COMMAND ...]: creates threads and processes that no hook of pthread_create or fork sees; each
+ * computes for MS. Prints its own CPU time with that of threads and of children that it waited for: "NANOSECONDS". WAY:
+ * timer (SIGEV_THREAD), aio, lookup (getaddrinfo_a), uring (kernel workers), system, popen, or newpid: a raw clone()
+ * into a new pid namespace, in which COMMAND runs COUNT times, by fork() and exec.
  */
 #define _GNU_SOURCE
 #include <aio.h>
@@ -99,7 +99,7 @@ static void by_lookup(unsigned count)
     }
 }
 
-/* One read of memory that is made meanwhile, by a worker (IOSQE_ASYNC); 77: there is no io_uring here. */
+/* Reads into new memory by a worker of the kernel (IOSQE_ASYNC); exit status 77: there is no io_uring. */
 static void by_uring(unsigned count)
 {
     struct io_uring_params setup;

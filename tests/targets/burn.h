@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Burning a known amount of CPU time in functions of known names, by the thread's own CPU clock. */
+/* Burns a known amount of CPU time, by the thread's CPU clock, in functions with known names. */
 #ifndef TARGETS_BURN_H
 #define TARGETS_BURN_H
 
@@ -33,8 +33,8 @@ static inline int burn_tid(void)
 static volatile uint64_t burn_sink;
 
 /*
- * A few microseconds of arithmetic: the clock is read seldom enough to weigh nothing. Inlined, so that the time is its
- * caller's.
+ * A few microseconds of arithmetic, so that reading the clock takes no noticeable part of the time. Inlined, so that
+ * the time counts for its caller.
  */
 static inline __attribute__((always_inline)) void burn_some(void)
 {
@@ -44,7 +44,7 @@ static inline __attribute__((always_inline)) void burn_some(void)
     burn_sink = value;
 }
 
-/* Until the thread has used UNTIL ns of CPU time in total. */
+/* Burns until the thread has used UNTIL ns of CPU time in total. */
 static inline __attribute__((always_inline)) void burn_until(uint64_t until)
 {
     do
@@ -62,7 +62,7 @@ __attribute__((noinline, unused)) static void spin_b(uint64_t until)
     burn_until(until);
 }
 
-/* NS of CPU time on top of what is used already: 2/3 in spin_a, 1/3 in spin_b, alternating in slices of 3 ms. */
+/* Burns NS more of CPU time: 2/3 in spin_a, 1/3 in spin_b, alternating in slices of 3 ms. */
 __attribute__((noinline, unused)) static void spin_both(uint64_t ns)
 {
     uint64_t at = burn_cpu(), end = at + ns;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * end-modes MODE MS: burns MS of CPU time, prints "pid N tid N cpu_ns N MODE" (flushed), and ends so:
+ * end-modes MODE MS: burns MS of CPU time, prints "pid N tid N cpu_ns N MODE" (flushed), and ends by MODE:
  *   return | exit | _exit (status 3) | quick_exit | abort | kill (SIGKILL to itself) | term (SIGTERM) | segv
  *   exec (itself as "return MS") | thread-exit (exit() in another thread) | pthread_exit (of main; another thread burns
  *   MS more) | thread-exec (another thread execs itself as "return MS")

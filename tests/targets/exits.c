@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * exits ROUNDS THREADS: in each round two children at once, each with THREADS threads that burn 1 ms and are ended by
- * exit_group() while they run: tasks end on several CPUs at the same moment. Prints "tasks N cpu_ns N".
+ * exits ROUNDS THREADS: in each round two children run at once, each with THREADS threads that burn 1 ms and that
+ * exit_group() ends while they run, so that tasks end on several CPUs at the same time. Prints "tasks N cpu_ns N".
  */
 #include <pthread.h>
 #include <sys/resource.h>

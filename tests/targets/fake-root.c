@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fake-root PROGRAM [ARGS...]: runs PROGRAM, an absolute path, and tells it in the auxiliary vector that it is root's,
- * as proot -0 does: a tracer changes the vector when the program is there, before its first instruction. Ends as it
- * does.
+ * fake-root PROGRAM [ARGS...]: runs PROGRAM, an absolute path, with an auxiliary vector that says it runs as root. Like
+ * proot -0, a tracer changes the vector after the exec, before the first instruction. Ends with the program's status.
  */
 #include <elf.h>
 #include <errno.h>
@@ -31,7 +30,7 @@ static uint64_t peek(pid_t pid, uint64_t at)
     return word;
 }
 
-/* The end of a list of pointers. */
+/* The address after a NULL-terminated list of pointers. */
 static uint64_t behind(pid_t pid, uint64_t at)
 {
     while (peek(pid, at))

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * family [MS] [raw]: threads and children, all of which compute and say for how long: a line
- * "PID TID NANOSECONDS SWITCHES" each, CPU time and context switches of the thread, just before it ends. Built for
- * several worlds: static, another libc, another class.
- * raw: by clone() behind libc's back instead, and a child with an empty environment.
+ * family [MS] [raw]: threads and children that compute. Each prints a line "PID TID NANOSECONDS SWITCHES", the CPU time
+ * and context switches of the thread, just before it ends. Built in several ways: static, for another libc, as 32-bit.
+ * raw: uses clone() instead of libc's functions, and a child with an empty environment.
  */
 #define _GNU_SOURCE
 #include <pthread.h>

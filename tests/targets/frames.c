@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Every function keeps a frame pointer, also those that call nobody. Usage: frames ROUNDS */
+/* Every function has a frame pointer, also leaf functions. Usage: frames ROUNDS */
 #include <stdlib.h>
 
 static volatile unsigned long sink;

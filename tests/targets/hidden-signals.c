@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hidden-signals: sets signals up, hides itself (PR_SET_DUMPABLE 0), starts threads that use them, and prints what it
- * sees: the same whether or not a profiler begins to use signals in those threads.
+ * hidden-signals: sets up signals, hides itself (PR_SET_DUMPABLE 0), starts threads that use the signals, and prints
+ * what it sees. The output must be the same if a profiler starts to use signals in those threads.
  */
 #define _GNU_SOURCE
 #include "burn.h"
@@ -19,7 +19,7 @@
 #define AT_MINSIGSTKSZ 51
 #endif
 
-/* Real-time signals of which a profiler may take one. */
+/* Real-time signals; a profiler may take one of them. */
 enum { FROM = 40, TO = 62, BURN_MS = 60 };
 
 static volatile sig_atomic_t ticks, taken;
@@ -62,7 +62,7 @@ static void print_own_mask(const char *what)
     print_mask(what, &now);
 }
 
-/* Room for one frame, and what lies below is not mapped. */
+/* An alternate stack with room for one signal frame; the page below it cannot be accessed. */
 static void take_small_stack(void)
 {
     size_t page = 4096, size = getauxval(AT_MINSIGSTKSZ) + 1024;
@@ -90,7 +90,7 @@ static void run_thread(void)
         pthread_join(thread, NULL);
 }
 
-/* What a child inherits by fork: and a signal that nobody handles ends it. */
+/* Children by fork inherit the signals; one without a handler ends them. */
 static void run_children(void)
 {
     for (int number = FROM; number <= TO; number += 5) {
@@ -118,7 +118,7 @@ int main(void)
     sigset_t some;
     sigfillset(&tick.sa_mask);
     sigaddset(&small.sa_mask, SIGPROF);
-    burn_until(burn_cpu() + MS); /* what it calls is bound then: that takes more than a small stack */
+    burn_until(burn_cpu() + MS); /* binds its functions now, since that needs more than a small stack */
     sigaction(SIGUSR1, &small, NULL);
     sigaction(SIGPROF, &tick, NULL);
     sigemptyset(&some);

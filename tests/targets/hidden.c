@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * hidden MS ACTION... [PROGRAM [ARGS...]]: hides itself from its user's other processes (PR_SET_DUMPABLE 0), burns MS
- * milliseconds of CPU time, and goes through the actions, each of them with MS for whoever it makes:
+ * milliseconds of CPU time, and does the actions; each task that these create burns MS, too:
  *
  *   threads   four threads at the same time
  *   fork      a child, which makes a thread
- *   killed    a child that ends itself by SIGKILL
- *   masked    a thread that has blocked every signal
+ *   killed    a child that kills itself by SIGKILL
+ *   masked    a thread that blocks all signals
  *   exec vfork spawn thread-exec   a child by fork (vfork, posix_spawn, a thread of a forked one) runs PROGRAM; last
  *   in-place  becomes PROGRAM; last
- *   quiet     says nothing from here on
+ *   quiet     prints nothing from here on
  *
- * Each task says "task PID TID NS" at its end, NS its CPU time in nanoseconds.
+ * Each task prints "task PID TID NS" at its end; NS is its CPU time in nanoseconds.
  */
 #define _GNU_SOURCE
 #include "burn.h"

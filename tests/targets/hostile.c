@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A follower that means harm. It finds what of the session is mapped into it, and
+ * A hostile follower. It finds the mappings of the session in its memory, and then:
  *
  *   hostile look                   prints what it can do with each mapping and file of the session, a line each
- *   hostile strike MS [SEED]       for MS milliseconds attacks in one way after the other (hostile_strike.c): writes
- *                                  garbage into every byte that it can write to, requests that look right, about any
- *                                  task, and so on; then prints whether it came to it
- *   hostile practise MS [SEED]     the same without harm: on copies of what is mapped, where no collector looks or
- *                                  listens
- *   hostile name PID               asks for events of PID in each way, once, and prints the answers
- *   hostile knock MS               connects to the session's socket all the time; prints how often it could
+ *   hostile strike MS [SEED]       attacks for MS milliseconds in all ways of hostile_strike.c: writes garbage to every
+ *                                  writable byte, valid-looking requests about any task, and so on; then prints
+ *                                  whether it could attack
+ *   hostile practise MS [SEED]     the same without harm: on copies of the mappings, which no collector reads
+ *   hostile name PID               asks for events of PID once in each way, and prints the answers
+ *   hostile knock MS               connects to the session's socket all the time; prints how often it succeeded
  *
- * With "user=UID" before these words it becomes that user first, by libc; "raw=UID": by a system call of its own,
- * behind libc's back, so that it keeps what it holds. "then=COMMAND" runs system(COMMAND) at the end. For strike:
- * "burst=MS" and "rest=MS" let it attack so long at once and rest in between, "attack=NAME" chooses one way of
- * hostile_strike.c, "bait=FILE" stands in its requests where a file is named.
+ * With "user=UID" before these words it first becomes that user, by libc; with "raw=UID" by a direct system call that
+ * libc does not see, so that it keeps its mappings. "then=COMMAND" runs system(COMMAND) at the end. For strike:
+ * "burst=MS" and "rest=MS" set the length of attacks and of pauses, "attack=NAME" chooses one way of hostile_strike.c,
+ * "bait=FILE" is the file named in its requests.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -108,7 +107,7 @@ void ring(struct pinject_requests *requests, unsigned number)
     }
 }
 
-/* Copies take the place of what is shared, and the files and the socket have names that nobody has. */
+/* Replaces the shared mappings by copies, and the names of files and socket by unused ones. */
 static void practise(void)
 {
     for (unsigned i = 0; i < mapping_count; i++) {
@@ -151,7 +150,7 @@ static void look(void)
 {
     for (unsigned i = 0; i < mapping_count; i++) {
         struct mapping *mapping = &mappings[i];
-        const char *dot = strchr(strrchr(mapping->path, '/'), '.'); /* its user stands between two */
+        const char *dot = strchr(strrchr(mapping->path, '/'), '.'); /* the user is between two dots */
         const char *name = dot ? dot : " segment";
         bool changes = mprotect(mapping->start, 4096, PROT_READ | PROT_WRITE) == 0;
         printf("%.*s: %s write, %s make it writable, %s write by /proc, %s open it to write\n",

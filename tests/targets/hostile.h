@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the parts of hostile.c share. */
+/* Shared by hostile.c and hostile_strike.c. */
 #ifndef TARGETS_HOSTILE_H
 #define TARGETS_HOSTILE_H
 
@@ -12,7 +12,7 @@
 
 enum { MAPPINGS = 64, TASKS = 512 };
 
-/* What of the session is mapped: the segment, the channel, rings of timers. */
+/* A mapping of the session: the segment, the channel, or rings of timers. */
 struct mapping {
     char *start;
     size_t size;
@@ -37,16 +37,16 @@ void ring(struct pinject_requests *requests, unsigned number);
 socklen_t socket_address(const char *path, struct sockaddr_un *ret);
 unsigned long knock(const char *path, uint64_t limit);
 
-/* How an attack goes on. */
+/* How to attack. */
 struct strike {
     uint64_t limit;        /* in ms of now_ms() */
-    unsigned burst_ms;     /* so long at once; 0: all the time */
-    unsigned rest_ms;      /* between two bursts */
-    const char *attack;    /* the only one; NULL: any but those that are asked for by name */
-    const char *bait;      /* a file that nobody may open: its path stands in requests; may be NULL */
+    unsigned burst_ms;     /* length of a burst; 0: no pauses */
+    unsigned rest_ms;      /* pause between two bursts */
+    const char *attack;    /* the only one; NULL: any, except those that must be asked for by name */
+    const char *bait;      /* a file that must not be opened, for the paths in requests; may be NULL */
 };
 
-/* How many strokes; -1: there is no attack of that name. */
+/* Returns the number of strokes; -1: there is no attack of that name. */
 long strike(const struct strike *how);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The ways in which a hostile follower attacks: each does a stroke, and is called again and again. */
+/* The attacks of a hostile follower. Each function does one stroke and is called again and again. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <fcntl.h>
@@ -18,12 +18,12 @@
 
 #include "hostile.h"
 
-/* From linux/falloc.h and fcntl.h of newer systems. */
+/* From linux/falloc.h, and from fcntl.h of newer systems. */
 enum { KEEP_SIZE = 1, PUNCH_HOLE = 2, ADD_SEALS = 1033, RIGHTS = 64 };
 
 static int32_t tasks[TASKS];
 static unsigned task_count;
-static int32_t reused;             /* a process that has ended: its number is free, or another's by now */
+static int32_t reused;             /* pid of an ended process: free, or another process's by now */
 static const char *bait = "/etc/shadow";
 
 static void find_tasks(void)
@@ -31,7 +31,7 @@ static void find_tasks(void)
     DIR *dir = opendir("/proc");
     struct dirent *entry;
     task_count = 0;
-    /* Itself, its parent, a thread of nobody, the first process and a thread of the kernel. */
+    /* Itself, its parent, an ended process, the first process, and a kernel thread. */
     const int32_t known[] = {getpid(), getppid(), reused, 1, 2};
     memcpy(tasks, known, sizeof(known));
     task_count = sizeof(known) / sizeof(known[0]);
@@ -47,7 +47,7 @@ static int32_t any_task(void)
     return next_random() % 8 ? tasks[next_random() % task_count] : (int32_t)next_random();
 }
 
-/* Small numbers and limits are more dangerous than any number. */
+/* Small numbers and limits are more dangerous than random numbers. */
 static uint32_t any_word(void)
 {
     static const uint32_t nasty[] = {0,    1,    2,    3,    4,    5,    6,     7,         8,         9,
@@ -115,7 +115,7 @@ static void ask_anything(struct pinject_requests *requests)
     post(requests, number);
 }
 
-/* News of ends, as nobody waits for them: of oneself, of others, of who lives. */
+/* Posted reports of exited children: about itself, other tasks, and live ones. */
 static void tell_ends(struct pinject_requests *requests)
 {
     for (unsigned i = 0; i < 16; i++) {
@@ -126,7 +126,7 @@ static void tell_ends(struct pinject_requests *requests)
     }
 }
 
-/* What was checked and what is used: the fields change while the collector copies them. */
+/* Changes fields while the collector copies them: time of check, time of use. */
 static void race(struct pinject_requests *requests)
 {
     struct pinject_slot *slot = &requests->slots[next_random() % PINJECT_SLOTS];
@@ -159,7 +159,7 @@ static void seize_all(struct pinject_requests *requests)
     }
 }
 
-/* Claimed and never posted, by somebody who lives for ever. */
+/* Claims all slots and never posts them; their owner is a process that lives for ever. */
 static void hold_all(struct pinject_requests *requests)
 {
     for (unsigned i = 0; i < PINJECT_SLOTS; i++) {
@@ -170,7 +170,7 @@ static void hold_all(struct pinject_requests *requests)
     }
 }
 
-/* Answers in the collector's name: no error, errors, rings that are not there. */
+/* Answers instead of the collector: success, errors, rings that do not exist. */
 static void answer_others(struct pinject_requests *requests)
 {
     for (unsigned i = 0; i < PINJECT_SLOTS; i++) {
@@ -213,7 +213,7 @@ static void scribble(struct pinject_requests *requests)
         __atomic_store_n(&words[next_random() % 1200], any_word(), __ATOMIC_RELAXED);
 }
 
-/* Records that look right in the ring of a timer, and a head that does not. */
+/* Valid-looking records in the ring of a timer, and an invalid head. */
 static void spoil_rings(struct pinject_requests *requests)
 {
     (void)requests;
@@ -250,7 +250,7 @@ static int open_channel(void)
     return mapping ? open(mapping->path, O_RDWR | O_CLOEXEC) : -1;
 }
 
-/* All but its size: holes, pages that are given back, rights, seals, locks, names. */
+/* Changes everything but the size: holes, discarded pages, rights, seals, locks, names. */
 static void spoil_file(struct pinject_requests *requests)
 {
     const struct mapping *mapping = channel_mapping();
@@ -272,7 +272,7 @@ static void spoil_file(struct pinject_requests *requests)
     close(fd);
 }
 
-/* Short, and long again: whoever of this user looks at it meanwhile dies. */
+/* Truncates the file and extends it again: other processes of this user that read it meanwhile die by SIGBUS. */
 static void cut_file(struct pinject_requests *requests)
 {
     int fd = open_channel();
@@ -307,7 +307,7 @@ static void send_rights(int peer)
     sendmsg(peer, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* Messages that nobody asked for, halves of them, descriptors; closed at once, half, or not for long. */
+/* Unexpected messages, partial ones, descriptors; the socket is closed at once, half, or a little later. */
 static void talk(struct pinject_requests *requests)
 {
     static int kept[16];
@@ -364,7 +364,7 @@ static pid_t fork_behind_libc(void)
 #endif
 }
 
-/* Children that end, are stopped or killed in the middle of their own requests, and threads that go while they ask. */
+/* Children that exit, or are stopped or killed during their own requests, and threads that end while they ask. */
 static void make_tasks(struct pinject_requests *requests)
 {
     pthread_t thread;
@@ -372,7 +372,7 @@ static void make_tasks(struct pinject_requests *requests)
         pthread_join(thread, NULL);
     pid_t me = getpid(), child = next_random() % 2 ? fork() : fork_behind_libc();
     if (child == 0) {
-        /* It may be stopped when we are ended, and we may have ended already. */
+        /* The child may be stopped when we are killed, or we may have ended already. */
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (getppid() != me)
             _exit(0);
@@ -398,7 +398,7 @@ static void make_tasks(struct pinject_requests *requests)
 static const struct {
     const char *name;
     void (*stroke)(struct pinject_requests *requests);
-    bool named; /* only where it is asked for */
+    bool named; /* only if it is asked for by name */
 } attacks[] = {
     {"ask", ask_anything, false},     {"ends", tell_ends, false},      {"race", race, false},
     {"seize", seize_all, false},      {"hold", hold_all, false},       {"answer", answer_others, false},
@@ -407,7 +407,7 @@ static const struct {
     {"tasks", make_tasks, false},     {"cut", cut_file, true},
 };
 
-/* -1: there is none of that name. */
+/* The index of the attack NAME, NULL: a random one; -1: there is none of that name. */
 static int choose(const char *name)
 {
     enum { COUNT = sizeof(attacks) / sizeof(attacks[0]) };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Two levels of inlined functions that take all of the time. Compiled by the tests themselves, each in its own way. */
+/* Two levels of inlined functions that take all of the time. Each test compiles it with its own options. */
 #include <stdio.h>
 
 static inline __attribute__((always_inline)) unsigned step(unsigned s, unsigned i)

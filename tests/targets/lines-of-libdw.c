@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What libdw knows of addresses, in the form of lines-of: lines-of-libdw FILE, with virtual addresses in hex on stdin.
+ * Prints lines of addresses by libdw, in the format of lines-of: lines-of-libdw FILE, with virtual addresses in hex on
+ * stdin.
  */
 #include <dwarf.h>
 #include <elfutils/libdwfl.h>
@@ -18,7 +19,7 @@ static const char *name_of(Dwarf_Die *function)
     return dwarf_diename(function);
 }
 
-/* The directory in front of names that are relative to it. */
+/* The compilation directory, if FILE is relative to it, else "". */
 static const char *directory_of(Dwarf_Die *unit, const char *file)
 {
     Dwarf_Attribute attribute;
@@ -61,7 +62,7 @@ static bool is_function(Dwarf_Die *die)
     return tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine;
 }
 
-/* May functions lie below? */
+/* May DIE contain functions? */
 static bool is_scope(Dwarf_Die *die)
 {
     switch (dwarf_tag(die)) {
@@ -77,8 +78,8 @@ static bool is_scope(Dwarf_Die *die)
 }
 
 /*
- * The functions around ADDRESS below DIE, the outermost first. dwarf_getscopes() goes on at the definition of an inlined
- * function, and fails where that is in another unit.
+ * The functions around ADDRESS below DIE, the outermost first. dwarf_getscopes() is not used: it continues at the
+ * definition of an inlined function, and fails if that is in another unit.
  */
 static size_t find_functions(Dwarf_Die *die, Dwarf_Addr address, Dwarf_Die *ret, size_t count)
 {
@@ -97,14 +98,14 @@ static size_t find_functions(Dwarf_Die *die, Dwarf_Addr address, Dwarf_Die *ret,
     return count;
 }
 
-/* The addresses of a unit. Its rows of lines are in UNIT, its functions in SPLIT, which may be another file's. */
+/* The addresses of a unit. Its line table is in `unit`, its functions are in `split`, which may be in another file. */
 struct range {
     Dwarf_Addr low, high;
     Dwarf_Die *unit, split;
 };
 
 struct ranges {
-    struct range *all; /* sorted by LOW; they do not overlap */
+    struct range *all; /* sorted by `low`; they do not overlap */
     size_t count;
 };
 
@@ -114,7 +115,7 @@ static int compare_ranges(const void *left, const void *right)
     return (one->low > other->low) - (one->low < other->low);
 }
 
-/* Not by .debug_aranges, which clang does not write. */
+/* Without .debug_aranges, which clang does not write. */
 static struct ranges find_ranges(Dwfl_Module *module)
 {
     struct ranges ranges = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What panalyze knows of addresses, as addr2line -a -i -f prints it:
+ * Prints panalyze's lines of addresses, in the format of addr2line -a -i -f:
  *     lines-of [-d DEBUG-PATH] [-s SYMFS] [-D SECONDS] FILE
  * with virtual addresses in hex on stdin; -D asks debuginfod servers. On stderr, at the end: why lines are missing, if
  * any are.

@@ -4,9 +4,9 @@
  *
  * Runs COMMAND under a filter that refuses system calls (perf_event_open unless others are named) with an errno
  * (EPERM), as container runtimes do, or kills the process. NAME may be a number. With --when only calls whose ARGUMENT
- * (0 to 5) has VALUE in its low 32 bits are refused: --syscall perf_event_open --when 4=8 lets a call with senseless
- * flags reach the kernel, as a refusal by the kernel itself does. Programs of another architecture (32-bit) are let
- * through.
+ * (0 to 5) has VALUE in its low 32 bits are refused: --syscall perf_event_open --when 4=8 lets a call with invalid
+ * flags reach the kernel, as when the kernel itself refuses. Programs of another architecture (32-bit) are not
+ * filtered.
  * 125: the filter cannot be set up; 126, 127: as env(1).
  */
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * self: what a process can see of itself that a profiler might change, one item per line:
+ * self: prints what a process can see of itself and a profiler might change, one item per line:
  *   fd N TARGET | env NAME=VALUE (in order) | tasks N | SigBlk: ... SigIgn: ... SigCgt: ... | children N | errno N
  */
 #include <dirent.h>
@@ -21,7 +21,7 @@ static void list_fds(void)
         if (size < 0)
             continue;
         goal[size] = '\0';
-        /* The number of a pipe or socket differs from run to run. */
+        /* The inode of a pipe or socket differs between runs. */
         char *colon = strstr(goal, ":[");
         if (colon)
             *colon = '\0';

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Everything that a program can see of its signals and timers, while its threads burn CPU time: two runs print the
- * same, whoever samples it. signal-views [MS]: CPU time of each step.
+ * Prints everything that a program can see of its signals and timers while its threads burn CPU time. The output must
+ * not depend on sampling. signal-views [MS]: CPU time of each step.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -97,7 +97,7 @@ static void masks(void)
     printf("wrong how: %d %d\n", sigprocmask(77, &all, NULL), errno == EINVAL);
 }
 
-/* Each number used as a program may use it. */
+/* Uses signal NUMBER in the ways of a program. */
 static void use(int number)
 {
     struct sigaction action = {.sa_sigaction = take_value, .sa_flags = SA_SIGINFO | SA_RESTART}, old;
@@ -153,7 +153,7 @@ static void descriptors(void)
     sigprocmask(SIG_UNBLOCK, &full, NULL);
 }
 
-/* Default action of each realtime signal, in a child that burns. */
+/* The default action of each real-time signal, in a child that burns. */
 static void deaths(void)
 {
     for (int number = SIGRTMAX - 8; number <= SIGRTMAX; number++) {
@@ -170,7 +170,7 @@ static void deaths(void)
     }
 }
 
-/* What a program that is executed inherits. */
+/* What a program inherits by exec. */
 static void inherited(const char *self)
 {
     sigset_t full;
@@ -219,7 +219,7 @@ static void own_timers(void)
     sigaction(SIGRTMIN, &action, NULL);
     setitimer(ITIMER_PROF, &interval, NULL);
     setitimer(ITIMER_VIRTUAL, &interval, NULL);
-    /* A filter may refuse it. */
+    /* A seccomp filter may refuse it. */
     bool made = timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &timer) == 0;
     if (made)
         timer_settime(timer, 0, &times, NULL);
@@ -235,7 +235,7 @@ static void own_timers(void)
     printf("own timers: fire\n");
 }
 
-/* Calls that a handler without SA_RESTART interrupts, between stretches of work. */
+/* Calls that a handler without SA_RESTART interrupts, alternating with work. */
 static void waits(void)
 {
     int ends[2], interrupted = 0, epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -270,7 +270,7 @@ static void jump(int number)
     siglongjmp(back, 1);
 }
 
-/* A small stack of its own, on which the handler works for longer than many ticks; and a way out by a jump. */
+/* A small alternate stack, on which the handler works longer than many ticks; and a handler that exits by a jump. */
 static void stacks(void)
 {
     static unsigned char small[16384];

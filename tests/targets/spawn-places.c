@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * spawn-places WAY DIRECTORY PROGRAM [ARGS...]: starts PROGRAM, whose path begins at DIRECTORY, from the present
- * working directory by one of these ways, and ends with its status; 97 and a message when it could not be started.
+ * spawn-places WAY DIRECTORY PROGRAM [ARGS...]: starts PROGRAM, whose path is relative to DIRECTORY, from the current
+ * working directory in one of these ways, and ends with its status; 97 after a message: it could not be started.
  *
  *   chdir fchdir              posix_spawn with this file action
  *   chdir-twice               into DIRECTORY's parent, then into DIRECTORY
- *   fchdir-moved              by a descriptor that another action has made of it
+ *   fchdir-moved              by a descriptor that another action duplicates from it
  *   fchdir-opened             by a descriptor that another action opens
  *   search                    posix_spawnp with DIRECTORY in a relative PATH, after chdir to "/" and back
  *   execvp                    of a path of more than 256 bytes
- *   execlp-search             by a PATH whose elements before are long, files, directories, or not executable
+ *   execlp-search             by a PATH whose earlier elements are long, files, directories, or not executable
  *   O_PATH                    fexecve of such a descriptor
  *   execveat                  from a descriptor of DIRECTORY
  *   syscall syscall-at        syscall(SYS_execve), syscall(SYS_execveat)
- *   descriptor                posix_spawn of /proc/self/fd/N, another file in the child than in the parent
+ *   descriptor                posix_spawn of /proc/self/fd/N, which is another file in the child than in the parent
  *   resetids                  posix_spawn with POSIX_SPAWN_RESETIDS
  */
 #define _GNU_SOURCE
@@ -80,7 +80,7 @@ static int spawn(void)
     snprintf(path, sizeof(path), "./%s", program[0]);
     add_directory(&actions);
     if (is("descriptor")) {
-        /* Here it is what lies in the working directory. */
+        /* In the parent it is the file in the working directory. */
         int fd = open(program[0], O_RDONLY);
         char inside[PATH_MAX];
         snprintf(inside, sizeof(inside), "%s/%s", directory, program[0]);
@@ -103,7 +103,7 @@ static int spawn(void)
     return ended(pid);
 }
 
-/* By way of links, so that the path is long and the file is the same. */
+/* Makes a long path to the same file, by symbolic links. */
 static void make_long_path(void)
 {
     char name[200], at[PATH_MAX] = "";

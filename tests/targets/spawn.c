@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * spawn MODE PROGRAM [ARGS...]: starts PROGRAM by one of the ways that libc offers, waits for it, prints
- * "spawned pid N status N MODE" on stderr and ends with its status. Modes that replace it (exec-*) do not return.
+ * spawn MODE PROGRAM [ARGS...]: starts PROGRAM in one of libc's ways, waits for it, prints "spawned pid N status N
+ * MODE" on stderr, and ends with its status. Modes that replace the process (exec-*) do not return.
  *
  *   execl execle execlp execv execve execvp execvpe fexecve execveat      fork, then this
  *   exec-execve ...                                                        the same without fork
@@ -21,13 +21,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The list forms take a fixed number of arguments: MOST of them, and behind the last one only NULL. */
+/* The list forms get a fixed number of arguments: MOST of them, with NULL after the last one. */
 #define MOST 8
 #define LIST(a) (a)[0], (a)[1], (a)[2], (a)[3], (a)[4], (a)[5], (a)[6], (a)[7], (char *)NULL
 
 static char *clean[] = {(char *)"PATH=/usr/local/bin:/usr/bin:/bin", NULL};
 
-/* Only returns on failure. */
+/* Returns only on failure. */
 static void become(const char *how, char **all, char **envp)
 {
     const char *program = all[0];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How much of the stack calls use, and programs that have little of it.
+ * Measures the stack use of calls, and runs programs with little stack.
  *
- *   stack-use calls              "NAME BYTES" for each function that the preload object stands before
+ *   stack-use calls              prints "NAME BYTES" for each function that the preload object wraps
  *   stack-use handler SIZE PROGRAM...   executes PROGRAM in a handler on an alternate stack of SIZE bytes
- *   stack-use child VARIABLES PROGRAM...   the same in a child of clone(CLONE_VM | CLONE_VFORK) on 16 KiB, with so many
- *                                variables; prints "kept", when nothing below its stack was written
+ *   stack-use child VARIABLES PROGRAM...   the same in a child of clone(CLONE_VM | CLONE_VFORK) with a stack of 16 KiB
+ *                                and that many variables; prints "kept" if nothing below its stack was written
  *   stack-use children COUNT VARIABLES PROGRAM...   COUNT children of vfork one after the other; prints by how many KiB
  *                                the address space grew since the first ones
  *   stack-use threads COUNT VARIABLES   COUNT threads, each with 10 children of vfork that check their environment
@@ -38,10 +38,10 @@ enum { STACK = 256 << 10, PAINT = 0xa5, CHILD_STACK = 16 << 10, BELOW = 64 << 10
 
 static unsigned char stack[STACK] __attribute__((aligned(4096)));
 static char **large;          /* environment */
-static char denied[64];       /* a static program that may not be executed: exec looks at it, and fails */
+static char denied[64];       /* a static program that may not be executed: exec reads it, and fails */
 static char *arguments[] = {denied, NULL};
 
-/* Up to its own frame, which lies where that of a call will. */
+/* Paints the stack up to its own frame, which is where the frame of a measured call will be. */
 static __attribute__((noinline)) void paint(void)
 {
     memset(stack, PAINT, (size_t)((unsigned char *)__builtin_frame_address(0) - stack) - 64);
@@ -186,7 +186,7 @@ struct measured {
 
 static size_t depth;
 
-/* The second time, when everything was done that is done once. */
+/* Measures the second call: the first one does all one-time work. */
 static __attribute__((noinline)) void measure_one(const struct measured *measured)
 {
     for (int round = 0; round < 2; round++) {
@@ -200,7 +200,7 @@ static __attribute__((noinline)) void measure_one(const struct measured *measure
     }
 }
 
-/* In the child, on its copy. The depth comes by a pipe. */
+/* Also measures in the child, on its copy of the stack. The depth comes through a pipe. */
 static __attribute__((noinline)) void measure_fork(const char *name, pid_t (*make)(void))
 {
     int pipes[2];
@@ -234,7 +234,7 @@ static void *find_depth(void *data)
     return NULL;
 }
 
-/* What a new thread used of its stack below the frame that its start routine has: what was called and has returned. */
+/* The stack that a new thread used below the frame of its start routine, by calls that have returned. */
 static void measure_thread(void)
 {
     size_t used = 0;
@@ -297,7 +297,7 @@ static int calls(void)
     char path[5000];
     pthread_attr_t attr;
     snprintf(denied, sizeof(denied), "./denied");
-    /* A long way, the last part of it the working directory's. */
+    /* A long PATH; its last part is the working directory. */
     memset(path, 'x', sizeof(path));
     memcpy(path, "PATH=/nonexistent:", 18);
     strcpy(path + 3000, ":");
@@ -324,7 +324,7 @@ static void execute(int signal)
 
 static int in_handler(size_t size)
 {
-    /* Above what nobody may touch. */
+    /* The stack is at the end of memory that cannot be accessed. */
     char *memory = mmap(NULL, STACK, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     size_t pages = (size + 4095) & ~(size_t)4095;
     if (memory == MAP_FAILED || mprotect(memory + STACK - pages, pages, PROT_READ | PROT_WRITE) != 0)
@@ -403,7 +403,7 @@ enum { EACH = 10, LONGEST = 24 };
 static size_t variables_of_all;
 static char self[] = "/proc/self/exe";
 
-/* Each variable holds the same number. */
+/* Each variable must have the same number. */
 static int check_variables(const char *number, size_t count)
 {
     char expected[2 * LONGEST];

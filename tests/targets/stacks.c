@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Burns CPU time at the end of many kinds of call chains, without frame pointers, and prints for each the return
- * addresses above burn(), as libgcc finds them (or, in code without tables, as they were made), "chain NAME
- * ADDRESS...", and where burn() lies: "burn START END".
- * Usage: stacks MILLISECONDS NAME..., where the name "unlink" removes the program's own file; PLUGIN: path of the
- * library to be loaded.
+ * Burns CPU time at the end of many kinds of call chains, without frame pointers. Prints for each the return addresses
+ * above burn(), from libgcc (in code without tables: as they were created): "chain NAME ADDRESS...", and the range of
+ * burn(): "burn START END".
+ * Usage: stacks MILLISECONDS NAME...; the name "unlink" removes the program's own file. Environment PLUGIN: the path of
+ * the library to load.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -24,9 +24,9 @@ enum { FRAMES = 512, DEPTH = 40, DEEP = 3000 };
 static const char *name;
 static long burn_ms;
 static volatile unsigned long sink;
-static void *above[FRAMES];      /* of code without tables: what lies above it */
+static void *above[FRAMES];      /* for code without tables: the return addresses above it */
 static int above_count;
-static uintptr_t made;           /* the return address in that code; 0: there is none */
+static uintptr_t made;           /* return address in that code; 0: none */
 
 extern char __start_burn_text[], __stop_burn_text[];
 
@@ -74,7 +74,7 @@ static inline int inlined(int depth)
     return depth % 3 ? down(depth - 1) * 2 : down(depth - 1) + depth;
 }
 
-/* Its last call is a jump: it has no frame in the chain. */
+/* Its last call is a tail call, so it has no frame in the chain. */
 __attribute__((noinline)) static int jumps(int depth)
 {
     sink += (unsigned long)depth;
@@ -96,7 +96,7 @@ static void recursion(void)
     sink += (unsigned long)down(DEPTH);
 }
 
-/* Far more than any dump holds. */
+/* Far more than fits into a dump. */
 static void deep(void)
 {
     sink += (unsigned long)down(DEEP);
@@ -106,7 +106,7 @@ static void deep(void)
 __attribute__((noinline)) static void tall(void)
 {
     volatile char room[20 << 10];
-    for (size_t i = 0; i < sizeof(room); i += 1024) /* a dump ends at a page that was never touched */
+    for (size_t i = 0; i < sizeof(room); i += 1024) /* a dump ends at the first untouched page */
         room[i] = 1;
     burn();
     sink += (unsigned long)room[0];

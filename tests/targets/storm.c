@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * storm forks N WIDTH THREADS: N children, WIDTH at a time, each starts THREADS threads one after another; "kill" as
- * last word kills every eighth child as soon as it is there, "waits" prints how often its children went to sleep. Prints
- * "begun", 16 lines "at K" on the way, and at the end what happened.
+ * last word kills every eighth child as soon as it exists, "waits" prints how often its children went to sleep. Prints
+ * "begun", 16 lines "at K" meanwhile, and at the end what happened.
  * storm live N: N threads at the same time.
  */
 #include <errno.h>

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Maps files that are not what they were.
+ * Maps files that were replaced, or whose file system hangs.
  *
  *   strange-files replace FILE BY       maps FILE, moves BY to its place, prints "replaced"
  *   strange-files fuse DIRECTORY PIDS mounts a file system at DIRECTORY whose server answers until its only file,
  *   "lib",
- *                                       is mapped, and never again; prints "mute", and ends when its input does. The
- *                                       server's number is in the file PIDS: it stays
- *   strange-files exec DIRECTORY PIDS the same, but prints "ready" and waits for a line; then a child that libc knows
- *                                       nothing of opens "lib" and executes a program, which closes it: the server
- *                                       never says that it may. The kernel lets nobody look at a process that is so
- *                                       far in its exec: who reads its maps, or opens events for it, waits. Prints
+ *                                       is mapped, and never again; prints "mute", and ends at the end of its input.
+ *                                       The server keeps running; its pid is in the file PIDS
+ *   strange-files exec DIRECTORY PIDS the same, but prints "ready" and waits for a line; then a child that libc does
+ *                                       not know opens "lib" and executes a program, which closes it; the server
+ *                                       never answers that. The kernel blocks access to a process at that point of
+ *                                       its exec: reads of its maps, or opening events for it, hang. Prints
  *                                       "mute PID". The server ends after a minute
  */
 #define _GNU_SOURCE
@@ -96,7 +96,7 @@ static void serve_one(int fuse, const struct fuse_in_header *request)
     case FUSE_FLUSH:
     case FUSE_RELEASE:
         if (mute_at_close) {
-            int fd = open("held", O_WRONLY | O_CREAT | O_CLOEXEC, 0600); /* who waits for that knows */
+            int fd = open("held", O_WRONLY | O_CREAT | O_CLOEXEC, 0600); /* tells the test that the close hangs */
             if (fd >= 0)
                 close(fd);
             return;
@@ -123,7 +123,7 @@ static void serve_one(int fuse, const struct fuse_in_header *request)
     }
 }
 
-/* Reads on when it is mute: who waits for an answer to what was read cannot even be killed. */
+/* Goes on reading while it is mute: a process that waits for the answer to a request that was read cannot be killed. */
 static void serve(int fuse)
 {
     static _Alignas(8) unsigned char in[65536 + 4096];
@@ -144,7 +144,7 @@ static pid_t start_server(int fuse, const char *pids)
         struct sigaction action = {.sa_handler = be_mute, .sa_flags = SA_RESTART};
         sigaction(SIGUSR1, &action, NULL);
         sigaction(SIGUSR2, &action, NULL);
-        for (int fd = 0; fd < 3; fd++) /* nobody waits for its output */
+        for (int fd = 0; fd < 3; fd++) /* so that readers of our output do not wait for the server */
             close(fd);
         setsid();
         alarm(60);
@@ -165,7 +165,7 @@ static pid_t exec_in_child(const char *path, pid_t server)
         fail("clone");
     if (child > 0)
         return child;
-    /* Here alone: who has it open cannot end either. */
+    /* Only the child opens it: a process that has it open cannot end either. */
     if (syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC) >= 0 && syscall(SYS_kill, server, SIGUSR2) == 0)
         syscall(SYS_execve, "/bin/true", program, none);
     _exit(1);

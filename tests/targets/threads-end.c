@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * threads-end [MS]: eight threads burn MS, 2 MS ... 8 MS (default 30) and end one after the other, in different ways:
- * return, pthread_exit, cancelled. Prints "thread tid N cpu_ns N ms N how" of each.
+ * return, pthread_exit, cancelled. Prints "thread tid N cpu_ns N ms N how" for each.
  */
 #include <pthread.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * threads-storm N M [US]: N threads in all, M at a time, each burning US microseconds (default 0); prints how many ran.
- * A lane for each of the M starts its next thread when the one before has ended; with "batch" as last word M are
+ * threads-storm N M [US]: N threads in all, M at a time, each burns US microseconds (default 0); prints how many ran.
+ * Each of M lanes starts its next thread when the one before has ended; with "batch" as last word, M threads are
  * started, then M are joined.
  */
 #include <pthread.h>

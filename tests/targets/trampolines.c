@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls as CPython 3.12 makes them with its perf trampolines (python -X perf): an interpreter without frame pointers, and
- * between two of its calls generated code of 12 bytes, one piece for each function of the program, with a name in
+ * Calls like those of CPython 3.12 with perf trampolines (python -X perf): an interpreter without frame pointers and,
+ * between two of its calls, JIT code of 12 bytes, one piece per function of the program, with a name in
  * /tmp/perf-PID.map. trampolines [MS]: prints its pid. 77: not on this machine.
  */
 #include <string.h>
@@ -14,7 +14,7 @@ typedef uint64_t trampoline(unsigned char *code, uint64_t depth, uint64_t end, e
 
 enum { PIECE = 32, FUNCTIONS = 3 };
 
-/* The register holds what an interpreter has in it: no frame. */
+/* The frame pointer register has a value of the interpreter, not a frame. */
 static __attribute__((noinline)) uint64_t evaluate(unsigned char *code, uint64_t depth, uint64_t end)
 {
     uint64_t sum = depth;

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * waits HOW...: threads that wait in known ways, for stacks of running processes. Says "ready" once each thread is
- * about to begin its call; a byte on stdin ends it, and it says how many calls failed with EINTR.
- *   deadlock     two threads that hold a mutex each and want the other's
- *   error-check  one that wants what it holds itself (a mutex of the normal type)
+ * waits HOW...: threads that wait in known ways, for stacks of running processes. Prints "ready" once each thread is
+ * about to begin its call; a byte on stdin ends it, and it prints how many calls failed with EINTR.
+ *   deadlock     two threads that hold a mutex each and wait for the other's
+ *   error-check  one that waits for a mutex that it holds itself (of the normal type)
  *   idle=N       N threads that wait for a condition
  *   spin         one that computes
- *   epoll        one in epoll_wait() without a limit; epoll=MS: with one
+ *   epoll        one in epoll_wait() without a time limit; epoll=MS: with one
  *   sigwait      one in sigtimedwait() with a limit of an hour
- *   pipe         a child that reads a pipe of ours
+ *   pipe         a child that reads from our pipe
  *   vfork        one in vfork(), whose child waits
- *   zombie       a child that ended
+ *   zombie       a child that has ended
  *   listen       one in accept() on 127.0.0.1
  *   deep=N       one N calls deep
  *   contend=N    N threads that take and release one mutex all the time
- *   write        one that writes 1 MiB to a pipe; at the end it is read, and the call has to return all of it
- *   leave        the first thread ends, the others go on
+ *   write        one that writes 1 MiB to a pipe; at the end it is read, and the call must have written all of it
+ *   leave        the first thread ends, the others continue
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -141,7 +141,7 @@ static void *fork_suspended(void *argument)
     started++;
     if (vfork() == 0) {
         char byte;
-        close(pipe_ends[1]); /* of its own: it ends with its parent */
+        close(pipe_ends[1]); /* its own copy, so that it ends with its parent */
         ssize_t got = read(pipe_ends[0], &byte, 1);
         _exit(got < 0);
     }
@@ -185,7 +185,7 @@ static void *write_all(void *argument)
     return argument;
 }
 
-/* Reads what write_all() has to write, and says how much that call has written. */
+/* Reads what write_all() writes, and prints how much that call has written. */
 static void drain(void)
 {
     static char bytes[1 << 16];
