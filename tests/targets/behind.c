@@ -99,7 +99,7 @@ static void by_lookup(unsigned count)
     }
 }
 
-/* Reads into new memory by a worker of the kernel (IOSQE_ASYNC); exit status 77: there is no io_uring. */
+/* Reads /dev/zero by a worker of the kernel (IOSQE_ASYNC) until the time is used; exit status 77: no io_uring. */
 static void by_uring(unsigned count)
 {
     struct io_uring_params setup;

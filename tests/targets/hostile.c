@@ -3,8 +3,8 @@
  * A hostile follower. It finds the mappings of the session in its memory, and then:
  *
  *   hostile look                   prints what it can do with each mapping and file of the session, a line each
- *   hostile strike MS [SEED]       attacks for MS milliseconds in all ways of hostile_strike.c: writes garbage to every
- *                                  writable byte, valid-looking requests about any task, and so on; then prints
+ *   hostile strike MS [SEED]       attacks for MS milliseconds, in random ways of hostile_strike.c: writes garbage to
+ *                                  any writable byte, valid-looking requests about any task, and so on; then prints
  *                                  whether it could attack
  *   hostile practise MS [SEED]     the same without harm: on copies of the mappings, which no collector reads
  *   hostile name PID               asks for events of PID once in each way, and prints the answers

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What every unit test includes first: cmocka wants these headers before its own. */
+/* Every unit test includes this first: cmocka needs these headers before its own. */
 #ifndef UNIT_CHECK_H
 #define UNIT_CHECK_H
 
@@ -17,7 +17,7 @@
 #include <poll.h>
 #include <unistd.h>
 
-/* How many descriptors are open: the same before and after says that none was left. */
+/* The number of open descriptors: if it is the same before and after, none leaked. */
 __attribute__((unused)) static unsigned check_open_fds(void)
 {
     unsigned count = 0;
@@ -29,7 +29,7 @@ __attribute__((unused)) static unsigned check_open_fds(void)
     return count;
 }
 
-/* What is written to stderr between check_capture() and check_captured() is kept, for tests of messages. */
+/* Captures stderr between check_capture() and check_captured(), for tests of messages. */
 static int check_saved_fd;
 static FILE *check_file;
 
@@ -41,7 +41,7 @@ __attribute__((unused)) static void check_capture(void)
     assert_true(dup2(fileno(check_file), 2) == 2);
 }
 
-/* The text, valid until the next call. */
+/* The captured text, valid until the next call. */
 __attribute__((unused)) static const char *check_captured(void)
 {
     static char text[16384];
@@ -55,8 +55,8 @@ __attribute__((unused)) static const char *check_captured(void)
 }
 
 /*
- * What was written to the terminal SLAVE since, at its other end MASTER; valid until the next call. The kernel brings
- * it there a moment later: a mark is written behind it, and waited for.
+ * The text written to the terminal SLAVE since the last call, read at its other end MASTER; valid until the next call.
+ * It arrives there with a delay, so a mark is written after it and waited for.
  */
 __attribute__((unused)) static const char *check_terminal(int master, int slave)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The registers of a ucontext_t, as unwinding has them. */
+/* Converts the registers of a ucontext_t to those of unwinding. */
 #ifndef CONTEXT_KIT_H
 #define CONTEXT_KIT_H
 

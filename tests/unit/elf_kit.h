@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ELF files of any class, byte order and machine, with sections that a test says. */
+/* Makes ELF files of any class, byte order and machine, with the sections of a test. */
 #ifndef UNIT_ELF_KIT_H
 #define UNIT_ELF_KIT_H
 
@@ -7,15 +7,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The first one is section 1; the table of names is added as the last one. */
+/* The first one becomes section 1; the section name table is added as the last one. */
 struct elf_kit_section {
     const char *name;
     uint32_t type;
     uint64_t flags, address, entry_size;
     uint32_t link;
-    const void *bytes; /* NULL: SIZE zeros */
+    const void *bytes; /* NULL: `size` zeros */
     size_t size;
-    Elf_Type as; /* what BYTES are, in the byte order of this machine */
+    Elf_Type as; /* type of `bytes`, which are in the byte order of this machine */
 };
 
 struct elf_kit_file {
@@ -28,7 +28,7 @@ struct elf_kit_file {
 void elf_kit_write(const char *path, const struct elf_kit_file *file, const struct elf_kit_section *sections,
                    size_t count);
 
-/* A table of strings: adds TEXT to BYTES[*SIZE]; its offset. */
+/* Adds TEXT to the string table BYTES[*SIZE]; returns its offset. */
 uint32_t elf_kit_text(char *bytes, size_t *size, const char *text);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The names of a file with one .text and the symbols that a test puts, for the tests of names in ELF files. */
+/* For tests of names in ELF files: a file with one .text and the symbols of a test, and its names. */
 #ifndef UNIT_ELF_NAMES_KIT_H
 #define UNIT_ELF_NAMES_KIT_H
 
@@ -29,7 +29,7 @@ static struct names {
     struct name_table table;
 } names;
 
-/* The file at `path` and the symbols of its .dynsym. */
+/* Reads the file at `path` and the symbols of its .dynsym. */
 static __attribute__((unused)) void read_names(void)
 {
     const struct elf_file_section *symbols;
@@ -81,7 +81,7 @@ static __attribute__((unused)) Elf64_Sym *put_symbol(const char *name, int bind,
     return symbol;
 }
 
-/* .text, .dynsym and .dynstr, then MORE. */
+/* Writes a file with .text, .dynsym and .dynstr, then MORE. */
 static __attribute__((unused)) void write_symbols(const struct elf_kit_file *file, const struct elf_kit_section *more,
                                                   size_t more_count)
 {

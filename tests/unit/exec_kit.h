@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What stands behind the exec family and posix_spawn in their tests: libc's functions, which note their calls. */
+/* For tests of the exec family and posix_spawn: fakes of libc's functions that hooks call; they note their calls. */
 #ifndef TESTS_EXEC_KIT_H
 #define TESTS_EXEC_KIT_H
 
@@ -31,18 +31,18 @@ int hook_pidfd_spawnp(int *pidfd, const char *file, const posix_spawn_file_actio
 extern char *const arguments[3];
 extern char *const empty_env[1], *const other_env[2], *const joined_env[4];
 
-/* posix_spawn's: the number of the child that it gives; whether its last caller had no place for one. */
+/* Of posix_spawn: the pid that it returns; whether its last caller passed NULL for it. */
 extern int spawned_pid;
 extern bool no_pid;
-/* It notes whether ours are in the environment, and nothing else. */
+/* Notes only whether our variables are in the environment. */
 int next_spawn_of_much(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
                        const posix_spawnattr_t *attr, char *const argv[], char *const envp[]);
 
-/* The working directory that the file actions give a child. */
+/* The working directory that file actions set for a child. */
 extern struct pinject_spawn_directory directory;
 extern int directory_error;
 
-/* Each test's: all functions fail with ENOENT. FLAGS: of the session. */
+/* Starts each test: all functions fail with ENOENT. FLAGS: of the session. */
 void exec_begin(uint32_t flags);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Parts of result files for a machine and a command line that the test makes up. */
+/* Feature sections of result files, for a machine and a command line that the test defines. */
 #ifndef UNIT_FEATURES_KIT_H
 #define UNIT_FEATURES_KIT_H
 
@@ -10,14 +10,14 @@
 
 extern struct kit kit;
 extern struct features features;
-extern struct machine machine; /* the one that is read */
+extern struct machine machine; /* the one that the code reads */
 extern char typed[8192];       /* the command line */
 extern size_t typed_size;
 extern int typed_error;
 
 int features_set_up(void **state);
 int features_tear_down(void **state);
-/* Makes them anew. */
+/* Makes the features again. */
 void features_begin(void);
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, features_set_up, features_tear_down)

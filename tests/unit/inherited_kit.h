@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A session of process 100, the root of an inherited set; records of inherited sets, and what the kernel and /proc say
- * of tasks.
+ * A session of process 100, the root of an inherited set; records of inherited sets, and fakes of the kernel's and
+ * /proc's facts about tasks.
  */
 #ifndef UNIT_INHERITED_KIT_H
 #define UNIT_INHERITED_KIT_H
@@ -32,14 +32,14 @@ extern uint64_t scheduled_ns;
 extern int open_status, net_status;
 extern unsigned opened, inherited_laid;
 extern pid_t known_by_set, number_given_away;
-extern pid_t forgotten, made_by, made_one; /* told to the inherited sets */
-extern bool laid_by_pidfd;         /* the last inherited set: of a process that was held */
-extern bool looks_hang;            /* nothing comes back in time */
-extern bool part_alone;            /* records tell of who began while the inherited set was laid */
+extern pid_t forgotten, made_by, made_one; /* reported to the inherited sets */
+extern bool laid_by_pidfd;         /* the last inherited set: of a process held by a pidfd */
+extern bool looks_hang;            /* no answer comes in time */
+extern bool part_alone;            /* records announce tasks that started while the inherited set was opened */
 extern unsigned errands_begun;
-extern unsigned at_once;                /* samples that were taken as those of rings that are read to their ends */
-extern struct notification last_wanted; /* what was to be found last */
-extern uint64_t clock_ns, clock_step; /* what each look at the clock takes */
+extern unsigned at_once;                /* samples taken as those of rings that are read to their ends */
+extern struct notification last_wanted; /* the last task to be attached */
+extern uint64_t clock_ns, clock_step; /* clock_step: added by each reading of the clock */
 
 #define PUT(writer, time, ...) \
     put(writer, time, (const uint64_t[]){__VA_ARGS__}, sizeof((const uint64_t[]){__VA_ARGS__}))
@@ -52,7 +52,7 @@ void put_sample(struct writer writer, uint16_t misc, uint64_t time_ns);
 void put_exit(struct writer writer, uint64_t time_ns);
 /* The kit's read_format has no id. */
 void put_reading(struct writer writer, uint64_t value, uint64_t enabled, uint64_t running, uint64_t lost);
-/* All of them. */
+/* Takes all records. */
 void take(void);
 
 int inherited_set_up(void **state);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Recordings that export perf makes one of. */
+/* Recordings for tests of `export perf`, which merges them. */
 #ifndef TEST_MERGE_KIT_H
 #define TEST_MERGE_KIT_H
 
@@ -16,7 +16,7 @@ static inline const char *save(struct writer *writer, const char *name)
     return path;
 }
 
-/* Another thread of one process each time: files of several recordings would not be shown together. */
+/* Each call begins another thread of one process, since files of several recordings are not shown together. */
 static inline void begin_event(struct writer *writer, uint64_t config, const char *name)
 {
     static uint32_t threads;

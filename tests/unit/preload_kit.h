@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * preload/preload.c with everything around it played: requests are not sent but written down, as are the calls of the
- * preload object's other parts, one line each, those of children too.
+ * preload/preload.c with everything around it faked: requests and calls of the preload object's other parts are not
+ * made, but written down, one line each, also in children.
  */
 #ifndef UNIT_PRELOAD_KIT_H
 #define UNIT_PRELOAD_KIT_H
@@ -26,10 +26,10 @@ struct object_play {
 extern struct object_play play;
 extern struct pinject_segment segment;
 extern struct pinject_requests requests;
-extern struct pinject_slot slot; /* the last request's */
+extern struct pinject_slot slot; /* of the last request */
 extern uint32_t begun_before_main;
 
-void preload_kit_begin(void);          /* in main */
+void preload_kit_begin(void);          /* to be called in main() */
 const char *notes(void);               /* the lines since the last call */
 void reset(uint32_t flags);            /* as before the constructor */
 void begin(uint32_t flags);            /* a followed process */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Profiles out of files that a test wrote, and what it looks for in them. */
+/* Profiles from files that a test wrote, and helpers to find things in them. */
 #ifndef TEST_PROFILE_KIT_H
 #define TEST_PROFILE_KIT_H
 
@@ -16,7 +16,7 @@
 #define KERNEL PERF_RECORD_MISC_KERNEL
 #define ENDED (PINJECT_TASK_ENDED | PINJECT_TASK_STATUS)
 
-/* Made and removed by the program that uses it. */
+/* The test program creates and removes it. */
 static char directory[] = "/tmp/pinject-profile-XXXXXX";
 
 static inline const char *in_directory(const char *name)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * DSOs whose names, lines and files the test says, for the views: symbols_fake.c stands for the functions of
+ * DSOs with names, lines and files of a test, for the views: symbols_fake.c replaces the functions of
  * analyze/sym/symbols.h that symbols_fake_wraps of view.cmake lists.
  */
 #ifndef UNIT_SYMBOLS_FAKE_H
@@ -10,7 +10,7 @@
 
 struct symbols_fake_function {
     uint64_t start, size;
-    const char *name;   /* NULL: its bounds alone are known */
+    const char *name;   /* NULL: only its bounds are known */
     const char *module; /* of the kernel */
 };
 
@@ -26,11 +26,11 @@ struct symbols_fake_lines {
 };
 
 struct symbols_dso {
-    const char *path; /* as mapped; of the kernel and of generated code: "[kernel]" and "[jit]" */
+    const char *path; /* as mapped; "[kernel]", and "[jit]" for JIT code */
     const char *file; /* NULL: none */
     bool no_code, replaced;
     uint64_t shift;   /* address - offset */
-    uint64_t end;     /* addresses from here on are in no part of it */
+    uint64_t end;     /* no part of it has addresses from here on */
     const struct symbols_fake_function *functions;
     size_t function_count;
     const struct symbols_fake_row *rows;
@@ -40,13 +40,13 @@ struct symbols_dso {
     const char *lines_why;
     unsigned missing;
     const char *why;
-    unsigned asked, asked_lines; /* how often symbols_find() and symbols_lines() were */
-    const char *jit_dump;        /* what symbols_jit_dump() was told */
+    unsigned asked, asked_lines; /* number of calls of symbols_find() and symbols_lines() */
+    const char *jit_dump;        /* path of symbols_jit_dump() */
 };
 
-/* All DSOs there are from now on. */
+/* Sets all DSOs. */
 void symbols_fake_set(struct symbols_dso *dsos, size_t count);
-/* What the last symbols_kernel() was told, and the process of the last symbols_jit(). */
+/* The arguments of the last symbols_kernel() and symbols_jit(). */
 extern struct symbols_kernel symbols_fake_kernel;
 extern uint32_t symbols_fake_pid;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A session without targets, made-up records, a strict reader of the files, and perf as a second one. */
+/* A session without targets, with fake records; a strict reader of the files, and perf as a second reader. */
 #ifndef TEST_RESULT_KIT_H
 #define TEST_RESULT_KIT_H
 
@@ -12,7 +12,7 @@
 #include "common/perfdata.h"
 
 struct kit {
-    char directory[64]; /* a fresh one, and the working directory */
+    char directory[64]; /* a new one, which is the working directory */
     struct settings settings;
     struct event_config config;
     struct session session;
@@ -22,8 +22,8 @@ struct kit {
 enum kit_mode { KIT_SAMPLING, KIT_STAT };
 
 /*
- * The event configuration has task-clock (sampling) and the counters page-faults, context-switches; with KIT_STAT a
- * dummy and three counters.
+ * The event configuration has task-clock (sampling) and the counters page-faults and context-switches; with KIT_STAT it
+ * has a dummy and three counters.
  */
 void kit_new(struct kit *kit, enum kit_mode mode);
 /* Starts the session's results with BASE. */
@@ -39,33 +39,33 @@ void kit_map_self(const struct kit *kit, struct result *result, const struct res
 void kit_samples(const struct kit *kit, struct result *result, struct result_task *task, unsigned count);
 
 struct kit_section {
-    const unsigned char *data; /* NULL: not there */
+    const unsigned char *data; /* NULL: the section is missing */
     uint64_t size;
 };
 
-/* A file as a strict reader sees it; every offset was checked. */
+/* A file as read by a strict reader, which checks every offset. */
 struct kit_file {
     unsigned char *bytes; /* owned */
     size_t size;
     struct perfdata_header header;
     unsigned attrs;
     uint64_t sample_type[CONFIG_EVENTS], ids[CONFIG_EVENTS];
-    unsigned records[256], total; /* by type; the kernel's mapping is a MMAP, with its build id or without */
+    unsigned records[256], total; /* by type; the kernel's mapping is a MMAP, with or without its build-id */
     struct kit_section sections[256];
     unsigned char *items; /* of our own section, unpacked; owned */
     size_t items_size;
 };
-/* Reads PATH; false, with a reason on stdout, when it is not a whole file. */
+/* Reads PATH. False, with a reason on stdout: it is not a complete file. */
 bool kit_read(const char *path, struct kit_file *ret);
 void kit_file_free(struct kit_file *file);
 /* The INDEX-th item of TYPE in our own section, or NULL. */
 const void *kit_item(const struct kit_file *file, uint32_t type, unsigned index);
 
 bool kit_has_perf(void);
-/* Runs perf with ARGUMENTS (for a shell); its output, to be freed. Fails the test unless its status is 0 and it says
- * nothing alarming. */
+/* Runs perf with ARGUMENTS (for a shell). Returns its output, for free(). Fails the test unless its status is 0 and it
+ * prints no warnings. */
 char *kit_perf(const char *arguments);
-/* Standard error of CALL(ARGUMENT), to be freed. */
+/* The standard error of CALL(ARGUMENT), for free(). */
 char *kit_stderr(void (*call)(void *), void *argument);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tasks without a kernel: rings in memory, counters in files, notifications made by hand. */
+/* Tasks without a kernel: rings in memory, counters in files, fake notifications. */
 #ifndef TEST_TASKS_KIT_H
 #define TEST_TASKS_KIT_H
 
@@ -26,14 +26,14 @@ void stage_free(struct stage *stage);
 
 /* A notification of KIND without events. */
 struct notification *stage_notification(uint32_t kind, pid_t pid, pid_t tid, pid_t ppid, uint64_t time_ns);
-/* Gives it events: counters that say VALUE (enabled so many ns too), a ring. */
+/* Gives NOTIFICATION events: counters with VALUE (also as their enabled time in ns), and a ring. */
 struct attached *stage_events(struct stage *stage, struct notification *notification, uint64_t value);
 void stage_arrive(struct stage *stage, struct notification *notification);
-/* A new process: arrives with events. */
+/* A new process, or thread, whose notification has events. */
 struct task *stage_process(struct stage *stage, pid_t pid, pid_t ppid, uint64_t time_ns, uint64_t clock_ns);
 struct task *stage_thread(struct stage *stage, pid_t pid, pid_t tid, uint64_t time_ns, uint64_t clock_ns);
 
-/* The kernel writes into the ring of TASK. */
+/* Write the kernel's records into the ring of TASK. */
 void stage_comm(struct task *task, pid_t pid, pid_t tid, const char *name, bool exec, uint64_t time_ns);
 void stage_mmap(struct task *task, const char *path, uint64_t start, uint64_t time_ns);
 void stage_fork(struct task *task, pid_t pid, pid_t tid, uint64_t time_ns);
@@ -41,7 +41,7 @@ void stage_exit(struct task *task, uint64_t time_ns);
 void stage_sample(struct task *task, uint64_t ip, uint64_t time_ns);
 void stage_put(struct task *task, const void *record, size_t size);
 
-/* The tree's counters as a snapshot says: each VALUE. */
+/* A snapshot of the counters of the task: each is VALUE. */
 void stage_snapshot(struct stage *stage, pid_t tid, uint64_t time_ns, uint64_t value);
 void stage_generation(struct stage *stage, pid_t tid, uint64_t time_ns, const char *exec, const char *argument);
 void stage_reaped(struct stage *stage, pid_t waiter, pid_t child, int status, uint64_t cpu_ns, uint64_t time_ns);

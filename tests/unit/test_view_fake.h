@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A profile written by hand, so that every figure that a view shows is known: see fake_new(). */
+/* A handmade profile, so that every figure that a view shows is known: see fake_new(). */
 #ifndef TEST_VIEW_FAKE_H
 #define TEST_VIEW_FAKE_H
 
@@ -25,11 +25,11 @@ struct fake {
 void fake_new(struct fake *fake);
 /* Runs VIEW with the settings of FAKE and returns what it printed; owned by the caller. *ret_status: its status. */
 char *fake_run(struct fake *fake, int (*view)(struct view *), int *ret_status);
-/* The same of a view that succeeds. */
+/* The same for a view that succeeds. */
 char *run(struct fake *fake, int (*view)(struct view *));
-/* 'diff' of FAKES, those of COUNTS[0] runs before first, with the settings of FAKES[0]; as fake_run(). */
+/* Runs 'diff' of FAKES, first COUNTS[0] runs of the first side, with the settings of FAKES[0]; as fake_run(). */
 char *fake_diff(struct fake *const *fakes, const size_t counts[2], int *ret_status);
-/* Fail, and show TEXT, unless PART is in it, or is not. */
+/* Fail, and show TEXT, unless it contains PART, or does not. */
 void has(const char *text, const char *part);
 void has_not(const char *text, const char *part);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The timers of threads: preload/timer.c with real timers of the kernel, rings in a file of this test, and a handler
- * that counts. Each test runs in a process of its own, as what is set up once in a process stays.
+ * that counts. Each test runs in a process of its own, since per-process state cannot be undone.
  */
 #ifndef UNIT_TIMER_KIT_H
 #define UNIT_TIMER_KIT_H
@@ -21,14 +21,14 @@ enum { RINGS = 4 };
 
 struct timer_seen {
     unsigned counts, expired, foreign, opened, released, forgotten, set_masked;
-    int take_error;          /* of the signal */
-    bool take_fails_late;    /* the kernel refuses a timer with it */
+    int take_error;          /* error when the signal is taken */
+    bool take_fails_late;    /* the kernel refuses a timer with the signal */
 };
 
 extern struct timer_seen *seen; /* shared with children */
 extern bool masked, taken;
 extern void (*when_counted)(void);
-extern void (*when_taken)(void); /* the signal, while no other thread can make what all timers have in common */
+extern void (*when_taken)(void); /* called when the signal is taken, while no other thread can do the common set-up */
 extern int rings_fd;
 
 #define MUST(condition)                                                                       \
@@ -42,12 +42,12 @@ extern int rings_fd;
 struct pinject_timer_head *head_of(int ring);
 struct perf_event_mmap_page *page_of(int ring);
 const char *rings_path(void);
-/* Mappings of the rings' file, but for the one of head_of(). */
+/* The number of mappings of the rings' file, without the one of head_of(). */
 unsigned rings_mapped(void);
 unsigned descriptors(void);
-/* Whether the process has COUNT timers, where the kernel lists them. */
+/* Whether the process has COUNT timers, if the kernel lists them. */
 bool has_timers(unsigned count);
-/* User time, until so many expiries were seen; so much of it. */
+/* Use user time: until MORE expiries were seen; for MS milliseconds. */
 void compute_until(unsigned more);
 void compute(int ms);
 

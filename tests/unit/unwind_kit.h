@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* This process as something to unwind: its mappings, and its stack as a sample would have it. */
+/* This process as an unwind target: its mappings, and its stack as in a sample. */
 #ifndef UNWIND_KIT_H
 #define UNWIND_KIT_H
 
@@ -28,23 +28,23 @@ struct kit_chain {
     unsigned count;
     enum unwind_end end;
     uint64_t top;
-    bool same;                           /* a second time gave the same */
+    bool same;                           /* a second unwinding gave the same result */
 };
 
 void kit_init(struct kit *kit);
 void kit_release(struct kit *kit);
-/* What was mapped since. */
+/* Adds mappings that are new since. */
 void kit_read_maps(struct kit *kit);
-/* The registers of CONTEXT and a copy of at most DUMP bytes of stack, good until the next call. */
+/* The registers of CONTEXT and a copy of at most DUMP bytes of stack, valid until the next call. */
 void kit_take(struct kit *kit, const ucontext_t *context, size_t dump, struct unwind_regs *ret_regs,
               struct unwind_dump *ret_dump);
 /*
- * x86-64: from here to kit_end_steps() calls EACH in front of every instruction of this thread, at most MOST times,
- * from a handler of SIGTRAP.
+ * x86-64: until kit_end_steps(), calls EACH before every instruction of this thread, at most MOST times, from a handler
+ * of SIGTRAP.
  */
 void kit_begin_steps(void (*each)(const ucontext_t *context), unsigned most);
 void kit_end_steps(void);
-/* The chain of CONTEXT over at most DUMP bytes. Calls nothing that is stepped through by a test. */
+/* Unwinds CONTEXT over at most DUMP bytes. Calls no functions that tests single-step. */
 void kit_unwind(struct kit *kit, const ucontext_t *context, size_t dump, struct kit_chain *ret);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A session for tests, and the preload object's side of the protocol as small as it can be. */
+/* A session for tests, and a minimal version of the preload object's side of the protocol. */
 #ifndef UNIT_WORKER_FAKE_H
 #define UNIT_WORKER_FAKE_H
 
@@ -24,7 +24,7 @@
 #include "collector/sources/notifications.h"
 #include "collector/sources/rings.h"
 
-/* Only a broken worker lets anything wait that long. */
+/* Only a broken worker needs that long. */
 enum { FAKE_PATIENCE_S = 40 };
 
 struct fake {
@@ -35,7 +35,7 @@ struct fake {
 
 #define UNUSED __attribute__((unused))
 
-UNUSED static unsigned fake_doorbells = 1; /* of the session that was opened last */
+UNUSED static unsigned fake_doorbells = 1; /* of the last opened session */
 
 UNUSED static pid_t fake_tid(void)
 {
@@ -48,7 +48,7 @@ UNUSED static void fake_open(struct fake *fake)
     fake->settings = (struct settings){.frequency = 999, .follow = PINJECT_SESSION_ALL};
     assert_int_equal(event_config_init(&fake->config, &fake->settings), 0);
     assert_int_equal(service_init(&fake->session, &fake->settings, &fake->config, "/nowhere/libpinject.so"), 0);
-    fake->session.stop_s = 60; /* a test that leaves threads behind says nothing, however busy the machine is */
+    fake->session.stop_s = 60; /* long: threads must end without a message even on a busy machine */
     fake_doorbells = fake->session.doorbells;
 }
 
@@ -58,7 +58,7 @@ UNUSED static void fake_close(struct fake *fake)
     event_config_release(&fake->config);
 }
 
-/* Runs CHECK in a child, as uid 65534 when this is root; its status is that of the child. */
+/* Runs CHECK in a child, as uid 65534 if this is root. Fails unless the child's status is 0. */
 UNUSED static void fake_unprivileged(void (*check)(void))
 {
     fflush(NULL);
@@ -78,7 +78,7 @@ UNUSED static void fake_unprivileged(void (*check)(void))
     assert_int_equal(status, 0);
 }
 
-/* In such a child: cmocka's assertions would jump into the parent's loop. */
+/* For such a child: cmocka's assertions would jump into the parent's loop. */
 #define MUST(condition)                                                                       \
     do {                                                                                      \
         if (!(condition)) {                                                                   \
@@ -92,7 +92,7 @@ UNUSED static void fake_unprivileged(void (*check)(void))
 UNUSED static struct pinject_slot *fake_claim(struct pinject_requests *requests, unsigned number, uint32_t kind)
 {
     struct pinject_slot *slot = &requests->slots[number];
-    __atomic_store_n(&requests->slots_claimed, PINJECT_SLOTS, __ATOMIC_RELAXED); /* of any preload object */
+    __atomic_store_n(&requests->slots_claimed, PINJECT_SLOTS, __ATOMIC_RELAXED); /* as if all were claimed once */
     __atomic_fetch_add(&requests->hint, 1, __ATOMIC_RELAXED);
     uint32_t state = __atomic_load_n(&slot->state, __ATOMIC_ACQUIRE);
     assert_int_equal(PINJECT_STATE_PHASE(state), PINJECT_FREE);
@@ -104,7 +104,7 @@ UNUSED static struct pinject_slot *fake_claim(struct pinject_requests *requests,
     slot->pid = getpid();
     slot->ppid = getppid();
     slot->kind = kind;
-    /* No NUL: the collector gives one. */
+    /* Without a NUL: the collector adds one. */
     memcpy(slot->comm, "test_door_process", sizeof(slot->comm));
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -133,7 +133,7 @@ UNUSED static void fake_post(struct pinject_requests *requests, unsigned number)
     fake_ring(requests, number, number);
 }
 
-/* Waits until the slot has PHASE. Only an answer wakes: the rest is looked at from time to time. */
+/* Waits until the slot has PHASE. Only an answer wakes us; other phases are polled. */
 UNUSED static void fake_await(struct pinject_slot *slot, uint32_t phase)
 {
     for (int i = 0; i < FAKE_PATIENCE_S * 100; i++) {
@@ -146,7 +146,7 @@ UNUSED static void fake_await(struct pinject_slot *slot, uint32_t phase)
     fail_msg("the slot never came to phase %u", phase);
 }
 
-/* The answer; gives the slot back. */
+/* Waits for the answer, returns it, and frees the slot. */
 UNUSED static int fake_answer(struct pinject_slot *slot)
 {
     fake_await(slot, PINJECT_ANSWERED);
@@ -162,7 +162,7 @@ UNUSED static int fake_ask(struct pinject_requests *requests, unsigned number, u
     return fake_answer(slot);
 }
 
-/* The next notification: the tests have one at a time. */
+/* Waits for the next notification; tests have one at a time. */
 UNUSED static struct notification *fake_notification(struct session *session)
 {
     for (;;) {
@@ -189,7 +189,7 @@ UNUSED static bool fake_covered(const struct session *session, pid_t tid)
     return __atomic_load_n(&session->segment->covered[tid / 64], __ATOMIC_ACQUIRE) >> (tid % 64) & 1;
 }
 
-/* CPU time, so that a clock event has something to count. */
+/* Uses CPU time, so that a clock event has something to count. */
 UNUSED static void fake_work(void)
 {
     struct timespec begin, now;
