@@ -29,7 +29,7 @@ struct row_known {
 };
 
 struct row_set {
-    _Alignas(64) struct row_known ways[ROW_WAYS]; /* the one used last first */
+    _Alignas(64) struct row_known ways[ROW_WAYS]; /* most recently used first */
 };
 
 /* Zeroed: empty. */

@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 /*
- * The instruction strips by the address size of this machine, if its processor signs at all. Addresses recorded on
- * another machine have 48 bits: a program gets more only if it asks for them.
+ * xpaclri strips by the address size of this machine, if its processor signs at all. Addresses recorded on another
+ * machine have 48 bits: a program gets more only if it asks for them.
  */
 static inline uint64_t signature_strip(uint64_t address)
 {

@@ -42,7 +42,7 @@ struct merge_spool {
 int merge_spool_open(struct merge_spool *spool, const char *directory);
 void merge_spool_add(struct merge_spool *spool, uint64_t time_ns, const void *record, size_t size);
 void merge_spool_end_file(struct merge_spool *spool);
-/* Makes the records readable. 0, or -errno: some could not be written. */
+/* Makes the records readable. 0 or -errno, also of an earlier write. */
 int merge_spool_finish(struct merge_spool *spool);
 /*
  * Writes the records in order of time to TO (NULL: only computes their size), without repeated mappings. *ret_size:

@@ -154,7 +154,7 @@ int loader_open_again(struct loader *loader, const struct input *input, struct f
 int loader_look(struct loader *loader, struct input *input, struct problem *problem);
 /* Reads INPUT into the profile. TALK: problems with its data are reported on stderr. */
 int loader_take(struct loader *loader, struct input *input, struct file *file, bool talk);
-/* What is wrong with the data of FILE after it was read, or "". */
+/* Describes what is wrong with the data of FILE after it was read; "": nothing. */
 void loader_describe(const struct file *file, struct problem *ret);
 /* profile_load() of bytes in memory, which must outlive the profile; for tests. */
 int profile_load_memory(const void *bytes, size_t size, const struct profile_options *options, struct profile **ret);

@@ -222,7 +222,7 @@ struct profile_options {
     profile_progress *progress;  /* or NULL */
     void *progress_context;
     enum profile_merge merged;
-    bool merged_foreign;         /* `merged` is only for files that are not ours; these get PROFILE_BY_TASK */
+    bool merged_foreign;         /* `merged` is only for files that are not ours; ours get PROFILE_BY_TASK */
     uint64_t merge_above;        /* with more bytes of files PROFILE_BY_TASK becomes PROFILE_BY_STACK; 0: never.
                                     profile_add_entries() then gives single tasks */
     /* Where programs are, to unwind their stacks (perf record --call-graph dwarf), as for symbolization: */

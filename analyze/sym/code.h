@@ -30,7 +30,7 @@ struct code_request {
  */
 int code_init(struct code *code, const struct code_request *request, char *reason, size_t size);
 void code_release(struct code *code);
-/* The instruction that holds ADDRESS, of a range that ends at END; NULL: none. */
+/* The instruction that contains ADDRESS, in a range that ends at END; NULL: none. */
 const struct code_instruction *code_at(const struct code *code, uint64_t address, uint64_t end);
 
 #endif

@@ -51,7 +51,7 @@ bool dwarf_sections_present(const struct elf_file *elf);
 /* The name of PART in ELF files, without ".debug_". */
 const char *dwarf_sections_name(enum dwarf_part part);
 
-/* From OFFSET of PART to its end; failed when nothing is there. */
+/* A cursor from OFFSET of PART to its end; failed if OFFSET is not inside. */
 static inline struct cursor dwarf_cursor(const struct dwarf_sections *sections, enum dwarf_part part, uint64_t offset)
 {
     const struct dwarf_slice *slice = &sections->part[part];

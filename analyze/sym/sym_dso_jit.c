@@ -20,7 +20,7 @@ void symbols_jit_dump(struct symbols_dso *dso, const char *path)
         dso->dump = dump;
 }
 
-/* True: the map is there, whatever it holds. */
+/* True: the map exists, usable or not. */
 static bool read_map(struct symbols_dso *dso)
 {
     char path[64];
@@ -39,7 +39,7 @@ static bool read_map(struct symbols_dso *dso)
     return true;
 }
 
-/* True: the dump is there, whatever it holds. */
+/* True: the dump exists, usable or not. */
 static bool read_dump(struct symbols_dso *dso)
 {
     switch (dso->dump ? jit_dump_read(dso->dump, &dso->table) : JIT_DUMP_MISSING) {

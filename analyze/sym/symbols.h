@@ -144,7 +144,7 @@ int symbols_debuginfod(const struct symbols *symbols);
 /* The virtual address (as for addr2line and nm) of FILE_OFFSET. False: no PT_LOAD of the file has it. */
 bool symbols_address(struct symbols_dso *dso, uint64_t file_offset, uint64_t *ret_address);
 
-/* Bits of enum symbols_missing; 0: everything is there. */
+/* Bits of enum symbols_missing; 0: nothing is missing. */
 unsigned symbols_missing(struct symbols_dso *dso);
 /* The same as a phrase for a report ("the file has another build-id"), or NULL. */
 const char *symbols_why(struct symbols_dso *dso);

@@ -26,7 +26,7 @@
 #define LONGEST_OF_SEVERAL 40
 #define AT_THE_END 2 /* percent of the time, at most, that passed after it */
 #define GAP_NS 20000000 /* a process that starts so soon after another one's end continues its work */
-#define GAP_PERCENT 1   /* a gap may also be at most this part of the time alone */
+#define GAP_PERCENT 1   /* of the time alone: a longer gap counts as well if it is at most this */
 #define MOST_NAMED 3
 #define LEAST_HEAVY 10 /* percent of the time alone: from here on the process's file is named */
 

@@ -18,7 +18,7 @@
 #define LOADED 0.25      /* CPUs of other programs from which on they are given as a reason for changes */
 #define APART 0.9        /* part of the pairs of runs, one of each side, where the same side came first */
 #define REST 0.25        /* part of the total's change that belongs to no changed function */
-#define FEW 1.5          /* factor of wanted runs from which on there are too few: the estimate is not exact */
+#define FEW 1.5          /* more runs are recommended if this many times as many are wanted, an inexact estimate */
 #define WIDTH_OF_PIPE 80 /* of sentences */
 
 const char *const diff_one_row[] = {"command", "object", "function", "stack"};

@@ -186,7 +186,7 @@ static uint64_t origin_of(const struct profile *profile)
     return origin;
 }
 
-/* By task: when the last one below it ended. Owned by the caller. */
+/* By task: the latest end of a task below it, without its own threads. Owned by the caller. */
 static uint64_t *find_ends_below(const struct tree *tree)
 {
     const struct profile *profile = tree->view->profile;

@@ -3,11 +3,10 @@
  * Maps files that were replaced, or whose file system hangs.
  *
  *   strange-files replace FILE BY       maps FILE, moves BY to its place, prints "replaced"
- *   strange-files fuse DIRECTORY PIDS mounts a file system at DIRECTORY whose server answers until its only file,
- *   "lib",
- *                                       is mapped, and never again; prints "mute", and ends at the end of its input.
- *                                       The server keeps running; its pid is in the file PIDS
- *   strange-files exec DIRECTORY PIDS the same, but prints "ready" and waits for a line; then a child that libc does
+ *   strange-files fuse DIRECTORY PIDS   mounts a file system at DIRECTORY whose server answers until its only file,
+ *                                       "lib", is mapped, and never again; prints "mute", and ends at the end of its
+ *                                       input. The server keeps running; its pid is in the file PIDS
+ *   strange-files exec DIRECTORY PIDS   the same, but prints "ready" and waits for a line; then a child that libc does
  *                                       not know opens "lib" and executes a program, which closes it; the server
  *                                       never answers that. The kernel blocks access to a process at that point of
  *                                       its exec: reads of its maps, or opening events for it, hang. Prints

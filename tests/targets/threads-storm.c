@@ -23,7 +23,7 @@ static void *once(void *argument)
     return NULL;
 }
 
-/* Each lane starts its next thread when the one before has ended. */
+/* Starts the next thread when the one before has ended. */
 static void *lane(void *argument)
 {
     (void)argument;
