@@ -231,18 +231,18 @@ static const struct option_row rows[] = {
     {'o', "outfile", "BASE", 0, options_take_string, FIELD(outfile), 0, GROUP_BOTH,
      "write result files BASE.PID.TID (default: out); DIR/: in a directory"},
     {0, "mode", "OCTAL", OPTION_MORE, take_mode, 0, 0, GROUP_BOTH,
-     "who may read the result files, as for chmod: 0640 for a group, 0644 for all (default: 0600, you alone)"},
+     "file mode of the result files: 0640 lets the group read them, 0644 everybody (default: 0600)"},
     {'e', "events", "LIST", 0, take_events, 0, 0, GROUP_BOTH,
      "events to sample or count: cycles,faults:u; default: cycles, else task-clock"},
     {'F', "freq", "HZ", 0, take_frequency, 0, 0, GROUP_BOTH, "samples per second of each thread (default: 999)"},
     {'c', "period", "N", OPTION_MORE, take_period, 0, 0, GROUP_BOTH,
-     "one sample per N events instead; nanoseconds for clocks"},
+     "one sample per N events instead of -F; for clocks, per N nanoseconds"},
     {'g', "call-graph", "HOW", 0, take_call_graph, 0, 0, GROUP_BOTH,
-     "call stacks: auto (the default), dwarf, fp or none; dwarf: by unwind tables, fp: by frame pointers, auto: by "
-     "frame pointers where a process has them, else by tables; dwarf,BYTES and auto,BYTES copy so much of each stack "
-     "(16384)"},
+     "call stacks: auto (the default), dwarf, fp or none; dwarf uses unwind tables, fp frame pointers, auto frame "
+     "pointers in processes that have them and tables in others; dwarf,BYTES and auto,BYTES set the size of the stack "
+     "dumps (16384)"},
     {0, "unwinder", "ENGINE", OPTION_MORE, unwind_engine_take, FIELD(unwinder), 0, GROUP_BOTH,
-     "who follows unwind tables: tables (pinject's own: the default) or libunwind; also for --stacks and --tree"},
+     "unwinder for unwind tables: tables (pinject's own, the default) or libunwind; also for --stacks and --tree"},
     {0, "stat", NULL, 0, options_take_flag, FIELD(stat), 0, GROUP_BOTH, "count only, take no samples"},
     {0, NULL, NULL, 0, NULL, 0, 0, 0, "What to follow (default: everything that the command starts)"},
     {0, "follow", "LIST", 0, take_follow_list, 0, 0, GROUP_BOTH,
@@ -254,32 +254,31 @@ static const struct option_row rows[] = {
      "only processes made by vfork, posix_spawn, system and popen"},
     {0, "follow-pthread", NULL, OPTION_MORE, take_follow, 0, PINJECT_SESSION_PTHREAD, GROUP_BOTH, "only threads"},
     {0, "follow-exec", NULL, OPTION_MORE, take_follow, 0, PINJECT_SESSION_EXEC, GROUP_BOTH,
-     "only programs that a followed process becomes by exec; several of these options add up"},
+     "only programs that followed processes exec; several of these options add up"},
     {0, "exec-split-results", NULL, OPTION_MORE, options_take_flag, FIELD(split), 0, GROUP_BOTH,
-     "a file BASE.PID.TID.EXEC for each program that a process runs"},
+     "write one file BASE.PID.TID.EXEC for each program that a process runs"},
     {0, NULL, NULL, 0, NULL, 0, 0, 0, "Other"},
     {0, "live", "FILE", OPTION_OPTIONAL_VALUE | OPTION_MORE, take_live, 0, 0, GROUP_LINE,
-     "show what runs on a screen that refreshes, on this terminal (the command's output must go elsewhere), on the "
-     "terminal FILE, or as text in FILE"},
+     "live view on this terminal (redirect the command's output) or on the terminal FILE, or as text in FILE"},
     {0, "wait", "BASE", OPTION_OPTIONAL_VALUE | OPTION_MORE, take_wait, 0, SETTINGS_WAIT, GROUP_LINE,
      "wait until the results of a bare LD_PRELOAD in BASE (default: out) are complete"},
     {0, "info", NULL, OPTION_MORE, options_take_enum, offsetof(struct settings_line, action), SETTINGS_INFO, GROUP_LINE,
-     "what this machine offers and refuses"},
+     "list what this machine supports and refuses"},
     {0, "stacks", NULL, OPTION_MORE, take_stacks, 0, false, GROUP_LINE,
-     "PID...: show the stack of each thread of running processes, and what it waits for; deadlocks first"},
+     "PID...: show the stack of each thread of these processes, and what it waits for; deadlocks first"},
     {0, "tree", NULL, OPTION_MORE, take_stacks, 0, true, GROUP_LINE, "PID...: the same, with all their descendants"},
     {0, "json", NULL, OPTION_MORE, options_take_flag, offsetof(struct settings_line, json), 0, GROUP_LINE,
-     "the same as one JSON document"},
+     "with --stacks and --tree: print one JSON document"},
     {0, "stacks-after", "TIME", OPTION_MORE, take_stacks_after, 0, 0, GROUP_LINE,
-     "while COMMAND is profiled: show the stacks of all that runs on stderr, once, after TIME (60s, 1.5m, 500ms)"},
+     "after TIME (60s, 1.5m, 500ms), show the stacks of COMMAND and its descendants on stderr, once"},
     {0, "doctor", NULL, 0, options_take_enum, offsetof(struct settings_line, action), SETTINGS_DOCTOR, GROUP_LINE,
-     "check what can be profiled, suggest fixes; of COMMAND, too, if one is given"},
+     "check whether profiling works, and suggest fixes; with COMMAND, check that, too"},
     {0, "linger", NULL, OPTION_MORE, options_take_flag, FIELD(linger), 0, GROUP_LINE,
      "after the command exits, wait for daemons that it left running (Ctrl-C stops waiting)"},
     {0, "strict", NULL, OPTION_MORE, options_take_flag, FIELD(strict), 0, GROUP_LINE,
-     "exit status 125 when anything was lost, refused, not seen or not written; says what"},
-    {'q', "quiet", NULL, 0, options_take_flag, FIELD(quiet), 0, GROUP_BOTH, "say nothing but errors"},
-    {'v', "verbose", NULL, OPTION_MORE, take_verbose, 0, 0, GROUP_BOTH, "say more"},
+     "exit with status 125 if the profile is not complete, and say why"},
+    {'q', "quiet", NULL, 0, options_take_flag, FIELD(quiet), 0, GROUP_BOTH, "print only errors and warnings"},
+    {'v', "verbose", NULL, OPTION_MORE, take_verbose, 0, 0, GROUP_BOTH, "print more"},
     {0, "version", NULL, OPTION_MORE, options_take_enum, offsetof(struct settings_line, action), SETTINGS_VERSION,
      GROUP_LINE, "print the version"},
     {'h', "help", "all", OPTION_OPTIONAL_VALUE, take_help, 0, 0, GROUP_LINE,
@@ -441,7 +440,7 @@ void settings_help(FILE *to, bool all)
           "Each thread writes a file out.PID.TID.\n\n"
           "  pinject-run make -j8            then: panalyze out.*\n"
           "  pinject-run --stat ./app        count events, like perf stat\n"
-          "  pinject-run --doctor            check what can be profiled here\n"
+          "  pinject-run --doctor            check whether profiling works here\n"
           "  pinject-run --stacks PID        what a process that hangs is waiting for\n\n",
           to);
     options_help(rows, GROUP_LINE, all ? OPTIONS_ALL : OPTIONS_BRIEF, width, to);
