@@ -311,7 +311,7 @@ static void begin_stacks(struct collect *collect)
     int error = pids ? args->stacks->begin(pids, count, unwinder) : -ENOMEM;
     collect->stacks_run = error == 0;
     if (error)
-        report_warning("stacks cannot be shown: %s", strerror(-error));
+        report_warning("cannot show stacks: %s", strerror(-error));
     else if (args->root_pidfd >= 0)
         epoll_ctl(collect->epoll, EPOLL_CTL_DEL, args->root_pidfd, NULL);
 }
@@ -575,7 +575,7 @@ static int prepare(struct collect *collect)
 /* The command runs already, and goes on without us. */
 static void give_up(const struct collect_args *args, int error, struct outcome *outcome)
 {
-    report_error("cannot collect: %s; the command runs on without", strerror(-error));
+    report_error("cannot collect: %s; the command continues without a profile", strerror(-error));
     if (args->root_events)
         attach_retire(args->session, args->root_events);
     attach_free(args->root_events);

@@ -82,7 +82,7 @@ static int make_outfile_absolute(struct run *run)
     error = paths_absolute(settings->outfile, run->outfile, sizeof run->outfile);
     if (error)
         report_error("cannot write result files to '%s': %s; choose another place with --outfile", settings->outfile,
-                     error == -EINVAL ? "that is no file name" : strerror(-error));
+                     error == -EINVAL ? "not a file name" : strerror(-error));
     return error;
 }
 
@@ -155,7 +155,7 @@ static int run_command(struct run *run)
 {
     int error = attach_task(&run->session, run->launch.pid, ATTACH_ON_EXEC, &run->args.root_events);
     if (error) {
-        report_warning("the command itself cannot be profiled: %s; pinject-run --doctor says what is missing",
+        report_warning("the command itself cannot be profiled: %s; 'pinject-run --doctor' says what is missing",
                        strerror(-error));
         run->args.root_events = NULL;
     }
@@ -269,7 +269,7 @@ static int collect_session(struct run *run)
     int fd = (int)run->line.collect_fd;
     const char *preload = run->line.preload ? run->line.preload : "";
     if (fcntl(fd, F_SETFD, FD_CLOEXEC)) {
-        report_error("--collect is how libpinject.so starts its collector: there is nothing at descriptor %d", fd);
+        report_error("--collect is for libpinject.so alone: descriptor %d is not open", fd);
         return STATUS_OWN;
     }
     attach_stderr(fd + 1);
@@ -310,7 +310,7 @@ static int flush_output(void)
 {
     if (!fflush(stdout) && !ferror(stdout))
         return 0;
-    report_error("cannot write to the standard output: %s", strerror(errno));
+    report_error("cannot write to stdout: %s", strerror(errno));
     return STATUS_OWN;
 }
 

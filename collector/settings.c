@@ -29,7 +29,7 @@ static int take_events(void *state, const struct option_row *row, const char *va
     for (const char *at = value;; at++) {
         size_t size = strcspn(at, ",");
         if (settings->event_count == SETTINGS_EVENTS) {
-            report_error("more than %d events; the kernel could only take turns with so many", SETTINGS_EVENTS);
+            report_error("more than %d events; use fewer, the kernel could only count them in turns", SETTINGS_EVENTS);
             return -EINVAL;
         }
         int error = events_parse(at, size, &settings->events[settings->event_count]);
@@ -97,7 +97,7 @@ static int take_mode(void *state, const struct option_row *row, const char *valu
     errno = 0;
     unsigned long mode = strtoul(value, &end, 8);
     if (errno || *end || !isdigit((unsigned char)*value) || (mode & ~0666ul) || (mode & 0600) != 0600) {
-        report_error("--%s needs the rights of files as an octal number from 0600 to 0666, like 0640; not '%s'",
+        report_error("--%s needs an octal file mode from 0600 to 0666, such as 0640, not '%s'",
                      row->name, value);
         return -EINVAL;
     }
@@ -144,7 +144,7 @@ static int take_stacks_after(void *state, const struct option_row *row, const ch
         unit++;
     double ns = unit < count && end == value + digits ? number * units[unit].ns : 0;
     if (ns < 1e6 || ns > 365 * 86400e9) {
-        report_error("--%s needs a time like 60s, 1.5m or 500ms; not '%s'", row->name, value);
+        report_error("--%s needs a time such as 60s, 1.5m or 500ms, not '%s'", row->name, value);
         return -EINVAL;
     }
     ((struct settings *)state)->stacks_after_ns = (uint64_t)ns;
@@ -166,7 +166,7 @@ static int take_live(void *state, const struct option_row *row, const char *valu
     settings->live_to = value;
     if (!value || *value)
         return 0;
-    report_error("option '--%s=' needs the name of a terminal or file behind '='", row->name);
+    report_error("option '--%s=' needs the name of a terminal or file after '='", row->name);
     return -EINVAL;
 }
 
@@ -177,14 +177,14 @@ static int take_help(void *state, const struct option_row *row, const char *valu
     line->help_all = value;
     if (!value || strcmp(value, "all") == 0)
         return 0;
-    report_error("option '--%s' knows 'all', not '%s'", row->name, value);
+    report_error("option '--%s' takes 'all', not '%s'", row->name, value);
     return -EINVAL;
 }
 
 static int take_pid(void *state, const struct option_row *row, const char *value)
 {
     (void)state;
-    report_error("--%s: pinject cannot attach to a running process yet; start it again with 'pinject-run -- COMMAND', "
+    report_error("--%s: pinject cannot attach to a running process yet; restart it with 'pinject-run -- COMMAND', "
                  "or "
                  "type: perf record -g -p %s, then: panalyze perf.data",
                  row->name, value);
@@ -323,14 +323,13 @@ static int check_stacks(const struct settings_line *line, char **given, int coun
     if (line->action == SETTINGS_HELP)
         return 0;
     if (!line->stacks && line->json) {
-        report_error("option '--json' belongs to '--stacks' and '--tree'; reports as JSON are made by 'panalyze "
-                     "--json'");
+        report_error("option '--json' needs '--stacks' or '--tree'; for reports as JSON use 'panalyze --json'");
         return -EINVAL;
     }
     for (int i = 0, words; line->stacks && i < count; i += words) {
         words = count_of_stacks(given + i, count - i);
         if (!words) {
-            report_error("option '%s' does not go with '--%s', which profiles nothing", given[i],
+            report_error("option '%s' cannot be used with '--%s', which profiles nothing", given[i],
                          line->tree ? "tree" : "stacks");
             return -EINVAL;
         }
@@ -412,7 +411,7 @@ static int take_variable(struct settings_line *line, const char *name, size_t si
         }
         int error = value[0] ? row->take(line, row, value) : 0;
         if (error)
-            report_error("(that was the variable %.*s)", (int)size, name);
+            report_error("(set by the variable %.*s)", (int)size, name);
         return error;
     }
     return unknown_variable(name, size);

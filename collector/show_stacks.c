@@ -25,10 +25,10 @@ static pid_t parse_pid(const char *text, const char *option)
     if (text[0] >= '0' && text[0] <= '9' && !*end && !errno && number > 0 && number <= INT_MAX)
         return (pid_t)number;
     if (text[0] == '-')
-        report_error("option '%s' has to stand before the first process: pinject-run %s --%s PID...", text, text,
+        report_error("option '%s' must precede the first PID: pinject-run %s --%s PID...", text, text,
                      option);
     else
-        report_error("'%s' is not the number of a process; 'pgrep %s' may find it", text, text);
+        report_error("'%s' is not a PID; 'pgrep %s' may find it", text, text);
     return 0;
 }
 
@@ -48,7 +48,7 @@ int show_stacks(const struct settings_line *line)
     if (!status)
         status = pstack_print(&options, stdout);
     if (status < 0 && status != -EINVAL && status != -EIO) /* these are reported already, here and at stdout's flush */
-        report_error("cannot look at processes: %s", strerror(-status));
+        report_error("cannot inspect processes: %s", strerror(-status));
     free(pids);
     return status;
 }
@@ -69,14 +69,14 @@ static void *look_at_tree(void *argument)
     FILE *to = open_memstream(&text, &size);
     (void)argument;
     if (to)
-        fputs("pinject-run: stacks of the command and of what it started:\n\n", to);
+        fputs("pinject-run: stacks of the command and its descendants:\n\n", to);
     int status = to ? pstack_print(&look.options, to) : -ENOMEM;
     if (to)
-        fputs("\npinject-run: the command goes on\n", to);
+        fputs("\npinject-run: the command continues\n", to);
     if (to && fclose(to) && status >= 0)
         status = -ENOMEM;
     if (status < 0)
-        report_warning("stacks cannot be shown: %s", strerror(-status));
+        report_warning("cannot show stacks: %s", strerror(-status));
     else
         buffer_write(STDERR_FILENO, text, size);
     free(text);

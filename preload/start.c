@@ -175,7 +175,7 @@ static void append_error(struct start *start, int error)
         {EPERM, "Operation not permitted"},
         {EACCES, "Permission denied"},
         {ENOENT, "its loader is missing"},
-        {ENOEXEC, "it is no program of this machine"},
+        {ENOEXEC, "not a program for this machine"},
     };
     char number[12];
     if (error == EPERM && SYS_4(SYS_getxattr, start->collector, "security.capability", 0, 0) > 0) {
@@ -207,9 +207,9 @@ static void say_why(struct start *start, int error)
         append(start, " cannot be executed: ");
         append_error(start, error);
     } else {
-        append(start, "no pinject-run belongs to ");
+        append(start, "found no pinject-run for ");
         append(start, start->preload);
-        append(start, "; PINJECT_COLLECTOR=FILE names one");
+        append(start, "; set PINJECT_COLLECTOR=FILE");
     }
     size_t size = strlen(start->line);
     start->line[size < sizeof(start->line) - 1 ? size++ : size - 1] = '\n';
@@ -280,8 +280,8 @@ static bool read_report(int fd, char *line, size_t size)
 /* The collector becomes an orphan, which process 1 of a pid namespace adopts, whatever it asks for. */
 static bool adopts_all(char **envp)
 {
-    static const char why[] = "libpinject.so: not profiled, as this is process 1, and its collector would become its "
-                              "child: use pinject-run\n";
+    static const char why[] = "libpinject.so: not profiled: this is process 1, and the collector would become its "
+                              "child; use pinject-run\n";
     const char *verbose = pinject_env_value(envp, "PINJECT_VERBOSE=");
     if (sys_getpid() != 1)
         return false;

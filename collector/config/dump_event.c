@@ -53,7 +53,8 @@ int stacks_configure(struct event_config *config, const struct settings *setting
     if ((!automatic && settings->call_graph != SETTINGS_CALL_GRAPH_DWARF) || !config->sampling)
         return 0;
     if (config->source == PINJECT_SOURCE_TIMER) {
-        event_config_note(config, "call stacks by frame pointers: timers do not bring what unwind tables need");
+        event_config_note(config, "call stacks use frame pointers: timer samples lack the registers and stack that "
+                                  "unwind tables need");
         config->dump_note = settings->call_graph_given ? config->note_count : 0;
         return 0;
     }
@@ -66,13 +67,13 @@ int stacks_configure(struct event_config *config, const struct settings *setting
         return 0;
     config->dump = 0;
     config->dump_auto = false;
-    const char *reason = status == -EOPNOTSUPP ? "unwinding knows x86-64 and AArch64 only" : strerror(-status);
+    const char *reason = status == -EOPNOTSUPP ? "unwinding supports x86-64 and AArch64 only" : strerror(-status);
     if (automatic) {
-        event_config_note(config, "call stacks by frame pointers: samples with registers and stack cannot be had (%s)",
+        event_config_note(config, "call stacks use frame pointers: samples with registers and stack are refused (%s)",
                           reason);
         config->dump_note = settings->call_graph_given ? config->note_count : 0;
         return 0;
     }
-    report_error("--call-graph dwarf cannot be had: %s; use --call-graph fp or auto", reason);
+    report_error("--call-graph dwarf is not available: %s; use --call-graph fp or auto", reason);
     return status;
 }

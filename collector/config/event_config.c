@@ -110,7 +110,7 @@ static int find_rights(struct setup *setup)
     }
     close(fd);
     if (setup->config->exclude_kernel && !setup->settings->stat)
-        event_config_note(setup->config, "kernel code is not sampled, shares are of the time in user space: "
+        event_config_note(setup->config, "kernel code is not sampled, shares are of user-space time: "
                           "kernel.perf_event_paranoid is %" PRId64 "%s; 'pinject-run --doctor' says what to change",
                           probe_read_sysctl("perf_event_paranoid", 2),
                           probe_user_namespace() ? ", and root of a user namespace has no rights there" : "");
@@ -245,8 +245,8 @@ static int add_timer_choice(struct setup *setup, const struct event_choice *choi
     struct perf_event_attr attr = probe_attr(choice->event->type, choice->event->config);
     attr.exclude_kernel = attr.exclude_hv = samples;
     if (!is_of_timers(choice, samples)) {
-        report_error("event '%s' cannot be used: perf_event_open is refused (%s), and without it task-clock alone is "
-                     "sampled, by timers; leave it out, or see 'pinject-run --doctor'", choice->text, config->refusal);
+        report_error("event '%s' cannot be used: perf_event_open is refused (%s), and timers can only sample "
+                     "task-clock; remove the event, or run 'pinject-run --doctor'", choice->text, config->refusal);
         return -EACCES;
     }
     return has(config, &attr) ? 0 : add_event(setup, choice->text, attr, samples);
@@ -264,14 +264,14 @@ static int add_choice(struct setup *setup, const struct event_choice *choice, bo
     bool of_kernel = choice->exclude_user || event_config_in_kernel(attr.type, attr.config);
     if (blind && of_kernel && !choice->exclude_kernel) {
         report_error("event '%s' happens in the kernel, and kernel.perf_event_paranoid is %" PRId64
-                     "; it takes CAP_PERFMON, or level 1; 'pinject-run --doctor' says how",
+                     "; it needs CAP_PERFMON or level 1; 'pinject-run --doctor' says how",
                      choice->text, probe_read_sysctl("perf_event_paranoid", 2));
         return -EACCES;
     }
     /* The kernel's clocks do not tell user space from the kernel: samples do, counts do not. */
     if (!samples && is_clock(attr.type, attr.config) && (choice->exclude_user || choice->exclude_kernel))
-        report_error("%s counts all CPU time: the kernel's clocks do not tell user space from the kernel; the line "
-                     "'elapsed' does", choice->text);
+        report_error("%s counts all CPU time: clock events cannot count user space and the kernel separately; the "
+                     "line 'elapsed' shows both", choice->text);
     if (has(setup->config, &attr))
         return 0;
     int status = add_event(setup, choice->text, attr, samples);
@@ -370,7 +370,7 @@ static void add_default_counters(struct setup *setup)
         event_config_note(setup->config, "not on this machine: %s%s%s", instead ? "cycles" : "",
                           instead ? " (task-clock is sampled instead)" : "", missing + (instead ? 6 : 0));
     if (setup->blind.text[0])
-        event_config_note(setup->config, "not counted without the right to see the kernel: %s", setup->blind.text);
+        event_config_note(setup->config, "not counted without permission to profile the kernel: %s", setup->blind.text);
 }
 
 /* ---- Limits ---- */

@@ -262,8 +262,8 @@ int launch_look_for_preload(char *ret, char *reason, size_t size)
             continue;
         }
         if (strpbrk(found, ": \t\n")) {
-            snprintf(reason, size, "'%s' cannot stand in LD_PRELOAD, because of the blank or colon in its path; "
-                     "install pinject elsewhere", found);
+            snprintf(reason, size, "LD_PRELOAD cannot contain '%s', which has a blank or colon; install pinject "
+                                   "elsewhere", found);
             return -EINVAL;
         }
         if (strlen(found) >= PINJECT_PATH)

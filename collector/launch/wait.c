@@ -132,7 +132,7 @@ int wait_for(const char *base, const char *other)
         if (error && one == other)
             break;
         if (error) {
-            report_error("'%s' is no usable name for result files: %s", one, strerror(-error));
+            report_error("'%s' cannot be used as a name for result files: %s", one, strerror(-error));
             return 125;
         }
         struct waiting waiting = {path, 0};
@@ -141,7 +141,7 @@ int wait_for(const char *base, const char *other)
         met += waiting.met;
     }
     if (!met)
-        report_note("no session writes to %s (any more)", base);
+        report_note("no running session writes to %s", base);
     return 0;
 }
 

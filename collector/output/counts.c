@@ -99,7 +99,7 @@ static void say_event(const struct counts *counts, const struct event_config *co
     if (tree > own)
         buffer_printf(&line, "; %s after each program's start", grouped(amount, own));
     if (counts->events[i].estimate)
-        buffer_printf(&line, "; an estimate: it had a counter for a part of the time");
+        buffer_printf(&line, "; estimate: counted for part of the time only");
     say(&line);
     buffer_release(&line);
 }

@@ -237,7 +237,7 @@ static void note_error(struct result *result, int status)
     results->error = status;
     if (status == -ESTALE)
         report_error("result file '%s' was deleted, moved or replaced while it was written; leave the files of a "
-                     "running session alone, and give each session files of its own (-o)", result->path);
+                     "running session alone, and use a different -o for each session", result->path);
     else
         report_error("cannot write result file '%s': %s; %s (what cannot be written is missing in the files)",
                      result->path, strerror(-status), way_out(-status));
@@ -252,8 +252,8 @@ const char *results_reason(int error)
 static void note_shared(struct result *result, const char *name)
 {
     if (!result->results->shared)
-        report_warning("result file '%s' may be that of another session, which runs with the same -o: it is kept, and "
-                       "'%s' is written instead; give each session files of its own (-o)", name, result->path);
+        report_warning("result file '%s' may belong to another running session: it is kept, and '%s' is written "
+                       "instead; use a different -o for each session", name, result->path);
     result->results->shared = true;
 }
 

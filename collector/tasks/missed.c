@@ -16,7 +16,7 @@ enum { LOOKS_MAX = 3 };
 /* Looks in one call: each reads a file of /proc. */
 enum { LOOKS_AT_ONCE = 256, YOUNG_AT_ONCE = 64 };
 
-static const char reason_more[] = "further reasons";
+static const char reason_more[] = "other reasons";
 static const char reason_process[] =
     "child exited before it was found (static, setuid, cleaned environment, or no access to the session)";
 static const char reason_thread[] = "thread exited before it was found (not created by pthread_create)";

@@ -5,7 +5,7 @@
 from harness import *
 import threading
 
-HEADING = b"pinject-run: stacks of the command and of what it started:\n"
+HEADING = b"pinject-run: stacks of the command and its descendants:\n"
 WAITS = target("waits")
 SPIN = "echo ready; while :; do :; done"
 
@@ -24,7 +24,7 @@ def stacks(process):
     """All lines of stacks up to the end of the text."""
     check_equal(process.stderr.readline(), HEADING)
     lines = []
-    while lines[-1:] != ["pinject-run: the command goes on"]:
+    while lines[-1:] != ["pinject-run: the command continues"]:
         line = process.stderr.readline()
         check(line, lines)
         lines.append(line.decode().rstrip("\n"))

@@ -240,13 +240,11 @@ def test_deeper_than_is_shown():
 
 def test_numbers_that_are_none():
     need_unwinding()
-    for words, said in [(("x",), "'x' is not the number of a process; 'pgrep x' may find it"),
-                        (("1", "-1"), "option '-1' has to stand before the first process: "
-                                      "pinject-run -1 --stacks PID..."),
-                        (("1", "--json"), "option '--json' has to stand before the first process: "
-                                          "pinject-run --json --stacks PID..."),
-                        (("99999999999",), "'99999999999' is not the number of a process; "
-                                           "'pgrep 99999999999' may find it")]:
+    for words, said in [(("x",), "'x' is not a PID; 'pgrep x' may find it"),
+                        (("1", "-1"), "option '-1' must precede the first PID: pinject-run -1 --stacks PID..."),
+                        (("1", "--json"), "option '--json' must precede the first PID: pinject-run --json --stacks "
+                                          "PID..."),
+                        (("99999999999",), "'99999999999' is not a PID; 'pgrep 99999999999' may find it")]:
         result = run([PINJECT_RUN, "--stacks", *words])
         check_equal((result.status, result.out, result.err), (125, "", f"pinject-run: {said}\n"))
 
@@ -256,7 +254,7 @@ def test_full_disk():
     with open("/dev/full", "w") as full:
         result = run([PINJECT_RUN, "--stacks", os.getpid()], stdout=full)
     check_equal((result.status, result.err),
-                (125, "pinject-run: cannot write to the standard output: No space left on device\n"))
+                (125, "pinject-run: cannot write to stdout: No space left on device\n"))
 
 
 def test_rights():

@@ -337,7 +337,7 @@ static void session_that_cannot_collect(void **state)
     check_capture();
     int status = collect_run(&args, &outcome);
     assert_string_equal(check_captured(),
-                        "pinject-run: cannot collect: Bad file descriptor; the command runs on without\n");
+                        "pinject-run: cannot collect: Bad file descriptor; the command continues without a profile\n");
     assert_int_equal(status, -EBADF);
     assert_true(outcome.root_ended);
     assert_int_equal(outcome.root_status, 7 << 8);
@@ -371,7 +371,8 @@ static void session_without_descriptors(void **state)
     (void)state;
     if (!has_events())
         skip();
-    expect_no_session(-EMFILE, "pinject-run: cannot collect: Too many open files; the command runs on without\n");
+    expect_no_session(-EMFILE, "pinject-run: cannot collect: Too many open files; the command continues without a "
+                               "profile\n");
 }
 
 static void session_without_memory(void **state)
@@ -379,7 +380,8 @@ static void session_without_memory(void **state)
     (void)state;
     if (!has_events())
         skip();
-    expect_no_session(-ENOMEM, "pinject-run: cannot collect: Cannot allocate memory; the command runs on without\n");
+    expect_no_session(-ENOMEM, "pinject-run: cannot collect: Cannot allocate memory; the command continues without a "
+                               "profile\n");
 }
 
 /* There is no memory for the command's task alone. */

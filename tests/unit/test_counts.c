@@ -65,8 +65,8 @@ static void test_sums(void **state)
     assert_string_equal(text_of(&counts, &config, &run),
                         "         100.00 ms  task-clock          0.500 CPUs busy\n"
                         "             2,000  page-faults         20 K/s of CPU time\n"
-                        "         8,000,000  cycles              80 M/s of CPU time; an estimate: it had a counter for "
-                        "a part of the time\n"
+                        "         8,000,000  cycles              80 M/s of CPU time; estimate: counted for part of "
+                        "the time only\n"
                         "     <not counted>  context-switches  \n"
                         "   <not supported>  branches\n");
     /* A refused one is in no task; what is not known gives no rate. */

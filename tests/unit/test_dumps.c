@@ -73,7 +73,7 @@ static void test_refused(void **state)
         const char *text = check_captured();
         assert_int_equal(status, -EINVAL);
         assert_int_equal(kernel.calls, refused);
-        assert_non_null(strstr(text, "dwarf cannot be had: Invalid argument; use --call-graph fp or auto"));
+        assert_non_null(strstr(text, "dwarf is not available: Invalid argument; use --call-graph fp or auto"));
         assert_int_equal(config.dump, 0);
         /* Without: by frame pointers, which is noted. */
         check_capture();
@@ -84,7 +84,7 @@ static void test_refused(void **state)
         assert_false(config.dump_auto);
         assert_int_equal(config.note_count, 1);
         assert_int_equal(config.dump_note, 0);
-        assert_non_null(strstr(config.notes[0], "by frame pointers: samples with registers and stack cannot be had"));
+        assert_non_null(strstr(config.notes[0], "use frame pointers: samples with registers and stack are refused"));
         /* Said, where the user asked for it. */
         assert_int_equal(config_dumps(&config, SETTINGS_CALL_GRAPH_AUTO, 4096, refused), 0);
         assert_int_equal(config.dump_note, 1);

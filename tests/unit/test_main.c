@@ -203,15 +203,15 @@ static void other_actions(void **state)
     assert_string_equal(text_err, "");
     assert_true(strncmp(text_out, "Usage: pinject-run [OPTIONS] [--] COMMAND [ARGS]\nProfiles COMMAND ", 60) == 0);
     assert_int_equal(RUN("--wait=nothing"), 0);
-    assert_non_null(strstr(text_err, "pinject-run: no session writes to "));
+    assert_non_null(strstr(text_err, "pinject-run: no running session writes to "));
     expect(RUN("-q", "--wait=nothing"), 0, "", "");
     assert_int_equal(RUN("--wait=missing/"), 125);
-    assert_non_null(strstr(text_err, "pinject-run: 'missing/out' is no usable name for result files: No such file or "
-                                     "directory\n"));
+    assert_non_null(strstr(text_err, "pinject-run: 'missing/out' cannot be used as a name for result files: No such "
+                                     "file or directory\n"));
     assert_int_equal(RUN("--wait=.."), 0); /* the directory */
-    assert_non_null(strstr(text_err, "/out (any more)\n"));
+    assert_non_null(strstr(text_err, "/out\n"));
     expect(RUN("--collect=77"), 125, "",
-           "pinject-run: --collect is how libpinject.so starts its collector: there is nothing at descriptor 77\n");
+           "pinject-run: --collect is for libpinject.so alone: descriptor 77 is not open\n");
 }
 
 /*
@@ -230,14 +230,13 @@ static void stacks_are_asked_for(void **state)
     expect(RUN("--tree"), 125, "",
            "pinject-run: no process named; type: pinject-run --tree PID... ('pgrep NAME' finds the number)\n");
     expect(RUN("--stacks", "--doctor", "1"), 125, "",
-           "pinject-run: option '--doctor' does not go with '--stacks', which profiles nothing\n");
+           "pinject-run: option '--doctor' cannot be used with '--stacks', which profiles nothing\n");
     expect(RUN("--info", "--stacks", "1"), 125, "",
-           "pinject-run: option '--info' does not go with '--stacks', which profiles nothing\n");
+           "pinject-run: option '--info' cannot be used with '--stacks', which profiles nothing\n");
     expect(RUN("-F", "99", "--tree", "1"), 125, "",
-           "pinject-run: option '-F' does not go with '--tree', which profiles nothing\n");
+           "pinject-run: option '-F' cannot be used with '--tree', which profiles nothing\n");
     expect(RUN("--json", "true"), 125, "",
-           "pinject-run: option '--json' belongs to '--stacks' and '--tree'; reports as JSON are made by 'panalyze "
-           "--json'\n");
+           "pinject-run: option '--json' needs '--stacks' or '--tree'; for reports as JSON use 'panalyze --json'\n");
 }
 
 static void doctor_is_asked(void **state)
@@ -262,7 +261,7 @@ static void output_that_cannot_be_written(void **state)
         struct running running = start("/dev/full", (const char *const[]){actions[i], NULL});
         int status = finish(&running);
         if (status != 125 ||
-            strcmp(text_err, "pinject-run: cannot write to the standard output: No space left on device\n") != 0)
+            strcmp(text_err, "pinject-run: cannot write to stdout: No space left on device\n") != 0)
             fail_msg("%s: %d: %s", actions[i], status, text_err);
     }
 }

@@ -93,7 +93,7 @@ static void test_many_reasons(void **state)
     for (unsigned i = 0; i < missed.count; i++)
         sum += missed.lines[i].count;
     assert_int_equal(sum, 1000);
-    assert_string_equal(missed.lines[MISSED_LINES - 1].reason, "further reasons");
+    assert_string_equal(missed.lines[MISSED_LINES - 1].reason, "other reasons");
 }
 
 /* A request and the kernel's record of the same task come in either order. */

@@ -118,7 +118,7 @@ static void further_reasons(void **state)
     }
     missed_add(&missed, "r3", "name", 1, 1);
     assert_int_equal(missed.count, MISSED_LINES);
-    assert_string_equal(missed.lines[MISSED_LINES - 1].reason, "further reasons");
+    assert_string_equal(missed.lines[MISSED_LINES - 1].reason, "other reasons");
     assert_string_equal(missed.lines[MISSED_LINES - 1].comm, "");
     assert_int_equal(missed.lines[MISSED_LINES - 1].count, 6);
     assert_int_equal(missed.lines[MISSED_LINES - 1].cpu_ns, 6);

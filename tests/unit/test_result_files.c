@@ -370,8 +370,8 @@ static void test_two_sessions(void **state)
     assert_int_equal(results_new(&kit.session, &second.results), 0);
     char *errors = kit_stderr(write_second, &second);
     assert_int_equal(second.status, 0);
-    assert_non_null(strstr(errors, "result file './out.1.1' may be that of another session, which runs with the same "
-                                   "-o: it is kept, and './out.1.1~1' is written instead"));
+    assert_non_null(strstr(errors, "result file './out.1.1' may belong to another running session: it is kept, and "
+                                   "'./out.1.1~1' is written instead; use a different -o for each session"));
     free(errors);
     kit_samples(&kit, result, &task, 5);
     assert_int_equal(result_finish(result, &task, NULL), 0);

@@ -89,7 +89,7 @@ static void test_numbers(void **state)
     for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
         char words[64];
         snprintf(words, sizeof(words), "--mode=%s c", modes[i]);
-        bad(words, "--mode needs the rights of files");
+        bad(words, "--mode needs an octal file mode");
     }
     assert_int_equal(good("-vv c")->verbose, 2);
     settings = good("-q --stat --strict --exec-split-results c");
@@ -115,7 +115,7 @@ static void test_times(void **state)
         snprintf(word, sizeof(word), "--stacks-after=%s", times[i]);
         assert_int_equal(settings_parse(&parsed, 3, words), -EINVAL);
     }
-    bad("--stacks-after=soon c", "--stacks-after needs a time like 60s, 1.5m or 500ms; not 'soon'");
+    bad("--stacks-after=soon c", "--stacks-after needs a time such as 60s, 1.5m or 500ms, not 'soon'");
 }
 
 static void test_events(void **state)
@@ -270,7 +270,7 @@ static void test_variables(void **state)
     assert_int_equal(from_environment(VARIABLES("PINJECT_STAT=yes"), &text), -EINVAL);
     assert_non_null(strstr(text, "PINJECT_STAT must be 1 or 0, not 'yes'"));
     assert_int_equal(from_environment(VARIABLES("PINJECT_FREQ=many"), &text), -EINVAL);
-    assert_non_null(strstr(text, "(that was the variable PINJECT_FREQ)"));
+    assert_non_null(strstr(text, "(set by the variable PINJECT_FREQ)"));
     assert_int_equal(from_environment(VARIABLES("PINJECT_FREQENCY=5", "PINJECT_PERIOD=7"), &text), 0);
     assert_non_null(strstr(text, "unknown variable PINJECT_FREQENCY"));
     assert_int_equal(line.settings.period, 7);
@@ -317,7 +317,7 @@ static void test_brief_help(void **state)
     assert_null(line.help_all);
     good("--help=all");
     assert_string_equal(line.help_all, "all");
-    bad("--help=al", "option '--help' knows 'all', not 'al'");
+    bad("--help=al", "option '--help' takes 'all', not 'al'");
     bad("-p 1", "cannot attach to a running process yet");
 }
 

@@ -513,7 +513,7 @@ static void test_said(void **state)
     said_of("closed", none, "Permission denied");
     said_of("closed", one, "Permission denied");
     write_program("garbage", "\177nothing", 0700);
-    said_of("garbage", none, "it is no program of this machine");
+    said_of("garbage", none, "not a program for this machine");
     write_program("script", "#!/nonexistent/shell\n", 0700);
     said_of("script", none, "its loader is missing");
     static char large[4 << 20] = "A="; /* longer than any argument or variable may be */
@@ -532,7 +532,7 @@ static void test_said_of_no_collector(void **state)
     assert_string_equal(said_text, "");
     assert_int_equal(start_and_read("gone", one), -ENOENT);
     snprintf(expected, sizeof(expected),
-             "pinject-run: nothing is profiled: no pinject-run belongs to %s; PINJECT_COLLECTOR=FILE names one\n",
+             "pinject-run: nothing is profiled: found no pinject-run for %s; set PINJECT_COLLECTOR=FILE\n",
              in_directory("lib/o"));
     assert_string_equal(said_text, expected);
 }

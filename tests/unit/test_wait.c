@@ -186,7 +186,7 @@ static void test_waiting(void **state)
     int status = wait_for("/tmp/pinject-no-session-writes-that", NULL); /* not waited for: it would never end */
     const char *text = check_captured();
     assert_int_equal(status, 0);
-    assert_non_null(strstr(text, "no session writes to /tmp/pinject-no-session-writes-that (any more)"));
+    assert_non_null(strstr(text, "no running session writes to /tmp/pinject-no-session-writes-that"));
     fflush(NULL);
     pid_t waiter = fork();
     if (waiter == 0) {
@@ -231,7 +231,7 @@ static void test_waiting(void **state)
     status = wait_for(".", NULL);
     text = check_captured();
     assert_int_equal(status, 125);
-    assert_non_null(strstr(text, "'.' is no usable name for result files: Invalid argument"));
+    assert_non_null(strstr(text, "'.' cannot be used as a name for result files: Invalid argument"));
 }
 
 /* A file without a head, SECONDS old. */
