@@ -20,13 +20,13 @@ enum { CONTRADICTS_NS = 20 * 1000 * 1000, CONTRADICTS_PART = 10 };
 static void add_files(struct tasks *tasks)
 {
     const struct opener_counts counts = opener_counts(results_opener(tasks->results));
-    missed_add(&tasks->missed, "file that was mapped and did not answer when it was read", "", counts.hung, 0);
-    missed_add(&tasks->missed, "file that was mapped and not read: others of its user's did not answer, or too many"
-                               " came", "", counts.refused, 0);
-    missed_add(&tasks->missed, "file that was mapped and not read: the process that reads such files ended, or could"
-                               " not be started", "", counts.failed, 0);
-    missed_add(&tasks->missed, "build id of a mapped file forgotten: too many files (those that are still there are"
-                               " read again)", "", counts.forgotten, 0);
+    missed_add(&tasks->missed, "mapped file not read: reading it hung", "", counts.hung, 0);
+    missed_add(&tasks->missed, "mapped file not read: other files of its user hung, or there were too many", "",
+               counts.refused, 0);
+    missed_add(&tasks->missed, "mapped file not read: the helper process exited, or could not be started", "",
+               counts.failed, 0);
+    missed_add(&tasks->missed, "build id of a mapped file dropped: too many files (files that still exist are read "
+                               "again)", "", counts.forgotten, 0);
 }
 
 /* Records of rings that were left out. */
@@ -79,7 +79,7 @@ static void add_losses(struct tasks *tasks)
     add_counted(missed, session, CHANNEL_DROPPED,
                 "request queue full: a task got no events, or an exited child was not reported");
     add_counted(missed, session, CHANNEL_BLOCKED,
-                "start under a seccomp filter of the program's own that forbids to announce it");
+                "start not announced: blocked by the program's own seccomp filter");
     add_foreign(tasks, missed);
     missed_add(missed, "notification dropped: queue full", "",
                __atomic_load_n(&session->notifications.refused, __ATOMIC_RELAXED), 0);
@@ -98,7 +98,8 @@ static void add_losses(struct tasks *tasks)
                "record of a non-injectable program's child lost: ring full or damaged", "",
                tasks->inherited_lost, 0);
     missed_add(missed,
-               "task below a non-injectable program: it began while that was found, or the kernel lost its start", "",
+               "task below a non-injectable program: it started while that was being attached, or the kernel lost its "
+               "start record", "",
                tasks->unannounced.count, 0);
     missed_add(missed,
                "task below a non-injectable program without counts: CPU time estimated from samples",
@@ -146,7 +147,7 @@ static void add_stolen(struct outcome *outcome, const struct machine_time *befor
         return;
     outcome->stolen_ns = part;
     snprintf(outcome->stolen, sizeof(outcome->stolen),
-             "CPU time includes %.1f ms that the host of this virtual machine took away (steal)", (double)part / 1e6);
+             "CPU time includes %.1f ms of steal time (taken by the host of this virtual machine)", (double)part / 1e6);
 }
 
 /* EARLIER_NS of the tree's time were used before the session began, and so was some of our own time. */
@@ -167,7 +168,7 @@ static void add_contradiction(const struct outcome *outcome, struct tasks *tasks
     uint64_t tree = outcome->cpu_ns;
     if (tree && outcome->attributed_ns > tree + tree / CONTRADICTS_PART + CONTRADICTS_NS)
         missed_add(&tasks->missed,
-                   "contradiction: tasks have more CPU time than their tree, a program told false times", "", 1,
+                   "contradiction: tasks have more CPU time than the whole run, a program reported false times", "", 1,
                    outcome->attributed_ns - tree);
 }
 

@@ -150,9 +150,8 @@ static void print_time(const struct outcome *outcome, struct buffer *line)
         append_time(line, outcome->stolen_ns);
         buffer_printf(line, " of steal time");
     }
-    buffer_printf(line, "; pinject-run itself used ");
+    buffer_printf(line, "; profiler overhead: ");
     append_time(line, outcome->collector_ns);
-    buffer_printf(line, " more");
     say(line);
 }
 
@@ -253,7 +252,7 @@ static void print_fallbacks(const struct outcome *outcome, bool stat, struct buf
     }
     if (less) {
         append_count(line, less, "task was", "tasks were");
-        buffer_printf(line, " not %s: the kernel refused %s events (%s), and no timer could stand in",
+        buffer_printf(line, " not %s: the kernel refused %s events (%s), and no timer could replace them",
                       stat ? "counted" : "sampled", less == 1 ? "its" : "their", reason);
         say(line);
     }

@@ -90,8 +90,8 @@ static size_t describe_part(char *text, size_t used, uint64_t count, const char 
 /* How much was copied at most, and which option copies more. */
 static void describe_truncated(char ret[TRUNCATED_TEXT], const struct stacks *stacks, uint32_t dump, bool automatic)
 {
-    snprintf(ret, TRUNCATED_TEXT, "truncated at %s%" PRIu32 " bytes of stack (%s-g %s,BYTES copies more)",
-             stacks->raised ? "up to " : "", dump, stacks->raised ? "raised during the run; " : "",
+    snprintf(ret, TRUNCATED_TEXT, "truncated at %s%" PRIu32 " bytes (%sraise -g %s,BYTES)",
+             stacks->raised ? "up to " : "", dump, stacks->raised ? "increased during the run; " : "",
              automatic ? "auto" : "dwarf");
 }
 

@@ -98,8 +98,8 @@ void notes_make(struct notes *notes, const struct tasks *tasks, const struct tas
     if (task->attached_late_ns > task->start_ns + LATE_NS)
         notes_add(notes, "found late: start-up counted but not sampled");
     if (task->goes_on)
-        notes_add(notes, "executed a program that its user may not read: the kernel closed its events, and timers "
-                         "continue it in another file");
+        notes_add(notes, "executed an unreadable program: the kernel closed its events; timers sample it from then "
+                         "on, in another file");
     else if (task->revoked)
         notes_add(notes, "executed a setuid or unreadable program: the kernel closed its events, and only its CPU time "
                          "is known from then on");
@@ -109,7 +109,6 @@ void notes_make(struct notes *notes, const struct tasks *tasks, const struct tas
     const bool covered = inherits || task->inherited || task->revoked;
     if (generation && !generation->named && !covered && generation->start_ns > task->start_ns &&
         task->kind != PINJECT_THREAD && !task->left)
-        notes_add(notes, "its program did not load the preload object (static, setuid or without access to the "
-                         "session?): its "
+        notes_add(notes, "its program could not be preloaded (static, setuid or without access to the session?): its "
                          "children and threads are not profiled");
 }

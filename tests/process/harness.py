@@ -305,7 +305,7 @@ def stolen_ns():
 
 def said_stolen_ns(coverage):
     """What the notes of a document's coverage say was added to the CPU time for a host that took the CPUs away."""
-    found = [re.search(r"CPU time includes ([0-9.]+) ms that the host", note) for note in coverage["notes"]]
+    found = [re.search(r"CPU time includes ([0-9.]+) ms of steal time", note) for note in coverage["notes"]]
     return sum(float(match[1]) * 1e6 for match in found if match)
 
 

@@ -6,7 +6,7 @@ That no call of ours meets the filter is shown by test_filters of transparent-pr
 """
 from harness import *
 
-SEALED = "start under a seccomp filter of the program's own that forbids to announce it"
+SEALED = "start not announced: blocked by the program's own seccomp filter"
 
 
 def test_sealed_starts_are_counted():

@@ -370,7 +370,7 @@ static void summary_of_a_command(void **state)
                         "pinject-run: # task, counted:\n"
                         "pinject-run: #  task-clock # CPUs busy\n"
                         "pinject-run: # elapsed, # in user space, # in the kernel\n"
-                        "pinject-run: CPU time #, # in tasks (# %); pinject-run itself used # more\n"
+                        "pinject-run: CPU time #, # in tasks (# %); profiler overhead: #\n"
                         "pinject-run: # file out.* (#); next: panalyze counts out.*\n");
     assert_int_equal(remove_files("out.*"), 1);
 }

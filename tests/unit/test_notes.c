@@ -136,8 +136,8 @@ static void ends_and_beginnings(void **state)
     expect("executed a setuid or unreadable program: the kernel closed its events, and only its CPU time is known from "
            "then on\n");
     task.goes_on = true;
-    expect("executed a program that its user may not read: the kernel closed its events, and timers continue it in "
-           "another file\n");
+    expect("executed an unreadable program: the kernel closed its events; timers sample it from then on, in another "
+           "file\n");
     task.goes_on = task.revoked = false;
     task.generations_more = 12;
     expect("executed programs that are not listed: 12\n");
@@ -149,8 +149,8 @@ static void ends_and_beginnings(void **state)
 }
 
 #define DID_NOT_ASK                                                                                                   \
-    "its program did not load the preload object (static, setuid or without access to the session?): its children "   \
-    "and threads are not profiled\n"
+    "its program could not be preloaded (static, setuid or without access to the session?): its children and "        \
+    "threads are not profiled\n"
 
 static void programs_that_do_not_ask(void **state)
 {

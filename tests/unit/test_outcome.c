@@ -77,8 +77,8 @@ static const char lines_of_all[] =
     "101 started before the collector answered: start-up counted but not sampled|user 7\n"
     "110 request queue full: a task got no events, or an exited child was not reported|\n"
     "111 request queue full: a task got no events, or an exited child was not reported|user 7\n"
-    "130 start under a seccomp filter of the program's own that forbids to announce it|\n"
-    "131 start under a seccomp filter of the program's own that forbids to announce it|user 7\n";
+    "130 start not announced: blocked by the program's own seccomp filter|\n"
+    "131 start not announced: blocked by the program's own seccomp filter|user 7\n";
 static const char lines_of_foreign[] = "120 in another pid namespace|\n"
                                        "121 in another pid namespace|user 7\n";
 static const char lines_of_session[] =
@@ -91,7 +91,8 @@ static const char lines_of_session[] =
     "21 requests paused: too many had no effect|\n"
     "6 process of a user for whom there was no channel|\n"
     "7 record of a non-injectable program's child lost: ring full or damaged|\n"
-    "14 task below a non-injectable program: it began while that was found, or the kernel lost its start|\n"
+    "14 task below a non-injectable program: it started while that was being attached, or the kernel lost its start "
+    "record|\n"
     "11 task below a non-injectable program without counts: CPU time estimated from samples|\n"
     "12 look-up in /proc given up: it took too long, or no thread was free for it|\n"
     "8 request dropped: the collector has no memory or no descriptors left|\n"
@@ -99,10 +100,10 @@ static const char lines_of_session[] =
     "41 executable mapping dropped: too many in the processes of a user|\n"
     "15 executable mapping not in the files of all threads: too many in one process|\n"
     "10 damaged ring or record|\n"
-    "31 file that was mapped and did not answer when it was read|\n"
-    "32 file that was mapped and not read: others of its user's did not answer, or too many came|\n"
-    "33 file that was mapped and not read: the process that reads such files ended, or could not be started|\n"
-    "34 build id of a mapped file forgotten: too many files (those that are still there are read again)|\n";
+    "31 mapped file not read: reading it hung|\n"
+    "32 mapped file not read: other files of its user hung, or there were too many|\n"
+    "33 mapped file not read: the helper process exited, or could not be started|\n"
+    "34 build id of a mapped file dropped: too many files (files that still exist are read again)|\n";
 
 static void expect_losses(struct stage *stage, const char *foreign)
 {
@@ -332,7 +333,7 @@ static void stolen_time_is_told(void **state)
     assert_int_equal(outcome.cpu_ns, 1030000000);
     assert_int_equal(outcome.stolen_ns, 30000000);
     assert_string_equal(outcome.stolen,
-                        "CPU time includes 30.0 ms that the host of this virtual machine took away (steal)");
+                        "CPU time includes 30.0 ms of steal time (taken by the host of this virtual machine)");
     outcome_release(&outcome);
     outcome = (struct outcome){.tree.ru_stime.tv_sec = 1};
     stage.tasks->attributed_ns = 1000999999; /* too little to be said */

@@ -41,7 +41,7 @@ static void expect(const char *wanted)
 
 static void texts(void **state)
 {
-    static const char advice_text[] = " at 16384 bytes of stack (-g dwarf,BYTES copies more)";
+    static const char advice_text[] = " at 16384 bytes (raise -g dwarf,BYTES)";
     char wanted[STACKS_TEXT * 2];
     (void)state;
     tasks.stacks = NULL;
@@ -55,15 +55,14 @@ static void texts(void **state)
     expect("1 call stack unwound by libunwind, 100.0 % complete");
     config.unwinder = UNWIND_ENGINE_TABLES;
     stacks.counts.ends[UNWIND_BOTTOM + 1] = 2;
-    snprintf(wanted, sizeof(wanted), "3 call stacks unwound, 33.3 %% complete, 2 truncated at 16384 bytes of stack "
-             "(-g dwarf,BYTES copies more)");
+    snprintf(wanted, sizeof(wanted), "3 call stacks unwound, 33.3 %% complete, 2 truncated at 16384 bytes (raise -g "
+                                     "dwarf,BYTES)");
     expect(wanted);
     config.dump_auto = true;
-    expect("3 call stacks unwound, 33.3 % complete, 2 truncated at 16384 bytes of stack (-g auto,BYTES copies more)");
+    expect("3 call stacks unwound, 33.3 % complete, 2 truncated at 16384 bytes (raise -g auto,BYTES)");
     config.dump_auto = false;
     stacks.counts.ends[UNWIND_BOTTOM] = 9998;
-    expect("10000 call stacks unwound, 99.9 % complete, 2 truncated at 16384 bytes of stack "
-             "(-g dwarf,BYTES copies more)");
+    expect("10000 call stacks unwound, 99.9 % complete, 2 truncated at 16384 bytes (raise -g dwarf,BYTES)");
     stacks.counts.ends[UNWIND_BOTTOM] = 1;
     stacks.counts.chosen = 3;
     stacks.counts.behind = 4;
@@ -83,10 +82,9 @@ static void texts(void **state)
     expect(whole);
     stacks.lowered = 0;
     stacks.raised = 1;
-    session.dumps.now = 32768;
-    snprintf(whole, sizeof(whole), "%.*s at up to 32768 bytes of stack (raised during the run; -g dwarf,BYTES copies "
-             "more)%s", (int)(advice - wanted), wanted,
-             advice + strlen(advice_text));
+    session.dump = 32768;
+    snprintf(whole, sizeof(whole), "%.*s at up to 32768 bytes (increased during the run; raise -g dwarf,BYTES)%s",
+             (int)(advice - wanted), wanted, advice + strlen(advice_text));
     expect(whole);
     /* What was raised is said even where nothing is truncated. */
     stacks.counts.ends[UNWIND_TRUNCATED] = 0;

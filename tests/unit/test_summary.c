@@ -145,13 +145,12 @@ static void test_run(void **state)
     set_up(&scene, KIT_SAMPLING, "out");
     expect(&scene, "pinject-run: 42 tasks (40 processes, 2 further threads, at most 4 at once), 1234 samples of "
                    "task-clock, 0 lost\n"
-                   "pinject-run: CPU time 9.52 s, 9.50 s of it in tasks (99.8 %); pinject-run itself used 310.0 ms "
-                   "more\n");
+                   "pinject-run: CPU time 9.52 s, 9.50 s of it in tasks (99.8 %); profiler overhead: 310.0 ms\n");
     const uint64_t cpu_ns = scene.outcome.cpu_ns;
     scene.outcome.cpu_ns = UINT64_C(9490000000); /* less than the tasks have: their clock is another one */
     expect(&scene, "pinject-run: 42 tasks (40 processes, 2 further threads, at most 4 at once), 1234 samples of "
                    "task-clock, 0 lost\n"
-                   "pinject-run: CPU time 9.49 s, 9.50 s in tasks (100.1 %); pinject-run itself used 310.0 ms more\n");
+                   "pinject-run: CPU time 9.49 s, 9.50 s in tasks (100.1 %); profiler overhead: 310.0 ms\n");
     scene.outcome.cpu_ns = cpu_ns;
     write_files(&scene.kit, 2);
     expect_last(&scene, "pinject-run: 2 files out.* (", " kB); next: panalyze out.*\n");
@@ -160,7 +159,7 @@ static void test_run(void **state)
     scene.outcome.alive = 1;
     char *text = kit_stderr(print, &scene);
     assert_non_null(strstr(text, "pinject-run: 1 task, 1 sample of task-clock, 0 lost\n"
-                                 "pinject-run: CPU time 200 us in tasks; pinject-run itself used 0 us more\n"
+                                 "pinject-run: CPU time 200 us in tasks; profiler overhead: 0 us\n"
                                  "pinject-run: 1 task still runs, profiled up to now (--linger waits for it)\n"));
     free(text);
     scene.kit.settings.quiet = true;
@@ -211,7 +210,7 @@ static void test_stolen(void **state)
     set_up(&scene, KIT_SAMPLING, "out");
     scene.outcome.stolen_ns = 40900000;
     char *said = kit_stderr(print, &scene);
-    assert_non_null(strstr(said, ", including 40.9 ms of steal time; pinject-run itself used 310.0 ms more\n"));
+    assert_non_null(strstr(said, ", including 40.9 ms of steal time; profiler overhead: 310.0 ms\n"));
     free(said);
     kit_free(&scene.kit);
 }
@@ -252,7 +251,7 @@ static void test_stand_ins(void **state)
     assert_non_null(strstr(text, "pinject-run: 2 tasks were sampled by timers: the kernel refused their events "
                                  "(Permission denied: not dumpable, or of another user; root may see them)\n"
                                  "pinject-run: 1 task was not sampled: the kernel refused its events (Permission "
-                                 "denied), and no timer could stand in\n"));
+                                 "denied), and no timer could replace them\n"));
     assert_null(strstr(text, "memory"));
     free(text);
     kit_free(&scene.kit);
@@ -260,7 +259,7 @@ static void test_stand_ins(void **state)
 
 #define TASKS \
     "pinject-run: 42 tasks (40 processes, 2 further threads, at most 4 at once), 1234 samples of task-clock, 0 lost\n"
-#define TIME "pinject-run: CPU time 9.52 s, 9.50 s of it in tasks (99.8 %); pinject-run itself used 310.0 ms more\n"
+#define TIME "pinject-run: CPU time 9.52 s, 9.50 s of it in tasks (99.8 %); profiler overhead: 310.0 ms\n"
 
 /* What samples, how stacks came about, what is missing: after the tasks, in this order, and none of it when quiet. */
 static void test_all_lines(void **state)
@@ -284,7 +283,7 @@ static void test_all_lines(void **state)
                          "pinject-run: no dumps\n"
                          "pinject-run: stacks of all kinds\n"
                          "pinject-run: CPU time 9.52 s, 9.50 s of it in tasks (99.8 %), including "
-                         "2.0 ms of steal time; pinject-run itself used 310.0 ms more\n"
+                         "2.0 ms of steal time; profiler overhead: 310.0 ms\n"
                          "pinject-run: 1 task was counted by the kernel, but not sampled: no timer ran in it\n"
                          "pinject-run: 2 tasks still run, profiled up to now (--linger waits for them)\n");
     scene.kit.settings.verbose = 1;
