@@ -68,13 +68,13 @@ static void print_machine(FILE *to)
 static const char *paranoid_meaning(int64_t level)
 {
     if (level < 0)
-        return "everything is allowed to everyone";
+        return "no restrictions";
     if (level <= 1)
-        return "users may see the kernel in their own processes";
+        return "users may profile their own processes, kernel code included";
     if (level == 2)
-        return "users see their own processes in user space; CAP_PERFMON (root has it, but rarely in a container) sees "
-               "the kernel too";
-    return "some kernels refuse users altogether; as root 'sysctl kernel.perf_event_paranoid=2' allows them";
+        return "users may profile their own processes in user space; kernel code needs CAP_PERFMON (root has it, but "
+               "rarely in a container)";
+    return "some kernels refuse all users; as root 'sysctl kernel.perf_event_paranoid=2' allows them";
 }
 
 static void print_sysctl(FILE *to, const char *name, const char *unit, const char *meaning)
@@ -108,11 +108,11 @@ static void print_limits(FILE *to)
     print_sysctl(to, "perf_event_paranoid", "", paranoid_meaning(probe_read_sysctl("perf_event_paranoid", 2)));
     bool hidden = probe_read_sysctl("kptr_restrict", 0) != 0;
     print_sysctl(to, "kptr_restrict", "", hidden ? "names of kernel functions may be missing" : "");
-    print_sysctl(to, "perf_event_max_sample_rate", " Hz", "the highest -F");
-    print_sysctl(to, "perf_event_mlock_kb", " KiB for each CPU", "rings of all profilers of a user that is not root");
+    print_sysctl(to, "perf_event_max_sample_rate", " Hz", "highest -F");
+    print_sysctl(to, "perf_event_mlock_kb", " KiB for each CPU", "ring buffers of all profilers of a non-root user");
     print_sysctl(to, "perf_event_max_stack", " frames", "");
-    print_limit(to, "locked memory", RLIMIT_MEMLOCK, 1024, " KiB", "rings beyond perf_event_mlock_kb");
-    print_limit(to, "open files", RLIMIT_NOFILE, 1, "", "some five for each task that is alive");
+    print_limit(to, "locked memory", RLIMIT_MEMLOCK, 1024, " KiB", "ring buffers beyond perf_event_mlock_kb");
+    print_limit(to, "open files", RLIMIT_NOFILE, 1, "", "about five for each live task");
 }
 
 static void print_directory(FILE *to, const char *directory)
@@ -158,7 +158,7 @@ static void print_event(FILE *to, const struct event_name *event)
     if (!user_only)
         row(to, event->name, "%s", how);
     else if (event_config_in_kernel(event->type, event->config))
-        row(to, event->name, "refused: it happens in the kernel, which kernel.perf_event_paranoid hides");
+        row(to, event->name, "refused: a kernel event, and kernel.perf_event_paranoid allows user space only");
     else
         row(to, event->name, "%s%s", how,
             !event->nanoseconds                        ? ", user space only"
@@ -177,7 +177,7 @@ static void print_call_graphs(FILE *to, const struct event_config *config)
 {
     int status = config->source == PINJECT_SOURCE_PERF ? stacks_try(config) : -EACCES;
     if (status == 0)
-        row(to, "call graphs", "auto (without options), fp, dwarf, none");
+        row(to, "call graphs", "auto (the default), fp, dwarf, none");
     else
         row(to, "call graphs", "fp, none; no dwarf: %s",
             status == -EACCES ? "not without perf_event_open" : strerror(-status));
@@ -187,7 +187,7 @@ static void print_defaults(FILE *to)
 {
     static struct event_config config; /* large, and used once */
     const struct settings settings = {.frequency = 99};
-    fprintf(to, "\nwithout options\n");
+    fprintf(to, "\ndefaults\n");
     if (event_config_init(&config, &settings) < 0) {
         row(to, "samples", "none");
         return;
