@@ -36,7 +36,7 @@ static const struct row {
     {"shared memory", doctor_segment, false, NULL},
     {"result files", doctor_output, false, "with little disk space"},
     {"injection", NULL, false, NULL},
-    {"object", doctor_preload, false, NULL},
+    {"preload object", doctor_preload, false, NULL},
     {"other users", doctor_preload_access, false, NULL},
     {"LD_PRELOAD", doctor_injection, false, NULL},
     {"attaching", doctor_outside, false, "without some names"},
@@ -129,7 +129,7 @@ static void print_all(FILE *to, const struct doctor_facts *facts, const struct r
     for (size_t i = 0; i < ROWS; i++)
         choice |= strstr(report->findings[i].remedy, "# or") != NULL;
     if (report->worst >= DOCTOR_LIMITED)
-        fprintf(to, "\nTo change that, run the commands after '>'%s.\n", choice ? "; 'or' begins another way" : "");
+        fprintf(to, "\nTo fix this, run the commands after '>'%s.\n", choice ? "; 'or' marks an alternative" : "");
 }
 
 bool doctor_run(const struct doctor_args *args, FILE *to)

@@ -25,7 +25,7 @@ static void explain_missing(const struct doctor_executable *executable, struct d
     finding->level = DOCTOR_REFUSED;
     bool noexec = statvfs(executable->path, &place) == 0 && place.f_flag & ST_NOEXEC;
     if (executable->kind == DOCTOR_EXECUTABLE_LOOP)
-        DOCTOR_TEXT(finding->value, "its interpreters are scripts that lead back to each other");
+        DOCTOR_TEXT(finding->value, "the interpreters of this script form a loop");
     else if (executable->error == ENOENT && direct && !strchr(executable->path, '/')) {
         DOCTOR_TEXT(finding->value, "command not found: '%s'", executable->path);
         doctor_remedy(finding, "export PATH=\"$PATH:DIRECTORY\"    # the directory of the program");
@@ -84,8 +84,8 @@ static void say_not_injected(const struct doctor_facts *facts, struct doctor_fin
                     strerror(-facts->shared->inherited));
     else
         DOCTOR_TEXT(finding->meaning,
-                    "it ignores LD_PRELOAD; it, its threads and its children are profiled with inherited events, "
-                    "but their exit is not, and pinject_active() is false");
+                    "it ignores LD_PRELOAD; inherited events profile it, its threads and its children, but not their "
+                    "exit; pinject_active() returns false");
 }
 
 static void explain_executable(const struct doctor_facts *facts, struct doctor_finding *finding)

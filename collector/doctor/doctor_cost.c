@@ -131,7 +131,7 @@ void doctor_sample_cost(const struct doctor_facts *facts, struct doctor_finding 
         return;
     }
     double us = cost->ns / 1e3;
-    DOCTOR_TEXT(finding->value, "takes %.*f us from the program", us < 10 ? 1 : 0, us);
+    DOCTOR_TEXT(finding->value, "%.*f us for each sample", us < 10 ? 1 : 0, us);
     if (settings->period || !settings->frequency)
         return;
     double percent = us * (double)settings->frequency / 1e4;
@@ -140,6 +140,6 @@ void doctor_sample_cost(const struct doctor_facts *facts, struct doctor_finding 
         return;
     finding->level = DOCTOR_NOTE;
     DOCTOR_TEXT(finding->meaning,
-                "interrupts are expensive on this machine, as in most virtual machines, for every profiler; cold "
-                "caches may cost as much again; -F 99 costs a tenth of -F 999");
+                "interrupts are slow on this machine, as in most virtual machines, for every profiler; cold caches "
+                "can double the cost; -F 99 costs a tenth of -F 999");
 }

@@ -228,7 +228,7 @@ static void explain_refusal(const struct doctor_facts *facts, struct doctor_find
     case DOCTOR_BY_SANDBOX:
         DOCTOR_TEXT(finding->value, "refused by a sandbox: %s", strerror(-facts->shared->refusal));
         DOCTOR_TEXT(finding->meaning,
-                    "something in front of the kernel answers; it is not a seccomp filter (gVisor, an emulator)");
+                    "something answers in place of the kernel (gVisor, an emulator); it is not a seccomp filter");
         doctor_remedy(finding, "docker run --runtime runc --cap-add PERFMON ...    # outside the sandbox");
         break;
     case DOCTOR_NOT_IN_KERNEL:
@@ -293,8 +293,8 @@ void doctor_kernel_samples(const struct doctor_facts *facts, struct doctor_findi
         DOCTOR_TEXT(finding->value, "refused by a security module or kernel lockdown: %s",
                     strerror(-facts->shared->kernel));
     DOCTOR_TEXT(finding->meaning,
-                "shares are of the time in user space; CPU time is counted with the kernel's part; context switches "
-                "and migrations are not counted");
+                "shares are of user-space time; CPU time includes the kernel; context switches and migrations are not "
+                "counted");
     if (paranoid)
         allow_kernel(facts, finding);
 }
@@ -312,8 +312,8 @@ void doctor_hardware(const struct doctor_facts *facts, struct doctor_finding *fi
     else if (status == -ENOENT || status == -EOPNOTSUPP || status == -ENODEV || status == -ENXIO) {
         DOCTOR_TEXT(finding->value, "no cycles event on this machine");
         DOCTOR_TEXT(finding->meaning,
-                    "task-clock is sampled instead: shares of time, as cycles would give; only its host can give a "
-                    "virtual machine hardware counters");
+                    "task-clock is sampled instead, and gives the same shares of time; in a virtual machine only the "
+                    "host can enable hardware counters");
     } else {
         finding->level = DOCTOR_LIMITED;
         DOCTOR_TEXT(finding->value, "the cycles event is refused: %s", strerror(-status));
@@ -350,7 +350,7 @@ void doctor_rate(const struct doctor_facts *facts, struct doctor_finding *findin
     int64_t limit = probe_read_sysctl("perf_event_max_sample_rate", -1);
     int64_t percent = probe_read_sysctl("perf_cpu_time_max_percent", 0);
     if (limit < 0) {
-        DOCTOR_TEXT(finding->value, "the kernel does not say its limit");
+        DOCTOR_TEXT(finding->value, "the limit is unknown");
     } else if (wanted > (uint64_t)limit) {
         finding->level = DOCTOR_REFUSED;
         DOCTOR_TEXT(finding->value, "-F %" PRIu64 " is above kernel.perf_event_max_sample_rate, %" PRId64 " Hz",
@@ -455,7 +455,7 @@ void doctor_timers(const struct doctor_facts *facts, struct doctor_finding *find
     }
     /* Timers matter only if perf events are refused. */
     finding->level = needed ? DOCTOR_LIMITED : DOCTOR_NOTE;
-    DOCTOR_TEXT(finding->meaning, "so nothing can replace perf events where those are refused");
+    DOCTOR_TEXT(finding->meaning, "there is no fallback where perf events are refused");
     if (needed)
         lift_filter(facts, finding);
 }
@@ -476,7 +476,7 @@ void doctor_clock(const struct doctor_facts *facts, struct doctor_finding *findi
     char current[64], others[128] = "";
     (void)facts;
     if (!read_word(CLOCK_DIRECTORY "current_clocksource", current, sizeof(current))) {
-        DOCTOR_TEXT(finding->value, "the kernel does not say its clock source");
+        DOCTOR_TEXT(finding->value, "the clock source is unknown");
         return;
     }
     DOCTOR_TEXT(finding->value, "%s", current);

@@ -171,7 +171,7 @@ def test_as_we_are():
     check_equal(kernel.level, "ok" if kernel_opens() else "limited", kernel)
     check_in(found["sample cost"].level, ("ok", "note"))
     with measured():  # it looks for 60 ms, of which a busy machine may leave it few
-        cost = check_match(r"^takes ([\d.]+) us from the program: ([\d.e+]+) % of a CPU at 999 Hz",
+        cost = check_match(r"^([\d.]+) us for each sample: ([\d.e+]+) % of a CPU at 999 Hz",
                            found["sample cost"].text)
     microseconds, percent = float(cost[1]), float(cost[2])
     rounded = (0.05 if "." in cost[1] else 0.5) * 999 / 1e4 + 0.5 * 10 ** (math.floor(math.log10(percent)) - 1)
@@ -181,7 +181,7 @@ def test_as_we_are():
         check(PARANOID >= 2, kernel)
         check_in(f"kernel.perf_event_paranoid is {PARANOID}", verdict)
         check(kernel.remedies[0].startswith("sysctl -w kernel.perf_event_paranoid=1 "), kernel)
-        check_in("shares are of the time in user space", kernel.text)
+        check_in("shares are of user-space time", kernel.text)
 
 
 def test_refused_by_a_filter():
@@ -373,17 +373,17 @@ def test_preload_object_that_is_not_there():
     copy_of_us()
     os.remove("lib/libpinject.so")
     _, found = own_doctor()
-    check_equal(found["object"].level, "refused")
-    check_in("libpinject.so is not beside this program", found["object"].text)
+    check_equal(found["preload object"].level, "refused")
+    check_in("libpinject.so is not beside this program", found["preload object"].text)
     check_equal(found["LD_PRELOAD"].level, "note")
     shutil.copy(PRELOAD, "lib/libpinject.so")
     if IS_ROOT:
         return
     os.chmod("lib/libpinject.so", 0)
     _, found = own_doctor()
-    check_equal(found["object"].level, "refused")
-    check_in("cannot be read", found["object"].text)
-    check_in(f"chmod a+r {os.getcwd()}/lib/libpinject.so", found["object"].remedies)
+    check_equal(found["preload object"].level, "refused")
+    check_in("cannot be read", found["preload object"].text)
+    check_in(f"chmod a+r {os.getcwd()}/lib/libpinject.so", found["preload object"].remedies)
 
 
 def test_without_proc():
@@ -391,9 +391,9 @@ def test_without_proc():
         skip("sanitizers need /proc")
     before = in_own_mounts("mount -t tmpfs none /proc")
     _, found = doctor("--doctor", "--", "sh", before=before)
-    check_equal(found["object"].level, "refused")
-    check_in("is /proc mounted?", found["object"].text)
-    check_in("mount -t proc proc /proc    # as root", found["object"].remedies)
+    check_equal(found["preload object"].level, "refused")
+    check_in("is /proc mounted?", found["preload object"].text)
+    check_in("mount -t proc proc /proc    # as root", found["preload object"].remedies)
 
 
 def test_preload_object_on_a_noexec_mount():
