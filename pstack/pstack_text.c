@@ -73,9 +73,9 @@ static void refusal_text(const struct target *target, char ret[ANSWER_REASON])
                  "sudo sysctl kernel.yama.ptrace_scope=0");
     else if (scope >= 2)
         snprintf(ret, ANSWER_REASON, "kernel.yama.ptrace_scope is %d: %s", scope,
-                 scope == 2 ? "run this as root" : "nobody may trace until the next boot");
+                 scope == 2 ? "run this as root" : "no process may trace until the next boot");
     else
-        snprintf(ret, ANSWER_REASON, "%s", geteuid() == 0 ? "it is refused to root here: CAP_SYS_PTRACE is missing"
+        snprintf(ret, ANSWER_REASON, "%s", geteuid() == 0 ? "root may not trace here: CAP_SYS_PTRACE is missing"
                                      : "it belongs to another user, or has more rights than you; run this as root");
 }
 
@@ -87,7 +87,7 @@ static void failure_text(const struct target *target, int error, char ret[ANSWER
         snprintf(ret, ANSWER_REASON, "%s",
                  error == -EBUSY     ? "it did not stop within 100 ms"
                  : error == -ENOEXEC ? "a 32-bit program: its stacks are not read"
-                 : error == -ESRCH   ? "it has no memory: it is ending, or a thread of the kernel"
+                 : error == -ESRCH   ? "it has no memory: it is exiting, or a kernel thread"
                                      : strerror(-error));
 }
 
@@ -100,15 +100,15 @@ void answer_reason(const struct target *target, const struct target_thread *thre
         return;
     }
     if (thread->spared)
-        snprintf(ret, ANSWER_REASON, "it was not stopped, since that would change what %s returns, or when",
+        snprintf(ret, ANSWER_REASON, "it was not stopped: that could change what %s returns, or when",
                  syscall_name(thread->call));
     else if (thread->end != UNWIND_BOTTOM)
         snprintf(ret, ANSWER_REASON, "%s", thread->end == UNWIND_TRUNCATED  ? "the stack is deeper than what was copied"
                                            : thread->end == UNWIND_TOO_DEEP ? "more than 1024 frames"
                                            : thread->end == UNWIND_NO_TABLE ? "code without unwind tables"
                                            : thread->state == 'D'
-                                               ? "their frames take its registers, and it cannot be stopped now"
-                                               : "the stack makes no sense from here on");
+                                               ? "unwinding needs its registers, and it cannot be stopped now"
+                                               : "the stack is corrupt from here on");
 }
 
 /* ---- Threads ---- */
@@ -274,7 +274,7 @@ static void put_target(FILE *to, const struct answer *answer, const struct targe
     }
     if (refused_alike(target)) {
         answer_reason(target, &target->threads[0], reason);
-        fprintf(to, "  %s; its stacks cannot be had: %s\n", answer_state(target->state), reason);
+        fprintf(to, "  %s; its stacks cannot be read: %s\n", answer_state(target->state), reason);
         return;
     }
     for (size_t i = 0; i < target->thread_count; i++)
@@ -317,6 +317,6 @@ void answer_text(const struct answer *answer, FILE *to)
         if (target->state)
             put_target(to, answer, target);
         else
-            fprintf(to, "%d: there is no such process (any more)\n", (int)target->pid);
+            fprintf(to, "%d: no such process\n", (int)target->pid);
     }
 }

@@ -47,7 +47,8 @@ static int refuse_mixing(const struct live *live, const struct settings *setting
     bool out = is_same_terminal(STDOUT_FILENO, live->to), error = is_same_terminal(STDERR_FILENO, live->to);
     if (!out && !error)
         return 0;
-    report_error("--live: the command's %s go%s to this terminal too, and both would mix; type: pinject-run --live ... "
+    report_error("--live: the command's %s go%s to this terminal too, and would mix with the screen; type: "
+                 "pinject-run --live ... "
                  "%s, or watch "
                  "from another terminal: panalyze top %s%s",
                  out && error ? "output and errors"
@@ -111,7 +112,7 @@ int live_init(struct live *live, const struct settings *settings)
         if (settings->live_to)
             report_error("--live: '%s' cannot be written: %s", settings->live_to, strerror(-error));
         else
-            report_error("--live: there is no terminal here (%s); --live=FILE writes what it would show to FILE",
+            report_error("--live: no terminal (%s); --live=FILE writes the view to FILE",
                          strerror(-error));
         return error;
     }

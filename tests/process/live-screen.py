@@ -463,7 +463,7 @@ def test_live_is_refused():
                     r"panalyze top out", said)
     result = run(command)
     check_equal(result.status, 125)
-    check_match(r"^pinject-run: --live: there is no terminal here .*--live=FILE", result.err)
+    check_match(r"^pinject-run: --live: no terminal .*--live=FILE", result.err)
     os.mkfifo("fifo")
     for name, reason in (("fifo", "No such device"), ("no/such/file", "No such file"), ("/", "Is a directory")):
         result = pinject_run(f"--live={name}", "--", "touch", "ran")

@@ -200,7 +200,7 @@ def test_zombie_and_nobody_there():
         show("--tree", process.pid, status=None)), what="the child to end")
     check_match(rf"has ended; its parent {process.pid} waits has not waited for it yet", text)
     end(process)
-    check_equal(show(process.pid, status=1), f"{process.pid}: there is no such process (any more)\n")
+    check_equal(show(process.pid, status=1), f"{process.pid}: no such process\n")
     check_equal(json.loads(show("--json", process.pid, status=1))["missing"], [process.pid])
 
 
@@ -264,11 +264,11 @@ def test_rights():
         process = waits("idle=2")
         result = run([PINJECT_RUN, "--stacks", process.pid], user=NOBODY, group=NOBODY, extra_groups=[])
         check_equal(result.status, 1)
-        check_in("its stacks cannot be had: ", result.out)
+        check_in("its stacks cannot be read: ", result.out)
         check_match("run this as root|ptrace_scope", result.out)
         end(process)
     elif os.stat("/proc/1").st_uid != os.geteuid():
-        check_match(r"its stacks cannot be had: .*(as root|another user|ptrace_scope)", show(1, status=1))
+        check_match(r"its stacks cannot be read: .*(as root|another user|ptrace_scope)", show(1, status=1))
 
 
 def test_traced_already():

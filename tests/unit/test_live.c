@@ -158,8 +158,8 @@ static void no_place(void **state)
         _exit(live_init(&live, &settings) == -ENXIO ? 0 : 1);
     }
     assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_string_equal(check_captured(), "pinject-run: --live: there is no terminal here (No such device or address); "
-                                          "--live=FILE writes what it would show to FILE\n");
+    assert_string_equal(check_captured(), "pinject-run: --live: no terminal (No such device or address); --live=FILE "
+                                          "writes the view to FILE\n");
     assert_int_equal(status, 0);
 }
 
