@@ -110,7 +110,7 @@ static int find_rights(struct setup *setup)
     }
     close(fd);
     if (setup->config->exclude_kernel && !setup->settings->stat)
-        event_config_note(setup->config, "kernel code is not sampled, shares are of user-space time: "
+        event_config_note(setup->config, "kernel code is not sampled, shares are of the time in user space: "
                           "kernel.perf_event_paranoid is %" PRId64 "%s; 'pinject-run --doctor' says what to change",
                           probe_read_sysctl("perf_event_paranoid", 2),
                           probe_user_namespace() ? ", and root of a user namespace has no rights there" : "");

@@ -293,8 +293,8 @@ void doctor_kernel_samples(const struct doctor_facts *facts, struct doctor_findi
         DOCTOR_TEXT(finding->value, "refused by a security module or kernel lockdown: %s",
                     strerror(-facts->shared->kernel));
     DOCTOR_TEXT(finding->meaning,
-                "shares are of user-space time; CPU time includes the kernel; context switches and migrations are not "
-                "counted");
+                "shares are of the time in user space; CPU time includes the kernel; context switches and migrations "
+                "are not counted");
     if (paranoid)
         allow_kernel(facts, finding);
 }

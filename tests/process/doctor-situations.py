@@ -181,7 +181,7 @@ def test_as_we_are():
         check(PARANOID >= 2, kernel)
         check_in(f"kernel.perf_event_paranoid is {PARANOID}", verdict)
         check(kernel.remedies[0].startswith("sysctl -w kernel.perf_event_paranoid=1 "), kernel)
-        check_in("shares are of user-space time", kernel.text)
+        check_in("shares are of the time in user space", kernel.text)
 
 
 def test_refused_by_a_filter():
