@@ -54,7 +54,7 @@ static const struct cli_command commands[] = {
      "For other programs and machines"},
     {"archive", ARCHIVE, CLI_PROFILE, view_archive,
      "save names and line numbers for other machines, or before a program is rebuilt"},
-    {"help", HELP, 0, NULL, "this text; 'help COMMAND' explains one command"},
+    {"help", HELP, 0, NULL, "this text; 'help COMMAND' lists the options of one command"},
 };
 
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
@@ -72,7 +72,7 @@ static int take_choice(void *state, const struct option_row *row, const char *va
         }
         word = word[length] ? word + length + 1 : NULL;
     }
-    report_error("option '--%s' knows %s, not '%s'", row->name, row->value, value ? value : "");
+    report_error("option '--%s' takes %s, not '%s'", row->name, row->value, value ? value : "");
     return -EINVAL;
 }
 
@@ -123,7 +123,7 @@ static int take_numbers(void *state, const struct option_row *row, const char *v
         errno = 0;
         long number = *at >= '0' && *at <= '9' ? strtol(at, &end, 10) : -1;
         if (number < 0 || errno || number > INT32_MAX || (*end && *end != ',')) {
-            report_error("option '--%s' needs numbers with commas between them, not '%s'", row->name, value);
+            report_error("option '--%s' needs numbers separated by commas, not '%s'", row->name, value);
             return -EINVAL;
         }
         list->items = memory_grow(list->items, &list->capacity, list->count + 1, sizeof(*list->items));
@@ -206,7 +206,7 @@ static const struct option_row rows[] = {
      "all tasks as one profile (text: the default; --json: leave out the tasks)"},
     {'a', "aggregate", NULL, 0, options_take_flag, FIELD(aggregate), 0, EXPORT, "speedscope: all tasks as one profile"},
     {'a', "aggregate", NULL, 0, options_take_flag, FIELD(aggregate), 0, FLAME,
-     "no first level for commands, as --by=function"},
+     "no first level for commands, same as --by=function"},
     {0, "group", NULL, 0, options_take_flag, FIELD(group), 0, REPORT,
      "show all sampled events side by side; --event chooses the first column"},
     {0, "by", "function|object|task|process|comm|address|line|inline|file", 0, take_by, FIELD(by), 0, REPORT,
@@ -216,7 +216,7 @@ static const struct option_row rows[] = {
     {0, "by", "comm|object|function|stack", 0, take_diff_by, FIELD(diff_by), 0, DIFF,
      "compare these (default: commands and functions)"},
     {0, "total", NULL, 0, options_take_flag, FIELD(total), 0, DIFF,
-     "compare functions and DSOs with all that they called, not self"},
+     "compare functions and DSOs by total, not by self"},
     {0, "sort", "weight|share", 0, take_choice, FIELD(diff_sort), 0, DIFF,
      "order by change of weight (the default) or by Points"},
     {0, "reverse", NULL, 0, options_take_flag, FIELD(reverse), 0, FLAME,
@@ -282,7 +282,7 @@ static const struct option_row rows[] = {
     {0, "debug-path", "DIR", 0, take_list, FIELD(debug_paths), 0, NAMES,
      "look for separate debug files in DIR before /usr/lib/debug; may be repeated"},
     {0, "unwinder", "ENGINE", 0, unwind_engine_take, FIELD(unwinder), 0, NAMES & ~(TREE | COUNTS),
-     "who unwinds the stacks of 'perf record --call-graph dwarf': tables (pinject's own: the default) or libunwind"},
+     "unwinder for the stacks of 'perf record --call-graph dwarf': tables (pinject's own, the default) or libunwind"},
     {0, "objdump", "PATH", 0, options_take_string, FIELD(objdump), 0, ANNOTATE,
      "disassembler (default: the objdump in PATH)"},
     {0, "lines", NULL, 0, options_take_flag, FIELD(lines), 0, SCRIPT, "source line below each address"},
@@ -407,7 +407,7 @@ static int check_group(const struct settings *settings)
                                                                                   : NULL;
     if (!settings->group || !other)
         return 0;
-    report_error("--group lists what each event hit by itself: leave out %s", other);
+    report_error("--group shows only the self share of each event: leave out %s", other);
     return -EINVAL;
 }
 
@@ -424,7 +424,7 @@ static int check_use(const struct cli *cli)
     if (!settings->min_given || cli->command->group != REPORT || settings->call_tree || settings->callers ||
         settings->callees)
         return 0;
-    report_error("option '--min' is about branches: it needs --call-tree, --callers or --callees");
+    report_error("option '--min' needs --call-tree, --callers or --callees");
     return -EINVAL;
 }
 
@@ -502,7 +502,7 @@ void cli_help(const struct cli_command *command, int width, FILE *to)
           "without FILE the files out.PID.TID of this directory.\n\n"
           "  panalyze out.*                  where the time went\n"
           "  panalyze tree out.*             what ran\n"
-          "  panalyze flame out.*            a picture for the browser\n"
+          "  panalyze flame out.*            a flame graph for the browser\n"
           "  panalyze help report            what a command can do\n",
           to);
     list_commands(to);
@@ -512,7 +512,7 @@ void cli_help(const struct cli_command *command, int width, FILE *to)
         fprintf(to, "\nOptions of %s:\n", commands[i].name);
         options_help(rows, commands[i].group, OPTIONS_OWN, width, to);
     }
-    fputs("\nOptions of several commands ('panalyze help COMMAND' has those of one):\n\n", to);
+    fputs("\nOptions of several commands ('panalyze help COMMAND' lists those of one):\n\n", to);
     options_help(rows, 0, OPTIONS_SHARED, width, to);
     fputs(
         "\nExit status: 0 success, 1 something could not be read or written, 2 wrong usage, 141 the reader of the "

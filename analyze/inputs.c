@@ -90,15 +90,15 @@ static int find_here(struct inputs *inputs)
 {
     long found = add_directory(inputs, ".", "out");
     if (found > 0) {
-        report_note("no file named: taking out.* of this directory (%ld)", found);
+        report_note("no file given: reading out.* in this directory (%ld)", found);
         return 0;
     }
     if (access("perf.data", R_OK) == 0) {
-        report_note("no file named: taking perf.data of this directory");
+        report_note("no file given: reading perf.data in this directory");
         add_input(inputs, memory_text("perf.data"));
         return 0;
     }
-    report_error("no file named, and no result files (out.PID.TID) in this directory; "
+    report_error("no file given, and no result files (out.PID.TID) in this directory; "
                  "'pinject-run --follow-all -- COMMAND' writes some, then type 'panalyze out.*'");
     return -ENOENT;
 }
@@ -191,7 +191,7 @@ int inputs_follow(struct inputs *inputs, const char *base, const char *const *op
     if (base) {
         long found = add_base(inputs, base, strlen(base));
         if (found <= 0)
-            report_error("no result file %s.* is there yet", base);
+            report_error("there are no result files %s.* yet", base);
         return found > 0 ? 0 : -ENOENT;
     }
     if (count == 0)
@@ -207,7 +207,7 @@ int inputs_follow(struct inputs *inputs, const char *base, const char *const *op
             add_base(inputs, operands[i], size);
     }
     if (inputs->count == 0) {
-        report_error("no result file is there yet");
+        report_error("there are no result files yet");
         return -ENOENT;
     }
     return 0;

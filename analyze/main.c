@@ -413,7 +413,7 @@ static int follow_session(struct cli *cli)
                                          .snapshots = settings->snapshots,
                                          .until = settings->until ? (int)settings->until : -1};
     if (settings->until && (settings->until > INT32_MAX || fcntl(options.until, F_SETFD, FD_CLOEXEC) < 0)) {
-        report_error("--until is how pinject-run --live tells of the end: there is nothing at that descriptor");
+        report_error("--until is for pinject-run --live alone: that descriptor is not open");
         return USAGE;
     }
     /* The look prints to a file, so the colour is decided here. */

@@ -62,7 +62,7 @@ static void report_unknown(const char *name)
     if (near)
         report_error("unknown event '%s'; did you mean '%s'?", name, near);
     else
-        report_error("unknown event '%s'; known are cycles, instructions, task-clock, page-faults and others (see "
+        report_error("unknown event '%s'; events are cycles, instructions, task-clock, page-faults and others (see "
                      "'pinject-run --info')", name);
 }
 
@@ -73,7 +73,7 @@ static int parse_modifiers(const char *text, size_t size, struct event_choice *c
         user |= text[i] == 'u';
         kernel |= text[i] == 'k';
         if (text[i] != 'u' && text[i] != 'k') {
-            report_error("event '%s': unknown modifier '%c'; known are u (user space) and k (kernel)", choice->text,
+            report_error("event '%s': unknown modifier '%c'; use u (user space) or k (kernel)", choice->text,
                          text[i]);
             return -EINVAL;
         }
@@ -92,7 +92,7 @@ int events_parse(const char *text, size_t size, struct event_choice *ret_choice)
     struct event_choice choice = {.event = NULL};
     size = strnlen(text, size);
     if (size == 0) {
-        report_error("the list of events has an empty name in it; write them as task-clock,page-faults");
+        report_error("empty name in the list of events; write them as task-clock,page-faults");
         return -EINVAL;
     }
     if (size >= sizeof(choice.text)) {

@@ -28,7 +28,7 @@ int follow_parse(const char *list, unsigned *ret_flags)
         while (i < NAMES && (strlen(names[i].name) != size || memcmp(names[i].name, at, size) != 0))
             i++;
         if (i == NAMES) {
-            report_error("cannot follow '%.*s'; say all, none, threads, fork, vfork or exec, with commas between them",
+            report_error("cannot follow '%.*s'; use all, none, threads, fork, vfork or exec, separated by commas",
                          (int)size, at);
             return -EINVAL;
         }

@@ -26,7 +26,7 @@ static const struct export_format formats[] = {
     {"firefox", ".json.gz .firefox", OUTPUT_FILE_BINARY | OUTPUT_FILE_GZIP, EXPORT_SAMPLES, firefox_write,
      "for profiler.firefox.com"},
     {"folded", ".folded .collapsed", 0, EXPORT_SAMPLES, folded_write,
-     "a line per stack, for flamegraph.pl and its kin"},
+     "a line per stack, for flamegraph.pl and similar tools"},
     {"chrome", ".trace.json", 0, 0, chrome_write, "the tasks over time, for chrome://tracing and Perfetto"},
     {"csv", ".csv", 0, EXPORT_SAMPLES, csv_write, "the functions as a table"},
     {"csv-tasks", ".tasks.csv", 0, 0, csv_tasks_write, "the tasks as a table"},
@@ -112,9 +112,9 @@ const struct export_format *export_choose(const char *operand, const char *outpu
     char names[160];
     export_names(names, sizeof(names));
     if (!operand)
-        report_error("no format given; 'panalyze export FORMAT [-o FILE] out.*' knows %s", names);
+        report_error("no format given; type: panalyze export FORMAT [-o FILE] out.*; formats: %s", names);
     else if (output && stat(operand, &status) == 0)
-        report_error("the name '%s' does not say which format it shall have; name one in front of the files: %s",
+        report_error("cannot tell the format from the name '%s'; give one before the files: %s",
                      output, names);
     else
         report_error("unknown format '%s'; %s%s%sthere are %s", operand, nearest_format(operand) ? "did you mean '"
@@ -175,7 +175,7 @@ int export_view(struct view *view)
     const char *output = view->settings->file;
     bool packed = output && ends_in(output, strlen(output), ".gz", 3);
     if (output && is_input(view, output)) {
-        report_error("%s is one of the files that are read; give another name", output);
+        report_error("%s is one of the input files; give another name", output);
         return 1;
     }
     if (output && is_recording(format, output)) {
@@ -184,12 +184,12 @@ int export_view(struct view *view)
         return 1;
     }
     if ((format->needs & EXPORT_SAMPLES) && view->selection->total_samples == 0) {
-        report_error("no samples: nothing to write as %s; chrome, csv-tasks and perf have what was counted",
+        report_error("no samples to write as %s; chrome, csv-tasks and perf contain the counters",
                      format->name);
         return 1;
     }
     if (packed && (format->needs & EXPORT_UNPACKED)) {
-        report_error("%s: a file of this format is not read when it is packed; leave '.gz' off", output);
+        report_error("%s: programs that read this format do not accept compressed files; leave '.gz' off", output);
         return 1;
     }
     struct output_file out;

@@ -275,7 +275,7 @@ int live_run(const struct live_options *options, snapshot_render *render, void *
     if (status == 0)
         status = snapshots_init(&live.snapshots, render, context);
     if (status < 0) {
-        report_error("cannot begin: %s", strerror(-status));
+        report_error("cannot start: %s", strerror(-status));
         return 1;
     }
     run_live(&live);

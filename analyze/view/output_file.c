@@ -172,7 +172,7 @@ int output_file_open(struct output_file *out, const char *path, unsigned flags, 
     bool standard = !path || strcmp(path, "-") == 0;
     *out = (struct output_file){.fd = STDOUT_FILENO, .name = standard ? "the output" : path};
     if (standard && (flags & (OUTPUT_FILE_BINARY | OUTPUT_FILE_GZIP)) && isatty(STDOUT_FILENO) == 1) {
-        report_error("this format is binary, and stdout is a terminal; give a file with '-o FILE', or a pipe");
+        report_error("refusing to write a binary format to a terminal; use -o FILE, or a pipe");
         return -EINVAL;
     }
     int status = standard ? 0 : open_file(out, path, rights);

@@ -47,7 +47,7 @@ int view_flame(struct view *view)
     }
     const bool out = path && strcmp(path, "-") == 0;
     if (out && view->output->terminal) {
-        report_error("refusing to write SVG to a terminal; without -o it goes to " USUAL_FILE);
+        report_error("refusing to write SVG to a terminal; use -o FILE");
         return 1;
     }
     flame_init(&flame, view);

@@ -48,7 +48,7 @@ def test_usage():
 
 
 def test_option_that_would_do_nothing():
-    said = "option '--min' is about branches: it needs --call-tree, --callers or --callees"
+    said = "option '--min' needs --call-tree, --callers or --callees"
     fails(2, said, "--min=3", DATA / "fp.data")
     fails(2, said, "-a", "--min=3", "--json", DATA / "fp.data")
     panalyze("-a", "--min=3", "--callers", DATA / "fp.data").ok()
@@ -63,7 +63,7 @@ def test_directories_that_are_not_there():
 
 
 def test_nothing_to_read():
-    fails(1, "no file named, and no result files .*pinject-run --follow-all -- COMMAND")
+    fails(1, "no file given, and no result files .*pinject-run --follow-all -- COMMAND")
     os.mkdir("empty")
     fails(1, "the directory 'empty' has no result files", "empty")
     fails(1, r"no file matches 'out\.\*'", "out.*")

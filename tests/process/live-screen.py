@@ -288,13 +288,13 @@ def test_one_look_at_what_has_ended():
 def test_wrong_use():
     result = panalyze("top")
     check_equal((result.status, result.out), (1, ""))
-    check_match(r"^panalyze: no file named", result.err)
+    check_match(r"^panalyze: no file given", result.err)
     result = panalyze("top", "--interval=0", "x")
     check_equal((result.status, result.out), (2, ""))
     check_match(r"^panalyze: option '--interval' needs seconds", result.err)
     result = panalyze("top", "./nothing.1.1")
     check_equal((result.status, result.out), (1, ""))
-    check_match(r"^panalyze: no result file is there yet", result.err)
+    check_match(r"^panalyze: there are no result files yet", result.err)
 
 
 # ---- pinject-run --live

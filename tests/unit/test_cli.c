@@ -146,7 +146,7 @@ static void test_lists(void **state)
     static const char *const wrong[] = {"-p 1,,2", "-p 1,", "-p ,1", "-p x", "-p 1x", "-p -1", "-p 2147483648",
                                         "-p 99999999999999999999", "-p +1"};
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
-        bad(wrong[i], "option '--pid' needs numbers with commas between them");
+        bad(wrong[i], "option '--pid' needs numbers separated by commas");
     settings = good("-c sh -c cc1* -S main -o app --debug-path /x --debug-path /y");
     assert_int_equal(settings->comms.count, 2);
     assert_string_equal(settings->comms.items[1], "cc1*");
@@ -189,7 +189,7 @@ static void test_numbers(void **state)
     bad("--call-tree --min=-1", "at least 0");
     bad("--call-tree --min=.5", "at least 0");
     bad("--call-tree --min=1x", "at least 0");
-    bad("--min 1", "option '--min' is about branches");
+    bad("--min 1", "option '--min' needs --call-tree");
     snprintf(words, sizeof(words), "--threads %d", THREAD_POOL_MAX);
     assert_int_equal(good(words)->threads, THREAD_POOL_MAX);
     snprintf(words, sizeof(words), "--threads %d", THREAD_POOL_MAX + 1);

@@ -69,13 +69,13 @@ static void test_nothing_yet(void **state)
     struct inputs inputs;
     check_capture();
     int status = inputs_follow(&inputs, "nobody", NULL, 0);
-    assert_non_null(strstr(check_captured(), "no result file nobody.* is there yet"));
+    assert_non_null(strstr(check_captured(), "there are no result files nobody.* yet"));
     assert_int_equal(status, -ENOENT);
     assert_int_equal(inputs.count, 0);
     inputs_release(&inputs);
     check_capture();
     status = inputs_follow(&inputs, NULL, gone, 1);
-    assert_non_null(strstr(check_captured(), "no result file is there yet"));
+    assert_non_null(strstr(check_captured(), "there are no result files yet"));
     assert_int_equal(status, -ENOENT);
     inputs_release(&inputs);
 }
