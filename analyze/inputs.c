@@ -133,7 +133,7 @@ int inputs_find(struct inputs *inputs, const char *const *operands, size_t count
     }
     if (inputs->count)
         return 0;
-    report_error("'%s' is an archive of symbols; name the result files too", operands[0]);
+    report_error("'%s' is an archive of symbols; give the result files too", operands[0]);
     return -ENOENT;
 }
 

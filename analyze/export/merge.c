@@ -57,7 +57,8 @@ static int take_events(struct merge *merge, const struct file *file)
 {
     const struct attr_list *attrs = &file->attrs;
     if (!merge->one_file && !fits_session(merge, file)) {
-        report_error("%s: records its events in another form than the files before; export it alone", merge->path);
+        report_error("%s: its event records have another layout than those of the files before; export it alone",
+                     merge->path);
         return 1;
     }
     merge->event_of = memory_grow(merge->event_of, &merge->event_of_capacity, attrs->count, sizeof(*merge->event_of));
@@ -78,7 +79,7 @@ static int begin(void *context, const char *path, const struct file *file)
         return 1;
     }
     if (file->pipe && !merge->one_file) {
-        report_error("%s: is the recording of a pipe and cannot be merged; export it alone", path);
+        report_error("%s: was recorded to a pipe and cannot be merged; export it alone", path);
         return 1;
     }
     if (!file->pipe)
@@ -281,7 +282,7 @@ static int gather(struct merge *merge)
     static const struct raw_visitor visitor = {begin, each, end};
     int status = raw_records(merge->view->profile, &visitor, merge);
     if (status == 0 && merge->event_count == 0) {
-        report_error("none of the files can be read any more");
+        report_error("none of the files can still be read");
         status = 1;
     }
     if (status < 0)
@@ -300,7 +301,7 @@ int merge_write(struct view *view, struct output_file *out)
     if (spooled == 0 && (status == 0 || merge.spool.error))
         spooled = merge_spool_finish(&merge.spool);
     if (spooled < 0) {
-        report_error("records could not be put aside in '%s': %s", directory, strerror(-spooled));
+        report_error("cannot write temporary records to '%s': %s", directory, strerror(-spooled));
         status = 1;
     }
     merge_features_take_dsos(&merge, view->profile);

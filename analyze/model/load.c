@@ -124,19 +124,19 @@ void loader_describe(const struct file *file, struct problem *ret)
     ret->text[0] = '\0';
     if (file->missing)
         problem_set(ret, 0,
-                    "is cut off: %" PRIu64
-                    " bytes are missing at its end, and with them the names of what was recorded; the rest is read",
+                    "is truncated: %" PRIu64 " bytes are missing at its end, among them the names of what was "
+                    "recorded; the rest is read",
                     file->missing);
     else if (file->problem.text[0])
         problem_set(ret, 0, "%s", file->problem.text);
     else if (file->unfinished)
-        problem_set(ret, 0, "is not finished (its recorder still runs, or was killed); what is there is read");
+        problem_set(ret, 0, "is not finished (its recorder still runs, or was killed); the part that is there is read");
     else if (file->features_lost)
         problem_set(ret, 0, "has a damaged table of features; the rest is read");
     else if (file->unread && !file->pipe)
         problem_set(ret, 0, "ends in the middle of a record: the last %" PRIu64 " bytes are not read", file->unread);
     else if (file->unread)
-        problem_set(ret, 0, "is cut off in the middle of a record; the rest is read");
+        problem_set(ret, 0, "is truncated in the middle of a record; the rest is read");
     else if (file->broken)
         problem_set(ret, 0, "has %" PRIu64 " damaged records, which are left out", file->broken);
     else if (file->unknown_event)

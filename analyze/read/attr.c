@@ -100,7 +100,7 @@ int attr_add(struct attr_list *list, struct cursor *bytes, size_t size, struct p
     size_t known = size < sizeof(attr.perf) ? size : sizeof(attr.perf);
     const void *at = cursor_bytes(bytes, size);
     if (!at || size < PERF_ATTR_SIZE_VER0)
-        return problem_set(problem, -EBADMSG, "the description of an event is cut off");
+        return problem_set(problem, -EBADMSG, "the description of an event is truncated");
     if (list->count >= MOST_ATTRS)
         return problem_set(problem, -EBADMSG, "more than %d events", MOST_ATTRS);
     if (arena_room(&list->items, &list->capacity, list->count, sizeof(attr)) < 0)
@@ -152,7 +152,7 @@ int attr_add_id(struct attr_list *list, uint64_t id, struct problem *problem)
 {
     struct attr *attr = &list->items[list->count - 1];
     if (list->id_limit == 0)
-        return problem_set(problem, -EBADMSG, "more ids of events than the file has room for");
+        return problem_set(problem, -EBADMSG, "more event ids than fit in the file");
     list->id_limit--;
     if ((!list->ids || list->ids_used >= list->ids_mask / 2) && grow_ids(list) < 0)
         return problem_set(problem, -ENOMEM, "out of memory");

@@ -44,7 +44,7 @@ static int read_ids(struct file *file, struct perfdata_section ids, struct probl
 {
     if (!is_inside(file, ids))
         return problem_set(problem, -EBADMSG,
-                           "the ids of an event lie outside of the file (at byte %llu); it is cut off or damaged",
+                           "the ids of an event lie outside of the file (at byte %llu); it is truncated or damaged",
                            (unsigned long long)ids.offset);
     struct cursor cursor = cursor_at(file, ids.offset, ids.size);
     int status = 0;
@@ -70,8 +70,8 @@ static int read_attrs(struct file *file, const struct perfdata_header *header, s
     if (!is_inside(file, header->attrs)) {
         uint64_t end = header->attrs.offset + header->attrs.size;
         return problem_set(problem, -EBADMSG,
-                           "is cut off: what it says of its events ends at byte %llu, it has only %llu; copy it "
-                           "again, or record anew",
+                           "is truncated: its event descriptions end at byte %llu, it has only %llu; copy it again, "
+                           "or record again",
                            (unsigned long long)(end < header->attrs.offset ? UINT64_MAX : end),
                            (unsigned long long)file->source.size);
     }
@@ -174,7 +174,7 @@ static int take_header(struct file *file, struct perfdata_header *ret, struct pr
         for (size_t i = 0; i < 4; i++)
             ret->features[i] = ret->features[i] >> 32 | ret->features[i] << 32;
     if (cursor.failed)
-        return problem_set(problem, -EBADMSG, "its header is cut off: %llu bytes of %zu",
+        return problem_set(problem, -EBADMSG, "its header is truncated: %llu bytes of %zu",
                            (unsigned long long)file->source.size, sizeof(*ret));
     return 0;
 }
@@ -185,7 +185,7 @@ static int read_magic(struct file *file, struct problem *problem)
     const unsigned char *bytes = source_at(&file->source, 0, 8);
     if (bytes && memcmp(bytes, OLD_MAGIC, 8) == 0)
         return problem_set(problem, -EBADMSG,
-                           "is in perf's first file format (PERFFILE), which is not supported; record it anew");
+                           "is in perf's first file format (PERFFILE), which is not supported; record it again");
     uint64_t magic = bytes ? bytes_u64(bytes, false) : 0;
     if (magic != PERFDATA_MAGIC && magic != bswap_64(PERFDATA_MAGIC))
         return problem_set(problem, -ENOEXEC, "is not a perf.data file");
@@ -193,7 +193,7 @@ static int read_magic(struct file *file, struct problem *problem)
     struct cursor rest = cursor_at(file, 8, 8);
     uint64_t size = cursor_u64(&rest);
     if (rest.failed)
-        return problem_set(problem, -EBADMSG, "its header is cut off: %llu bytes of %zu",
+        return problem_set(problem, -EBADMSG, "its header is truncated: %llu bytes of %zu",
                            (unsigned long long)file->source.size, sizeof(struct perfdata_header));
     if (size != 16 && size < sizeof(struct perfdata_header))
         return problem_set(problem, -EBADMSG, "its header claims to have %llu bytes: damaged, or not a perf.data file",
@@ -293,7 +293,7 @@ int file_open_memory(struct file *file, const void *bytes, size_t size, struct p
 {
     *file = (struct file){0};
     if (size == 0)
-        return problem_set(problem, -ENODATA, "is empty; record anew");
+        return problem_set(problem, -ENODATA, "is empty; record again");
     source_of_memory(&file->source, bytes, size);
     int status = start(file, problem);
     if (status < 0)

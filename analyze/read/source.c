@@ -35,7 +35,7 @@ static int check_kind(struct source *source, struct problem *problem)
         return problem_set(problem, S_ISDIR(status.st_mode) ? -EISDIR : -EINVAL, "is %s; give a regular file",
                            kind_name(status.st_mode));
     if (status.st_size == 0)
-        return problem_set(problem, -ENODATA, "is empty; record anew");
+        return problem_set(problem, -ENODATA, "is empty; record again");
     source->size = (uint64_t)status.st_size;
     source->device = status.st_dev;
     source->inode = status.st_ino;

@@ -40,7 +40,7 @@ static void missing_by_error(struct symbols_dso *dso, int error)
         break;
     case -EACCES:
     case -EPERM:
-        sym_dso_missing(dso, SYMBOLS_NO_FILE, "the file may not be read");
+        sym_dso_missing(dso, SYMBOLS_NO_FILE, "no permission to read the file");
         break;
     case -EINVAL:
         sym_dso_missing(dso, SYMBOLS_NO_FILE, "not a regular file");

@@ -31,7 +31,7 @@ static bool read_map(struct symbols_dso *dso)
         return false;
     if (owner != 0 && owner != geteuid()) {
         text_names_release(&dso->text);
-        sym_dso_missing(dso, SYMBOLS_NO_FILE, "the perf map in /tmp belongs to somebody else");
+        sym_dso_missing(dso, SYMBOLS_NO_FILE, "the perf map in /tmp belongs to another user");
         return true;
     }
     text_names_add_jit(&dso->text, &dso->table);
@@ -48,10 +48,10 @@ static bool read_dump(struct symbols_dso *dso)
         dso->file = strdup(dso->dump);
         return true;
     case JIT_DUMP_DAMAGED:
-        sym_dso_missing(dso, SYMBOLS_BROKEN, "the jitdump file is damaged: what could be read of it is used");
+        sym_dso_missing(dso, SYMBOLS_BROKEN, "the jitdump file is damaged: its readable part is used");
         return true;
     case JIT_DUMP_FOREIGN:
-        sym_dso_missing(dso, SYMBOLS_NO_FILE, "the jitdump file belongs to somebody else");
+        sym_dso_missing(dso, SYMBOLS_NO_FILE, "the jitdump file belongs to another user");
         return true;
     case JIT_DUMP_MISSING:
     default:

@@ -157,7 +157,7 @@ static void load_running(struct symbols_dso *dso)
         sym_dso_missing(dso, SYMBOLS_RESTRICTED, "/proc/kallsyms has no names");
     if (!find_shift(dso, &facts, proven)) {
         name_table_release(&dso->table);
-        sym_dso_missing(dso, SYMBOLS_OTHER_KERNEL, "the kernel was started anew since, its addresses have changed");
+        sym_dso_missing(dso, SYMBOLS_OTHER_KERNEL, "the kernel was rebooted since, its addresses have changed");
     }
 }
 

@@ -120,10 +120,10 @@ const char *symbols_lines_why(struct symbols_dso *dso)
     if (missing & DWARF_MISSING_SPLIT)
         return "a .dwo or .dwp file is missing";
     if (missing & DWARF_MISSING_SUP)
-        return "the file that dwz shared is missing";
+        return "the dwz supplementary file is missing";
     if (missing & DWARF_MISSING_PART)
         return "its debug information is damaged in part";
-    return "its debug information does not tell of these addresses";
+    return "its debug information does not cover these addresses";
 }
 
 const char *symbols_lines_file(struct symbols_dso *dso)

@@ -15,12 +15,12 @@
 static const char *why_no_code(const struct profile_frame *frame, struct symbols_dso *dso)
 {
     if (frame->kernel)
-        return "the kernel's code is in no file that could be disassembled";
+        return "there is no file with the kernel's code to disassemble";
     if (frame->module && frame->module->pid)
         return "the code was generated while the program ran, and is gone";
     if (!dso || !symbols_file(dso))
         return frame->module && strcmp(frame->module->path, "[vdso]") == 0 ? "the vdso is in no file"
-                                                                           : "the file is not there";
+                                                                           : "the file is missing";
     return NULL;
 }
 

@@ -186,7 +186,7 @@ static void note_sources(struct view *view, const struct annotate_function *func
         if (!why && !source_texts_changed(sources, &place, status.st_mtime))
             continue;
         char *line = why ? memory_print("Note: the text of %s is not shown: %s", place.file, why)
-                         : memory_print("Note: %s is newer than the program; its lines may be others", place.file);
+                         : memory_print("Note: %s is newer than the program; its lines may differ", place.file);
         output_wrapped(view->output, 2, line);
         free(line);
     }

@@ -144,7 +144,7 @@ void coverage_print(struct view *view)
     const struct profile *profile = view->profile;
     const struct profile_session *session = &profile->session;
     if (view->selection && view->selection->filtered)
-        coverage_say(view, "What follows is of the whole run, not only of these tasks:");
+        coverage_say(view, "The rest is about the whole run, not only these tasks:");
     print_cpu(view);
     if (profile->lost) {
         char lost[TEXT_AMOUNT];
@@ -155,13 +155,13 @@ void coverage_print(struct view *view)
     }
     print_missed(view);
     if (session->exclude_kernel && heading_by_timers(profile))
-        coverage_say(view, "Not seen: what the kernel did for the program (timers sample user space only)");
+        coverage_say(view, "Not sampled: kernel code (timers sample user space only)");
     else if (session->exclude_kernel && !kernel_is_noted(session))
         coverage_say(view, profile->entry_count
-                               ? "Not seen: what the kernel did for the program; shares are of the time in user space "
-                                 "(as root, or with kernel.perf_event_paranoid at 1 or less, the kernel is sampled too)"
-                               : "Not counted: events in kernel code, but for the CPU time; 'pinject-run --doctor' "
-                                 "says what to change");
+                               ? "Not sampled: kernel code; shares are of the time in user space (kernel code is "
+                                 "sampled as root, or with kernel.perf_event_paranoid at 1 or less)"
+                               : "Not counted: events in kernel code, except CPU time; 'pinject-run --doctor' says "
+                                 "what to change");
     for (uint32_t i = 0; i < session->note_count; i++) {
         char *line = memory_print("Note: %s", session->notes[i]);
         coverage_say(view, line);

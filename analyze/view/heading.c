@@ -268,8 +268,8 @@ char *heading_user_part(const struct profile *profile, const char *what)
     if (!heading_misses_kernel(profile) || session->kernel_ns <= session->user_ns / 2 ||
         session->kernel_ns < HEADING_LEAST_SIDE_NS)
         return NULL;
-    return memory_print("%s that call the kernel show only their user part: their order says nothing about the %s of "
-                        "this run in the kernel.", what, text_time(time, session->kernel_ns));
+    return memory_print("%s that call the kernel show only their user-space time: their order does not reflect the %s "
+                        "of this run in the kernel.", what, text_time(time, session->kernel_ns));
 }
 
 bool heading_sampled(const struct profile *profile, uint64_t *ret_ns)
@@ -343,8 +343,8 @@ static void append_loss(struct buffer *line, const struct view *view)
                                                                 : "");
         append(line, "; ", part);
         if (session->ours && !session->coverage_known && !is_a_part(view->profile))
-            buffer_printf(line, "; the first task's file, which tells of the whole run, is missing, or the run has not "
-                          "ended");
+            buffer_printf(line, "; the first task's file, which describes the whole run, is missing, or the run has "
+                                "not ended");
     }
     free(unwritten);
 }

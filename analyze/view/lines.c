@@ -221,5 +221,5 @@ const char *lines_why(struct lines *lines, uint32_t frame)
 {
     struct symbols_dso *dso = names_symbols(lines->names, frame);
     const char *why = dso ? symbols_lines_why(dso) : NULL;
-    return why ? why : "nothing is known of the mapping";
+    return why ? why : "the mapping is unknown";
 }

@@ -101,7 +101,7 @@ static int refuse(struct view *view)
             view->settings->symbols.count ? view->settings->symbols.items[0] : view->settings->dsos.items[0],
             *hint ? hint : "; 'panalyze report' lists those that were hit", *hint ? "" : why);
     else
-        report_error("no sample hit a function that has a name%s", why);
+        report_error("no sample hit a named function%s", why);
     free(hint);
     free(reason.text);
     return 1;

@@ -90,7 +90,7 @@ static void cut(struct keeper *keeper, struct piece *ret, const char *path, cons
     snprintf(ret->place, sizeof(ret->place), "%s", place);
     int error = elf_cut(path, &ret->bytes, &ret->size);
     if (error) {
-        leave_out(keeper, path, error == -ENOEXEC ? "no ELF file with sections" : strerror(-error));
+        leave_out(keeper, path, error == -ENOEXEC ? "not an ELF file with sections" : strerror(-error));
         ret->bytes = NULL;
     }
 }
@@ -143,7 +143,7 @@ static void put_dso(struct keeper *keeper, struct symbols_dso *dso)
     if (!file || size < 2) {
         const char *why = symbols_why(dso);
         leave_out(keeper, symbols_path(dso),
-                  file ? "it has no build-id (-Wl,--build-id gives one)" : why ? why : "it is no file");
+                  file ? "it has no build-id (-Wl,--build-id gives one)" : why ? why : "it is not a file");
         return;
     }
     int used = snprintf(place, sizeof(place), ".build-id/%02x/", id[0]);
@@ -330,7 +330,7 @@ static void print_result(const struct keeper *keeper, const char *to, const char
     for (size_t i = 0; i < keeper->left_count; i++) {
         const struct left_out *left = &keeper->left[i];
         text_percent(share, left->weight, whole);
-        char *line = memory_print("Not in it: %s%s%s%s: %s", left->path, left->weight ? " (" : "",
+        char *line = memory_print("Not saved: %s%s%s%s: %s", left->path, left->weight ? " (" : "",
                                   left->weight ? share : "", left->weight ? " of the samples)" : "", left->why);
         output_wrapped(output, 2, line);
         free(line);

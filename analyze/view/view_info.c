@@ -226,7 +226,7 @@ static void print_file(struct view *view, const struct profile_file *file)
         field(view, "directory", "%s beside 'data', one for each recording thread",
               text_plural(size, file->parts, "file", "files"));
     if (file->truncated_bytes)
-        field(view, "truncated", "%s at the end are no whole record", text_bytes(size, file->truncated_bytes));
+        field(view, "truncated", "%s at the end are an incomplete record", text_bytes(size, file->truncated_bytes));
     if (file->missing_bytes)
         field(view, "cut off", "%s are missing at its end", text_bytes(size, file->missing_bytes));
     text_field(view, "problem", file->problem);

@@ -47,7 +47,7 @@ def test_perf_map():
             # Somebody else's map may say anything.
             os.chown(path, NOBODY, NOBODY)
             result = panalyze("--aggregate", "perf.data").ok()
-            check_in("the perf map in /tmp belongs to somebody else", result.out)
+            check_in("the perf map in /tmp belongs to another user", result.out)
             check("hotLoop" not in result.out, result)
     finally:
         if os.path.exists(path):
@@ -86,7 +86,7 @@ def test_jitdump():
         check(whole > 20, panalyze("--aggregate", "perf.data"))
     if IS_ROOT:
         os.chown(dump, NOBODY, NOBODY)
-        check_in("the jitdump file belongs to somebody else", panalyze("--aggregate", "perf.data").ok().out)
+        check_in("the jitdump file belongs to another user", panalyze("--aggregate", "perf.data").ok().out)
         check_equal(share("perf.data"), 0)
         os.chown(dump, 0, 0)
     # What a killed program leaves: half a record at its end.

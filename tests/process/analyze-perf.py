@@ -301,7 +301,7 @@ def test_bad_directories():
     shutil.copytree("good", "empty")
     open("empty/data", "w").close()
     result = panalyze("empty")
-    check_equal((result.status, result.err), (1, "panalyze: empty: its file 'data' is empty; record anew\n"))
+    check_equal((result.status, result.err), (1, "panalyze: empty: its file 'data' is empty; record again\n"))
     if not IS_ROOT:
         os.chmod("empty/data", 0)
         open("empty/data.0", "w").write("x")

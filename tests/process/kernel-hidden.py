@@ -43,10 +43,10 @@ def test_reports_say_so():
                           (("summary",), "Functions"), (("summary", "--markdown"), "Functions"),
                           (("--by", "object"), "Objects")):
         text = re.sub(r"\s+", " ", run([PANALYZE, *options, *results()]).out)
-        said = check_match(rf" {rows} that call the kernel show only their user part: their order says nothing about "
-                           r"the ([\d.]+) (s|ms) of this run in the kernel\. ", text)
+        said = check_match(rf" {rows} that call the kernel show only their user-space time: their order does not "
+                           r"reflect the ([\d.]+) (s|ms) of this run in the kernel\. ", text)
         check_near(float(said[1]) * {"s": 1e9, "ms": 1e6}[said[2]], coverage["kernel_ns"], percent=1)
-    check("their user part" not in run([PANALYZE, "--by", "process", *results()]).out, "of processes")
+    check("their user-space time" not in run([PANALYZE, "--by", "process", *results()]).out, "of processes")
     run([PANALYZE, "flame", "-o", "flame.svg", *results()]).ok()
     check_in("user space only", pathlib.Path("flame.svg").read_text())
 
@@ -55,7 +55,7 @@ def test_order_is_right_where_the_kernel_has_little():
     need_a_hidden_kernel()
     pinject_run("-q", "-o", "out", "--", target("spin"), "300").ok()
     with measured():
-        check("their user part" not in run([PANALYZE, *results()]).out, "of a program that computes")
+        check("their user-space time" not in run([PANALYZE, *results()]).out, "of a program that computes")
 
 
 def test_counts_have_all():
@@ -65,7 +65,7 @@ def test_counts_have_all():
     check("kernel code is not sampled" not in done.err, done.err)
     check_in("100.0 % of the CPU time is in this profile's tasks\n", run([PANALYZE, "counts", *results()]).out)
     text = " ".join(run([PANALYZE, "tree", *results()]).out.split())
-    check_in("Not counted: events in kernel code, but for the CPU time; 'pinject-run --doctor' says what to change",
+    check_in("Not counted: events in kernel code, except CPU time; 'pinject-run --doctor' says what to change",
              text)
     check("shares are of" not in text, text)
 

@@ -281,7 +281,7 @@ def test_archive_refuses():
     files = record()
     result = panalyze("archive", *files)
     check_equal(result.status, 1, "a script has to notice")
-    check_match(r"^Not in it: \S+/p \(.* % of the samples\): it has no build-id \(-Wl,--build-id gives one\)$",
+    check_match(r"^Not saved: \S+/p \(.* % of the samples\): it has no build-id \(-Wl,--build-id gives one\)$",
                 result.out)
     check_match(r"^panalyze: [\d.]+ % of the samples are of files that could not be saved, .*rebuilt or deleted$",
                 result.err)
@@ -302,7 +302,7 @@ def test_archive_refuses():
     check_equal(panalyze("archive", "-o", "a.symbols", *files).status, 1)
     result = panalyze("a.symbols")
     check_equal(result.status, 1)
-    check_match(r"^panalyze: 'a.symbols' is an archive of symbols; name the result files too$", result.err)
+    check_match(r"^panalyze: 'a.symbols' is an archive of symbols; give the result files too$", result.err)
     if os.path.exists("/dev/full"):
         os.symlink("/dev/full", "full.tar")
         result = panalyze("archive", "-o", "full.tar", *files)
@@ -388,7 +388,7 @@ def test_debuginfod():
         check("step (inlined)" not in text, text)  # libpinject.so may have been hit, and has lines
         check(not server.asked, f"servers are asked without --debuginfod: {server.asked}")
         result = panalyze("-a", "--by", "inline", "--debuginfod", *files).ok()
-        check_match("^panalyze: .*DEBUGINFOD_URLS names no server", result.err)
+        check_match("^panalyze: .*DEBUGINFOD_URLS lists no server", result.err)
         check("step (inlined)" not in result.out and not server.asked)
         text = panalyze("-a", "--by", "inline", "--debuginfod", *files, env=env).ok().out
         with measured():  # it waits for 20 s

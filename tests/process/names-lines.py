@@ -300,7 +300,7 @@ def test_dwz():
     compare_with_libdw("one")
     os.unlink("shared.debug")
     result = run([LINES_OF, "one"], input=f"{text_of('one')[0] + 16:x}\n").ok()
-    check_in("the file that dwz shared is missing", result.err)
+    check_in("the dwz supplementary file is missing", result.err)
 
 
 def test_separate_debug_file():

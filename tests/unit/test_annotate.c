@@ -209,9 +209,9 @@ static void test_order(void **state)
 
 static void check_reasons(void)
 {
-    static const char *const reasons[] = {"the kernel's code is in no file that could be disassembled",
+    static const char *const reasons[] = {"there is no file with the kernel's code to disassemble",
                                           "the code was generated while the program ran, and is gone",
-                                          "the vdso is in no file", "the file is not there", "the file is not there"};
+                                          "the vdso is in no file", "the file is missing", "the file is missing"};
     assert_int_equal(annotate.count, 6);
     for (size_t i = 0; i < 5; i++)
         assert_string_equal(annotate.list[i].why, reasons[i]);

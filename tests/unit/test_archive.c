@@ -271,7 +271,7 @@ static void test_dsos(void **state)
 /* A script has to notice what is missing, if that is more than 1 % of the samples. */
 static void test_missing(void **state)
 {
-    static const char line[] = "Not in it: /opt/no-such/app (95.00 % of the samples): the file is gone\n";
+    static const char line[] = "Not saved: /opt/no-such/app (95.00 % of the samples): the file is gone\n";
     struct profile_entry entries[4];
     struct fake fake;
     int status = -1;

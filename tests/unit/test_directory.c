@@ -238,7 +238,7 @@ static void test_what_is_one(void **state)
     assert_true(directory_is_perf(directory));
     problem.text[0] = '\0';
     assert_int_equal(file_open(&file, directory, &problem), -ENODATA);
-    assert_string_equal(problem.text, "its file 'data' is empty; record anew");
+    assert_string_equal(problem.text, "its file 'data' is empty; record again");
     if (geteuid() != 0) {
         assert_int_equal(chmod(in_directory("data"), 0), 0);
         save("data.0", "x", 1);

@@ -337,14 +337,14 @@ static void test_dso(void **state)
     object_has(NULL, gone, NULL, "- older mapped ", map_path, 0, NULL);
     object_has(NULL, path, NULL, "first second mapped ", path, 0, NULL);
     if (geteuid() == 0) {
-        static const char foreign[] = "the perf map in /tmp belongs to somebody else";
+        static const char foreign[] = "the perf map in /tmp belongs to another user";
         assert_int_equal(chown(map_path, 65534, 65534), 0);
         object_has(NULL, NULL, NULL, "- - - ", NULL, SYMBOLS_NO_FILE, foreign);
         object_has(NULL, path, NULL, "first second - ", path, SYMBOLS_NO_FILE, foreign);
         assert_int_equal(chown(map_path, 0, 0), 0);
         assert_int_equal(chown(path, 65534, 65534), 0);
         object_has(NULL, path, NULL, "- older mapped ", map_path, SYMBOLS_NO_FILE,
-                   "the jitdump file belongs to somebody else");
+                   "the jitdump file belongs to another user");
         assert_int_equal(chown(path, 0, 0), 0);
     }
     unlink(map_path);
@@ -354,7 +354,7 @@ static void test_dso(void **state)
     read_bytes(&names, dump.bytes.data, dump.bytes.size);
     release(&names);
     object_has(NULL, path, NULL, "first second - ", NULL, SYMBOLS_BROKEN,
-               "the jitdump file is damaged: what could be read of it is used");
+               "the jitdump file is damaged: its readable part is used");
     buffer_release(&dump.bytes);
     /* Files have none. */
     struct symbols *symbols;

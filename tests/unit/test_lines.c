@@ -321,9 +321,9 @@ static void test_reasons(void **state)
     struct lines *lines = of_frames(FRAMES);
     (void)state;
     assert_string_equal(lines_why(lines, BARE), "it tells nothing");
-    assert_string_equal(lines_why(lines, IN_LIB), "nothing is known of the mapping");
-    assert_string_equal(lines_why(lines, IN_GONE), "nothing is known of the mapping");
-    assert_string_equal(lines_why(lines, NOWHERE), "nothing is known of the mapping");
+    assert_string_equal(lines_why(lines, IN_LIB), "the mapping is unknown");
+    assert_string_equal(lines_why(lines, IN_GONE), "the mapping is unknown");
+    assert_string_equal(lines_why(lines, NOWHERE), "the mapping is unknown");
     end(lines);
 }
 

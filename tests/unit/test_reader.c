@@ -161,10 +161,10 @@ static void test_headers(void **state)
     (void)state;
     struct buffer bytes = BUFFER_INIT;
     finish_small(false, false, &bytes);
-    expect_refusal(&bytes, 0, "is empty; record anew");
+    expect_refusal(&bytes, 0, "is empty; record again");
     expect_refusal(&bytes, 5, "is not a perf.data file");
-    expect_refusal(&bytes, 60, "its header is cut off: 60 bytes of 104");
-    expect_refusal(&bytes, 180, "is cut off: what it says of its events ends at byte");
+    expect_refusal(&bytes, 60, "its header is truncated: 60 bytes of 104");
+    expect_refusal(&bytes, 180, "is truncated: its event descriptions end at byte");
     uint64_t magic, ids;
     memcpy(&magic, bytes.data, 8);
     memcpy(bytes.data, "PERFFILE", 8);
@@ -203,7 +203,7 @@ static void test_many_ids(void **state)
         poke(&bytes, first + entry * (size_t)i + entry - 16, 0);
         poke(&bytes, first + entry * (size_t)i + entry - 8, bytes.size / 8 * 8);
     }
-    expect_refusal(&bytes, bytes.size, "more ids of events than the file has room for");
+    expect_refusal(&bytes, bytes.size, "more event ids than fit in the file");
     buffer_release(&bytes);
 }
 

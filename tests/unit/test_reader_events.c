@@ -163,7 +163,7 @@ static void test_ids(void **state)
     for (uint64_t i = 0; i < 98; i++)
         assert_int_equal(attr_add_id(&list, i << 32 | 0x80000001u, &problem), 0);
     assert_int_equal(attr_add_id(&list, 1, &problem), -EBADMSG);
-    assert_string_equal(problem.text, "more ids of events than the file has room for");
+    assert_string_equal(problem.text, "more event ids than fit in the file");
     for (uint64_t i = 0; i < 98; i++)
         assert_ptr_equal(attr_of_id(&list, i << 32 | 0x80000001u), &list.items[1]);
     assert_ptr_equal(attr_of_id(&list, 100), &list.items[0]);
@@ -215,7 +215,7 @@ static void test_sizes(void **state)
             memset(expected, 0x5a, sizes[i] < sizeof(expected) ? sizes[i] : sizeof(expected));
             assert_memory_equal(&list.items[0].perf, expected, sizeof(expected));
         } else {
-            assert_string_equal(problem.text, "the description of an event is cut off");
+            assert_string_equal(problem.text, "the description of an event is truncated");
         }
         cursor = cursor_of(bytes, sizes[i] - 1);
         assert_int_equal(attr_add(&list, &cursor, sizes[i], &problem), -EBADMSG);

@@ -124,7 +124,7 @@ static void test_damaged_event_in_a_pipe(void **state)
         if (ids)
             file.attrs.id_limit = 2; /* the two events have one each */
         assert_int_equal(file_records(&file, UINT64_MAX, note, &seen), 0);
-        assert_string_equal(file.problem.text, ids ? "" : "the description of an event is cut off");
+        assert_string_equal(file.problem.text, ids ? "" : "the description of an event is truncated");
         assert_int_equal(file.attrs.count, ids ? 3 : 2);
         assert_int_equal(seen.samples, 1);
         close_file(&file, copy);

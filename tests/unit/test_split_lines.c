@@ -41,7 +41,7 @@ static char *lines_of(struct symbols *symbols, const char *program, const char *
     return text;
 }
 
-static const char nothing_missing[] = "its debug information does not tell of these addresses";
+static const char nothing_missing[] = "its debug information does not cover these addresses";
 
 /* PROGRAM has the lines of PLAIN, with debug files below ROOT (NULL: none). */
 static void same_lines(const char *program, const char *plain, const char *root)
@@ -295,10 +295,10 @@ static void test_shared(void **state)
     snprintf(root, sizeof(root), "%s/roots/shared", directory);
     must("mkdir -p $(dirname roots/shared/%s) && mv shared.debug roots/shared/%s", used.place, used.place);
     same_lines("one", "plain", root);
-    missing_lines("one", "plain", NULL, "the file that dwz shared is missing");
+    missing_lines("one", "plain", NULL, "the dwz supplementary file is missing");
     /* Another file of that name. */
     must("cp plain shared.debug");
-    missing_lines("one", "plain", NULL, "the file that dwz shared is missing");
+    missing_lines("one", "plain", NULL, "the dwz supplementary file is missing");
 }
 
 int main(void)

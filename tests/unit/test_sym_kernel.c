@@ -151,7 +151,7 @@ static void expect(const struct symbols_kernel *kernel, unsigned missing, const 
 }
 
 static const char other_kernel[] = "recorded on another kernel than the one that runs now";
-static const char moved[] = "the kernel was started anew since, its addresses have changed";
+static const char moved[] = "the kernel was rebooted since, its addresses have changed";
 
 static void test_release(void **state)
 {

@@ -131,7 +131,7 @@ static void has_lines(struct symbols_dso *dso, uint64_t offset, const char *file
     assert_int_equal(rows, 0);
     /* No code is there. */
     assert_int_equal(symbols_lines(dso, 1 << 30, lines), 0);
-    assert_string_equal(symbols_lines_why(dso), "its debug information does not tell of these addresses");
+    assert_string_equal(symbols_lines_why(dso), "its debug information does not cover these addresses");
 }
 
 static void test_own_lines(void **state)

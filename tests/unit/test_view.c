@@ -210,7 +210,7 @@ static void test_tree(void **state)
     has(text, "  Command\n  20.20  0.000 s    895 ms   90.0 ms  90.0 ms     0  * cc1 'a b.c'");
     has(text, "  10.10  0.000 s    900 ms   15.0 ms  ~110 ms     2  make -j2\n"
               "and 1 lighter task (raise -n to see more)\n"
-              "Total: CPU time with that of all threads and processes below\n*: ran last");
+              "Total: CPU time of the task and of all threads and processes below\n*: ran last");
     has_not(text, "worker");
     has_not(text, "Exit -");
     free(text);
@@ -316,9 +316,8 @@ static void test_why_the_kernel_is_missing(void **state)
 {
     (void)state;
     static const char *const notes[] = {"x", "kernel samples: only user space is sampled"};
-    static const char timers[] = "Not seen: what the kernel did for the program (timers sample user space only)",
-                      rights[] = "Not seen: what the kernel did for the program; shares are of the time in user space "
-                                 "(";
+    static const char timers[] = "Not sampled: kernel code (timers sample user space only)",
+                      rights[] = "Not sampled: kernel code; shares are of the time in user space (";
     for (unsigned i = 0; i < 6; i++) {
         struct fake fake;
         fake_new(&fake);
@@ -407,8 +406,8 @@ static void test_what_could_not_be_written(void **state)
     fake.profile.session.coverage_known = false;
     fake.profile.tasks[0].root = false;
     text = run(&fake, view_report);
-    has(text, "no samples lost in these files; the first task's file, which tells of the whole run, "
-              "is missing, or the run has not ended\n");
+    has(text, "no samples lost in these files; the first task's file, which describes the whole run, is missing, or "
+              "the run has not ended\n");
     free(text);
 }
 

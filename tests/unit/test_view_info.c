@@ -90,7 +90,7 @@ static void test_format(void **state)
     file->truncated_bytes = 7;
     file->missing_bytes = 2000;
     file->problem = "its end is missing";
-    is(HEAD "  truncated  7 bytes at the end are no whole record\n  cut off    2.0 kB are missing at its end\n"
+    is(HEAD "  truncated  7 bytes at the end are an incomplete record\n  cut off    2.0 kB are missing at its end\n"
             "  problem    its end is missing\n");
 }
 
