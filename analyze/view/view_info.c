@@ -135,7 +135,7 @@ static void print_session(struct view *view, const struct profile_session *sessi
               text_plural(other, session->incomplete_files, "result file is", "result files are"));
     print_load(view, session);
     for (uint32_t i = 0; i < session->missed_count; i++)
-        field(view, "unseen", "%s: %s, %s times", session->missed[i].comm, session->missed[i].reason,
+        field(view, "missed", "%s: %s, %s times", session->missed[i].comm, session->missed[i].reason,
               text_count(amount, session->missed[i].count));
     for (uint32_t i = 0; i < session->note_count; i++)
         text_field(view, "note", session->notes[i]);

@@ -202,8 +202,8 @@ static void test_session(void **state)
                                        .missed_count = 2,
                                        .notes = notes,
                                        .note_count = 3};
-    is(HEAD "  coverage   CPU time 2.00 s, in tasks 1.99 s, still running\n  unseen     su: setuid, 1,000 times\n"
-            "  unseen     busybox: static, 1 times\n  note       one\n  note       two\n");
+    is(HEAD "  coverage   CPU time 2.00 s, in tasks 1.99 s, still running\n  missed     su: setuid, 1,000 times\n"
+            "  missed     busybox: static, 1 times\n  note       one\n  note       two\n");
     session = (struct profile_session){
         .coverage_known = true, .coverage_complete = true, .cpu_ns = 12000000, .attributed_ns = 11000000};
     is(HEAD "  coverage   CPU time 12.0 ms, in tasks 11.0 ms, complete\n");
