@@ -81,7 +81,7 @@ char *report_safe(char *ret, unsigned long ret_size, const char *text, unsigned 
     return ret;
 }
 
-__attribute__((format(printf, 1, 0))) static void say(const char *format, va_list list)
+__attribute__((format(printf, 2, 0))) static void say(const char *kind, const char *format, va_list list)
 {
     int saved = errno;
     char text[LINE], safe[LINE], line[LINE + 256];
@@ -89,7 +89,7 @@ __attribute__((format(printf, 1, 0))) static void say(const char *format, va_lis
     if (length < 0)
         snprintf(text, sizeof(text), "%s", format);
     report_safe(safe, sizeof(safe), text, sizeof(text));
-    int size = snprintf(line, sizeof(line) - 1, "%.128s: %s", program, safe);
+    int size = snprintf(line, sizeof(line) - 1, "%.128s: %s%s", program, kind, safe);
     if (size > 0) {
         line[size] = '\n';
         /* An error on stderr cannot be reported anywhere. */
@@ -102,7 +102,7 @@ void report_error(const char *format, ...)
 {
     va_list list;
     va_start(list, format);
-    say(format, list);
+    say("", format, list);
     va_end(list);
 }
 
@@ -110,7 +110,7 @@ void report_warning(const char *format, ...)
 {
     va_list list;
     va_start(list, format);
-    say(format, list);
+    say("warning: ", format, list);
     va_end(list);
 }
 
@@ -120,6 +120,6 @@ void report_note(const char *format, ...)
         return;
     va_list list;
     va_start(list, format);
-    say(format, list);
+    say("", format, list);
     va_end(list);
 }

@@ -15,7 +15,7 @@ void report_program(const char *name);
 /* With QUIET, report_note() prints nothing; errors and warnings are always shown. */
 void report_quiet(bool quiet);
 
-/* "PROGRAM: text" */
+/* "PROGRAM: text", of a warning "PROGRAM: warning: text". */
 void report_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void report_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void report_note(const char *format, ...) __attribute__((format(printf, 1, 2)));

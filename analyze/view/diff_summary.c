@@ -359,7 +359,7 @@ static void print_empty(struct view *view, const struct compare *compare)
     for (int side = 0; side < 2; side++) {
         if (compare->sides[side].all.samples)
             continue;
-        char *line = memory_print("Warning: no sample of %s matches the filters, so that nothing is compared. Filters "
+        char *line = memory_print("warning: no sample of %s matches the filters, so that nothing is compared. Filters "
                                   "are for both sides: name the commands of both, e.g. -c old -c new.",
                                   side ? "B" : "A");
         fputc('\n', view->output->to);
@@ -380,7 +380,7 @@ static void print_versions(struct view *view, const struct versions *versions)
     if (!versions_unclear(versions))
         return;
     char *before = programs_of(versions, 0), *after = programs_of(versions, 1);
-    char *line = memory_print("Warning: A ran %s; B ran %s: functions of programs with different names are not "
+    char *line = memory_print("warning: A ran %s; B ran %s: functions of programs with different names are not "
                               "compared. Give both versions one name, e.g. old/app and new/app.",
                               before, after);
     output_color(view->output, OUTPUT_HOT);

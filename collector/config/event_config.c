@@ -270,8 +270,8 @@ static int add_choice(struct setup *setup, const struct event_choice *choice, bo
     }
     /* The kernel's clocks do not tell user space from the kernel: samples do, counts do not. */
     if (!samples && is_clock(attr.type, attr.config) && (choice->exclude_user || choice->exclude_kernel))
-        report_error("%s counts all CPU time: clock events cannot count user space and the kernel separately; the "
-                     "line 'elapsed' shows both", choice->text);
+        report_warning("%s counts all CPU time: clock events cannot count user space and the kernel separately; the "
+                       "line 'elapsed' shows both", choice->text);
     if (has(setup->config, &attr))
         return 0;
     int status = add_event(setup, choice->text, attr, samples);

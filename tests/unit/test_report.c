@@ -95,7 +95,7 @@ static void test_lines(void **state)
     report_error("shown");
     report_quiet(false);
     assert_string_equal(check_captured(), "prog: cannot read 'a\\012b': why\n"
-                                          "prog: careful\nprog: noted\nprog: shown\n");
+                                          "prog: warning: careful\nprog: noted\nprog: shown\n");
 }
 
 static void test_long_line(void **state)

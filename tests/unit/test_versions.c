@@ -106,7 +106,7 @@ static void test_helpers_are_no_versions(void **state)
     after.tasks[1].exec = "/x/old";
     text = diff(&before, &after);
     has_not(text, "compared as two versions");
-    has_not(text, "Warning: ");
+    has_not(text, "warning: ");
     free(text);
 }
 
@@ -153,12 +153,12 @@ static void test_filter_of_one_side(void **state)
     program_new(&after, "/usr/bin/make", "/y/new", "new");
     before.fake.settings.comms = (struct settings_list){names, 1, 2};
     char *text = diff(&before, &after);
-    has(text, "\nWarning: no sample of B matches the filters, so that nothing is compared.\n"
+    has(text, "\nwarning: no sample of B matches the filters, so that nothing is compared.\n"
               "  Filters are for both sides: name the commands of both, e.g. -c old -c new.\n");
     free(text);
     before.fake.settings.comms.count = 2;
     text = diff(&before, &after);
-    has_not(text, "Warning: ");
+    has_not(text, "warning: ");
     has(text, "A's 'old' and B's 'new' are compared");
     free(text);
 }
@@ -170,7 +170,7 @@ static void test_nobody_guesses(void **state)
     program_new(&before, "/usr/bin/x\033", "/x/y", "y");
     program_new(&after, "/usr/bin/p", "/y/q", "q");
     char *text = diff(&before, &after);
-    has(text, "\nWarning: A ran 'x\\033', 'y'; B ran 'p', 'q': functions of programs with\n"
+    has(text, "\nwarning: A ran 'x\\033', 'y'; B ran 'p', 'q': functions of programs with\n"
               "  different names are not compared. Give both versions one name, e.g. old/app\n  and new/app.\n");
     has(text, "85.0 ms        -  ?-85.00  85.00 %   0.00 %  y\n");
     free(text);
