@@ -354,7 +354,7 @@ static void print_callers(struct view *view, struct sum *sum, const uint32_t *en
         shown++;
     }
     if (list) {
-        char *line = memory_print("Lines that did little themselves, with what they called: %s; --sort=total lists all",
+        char *line = memory_print("Lines with little self time, by total time: %s; --sort=total lists all",
                                   list);
         output_wrapped(view->output, 2, line);
         free(line);
