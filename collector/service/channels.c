@@ -299,6 +299,6 @@ bool channels_counted(const struct session *session, uint32_t number, enum chann
     *ret_count = counter(channel->requests, which);
     ret_word[0] = '\0';
     if (!channel->own)
-        snprintf(ret_word, size, "as programs of uid %u say", channel->user);
+        snprintf(ret_word, size, "reported by programs of uid %u", channel->user);
     return true;
 }

@@ -152,7 +152,7 @@ def test_symfs():
     os.unlink("moved")
     check_equal(ours("dumps", "--symfs", os.path.abspath("root")), here)
     # Without it the way ends where the program's own tables are missing, and that is said.
-    check_match(r"Note: \d+ of \d+ stacks could not be unwound to their end", panalyze("--aggregate", "dumps").ok().out)
+    check_match(r"Note: \d+ of \d+ stacks could not be unwound completely", panalyze("--aggregate", "dumps").ok().out)
     # A program with another build-id has other tables: they are not used.
     without = ours("dumps")
     content = bytearray(open(target("spin-nofp"), "rb").read())
@@ -169,13 +169,13 @@ def test_too_small_dumps():
     record("small", [os.path.realpath(sys.executable), "-S", "-E", "-c",
                      "def deep(n): return sum(map(deep, [n - 1])) if n else sum(i * i for i in range(400000))\n"
                      "deep(60)"], dump=512)
-    note = check_match(r"Note: (\d+) of (\d+) stacks are deeper than what was recorded of them",
+    note = check_match(r"Note: (\d+) of (\d+) stacks are deeper than their recorded part",
                        panalyze("--aggregate", "small").ok().out)
     document = panalyze_json("--aggregate", "small")
     # Samples that struck while the kernel put the program into place have no stack of user space.
     samples = document["total"]["samples"]
     check(0 < int(note[1]) <= int(note[2]) and samples - 2 <= int(note[2]) <= samples, f"{note[0]}, {samples} samples")
-    check_in("are deeper than what was recorded", " ".join(document["coverage"]["notes"]))
+    check_in("are deeper than their recorded part", " ".join(document["coverage"]["notes"]))
 
 
 if __name__ == "__main__":

@@ -238,12 +238,12 @@ static void check_scene(const struct scene *which, bool unwound)
         expect_callers(profile, 0);
         /* The C library is not below another root; that of AArch64 has frame pointers. */
         const bool ends = scene.symfs && UNWIND_RETURN == UNWIND_IP;
-        assert_int_equal(has_note(profile, "1 came to code without an unwind table"), ends);
+        assert_int_equal(has_note(profile, "1 reached code without an unwind table"), ends);
         assert_int_equal(profile->session.note_count, ends);
         assert_false(profile->stacks[profile->entries[0].stack].truncated);
     } else {
         assert_int_equal(profile->stacks[profile->entries[0].stack].depth, 1);
-        assert_true(has_note(profile, "1 of 1 stacks could not be unwound to their end: 1 came to code without"));
+        assert_true(has_note(profile, "1 of 1 stacks could not be unwound completely: 1 reached code without"));
     }
     profile_free(profile);
     buffer_release(&bytes);
@@ -362,8 +362,8 @@ static void test_short_dumps(void **state)
         assert_true(profile->stacks[profile->entries[0].stack].depth < 1 + CALLERS);
         assert_int_equal(profile->stacks[profile->entries[0].stack].truncated, full);
         assert_int_equal(profile->session.note_count, 1);
-        assert_true(has_note(profile, full ? "1 of 1 stacks are deeper than what was recorded of them"
-                                           : "0 came to code without an unwind table or whose file is gone, 1 to"));
+        assert_true(has_note(profile, full ? "1 of 1 stacks are deeper than their recorded part"
+                                           : "0 reached code without an unwind table or file, 1 memory"));
         profile_free(profile);
         buffer_release(&bytes);
     }
