@@ -54,22 +54,22 @@ static int warning_dumps(struct loader *loader)
     int status = 0;
     if (ends[UNWIND_TRUNCATED]) {
         snprintf(text, sizeof(text),
-                 "%" PRIu64 " of %" PRIu64 " stacks are deeper than their recorded part, their outer callers are missing "
-                 "(raise perf record --call-graph dwarf,SIZE)",
+                 "%" PRIu64 " of %" PRIu64 " stacks are deeper than their recorded part, their outer callers are "
+                 "missing (raise perf record --call-graph dwarf,SIZE)",
                  ends[UNWIND_TRUNCATED], all);
         status = warning_add(loader, text);
     }
     if (status == 0 && early) {
         snprintf(text, sizeof(text),
-                 "%" PRIu64 " of %" PRIu64 " stacks could not be unwound completely: %" PRIu64 " reached code without an "
-                 "unwind table or file, %" PRIu64 " memory that was not recorded",
+                 "%" PRIu64 " of %" PRIu64 " stacks could not be unwound completely: %" PRIu64 " reached code "
+                 "without an unwind table or file, %" PRIu64 " memory that was not recorded",
                  early, all, ends[UNWIND_NO_TABLE], ends[UNWIND_BAD_MEMORY]);
         status = warning_add(loader, text);
     }
     if (status == 0 && loader->dumps.left) {
         snprintf(text, sizeof(text),
-                 "%" PRIu64 " of %" PRIu64 " stack dumps cannot be unwound, only their first frame is shown: recorded on "
-                 "another architecture, or without registers",
+                 "%" PRIu64 " of %" PRIu64 " stack dumps cannot be unwound, only their first frame is shown: recorded "
+                 "on another architecture, or without registers",
                  loader->dumps.left, all);
         status = warning_add(loader, text);
     }
