@@ -82,7 +82,7 @@ static void texts(void **state)
     expect(whole);
     stacks.lowered = 0;
     stacks.raised = 1;
-    session.dump = 32768;
+    session.dumps.now = 32768;
     snprintf(whole, sizeof(whole), "%.*s at up to 32768 bytes (increased during the run; raise -g dwarf,BYTES)%s",
              (int)(advice - wanted), wanted, advice + strlen(advice_text));
     expect(whole);
