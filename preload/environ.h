@@ -61,6 +61,14 @@ int pinject_env_layout(struct pinject_env_layout *layout, char *const *envp, str
 /* The new vector and its strings, in `memory`, which is aligned for pointers. */
 char **pinject_env_build(const struct pinject_env_layout *layout, void *memory);
 
+struct pinject_room;
+/*
+ * hook_exec.c. Returns the environment for an exec generation that loads the preload object (JOIN) or does not. The
+ * vector is in ROOM and valid until the room's vector is used again, or it is ENVP itself: nothing has to change, ENVP
+ * is wild (the kernel will report that), or there is no memory (counted if JOIN). Context: anywhere, also a vfork child.
+ */
+char *const *pinject_env_chosen(struct pinject_room *room, char *const *envp, bool join);
+
 /*
  * Removes our variables from the process's own vector, in place, keeping the order. A shortened LD_PRELOAD is written
  * to `buffer` if it fits there; otherwise, and with buffer NULL, over the old one. Returns the number of removed

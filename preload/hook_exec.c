@@ -3,10 +3,11 @@
  * The exec family. All of it may run in a vfork child, on its parent's memory and stack, and in a signal handler on a
  * small one. So it uses automatic variables, few of them, and a room (room.h).
  */
-#include "env_choice.h"
+#include "environ.h"
 #include "exec_kind.h"
 #include "next.h"
 #include "preload.h"
+#include "room.h"
 #include "sys.h"
 #include "timer.h"
 #include "timer_signal.h"
@@ -100,6 +101,22 @@ static void announce_exec(const struct exec_call *call, bool follow, enum pinjec
         pinject_preload_inherit_exec(false, flags, call->path, call->argv);
     else if (!timers) /* else the new exec generation sends a request itself */
         pinject_preload_arm(call->path);
+}
+
+/* Not inlined: so prepare() needs no more stack. */
+__attribute__((noinline)) char *const *pinject_env_chosen(struct pinject_room *room, char *const *envp, bool join)
+{
+    const struct pinject_preload *preload = &pinject_preload;
+    struct pinject_env_layout layout;
+    int error = pinject_env_layout(&layout, envp, preload->ours, join);
+    if (error == 0 && !layout.changes)
+        return envp;
+    void *memory = error == 0 ? pinject_room_vector(room, layout.bytes) : NULL;
+    if (memory)
+        return pinject_env_build(&layout, memory);
+    if (error != -EFAULT && join)
+        __atomic_fetch_add(&preload->channel.requests->dropped, 1, __ATOMIC_RELAXED);
+    return envp;
 }
 
 struct preparation {

@@ -3,7 +3,7 @@
  * posix_spawn and pidfd_spawn: they only choose the environment. The exec is inside libc, and the new exec generation
  * announces itself.
  */
-#include "env_choice.h"
+#include "environ.h"
 #include "exec_kind.h"
 #include "next.h"
 #include "preload.h"

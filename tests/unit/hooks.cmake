@@ -13,7 +13,7 @@ foreach(family exec filter fork inherit main signal spawn thread user wait)
 endforeach()
 foreach(test hook_exec hook_spawn)
   pinject_unit_test(${test} SOURCES test_${test}.c exec_kit.c hook_kit.c ${preload}/hook_exec.c ${preload}/hook_spawn.c
-    ${preload}/env_choice.c ${preload}/environ.c ${preload}/safe_read.c LABELS preload)
+    ${preload}/environ.c ${preload}/safe_read.c LABELS preload)
 endforeach()
 pinject_unit_test(hook_wait SOURCES test_hook_wait.c hook_kit.c ${preload}/hook_wait.c ${preload}/hook_user.c
   ${preload}/hook_fork.c ${preload}/hook_main.c LINK Threads::Threads LABELS preload)
