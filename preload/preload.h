@@ -31,7 +31,7 @@ struct pinject_preload {
     struct pinject_channel channel;
     struct pinject_ours ours;
     bool threads;       /* follow threads; in the first process always */
-    bool environ_join;  /* put our variables into environ as soon as libc has set it up (hook_main.c) */
+    bool environ_join;  /* put our variables into environ as soon as libc has set it up (hook_process.c) */
     int argc;
     char **argv;
     char session[sizeof(PINJECT_ENV_SESSION "=") + PINJECT_PATH];

@@ -8,7 +8,7 @@ set(hooked execve execv execvpe execvp fexecve execveat execl execlp execle posi
   getaddrinfo_a system popen unshare setns clone sigaction sigaltstack signal sigprocmask pthread_sigmask pthread_create
   thrd_create)
 list(TRANSFORM hooked REPLACE "(.+)" "\\1=hook_\\1")
-foreach(family exec filter fork inherit main signal spawn thread user wait)
+foreach(family exec filter inherit process signal spawn thread user wait)
   set_source_files_properties(${preload}/hook_${family}.c PROPERTIES COMPILE_DEFINITIONS "${hooked}")
 endforeach()
 foreach(test hook_exec hook_spawn)
@@ -16,7 +16,7 @@ foreach(test hook_exec hook_spawn)
     ${preload}/environ.c ${preload}/safe_read.c LABELS preload)
 endforeach()
 pinject_unit_test(hook_wait SOURCES test_hook_wait.c hook_kit.c ${preload}/hook_wait.c ${preload}/hook_user.c
-  ${preload}/hook_fork.c ${preload}/hook_main.c LINK Threads::Threads LABELS preload)
+  ${preload}/hook_process.c LINK Threads::Threads LABELS preload)
 pinject_unit_test(hook_inherit SOURCES test_hook_inherit.c hook_kit.c ${preload}/hook_inherit.c
   ${preload}/hook_filter.c ${preload}/safe_read.c LABELS preload)
 pinject_unit_test(hook_signal SOURCES test_hook_signal.c hook_kit.c ${preload}/hook_signal.c ${preload}/safe_read.c

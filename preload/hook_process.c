@@ -1,10 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* What happens between the constructors and main. */
+/* A process begins: a child of _Fork(), and what happens between the constructors and main. */
 #include "next.h"
 #include "own_environ.h"
 #include "preload.h"
 
+#include <errno.h>
 #include <link.h>
+#include <unistd.h>
+
+/* fork() reaches us by pthread_atfork(), also from within libc (daemon, forkpty). _Fork() runs no such handlers. */
+PINJECT_HOOK pid_t _Fork(void)
+{
+    pinject_preload_ready();
+    pinject_preload_before_fork();
+    pid_t pid = pinject_next()->fork_only();
+    if (pid == 0) {
+        int saved = errno;
+        pinject_preload_forked();
+        errno = saved;
+    }
+    return pid;
+}
 
 /* Set once, before main, when there is only one thread. */
 static uint32_t main_begun;
