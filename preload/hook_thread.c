@@ -2,7 +2,7 @@
 /* pthread_create and thrd_create: the new thread asks for its events before its start routine runs. */
 /*
  * pthread_cleanup_push() is a macro that calls these three. libc has them with the version of glibc 2.34; before, they
- * were in libpthread. So the macro calls ours, which look them up (cancel.c).
+ * were in libpthread. So the macro calls ours, which look them up when a thread begins.
  */
 #define __pthread_register_cancel pinject_register_cancel
 #define __pthread_unregister_cancel pinject_unregister_cancel
@@ -10,13 +10,61 @@
 
 #include "next.h"
 #include "preload.h"
+#include "symbols.h"
 #include "sys.h"
+#include "text.h"
 #include "thread_records.h"
 #include "timer.h"
 #include "timer_signal.h"
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdint.h>
+
+typedef void change(__pthread_unwind_buf_t *);
+
+/* The macro's names for them: <pthread.h> declares them only where it needs them. */
+void pinject_register_cancel(__pthread_unwind_buf_t *buffer);
+void pinject_unregister_cancel(__pthread_unwind_buf_t *buffer);
+_Noreturn void pinject_unwind_next(__pthread_unwind_buf_t *buffer);
+
+enum { REGISTER, UNREGISTER, UNWIND, FUNCTIONS };
+
+static change *find(int which)
+{
+    static const char *const names[FUNCTIONS] = {
+        [REGISTER] = "__pthread_register_cancel",
+        [UNREGISTER] = "__pthread_unregister_cancel",
+        [UNWIND] = "__pthread_unwind_next",
+    };
+    static change *found[FUNCTIONS];
+    change *function = __atomic_load_n(&found[which], __ATOMIC_RELAXED);
+    if (function)
+        return function;
+    void *address = pinject_symbols_find_late(pinject_next()->dl_iterate_phdr, names[which]);
+    memcpy(&function, &address, sizeof(function));
+    __atomic_store_n(&found[which], function, __ATOMIC_RELAXED);
+    return function;
+}
+
+/* All of them or none: libc must not unwind what was not registered. */
+void pinject_register_cancel(__pthread_unwind_buf_t *buffer)
+{
+    if (find(UNWIND) && find(UNREGISTER) && find(REGISTER))
+        find(REGISTER)(buffer);
+}
+
+void pinject_unregister_cancel(__pthread_unwind_buf_t *buffer)
+{
+    if (find(UNWIND) && find(UNREGISTER) && find(REGISTER))
+        find(UNREGISTER)(buffer);
+}
+
+void pinject_unwind_next(__pthread_unwind_buf_t *buffer)
+{
+    find(UNWIND)(buffer);
+    __builtin_unreachable();
+}
 
 /* In the new thread: announces it, then gives the record back (pinject_thread_throttle()), so that nothing of ours
    is left when the program's code runs. */

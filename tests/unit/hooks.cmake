@@ -21,5 +21,5 @@ pinject_unit_test(hook_inherit SOURCES test_hook_inherit.c hook_kit.c ${preload}
   ${preload}/hook_filter.c ${preload}/safe_read.c LABELS preload)
 pinject_unit_test(hook_signal SOURCES test_hook_signal.c hook_kit.c ${preload}/hook_signal.c ${preload}/safe_read.c
   LABELS preload)
-pinject_unit_test(hook_thread SOURCES test_hook_thread.c hook_kit.c ${preload}/hook_thread.c ${preload}/cancel.c
+pinject_unit_test(hook_thread SOURCES test_hook_thread.c hook_kit.c ${preload}/hook_thread.c
   LINK Threads::Threads ${CMAKE_DL_LIBS} LABELS preload)
