@@ -65,7 +65,8 @@ struct pinject_room;
 /*
  * hook_exec.c. Returns the environment for an exec generation that loads the preload object (JOIN) or does not. The
  * vector is in ROOM and valid until the room's vector is used again, or it is ENVP itself: nothing has to change, ENVP
- * is wild (the kernel will report that), or there is no memory (counted if JOIN). Context: anywhere, also a vfork child.
+ * is wild (the kernel will report that), or there is no memory (counted if JOIN). Context: anywhere, also a vfork
+ * child.
  */
 char *const *pinject_env_chosen(struct pinject_room *room, char *const *envp, bool join);
 

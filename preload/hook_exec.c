@@ -8,6 +8,7 @@
 #include "next.h"
 #include "preload.h"
 #include "room.h"
+#include "state.h"
 #include "sys.h"
 #include "timer.h"
 #include "timer_signal.h"

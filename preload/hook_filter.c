@@ -9,6 +9,7 @@
 #include "own_environ.h"
 #include "preload.h"
 #include "safe_read.h"
+#include "state.h"
 #include "sys.h"
 #include "timer.h"
 

@@ -10,6 +10,8 @@
 #include "own_environ.h"
 #include "preload.h"
 #include "safe_read.h"
+#include "session.h"
+#include "state.h"
 #include "sys.h"
 
 #include <aio.h>

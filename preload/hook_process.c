@@ -3,6 +3,7 @@
 #include "next.h"
 #include "own_environ.h"
 #include "preload.h"
+#include "state.h"
 
 #include <errno.h>
 #include <link.h>

@@ -4,8 +4,8 @@
  * never really blocked, and the program sees neither that nor its handler.
  */
 #include "next.h"
-#include "preload.h"
 #include "safe_read.h"
+#include "state.h"
 #include "timer.h"
 #include "timer_signal.h"
 

@@ -10,6 +10,7 @@
 #include "room.h"
 #include "safe_read.h"
 #include "spawn_directory.h"
+#include "state.h"
 #include "sys.h"
 #include "timer_signal.h"
 

@@ -10,6 +10,7 @@
 
 #include "next.h"
 #include "preload.h"
+#include "state.h"
 #include "symbols.h"
 #include "sys.h"
 #include "text.h"

@@ -5,7 +5,8 @@
  * the call. A temporary seteuid() changes nothing: the process keeps the right to come back.
  */
 #include "next.h"
-#include "preload.h"
+#include "session.h"
+#include "state.h"
 
 #include <errno.h>
 #include <unistd.h>

@@ -6,6 +6,7 @@
  */
 #include "next.h"
 #include "preload.h"
+#include "state.h"
 #include "sys.h"
 
 #include <errno.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "next.h"
 #include "own_environ.h"
+#include "session.h"
+#include "state.h"
 #include "pinject/pinject.h"
 #include "preload.h"
 #include "program.h"

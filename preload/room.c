@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "preload.h"
 #include "room.h"
+#include "state.h"
 #include "sys.h"
 #include "text.h"
 

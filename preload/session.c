@@ -5,6 +5,8 @@
  */
 #include "peer.h"
 #include "preload.h"
+#include "session.h"
+#include "state.h"
 #include "sys.h"
 #include "timer.h"
 

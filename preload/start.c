@@ -4,7 +4,9 @@
  * SIGCHLD. So a bare clone() makes a helper process that only __WCLONE sees; the helper makes the collector and ends at
  * once.
  */
-#include "preload.h"
+#include "environ.h"
+#include "pinject/wire.h"
+#include "session.h"
 #include "start.h"
 #include "symbols.h"
 #include "sys.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "preload.h"
+#include "state.h"
 #include "sys.h"
 #include "timer.h"
 #include "timer_signal.h"

@@ -3,6 +3,7 @@
 
 #include "preload/filter.h"
 #include "preload/own_environ.h"
+#include "preload/session.h"
 #include "preload/spawn_directory.h"
 #include "preload/sys.h"
 #include "preload/thread_records.h"
@@ -111,7 +112,7 @@ void hook_kit_begin(uint32_t flags)
     errno = 0;
 }
 
-/* ---- preload.h ---- */
+/* ---- preload.h, session.h ---- */
 
 void pinject_preload_settle(void)
 {

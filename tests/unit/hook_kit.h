@@ -12,6 +12,7 @@
 #include "preload/next.h"
 #include "preload/preload.h"
 #include "preload/room.h"
+#include "preload/state.h"
 
 #include <errno.h>
 

@@ -4,6 +4,7 @@
 #include "preload/own_environ.h"
 #include "preload/program.h"
 #include "preload/room.h"
+#include "preload/session.h"
 #include "preload/start.h"
 #include "preload/sys.h"
 #include "preload/thread_records.h"

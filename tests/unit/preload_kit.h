@@ -10,6 +10,7 @@
 
 #include "preload/next.h"
 #include "preload/preload.h"
+#include "preload/state.h"
 
 #include <errno.h>
 #include <pthread.h>

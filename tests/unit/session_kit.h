@@ -6,6 +6,8 @@
 #include "check.h"
 
 #include "preload/preload.h"
+#include "preload/session.h"
+#include "preload/state.h"
 
 #include <errno.h>
 #include <fcntl.h>

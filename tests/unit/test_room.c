@@ -2,8 +2,8 @@
 #define _GNU_SOURCE
 #include "check.h"
 
-#include "preload/preload.h"
 #include "preload/room.h"
+#include "preload/state.h"
 #include "preload/sys.h"
 
 #include <errno.h>

@@ -5,12 +5,13 @@
  */
 #include "check.h"
 
-#include "preload/preload.h"
+#include "preload/session.h"
 #include "preload/start.h"
 #include "preload/symbols.h"
 #include "preload/sys.h"
 
 #include <errno.h>
+#include <pinject/wire.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>

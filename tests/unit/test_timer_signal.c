@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "preload/preload.h"
+#include "preload/state.h"
 #include "preload/timer.h"
 #include "preload/timer_signal.h"
 

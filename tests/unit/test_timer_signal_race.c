@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <ucontext.h>
 
-#include "preload/preload.h"
+#include "preload/state.h"
 #include "preload/timer.h"
 #include "preload/timer_signal.h"
 

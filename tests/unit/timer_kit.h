@@ -8,7 +8,7 @@
 
 #include "check.h"
 
-#include "preload/preload.h"
+#include "preload/state.h"
 #include "preload/sys.h"
 #include "preload/timer.h"
 
