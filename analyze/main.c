@@ -20,7 +20,6 @@
 #include "analyze/view/names.h"
 #include "analyze/view/output.h"
 #include "analyze/view/select.h"
-#include "analyze/view/suggest.h"
 #include "analyze/view/view.h"
 #include "common/report.h"
 

@@ -9,7 +9,7 @@
 #include "analyze/sym/symbols.h"
 #include "analyze/view/map.h"
 #include "analyze/view/memory.h"
-#include "analyze/view/ranking.h"
+#include "analyze/view/names.h"
 
 /* Why the module of FRAME cannot be disassembled, or NULL. */
 static const char *why_no_code(const struct profile_frame *frame, struct symbols_dso *dso)

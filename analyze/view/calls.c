@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "analyze/view/memory.h"
-#include "analyze/view/ranking.h"
+#include "analyze/view/names.h"
 #include "analyze/view/text.h"
 
 void calls_init(struct calls *calls, const struct profile *profile, struct names *names, int by, bool reverse)

@@ -7,7 +7,7 @@
 
 #include "analyze/view/map.h"
 #include "analyze/view/memory.h"
-#include "analyze/view/ranking.h"
+#include "analyze/view/names.h"
 #include "analyze/view/text.h"
 
 #define CUT_PERCENT 0.5

@@ -8,8 +8,8 @@
 #include "analyze/sym/symbols.h"
 #include "analyze/view/judge.h"
 #include "analyze/view/memory.h"
+#include "analyze/view/names.h"
 #include "analyze/view/normalize.h"
-#include "analyze/view/ranking.h"
 #include "analyze/view/text.h"
 
 #define LEAST_RUNS 3 /* needed to judge, on both sides together */

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "analyze/view/map.h"
-#include "analyze/view/noise.h"
+#include "analyze/view/significance.h"
 #include "analyze/view/versions.h"
 #include "analyze/view/view.h"
 

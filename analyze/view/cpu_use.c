@@ -10,8 +10,8 @@
 #include "analyze/view/heading.h"
 #include "analyze/view/map.h"
 #include "analyze/view/memory.h"
+#include "analyze/view/names.h"
 #include "analyze/view/process_tree.h"
-#include "analyze/view/ranking.h"
 #include "analyze/view/text.h"
 
 /* Percent. A process counts if it was busy for at least LEAST_BUSY of its own time, and used at least LEAST_OF_ALL of

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "analyze/view/memory.h"
-#include "analyze/view/ranking.h"
+#include "analyze/view/names.h"
 #include "analyze/view/text.h"
 
 #define MOST_BOXES 10000 /* without --min: as many as a browser can handle smoothly */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "analyze/view/memory.h"
-#include "analyze/view/ranking.h"
+#include "analyze/view/names.h"
 
 void histogram_init(struct histogram *histogram, const struct profile *profile, struct names *names, int by)
 {

@@ -8,7 +8,7 @@
 #include "analyze/view/lines.h"
 #include "analyze/view/map.h"
 #include "analyze/view/memory.h"
-#include "analyze/view/ranking.h"
+#include "analyze/view/names.h"
 #include "analyze/view/text.h"
 
 #define HEAVY_PERCENT 5    /* of everything, as self: inlined code is looked up in functions with so much */

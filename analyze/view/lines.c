@@ -7,7 +7,7 @@
 #include "analyze/sym/symbols.h"
 #include "analyze/view/map.h"
 #include "analyze/view/memory.h"
-#include "analyze/view/ranking.h"
+#include "analyze/view/names.h"
 #include "analyze/view/symbol_batch.h"
 
 struct function {

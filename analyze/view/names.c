@@ -9,12 +9,42 @@
 
 #include "analyze/sym/symbols.h"
 #include "analyze/view/archive.h"
+#include "analyze/view/map.h"
 #include "analyze/view/memory.h"
-#include "analyze/view/names_data.h"
+#include "analyze/view/symbol_batch.h"
 #include "analyze/view/text.h"
 #include "common/report.h"
 
 #define DEBUGINFOD_SECONDS 20 /* for all DSOs together */
+
+struct names_entry {
+    uint32_t symbol, dso, linkage; /* numbers of strings */
+    unsigned flags;
+};
+
+struct names {
+    const struct profile *profile;
+    struct symbols *symbols;
+    struct symbols_dso **dsos; /* by module; NULL: not needed yet */
+    struct map_strings strings;
+    struct map functions; /* (DSO string, symbol string * 2 + inlined) */
+    struct names_entry *function_list;
+    size_t function_capacity;
+    struct map known; /* (name as returned by symbols.h, what it is in) */
+    uint32_t *known_functions;
+    size_t known_capacity;
+    /* By frame, first those of the profile, then inlined functions: the number + 1; 0: not looked up yet. */
+    uint32_t *functions_of, *dsos_of;
+    struct names_place **places; /* by frame; NULL: only the function was needed */
+    size_t frame_count, frame_capacity[3];
+    bool symbolized;
+    /* Inlined functions. By frame of the profile: the start of its list in `inlined`; 0: nothing is inlined. */
+    uint32_t *inlined_at;
+    uint32_t *inlined; /* lists: the count, then the frames, the innermost first */
+    size_t inlined_count, inlined_capacity;
+    uint32_t *stack;   /* last result of names_stack() with inlined functions */
+    size_t stack_capacity;
+};
 
 static void check_servers(int error)
 {
@@ -159,7 +189,7 @@ uint32_t names_number(struct names *names, const char *dso, const char *symbol, 
     return function;
 }
 
-const char *names_dso_name(const struct profile_frame *frame)
+static const char *dso_name(const struct profile_frame *frame)
 {
     if (frame->module)
         return frame->module->path;
@@ -168,9 +198,9 @@ const char *names_dso_name(const struct profile_frame *frame)
 
 /* The address of a string in memory identifies a name, though equal names may have several addresses: most frames are
  * found by it, without a look at the text. */
-uint32_t names_number_symbol(struct names *names, const struct profile_frame *frame, const struct symbol *symbol)
+static uint32_t number_symbol(struct names *names, const struct profile_frame *frame, const struct symbol *symbol)
 {
-    const char *dso = symbol->module ? symbol->module : names_dso_name(frame);
+    const char *dso = symbol->module ? symbol->module : dso_name(frame);
     size_t before = names->known.count;
     uint32_t index = map_add(&names->known, (uintptr_t)symbol->name, (uintptr_t)dso);
     if (names->known.count == before)
@@ -203,7 +233,7 @@ static void look_up(struct names *names, const struct profile_frame *frame, stru
     if (place->named) {
         place->address = symbol.address;
         place->offset = symbol.address >= symbol.start ? symbol.address - symbol.start : 0;
-        place->function = names_number_symbol(names, frame, &symbol);
+        place->function = number_symbol(names, frame, &symbol);
         return;
     }
     if (dso && !frame->kernel && symbols_address(dso, frame->offset, &address))
@@ -213,10 +243,10 @@ static void look_up(struct names *names, const struct profile_frame *frame, stru
         place->offset = place->address - start;
     char text[4200];
     name_address(place, frame, text, sizeof(text));
-    place->function = names_number(names, names_dso_name(frame), text, NULL, 0);
+    place->function = names_number(names, dso_name(frame), text, NULL, 0);
 }
 
-void names_make_room(struct names *names, size_t count)
+static void make_room_for(struct names *names, size_t count)
 {
     if (count <= names->frame_count)
         return;
@@ -235,7 +265,7 @@ void names_make_room(struct names *names, size_t count)
 static inline void make_room(struct names *names, uint32_t index)
 {
     if (index >= names->frame_count)
-        names_make_room(names, names->profile->frame_count);
+        make_room_for(names, names->profile->frame_count);
 }
 
 const struct names_place *names_frame(struct names *names, uint32_t index)
@@ -293,7 +323,7 @@ uint32_t names_dso_of(struct names *names, uint32_t index)
             uint32_t function = names_function_of(names, index);
             names->dsos_of[index] = names->function_list[function].dso + 1;
         } else {
-            names->dsos_of[index] = map_strings_add(&names->strings, names_dso_name(frame)) + 1;
+            names->dsos_of[index] = map_strings_add(&names->strings, dso_name(frame)) + 1;
         }
     }
     return names->dsos_of[index] - 1;
@@ -335,5 +365,184 @@ void names_missing(struct names *names, names_each_missing *each, void *context)
         const char *why = missing ? symbols_why(dso) : NULL;
         if (why)
             each(context, names->profile->modules[i]->path, why, missing);
+    }
+}
+
+/* ---- Many frames at once, and frames for inlined functions ---- */
+
+/* The frame for the inlined FUNCTION, the same wherever it is inlined. */
+static uint32_t inlined_frame(struct names *names, struct map *known, uint32_t function)
+{
+    uint32_t index = map_add(known, function, 0), frame = names->profile->frame_count + index;
+    if (frame < names->frame_count)
+        return frame;
+    const struct names_entry *entry = &names->function_list[function];
+    struct names_place *place = memory_new(1, sizeof(*place));
+    *place = (struct names_place){
+        .symbol = names->strings.texts[entry->symbol],
+        .dso = names->strings.texts[entry->dso],
+        .function = function,
+        .dso_id = entry->dso,
+        .named = true,
+        .inlined = true,
+    };
+    make_room_for(names, (size_t)frame + 1);
+    names->places[frame] = place;
+    names->functions_of[frame] = function + 1;
+    names->dsos_of[frame] = entry->dso + 1;
+    return frame;
+}
+
+static void put_inlined(struct names *names, uint32_t number)
+{
+    names->inlined =
+        memory_grow(names->inlined, &names->inlined_capacity, names->inlined_count + 1, sizeof(*names->inlined));
+    names->inlined[names->inlined_count++] = number;
+}
+
+/* Takes the functions inlined at FRAME: all of LINES except the last, which contains the code. */
+static void take_inlined(struct names *names, struct map *known, uint32_t frame, const struct symbol_line *lines,
+                         uint32_t count)
+{
+    uint32_t function = names->functions_of[frame];
+    const char *dso = function ? names->strings.texts[names->function_list[function - 1].dso]
+                               : dso_name(&names->profile->frames[frame]);
+    names->inlined_at[frame] = (uint32_t)names->inlined_count;
+    put_inlined(names, count - 1);
+    for (uint32_t i = 0; i + 1 < count; i++) {
+        const char *symbol = lines[i].function ? lines[i].function : "[unknown]";
+        function = names_number(names, dso, symbol, lines[i].raw_function, NAMES_NAMED | NAMES_INLINED);
+        put_inlined(names, inlined_frame(names, known, function));
+    }
+}
+
+void names_symbolize(struct names *names, const bool *wanted, bool inlined, unsigned threads)
+{
+    const struct profile *profile = names->profile;
+    if (names->symbolized || !names->symbols)
+        return;
+    names->symbolized = true;
+    make_room_for(names, profile->frame_count);
+    struct symbol_batch *batch = symbol_batch_new(names, profile, wanted, BATCH_SYMBOLS | (inlined ? BATCH_INLINED : 0),
+                                                  threads);
+    struct map known = {0};
+    if (inlined) {
+        names->inlined_at = memory_new(profile->frame_count, sizeof(*names->inlined_at));
+        put_inlined(names, 0);
+    }
+    for (uint32_t i = 0; i < profile->frame_count; i++) {
+        const struct symbol_batch_frame *found = symbol_batch_frame(batch, i);
+        const struct symbol symbol = {.name = found->name, .raw_name = found->raw_name, .module = found->module};
+        if (found->name && !names->functions_of[i])
+            names->functions_of[i] = number_symbol(names, &profile->frames[i], &symbol) + 1;
+        if (inlined && found->line_count)
+            take_inlined(names, &known, i, symbol_batch_lines(batch, found), found->line_count);
+    }
+    map_release(&known);
+    symbol_batch_free(batch);
+}
+
+bool names_shows_inlined(const struct names *names)
+{
+    return names->inlined_at != NULL;
+}
+
+const uint32_t *names_stack(struct names *names, uint32_t index, uint32_t *ret_depth)
+{
+    const struct profile_stack *stack = &names->profile->stacks[index];
+    uint32_t plain = 0, depth = 0;
+    *ret_depth = stack->depth;
+    while (plain < stack->depth && names->inlined_at && !names->inlined_at[stack->frames[plain]])
+        plain++;
+    if (!names->inlined_at || plain == stack->depth)
+        return stack->frames;
+    for (uint32_t i = 0; i < stack->depth; i++) {
+        const uint32_t *list = &names->inlined[names->inlined_at[stack->frames[i]]];
+        names->stack = memory_grow(names->stack, &names->stack_capacity, (size_t)depth + *list + 1,
+                                   sizeof(*names->stack));
+        memcpy(names->stack + depth, list + 1, *list * sizeof(*list));
+        depth += *list;
+        names->stack[depth++] = stack->frames[i];
+    }
+    *ret_depth = depth;
+    return names->stack;
+}
+
+bool names_is_inlined(const struct names *names, uint32_t frame)
+{
+    return names->inlined_at && frame >= names->profile->frame_count;
+}
+
+size_t names_frame_count(const struct names *names)
+{
+    return names->frame_count;
+}
+
+/* ---- The order of lists ---- */
+
+int order_functions(const struct names *names, uint32_t a, uint32_t b)
+{
+    if (a == b)
+        return 0;
+    struct names_function x = names_function(names, a), y = names_function(names, b);
+    int order = strcmp(x.symbol, y.symbol);
+    if (!order)
+        order = strcmp(x.dso, y.dso);
+    return order ? order : order_smaller(x.inlined, y.inlined);
+}
+
+int order_dsos(const struct names *names, uint32_t a, uint32_t b)
+{
+    return a == b ? 0 : strcmp(names_dso(names, a), names_dso(names, b));
+}
+
+static int order_modules(const struct profile_module *a, const struct profile_module *b)
+{
+    if (a == b)
+        return 0;
+    if (!a || !b)
+        return a ? 1 : -1;
+    int order = order_smaller(a->build_id_size, b->build_id_size);
+    if (!order && a->build_id_size)
+        order = memcmp(a->build_id, b->build_id, a->build_id_size);
+    return order ? order : order_smaller((uint32_t)a->pid, (uint32_t)b->pid);
+}
+
+int order_frames(struct names *names, const struct profile *profile, uint32_t a, uint32_t b)
+{
+    if (a == b)
+        return 0;
+    const struct names_place *x = names_frame(names, a), *y = names_frame(names, b);
+    int order = strcmp(x->dso, y->dso);
+    if (!order)
+        order = order_smaller(x->address, y->address);
+    if (!order)
+        order = strcmp(x->symbol, y->symbol);
+    /* Frames of inlined functions are not in the profile. */
+    if (!order && a < profile->frame_count && b < profile->frame_count) {
+        const struct profile_frame *one = &profile->frames[a], *other = &profile->frames[b];
+        order = order_modules(one->module, other->module);
+        if (!order)
+            order = order_smaller(one->offset, other->offset);
+        if (!order)
+            order = order_smaller(one->ip, other->ip);
+    }
+    return order ? order : order_smaller(a, b);
+}
+
+int order_keys(struct names *names, const struct profile *profile, int by, uint64_t a, uint64_t b)
+{
+    switch (by) {
+    case BY_DSO:
+        return order_dsos(names, (uint32_t)a, (uint32_t)b);
+    case BY_ADDRESS:
+        return order_frames(names, profile, (uint32_t)a, (uint32_t)b);
+    case BY_COMM:
+        return strcmp((const char *)(uintptr_t)a, (const char *)(uintptr_t)b);
+    case BY_TASK:
+    case BY_PROCESS:
+        return order_smaller(a, b);
+    default:
+        return order_functions(names, (uint32_t)a, (uint32_t)b);
     }
 }

@@ -12,6 +12,8 @@
 struct names;
 struct symbols_dso;
 
+enum { NAMES_NAMED = 1, NAMES_INLINED = 2 };
+
 struct names_place {
     const char *symbol; /* "main", "libx.so+0x1234", "0x7f12..." */
     const char *dso;    /* path as mapped, "[kernel.kallsyms]", "[ext4]", "[unknown]" */
@@ -72,9 +74,35 @@ struct names_function {
 };
 struct names_function names_function(const struct names *names, uint32_t function);
 const char *names_dso(const struct names *names, uint32_t dso_id);
+/* The number of a function. LINKAGE: the mangled name; NULL: not known. The first one counts. */
+uint32_t names_number(struct names *names, const char *dso, const char *symbol, const char *linkage,
+                      unsigned flags);
 
 /* Calls EACH for every DSO that lacked names that were wanted. MISSING: bits of enum symbols_missing. */
 typedef void names_each_missing(void *context, const char *path, const char *why, unsigned missing);
 void names_missing(struct names *names, names_each_missing *each, void *context);
+
+/*
+ * The order of lists, the same for all views and exports. The larger weight comes first. Between equal weights names
+ * decide, never the numbers of functions or frames: these depend on the order in which a view first sees them, and
+ * views read samples in different orders. All return < 0 (A first), 0 (the same thing) or > 0.
+ */
+static inline int order_larger(uint64_t a, uint64_t b)
+{
+    return a == b ? 0 : a < b ? 1 : -1;
+}
+
+static inline int order_smaller(uint64_t a, uint64_t b)
+{
+    return order_larger(b, a);
+}
+
+/* By symbol, then DSO. */
+int order_functions(const struct names *names, uint32_t a, uint32_t b);
+int order_dsos(const struct names *names, uint32_t a, uint32_t b);
+/* By DSO, then address. */
+int order_frames(struct names *names, const struct profile *profile, uint32_t a, uint32_t b);
+/* Compares keys of rows, as in histogram.h. BY: enum settings_by. */
+int order_keys(struct names *names, const struct profile *profile, int by, uint64_t a, uint64_t b);
 
 #endif

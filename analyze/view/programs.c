@@ -10,7 +10,7 @@
 #include "analyze/view/counters.h"
 #include "analyze/view/map.h"
 #include "analyze/view/memory.h"
-#include "analyze/view/ranking.h"
+#include "analyze/view/names.h"
 #include "analyze/view/text.h"
 #include "analyze/view/text_table.h"
 

@@ -10,6 +10,8 @@
 #include "analyze/view/names.h"
 #include "analyze/view/settings.h"
 
+struct view;
+
 struct selection {
     bool *tasks;       /* by index: shown */
     uint64_t *samples; /* by task: of the shown event */
@@ -37,6 +39,10 @@ void select_free(struct selection *selection);
 /* The frames of the selected samples, by index; NULL: all. Owned by the caller. */
 bool *select_frames(const struct selection *selection, const struct profile *profile);
 
+/* Looks up the frames of the selected samples at once, by threads: lines if view->lines is set; else names, with those
+ * of inlined functions if the view shows them. */
+void view_symbolize(struct view *view);
+
 /* Whether a filter selects tasks. */
 bool select_by_task(const struct settings *settings);
 bool select_comm(const struct settings *settings, const char *comm);
@@ -52,5 +58,16 @@ bool select_finds(const struct settings *settings, const struct profile *profile
                   const uint32_t *entries, uint32_t count);
 /* Reports that nothing matches; returns the exit status. HINT: as from suggest_hint(). */
 int select_refuse(const struct settings *settings, const char *hint);
+
+/* Suggestions of functions that --symbol may have meant, if no sample matches it. */
+
+/* The base name: "finalize" for "symbol_table::finalize(bool)", "finalize.part.0" and "__finalize@@V1"; "" if nothing
+ * is left. Owned by the caller. */
+char *suggest_base(const char *symbol);
+/* "; did you mean 'a::f', 'b::f' or 'f'?": the heaviest functions with the base name of the first --symbol; HIT: only
+ * leaves of samples. "": there is none. Owned by the caller. */
+char *suggest_hint(struct view *view, bool hit);
+/* Reports that nothing matches --object and --symbol; returns the exit status. */
+int suggest_refuse(struct view *view);
 
 #endif

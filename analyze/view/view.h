@@ -33,10 +33,6 @@ struct view {
     struct lines *lines; /* NULL: the view needs none */
 };
 
-/* Looks up the frames of the selected samples at once, by threads: lines if view->lines is set; else names, with those
- * of inlined functions if the view shows them. */
-void view_symbolize(struct view *view);
-
 int view_report(struct view *view);
 int view_tree(struct view *view);
 int view_counts(struct view *view);

@@ -10,7 +10,7 @@
 #include "analyze/view/line_histogram.h"
 #include "analyze/view/memory.h"
 #include "analyze/view/missing.h"
-#include "analyze/view/suggest.h"
+#include "analyze/view/select.h"
 #include "analyze/view/text.h"
 #include "common/report.h"
 

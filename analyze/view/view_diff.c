@@ -7,7 +7,7 @@
 #include "analyze/view/diff.h"
 #include "analyze/view/heading.h"
 #include "analyze/view/memory.h"
-#include "analyze/view/suggest.h"
+#include "analyze/view/select.h"
 #include "analyze/view/text.h"
 #include "analyze/view/text_table.h"
 #include "common/report.h"

@@ -16,7 +16,6 @@
 #include "analyze/view/programs.h"
 #include "analyze/view/rows.h"
 #include "analyze/view/select.h"
-#include "analyze/view/suggest.h"
 #include "analyze/view/text.h"
 #include "analyze/view/view.h"
 #include "common/report.h"

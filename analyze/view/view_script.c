@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "analyze/view/memory.h"
-#include "analyze/view/suggest.h"
+#include "analyze/view/select.h"
 #include "analyze/view/text.h"
 #include "analyze/view/view.h"
 #include "common/report.h"

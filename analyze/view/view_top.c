@@ -9,7 +9,7 @@
 #include "analyze/view/heading.h"
 #include "analyze/view/map.h"
 #include "analyze/view/memory.h"
-#include "analyze/view/ranking.h"
+#include "analyze/view/names.h"
 #include "analyze/view/text.h"
 #include "analyze/view/text_table.h"
 #include "analyze/view/view.h"

@@ -3,8 +3,7 @@
 #include "check.h"
 
 #include "analyze/view/compare.h"
-#include "analyze/view/names_data.h"
-#include "analyze/view/ranking.h"
+#include "analyze/view/names.h"
 #include "test_view_fake.h"
 
 #define MS UINT64_C(1000000)

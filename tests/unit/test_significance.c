@@ -5,7 +5,6 @@
 #include <math.h>
 
 #include "analyze/view/significance.h"
-#include "analyze/view/student.h"
 
 static void near(double found, double expected, double room)
 {

@@ -2,7 +2,7 @@
 /* Functions that --symbol may have meant. */
 #include "check.h"
 
-#include "analyze/view/suggest.h"
+#include "analyze/view/select.h"
 #include "symbols_fake.h"
 #include "test_view_fake.h"
 

@@ -6,8 +6,8 @@
 
 #include "analyze/view/flame.h"
 #include "analyze/view/markup.h"
-#include "analyze/view/noise.h"
 #include "analyze/view/normalize.h"
+#include "analyze/view/significance.h"
 #include "test_view_fake.h"
 
 static void test_call_tree(void **state)
