@@ -9,8 +9,8 @@
 #include "analyze/view/judge.h"
 #include "analyze/view/memory.h"
 #include "analyze/view/names.h"
-#include "analyze/view/normalize.h"
 #include "analyze/view/text.h"
+#include "analyze/view/versions.h"
 
 #define LEAST_RUNS 3 /* needed to judge, on both sides together */
 

@@ -4,6 +4,8 @@
 #define ANALYZE_VIEW_DIFF_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "analyze/view/compare.h"
 #include "analyze/view/view.h"
@@ -52,5 +54,13 @@ const char *diff_limit_text(char *ret, double limit, bool nanoseconds);
 
 /* The document of --json. VIEW is the first run. */
 void diff_json(struct view *view, struct compare *compare);
+
+/*
+ * Sorts ROWS[COUNT], the rows of changed functions (total weight), into those that are the reason for the change, and
+ * their callers. First come functions where no other single row explains half of the change, then their callers; each
+ * group keeps its order. Callers that are nearly the whole program (main, and what leads to it) come last. Returns the
+ * number of rows without these.
+ */
+size_t deepest_first(const struct compare *compare, uint32_t *rows, size_t count);
 
 #endif

@@ -42,4 +42,10 @@ void flame_release(struct flame *flame);
 bool flame_shows_folded(const struct flame *flame, uint32_t node);
 void flame_svg(struct flame *flame, FILE *to);
 
+/*
+ * Writes untrusted text into XML, for content and for attributes in double quotes: the document stays well-formed and
+ * shows the text. Characters that text_clean() removes are shown as \033, characters that XML forbids as U+FFFD.
+ */
+void markup_text(FILE *to, const char *text);
+
 #endif

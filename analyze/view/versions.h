@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analyze/model/profile.h"
 #include "analyze/view/map.h"
 #include "analyze/view/view.h"
 
@@ -50,5 +51,14 @@ const char *versions_of_pair(const struct versions_set *set, int side);
 bool versions_alone(const struct versions *versions, const struct versions_set *set, uint32_t number, int side);
 /* Whether both sides have such programs, and it is not known which belong together. */
 bool versions_unclear(const struct versions *versions);
+
+/* Name normalization: removes what a build, directory or version adds to a name, so that two builds or runs match. */
+
+/* Both results are owned by the caller. "/opt/b/libx.so.1.2.3" is "libx.so". */
+char *normalize_dso(const char *path);
+/* "parse.isra.0", "parse.part.3.cold" and "parse(int) [clone .cold]" become the function that they are parts of. */
+char *normalize_symbol(const char *symbol);
+/* The executable of TASK while its name was COMM; "" if unknown. */
+const char *normalize_executable(const struct profile_task *task, const char *comm);
 
 #endif

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "analyze/view/deepest.h"
+#include "analyze/view/diff.h"
 
 /* The functions of a program: start > main > {parse > {hash > strlen}, sort}. */
 enum { START, MAIN, PARSE, HASH, STRLEN, SORT, FUNCTIONS };

@@ -5,9 +5,8 @@
 #include <math.h>
 
 #include "analyze/view/flame.h"
-#include "analyze/view/markup.h"
-#include "analyze/view/normalize.h"
 #include "analyze/view/significance.h"
+#include "analyze/view/versions.h"
 #include "test_view_fake.h"
 
 static void test_call_tree(void **state)
