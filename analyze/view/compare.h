@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sums for the two sides of a comparison, each of one or more runs, by normalized names: see normalize.h.
+ * Sums for the two sides of a comparison, each of one or more runs, by normalized names: see versions.h.
  */
 #ifndef ANALYZE_VIEW_COMPARE_H
 #define ANALYZE_VIEW_COMPARE_H

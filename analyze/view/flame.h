@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "analyze/view/calls.h"
+#include "analyze/view/call_tree.h"
 #include "analyze/view/view.h"
 
 #define FLAME_COLORS 10 /* DSOs that have a colour of their own */

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/view/butterfly.h"
 #include "analyze/view/call_tree.h"
+#include "analyze/view/callers.h"
 #include "analyze/view/counters.h"
 #include "analyze/view/coverage.h"
 #include "analyze/view/event_group.h"

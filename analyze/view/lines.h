@@ -49,7 +49,7 @@ const struct lines_part *lines_frame(struct lines *lines, uint32_t frame, uint32
 struct lines_function lines_function(const struct lines *lines, uint32_t function);
 struct lines_line lines_line(const struct lines *lines, uint32_t line);
 struct lines_source lines_source(const struct lines *lines, uint32_t file);
-/* Comparisons as in ranking.h: lines by file and number, unknown ones last; functions by symbol and DSO. */
+/* Comparisons as in names.h: lines by file and number, unknown ones last; functions by symbol and DSO. */
 int lines_order(const struct lines *lines, uint32_t a, uint32_t b);
 int lines_order_functions(const struct lines *lines, uint32_t a, uint32_t b);
 int lines_order_files(const struct lines *lines, uint32_t a, uint32_t b);
