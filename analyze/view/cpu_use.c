@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "analyze/view/brief.h"
-#include "analyze/view/command.h"
 #include "analyze/view/counters.h"
 #include "analyze/view/heading.h"
 #include "analyze/view/map.h"

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "analyze/view/brief.h"
-#include "analyze/view/command.h"
 #include "analyze/view/counters.h"
 #include "analyze/view/map.h"
 #include "analyze/view/memory.h"

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/view/brief.h"
 #include "analyze/view/call_tree.h"
-#include "analyze/view/command.h"
 #include "analyze/view/coverage.h"
 #include "analyze/view/event_group.h"
 #include "analyze/view/heading.h"

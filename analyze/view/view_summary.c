@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "analyze/view/brief.h"
-#include "analyze/view/command.h"
 #include "analyze/view/counters.h"
 #include "analyze/view/coverage.h"
 #include "analyze/view/cpu_use.h"

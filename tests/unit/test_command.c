@@ -2,7 +2,7 @@
 /* Command lines where there is little room, and which of them are alike. */
 #include "check.h"
 
-#include "analyze/view/command.h"
+#include "analyze/view/brief.h"
 
 #define CC1 "/usr/lib/gcc/12/cc1 -quiet -I include -imultiarch x src/big.c -dumpbase big.c -O2 -o /tmp/ccX1.s"
 

@@ -4,7 +4,7 @@
 
 #include <sys/stat.h>
 
-#include "analyze/view/runtime.h"
+#include "analyze/view/missing.h"
 
 static char directory[64] = "/tmp/pinject-runtime-XXXXXX";
 
