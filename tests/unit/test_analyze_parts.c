@@ -9,7 +9,7 @@
 
 #include "analyze/progress.h"
 #include "analyze/sym/debuginfod.h"
-#include "analyze/view/source_rights.h"
+#include "analyze/view/source_text.h"
 
 /* ---- a clock of our own, which begins at 100 s */
 
