@@ -14,7 +14,6 @@
 #include "analyze/live/live.h"
 #include "analyze/model/json_document.h"
 #include "analyze/progress.h"
-#include "analyze/view/event_group.h"
 #include "analyze/view/histogram.h"
 #include "analyze/view/memory.h"
 #include "analyze/view/names.h"

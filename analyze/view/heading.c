@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "analyze/view/counters.h"
-#include "analyze/view/event_group.h"
+#include "analyze/view/histogram.h"
 #include "analyze/view/memory.h"
 #include "analyze/view/text.h"
 #include "common/buffer.h"

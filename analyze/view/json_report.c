@@ -7,7 +7,6 @@
 #include "analyze/view/callers.h"
 #include "analyze/view/counters.h"
 #include "analyze/view/coverage.h"
-#include "analyze/view/event_group.h"
 #include "analyze/view/histogram.h"
 #include "analyze/view/inlines.h"
 #include "analyze/view/line_histogram.h"

@@ -6,7 +6,7 @@
 
 #include "analyze/view/brief.h"
 #include "analyze/view/callers.h"
-#include "analyze/view/event_group.h"
+#include "analyze/view/histogram.h"
 #include "analyze/view/inlines.h"
 #include "analyze/view/memory.h"
 #include "analyze/view/text.h"

@@ -6,7 +6,6 @@
 #include "analyze/view/brief.h"
 #include "analyze/view/call_tree.h"
 #include "analyze/view/coverage.h"
-#include "analyze/view/event_group.h"
 #include "analyze/view/heading.h"
 #include "analyze/view/histogram.h"
 #include "analyze/view/line_histogram.h"
