@@ -106,7 +106,7 @@ static void test_choices(void **state)
         assert_true(cli.settings.by_given);
     }
     assert_false(good("")->by_given);
-    bad("--by functions", "option '--by' knows function|object|task");
+    bad("--by functions", "option '--by' takes function|object|task");
     bad("--by func", "knows");
     bad("--by=", "knows");
     bad("--by=line|inline", "knows");

@@ -218,8 +218,8 @@ static void test_many_sessions(void **state)
     for (unsigned i = 0; i < FILES; i++)
         save_session(i, (uint8_t)(0xb0 + i), 1000000000 + i);
     expect_choice(5, NULL, 24, 4, "01:46:40, b1b1b1b1 of 2001-09-09 01:46:41, b2b2b2b2 of 2001-09-09 01:46:42, "
-                                  "b3b3b3b3 of 2001-09-09 01:46:43); shown");
-    expect_choice(FILES, NULL, 26, 6, "b3b3b3b3 of 2001-09-09 01:46:43, ...); shown");
+                                  "b3b3b3b3 of 2001-09-09 01:46:43); showing");
+    expect_choice(FILES, NULL, 26, 6, "b3b3b3b3 of 2001-09-09 01:46:43, ...); showing");
     expect_choice(FILES, "nothing", 0, 0, "b3b3b3b3 of 2001-09-09 01:46:43, ... (sessions are never mixed)");
 }
 
