@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "collector/tasks/task_table.h"
 #include "collector/tasks/tasks.h"
+#include "collector/tasks/untracked.h"
 
 static bool ended_before(const struct process *process, uint64_t time_ns)
 {

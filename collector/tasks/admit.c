@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Handles notifications: new tasks, new exec generations, and what is reported of them. */
+#include "collector/tasks/admit.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +11,14 @@
 #include "collector/sources/attach.h"
 #include "collector/sources/inherited.h"
 #include "collector/sources/notifications.h"
+#include "collector/tasks/drain.h"
+#include "collector/tasks/finish.h"
+#include "collector/tasks/generations.h"
+#include "collector/tasks/reaped.h"
+#include "collector/tasks/task_table.h"
 #include "collector/tasks/tasks.h"
+#include "collector/tasks/timer_fallback.h"
+#include "collector/tasks/untracked.h"
 
 static struct task *new_task(const struct tasks *tasks, struct notification *notification)
 {

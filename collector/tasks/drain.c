@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* From the kernel's ring to the records of a result file. */
+#include "collector/tasks/drain.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "collector/sources/inherited.h"
 #include "collector/system/monotonic.h"
+#include "collector/tasks/finish.h"
+#include "collector/tasks/generations.h"
 #include "collector/tasks/task_stacks.h"
+#include "collector/tasks/task_table.h"
 #include "collector/tasks/tasks.h"
+#include "collector/tasks/timer_fallback.h"
 
 /*
  * So many unwritten bytes are written at once, without waiting for the next sweep. At most so many wait for the name of

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes the result files of tasks, and ends processes. */
+#include "collector/tasks/finish.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -12,9 +13,16 @@
 #include "collector/sources/pressure.h"
 #include "collector/system/monotonic.h"
 #include "collector/tasks/account.h"
+#include "collector/tasks/drain.h"
+#include "collector/tasks/generations.h"
+#include "collector/tasks/inherited_tasks.h"
 #include "collector/tasks/notes.h"
+#include "collector/tasks/notification_order.h"
+#include "collector/tasks/task_table.h"
 #include "collector/tasks/task_view.h"
 #include "collector/tasks/tasks.h"
+#include "collector/tasks/timer_fallback.h"
+#include "collector/tasks/untracked.h"
 
 enum {
     HOLD_NS = 200 * 1000 * 1000,        /* an ended process is held so long for its parent's wait */

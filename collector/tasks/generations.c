@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Exec generations: matches exec records of the ring with what the preload object reports. */
+#include "collector/tasks/generations.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +8,11 @@
 
 #include "collector/sources/notifications.h"
 #include "collector/system/numbers.h"
+#include "collector/tasks/drain.h"
+#include "collector/tasks/finish.h"
+#include "collector/tasks/task_table.h"
 #include "collector/tasks/tasks.h"
+#include "collector/tasks/timer_fallback.h"
 
 /*
  * A program has up to 1 MiB of arguments, a task up to TASKS_GENERATIONS programs. Of all but the last one together

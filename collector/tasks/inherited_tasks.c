@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Tasks covered by an inherited set: only its rings report their life and their samples. */
+#include "collector/tasks/inherited_tasks.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,11 @@
 #include "collector/sources/notifications.h"
 #include "collector/system/numbers.h"
 #include "collector/system/procfs.h"
+#include "collector/tasks/admit.h"
+#include "collector/tasks/drain.h"
+#include "collector/tasks/finish.h"
+#include "collector/tasks/generations.h"
+#include "collector/tasks/task_table.h"
 #include "collector/tasks/tasks.h"
 
 enum {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Handles notifications in the order of their times, and keeps those that wait for another one. The times come from the
- * targets: no order of them may cost more than another.
- */
+#include "collector/tasks/notification_order.h"
+
 #include <stdlib.h>
 
 #include "collector/sources/notifications.h"
+#include "collector/tasks/admit.h"
 #include "collector/tasks/tasks.h"
 
 enum {

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* What wait() reported of processes that have ended. */
+#include "collector/tasks/reaped.h"
+
 #include "collector/sources/notifications.h"
+#include "collector/tasks/drain.h"
+#include "collector/tasks/task_table.h"
 #include "collector/tasks/tasks.h"
 
 /* How long an ended process is held for further notifications once its parent has waited for it. */

@@ -3,6 +3,7 @@
 #include "collector/tasks/task_stacks.h"
 
 #include "collector/tasks/tasks.h"
+#include "collector/tasks/timer_fallback.h"
 
 static bool look_at_maps(void *context, void *process)
 {

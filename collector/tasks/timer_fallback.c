@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The timer back end: tasks that the preload object's timers sample, all of a session or some. Checks the records that
- * they write, and makes those that only the kernel writes otherwise. No record reports mappings and programs: /proc
- * does, when a task comes and when a sample is in no mapping.
- */
+#include "collector/tasks/timer_fallback.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +11,10 @@
 #include "collector/sources/rings.h"
 #include "collector/system/monotonic.h"
 #include "collector/system/procfs.h"
+#include "collector/tasks/drain.h"
+#include "collector/tasks/finish.h"
+#include "collector/tasks/generations.h"
+#include "collector/tasks/task_table.h"
 #include "collector/tasks/tasks.h"
 
 enum {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Attaches late to untracked tasks: announced tasks, and relatives of attached ones, that sent no request. */
+#include "collector/tasks/untracked.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +16,8 @@
 #include "collector/system/monotonic.h"
 #include "collector/system/numbers.h"
 #include "collector/system/procfs.h"
+#include "collector/tasks/admit.h"
+#include "collector/tasks/task_table.h"
 #include "collector/tasks/tasks.h"
 #include "common/clock.h"
 

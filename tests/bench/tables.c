@@ -201,7 +201,7 @@ static struct cost ids_of_uthash(const uint32_t *turns)
     return cost_of_uthash(ids, sizeof(*ids), IDS, turns);
 }
 
-/* ---- Live tasks by number: collector/tasks/tasks.c, attach_table.c and missed.c, once for each record ---- */
+/* ---- Live tasks by number: collector/tasks/task_table.c, attach_table.c and missed.c, once for each record ---- */
 
 struct task {
     union {
@@ -305,6 +305,6 @@ int main(void)
     row("stacks (`analyze/model/lookup.h`)", STACKS, stacks_of_ours, stacks_of_uthash);
     row("pairs of numbers (`analyze/view/map.c`)", PAIRS, pairs_of_ours, pairs_of_uthash);
     row("ids of events (`analyze/read/attr.c`)", IDS, ids_of_ours, ids_of_uthash);
-    row("live tasks by number (`collector/tasks/tasks.c`)", TASKS, tasks_of_ours, tasks_of_uthash);
+    row("live tasks by number (`collector/tasks/task_table.c`)", TASKS, tasks_of_ours, tasks_of_uthash);
     return sink == 0;
 }

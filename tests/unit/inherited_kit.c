@@ -9,6 +9,7 @@
 #include "collector/sources/attach_late.h"
 #include "collector/system/numbers.h"
 #include "collector/system/procfs.h"
+#include "collector/tasks/inherited_tasks.h"
 #include "collector/tasks/task_stacks.h"
 
 struct stage stage;

@@ -8,6 +8,9 @@
 
 #include "collector/sources/inherited.h"
 #include "collector/system/opener.h"
+#include "collector/tasks/finish.h"
+#include "collector/tasks/notification_order.h"
+#include "collector/tasks/task_table.h"
 #include "common/report.h"
 
 struct fake fake;

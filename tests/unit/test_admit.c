@@ -4,6 +4,9 @@
 
 #include <errno.h>
 
+#include "collector/tasks/admit.h"
+#include "collector/tasks/finish.h"
+#include "collector/tasks/task_table.h"
 #include "test_tasks_kit.h"
 
 #define T 2000000000ull

@@ -2,6 +2,10 @@
 /* --exec-split-results: records wait for the name of their program, and not for ever. */
 #include "check.h"
 
+#include "collector/tasks/admit.h"
+#include "collector/tasks/drain.h"
+#include "collector/tasks/generations.h"
+#include "collector/tasks/task_table.h"
 #include "test_tasks_kit.h"
 
 #define T 2000000000ull

@@ -4,6 +4,8 @@
  */
 #include "rounds_kit.h"
 
+#include "collector/tasks/task_table.h"
+
 enum { SWEEP_MS = 100 };
 
 static void three_done(void)

@@ -4,6 +4,8 @@
 
 #include <pinject/format.h>
 
+#include "collector/tasks/drain.h"
+#include "collector/tasks/finish.h"
 #include "collector/tasks/task_stacks.h"
 #include "test_tasks_kit.h"
 

@@ -9,6 +9,9 @@
 #include <unistd.h>
 
 #include "collector/tasks/account.h"
+#include "collector/tasks/drain.h"
+#include "collector/tasks/finish.h"
+#include "collector/tasks/task_table.h"
 #include "test_tasks_kit.h"
 
 #define T 2000000000ull

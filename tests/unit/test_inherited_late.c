@@ -14,6 +14,9 @@
 
 #include "collector/sources/attach_late.h"
 #include "collector/system/procfs.h"
+#include "collector/tasks/drain.h"
+#include "collector/tasks/task_table.h"
+#include "collector/tasks/untracked.h"
 
 static void announced_children_are_adopted(void **state)
 {

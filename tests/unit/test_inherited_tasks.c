@@ -8,6 +8,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "collector/tasks/drain.h"
+#include "collector/tasks/inherited_tasks.h"
+#include "collector/tasks/task_table.h"
+
 static void tasks_come_and_go(void **state)
 {
     struct kit_file file;

@@ -2,6 +2,11 @@
 /* What many threads with many mappings cost: rings that must be read at once have a bound that no time decides. */
 #include "check.h"
 
+#include "collector/tasks/admit.h"
+#include "collector/tasks/drain.h"
+#include "collector/tasks/finish.h"
+#include "collector/tasks/notification_order.h"
+#include "collector/tasks/task_table.h"
 #include "test_tasks_kit.h"
 
 #define T 2000000000ull

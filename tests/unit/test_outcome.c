@@ -10,6 +10,7 @@
 #include "collector/system/machine_time.h"
 #include "collector/system/monotonic.h"
 #include "collector/system/opener.h"
+#include "collector/tasks/task_table.h"
 #include "common/clock.h"
 #include "test_tasks_kit.h"
 

@@ -7,6 +7,8 @@
 
 #include "collector/sources/deferred_munmap.h"
 #include "collector/system/monotonic.h"
+#include "collector/tasks/finish.h"
+#include "collector/tasks/task_table.h"
 #include "test_tasks_kit.h"
 
 #define T 2000000000ull

@@ -6,6 +6,11 @@
 #include <sys/wait.h>
 
 #include "collector/stacks/stacks.h"
+#include "collector/tasks/admit.h"
+#include "collector/tasks/drain.h"
+#include "collector/tasks/finish.h"
+#include "collector/tasks/generations.h"
+#include "collector/tasks/task_table.h"
 #include "test_tasks_kit.h"
 
 #define T 2000000000ull

@@ -11,6 +11,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "collector/sources/attach_table.h"
+#include "collector/sources/deferred_munmap.h"
+#include "collector/tasks/finish.h"
+#include "collector/tasks/notification_order.h"
+#include "collector/tasks/task_table.h"
+
 void stage_new(struct stage *stage, unsigned follow, bool split)
 {
     memset(stage, 0, sizeof(*stage));

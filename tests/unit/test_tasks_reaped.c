@@ -2,6 +2,9 @@
 /* Whose children are those of whom wait() told: a tracer waits for the children of others, and for threads. */
 #include "check.h"
 
+#include "collector/tasks/finish.h"
+#include "collector/tasks/reaped.h"
+#include "collector/tasks/task_table.h"
 #include "test_tasks_kit.h"
 
 #define T 2000000000ull

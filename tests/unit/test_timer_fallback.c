@@ -11,6 +11,11 @@
 #include "collector/sources/deferred_munmap.h"
 #include "collector/system/monotonic.h"
 #include "collector/system/procfs.h"
+#include "collector/tasks/drain.h"
+#include "collector/tasks/finish.h"
+#include "collector/tasks/notification_order.h"
+#include "collector/tasks/task_table.h"
+#include "collector/tasks/timer_fallback.h"
 #include "test_tasks_kit.h"
 
 #define T 2000000000ull

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collector/tasks/tasks.h"
+#include "collector/tasks/task_table.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,10 @@
 #include "collector/sources/notifications.h"
 #include "collector/system/monotonic.h"
 #include "collector/tasks/account.h"
+#include "collector/tasks/drain.h"
 #include "collector/tasks/task_stacks.h"
+#include "collector/tasks/tasks.h"
+#include "collector/tasks/untracked.h"
 
 /* For the rings of one process, in a round of the loop. */
 enum { SHARE_NS = 20 * 1000 * 1000 };

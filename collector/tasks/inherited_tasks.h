@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* Tasks covered by an inherited set: only its rings report their life and their samples. */
+#ifndef COLLECTOR_TASKS_INHERITED_TASKS_H
+#define COLLECTOR_TASKS_INHERITED_TASKS_H
+
+#include <stdbool.h>
+
+struct task;
+struct tasks;
+
+/*
+ * Takes everything that the inherited sets reported. Without ALL, leaves records that are so young that earlier ones
+ * may still be on their way.
+ */
+void tasks_take_inherited(struct tasks *tasks, bool all);
+/* For sweeps: has it ended, and its inherited set did not report that, or not all of it? */
+bool tasks_inherited_gone(const struct tasks *tasks, struct task *task);
+/*
+ * The clock of a task whose counts did not come, or not all: by the scheduler's accounting, or (true) by its samples.
+ */
+bool tasks_inherited_estimate(const struct tasks *tasks, struct task *task);
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* What wait() reported of processes that have ended. */
+#ifndef COLLECTOR_TASKS_REAPED_H
+#define COLLECTOR_TASKS_REAPED_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct notification;
+struct tasks;
+
+/* A wait reported the end of notification->pid. */
+void tasks_reaped(struct tasks *tasks, const struct notification *notification);
+/* Is TID a thread, not a process? Also true for one of the last that ended. */
+bool tasks_knows_thread(const struct tasks *tasks, pid_t tid);
+
+#endif
