@@ -30,6 +30,7 @@
 #include "collector/tasks/notification_order.h"
 #include "collector/tasks/task_table.h"
 #include "collector/tasks/tasks.h"
+#include "collector/tasks/tasks_init.h"
 #include "collector/tasks/untracked.h"
 #include "common/buffer.h"
 #include "common/clock.h"

@@ -6,7 +6,6 @@
 
 #include "collector/tasks/task_table.h"
 #include "collector/tasks/tasks.h"
-#include "collector/tasks/untracked.h"
 
 static bool ended_before(const struct process *process, uint64_t time_ns)
 {
@@ -134,54 +133,4 @@ void account_process(struct tasks *tasks, struct process *process)
         account_one(tasks, at);
         at = parent;
     }
-}
-
-/* ---- Held processes ---- */
-
-void account_hold(struct tasks *tasks, struct process *process)
-{
-    struct process *parent = tasks_find_process(tasks, process->ppid);
-    process->held = true;
-    process->held_next = NULL;
-    process->held_prev = tasks->held_last;
-    *(tasks->held_last ? &tasks->held_last->held_next : &tasks->held) = process;
-    tasks->held_last = process;
-    tasks->held_count++;
-    if (!parent || parent == process)
-        return;
-    process->parent = parent;
-    process->ended_prev = NULL;
-    process->ended_next = parent->ended;
-    if (parent->ended)
-        parent->ended->ended_prev = process;
-    parent->ended = process;
-}
-
-static void leave_parent(struct process *process)
-{
-    if (!process->parent)
-        return;
-    *(process->ended_prev ? &process->ended_prev->ended_next : &process->parent->ended) = process->ended_next;
-    if (process->ended_next)
-        process->ended_next->ended_prev = process->ended_prev;
-    process->parent = NULL;
-}
-
-void account_let_go(struct tasks *tasks, struct process *process)
-{
-    if (!process->held)
-        return;
-    *(process->held_prev ? &process->held_prev->held_next : &tasks->held) = process->held_next;
-    *(process->held_next ? &process->held_next->held_prev : &tasks->held_last) = process->held_prev;
-    process->held = false;
-    tasks->held_count--;
-    leave_parent(process);
-}
-
-void account_forget(struct process *process)
-{
-    leave_parent(process);
-    for (struct process *child = process->ended; child; child = child->ended_next)
-        child->parent = NULL;
-    process->ended = NULL;
 }

@@ -15,12 +15,5 @@ bool account_is_orphan(const struct tasks *tasks, const struct process *process)
  * Its ended children that are still held are accounted first: what is theirs cannot be its own.
  */
 void account_process(struct tasks *tasks, struct process *process);
-/*
- * PROCESS has ended and is held until its parent's wait is reported; or is no longer held, which may be called twice.
- */
-void account_hold(struct tasks *tasks, struct process *process);
-void account_let_go(struct tasks *tasks, struct process *process);
-/* PROCESS leaves the table: its children no longer refer to it. */
-void account_forget(struct process *process);
 
 #endif

@@ -356,16 +356,6 @@ void tasks_drain_some(struct tasks *tasks, struct task *task)
     tasks->unread_count++;
 }
 
-void tasks_forget_unread(struct tasks *tasks, struct task *task)
-{
-    if (!task->unread)
-        return;
-    *(task->unread_prev ? &task->unread_prev->unread_next : &tasks->unread) = task->unread_next;
-    *(task->unread_next ? &task->unread_next->unread_prev : &tasks->unread_last) = task->unread_prev;
-    task->unread = false;
-    tasks->unread_count--;
-}
-
 /*
  * A task that was read goes to the end of the list. One that finds no time, because another thread of its process had
  * it, keeps its place.

@@ -19,7 +19,6 @@ void tasks_drain(struct tasks *tasks, struct task *task);
 void tasks_drain_some(struct tasks *tasks, struct task *task);
 /* Continues with these rests, at the beginning of a round. */
 void tasks_drain_rest(struct tasks *tasks);
-void tasks_forget_unread(struct tasks *tasks, struct task *task);
 /*
  * Reads all that its rings had when the current batch of notifications began: once for each of its tasks, however many
  * notifications refer to it.

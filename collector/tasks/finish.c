@@ -15,6 +15,7 @@
 #include "collector/tasks/account.h"
 #include "collector/tasks/drain.h"
 #include "collector/tasks/generations.h"
+#include "collector/tasks/inherited_counts.h"
 #include "collector/tasks/inherited_tasks.h"
 #include "collector/tasks/notes.h"
 #include "collector/tasks/notification_order.h"
@@ -170,7 +171,7 @@ static void hold_process(struct tasks *tasks, struct process *process)
 {
     if (process->held)
         return;
-    account_hold(tasks, process);
+    tasks_hold_process(tasks, process);
     process->ended_ns = tasks->now_ns;
     process->deadline_ns = tasks->now_ns + (process->left ? 0 : process->waited ? WAITED_NS : HOLD_NS);
     if (!process->waited && !process->root)
@@ -227,7 +228,7 @@ void tasks_task_ended(struct tasks *tasks, struct task *task, bool ended)
 void tasks_finish_process(struct tasks *tasks, struct process *process)
 {
     struct task *leader = process->leader;
-    account_let_go(tasks, process);
+    tasks_let_go(tasks, process);
     if (process->live) /* a thread came late: held again when it ends */
         return;
     if (process->root && (leader || !tasks->closing)) {

@@ -16,6 +16,7 @@
 #include "collector/tasks/drain.h"
 #include "collector/tasks/finish.h"
 #include "collector/tasks/generations.h"
+#include "collector/tasks/inherited_counts.h"
 #include "collector/tasks/task_table.h"
 #include "collector/tasks/tasks.h"
 
@@ -25,26 +26,6 @@ enum {
     READINGS_NS = 200 * 1000 * 1000, /* an ended task waits so long for its counts */
     TWICE_NS = 10 * 1000 * 1000,     /* no number is reused that soon */
 };
-
-/* All its counts have come. */
-static bool is_counted(const struct task *task)
-{
-    return task->readings_seen && task->readings_seen >= task->readings;
-}
-
-bool tasks_inherited_estimate(const struct tasks *tasks, struct task *task)
-{
-    if (is_counted(task) || tasks->clock < 0 || !task->values)
-        return false;
-    struct attach_value *clock = &task->values[tasks->clock];
-    uint64_t used = task->readings_seen ? 0 : procfs_scheduled_ns(task->pid, task->key);
-    const bool sampled = task->sampled_ns > used && task->sampled_ns > clock->value;
-    if (sampled)
-        used = task->sampled_ns;
-    if (used > clock->value)
-        *clock = (struct attach_value){.value = used, .enabled_ns = used, .running_ns = used};
-    return sampled;
-}
 
 /* Its last record is written: it is a zombie, or nobody has its number. */
 static bool has_died(const struct task *task)
@@ -191,7 +172,7 @@ static void take_reading(struct tasks *tasks, struct task *task, const struct in
         value->enabled_ns = reading.enabled_ns > value->enabled_ns ? reading.enabled_ns : value->enabled_ns;
         value->lost += reading.lost;
     }
-    if (task->exiting && is_counted(task))
+    if (task->exiting && tasks_inherited_counted(task))
         tasks_task_ended(tasks, task, true);
 }
 

@@ -15,9 +15,5 @@ struct tasks;
 void tasks_take_inherited(struct tasks *tasks, bool all);
 /* For sweeps: has it ended, and its inherited set did not report that, or not all of it? */
 bool tasks_inherited_gone(const struct tasks *tasks, struct task *task);
-/*
- * The clock of a task whose counts did not come, or not all: by the scheduler's accounting, or (true) by its samples.
- */
-bool tasks_inherited_estimate(const struct tasks *tasks, struct task *task);
 
 #endif

@@ -106,11 +106,6 @@ static void note_wait(struct tasks *tasks, const struct notification *notificati
         process->deadline_ns = tasks->now_ns + WAITED_HOLD_NS;
 }
 
-bool tasks_knows_thread(const struct tasks *tasks, pid_t tid)
-{
-    return tasks->ended_threads[(uint32_t)tid % ENDED_THREADS] == tid || tasks_find(tasks, tid);
-}
-
 void tasks_reaped(struct tasks *tasks, const struct notification *notification)
 {
     if (is_tracers_wait(tasks, notification))

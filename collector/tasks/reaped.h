@@ -11,7 +11,5 @@ struct tasks;
 
 /* A wait reported the end of notification->pid. */
 void tasks_reaped(struct tasks *tasks, const struct notification *notification);
-/* Is TID a thread, not a process? Also true for one of the last that ended. */
-bool tasks_knows_thread(const struct tasks *tasks, pid_t tid);
 
 #endif

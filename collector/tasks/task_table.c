@@ -1,50 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include "collector/tasks/task_table.h"
 
-#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <unistd.h>
 
 #include "collector/sources/attach.h"
-#include "collector/sources/inherited.h"
-#include "collector/sources/notifications.h"
-#include "collector/system/monotonic.h"
-#include "collector/tasks/account.h"
-#include "collector/tasks/drain.h"
-#include "collector/tasks/task_stacks.h"
 #include "collector/tasks/tasks.h"
-#include "collector/tasks/untracked.h"
 
-/* For the rings of one process, in a round of the loop. */
-enum { SHARE_NS = 20 * 1000 * 1000 };
-
-int tasks_init(struct tasks *tasks, struct session *session, struct results *results, int epoll)
-{
-    memset(tasks, 0, sizeof(*tasks));
-    tasks->session = session;
-    tasks->config = session->config;
-    tasks->results = results;
-    tasks->epoll = epoll;
-    tasks->done_end = &tasks->done;
-    tasks->clock = event_config_find_clock(session->config);
-    tasks->now_ns = monotonic_ns();
-    tasks->share_ns = SHARE_NS;
-    machine_time_read(&tasks->machine);
-    records_layout_init(&tasks->layout, session->config);
-    int error = tids_init(&tasks->known);
-    if (error == 0)
-        error = tids_init(&tasks->unannounced);
-    if (error == 0)
-        error = missed_init(&tasks->missed);
-    if (error == 0)
-        error = tasks_begin_stacks(tasks);
-    if (tasks->stacks)
-        tasks->stacks->opener = results_opener(results);
-    tasks->missed.dropped = session->own_dropped;
-    return error;
-}
+enum {
+    INHERIT_TRIES = 8, /* sweeps that retry an inherited set that was refused before an exec */
+    SOON_TRIES = 12,   /* before the sweeps: what a program starts at once, without us, may be short-lived */
+};
 
 static void free_task(struct task *task)
 {
@@ -68,49 +36,6 @@ static void drop_task(struct task *task)
         result_finish(task->result, &nothing, NULL);
     }
     free_task(task);
-}
-
-void tasks_release(struct tasks *tasks)
-{
-    while (tasks->live) {
-        struct task *task = tasks->live;
-        struct process *process = task->process;
-        tasks_unlink(tasks, task);
-        if (process->leader == task)
-            process->leader = NULL;
-        tasks_discard(tasks, task);
-    }
-    for (size_t i = 0; i < TASKS_TABLE; i++)
-        while (tasks->by_pid[i]) {
-            struct process *process = tasks->by_pid[i];
-            tasks->by_pid[i] = process->next;
-            if (process->leader)
-                tasks_discard(tasks, process->leader);
-            process_free(process);
-        }
-    while (tasks->waiting) {
-        struct waiting *waiting = tasks->waiting;
-        tasks->waiting = waiting->next;
-        attach_free(waiting->notification->events);
-        notification_free(waiting->notification);
-        free(waiting);
-    }
-    while (tasks->early) {
-        struct inherited_record *kept = tasks->early;
-        tasks->early = kept->next;
-        free(kept);
-    }
-    tasks_forget_late_trees(tasks);
-    *tasks->done_end = tasks->graveyard;
-    tasks->graveyard = tasks->done;
-    tasks->done = NULL;
-    tasks->done_end = &tasks->done;
-    tasks_bury(tasks);
-    stacks_free(tasks->stacks);
-    kernelmap_release(&tasks->kernel);
-    missed_release(&tasks->missed);
-    tids_release(&tasks->known);
-    tids_release(&tasks->unannounced);
 }
 
 struct task *tasks_find(const struct tasks *tasks, pid_t tid)
@@ -141,6 +66,57 @@ struct process *tasks_add_process(struct tasks *tasks, pid_t pid, pid_t ppid, ui
     return process;
 }
 
+/* ---- Ended processes that are held ---- */
+
+void tasks_hold_process(struct tasks *tasks, struct process *process)
+{
+    struct process *parent = tasks_find_process(tasks, process->ppid);
+    process->held = true;
+    process->held_next = NULL;
+    process->held_prev = tasks->held_last;
+    *(tasks->held_last ? &tasks->held_last->held_next : &tasks->held) = process;
+    tasks->held_last = process;
+    tasks->held_count++;
+    if (!parent || parent == process)
+        return;
+    process->parent = parent;
+    process->ended_prev = NULL;
+    process->ended_next = parent->ended;
+    if (parent->ended)
+        parent->ended->ended_prev = process;
+    parent->ended = process;
+}
+
+static void leave_parent(struct process *process)
+{
+    if (!process->parent)
+        return;
+    *(process->ended_prev ? &process->ended_prev->ended_next : &process->parent->ended) = process->ended_next;
+    if (process->ended_next)
+        process->ended_next->ended_prev = process->ended_prev;
+    process->parent = NULL;
+}
+
+void tasks_let_go(struct tasks *tasks, struct process *process)
+{
+    if (!process->held)
+        return;
+    *(process->held_prev ? &process->held_prev->held_next : &tasks->held) = process->held_next;
+    *(process->held_next ? &process->held_next->held_prev : &tasks->held_last) = process->held_prev;
+    process->held = false;
+    tasks->held_count--;
+    leave_parent(process);
+}
+
+/* PROCESS leaves the table: its children no longer refer to it. */
+static void forget_children(struct process *process)
+{
+    leave_parent(process);
+    for (struct process *child = process->ended; child; child = child->ended_next)
+        child->parent = NULL;
+    process->ended = NULL;
+}
+
 void tasks_remove_process(struct tasks *tasks, struct process *process)
 {
     struct process **at = &tasks->by_pid[(uint32_t)process->pid % TASKS_TABLE];
@@ -150,10 +126,12 @@ void tasks_remove_process(struct tasks *tasks, struct process *process)
         *at = process->next;
     if (tasks->root_process == process)
         tasks->root_process = NULL;
-    account_forget(process);
+    forget_children(process);
     tasks->mappings_forgotten += process->space.forgotten;
     process_free(process);
 }
+
+/* ---- Live tasks ---- */
 
 static void watch_task(struct tasks *tasks, struct task *task)
 {
@@ -225,6 +203,16 @@ static void leave_process(struct process *process, struct task *task)
         process->main = NULL;
 }
 
+void tasks_forget_unread(struct tasks *tasks, struct task *task)
+{
+    if (!task->unread)
+        return;
+    *(task->unread_prev ? &task->unread_prev->unread_next : &tasks->unread) = task->unread_next;
+    *(task->unread_next ? &task->unread_next->unread_prev : &tasks->unread_last) = task->unread_prev;
+    task->unread = false;
+    tasks->unread_count--;
+}
+
 void tasks_unlink(struct tasks *tasks, struct task *task)
 {
     take_from_table(tasks, task);
@@ -272,6 +260,11 @@ void tasks_count(struct tasks *tasks, struct task *task)
         tasks->processes++;
 }
 
+bool tasks_knows_thread(const struct tasks *tasks, pid_t tid)
+{
+    return tasks->ended_threads[(uint32_t)tid % ENDED_THREADS] == tid || tasks_find(tasks, tid);
+}
+
 struct records_stamp tasks_stamp(const struct tasks *tasks, const struct task *task, uint64_t time_ns)
 {
     (void)tasks;
@@ -282,4 +275,40 @@ struct records_stamp tasks_stamp(const struct tasks *tasks, const struct task *t
 uint64_t tasks_clock(const struct tasks *tasks, const struct attach_value *values)
 {
     return event_config_clock(tasks->config, values);
+}
+
+/* ---- What is to be attached late ---- */
+
+void tasks_put_tree(struct tasks *tasks, struct late_tree *tree)
+{
+    tree->next = NULL;
+    *(tasks->late_trees ? &tasks->late_trees_last->next : &tasks->late_trees) = tree;
+    tasks->late_trees_last = tree;
+}
+
+void tasks_forget_late_trees(struct tasks *tasks)
+{
+    while (tasks->late_trees) {
+        struct late_tree *tree = tasks->late_trees;
+        tasks->late_trees = tree->next;
+        free(tree);
+    }
+}
+
+void tasks_tell_no_inherit(struct tasks *tasks, const struct process *process, int error)
+{
+    char reason[160];
+    snprintf(reason, sizeof(reason), "non-injectable program: its children and threads are not profiled (%s)",
+             strerror(-error));
+    missed_add(&tasks->missed, reason, process->leader ? process->leader->comm : "", 1, 0);
+}
+
+void tasks_owe_inherit(struct tasks *tasks, struct process *process)
+{
+    process->inherit_owed = INHERIT_TRIES;
+    if (tasks->owed_count >= TASKS_OWED)
+        return;
+    if (!tasks->owed_count)
+        tasks->owed_ns = tasks->now_ns + TASKS_SOON_NS;
+    tasks->owed[tasks->owed_count++] = (struct owed_inherit){process->pid, SOON_TRIES};
 }

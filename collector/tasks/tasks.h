@@ -177,7 +177,7 @@ struct tasks {
     uint64_t inherited_lost;        /* records of inherited sets: a ring was full, or damaged */
     uint64_t inherited_generations; /* starts of processes in inherited sets, and programs executed there */
     uint64_t estimated;             /* inherited tasks whose counts did not come */
-    struct process *held, *held_last; /* oldest first; account.c */
+    struct process *held, *held_last; /* oldest first */
     unsigned held_count;
     struct process *root_process;  /* held until the very end */
     struct task *done, **done_end; /* ended and complete, to be written; oldest first */

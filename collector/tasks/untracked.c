@@ -30,9 +30,6 @@ enum {
     UNREPORTED_NS = 20 * 1000 * 1000,
     CHILDREN_MAX = 1 << 20,     /* bytes of a list */
     SLICE_NS = 20 * 1000 * 1000, /* in one sweep: the rest is handled in the next one */
-    INHERIT_TRIES = 8,          /* sweeps that retry an inherited set that was refused before an exec */
-    SOON_TRIES = 12,            /* before the sweeps: what a program starts at once, without us, may be short-lived */
-    SOON_NS = 2 * 1000 * 1000,
 };
 
 struct late_attach {
@@ -241,13 +238,6 @@ static bool attach_threads(struct tasks *tasks, struct late_tree *tree, uint64_t
     return done && (behind || !find_there(tasks, pid));
 }
 
-static void put_tree(struct tasks *tasks, struct late_tree *tree)
-{
-    tree->next = NULL;
-    *(tasks->late_trees ? &tasks->late_trees_last->next : &tasks->late_trees) = tree;
-    tasks->late_trees_last = tree;
-}
-
 /* One after the other, whichever was found by which: a target can make a chain of any length. */
 static void attach_trees(struct tasks *tasks)
 {
@@ -259,7 +249,7 @@ static void attach_trees(struct tasks *tasks)
         if (attach_threads(tasks, tree, end))
             free(tree);
         else
-            put_tree(tasks, tree);
+            tasks_put_tree(tasks, tree);
     }
     tasks->attaching = false;
 }
@@ -273,36 +263,9 @@ void tasks_attach_tree(struct tasks *tasks, pid_t pid, uint64_t time_ns)
     }
     tree->pid = pid;
     tree->time_ns = time_ns;
-    put_tree(tasks, tree);
+    tasks_put_tree(tasks, tree);
     if (!tasks->attaching)
         attach_trees(tasks);
-}
-
-void tasks_forget_late_trees(struct tasks *tasks)
-{
-    while (tasks->late_trees) {
-        struct late_tree *tree = tasks->late_trees;
-        tasks->late_trees = tree->next;
-        free(tree);
-    }
-}
-
-void tasks_tell_no_inherit(struct tasks *tasks, const struct process *process, int error)
-{
-    char reason[160];
-    snprintf(reason, sizeof(reason), "non-injectable program: its children and threads are not profiled (%s)",
-             strerror(-error));
-    missed_add(&tasks->missed, reason, process->leader ? process->leader->comm : "", 1, 0);
-}
-
-void tasks_owe_inherit(struct tasks *tasks, struct process *process)
-{
-    process->inherit_owed = INHERIT_TRIES;
-    if (tasks->owed_count >= TASKS_OWED)
-        return;
-    if (!tasks->owed_count)
-        tasks->owed_ns = tasks->now_ns + SOON_NS;
-    tasks->owed[tasks->owed_count++] = (struct owed_inherit){process->pid, SOON_TRIES};
 }
 
 /* TRIES: that are left if this one is refused. */
@@ -328,7 +291,7 @@ void tasks_retry_inherit_soon(struct tasks *tasks)
     unsigned left = 0;
     if (tasks->now_ns < tasks->owed_ns)
         return;
-    tasks->owed_ns = tasks->now_ns + SOON_NS;
+    tasks->owed_ns = tasks->now_ns + TASKS_SOON_NS;
     for (unsigned i = 0; i < tasks->owed_count; i++) {
         struct owed_inherit owed = tasks->owed[i];
         struct process *process = tasks_find_process(tasks, owed.pid);

@@ -12,13 +12,8 @@ struct tasks;
 
 /* Opens events for announced tasks that have sent no request. In sweeps, each time for a bounded time. */
 void tasks_attach_untracked(struct tasks *tasks);
-void tasks_forget_late_trees(struct tasks *tasks);
-/* What is under PROCESS cannot be seen: ERROR, a -errno. */
-void tasks_tell_no_inherit(struct tasks *tasks, const struct process *process, int error);
 /* TASK's program has been silent for a while: covers what it makes by inheritance. */
 void tasks_cover_unreported(struct tasks *tasks, struct task *task);
-/* PROCESS is owed an inherited set (inherit_owed): tries again soon, and in sweeps. */
-void tasks_owe_inherit(struct tasks *tasks, struct process *process);
 /* In a sweep: tries to open the inherited set that PROCESS is owed. */
 void tasks_retry_inherit(struct tasks *tasks, struct process *process);
 /* Between sweeps, if owed_count is not 0. */

@@ -11,6 +11,7 @@
 #include "collector/tasks/finish.h"
 #include "collector/tasks/notification_order.h"
 #include "collector/tasks/task_table.h"
+#include "collector/tasks/tasks_init.h"
 #include "common/report.h"
 
 struct fake fake;

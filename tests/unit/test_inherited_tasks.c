@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "collector/tasks/drain.h"
+#include "collector/tasks/inherited_counts.h"
 #include "collector/tasks/inherited_tasks.h"
 #include "collector/tasks/task_table.h"
 

@@ -101,7 +101,7 @@ static void test_chain_of_processes(void **state)
             struct process *process = tasks_add_process(stage.tasks, pid, pid == FIRST ? 1 : pid - 1, T);
             assert_non_null(process);
             process->clock_ns = 10;
-            account_hold(stage.tasks, process);
+            tasks_hold_process(stage.tasks, process);
         }
         double start = cpu_seconds();
         account_process(stage.tasks, tasks_find_process(stage.tasks, last ? FIRST + COUNT - 1 : FIRST));
@@ -122,7 +122,7 @@ static struct process *add(struct stage *stage, pid_t pid, pid_t ppid, uint64_t 
     struct process *process = tasks_add_process(stage->tasks, pid, ppid, T);
     assert_non_null(process);
     process->clock_ns = clock_ns;
-    account_hold(stage->tasks, process);
+    tasks_hold_process(stage->tasks, process);
     return process;
 }
 
@@ -170,7 +170,7 @@ static void test_parents_in_a_ring(void **state)
             if (!turn)
                 tasks_add_process(stage.tasks, pid, pid == 12 ? 10 : pid + 1, T);
             else
-                account_hold(stage.tasks, tasks_find_process(stage.tasks, pid));
+                tasks_hold_process(stage.tasks, tasks_find_process(stage.tasks, pid));
         }
     account_process(stage.tasks, tasks_find_process(stage.tasks, 11));
     for (pid_t pid = 10; pid < 13; pid++)

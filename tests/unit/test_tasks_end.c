@@ -9,6 +9,7 @@
 #include "collector/system/monotonic.h"
 #include "collector/tasks/finish.h"
 #include "collector/tasks/task_table.h"
+#include "collector/tasks/tasks_init.h"
 #include "test_tasks_kit.h"
 
 #define T 2000000000ull

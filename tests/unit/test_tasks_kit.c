@@ -16,6 +16,7 @@
 #include "collector/tasks/finish.h"
 #include "collector/tasks/notification_order.h"
 #include "collector/tasks/task_table.h"
+#include "collector/tasks/tasks_init.h"
 
 void stage_new(struct stage *stage, unsigned follow, bool split)
 {

@@ -15,6 +15,7 @@
 #include "collector/tasks/finish.h"
 #include "collector/tasks/notification_order.h"
 #include "collector/tasks/task_table.h"
+#include "collector/tasks/tasks_init.h"
 #include "collector/tasks/timer_fallback.h"
 #include "test_tasks_kit.h"
 
