@@ -1,93 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 #include "collector/tasks/drain.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "collector/sources/inherited.h"
 #include "collector/system/monotonic.h"
 #include "collector/tasks/finish.h"
 #include "collector/tasks/generations.h"
+#include "collector/tasks/task_file.h"
 #include "collector/tasks/task_stacks.h"
 #include "collector/tasks/task_table.h"
 #include "collector/tasks/tasks.h"
 #include "collector/tasks/timer_fallback.h"
 
-/*
- * So many unwritten bytes are written at once, without waiting for the next sweep. At most so many wait for the name of
- * the file.
- */
-enum { PENDING_MAX = 1 << 20 };
 /* Records between two looks at the clock. */
 enum { LOOKS = 32 };
-/*
- * Each record of a mapping is copied for each thread of its process, and compared with all mappings of the process.
- * Rings that must be read at once (of a task that ends or forks, of an inherited set) may have any number of them. And
- * each thread's file begins with all mappings. So a process has so many bytes of copies and comparisons a second; when
- * all processes of its user have had TOLD_ALL, each of them has TOLD_LEAST: more than any usual file begins with. The
- * bound is in bytes, not time: what is lost then depends on the program alone, not on what else runs.
- */
-enum { TOLD_MOST = 64 << 20, TOLD_ALL = 128 << 20, TOLD_LEAST = 1 << 20, SECOND_NS = 1000 * 1000 * 1000 };
-
-void tasks_put_record(struct tasks *tasks, struct task *task, const void *record, size_t size)
-{
-    if (!size)
-        return;
-    if (!task->name_known && task->backlog.size + size > PENDING_MAX)
-        tasks_name_file(tasks, task);
-    if (!task->name_known && task->backlog.size + size > PENDING_MAX)
-        tasks->missed.uncounted++; /* out of memory, or no program runs yet */
-    else if (!task->name_known)
-        buffer_append(&task->backlog, record, size);
-    else if (task->result)
-        result_record(task->result, record, size); /* a failure is the file's error */
-}
-
-/* Puts the records in BUFFER, one after the other, and frees it. */
-static void put_made(struct tasks *tasks, struct task *task, struct buffer *buffer)
-{
-    size_t at = 0;
-    while (!buffer_failed(buffer) && at + sizeof(struct perf_event_header) <= buffer->size) {
-        const struct perf_event_header *record = (const struct perf_event_header *)(const void *)(buffer->data + at);
-        tasks_put_record(tasks, task, record, record->size);
-        at += record->size;
-    }
-    tasks->missed.uncounted += buffer_failed(buffer);
-    buffer_release(buffer);
-}
-
-void tasks_introduce(struct tasks *tasks, struct task *task, uint64_t time_ns)
-{
-    struct buffer buffer = BUFFER_INIT;
-    struct records_stamp stamp = tasks_stamp(tasks, task, time_ns);
-    const struct space *space = &task->process->space;
-    records_make_comm(&tasks->layout, &stamp, task->comm, &buffer);
-    for (size_t i = 0; i < space_count(space); i++) {
-        const size_t before = buffer.size;
-        records_make_mmap(&tasks->layout, &stamp, space_at(space, i), &buffer);
-        if (tasks_may_tell(tasks, task->process, buffer.size - before))
-            continue;
-        buffer.size = before;
-        tasks->mappings_untold += space_count(space) - i;
-        break;
-    }
-    put_made(tasks, task, &buffer);
-}
 
 void tasks_expect_files(struct tasks *tasks, const struct process *process)
 {
     for (size_t i = 0; i < space_count(&process->space); i++)
         results_expect(tasks->results, process->pid, space_at(&process->space, i), tasks->now_ns);
-}
-
-/* Modules are many: they are mapped only if a sample is in one. The kernel itself is in every file. */
-static void map_modules(struct tasks *tasks, struct task *task)
-{
-    struct buffer buffer = BUFFER_INIT;
-    struct records_stamp stamp = tasks_stamp(tasks, task, task->start_ns);
-    kernelmap_make_modules(&tasks->kernel, &tasks->layout, &stamp, &buffer);
-    task->modules_mapped = true;
-    put_made(tasks, task, &buffer);
 }
 
 static void take_sample(struct tasks *tasks, struct task *task, const struct perf_event_header *record)
@@ -96,7 +28,7 @@ static void take_sample(struct tasks *tasks, struct task *task, const struct per
     uint64_t time_ns = records_time(&tasks->layout, event, record);
     if ((record->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL && !task->modules_mapped &&
         kernelmap_in_modules(&tasks->kernel, record))
-        map_modules(tasks, task);
+        tasks_map_modules(tasks, task);
     task->samples++;
     if (task->inherited && (int)event == tasks->clock)
         task->sampled_ns += records_period(&tasks->layout, event, record);
@@ -104,24 +36,6 @@ static void take_sample(struct tasks *tasks, struct task *task, const struct per
         task->first_sample_ns = time_ns;
     if (time_ns > task->last_sample_ns)
         task->last_sample_ns = time_ns;
-}
-
-bool tasks_may_tell(struct tasks *tasks, struct process *process, uint64_t bytes)
-{
-    const uint64_t second = tasks->now_ns / SECOND_NS;
-    struct share *share = process->share;
-    if (share->told_second != second)
-        share->told = 0;
-    share->told_second = second;
-    if (process->told_second != second)
-        process->told = 0;
-    process->told_second = second;
-    const uint64_t most = share->told < TOLD_ALL ? TOLD_MOST : TOLD_LEAST;
-    if (process->told + bytes > most)
-        return false;
-    process->told += bytes;
-    share->told += bytes;
-    return true;
 }
 
 static void tell_siblings(struct tasks *tasks, const struct task *task, const struct mapping *mapping)
@@ -133,8 +47,8 @@ static void tell_siblings(struct tasks *tasks, const struct task *task, const st
         uint64_t time_ns = mapping->time_ns > other->start_ns ? mapping->time_ns : other->start_ns;
         struct records_stamp stamp = tasks_stamp(tasks, other, time_ns);
         records_make_mmap(&tasks->layout, &stamp, mapping, &buffer);
-        put_made(tasks, other, &buffer);
-        if (other->result && result_pending(other->result) > PENDING_MAX)
+        tasks_put_made(tasks, other, &buffer);
+        if (other->result && result_pending(other->result) > TASKS_PENDING_MAX)
             tasks_flush(tasks, other);
     }
 }
@@ -334,7 +248,7 @@ static bool drain(struct tasks *tasks, struct task *task, bool all)
     }
     if (task->left)
         tasks_task_ended(tasks, task, false);
-    else if (task->result && result_pending(task->result) > PENDING_MAX)
+    else if (task->result && result_pending(task->result) > TASKS_PENDING_MAX)
         tasks_flush(tasks, task);
     return done;
 }

@@ -24,10 +24,6 @@ void tasks_drain_rest(struct tasks *tasks);
  * notifications refer to it.
  */
 void tasks_drain_process(struct tasks *tasks, struct process *process);
-/* May BYTES more be spent, in this second, on the address space of PROCESS? Then they are. */
-bool tasks_may_tell(struct tasks *tasks, struct process *process, uint64_t bytes);
-/* Writes names and the mappings of its address space: what is at the start of a file. */
-void tasks_introduce(struct tasks *tasks, struct task *task, uint64_t time_ns);
 /* Asks for the build ids of all that is mapped in PROCESS, while it is there. */
 void tasks_expect_files(struct tasks *tasks, const struct process *process);
 /* Takes one record of the task. False: nothing that comes after it is wanted. */
@@ -36,7 +32,5 @@ bool tasks_take_record(struct tasks *tasks, struct task *task, const struct perf
 void tasks_take_sample(struct tasks *tasks, struct task *task, const struct perf_event_header *record);
 /* Is the task of a FORK record to be followed? */
 bool tasks_follows(const struct tasks *tasks, const struct records_task *made);
-/* Puts one record into the task's file. */
-void tasks_put_record(struct tasks *tasks, struct task *task, const void *record, size_t size);
 
 #endif

@@ -2,25 +2,21 @@
 #include "collector/tasks/finish.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "collector/sources/attach.h"
 #include "collector/sources/deferred_munmap.h"
-#include "collector/sources/pressure.h"
 #include "collector/system/monotonic.h"
 #include "collector/tasks/account.h"
 #include "collector/tasks/drain.h"
 #include "collector/tasks/generations.h"
 #include "collector/tasks/inherited_counts.h"
 #include "collector/tasks/inherited_tasks.h"
-#include "collector/tasks/notes.h"
 #include "collector/tasks/notification_order.h"
+#include "collector/tasks/task_file.h"
 #include "collector/tasks/task_table.h"
-#include "collector/tasks/task_view.h"
 #include "collector/tasks/tasks.h"
 #include "collector/tasks/timer_fallback.h"
 #include "collector/tasks/untracked.h"
@@ -35,115 +31,6 @@ enum {
     PROGRAM_NS = 1000 * 1000 * 1000,    /* an ended process is held so long while its last program is unknown */
     LOOK_NS = 100 * 1000 * 1000,        /* a task that has sent no request by then will not */
 };
-
-static void add_totals(struct tasks *tasks, struct task *task, const struct task_view *view)
-{
-    tasks->samples += view->task.samples;
-    tasks->lost += view->task.lost;
-    task->split_samples = task->samples;
-    task->split_lost = task->lost_records;
-}
-
-void tasks_split_file(struct tasks *tasks, struct task *task, uint64_t end_ns)
-{
-    struct task_view view;
-    task->end_ns = end_ns;
-    /* The next exec generation is not in the list yet: this one has ended nevertheless. */
-    task_view_init(tasks, task, task->generation_count, task->generations[task->generation_count - 1].at_end, &view);
-    view.task.flags = (view.task.flags & ~(uint32_t)(PINJECT_TASK_STATUS | PINJECT_TASK_EXIT_COST)) |
-                      PINJECT_TASK_ENDED;
-    add_totals(tasks, task, &view);
-    if (task->result)
-        result_finish(task->result, &view.task, NULL);
-    task_view_release(&view);
-    task->result = NULL;
-    task->end_ns = 0;
-    task->first_sample_ns = task->last_sample_ns = 0;
-    task->stacks = (struct stack_counts){0};
-    task->modules_mapped = false;
-    task->generation_first = task->generation_count;
-}
-
-void tasks_flush(struct tasks *tasks, struct task *task)
-{
-    struct task_view view;
-    struct attach_value values[CONFIG_EVENTS] = {0};
-    if (!task->result)
-        return;
-    if (task->inherited)
-        tasks_inherited_estimate(tasks, task);
-    if (task->values)
-        memcpy(values, task->values, tasks->config->count * sizeof(*values));
-    else if (task->events)
-        attach_read(task->events, values);
-    task_view_init(tasks, task, task->generation_count, values, &view);
-    /* The counters were read now, not when the round began: they count up to here. */
-    if (!(view.task.flags & PINJECT_TASK_ENDED))
-        view.task.end_ns = monotonic_ns();
-    struct result_coverage running = {.tasks = tasks->seen, .files = results_written(tasks->results)};
-    result_flush(task->result, &view.task, view.task.flags & PINJECT_TASK_ROOT ? &running : NULL);
-    task_view_release(&view);
-    task->flushed_ns = tasks->now_ns;
-    task->on_disk = true;
-}
-
-static void count_back_end(struct tasks *tasks, const struct task *task)
-{
-    /* With --stat no task is sampled, but a task that started no timer is not even counted. */
-    bool less = task->counted_only && (tasks->config->sampling || !task->timer_started);
-    tasks->counted_only += task->counted_only && tasks->config->sampling;
-    if (!task->refusal)
-        return;
-    tasks->refusal = tasks->refusal ? tasks->refusal : task->refusal;
-    tasks->timer_fallbacks++;
-    tasks->timer_fallbacks_counted += less;
-}
-
-/* Writes the file of an ended task. */
-static void write_task(struct tasks *tasks, struct task *task, const struct result_coverage *coverage)
-{
-    static const struct attach_value none[CONFIG_EVENTS];
-    struct task_view view;
-    tasks_name_file(tasks, task);
-    task_view_init(tasks, task, task->generation_count, task->values ? task->values : none, &view);
-    add_totals(tasks, task, &view);
-    counts_add(&tasks->counts, tasks->config, &view.task);
-    count_back_end(tasks, task);
-    if (coverage)
-        notes_add_fallbacks(&view.notes, tasks);
-    task_view_show_notes(&view);
-    tasks->without_sample += !task->counted_only && tasks->config->sampling && !task->samples;
-    if (task->result)
-        result_finish(task->result, &view.task, coverage);
-    task->result = NULL;
-    task_view_release(&view);
-}
-
-/* ---- Ends ---- */
-
-static void put_done(struct tasks *tasks, struct task *task)
-{
-    task->process = NULL;
-    task->next = NULL;
-    *tasks->done_end = task;
-    tasks->done_end = &task->next;
-    tasks->done_count++;
-    pressure_queued(tasks->session);
-}
-
-void tasks_write(struct tasks *tasks, size_t count)
-{
-    for (; tasks->done && count; count--) {
-        struct task *task = tasks->done;
-        tasks->done = task->next;
-        if (!tasks->done)
-            tasks->done_end = &tasks->done;
-        tasks->done_count--;
-        write_task(tasks, task, NULL);
-        tasks_discard(tasks, task);
-        pressure_written(tasks->session);
-    }
-}
 
 /*
  * A worker of another CPU may still be handling the last notification of an ended process, with its last program. On a
@@ -220,7 +107,7 @@ void tasks_task_ended(struct tasks *tasks, struct task *task, bool ended)
     process->ended_tasks++;
     process->clock_ns += task->startup_ns + (task->values ? tasks_clock(tasks, task->values) : 0);
     if (process->leader != task)
-        put_done(tasks, task);
+        tasks_put_done(tasks, task);
     if (!process->live)
         hold_process(tasks, process);
 }
@@ -245,7 +132,7 @@ void tasks_finish_process(struct tasks *tasks, struct process *process)
         if (leader->armed)
             tasks_discard(tasks, leader);
         else
-            put_done(tasks, leader);
+            tasks_put_done(tasks, leader);
     }
     tasks_remove_process(tasks, process);
 }
@@ -345,7 +232,7 @@ void tasks_finish_root(struct tasks *tasks, const struct result_coverage *covera
         struct task *leader = process->leader;
         tell_leader(process);
         if (!leader->armed)
-            write_task(tasks, leader, coverage);
+            tasks_write_task(tasks, leader, coverage);
         process->leader = NULL;
         tasks_discard(tasks, leader);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes the result files of tasks, and ends processes. */
+/* Ends tasks and processes, and sweeps. */
 #ifndef COLLECTOR_TASKS_FINISH_H
 #define COLLECTOR_TASKS_FINISH_H
 
@@ -17,13 +17,8 @@ struct tasks;
  * thread last.
  */
 void tasks_task_ended(struct tasks *tasks, struct task *task, bool ended);
-/* Ends the file of exec generation GENERATION_FIRST because the next one begins (--exec-split-results). */
-void tasks_split_file(struct tasks *tasks, struct task *task, uint64_t end_ns);
-void tasks_flush(struct tasks *tasks, struct task *task);
 /* Writes and frees a process without live tasks; the root's file waits for tasks_finish_root(). */
 void tasks_finish_process(struct tasks *tasks, struct process *process);
-/* Writes COUNT of the complete tasks. Creating files is slow; ends and notifications come first. */
-void tasks_write(struct tasks *tasks, size_t count);
 /* Looks at rings, growing files, held processes, untracked tasks; about ten times a second. */
 void tasks_sweep(struct tasks *tasks);
 /*

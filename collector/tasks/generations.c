@@ -9,7 +9,7 @@
 #include "collector/sources/notifications.h"
 #include "collector/system/numbers.h"
 #include "collector/tasks/drain.h"
-#include "collector/tasks/finish.h"
+#include "collector/tasks/task_file.h"
 #include "collector/tasks/task_table.h"
 #include "collector/tasks/tasks.h"
 #include "collector/tasks/timer_fallback.h"
@@ -80,50 +80,6 @@ struct exec_generation *tasks_add_generation(struct task *task, uint64_t start_n
     return generation;
 }
 
-static struct exec_generation *last_generation(const struct task *task)
-{
-    return task->generation_count ? &task->generations[task->generation_count - 1] : NULL;
-}
-
-void tasks_begin_file(struct tasks *tasks, struct task *task)
-{
-    const struct exec_generation *generation = last_generation(task);
-    const char *exec = NULL;
-    if (tasks->session->settings->split) {
-        if (!generation || !generation->program || !generation->program->exec[0]) {
-            task->name_known = false;
-            return;
-        }
-        exec = generation->program->exec;
-    }
-    if (result_new(tasks->results, task->pid, task->tid, exec, &task->result))
-        task->result = NULL;
-    task->name_known = true;
-    task->flushed_ns = tasks->now_ns;
-    for (size_t at = 0; at + sizeof(struct perf_event_header) <= task->backlog.size;) {
-        const void *bytes = task->backlog.data + at;
-        const struct perf_event_header *record = bytes;
-        tasks_put_record(tasks, task, record, record->size);
-        at += record->size;
-    }
-    buffer_release(&task->backlog);
-    buffer_init(&task->backlog);
-}
-
-void tasks_name_file(struct tasks *tasks, struct task *task)
-{
-    struct exec_generation *generation = last_generation(task);
-    struct program *program = generation ? generation->program : NULL;
-    if (task->name_known || !generation)
-        return;
-    if (!program || !program->exec[0]) {
-        generation->program = program_new(generation->comm[0] ? generation->comm : "?", program ? program->cmdline
-                                          : NULL, program ? program->cmdline_size : 0);
-        program_put(program);
-    }
-    tasks_begin_file(tasks, task);
-}
-
 /* The counts at the exec of TIME_NS: those of the last snapshot before it. NULL: unknown. The caller owns them. */
 static struct attach_value *take_snapshot(struct task *task, uint64_t time_ns)
 {
@@ -140,7 +96,7 @@ static struct attach_value *take_snapshot(struct task *task, uint64_t time_ns)
 
 void tasks_snapshot_notified(struct tasks *tasks, struct task *task, struct notification *notification)
 {
-    struct exec_generation *generation = last_generation(task);
+    struct exec_generation *generation = tasks_last_generation(task);
     if (!notification->values)
         return;
     if (generation && generation->start_ns > notification->time_ns) { /* its exec record was read before this */
@@ -192,7 +148,7 @@ bool tasks_exec(struct tasks *tasks, struct task *task, uint64_t time_ns, const 
     if (comm->tid != task->key)
         tasks_rename(tasks, task, comm->tid);
     snprintf(task->comm, sizeof(task->comm), "%s", comm->name);
-    struct exec_generation *before = last_generation(task);
+    struct exec_generation *before = tasks_last_generation(task);
     if (before && !before->at_end)
         before->at_end = take_snapshot(task, time_ns);
     if (before && tasks->session->settings->split)
@@ -209,7 +165,7 @@ bool tasks_exec(struct tasks *tasks, struct task *task, uint64_t time_ns, const 
 
 void tasks_guess_program(struct tasks *tasks, struct task *task, const struct mapping *mapping)
 {
-    struct exec_generation *generation = last_generation(task);
+    struct exec_generation *generation = tasks_last_generation(task);
     bool file = mapping->path[0] == '/' && mapping->path[1] != '/';
     if (!generation || generation->program || mapping->time_ns < generation->start_ns || !file)
         return;
@@ -235,9 +191,9 @@ static void give_program(struct tasks *tasks, struct task *task, struct exec_gen
 {
     program_put(generation->program);
     generation->program = program_get(program);
-    if (generation != last_generation(task))
+    if (generation != tasks_last_generation(task))
         bound_arguments(task, generation);
-    if (!task->name_known && generation == last_generation(task))
+    if (!task->name_known && generation == tasks_last_generation(task))
         tasks_begin_file(tasks, task);
 }
 
@@ -246,7 +202,7 @@ static void give_program_to_threads(struct tasks *tasks, const struct task *main
                                     const struct exec_generation *generation)
 {
     for (struct task *task = main->process->tasks; task; task = task->process_next) {
-        struct exec_generation *own = last_generation(task);
+        struct exec_generation *own = tasks_last_generation(task);
         if (task != main && own && own->start_ns >= generation->start_ns && own->program != generation->program)
             give_program(tasks, task, own, generation->program);
     }
@@ -259,7 +215,7 @@ static void set_program(struct tasks *tasks, struct task *task, struct exec_gene
         return;
     generation->named = true;
     give_program(tasks, task, generation, program);
-    if (generation == last_generation(task)) {
+    if (generation == tasks_last_generation(task)) {
         program_put(task->process->program);
         task->process->program = program_get(program);
         give_program_to_threads(tasks, task, generation);
@@ -278,7 +234,7 @@ static struct exec_generation *add_unannounced(struct tasks *tasks, struct task 
     comm.name = name;
     if (task->live && task->armed)
         task->startup_ns = notification->startup_ns;
-    return task->live && tasks_exec(tasks, task, notification->time_ns, &comm) ? last_generation(task) : NULL;
+    return task->live && tasks_exec(tasks, task, notification->time_ns, &comm) ? tasks_last_generation(task) : NULL;
 }
 
 void tasks_generation_notified(struct tasks *tasks, struct task *task, const struct notification *notification)
@@ -289,10 +245,10 @@ void tasks_generation_notified(struct tasks *tasks, struct task *task, const str
             generation = &task->generations[i];
     bool records_missing = task->counted_only || task->lost_records || task->broken;
     /* It was announced as not sampled, but it reports. */
-    bool known = task->not_sampled && generation && generation == last_generation(task) &&
+    bool known = task->not_sampled && generation && generation == tasks_last_generation(task) &&
         !strcmp(generation->comm, notification->comm);
     bool new_one = task->by_timer ? !known
-        : generation && generation->named && generation == last_generation(task) && records_missing;
+        : generation && generation->named && generation == tasks_last_generation(task) && records_missing;
     if (!generation || new_one)
         generation = add_unannounced(tasks, task, notification);
     if (!generation)
@@ -327,7 +283,7 @@ void tasks_program_announced(struct tasks *tasks, struct process *process, const
         return;
     }
     /* its first mapping was lost, and it has gone on */
-    if (generation && generation != last_generation(process->main)) {
+    if (generation && generation != tasks_last_generation(process->main)) {
         program_put(program);
         return;
     }
@@ -345,7 +301,7 @@ static bool ends_with(const char *path, const char *end)
 
 void tasks_look_for_programs(struct tasks *tasks, struct task *task)
 {
-    struct exec_generation *generation = last_generation(task);
+    struct exec_generation *generation = tasks_last_generation(task);
     if (!generation || generation->named || generation->looked || task->kind == PINJECT_THREAD)
         return;
     unsigned count = task->generation_count;
@@ -356,7 +312,7 @@ void tasks_look_for_programs(struct tasks *tasks, struct task *task)
     const bool anothers = numbers_are_anothers(task->process->pidfd, task->pid);
     tasks_drain(tasks, task);
     /* It may have gone on to another program meanwhile. */
-    generation = last_generation(task);
+    generation = tasks_last_generation(task);
     /* The records of an inherited set are older than what /proc shows. */
     bool other = task->inherited && exec &&
         (!generation || !generation->program || !ends_with(exec, generation->program->exec));

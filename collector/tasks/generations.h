@@ -29,9 +29,5 @@ void tasks_generation_notified(struct tasks *tasks, struct task *task, const str
 void tasks_snapshot_notified(struct tasks *tasks, struct task *task, struct notification *notification);
 /* Reads /proc for the programs of exec generations that the preload object did not report. */
 void tasks_look_for_programs(struct tasks *tasks, struct task *task);
-/* Starts the file for the task's current exec generation. */
-void tasks_begin_file(struct tasks *tasks, struct task *task);
-/* --exec-split-results: nothing named the program, and its file waits no longer. */
-void tasks_name_file(struct tasks *tasks, struct task *task);
 
 #endif

@@ -56,7 +56,7 @@ struct process {
     uint64_t start_ns;
     uint64_t maps_ns;            /* when its mappings were read because an address was in none; 0: at its start */
     uint64_t round, spent_ns;    /* how long its rings were read in that round of the loop */
-    uint64_t told_second, told;  /* in that second: bytes of copies of its mappings, and the like (drain.c) */
+    uint64_t told_second, told;  /* in that second: bytes of copies of its mappings, and the like (task_file.c) */
     uint64_t maps_next_ns;       /* they are not read again before that, since it takes long */
     uint64_t exec_ns;            /* of the last exec */
     uint64_t ended_ns;           /* the last task's end was seen; 0: it lives */

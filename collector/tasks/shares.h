@@ -18,7 +18,7 @@ struct share {
     uid_t user;
     struct space_room room;     /* of what they have mapped */
     uint64_t round, unwound_ns; /* in that round: how long stacks of such rings were unwound */
-    uint64_t told_second, told; /* in that second: bytes of copies of mappings, and comparisons (drain.c) */
+    uint64_t told_second, told; /* in that second: bytes of copies of mappings, and comparisons (task_file.c) */
 };
 
 /* Zeroed: nobody did anything. */

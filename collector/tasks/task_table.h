@@ -8,12 +8,7 @@
 #include <sys/types.h>
 
 #include "collector/records/records.h"
-
-struct attach_value;
-struct late_tree;
-struct process;
-struct task;
-struct tasks;
+#include "collector/tasks/tasks.h"
 
 /* Between two tries to open the inherited sets that processes are owed. */
 enum { TASKS_SOON_NS = 2 * 1000 * 1000 };
@@ -55,5 +50,11 @@ void tasks_forget_late_trees(struct tasks *tasks);
 void tasks_tell_no_inherit(struct tasks *tasks, const struct process *process, int error);
 /* PROCESS is owed an inherited set (inherit_owed): tries again soon, and in sweeps. */
 void tasks_owe_inherit(struct tasks *tasks, struct process *process);
+
+/* The program that it runs; NULL: it has run none yet. */
+static inline struct exec_generation *tasks_last_generation(const struct task *task)
+{
+    return task->generation_count ? &task->generations[task->generation_count - 1] : NULL;
+}
 
 #endif

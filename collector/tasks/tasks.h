@@ -4,7 +4,7 @@
  *
  * The types are here. task_table.c has the tables and the life of the structures, notification_order.c and admit.c take
  * notifications, drain.c reads rings, timer_fallback.c those of timers, generations.c knows which program runs when,
- * finish.c makes result files of tasks (task_view.c) and ends processes (account.c adds up their CPU time).
+ * task_file.c makes result files of tasks (task_view.c), finish.c ends processes (account.c adds up their CPU time).
  */
 #ifndef COLLECTOR_TASKS_TASKS_H
 #define COLLECTOR_TASKS_TASKS_H

@@ -3,8 +3,7 @@
 #include "check.h"
 
 #include "collector/tasks/admit.h"
-#include "collector/tasks/drain.h"
-#include "collector/tasks/generations.h"
+#include "collector/tasks/task_file.h"
 #include "collector/tasks/task_table.h"
 #include "test_tasks_kit.h"
 

@@ -6,6 +6,7 @@
 #include "collector/tasks/drain.h"
 #include "collector/tasks/finish.h"
 #include "collector/tasks/notification_order.h"
+#include "collector/tasks/task_file.h"
 #include "collector/tasks/task_table.h"
 #include "test_tasks_kit.h"
 

@@ -8,6 +8,7 @@
 #include "collector/sources/deferred_munmap.h"
 #include "collector/system/monotonic.h"
 #include "collector/tasks/finish.h"
+#include "collector/tasks/task_file.h"
 #include "collector/tasks/task_table.h"
 #include "collector/tasks/tasks_init.h"
 #include "test_tasks_kit.h"
