@@ -14,6 +14,7 @@
 #include "collector/tasks/drain.h"
 #include "collector/tasks/finish.h"
 #include "collector/tasks/generations.h"
+#include "collector/tasks/mappings.h"
 #include "collector/tasks/reaped.h"
 #include "collector/tasks/task_file.h"
 #include "collector/tasks/task_table.h"

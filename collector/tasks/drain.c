@@ -7,20 +7,15 @@
 #include "collector/system/monotonic.h"
 #include "collector/tasks/finish.h"
 #include "collector/tasks/generations.h"
+#include "collector/tasks/mappings.h"
 #include "collector/tasks/task_file.h"
 #include "collector/tasks/task_stacks.h"
 #include "collector/tasks/task_table.h"
 #include "collector/tasks/tasks.h"
-#include "collector/tasks/timer_fallback.h"
+#include "collector/tasks/timer_records.h"
 
 /* Records between two looks at the clock. */
 enum { LOOKS = 32 };
-
-void tasks_expect_files(struct tasks *tasks, const struct process *process)
-{
-    for (size_t i = 0; i < space_count(&process->space); i++)
-        results_expect(tasks->results, process->pid, space_at(&process->space, i), tasks->now_ns);
-}
 
 static void take_sample(struct tasks *tasks, struct task *task, const struct perf_event_header *record)
 {
@@ -38,42 +33,6 @@ static void take_sample(struct tasks *tasks, struct task *task, const struct per
         task->last_sample_ns = time_ns;
 }
 
-static void tell_siblings(struct tasks *tasks, const struct task *task, const struct mapping *mapping)
-{
-    for (struct task *other = task->process->tasks; other; other = other->process_next) {
-        if (other == task || other->armed)
-            continue;
-        struct buffer buffer = BUFFER_INIT;
-        uint64_t time_ns = mapping->time_ns > other->start_ns ? mapping->time_ns : other->start_ns;
-        struct records_stamp stamp = tasks_stamp(tasks, other, time_ns);
-        records_make_mmap(&tasks->layout, &stamp, mapping, &buffer);
-        tasks_put_made(tasks, other, &buffer);
-        if (other->result && result_pending(other->result) > TASKS_PENDING_MAX)
-            tasks_flush(tasks, other);
-    }
-}
-
-/* True: it is in the files of all threads already; for a library that is loaded and unloaded again and again. */
-static bool is_known(struct tasks *tasks, const struct task *task, struct mapping *mapping, size_t size)
-{
-    struct process *process = task->process;
-    if (mapping->time_ns < process->exec_ns) { /* of a program that another thread's exec ended */
-        results_expect(tasks->results, task->pid, mapping, tasks->now_ns);
-        return false;
-    }
-    bool told = tasks_may_tell(tasks, process, space_count(&process->space));
-    if (told && space_knows(&process->space, mapping))
-        return true;
-    results_expect(tasks->results, task->pid, mapping, tasks->now_ns);
-    told = told && tasks_may_tell(tasks, process, (process->live - 1) * (uint64_t)size);
-    if (told) {
-        space_add(&process->space, mapping);
-        tell_siblings(tasks, task, mapping);
-    }
-    tasks->mappings_untold += !told;
-    return false;
-}
-
 /* A mapping goes to the files of all threads of the address space: each file has to explain its own samples. False:
  * not to the task's own file, which has it. */
 static bool take_mmap(struct tasks *tasks, struct task *task, const struct perf_event_header *record, uint64_t time_ns)
@@ -86,7 +45,7 @@ static bool take_mmap(struct tasks *tasks, struct task *task, const struct perf_
         return true;
     }
     tasks_guess_program(tasks, task, mapping);
-    const bool known = is_known(tasks, task, mapping, record->size);
+    const bool known = tasks_knows_mapping(tasks, task, mapping, record->size);
     mapping_put(mapping);
     return !known;
 }

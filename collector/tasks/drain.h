@@ -24,8 +24,6 @@ void tasks_drain_rest(struct tasks *tasks);
  * notifications refer to it.
  */
 void tasks_drain_process(struct tasks *tasks, struct process *process);
-/* Asks for the build ids of all that is mapped in PROCESS, while it is there. */
-void tasks_expect_files(struct tasks *tasks, const struct process *process);
 /* Takes one record of the task. False: nothing that comes after it is wanted. */
 bool tasks_take_record(struct tasks *tasks, struct task *task, const struct perf_event_header *record);
 /* A sample that the kernel wrote; for a timer's task: by an inherited set. */

@@ -2,8 +2,8 @@
 /* Tasks as owners of the samples that are unwound. */
 #include "collector/tasks/task_stacks.h"
 
+#include "collector/tasks/mappings.h"
 #include "collector/tasks/tasks.h"
-#include "collector/tasks/timer_fallback.h"
 
 static bool look_at_maps(void *context, void *process)
 {

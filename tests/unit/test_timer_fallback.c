@@ -13,10 +13,12 @@
 #include "collector/system/procfs.h"
 #include "collector/tasks/drain.h"
 #include "collector/tasks/finish.h"
+#include "collector/tasks/mappings.h"
 #include "collector/tasks/notification_order.h"
 #include "collector/tasks/task_table.h"
 #include "collector/tasks/tasks_init.h"
 #include "collector/tasks/timer_fallback.h"
+#include "collector/tasks/timer_records.h"
 #include "test_tasks_kit.h"
 
 #define T 2000000000ull
