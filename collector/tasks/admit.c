@@ -15,6 +15,7 @@
 #include "collector/tasks/finish.h"
 #include "collector/tasks/generations.h"
 #include "collector/tasks/mappings.h"
+#include "collector/tasks/programs.h"
 #include "collector/tasks/reaped.h"
 #include "collector/tasks/task_file.h"
 #include "collector/tasks/task_table.h"

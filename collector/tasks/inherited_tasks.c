@@ -15,8 +15,8 @@
 #include "collector/tasks/admit.h"
 #include "collector/tasks/drain.h"
 #include "collector/tasks/finish.h"
-#include "collector/tasks/generations.h"
 #include "collector/tasks/inherited_counts.h"
+#include "collector/tasks/programs.h"
 #include "collector/tasks/task_table.h"
 #include "collector/tasks/tasks.h"
 

@@ -3,8 +3,8 @@
  * The tasks and processes of a session: from the start of each to its result file. Context: the event loop's thread.
  *
  * The types are here. task_table.c has the tables and the life of the structures, notification_order.c and admit.c take
- * notifications, drain.c reads rings, timer_fallback.c those of timers, generations.c knows which program runs when,
- * task_file.c makes result files of tasks (task_view.c), finish.c ends processes (account.c adds up their CPU time).
+ * notifications, drain.c reads rings, generations.c and programs.c know which program runs when, task_file.c makes the
+ * result files of tasks (task_view.c), finish.c ends processes (account.c adds up their CPU time).
  */
 #ifndef COLLECTOR_TASKS_TASKS_H
 #define COLLECTOR_TASKS_TASKS_H

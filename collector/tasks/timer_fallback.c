@@ -7,7 +7,6 @@
 #include "collector/sources/attach.h"
 #include "collector/sources/notifications.h"
 #include "collector/sources/rings.h"
-#include "collector/tasks/finish.h"
 #include "collector/tasks/generations.h"
 #include "collector/tasks/mappings.h"
 #include "collector/tasks/task_file.h"
@@ -20,22 +19,6 @@ void tasks_use_timer_ring(struct task *task)
     void *ring = attach_ring(events);
     if (ring && !task->ring.page)
         pinject_ring_init(&task->ring, ring, (const unsigned char *)ring + PINJECT_RING_DATA, events->ring_size);
-}
-
-void tasks_leave_timer(struct tasks *tasks, struct notification *notification)
-{
-    struct task *task = tasks_find(tasks, notification->tid);
-    bool announced = notification->kind == PINJECT_INHERIT_EXEC || notification->flags & PINJECT_REQUEST_INHERIT_EXEC;
-    if (!task || !task->by_timer || !announced || notification->result < 0)
-        return;
-    notification->comm[0] = '\0'; /* it names the program that calls exec */
-    bool leaves = !task->armed && !(tasks->session->settings->follow & PINJECT_SESSION_EXEC);
-    tasks_generation_notified(tasks, task, notification);
-    task->not_sampled = true;
-    if (leaves && task->live) {
-        task->left = true;
-        tasks_task_ended(tasks, task, false);
-    }
 }
 
 void tasks_exec_timer(struct tasks *tasks, struct task *task, const struct notification *notification)

@@ -13,8 +13,6 @@ struct tasks;
 
 /* Uses its ring, which it has from its first exec generation that can start a timer. */
 void tasks_use_timer_ring(struct task *task);
-/* If timers sample the task: NOTIFICATION may report an exec of a program without a timer. */
-void tasks_leave_timer(struct tasks *tasks, struct notification *notification);
 /* A new exec generation, after its exec was noted: takes its mappings. */
 void tasks_exec_timer(struct tasks *tasks, struct task *task, const struct notification *notification);
 /* Looks whether its timer runs; and does so for the last time. */

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 
 #include "collector/system/numbers.h"
-#include "collector/tasks/generations.h"
+#include "collector/tasks/programs.h"
 #include "test_tasks_kit.h"
 
 #define T 2000000000ull

@@ -9,7 +9,7 @@
 #include "collector/tasks/admit.h"
 #include "collector/tasks/drain.h"
 #include "collector/tasks/finish.h"
-#include "collector/tasks/generations.h"
+#include "collector/tasks/programs.h"
 #include "collector/tasks/task_table.h"
 #include "test_tasks_kit.h"
 

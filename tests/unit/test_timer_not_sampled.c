@@ -8,6 +8,7 @@
 #include "collector/system/procfs.h"
 #include "collector/tasks/finish.h"
 #include "collector/tasks/mappings.h"
+#include "collector/tasks/programs.h"
 #include "collector/tasks/task_table.h"
 #include "collector/tasks/timer_fallback.h"
 #include "test_tasks_kit.h"

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+#include "collector/tasks/programs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collector/sources/notifications.h"
+#include "collector/system/numbers.h"
+#include "collector/tasks/drain.h"
+#include "collector/tasks/finish.h"
+#include "collector/tasks/generations.h"
+#include "collector/tasks/task_table.h"
+#include "collector/tasks/tasks.h"
+#include "collector/tasks/timer_fallback.h"
+
+void tasks_snapshot_notified(struct tasks *tasks, struct task *task, struct notification *notification)
+{
+    struct exec_generation *generation = tasks_last_generation(task);
+    if (!notification->values)
+        return;
+    if (generation && generation->start_ns > notification->time_ns) { /* its exec record was read before this */
+        struct exec_generation *before = task->generation_count > 1 ? generation - 1 : NULL;
+        if (before && before->start_ns <= notification->time_ns && !before->at_end) {
+            before->at_end = notification->values;
+            notification->values = NULL;
+        }
+        return;
+    }
+    if (task->snapshot_count == TASKS_SNAPSHOTS) {
+        tasks_drain(tasks, task);
+        if (!task->live)
+            return;
+    }
+    if (task->snapshot_count == TASKS_SNAPSHOTS) {
+        free(task->snapshots[0].values);
+        memmove(task->snapshots, task->snapshots + 1, --task->snapshot_count * sizeof(task->snapshots[0]));
+    }
+    task->snapshots[task->snapshot_count++] = (struct snapshot){notification->time_ns, notification->values};
+    notification->values = NULL;
+}
+
+/* An exec generation without an exec record: there is no ring, or the record was lost. */
+static struct exec_generation *add_unannounced(struct tasks *tasks, struct task *task,
+                                               const struct notification *notification)
+{
+    const char *slash = notification->exec ? strrchr(notification->exec, '/') : NULL;
+    struct records_comm comm = {.pid = task->pid, .tid = task->key, .exec = true, .name = slash ? slash + 1 : "?"};
+    char name[16];
+    snprintf(name, sizeof(name), "%.15s", task->by_timer && notification->comm[0] ? notification->comm : comm.name);
+    comm.name = name;
+    if (task->live && task->armed)
+        task->startup_ns = notification->startup_ns;
+    return task->live && tasks_exec(tasks, task, notification->time_ns, &comm) ? tasks_last_generation(task) : NULL;
+}
+
+void tasks_generation_notified(struct tasks *tasks, struct task *task, const struct notification *notification)
+{
+    struct exec_generation *generation = NULL;
+    for (unsigned i = 0; i < task->generation_count; i++)
+        if (task->generations[i].start_ns <= notification->time_ns)
+            generation = &task->generations[i];
+    bool records_missing = task->counted_only || task->lost_records || task->broken;
+    /* It was announced as not sampled, but it reports. */
+    bool known = task->not_sampled && generation && generation == tasks_last_generation(task) &&
+        !strcmp(generation->comm, notification->comm);
+    bool new_one = task->by_timer ? !known
+        : generation && generation->named && generation == tasks_last_generation(task) && records_missing;
+    if (!generation || new_one)
+        generation = add_unannounced(tasks, task, notification);
+    if (!generation)
+        return;
+    if (task->by_timer)
+        tasks_exec_timer(tasks, task, notification);
+    /* The preload object knows the name that was given to exec: a link, or a relative path. */
+    const char *exec = generation->resolved && generation->program ? generation->program->exec : notification->exec;
+    tasks_set_program(tasks, task, generation, program_new(exec, notification->cmdline, notification->cmdline_size));
+}
+
+void tasks_leave_timer(struct tasks *tasks, struct notification *notification)
+{
+    struct task *task = tasks_find(tasks, notification->tid);
+    bool announced = notification->kind == PINJECT_INHERIT_EXEC || notification->flags & PINJECT_REQUEST_INHERIT_EXEC;
+    if (!task || !task->by_timer || !announced || notification->result < 0)
+        return;
+    notification->comm[0] = '\0'; /* it names the program that calls exec */
+    bool leaves = !task->armed && !(tasks->session->settings->follow & PINJECT_SESSION_EXEC);
+    tasks_generation_notified(tasks, task, notification);
+    task->not_sampled = true;
+    if (leaves && task->live) {
+        task->left = true;
+        tasks_task_ended(tasks, task, false);
+    }
+}
+
+/* The exec generation of the first exec after TIME_NS; NULL: unknown. */
+static struct exec_generation *find_next(struct task *task, uint64_t time_ns)
+{
+    for (unsigned i = 0; i < task->generation_count; i++)
+        if (task->generations[i].start_ns > time_ns)
+            return &task->generations[i];
+    return NULL;
+}
+
+void tasks_program_announced(struct tasks *tasks, struct process *process, const struct notification *notification)
+{
+    struct program *program =
+        notification->cmdline ? program_new(notification->exec, notification->cmdline, notification->cmdline_size)
+            : NULL;
+    struct exec_generation *generation = process->main ? find_next(process->main, notification->time_ns) : NULL;
+    if (generation && generation->program) { /* its exec record was read before the notification */
+        if (program && !generation->named)
+            tasks_set_program(tasks, process->main, generation,
+                              program_new(generation->program->exec, program->cmdline, program->cmdline_size));
+        program_put(program);
+        return;
+    }
+    /* its first mapping was lost, and it has gone on */
+    if (generation && generation != tasks_last_generation(process->main)) {
+        program_put(program);
+        return;
+    }
+    program_put(process->announced);
+    process->announced = program;
+    process->announced_ns = notification->time_ns;
+}
+
+/* The kernel names a file from the root of the task, /proc from ours. */
+static bool ends_with(const char *path, const char *end)
+{
+    size_t size = strlen(path), length = strlen(end);
+    return length > 0 && length <= size && strcmp(path + size - length, end) == 0;
+}
+
+void tasks_look_for_programs(struct tasks *tasks, struct task *task)
+{
+    struct exec_generation *generation = tasks_last_generation(task);
+    if (!generation || generation->named || generation->looked || task->kind == PINJECT_THREAD)
+        return;
+    unsigned count = task->generation_count;
+    generation->looked = true;
+    char *exec = errands_exec(&tasks->session->errands, task->pid);
+    size_t size = 0;
+    char *cmdline = errands_cmdline(&tasks->session->errands, task->pid, &size);
+    const bool anothers = numbers_are_anothers(task->process->pidfd, task->pid);
+    tasks_drain(tasks, task);
+    /* It may have gone on to another program meanwhile. */
+    generation = tasks_last_generation(task);
+    /* The records of an inherited set are older than what /proc shows. */
+    bool other = task->inherited && exec &&
+        (!generation || !generation->program || !ends_with(exec, generation->program->exec));
+    if (exec && cmdline && !anothers && !other && task->live && count == task->generation_count && !generation->named) {
+        tasks_set_program(tasks, task, generation, program_new(exec, cmdline, size));
+        generation->resolved = generation->program;
+        generation->named = false; /* the preload object did not report: its children are not followed */
+    }
+    free(exec);
+    free(cmdline);
+}
