@@ -24,7 +24,6 @@
 #include "collector/sources/pressure.h"
 #include "collector/system/monotonic.h"
 #include "collector/system/opener.h"
-#include "collector/tasks/drain.h"
 #include "collector/tasks/finish.h"
 #include "collector/tasks/inherited_tasks.h"
 #include "collector/tasks/notification_order.h"

@@ -11,7 +11,6 @@
 #include "collector/sources/attach.h"
 #include "collector/sources/inherited.h"
 #include "collector/sources/notifications.h"
-#include "collector/tasks/drain.h"
 #include "collector/tasks/finish.h"
 #include "collector/tasks/generations.h"
 #include "collector/tasks/mappings.h"

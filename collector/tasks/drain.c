@@ -5,7 +5,6 @@
 
 #include "collector/sources/inherited.h"
 #include "collector/system/monotonic.h"
-#include "collector/tasks/finish.h"
 #include "collector/tasks/generations.h"
 #include "collector/tasks/mappings.h"
 #include "collector/tasks/task_file.h"
@@ -156,7 +155,7 @@ bool tasks_take_record(struct tasks *tasks, struct task *task, const struct perf
  * What one process writes may take long to read: each mapping goes to all of its threads and is compared with all
  * others. So it has its share of the time in a round.
  */
-static bool has_time(const struct tasks *tasks, struct process *process)
+bool tasks_has_time(const struct tasks *tasks, struct process *process)
 {
     if (process->round != tasks->round)
         process->spent_ns = 0;
@@ -187,15 +186,14 @@ static bool read_ring(struct tasks *tasks, struct task *task, bool all)
     return time;
 }
 
-/* False: there is more. */
-static bool drain(struct tasks *tasks, struct task *task, bool all)
+enum tasks_ring tasks_drain_ring(struct tasks *tasks, struct task *task, bool all)
 {
     struct pinject_ring *ring = &task->ring;
     bool done = true;
     if (!task->live || task->inherited || !ring->page || task->left || task->broken)
-        return true;
-    if (!has_time(tasks, task->process) && !all)
-        return false;
+        return TASKS_RING_DONE;
+    if (!tasks_has_time(tasks, task->process) && !all)
+        return TASKS_RING_MORE;
     if (pinject_ring_begin(ring)) {
         tasks_begin_round(tasks, task, ring->head - ring->tail, ring->size);
         done = read_ring(tasks, task, all);
@@ -206,53 +204,8 @@ static bool drain(struct tasks *tasks, struct task *task, bool all)
         tasks->broken_rings++;
     }
     if (task->left)
-        tasks_task_ended(tasks, task, false);
-    else if (task->result && result_pending(task->result) > TASKS_PENDING_MAX)
+        return TASKS_RING_LEFT;
+    if (task->result && result_pending(task->result) > TASKS_PENDING_MAX)
         tasks_flush(tasks, task);
-    return done;
-}
-
-void tasks_drain(struct tasks *tasks, struct task *task)
-{
-    drain(tasks, task, true);
-}
-
-void tasks_drain_some(struct tasks *tasks, struct task *task)
-{
-    if (drain(tasks, task, false) || task->unread)
-        return;
-    task->unread = true;
-    task->unread_prev = tasks->unread_last;
-    task->unread_next = NULL;
-    *(tasks->unread_last ? &tasks->unread_last->unread_next : &tasks->unread) = task;
-    tasks->unread_last = task;
-    tasks->unread_count++;
-}
-
-/*
- * A task that was read goes to the end of the list. One that finds no time, because another thread of its process had
- * it, keeps its place.
- */
-void tasks_drain_rest(struct tasks *tasks)
-{
-    struct task *task = tasks->unread, *next;
-    for (uint64_t count = tasks->unread_count; task && count; count--, task = next) {
-        next = task->unread_next;
-        if (!has_time(tasks, task->process))
-            continue;
-        tasks_forget_unread(tasks, task);
-        tasks_drain_some(tasks, task);
-        if (next && !next->unread) /* it ended */
-            next = tasks->unread;
-    }
-}
-
-void tasks_drain_process(struct tasks *tasks, struct process *process)
-{
-    /* Newer tasks are at the head of the list. */
-    for (struct task *task = process->tasks, *next; task && task->drained != tasks->batch; task = next) {
-        next = task->process_next;
-        task->drained = tasks->batch;
-        tasks_drain(tasks, task);
-    }
+    return done ? TASKS_RING_DONE : TASKS_RING_MORE;
 }

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* From the kernel's ring to the records of a result file. */
-#ifndef COLLECTOR_TASKS_DRAIN_H
-#define COLLECTOR_TASKS_DRAIN_H
+#ifndef COLLECTOR_TASKS_RING_H
+#define COLLECTOR_TASKS_RING_H
 
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 struct perf_event_header;
 struct process;
@@ -13,17 +11,17 @@ struct records_task;
 struct task;
 struct tasks;
 
-/* Reads all that its ring has. */
-void tasks_drain(struct tasks *tasks, struct task *task);
-/* Reads its ring as far as its process has time in this round; the rest comes in the next one, in turn with others. */
-void tasks_drain_some(struct tasks *tasks, struct task *task);
-/* Continues with these rests, at the beginning of a round. */
-void tasks_drain_rest(struct tasks *tasks);
-/*
- * Reads all that its rings had when the current batch of notifications began: once for each of its tasks, however many
- * notifications refer to it.
- */
-void tasks_drain_process(struct tasks *tasks, struct process *process);
+/* What came of reading a ring. */
+enum tasks_ring {
+    TASKS_RING_DONE, /* nothing more is to be read now */
+    TASKS_RING_MORE, /* the time of its process is over before the end of the ring */
+    TASKS_RING_LEFT, /* the task went on to a program that is not followed: the caller ends it */
+};
+
+/* Has PROCESS time left, in this round, for its rings to be read? */
+bool tasks_has_time(const struct tasks *tasks, struct process *process);
+/* Reads the ring of TASK; tasks_drain() and its like also end the task. ALL: without a time limit. */
+enum tasks_ring tasks_drain_ring(struct tasks *tasks, struct task *task, bool all);
 /* Takes one record of the task. False: nothing that comes after it is wanted. */
 bool tasks_take_record(struct tasks *tasks, struct task *task, const struct perf_event_header *record);
 /* A sample that the kernel wrote; for a timer's task: by an inherited set. */

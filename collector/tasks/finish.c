@@ -112,6 +112,64 @@ void tasks_task_ended(struct tasks *tasks, struct task *task, bool ended)
         hold_process(tasks, process);
 }
 
+/* ---- Rings ---- */
+
+/* False: there is more. */
+static bool drain(struct tasks *tasks, struct task *task, bool all)
+{
+    const enum tasks_ring drained = tasks_drain_ring(tasks, task, all);
+    if (drained == TASKS_RING_LEFT)
+        tasks_task_ended(tasks, task, false);
+    return drained != TASKS_RING_MORE;
+}
+
+void tasks_drain(struct tasks *tasks, struct task *task)
+{
+    drain(tasks, task, true);
+}
+
+void tasks_drain_some(struct tasks *tasks, struct task *task)
+{
+    if (drain(tasks, task, false) || task->unread)
+        return;
+    task->unread = true;
+    task->unread_prev = tasks->unread_last;
+    task->unread_next = NULL;
+    *(tasks->unread_last ? &tasks->unread_last->unread_next : &tasks->unread) = task;
+    tasks->unread_last = task;
+    tasks->unread_count++;
+}
+
+/*
+ * A task that was read goes to the end of the list. One that finds no time, because another thread of its process had
+ * it, keeps its place.
+ */
+void tasks_drain_rest(struct tasks *tasks)
+{
+    struct task *task = tasks->unread, *next;
+    for (uint64_t count = tasks->unread_count; task && count; count--, task = next) {
+        next = task->unread_next;
+        if (!tasks_has_time(tasks, task->process))
+            continue;
+        tasks_forget_unread(tasks, task);
+        tasks_drain_some(tasks, task);
+        if (next && !next->unread) /* it ended */
+            next = tasks->unread;
+    }
+}
+
+void tasks_drain_process(struct tasks *tasks, struct process *process)
+{
+    /* Newer tasks are at the head of the list. */
+    for (struct task *task = process->tasks, *next; task && task->drained != tasks->batch; task = next) {
+        next = task->process_next;
+        task->drained = tasks->batch;
+        tasks_drain(tasks, task);
+    }
+}
+
+/* ---- Processes ---- */
+
 void tasks_finish_process(struct tasks *tasks, struct process *process)
 {
     struct task *leader = process->leader;

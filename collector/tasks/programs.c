@@ -7,7 +7,6 @@
 
 #include "collector/sources/notifications.h"
 #include "collector/system/numbers.h"
-#include "collector/tasks/drain.h"
 #include "collector/tasks/finish.h"
 #include "collector/tasks/generations.h"
 #include "collector/tasks/task_table.h"

@@ -2,7 +2,7 @@
 #include "collector/tasks/reaped.h"
 
 #include "collector/sources/notifications.h"
-#include "collector/tasks/drain.h"
+#include "collector/tasks/finish.h"
 #include "collector/tasks/task_table.h"
 #include "collector/tasks/tasks.h"
 

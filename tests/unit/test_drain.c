@@ -4,7 +4,6 @@
 
 #include <pinject/format.h>
 
-#include "collector/tasks/drain.h"
 #include "collector/tasks/finish.h"
 #include "collector/tasks/task_stacks.h"
 #include "test_tasks_kit.h"
@@ -406,6 +405,28 @@ static void a_long_ring_is_read_in_parts(void **state)
     stage_close(&stage);
 }
 
+/* Its time is over at the record with which it leaves: it has ended, and nothing of its ring waits. */
+static void one_that_leaves_does_not_wait(void **state)
+{
+    (void)state;
+    struct task *task = stage_process(&stage, 100, 1, T, 1000);
+    stage.kit.settings.follow &= ~(unsigned)PINJECT_SESSION_EXEC;
+    tasks->share_ns = 1;
+    for (unsigned i = 1; i < 32; i++)
+        stage_sample(task, 0x1000, T + 100 + i);
+    stage_comm(task, 100, 100, "next", true, T + 200);
+    step_ns = 1;
+    begin_round();
+    tasks_drain_some(tasks, task);
+    assert_int_equal(task->samples, 31);
+    assert_true(task->left);
+    assert_false(task->live);
+    assert_false(task->unread);
+    assert_int_equal(tasks->unread_count, 0);
+    step_ns = 0;
+    stage_close(&stage);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 int main(void)
 {
@@ -420,6 +441,7 @@ int main(void)
         TEST(threads_share_a_round),
         TEST(processes_do_not_share),
         TEST(a_long_ring_is_read_in_parts),
+        TEST(one_that_leaves_does_not_wait),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

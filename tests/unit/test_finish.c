@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "collector/tasks/account.h"
-#include "collector/tasks/drain.h"
 #include "collector/tasks/finish.h"
 #include "collector/tasks/task_file.h"
 #include "collector/tasks/task_table.h"

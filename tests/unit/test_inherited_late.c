@@ -14,7 +14,7 @@
 
 #include "collector/sources/attach_late.h"
 #include "collector/system/procfs.h"
-#include "collector/tasks/drain.h"
+#include "collector/tasks/finish.h"
 #include "collector/tasks/task_table.h"
 #include "collector/tasks/untracked.h"
 

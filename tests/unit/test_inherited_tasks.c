@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "collector/tasks/drain.h"
+#include "collector/tasks/finish.h"
 #include "collector/tasks/inherited_counts.h"
 #include "collector/tasks/inherited_tasks.h"
 #include "collector/tasks/task_table.h"

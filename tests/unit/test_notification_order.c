@@ -3,7 +3,6 @@
 #include "check.h"
 
 #include "collector/tasks/admit.h"
-#include "collector/tasks/drain.h"
 #include "collector/tasks/finish.h"
 #include "collector/tasks/notification_order.h"
 #include "collector/tasks/task_file.h"

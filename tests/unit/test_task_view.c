@@ -4,7 +4,7 @@
 
 #include <pinject/format.h>
 
-#include "collector/tasks/drain.h"
+#include "collector/tasks/finish.h"
 #include "collector/tasks/task_view.h"
 #include "test_tasks_kit.h"
 

@@ -2,7 +2,7 @@
 /* Command lines of the programs of one task: the last one's is whole, those before it have room for so much. */
 #include "check.h"
 
-#include "collector/tasks/drain.h"
+#include "collector/tasks/finish.h"
 #include "test_tasks_kit.h"
 
 #define T 2000000000ull

@@ -5,7 +5,6 @@
 #include <time.h>
 
 #include "collector/tasks/account.h"
-#include "collector/tasks/drain.h"
 #include "collector/tasks/finish.h"
 #include "collector/tasks/notification_order.h"
 #include "collector/tasks/task_table.h"

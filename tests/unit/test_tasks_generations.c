@@ -7,7 +7,6 @@
 
 #include "collector/stacks/stacks.h"
 #include "collector/tasks/admit.h"
-#include "collector/tasks/drain.h"
 #include "collector/tasks/finish.h"
 #include "collector/tasks/programs.h"
 #include "collector/tasks/task_table.h"
