@@ -27,6 +27,7 @@
 #include "collector/tasks/finish.h"
 #include "collector/tasks/inherited_tasks.h"
 #include "collector/tasks/notification_order.h"
+#include "collector/tasks/sweep.h"
 #include "collector/tasks/task_file.h"
 #include "collector/tasks/task_table.h"
 #include "collector/tasks/tasks.h"

@@ -1,51 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 #include "collector/tasks/finish.h"
 
-#include <errno.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "collector/sources/attach.h"
-#include "collector/sources/deferred_munmap.h"
-#include "collector/system/monotonic.h"
 #include "collector/tasks/account.h"
 #include "collector/tasks/drain.h"
 #include "collector/tasks/inherited_counts.h"
-#include "collector/tasks/inherited_tasks.h"
-#include "collector/tasks/notification_order.h"
-#include "collector/tasks/programs.h"
 #include "collector/tasks/task_file.h"
 #include "collector/tasks/task_table.h"
 #include "collector/tasks/tasks.h"
 #include "collector/tasks/timer_fallback.h"
-#include "collector/tasks/untracked.h"
 
-enum {
-    HOLD_NS = 200 * 1000 * 1000,        /* an ended process is held so long for its parent's wait */
-    NUMBER_NS = 2000 * 1000 * 1000,     /* at most so long, while it has its number */
-    NUMBER_LOOK_NS = 20 * 1000 * 1000,  /* between looks whether it still has one */
-    NUMBERS = 1024,                     /* only while no more than these are held: each has descriptors */
-    WAITED_NS = 20 * 1000 * 1000,       /* after the wait came it is held so long for other late notifications */
-    FLUSH_NS = 1000 * 1000 * 1000,      /* growing files */
-    PROGRAM_NS = 1000 * 1000 * 1000,    /* an ended process is held so long while its last program is unknown */
-    LOOK_NS = 100 * 1000 * 1000,        /* a task that has sent no request by then will not */
-};
+/* Once its parent's wait came, an ended process is held so long for other late notifications. */
+enum { WAITED_NS = 20 * 1000 * 1000 };
 
-/*
- * A worker of another CPU may still be handling the last notification of an ended process, with its last program. On a
- * machine with more work than CPUs that takes a while.
- */
-static bool awaits_program(const struct tasks *tasks, const struct process *process)
-{
-    const struct task *leader = process->leader;
-    if (!leader || leader->inherited || !leader->generation_count || process->left || tasks->closing)
-        return false;
-    return !leader->generations[leader->generation_count - 1].named && tasks->now_ns - process->ended_ns < PROGRAM_NS;
-}
-
-/* What is known of the process goes to its first thread's file. */
-static void tell_leader(const struct process *process)
+void tasks_tell_leader(const struct process *process)
 {
     struct task *leader = process->leader;
     leader->status_known = process->status_known;
@@ -60,7 +30,7 @@ static void hold_process(struct tasks *tasks, struct process *process)
         return;
     tasks_hold_process(tasks, process);
     process->ended_ns = tasks->now_ns;
-    process->deadline_ns = tasks->now_ns + (process->left ? 0 : process->waited ? WAITED_NS : HOLD_NS);
+    process->deadline_ns = tasks->now_ns + (process->left ? 0 : process->waited ? WAITED_NS : TASKS_HOLD_NS);
     if (!process->waited && !process->root)
         process->orphan |= account_is_orphan(tasks, process);
 }
@@ -178,14 +148,14 @@ void tasks_finish_process(struct tasks *tasks, struct process *process)
         return;
     if (process->root && (leader || !tasks->closing)) {
         if (leader) {
-            tell_leader(process);
+            tasks_tell_leader(process);
             tasks_flush(tasks, leader);
         }
         return;
     }
     account_process(tasks, process);
     if (leader) {
-        tell_leader(process);
+        tasks_tell_leader(process);
         process->leader = NULL;
         if (leader->armed)
             tasks_discard(tasks, leader);
@@ -193,106 +163,4 @@ void tasks_finish_process(struct tasks *tasks, struct process *process)
             tasks_put_done(tasks, leader);
     }
     tasks_remove_process(tasks, process);
-}
-
-static bool is_gone(const struct task *task)
-{
-    return task->ring_fd < 0 && syscall(SYS_tgkill, task->pid, task->key, 0) != 0 && errno == ESRCH;
-}
-
-static void sweep_task(struct tasks *tasks, struct task *task)
-{
-    tasks_drain_some(tasks, task);
-    if (!task->live)
-        return;
-    if (task->by_timer)
-        tasks_look_at_timer(tasks, task);
-    if (task->inherited ? tasks_inherited_gone(tasks, task) : is_gone(task)) {
-        tasks_task_ended(tasks, task, true);
-        return;
-    }
-    struct process *process = task->process;
-    if (process->inherit_owed && task == (process->main ? process->main : process->leader))
-        tasks_retry_inherit(tasks, process);
-    if (task->generation_count && !task->generations[task->generation_count - 1].named &&
-        tasks->now_ns - task->generations[task->generation_count - 1].start_ns > LOOK_NS)
-        tasks_look_for_programs(tasks, task);
-    if (task->live)
-        tasks_cover_unreported(tasks, task);
-    if (task->live && task->result && tasks->now_ns - task->flushed_ns >= FLUSH_NS &&
-        (!task->on_disk || result_pending(task->result)))
-        tasks_flush(tasks, task);
-}
-
-/* Its events are gone but it lives: its parent's wait will report what it uses. */
-static bool lives_on(const struct process *process)
-{
-    return process->revoked && process->pidfd >= 0 && !process_is_dead(process);
-}
-
-/*
- * With more work than CPUs its end, its parent's wait, and the report of that all come late. So it is held from its
- * parent's wait on, not from its last record on.
- */
-static void await_parent(const struct tasks *tasks, struct process *process)
-{
-    bool seen = process->deadline_ns + NUMBER_LOOK_NS > tasks->now_ns + HOLD_NS;
-    if (!seen && !process->waited && !process->left && tasks->held_count <= NUMBERS &&
-        tasks->now_ns - process->ended_ns < NUMBER_NS && process_has_number(process))
-        process->deadline_ns = tasks->now_ns + HOLD_NS;
-}
-
-void tasks_sweep(struct tasks *tasks)
-{
-    for (struct task *task = tasks->live, *next; task; task = next) {
-        next = task->live_next;
-        sweep_task(tasks, task);
-    }
-    for (struct process *process = tasks->held, *next; process; process = next) {
-        next = process->held_next;
-        await_parent(tasks, process);
-        if (process->deadline_ns <= tasks->now_ns && !awaits_program(tasks, process) && !lives_on(process))
-            tasks_finish_process(tasks, process);
-    }
-    tasks->batch++;
-    tasks_attach_untracked(tasks);
-    missed_look(&tasks->missed, tasks->now_ns - LOOK_NS);
-    deferred_munmap_run(tasks->session);
-}
-
-void tasks_close(struct tasks *tasks)
-{
-    tasks->closing = true;
-    tasks_notify(tasks, NULL);
-    while (tasks->live) {
-        struct task *task = tasks->live;
-        bool dead = process_is_dead(task->process);
-        if (!dead && !task->armed) {
-            tasks->alive++;
-            task->process->orphan = true;
-        }
-        tasks_task_ended(tasks, task, dead);
-        tasks_bury(tasks);
-    }
-    while (tasks->held)
-        tasks_finish_process(tasks, tasks->held);
-    if (tasks->root_process)
-        account_process(tasks, tasks->root_process);
-    missed_settle(&tasks->missed, UINT64_MAX);
-    tasks_write(tasks, SIZE_MAX);
-    tasks_bury(tasks);
-}
-
-void tasks_finish_root(struct tasks *tasks, const struct result_coverage *coverage)
-{
-    struct process *process = tasks->root_process;
-    if (process && process->leader) {
-        struct task *leader = process->leader;
-        tell_leader(process);
-        if (!leader->armed)
-            tasks_write_task(tasks, leader, coverage);
-        process->leader = NULL;
-        tasks_discard(tasks, leader);
-    }
-    tasks_bury(tasks);
 }

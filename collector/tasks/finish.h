@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reads rings, and ends tasks and processes: a ring may show that its task has left, and a task that ends is read for
- * the last time. Sweeps do both for all. Context: the event loop's thread.
+ * the last time. Context: the event loop's thread.
  */
 #ifndef COLLECTOR_TASKS_FINISH_H
 #define COLLECTOR_TASKS_FINISH_H
 
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 struct process;
-struct result_coverage;
 struct task;
 struct tasks;
+
+/* An ended process is held so long for its parent's wait. */
+enum { TASKS_HOLD_NS = 200 * 1000 * 1000 };
 
 /* Reads all that its ring has. */
 void tasks_drain(struct tasks *tasks, struct task *task);
@@ -31,15 +31,9 @@ void tasks_drain_process(struct tasks *tasks, struct process *process);
  * thread last.
  */
 void tasks_task_ended(struct tasks *tasks, struct task *task, bool ended);
+/* What is known of PROCESS goes to its first thread's file. */
+void tasks_tell_leader(const struct process *process);
 /* Writes and frees a process without live tasks; the root's file waits for tasks_finish_root(). */
 void tasks_finish_process(struct tasks *tasks, struct process *process);
-/* Looks at rings, growing files, held processes, untracked tasks; about ten times a second. */
-void tasks_sweep(struct tasks *tasks);
-/*
- * The end of the session: writes everything that still lives as it stands. The root's file is last:
- * tasks_finish_root().
- */
-void tasks_close(struct tasks *tasks);
-void tasks_finish_root(struct tasks *tasks, const struct result_coverage *coverage);
 
 #endif

@@ -4,7 +4,8 @@
  *
  * The types are here. task_table.c has the tables and the life of the structures, notification_order.c and admit.c take
  * notifications, drain.c reads rings, generations.c and programs.c know which program runs when, task_file.c makes the
- * result files of tasks (task_view.c), finish.c ends tasks and processes (account.c adds up their CPU time).
+ * result files of tasks (task_view.c), finish.c ends tasks and processes (account.c adds up their CPU time), sweep.c
+ * looks at all of them.
  */
 #ifndef COLLECTOR_TASKS_TASKS_H
 #define COLLECTOR_TASKS_TASKS_H

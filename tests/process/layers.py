@@ -40,7 +40,7 @@ BELOW = {
 }
 # Limits, and what is beyond them today: these figures may only become less.
 CIRCLE = 3  # files that include each other in a circle; a file and its header count as one
-CIRCLES = {"collector/tasks": 7}
+CIRCLES = {}
 DIRECTORY = 30  # .c files
 DIRECTORIES = {"analyze/view": 45}
 GENERATED = {"syscall_names.inc"}

@@ -8,8 +8,8 @@
 
 #include "collector/sources/inherited.h"
 #include "collector/system/opener.h"
-#include "collector/tasks/finish.h"
 #include "collector/tasks/notification_order.h"
+#include "collector/tasks/sweep.h"
 #include "collector/tasks/task_table.h"
 #include "collector/tasks/tasks_init.h"
 #include "common/report.h"

@@ -10,6 +10,7 @@
 
 #include "collector/tasks/account.h"
 #include "collector/tasks/finish.h"
+#include "collector/tasks/sweep.h"
 #include "collector/tasks/task_file.h"
 #include "collector/tasks/task_table.h"
 #include "test_tasks_kit.h"

@@ -5,6 +5,7 @@
 #include "collector/tasks/admit.h"
 #include "collector/tasks/finish.h"
 #include "collector/tasks/notification_order.h"
+#include "collector/tasks/sweep.h"
 #include "collector/tasks/task_file.h"
 #include "collector/tasks/task_table.h"
 #include "test_tasks_kit.h"

@@ -13,8 +13,8 @@
 
 #include "collector/sources/attach_table.h"
 #include "collector/sources/deferred_munmap.h"
-#include "collector/tasks/finish.h"
 #include "collector/tasks/notification_order.h"
+#include "collector/tasks/sweep.h"
 #include "collector/tasks/task_table.h"
 #include "collector/tasks/tasks_init.h"
 
