@@ -20,7 +20,6 @@
 #include "collector/tasks/task_table.h"
 #include "collector/tasks/tasks.h"
 #include "collector/tasks/timer_fallback.h"
-#include "collector/tasks/untracked.h"
 
 static struct task *new_task(const struct tasks *tasks, struct notification *notification)
 {
@@ -286,11 +285,12 @@ static bool is_announced_by_nobody(const struct tasks *tasks, const struct notif
     return (notification->inherited && creator->inherited) || (creator->counted_only && !expected);
 }
 
-static void admit(struct tasks *tasks, struct notification *notification)
+/* True: it was attached late, and has a tree to be looked at. */
+static bool admit(struct tasks *tasks, struct notification *notification)
 {
     if (!notification->events && !notification->inherited) {
         refused(tasks, notification);
-        return;
+        return false;
     }
     if (!is_announced_by_nobody(tasks, notification))
         missed_requested(&tasks->missed, notification->tid);
@@ -309,7 +309,7 @@ static void admit(struct tasks *tasks, struct notification *notification)
         if (process && first)
             tasks_remove_process(tasks, process);
         give_back(tasks, notification);
-        return;
+        return false;
     }
     set_comm(tasks, task, notification);
     tasks_link(tasks, task, process);
@@ -320,15 +320,14 @@ static void admit(struct tasks *tasks, struct notification *notification)
         tasks->inherited_generations += notification->inherited;
     }
     if (task->armed)
-        return;
+        return false;
     tasks_count(tasks, task);
     struct exec_generation *generation = tasks_add_generation(task, task->start_ns, task->comm, process->program);
     if (generation && process->program && process->program->cmdline)
         generation->named = true;
     tasks_begin_file(tasks, task);
     tasks_introduce(tasks, task, task->start_ns);
-    if (first && notification->attached_late)
-        tasks_attach_tree(tasks, task->pid, task->start_ns);
+    return first && notification->attached_late && tasks_add_tree(tasks, task->pid, task->start_ns);
 }
 
 bool tasks_is_ready(const struct tasks *tasks, const struct notification *notification)
@@ -379,22 +378,23 @@ static void note_user(struct tasks *tasks, const struct notification *notificati
     }
 }
 
-void tasks_admit(struct tasks *tasks, struct notification *notification)
+bool tasks_admit(struct tasks *tasks, struct notification *notification)
 {
     struct task *task;
+    bool late = false;
     if (is_anothers(tasks, notification)) {
         __atomic_fetch_add(&tasks->session->denied, 1, __ATOMIC_RELAXED);
         notification_free(notification);
-        return;
+        return false;
     }
     switch (notification->kind) {
     case PINJECT_PROCESS:
     case PINJECT_FORK:
     case PINJECT_THREAD:
-        admit(tasks, notification);
+        late = admit(tasks, notification);
         break;
     case PINJECT_ARM:
-        admit(tasks, notification);
+        late = admit(tasks, notification);
         tasks_leave_timer(tasks, notification);
         break;
     case PINJECT_GENERATION:
@@ -422,4 +422,5 @@ void tasks_admit(struct tasks *tasks, struct notification *notification)
     attach_free(notification->events); /* NULL unless nobody took them */
     notification->events = NULL;
     notification_free(notification);
+    return late;
 }

@@ -10,7 +10,10 @@ struct tasks;
 
 /* Is the task known that NOTIFICATION refers to? */
 bool tasks_is_ready(const struct tasks *tasks, const struct notification *notification);
-/* Handles any kind. Takes over what NOTIFICATION has, and frees it. */
-void tasks_admit(struct tasks *tasks, struct notification *notification);
+/*
+ * Handles any kind. Takes over what NOTIFICATION has, and frees it. True: its process was attached late, and is in the
+ * list of those whose threads and children are to be attached; the caller calls tasks_attach_trees().
+ */
+bool tasks_admit(struct tasks *tasks, struct notification *notification);
 
 #endif

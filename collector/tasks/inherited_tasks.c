@@ -76,7 +76,7 @@ static struct task *admit_writer(struct tasks *tasks, const struct inherited_rec
                                           .inherited_set = kept->inherited_set,
                                           .readings = kept->readings,
                                           .pidfd = pid == tid ? (int)syscall(SYS_pidfd_open, pid, 0) : -1};
-    tasks_admit(tasks, notification);
+    tasks_admit(tasks, notification); /* false: it was not attached late */
     return tasks_find(tasks, tid);
 }
 

@@ -6,6 +6,7 @@
 #include "collector/sources/notifications.h"
 #include "collector/tasks/admit.h"
 #include "collector/tasks/tasks.h"
+#include "collector/tasks/untracked.h"
 
 enum {
     WAITING_MAX = 4096,                 /* so many wait at most */
@@ -47,6 +48,13 @@ static struct notification *sort_notifications(struct notification *notification
     return sorted;
 }
 
+/* With what a process that was attached late has made. */
+static void admit(struct tasks *tasks, struct notification *notification)
+{
+    if (tasks_admit(tasks, notification))
+        tasks_attach_trees(tasks);
+}
+
 /* *AT: where the last one went; later ones do not go before it. */
 static void let_wait(struct tasks *tasks, struct notification *notification, struct waiting ***at)
 {
@@ -55,7 +63,7 @@ static void let_wait(struct tasks *tasks, struct notification *notification, str
     struct waiting *waiting = room ? malloc(sizeof(*waiting)) : NULL;
     if (!waiting) {
         tasks->hurried += !tasks->closing;
-        tasks_admit(tasks, notification);
+        admit(tasks, notification);
         return;
     }
     *waiting = (struct waiting){.notification = notification, .deadline_ns = tasks->now_ns + UNKNOWN_WAIT_NS};
@@ -83,7 +91,7 @@ static void retry_waiting(struct tasks *tasks)
         *at = waiting->next;
         tasks->waiting_count--;
         tasks->waiting_bytes -= notification_text(waiting->notification);
-        tasks_admit(tasks, waiting->notification);
+        admit(tasks, waiting->notification);
         free(waiting);
         at = &tasks->waiting;
     }
@@ -100,7 +108,7 @@ void tasks_notify(struct tasks *tasks, struct notification *notifications)
         notification->next = NULL;
         tasks->notifications++;
         if (tasks_is_ready(tasks, notification))
-            tasks_admit(tasks, notification);
+            admit(tasks, notification);
         else
             let_wait(tasks, notification, &at);
     }

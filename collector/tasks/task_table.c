@@ -286,6 +286,19 @@ void tasks_put_tree(struct tasks *tasks, struct late_tree *tree)
     tasks->late_trees_last = tree;
 }
 
+bool tasks_add_tree(struct tasks *tasks, pid_t pid, uint64_t time_ns)
+{
+    struct late_tree *tree = calloc(1, sizeof(*tree));
+    if (!tree) {
+        tasks->missed.uncounted++;
+        return false;
+    }
+    tree->pid = pid;
+    tree->time_ns = time_ns;
+    tasks_put_tree(tasks, tree);
+    return true;
+}
+
 void tasks_forget_late_trees(struct tasks *tasks)
 {
     while (tasks->late_trees) {

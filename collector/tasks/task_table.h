@@ -43,6 +43,11 @@ struct records_stamp tasks_stamp(const struct tasks *tasks, const struct task *t
 /* CPU time that the events of TASK counted in VALUES. */
 uint64_t tasks_clock(const struct tasks *tasks, const struct attach_value *values);
 
+/*
+ * The threads and children of PID, which was attached late, are to be attached too: untracked.c. TIME_NS: it is known
+ * since then. False: out of memory.
+ */
+bool tasks_add_tree(struct tasks *tasks, pid_t pid, uint64_t time_ns);
 /* TREE is looked at later, after those that are in the list already. */
 void tasks_put_tree(struct tasks *tasks, struct late_tree *tree);
 void tasks_forget_late_trees(struct tasks *tasks);

@@ -129,7 +129,8 @@ static int attach_late(struct tasks *tasks, struct notification wanted)
     int status = open_late(tasks->session, notification);
     if (status < 0)
         return status;
-    tasks_admit(tasks, notification);
+    if (tasks_admit(tasks, notification))
+        tasks_attach_trees(tasks);
     return 0;
 }
 
@@ -254,18 +255,16 @@ static void attach_trees(struct tasks *tasks)
     tasks->attaching = false;
 }
 
-void tasks_attach_tree(struct tasks *tasks, pid_t pid, uint64_t time_ns)
+void tasks_attach_trees(struct tasks *tasks)
 {
-    struct late_tree *tree = calloc(1, sizeof(*tree));
-    if (!tree) {
-        tasks->missed.uncounted++;
-        return;
-    }
-    tree->pid = pid;
-    tree->time_ns = time_ns;
-    tasks_put_tree(tasks, tree);
     if (!tasks->attaching)
         attach_trees(tasks);
+}
+
+void tasks_attach_tree(struct tasks *tasks, pid_t pid, uint64_t time_ns)
+{
+    if (tasks_add_tree(tasks, pid, time_ns))
+        tasks_attach_trees(tasks);
 }
 
 /* TRIES: that are left if this one is refused. */

@@ -18,7 +18,9 @@ void tasks_cover_unreported(struct tasks *tasks, struct task *task);
 void tasks_retry_inherit(struct tasks *tasks, struct process *process);
 /* Between sweeps, if owed_count is not 0. */
 void tasks_retry_inherit_soon(struct tasks *tasks);
-/* The same for unknown threads and children of PID, which was attached late. TIME_NS: known since then. */
+/* Opens events for unknown threads and children of processes that were attached late, unless it is doing so already. */
+void tasks_attach_trees(struct tasks *tasks);
+/* PID is one more of these. TIME_NS: known since then. */
 void tasks_attach_tree(struct tasks *tasks, pid_t pid, uint64_t time_ns);
 
 #endif
