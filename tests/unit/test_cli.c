@@ -107,9 +107,9 @@ static void test_choices(void **state)
     }
     assert_false(good("")->by_given);
     bad("--by functions", "option '--by' takes function|object|task");
-    bad("--by func", "knows");
-    bad("--by=", "knows");
-    bad("--by=line|inline", "knows");
+    bad("--by func", "takes");
+    bad("--by=", "takes");
+    bad("--by=line|inline", "takes");
     assert_int_equal(good("--sort total")->sort, SORT_TOTAL);
     assert_int_equal(good("--callees")->sort, SORT_TOTAL);
     assert_int_equal(good("--callees --sort self")->sort, SORT_SELF);
