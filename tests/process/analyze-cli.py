@@ -89,7 +89,7 @@ def test_options_before_the_command():
         check_equal(panalyze(*options, *command).ok().out, behind.out, options)
     result = panalyze("--by=stack", "report", *files)
     check_equal((result.status, result.out), (2, ""))
-    check_in("option '--by' knows function|object", result.err)
+    check_in("option '--by' takes function|object", result.err)
 
 
 def test_without_file_takes_the_files_of_each_exec():
