@@ -12,10 +12,12 @@
 
 #include <errno.h>
 #include <pinject/wire.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 static char directory[64];
@@ -119,12 +121,23 @@ static int stat_field(int number)
     return atoi(at);
 }
 
-/* Lets the script end. */
+/*
+ * Lets the script end, and waits until it has: while it holds the FIFO open, the line for the next script would go to
+ * it, and be lost.
+ */
 static void end(void)
 {
     int fd = open(in_directory("end"), O_WRONLY | O_CLOEXEC);
     assert_int_equal(write(fd, "\n", 1), 1);
     close(fd);
+    struct pollfd script = {.fd = (int)syscall(SYS_pidfd_open, collector_pid(), 0), .events = POLLIN};
+    if (script.fd < 0) {
+        assert_int_equal(errno, ESRCH);
+        return;
+    }
+    while (poll(&script, 1, -1) != 1)
+        assert_int_equal(errno, EINTR);
+    close(script.fd);
 }
 
 static unsigned descriptors(void)
