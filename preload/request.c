@@ -10,6 +10,7 @@ enum {
     REAPED_SLOTS = 32,
     CLAIM_PAUSE_NS = 500000,
     AWAKE_NS = 5000000,
+    AWAKE_YIELDS = 256,
     STALLED_LOOKS = 16,
 };
 
@@ -150,6 +151,7 @@ static int wait_for_answer(const struct pinject_channel *channel, struct pinject
     const uint64_t begin = sys_clock_ns(CLOCK_MONOTONIC), wait = (uint64_t)channel->wait_us * 1000;
     const uint64_t limit = begin + wait, asleep = begin + (wait < AWAKE_NS ? wait : AWAKE_NS);
     struct timespec deadline = {(time_t)(limit / 1000000000u), (long)(limit % 1000000000u)};
+    unsigned yields = 0; /* few: their CPU time is in nobody's figures */
 
     for (;;) {
         /* Pairs with the collector's release. */
@@ -164,7 +166,7 @@ static int wait_for_answer(const struct pinject_channel *channel, struct pinject
             (phase != PINJECT_POSTED && phase != PINJECT_TAKEN))
             return -EPROTO; /* somebody else writes to our slot: never wait on that */
         /* A program that polls until its child sleeps would take our sleep for the child's own. */
-        if (sys_clock_ns(CLOCK_MONOTONIC) < asleep && sys_yield() == 0)
+        if (yields++ < AWAKE_YIELDS && sys_clock_ns(CLOCK_MONOTONIC) < asleep && sys_yield() == 0)
             continue;
         /* EINTR: a handler of the program ran; EAGAIN, 0: the state changed, or somebody writes to the word. The
            deadline is absolute, and only the clock says that it has come. */

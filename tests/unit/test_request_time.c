@@ -294,6 +294,13 @@ static void test_short_waits_are_awake(void **state)
     assert_int_equal(waits.count, 1);
     assert_int_equal(waits.deadline[0].tv_nsec, 50000000);
 
+    set_up(state); /* yields take CPU time: 256 at most */
+    yields.each_ns = 1;
+    waits.meanwhile[0] = is_answered;
+    assert_int_equal(ask_within(50000, &slot), -42);
+    assert_int_equal(yields.count, 256);
+    assert_int_equal(waits.count, 1);
+
     set_up(state); /* a wait that is shorter than that */
     yields.each_ns = 100000;
     waits.results[0] = -ETIMEDOUT;
