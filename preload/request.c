@@ -151,7 +151,7 @@ static int wait_for_answer(const struct pinject_channel *channel, struct pinject
     const uint64_t begin = sys_clock_ns(CLOCK_MONOTONIC), wait = (uint64_t)channel->wait_us * 1000;
     const uint64_t limit = begin + wait, asleep = begin + (wait < AWAKE_NS ? wait : AWAKE_NS);
     struct timespec deadline = {(time_t)(limit / 1000000000u), (long)(limit % 1000000000u)};
-    unsigned yields = 0; /* few: their CPU time is in nobody's figures */
+    unsigned yields = 0; /* limited, because no task's figures have their CPU time */
 
     for (;;) {
         /* Pairs with the collector's release. */

@@ -30,7 +30,7 @@ size_t rings_size(const struct rings *rings);
 int rings_begin(struct session *session);
 /*
  * Thread-safe. Of a session with events: made by the first call, for a thousand tasks. 0 or -errno, the same each time:
- * then accounting alone knows who would have a ring.
+ * after an error only accounting counts the tasks that would have a ring.
  */
 int rings_need(struct session *session);
 /* Whether that was called. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * One run: the segment, the event configuration, and what the sources of samples share. service.h makes it before the
- * command starts; all threads of the collector use it. The parts that have a header of their own are defined here, and
- * their functions are there: so nothing that a session has leads back to it.
+ * command starts; all threads of the collector use it. The structs of its parts are defined here, and their functions
+ * are declared in a header per part, so that this header includes none of those.
  */
 #ifndef COLLECTOR_SOURCES_SESSION_H
 #define COLLECTOR_SOURCES_SESSION_H
@@ -96,7 +96,7 @@ struct rings {
     char path[PINJECT_PATH + sizeof(PINJECT_RINGS_SUFFIX) + 24];
 };
 
-/* ---- All of it ---- */
+/* ---- The session ---- */
 
 struct session {
     const struct settings *settings;
@@ -114,9 +114,9 @@ struct session {
     unsigned stop_s;             /* seconds that a thread gets to end */
     unsigned sleep_s;            /* seconds that a worker sleeps at most when nobody rings */
     bool hangs;                  /* one did not: it is left in the kernel, and what it uses ends with the process */
-    struct channels *channels;   /* service.h's, as is the listener */
+    struct channels *channels;   /* owned by service.c, as is the listener */
     struct channel *own;         /* of this process' user, */
-    const uint32_t *own_dropped; /* and how many requests its preload objects dropped, atomic; NULL: no channel */
+    const uint32_t *own_dropped; /* and the requests that its preload objects dropped, atomic; NULL: no channel */
     uint32_t users;              /* atomic: that have a channel */
     /* Makes the channel of a USER of whom there is no process yet: channels_prepare(). */
     int (*prepare_user)(struct session *session, uid_t user);

@@ -308,9 +308,9 @@ static void raise_dump(struct stacks *stacks, const struct stack_owner *owner, b
 static void tell_need(const struct stack_owner *owner, const struct raw *raw, const struct unwind_outcome *outcome)
 {
     const uint64_t bytes = outcome->top - raw->dump.start;
-    if (owner->has_events && outcome->end == UNWIND_TRUNCATED)
+    if (outcome->end == UNWIND_TRUNCATED)
         stack_sizes_add_stack(owner->sizes, raw->dump.size, true);
-    else if (owner->has_events && outcome->end == UNWIND_BOTTOM && bytes <= raw->dump.size)
+    else if (outcome->end == UNWIND_BOTTOM && bytes <= raw->dump.size)
         stack_sizes_add_stack(owner->sizes, bytes, false);
 }
 

@@ -60,19 +60,18 @@ struct stack_fill {
     uint64_t lost_seen;    /* records that were lost by then */
 };
 
-/* Whose samples are unwound: a task, as far as that takes it. Valid for one call. */
+/* The task whose samples are unwound. Valid for one call. */
 struct stack_owner {
     pid_t pid;                    /* whose mapped files are asked for */
     uid_t user;                   /* -1: not known */
     const struct space *space;
     void *process;                /* for look_at_maps() */
-    struct stack_trust **trust;   /* of the process; *TRUST may be NULL, and is made where it is needed */
+    struct stack_trust **trust;   /* of the process; *TRUST may be NULL: allocated when needed */
     struct stack_counts *counts;
     struct stack_fill *fill;
-    bool has_events;              /* of its own */
     struct stack_sizes *sizes;    /* of its program; NULL: not known */
-    uint32_t dump_limit;          /* its dumps were made smaller than others'; 0: they were not */
-    uint64_t *at_once_ns;         /* its ring is read to its end: what its user's stacks took so far; NULL: it is not */
+    uint32_t dump_limit;          /* lowered size of its dumps; 0: not lowered */
+    uint64_t *at_once_ns;         /* time spent on its user's stacks in this round; NULL: no limit */
     uint64_t now_ns;
 };
 

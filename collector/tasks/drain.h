@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* From the kernel's ring to the records of a result file. */
-#ifndef COLLECTOR_TASKS_RING_H
-#define COLLECTOR_TASKS_RING_H
+#ifndef COLLECTOR_TASKS_DRAIN_H
+#define COLLECTOR_TASKS_DRAIN_H
 
 #include <stdbool.h>
 

@@ -48,7 +48,7 @@ static struct notification *sort_notifications(struct notification *notification
     return sorted;
 }
 
-/* With what a process that was attached late has made. */
+/* If the process was attached late, its threads and children are attached, too. */
 static void admit(struct tasks *tasks, struct notification *notification)
 {
     if (tasks_admit(tasks, notification))

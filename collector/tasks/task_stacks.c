@@ -20,7 +20,7 @@ int tasks_begin_stacks(struct tasks *tasks)
     return error;
 }
 
-/* What the stacks of one user take is counted anew in each round of the loop. */
+/* The time that the stacks of one user take; it restarts at 0 in each round of the loop. */
 static uint64_t *at_once_ns(const struct tasks *tasks, struct share *share)
 {
     if (!tasks->at_once)
@@ -43,7 +43,6 @@ struct stack_owner tasks_stack_owner(const struct tasks *tasks, struct task *tas
         .trust = &process->trust,
         .counts = &task->stacks,
         .fill = &task->fill,
-        .has_events = events,
         .sizes = events ? events->sizes : NULL,
         .dump_limit = events ? events->dump_limit : 0,
         .at_once_ns = at_once_ns(tasks, process->share),
