@@ -16,7 +16,7 @@ def test_nobody_looks_asleep_who_has_not_begun():
     """Programs poll /proc/PID/stat until a child sleeps, and take that for 'it waits where it should'."""
     need_perf_events()
     if not IS_ROOT:
-        skip("only root's collector may go before all others: with an unprivileged one, up to 8 of 200 tasks sleep")
+        skip("only root's collector goes before all others: with an unprivileged one a few of 200 tasks may sleep")
     for way, start_in in WAYS.items():
         done = start_in([target("asleep"), "100"]).ok()
         forks, threads = map(int, check_match(r"^early: (\d+) (\d+)$", done.out.strip()).groups())
