@@ -203,7 +203,7 @@ static int watch(struct collect *collect, int fd, void *tag)
 static void take_event(struct collect *collect, const struct epoll_event *event)
 {
     struct task *task = event->data.ptr;
-    if (!task->live)
+    if (!task_is_live(task))
         return;
     /* Without a kernel ring it is a pidfd, readable at the end. */
     if (event->events & (EPOLLHUP | EPOLLERR) || task->events->timer || !task->events->ring)
@@ -543,7 +543,8 @@ static void finish(struct collect *collect, struct outcome *outcome)
     struct result_coverage coverage = {.cpu_ns = outcome->cpu_ns,
                                        .attributed_ns = outcome->attributed_ns,
                                        .tasks = outcome->tasks,
-                                       .files = results_written(collect->args->results) + (leader && !leader->on_disk),
+                                       .files = results_written(collect->args->results) +
+                                                (leader && leader->file != FILE_ON_DISK),
                                        .collector_ns = outcome->collector_ns,
                                        .machine_ns = outcome->machine_ns,
                                        .others_ns = outcome->others_ns,

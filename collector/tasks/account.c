@@ -58,7 +58,7 @@ static void settle_unwaited(struct tasks *tasks, struct process *process, struct
         tasks->unwaited_ns -= process->unwaited_ns;
         process->unwaited_ns = 0;
     }
-    bool armed = process->leader && process->leader->armed;
+    bool armed = process->leader && task_is_armed(process->leader);
     if (process->waited || process->orphan || armed)
         return;
     uint64_t own = used + children_of(process);
@@ -93,7 +93,7 @@ static void account_one(struct tasks *tasks, struct process *process)
         parent->guessed_ns += used + children_of(process) + process->guessed_ns;
     settle_unwaited(tasks, process, parent, used);
     count_for_parent(tasks, process, used);
-    if (process->leader && process->leader->armed) { /* a child of vfork that only exited, or whose exec failed */
+    if (process->leader && task_is_armed(process->leader)) { /* child of vfork: only exited, or its exec failed */
         uint64_t own = process->rusage_ns > used ? process->rusage_ns : used;
         if (own)
             missed_add(&tasks->missed, "child exited before it ran a program", process->leader->comm, 1, own);

@@ -21,6 +21,15 @@
 #include "collector/tasks/tasks.h"
 #include "collector/tasks/timer_fallback.h"
 
+static enum task_coverage find_coverage(const struct notification *notification)
+{
+    const struct attached *events = notification->events;
+    return notification->inherited ? TASK_BY_INHERITANCE
+           : events->timer         ? TASK_BY_TIMER
+           : events->ring          ? TASK_BY_EVENTS
+                                   : TASK_BY_COUNTERS;
+}
+
 static struct task *new_task(const struct tasks *tasks, struct notification *notification)
 {
     struct task *task = calloc(1, sizeof(*task));
@@ -28,11 +37,10 @@ static struct task *new_task(const struct tasks *tasks, struct notification *not
         return NULL;
     struct attached *events = notification->events;
     task->events = events;
-    task->inherited = notification->inherited;
     task->inherited_set = notification->inherited_set;
     task->readings = notification->readings;
     task->attached_late_ns = notification->attached_late ? notification->answered_ns : 0;
-    if (task->inherited && !(task->values = calloc(CONFIG_EVENTS, sizeof(*task->values)))) {
+    if (notification->inherited && !(task->values = calloc(CONFIG_EVENTS, sizeof(*task->values)))) {
         free(task);
         return NULL;
     }
@@ -45,15 +53,15 @@ static struct task *new_task(const struct tasks *tasks, struct notification *not
     task->start_ns = notification->time_ns;
     task->flushed_ns = tasks->now_ns;
     task->startup_ns = notification->startup_ns;
-    task->armed = notification->kind == PINJECT_ARM;
-    task->by_timer = events && events->timer;
-    task->counted_only = events && !events->timer && !events->ring;
+    task->state.life = notification->kind == PINJECT_ARM ? TASK_ARMED : TASK_RUNNING;
+    task->coverage = find_coverage(notification);
+    task->status = -1;
+    task->exit_ns = UINT64_MAX;
     task->ring_error = events ? __atomic_load_n(&events->ring_error, __ATOMIC_RELAXED) : 0;
     task->refusal = events ? events->refusal : 0;
-    task->name_known = !task->armed; /* records before the exec record wait for it */
     memcpy(task->ids, events ? events->ids : inherited_ids(tasks->session->inherited_sets), sizeof(task->ids));
     buffer_init(&task->backlog);
-    if (task->by_timer)
+    if (task_is_by_timer(task))
         tasks_use_timer_ring(task);
     else if (events && events->ring) {
         pinject_ring_init(&task->ring, events->ring, (const char *)events->ring + sysconf(_SC_PAGESIZE),
@@ -152,10 +160,10 @@ static struct process *new_process(struct tasks *tasks, struct notification *not
     if (old && goes_on(old, notification)) { /* counted once in the totals, with the new one */
         before = *old;
         old->accounted = true;
-        if (old->leader)
-            old->leader->goes_on = old->leader->revoked;
+        if (old->leader && old->leader->state.cause == TASK_REVOKED)
+            tasks_step(tasks, old->leader, TASK_EVENT_CONTINUE);
     }
-    if (old && old->leader && !old->leader->live)
+    if (old && old->leader && !task_is_live(old->leader))
         tasks_finish_process(tasks, old); /* its pid is in use again */
     struct process *process = tasks_add_process(tasks, notification->pid, notification->ppid, notification->time_ns);
     int error = 0;
@@ -202,7 +210,7 @@ static struct task *find_of_generation(struct tasks *tasks, const struct notific
             tasks_drain_process(tasks, process); /* a thread may have become the process */
         task = process->main ? process->main : process->leader;
     }
-    if (task && task->live)
+    if (task && task_is_live(task))
         tasks_drain(tasks, task);
     return task;
 }
@@ -256,12 +264,12 @@ static void cover(struct tasks *tasks, struct process *process, const struct not
     const struct task *task = tasks_find(tasks, notification->tid);
     if (notification->kind != PINJECT_INHERIT_EXEC && !(notification->flags & PINJECT_REQUEST_INHERIT_EXEC))
         return;
-    if (task && task->by_timer) /* only accounting covers it */
+    if (task && task_is_by_timer(task)) /* only accounting covers it */
         process->uncounted = true;
-    bool leaves = task && task->by_timer && !(tasks->session->settings->follow & PINJECT_SESSION_EXEC);
+    bool leaves = task && task_is_by_timer(task) && !(tasks->session->settings->follow & PINJECT_SESSION_EXEC);
     if (tasks->config->source == PINJECT_SOURCE_TIMER || leaves) /* there are no inherited sets */
         return;
-    if (!notification->attached_late && !(task && task->by_timer))
+    if (!notification->attached_late && !(task && task_is_by_timer(task)))
         tasks_program_announced(tasks, process, notification);
     process->secure = notification->flags & PINJECT_REQUEST_SECURE;
     process->inherits |= !process->secure && notification->inherit_error == 0;
@@ -279,10 +287,11 @@ static void cover(struct tasks *tasks, struct process *process, const struct not
 static bool is_announced_by_nobody(const struct tasks *tasks, const struct notification *notification)
 {
     const struct task *creator = tasks_find(tasks, notification->parent_tid);
-    if (!creator || creator->by_timer)
+    if (!creator || task_is_by_timer(creator))
         return creator && notification->kind == PINJECT_THREAD;
     bool expected = missed_find(&tasks->missed, notification->tid);
-    return (notification->inherited && creator->inherited) || (creator->counted_only && !expected);
+    return (notification->inherited && task_is_inherited(creator)) ||
+           (creator->coverage == TASK_BY_COUNTERS && !expected);
 }
 
 /* True: it was attached late, and has a tree to be looked at. */
@@ -319,7 +328,7 @@ static bool admit(struct tasks *tasks, struct notification *notification)
         cover(tasks, process, notification);
         tasks->inherited_generations += notification->inherited;
     }
-    if (task->armed)
+    if (task_is_armed(task))
         return false;
     tasks_count(tasks, task);
     struct exec_generation *generation = tasks_add_generation(task, task->start_ns, task->comm, process->program);
@@ -342,8 +351,8 @@ bool tasks_is_ready(const struct tasks *tasks, const struct notification *notifi
     case PINJECT_GENERATION:
         task = tasks_find(tasks, notification->tid);
         /* Its exec must be known first. */
-        return task && task->inherited ? tasks->inherited_taken_ns > notification->time_ns
-                                       : tasks_find_process(tasks, notification->pid) != NULL;
+        return task && task_is_inherited(task) ? tasks->inherited_taken_ns > notification->time_ns
+                                               : tasks_find_process(tasks, notification->pid) != NULL;
     case PINJECT_THREAD:
     case PINJECT_SNAPSHOT:
     case PINJECT_INHERIT_EXEC:

@@ -24,7 +24,7 @@ static void take_sample(struct tasks *tasks, struct task *task, const struct per
         kernelmap_in_modules(&tasks->kernel, record))
         tasks_map_modules(tasks, task);
     task->samples++;
-    if (task->inherited && (int)event == tasks->clock)
+    if (task_is_inherited(task) && (int)event == tasks->clock)
         task->sampled_ns += records_period(&tasks->layout, event, record);
     if (!task->first_sample_ns || time_ns < task->first_sample_ns)
         task->first_sample_ns = time_ns;
@@ -61,9 +61,9 @@ static void take_fork(struct tasks *tasks, const struct task *creator, const str
 {
     struct records_task made = records_parse_task(record);
     bool followed = tasks_follows(tasks, &made);
-    if (!creator->inherited)
+    if (!task_is_inherited(creator))
         inherited_made_by(tasks->session->inherited_sets, made.ptid, made.tid);
-    if (!followed || !creator->inherited) /* tasks in an inherited set send no request */
+    if (!followed || !task_is_inherited(creator)) /* tasks in an inherited set send no request */
         missed_announced(&tasks->missed, made.ppid, made.pid, made.tid, made.time_ns, followed);
 }
 
@@ -97,7 +97,7 @@ static const struct perf_event_header *unwound(struct tasks *tasks, struct task 
 
 void tasks_take_sample(struct tasks *tasks, struct task *task, const struct perf_event_header *record)
 {
-    if (task->by_timer)
+    if (task_is_by_timer(task))
         tasks_meet_timer_sample(tasks, task, record);
     record = unwound(tasks, task, record);
     if (!record)
@@ -109,12 +109,12 @@ void tasks_take_sample(struct tasks *tasks, struct task *task, const struct perf
 bool tasks_take_record(struct tasks *tasks, struct task *task, const struct perf_event_header *record)
 {
     if (!records_check(&tasks->layout, record) ||
-        (task->by_timer && !tasks_check_timer_record(tasks, task, tasks->scratch))) {
+        (task_is_by_timer(task) && !tasks_check_timer_record(tasks, task, tasks->scratch))) {
         tasks->broken_rings++;
         return true;
     }
     uint64_t time_ns = records_time(&tasks->layout, 0, record);
-    if (record->type == PERF_RECORD_SAMPLE && !task->by_timer) { /* the preload object follows the stack itself */
+    if (record->type == PERF_RECORD_SAMPLE && !task_is_by_timer(task)) { /* a timer follows the stack itself */
         tasks_take_sample(tasks, task, record);
         return true;
     }
@@ -171,9 +171,12 @@ static bool read_ring(struct tasks *tasks, struct task *task, bool all)
     uint64_t before = monotonic_ns();
     bool time = true, at_once = tasks->at_once;
     tasks->at_once = all;
-    for (unsigned i = 1; time && !task->left && (record = pinject_ring_next(&task->ring, tasks->scratch)); i++) {
+    for (unsigned i = 1; time && !task_has_left(task); i++) {
+        record = pinject_ring_next(&task->ring, tasks->scratch);
+        if (!record)
+            break;
         if (!tasks_take_record(tasks, task, record))
-            task->left = true;
+            tasks_step(tasks, task, TASK_EVENT_LEAVE);
         if (i % LOOKS)
             continue;
         uint64_t now = monotonic_ns();
@@ -190,7 +193,7 @@ enum tasks_ring tasks_drain_ring(struct tasks *tasks, struct task *task, bool al
 {
     struct pinject_ring *ring = &task->ring;
     bool done = true;
-    if (!task->live || task->inherited || !ring->page || task->left || task->broken)
+    if (!task_is_live(task) || task_is_inherited(task) || !ring->page || task_has_left(task) || task->broken)
         return TASKS_RING_DONE;
     if (!tasks_has_time(tasks, task->process) && !all)
         return TASKS_RING_MORE;
@@ -203,7 +206,7 @@ enum tasks_ring tasks_drain_ring(struct tasks *tasks, struct task *task, bool al
         task->broken = true;
         tasks->broken_rings++;
     }
-    if (task->left)
+    if (task_has_left(task))
         return TASKS_RING_LEFT;
     if (task->result && result_pending(task->result) > TASKS_PENDING_MAX)
         tasks_flush(tasks, task);

@@ -18,10 +18,8 @@ enum { WAITED_NS = 20 * 1000 * 1000 };
 void tasks_tell_leader(const struct process *process)
 {
     struct task *leader = process->leader;
-    leader->status_known = process->status_known;
-    leader->status = process->status;
-    leader->exit_known = process->exit_known;
-    leader->exit_ns = process->exit_ns;
+    leader->status = process->status_known ? process->status : -1;
+    leader->exit_ns = process->exit_known ? process->exit_ns : UINT64_MAX;
 }
 
 static void hold_process(struct tasks *tasks, struct process *process)
@@ -39,11 +37,12 @@ static void hold_process(struct tasks *tasks, struct process *process)
  * An unprivileged user's events end in the exec of a setuid or unreadable program, before it is even mapped. The ring
  * says EXIT, but the task goes on.
  */
-static void set_revoked(struct task *task)
+static void set_revoked(struct tasks *tasks, struct task *task)
 {
     struct process *process = task->process;
     struct exec_generation *generation = task->generation_count ? &task->generations[task->generation_count - 1] : NULL;
-    task->revoked = process->revoked = true;
+    process->revoked = true;
+    tasks_step(tasks, task, TASK_EVENT_REVOKED);
     if (generation && !generation->program)
         generation->program = program_get(process->announced);
 }
@@ -52,11 +51,11 @@ void tasks_task_ended(struct tasks *tasks, struct task *task, bool ended)
 {
     struct process *process = task->process;
     tasks_drain(tasks, task);
-    if (!task->live)
+    if (!task_is_live(task))
         return;
-    if (task->inherited && tasks_inherited_estimate(tasks, task))
+    if (task_is_inherited(task) && tasks_inherited_estimate(tasks, task))
         tasks->estimated++;
-    if (task->by_timer)
+    if (task_is_by_timer(task))
         tasks_end_timer(tasks, task);
     if (!task->values) {
         task->values = calloc(CONFIG_EVENTS, sizeof(*task->values));
@@ -65,9 +64,9 @@ void tasks_task_ended(struct tasks *tasks, struct task *task, bool ended)
     }
     if (ended && task->events)
         stack_sizes_add_task(task->events->sizes);
-    task->ended = ended;
+    tasks_step(tasks, task, ended ? TASK_EVENT_END : TASK_EVENT_CLOSE);
     if (ended && process->secure && task == process->main && !process->program)
-        set_revoked(task);
+        set_revoked(tasks, task);
     task->covers = process->inherits;
     if (!task->end_ns)
         task->end_ns = tasks->now_ns;
@@ -100,9 +99,8 @@ void tasks_drain(struct tasks *tasks, struct task *task)
 
 void tasks_drain_some(struct tasks *tasks, struct task *task)
 {
-    if (drain(tasks, task, false) || task->unread)
+    if (drain(tasks, task, false) || tasks_is_unread(tasks, task))
         return;
-    task->unread = true;
     task->unread_prev = tasks->unread_last;
     task->unread_next = NULL;
     *(tasks->unread_last ? &tasks->unread_last->unread_next : &tasks->unread) = task;
@@ -123,7 +121,7 @@ void tasks_drain_rest(struct tasks *tasks)
             continue;
         tasks_forget_unread(tasks, task);
         tasks_drain_some(tasks, task);
-        if (next && !next->unread) /* it ended */
+        if (next && !tasks_is_unread(tasks, next)) /* it ended */
             next = tasks->unread;
     }
 }
@@ -157,7 +155,7 @@ void tasks_finish_process(struct tasks *tasks, struct process *process)
     if (leader) {
         tasks_tell_leader(process);
         process->leader = NULL;
-        if (leader->armed)
+        if (task_is_armed(leader))
             tasks_discard(tasks, leader);
         else
             tasks_put_done(tasks, leader);

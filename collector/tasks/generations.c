@@ -102,11 +102,11 @@ static void leave_task(struct tasks *tasks, struct task *task, uint64_t time_ns,
 bool tasks_exec(struct tasks *tasks, struct task *task, uint64_t time_ns, const struct records_comm *comm)
 {
     struct process *process = task->process;
-    if (!task->armed && !(tasks->session->settings->follow & PINJECT_SESSION_EXEC)) {
+    if (!task_is_armed(task) && !(tasks->session->settings->follow & PINJECT_SESSION_EXEC)) {
         leave_task(tasks, task, time_ns, comm);
         return false;
     }
-    tasks->inherited_generations += task->inherited;
+    tasks->inherited_generations += task_is_inherited(task);
     space_release(&process->space);
     free(process->trust);
     process->trust = NULL;
@@ -122,8 +122,8 @@ bool tasks_exec(struct tasks *tasks, struct task *task, uint64_t time_ns, const 
         before->at_end = take_snapshot(task, time_ns);
     if (before && tasks->session->settings->split)
         tasks_split_file(tasks, task, time_ns);
-    bool first = task->armed;
-    task->armed = false;
+    bool first = task_is_armed(task);
+    tasks_step(tasks, task, TASK_EVENT_EXEC);
     tasks_add_generation(task, time_ns, task->comm, NULL);
     if (first)
         tasks_count(tasks, task);
@@ -151,7 +151,7 @@ void tasks_guess_program(struct tasks *tasks, struct task *task, const struct ma
     generation->resolved = generation->program && !task->lost_records && !task->broken;
     if (!task->process->program)
         task->process->program = program_get(generation->program);
-    if (!task->name_known)
+    if (task->file == FILE_UNNAMED)
         tasks_begin_file(tasks, task);
 }
 
@@ -162,7 +162,7 @@ static void give_program(struct tasks *tasks, struct task *task, struct exec_gen
     generation->program = program_get(program);
     if (generation != tasks_last_generation(task))
         bound_arguments(task, generation);
-    if (!task->name_known && generation == tasks_last_generation(task))
+    if (task->file == FILE_UNNAMED && generation == tasks_last_generation(task))
         tasks_begin_file(tasks, task);
 }
 

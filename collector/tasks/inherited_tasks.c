@@ -45,17 +45,17 @@ bool tasks_inherited_gone(const struct tasks *tasks, struct task *task)
 {
     /* Another process may have its number by now: its pidfd shows that. */
     const int pidfd = task->key == task->pid ? task->process->pidfd : -1;
-    if (!task->exiting && numbers_hold(pidfd, task->pid, task->key))
+    if (task->state.life != TASK_EXITING && numbers_hold(pidfd, task->pid, task->key))
         return false;
     /* Between its EXIT record and its counts it may wait for a CPU, for a second if there is much other load. */
-    if (task->exiting && !task->gone_ns && !has_died(task))
+    if (task->state.life == TASK_EXITING && !task->gone_ns && !has_died(task))
         return false;
     /* What it wrote at its end may not be read yet. */
     if (!task->gone_ns)
         task->gone_ns = tasks->now_ns;
     if (tasks->now_ns <= task->gone_ns + READINGS_NS)
         return false;
-    if (!task->exiting)
+    if (task->state.life != TASK_EXITING)
         inherited_forget(tasks->session->inherited_sets, task->key);
     return true;
 }
@@ -88,15 +88,15 @@ static bool is_told_twice(const struct tasks *tasks, const struct inherited_reco
                           const struct records_task *made)
 {
     const struct task *task = tasks_find(tasks, made->tid);
-    return task && task->inherited && !task->exiting && task->inherited_set != kept->inherited_set &&
-           made->time_ns < task->start_ns + TWICE_NS;
+    return task && task_is_inherited(task) && task->state.life != TASK_EXITING &&
+           task->inherited_set != kept->inherited_set && made->time_ns < task->start_ns + TWICE_NS;
 }
 
 /* From a ring that had stopped: the task has written to other rings meanwhile, and was admitted. */
 static bool is_late(const struct tasks *tasks, const struct records_task *made)
 {
     const struct task *task = tasks_find(tasks, made->tid);
-    return task ? task->inherited && made->time_ns <= task->start_ns
+    return task ? task_is_inherited(task) && made->time_ns <= task->start_ns
                 : made->time_ns < tasks->inherited_taken_ns && tids_has(&tasks->known, made->tid);
 }
 
@@ -113,7 +113,7 @@ static void take_fork(struct tasks *tasks, const struct inherited_record *kept, 
     if (is_told_twice(tasks, kept, &made))
         return;
     struct task *creator = tasks_find(tasks, made.ptid);
-    if (creator && !creator->inherited) {
+    if (creator && !task_is_inherited(creator)) {
         tasks_drain(tasks, creator); /* its name and its program, as of then */
         creator = tasks_find(tasks, made.ptid);
     }
@@ -123,7 +123,7 @@ static void take_fork(struct tasks *tasks, const struct inherited_record *kept, 
         expect_task(tasks, made.tid);
     else if (!is_late(tasks, &made))
         admit_writer(tasks, kept, made.pid, made.tid, made.ppid, made.ptid, made.time_ns);
-    if (creator && creator->inherited)
+    if (creator && task_is_inherited(creator))
         tasks_take_record(tasks, creator, record);
 }
 
@@ -135,7 +135,7 @@ static struct task *find_renamed(const struct tasks *tasks, const struct inherit
     if (!process || record->type != PERF_RECORD_COMM || !records_parse_comm(record).exec)
         return NULL;
     for (struct task *task = process->tasks; task; task = task->process_next)
-        if (task->inherited && !task->exiting && task->inherited_set == kept->inherited_set)
+        if (task_is_inherited(task) && task->state.life != TASK_EXITING && task->inherited_set == kept->inherited_set)
             return task;
     return NULL;
 }
@@ -172,7 +172,7 @@ static void take_reading(struct tasks *tasks, struct task *task, const struct in
         value->enabled_ns = reading.enabled_ns > value->enabled_ns ? reading.enabled_ns : value->enabled_ns;
         value->lost += reading.lost;
     }
-    if (task->exiting && tasks_inherited_counted(task))
+    if (task->state.life == TASK_EXITING && tasks_inherited_counted(task))
         tasks_task_ended(tasks, task, true);
 }
 
@@ -184,7 +184,7 @@ static void take_of_root(struct tasks *tasks, const struct inherited_record *kep
                          const struct perf_event_header *record)
 {
     struct task *task = tasks_find(tasks, kept->tid);
-    if (!task || !task->refusal || !task->not_sampled || record->type != PERF_RECORD_SAMPLE ||
+    if (!task || !task->refusal || task->coverage != TASK_NOT_SAMPLED || record->type != PERF_RECORD_SAMPLE ||
         (record->misc & PERF_RECORD_MISC_CPUMODE_MASK) != PERF_RECORD_MISC_USER ||
         (int)kept->event != attach_timer_event(tasks->config))
         return;
@@ -211,19 +211,20 @@ static void take_inherited_record(struct tasks *tasks, const struct inherited_re
     if (!task)
         task = admit_unannounced(tasks, kept);
     /* A task with events of its own is reported by these. */
-    if (!task || !task->inherited || task->inherited_set != kept->inherited_set)
+    if (!task || !task_is_inherited(task) || task->inherited_set != kept->inherited_set)
         return;
     if (record->type == PERF_RECORD_READ) {
         take_reading(tasks, task, kept, record);
         return;
     }
-    task->exiting |= record->type == PERF_RECORD_EXIT;
+    if (record->type == PERF_RECORD_EXIT)
+        tasks_step(tasks, task, TASK_EVENT_EXIT);
     if (!tasks_take_record(tasks, task, record)) {
-        task->left = true;
+        tasks_step(tasks, task, TASK_EVENT_LEAVE);
         tasks_task_ended(tasks, task, false);
         return;
     }
-    if (record->type == PERF_RECORD_MMAP2 && task->live)
+    if (record->type == PERF_RECORD_MMAP2 && task_is_live(task))
         tasks_look_for_programs(tasks, task);
 }
 

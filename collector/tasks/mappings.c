@@ -26,7 +26,7 @@ void tasks_expect_files(struct tasks *tasks, const struct process *process)
 static void tell_siblings(struct tasks *tasks, const struct task *task, const struct mapping *mapping)
 {
     for (struct task *other = task->process->tasks; other; other = other->process_next) {
-        if (other == task || other->armed)
+        if (other == task || task_is_armed(other))
             continue;
         struct buffer buffer = BUFFER_INIT;
         uint64_t time_ns = mapping->time_ns > other->start_ns ? mapping->time_ns : other->start_ns;
@@ -82,7 +82,7 @@ static void tell_mapping(struct tasks *tasks, struct process *process, struct ma
         return;
     }
     for (struct task *task = process->tasks; task; task = task->process_next) {
-        if (task->armed)
+        if (task_is_armed(task))
             continue;
         struct buffer buffer = BUFFER_INIT;
         uint64_t time_ns = mapping->time_ns > task->start_ns ? mapping->time_ns : task->start_ns;

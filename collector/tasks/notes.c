@@ -81,14 +81,14 @@ void notes_make(struct notes *notes, const struct tasks *tasks, const struct tas
     const bool inherits = task->covers || (task->process && task->process->inherits);
     if (task->refusal)
         note_refusal(notes, tasks, task);
-    if (task->by_timer && !task->timer_started)
+    if (task_is_by_timer(task) && !task->timer_started)
         note_no_timer(notes, task);
-    else if (task->not_sampled && !task->left && inherits)
+    else if (task->coverage == TASK_NOT_SAMPLED && !task_has_left(task) && inherits)
         notes_add(notes, "executed a program without a timer (static?): sampled with inherited events, its CPU time "
                          "counted by the kernel");
-    else if (task->not_sampled && !task->left)
+    else if (task->coverage == TASK_NOT_SAMPLED && !task_has_left(task))
         notes_add(notes, "executed a program without a timer (static?): only its CPU time is known");
-    else if (task->counted_only && !task->by_timer && tasks->config->sampling) {
+    else if (task->coverage == TASK_BY_COUNTERS && tasks->config->sampling) {
         snprintf(text, sizeof(text), "counted but not sampled: no memory for its ring buffer (%s)",
                  strerror(-task->ring_error));
         notes_add(notes, text);
@@ -97,18 +97,18 @@ void notes_make(struct notes *notes, const struct tasks *tasks, const struct tas
         notes_add(notes, "its ring buffer was damaged: later samples are missing");
     if (task->attached_late_ns > task->start_ns + LATE_NS)
         notes_add(notes, "found late: start-up counted but not sampled");
-    if (task->goes_on)
+    if (task->state.cause == TASK_CONTINUED)
         notes_add(notes, "executed an unreadable program: the kernel closed its events; timers sample it from then "
                          "on, in another file");
-    else if (task->revoked)
+    else if (task->state.cause == TASK_REVOKED)
         notes_add(notes, "executed a setuid or unreadable program: the kernel closed its events, and only its CPU time "
                          "is known from then on");
-    if (task->left)
+    if (task_has_left(task))
         notes_add(notes, "executed a program that is not followed (--follow=exec follows it)");
     note_programs(notes, task);
-    const bool covered = inherits || task->inherited || task->revoked;
+    const bool covered = inherits || task_is_inherited(task) || task_was_revoked(task);
     if (generation && !generation->named && !covered && generation->start_ns > task->start_ns &&
-        task->kind != PINJECT_THREAD && !task->left)
+        task->kind != PINJECT_THREAD && !task_has_left(task))
         notes_add(notes, "its program could not be preloaded (static, setuid or without access to the session?): its "
                          "children and threads are not profiled");
 }

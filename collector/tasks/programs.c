@@ -28,7 +28,7 @@ void tasks_snapshot_notified(struct tasks *tasks, struct task *task, struct noti
     }
     if (task->snapshot_count == TASKS_SNAPSHOTS) {
         tasks_drain(tasks, task);
-        if (!task->live)
+        if (!task_is_live(task))
             return;
     }
     if (task->snapshot_count == TASKS_SNAPSHOTS) {
@@ -46,11 +46,17 @@ static struct exec_generation *add_unannounced(struct tasks *tasks, struct task 
     const char *slash = notification->exec ? strrchr(notification->exec, '/') : NULL;
     struct records_comm comm = {.pid = task->pid, .tid = task->key, .exec = true, .name = slash ? slash + 1 : "?"};
     char name[16];
-    snprintf(name, sizeof(name), "%.15s", task->by_timer && notification->comm[0] ? notification->comm : comm.name);
+    snprintf(name, sizeof(name), "%.15s",
+             task_is_by_timer(task) && notification->comm[0] ? notification->comm : comm.name);
     comm.name = name;
-    if (task->live && task->armed)
+    if (!task_is_live(task))
+        return NULL;
+    if (task_is_armed(task))
         task->startup_ns = notification->startup_ns;
-    return task->live && tasks_exec(tasks, task, notification->time_ns, &comm) ? tasks_last_generation(task) : NULL;
+    /* So that a file that ends here says what sampled it. */
+    if (task_is_by_timer(task))
+        tasks_look_at_timer(tasks, task);
+    return tasks_exec(tasks, task, notification->time_ns, &comm) ? tasks_last_generation(task) : NULL;
 }
 
 void tasks_generation_notified(struct tasks *tasks, struct task *task, const struct notification *notification)
@@ -59,17 +65,17 @@ void tasks_generation_notified(struct tasks *tasks, struct task *task, const str
     for (unsigned i = 0; i < task->generation_count; i++)
         if (task->generations[i].start_ns <= notification->time_ns)
             generation = &task->generations[i];
-    bool records_missing = task->counted_only || task->lost_records || task->broken;
+    bool records_missing = task->coverage == TASK_BY_COUNTERS || task->lost_records || task->broken;
     /* It was announced as not sampled, but it reports. */
-    bool known = task->not_sampled && generation && generation == tasks_last_generation(task) &&
+    bool known = task->coverage == TASK_NOT_SAMPLED && generation && generation == tasks_last_generation(task) &&
         !strcmp(generation->comm, notification->comm);
-    bool new_one = task->by_timer ? !known
+    bool new_one = task_is_by_timer(task) ? !known
         : generation && generation->named && generation == tasks_last_generation(task) && records_missing;
     if (!generation || new_one)
         generation = add_unannounced(tasks, task, notification);
     if (!generation)
         return;
-    if (task->by_timer)
+    if (task_is_by_timer(task))
         tasks_exec_timer(tasks, task, notification);
     /* The preload object knows the name that was given to exec: a link, or a relative path. */
     const char *exec = generation->resolved && generation->program ? generation->program->exec : notification->exec;
@@ -80,14 +86,14 @@ void tasks_leave_timer(struct tasks *tasks, struct notification *notification)
 {
     struct task *task = tasks_find(tasks, notification->tid);
     bool announced = notification->kind == PINJECT_INHERIT_EXEC || notification->flags & PINJECT_REQUEST_INHERIT_EXEC;
-    if (!task || !task->by_timer || !announced || notification->result < 0)
+    if (!task || !task_is_by_timer(task) || !announced || notification->result < 0)
         return;
     notification->comm[0] = '\0'; /* it names the program that calls exec */
-    bool leaves = !task->armed && !(tasks->session->settings->follow & PINJECT_SESSION_EXEC);
+    bool leaves = !task_is_armed(task) && !(tasks->session->settings->follow & PINJECT_SESSION_EXEC);
     tasks_generation_notified(tasks, task, notification);
-    task->not_sampled = true;
-    if (leaves && task->live) {
-        task->left = true;
+    task->coverage = TASK_NOT_SAMPLED;
+    if (leaves && task_is_live(task)) {
+        tasks_step(tasks, task, TASK_EVENT_LEAVE);
         tasks_task_ended(tasks, task, false);
     }
 }
@@ -146,9 +152,10 @@ void tasks_look_for_programs(struct tasks *tasks, struct task *task)
     /* It may have gone on to another program meanwhile. */
     generation = tasks_last_generation(task);
     /* The records of an inherited set are older than what /proc shows. */
-    bool other = task->inherited && exec &&
+    bool other = task_is_inherited(task) && exec &&
         (!generation || !generation->program || !ends_with(exec, generation->program->exec));
-    if (exec && cmdline && !anothers && !other && task->live && count == task->generation_count && !generation->named) {
+    if (exec && cmdline && !anothers && !other && task_is_live(task) && count == task->generation_count &&
+        !generation->named) {
         tasks_set_program(tasks, task, generation, program_new(exec, cmdline, size));
         generation->resolved = generation->program;
         generation->named = false; /* the preload object did not report: its children are not followed */

@@ -85,7 +85,7 @@ static void note_wait(struct tasks *tasks, const struct notification *notificati
     uint64_t used = notification->utime_ns + notification->stime_ns;
     /* A task that timers sample announces no child. If the child sends no request, this is all that is known of it. */
     bool quiet = tasks->config->source == PINJECT_SOURCE_TIMER ||
-        (parent && parent->leader && parent->leader->by_timer);
+        (parent && parent->leader && task_is_by_timer(parent->leader));
     if (quiet && !missed_take_requested(&tasks->missed, notification->pid) && !process)
         missed_add(&tasks->missed,
                    "child without events (not followed, setuid, or exited at once): known only from its parent's wait",

@@ -35,11 +35,11 @@ static bool is_gone(const struct task *task)
 static void sweep_task(struct tasks *tasks, struct task *task)
 {
     tasks_drain_some(tasks, task);
-    if (!task->live)
+    if (!task_is_live(task))
         return;
-    if (task->by_timer)
+    if (task_is_by_timer(task))
         tasks_look_at_timer(tasks, task);
-    if (task->inherited ? tasks_inherited_gone(tasks, task) : is_gone(task)) {
+    if (task_is_inherited(task) ? tasks_inherited_gone(tasks, task) : is_gone(task)) {
         tasks_task_ended(tasks, task, true);
         return;
     }
@@ -49,10 +49,10 @@ static void sweep_task(struct tasks *tasks, struct task *task)
     if (task->generation_count && !task->generations[task->generation_count - 1].named &&
         tasks->now_ns - task->generations[task->generation_count - 1].start_ns > LOOK_NS)
         tasks_look_for_programs(tasks, task);
-    if (task->live)
+    if (task_is_live(task))
         tasks_cover_unreported(tasks, task);
-    if (task->live && task->result && tasks->now_ns - task->flushed_ns >= FLUSH_NS &&
-        (!task->on_disk || result_pending(task->result)))
+    if (task_is_live(task) && task->result && tasks->now_ns - task->flushed_ns >= FLUSH_NS &&
+        (task->file != FILE_ON_DISK || result_pending(task->result)))
         tasks_flush(tasks, task);
 }
 
@@ -63,7 +63,7 @@ static void sweep_task(struct tasks *tasks, struct task *task)
 static bool awaits_program(const struct tasks *tasks, const struct process *process)
 {
     const struct task *leader = process->leader;
-    if (!leader || leader->inherited || !leader->generation_count || process->left || tasks->closing)
+    if (!leader || task_is_inherited(leader) || !leader->generation_count || process->left || tasks->closing)
         return false;
     return !leader->generations[leader->generation_count - 1].named && tasks->now_ns - process->ended_ns < PROGRAM_NS;
 }
@@ -111,7 +111,7 @@ void tasks_close(struct tasks *tasks)
     while (tasks->live) {
         struct task *task = tasks->live;
         bool dead = process_is_dead(task->process);
-        if (!dead && !task->armed) {
+        if (!dead && !task_is_armed(task)) {
             tasks->alive++;
             task->process->orphan = true;
         }
@@ -133,7 +133,7 @@ void tasks_finish_root(struct tasks *tasks, const struct result_coverage *covera
     if (process && process->leader) {
         struct task *leader = process->leader;
         tasks_tell_leader(process);
-        if (!leader->armed)
+        if (!task_is_armed(leader))
             tasks_write_task(tasks, leader, coverage);
         process->leader = NULL;
         tasks_discard(tasks, leader);

@@ -43,11 +43,11 @@ void tasks_put_record(struct tasks *tasks, struct task *task, const void *record
 {
     if (!size)
         return;
-    if (!task->name_known && task->backlog.size + size > TASKS_PENDING_MAX)
+    if (task->file == FILE_UNNAMED && task->backlog.size + size > TASKS_PENDING_MAX)
         tasks_name_file(tasks, task);
-    if (!task->name_known && task->backlog.size + size > TASKS_PENDING_MAX)
+    if (task->file == FILE_UNNAMED && task->backlog.size + size > TASKS_PENDING_MAX)
         tasks->missed.uncounted++; /* out of memory, or no program runs yet */
-    else if (!task->name_known)
+    else if (task->file == FILE_UNNAMED)
         buffer_append(&task->backlog, record, size);
     else if (task->result)
         result_record(task->result, record, size); /* a failure is the file's error */
@@ -98,14 +98,14 @@ void tasks_begin_file(struct tasks *tasks, struct task *task)
     const char *exec = NULL;
     if (tasks->session->settings->split) {
         if (!generation || !generation->program || !generation->program->exec[0]) {
-            task->name_known = false;
+            task->file = FILE_UNNAMED;
             return;
         }
         exec = generation->program->exec;
     }
     if (result_new(tasks->results, task->pid, task->tid, exec, &task->result))
         task->result = NULL;
-    task->name_known = true;
+    task->file = FILE_BEGUN;
     task->flushed_ns = tasks->now_ns;
     for (size_t at = 0; at + sizeof(struct perf_event_header) <= task->backlog.size;) {
         const void *bytes = task->backlog.data + at;
@@ -121,7 +121,7 @@ void tasks_name_file(struct tasks *tasks, struct task *task)
 {
     struct exec_generation *generation = tasks_last_generation(task);
     struct program *program = generation ? generation->program : NULL;
-    if (task->name_known || !generation)
+    if (task->file != FILE_UNNAMED || !generation)
         return;
     if (!program || !program->exec[0]) {
         generation->program = program_new(generation->comm[0] ? generation->comm : "?", program ? program->cmdline
@@ -165,7 +165,7 @@ void tasks_flush(struct tasks *tasks, struct task *task)
     struct attach_value values[CONFIG_EVENTS] = {0};
     if (!task->result)
         return;
-    if (task->inherited)
+    if (task_is_inherited(task))
         tasks_inherited_estimate(tasks, task);
     if (task->values)
         memcpy(values, task->values, tasks->config->count * sizeof(*values));
@@ -179,14 +179,15 @@ void tasks_flush(struct tasks *tasks, struct task *task)
     result_flush(task->result, &view.task, view.task.flags & PINJECT_TASK_ROOT ? &running : NULL);
     task_view_release(&view);
     task->flushed_ns = tasks->now_ns;
-    task->on_disk = true;
+    task->file = FILE_ON_DISK;
 }
 
 static void count_back_end(struct tasks *tasks, const struct task *task)
 {
     /* With --stat no task is sampled, but a task that started no timer is not even counted. */
-    bool less = task->counted_only && (tasks->config->sampling || !task->timer_started);
-    tasks->counted_only += task->counted_only && tasks->config->sampling;
+    const bool counts_only = tasks_counts_only(tasks, task);
+    bool less = counts_only && (tasks->config->sampling || !task->timer_started);
+    tasks->counted_only += counts_only && tasks->config->sampling;
     if (!task->refusal)
         return;
     tasks->refusal = tasks->refusal ? tasks->refusal : task->refusal;
@@ -206,7 +207,7 @@ void tasks_write_task(struct tasks *tasks, struct task *task, const struct resul
     if (coverage)
         notes_add_fallbacks(&view.notes, tasks);
     task_view_show_notes(&view);
-    tasks->without_sample += !task->counted_only && tasks->config->sampling && !task->samples;
+    tasks->without_sample += !tasks_counts_only(tasks, task) && tasks->config->sampling && !task->samples;
     if (task->result)
         result_finish(task->result, &view.task, coverage);
     task->result = NULL;

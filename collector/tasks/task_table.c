@@ -136,7 +136,7 @@ void tasks_remove_process(struct tasks *tasks, struct process *process)
 static void watch_task(struct tasks *tasks, struct task *task)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = task};
-    if (task->inherited) {
+    if (task_is_inherited(task)) {
         tasks->inherited_tasks_live++;
         return;
     }
@@ -178,7 +178,6 @@ void tasks_link(struct tasks *tasks, struct task *task, struct process *process)
     if (tasks->live)
         tasks->live->live_prev = task;
     tasks->live = task;
-    task->live = true;
     task->process = process;
     task->process_prev = NULL;
     task->process_next = process->tasks;
@@ -186,7 +185,7 @@ void tasks_link(struct tasks *tasks, struct task *task, struct process *process)
         process->tasks->process_prev = task;
     process->tasks = task;
     process->live++;
-    tasks->timer_live += task->by_timer;
+    tasks->timer_live += task_is_by_timer(task);
     if (++tasks->live_count > tasks->active_max)
         tasks->active_max = tasks->live_count;
     watch_task(tasks, task);
@@ -205,11 +204,11 @@ static void leave_process(struct process *process, struct task *task)
 
 void tasks_forget_unread(struct tasks *tasks, struct task *task)
 {
-    if (!task->unread)
+    if (!tasks_is_unread(tasks, task))
         return;
     *(task->unread_prev ? &task->unread_prev->unread_next : &tasks->unread) = task->unread_next;
     *(task->unread_next ? &task->unread_next->unread_prev : &tasks->unread_last) = task->unread_prev;
-    task->unread = false;
+    task->unread_prev = task->unread_next = NULL;
     tasks->unread_count--;
 }
 
@@ -222,13 +221,12 @@ void tasks_unlink(struct tasks *tasks, struct task *task)
         task->live_next->live_prev = task->live_prev;
     task->live_prev = task->live_next = NULL;
     tasks->live_count--;
-    task->live = false;
     leave_process(task->process, task);
     if (task->ring_fd >= 0)
         epoll_ctl(tasks->epoll, EPOLL_CTL_DEL, task->ring_fd, NULL);
     task->ring_fd = -1;
-    tasks->inherited_tasks_live -= task->inherited;
-    tasks->timer_live -= task->by_timer;
+    tasks->inherited_tasks_live -= task_is_inherited(task);
+    tasks->timer_live -= task_is_by_timer(task);
     if (task->events)
         attach_retire(tasks->session, task->events);
     attach_free(task->events);
@@ -250,9 +248,13 @@ void tasks_bury(struct tasks *tasks)
     }
 }
 
+void tasks_step(struct tasks *tasks, struct task *task, enum task_event event)
+{
+    tasks->contradictions += !task_step(&task->state, event);
+}
+
 void tasks_count(struct tasks *tasks, struct task *task)
 {
-    task->counted = true;
     tasks->seen++;
     if (task->kind == PINJECT_THREAD)
         tasks->threads++;

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/sources/attach.h"
+
 static void subtract(struct attach_value *values, const struct attach_value *base, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
@@ -76,11 +78,18 @@ static void view_values(const struct tasks *tasks, const struct task *task, stru
     view->task.lost = count_lost(tasks, view->task.values, task->lost_records - task->split_lost);
 }
 
+bool tasks_counts_only(const struct tasks *tasks, const struct task *task)
+{
+    if (task_is_by_timer(task))
+        return !task->timer_started || attach_timer_event(tasks->config) < 0;
+    return task->coverage == TASK_BY_COUNTERS;
+}
+
 static enum pinject_task_source source_of(const struct task *task)
 {
-    if (task->inherited)
+    if (task_is_inherited(task))
         return PINJECT_SOURCE_INHERITED;
-    if (!task->by_timer)
+    if (!task_is_by_timer(task))
         return PINJECT_SOURCE_PERF;
     return task->timer_started ? PINJECT_SOURCE_TIMER : PINJECT_SOURCE_ACCOUNTING;
 }
@@ -112,17 +121,17 @@ void task_view_init(const struct tasks *tasks, const struct task *task, unsigned
     memcpy(view->task.ids, task->ids, sizeof(task->ids));
     if (!last)
         view->task.end_ns = task->generations[end].start_ns;
-    if (!last || task->ended)
+    if (!last || task_has_ended(task))
         view->task.flags |= PINJECT_TASK_ENDED;
-    if (last && task->status_known) {
+    if (last && task->status != -1) {
         view->task.flags |= PINJECT_TASK_STATUS;
         view->task.status = task->status;
     }
-    if (last && task->exit_known) {
+    if (last && task->exit_ns != UINT64_MAX) {
         view->task.flags |= PINJECT_TASK_EXIT_COST;
         view->task.exit_ns = task->exit_ns;
     }
-    view->task.flags |= task->counted_only ? PINJECT_TASK_COUNTED_ONLY : 0;
+    view->task.flags |= tasks_counts_only(tasks, task) ? PINJECT_TASK_COUNTED_ONLY : 0;
     view->task.flags |= tasks->session->settings->split ? PINJECT_TASK_SPLIT : 0;
     view->task.flags |= task->root ? PINJECT_TASK_ROOT : 0;
     view_values(tasks, task, view, now, end);

@@ -25,6 +25,7 @@
 #include "collector/sources/session.h"
 #include "collector/stacks/stacks.h"
 #include "collector/system/machine_time.h"
+#include "collector/tasks/life.h"
 #include "collector/tasks/missed.h"
 #include "collector/tasks/process.h"
 #include "collector/tasks/shares.h"
@@ -66,33 +67,20 @@ struct task {
     pid_t key;                     /* the tid that it has now: a thread that calls exec gets that of its process */
     uint32_t kind;                 /* enum pinject_kind */
     char comm[16];
-    bool live;                     /* in the table */
-    bool unread;                   /* in the list of rings that are read further in the next round */
-    bool ended;                    /* it has ended itself; otherwise we stopped following, or the session ended */
-    bool left;                     /* an exec led to a program that is not followed: later records are not ours */
-    bool armed;                    /* has no exec generation yet: it does not count before its exec */
-    bool counted;                  /* included in the totals of tasks */
-    bool counted_only;
-    bool modules_mapped;
-    bool on_disk;
-    bool by_timer; /* no events: a timer of the preload object samples, or nothing does (timer_fallback.c) */
-    bool timer_started;
-    int refusal;                   /* by_timer, in a session with events: -errno why it has none */
-    bool not_sampled;              /* went on to a program without a timer */
+    struct task_state state;       /* changed by tasks_step() alone */
+    enum task_coverage coverage;
+    bool timer_started;            /* by timer: it was seen to run, so the file's source is the timer */
     bool broken;                   /* its ring was given up */
+    int refusal;                   /* by timer, in a session with events: -errno why it has none */
     uint64_t drained;              /* with its process, in that batch of notifications */
-    bool inherited;                /* covered by an inherited set: no events of its own */
-    uint64_t inherited_set;        /* inherited: number of its inherited set */
+    uint64_t inherited_set;        /* by inheritance: number of its inherited set */
     uint64_t attached_late_ns;     /* it sent no request: events were opened then, from outside; 0: it did */
-    bool exiting;                  /* inherited: its EXIT was read */
-    bool revoked;                  /* its events ended before it: the kernel took them away at an exec */
-    bool goes_on;                  /* revoked, but its next exec generation sent a new request */
     bool covers;                   /* an inherited set covers what it starts */
-    uint64_t gone_ns;              /* inherited: when a sweep found it ended; 0: none did */
+    uint64_t gone_ns;              /* by inheritance: when a sweep found it ended; 0: none did */
     unsigned readings, readings_seen; /* inherited: READ records that its end brings, and that came */
     uint64_t start_ns, end_ns, startup_ns;
     uint64_t samples, first_sample_ns, last_sample_ns;
-    uint64_t sampled_ns;           /* inherited: what the samples of the clock stand for */
+    uint64_t sampled_ns;           /* by inheritance: what the samples of the clock stand for */
     uint64_t lost_records;         /* as LOST records tell */
     struct stack_fill fill;
     struct stack_counts stacks;
@@ -100,8 +88,9 @@ struct task {
     uint64_t ids[CONFIG_EVENTS];
     int ring_error;
     struct result *result;         /* NULL: not begun, or out of memory */
-    struct buffer backlog;         /* records until the result's name is known (--exec-split-results) */
-    bool name_known;
+    enum { FILE_UNNAMED, FILE_BEGUN, FILE_ON_DISK } file; /* of its current result file */
+    bool modules_mapped;           /* that file has the kernel's modules */
+    struct buffer backlog;         /* FILE_UNNAMED: records until the name is known (--exec-split-results) */
     struct exec_generation *generations;
     unsigned generation_count;
     unsigned generation_first;     /* the first one of the file that is being written (--exec-split-results) */
@@ -111,12 +100,52 @@ struct task {
     struct snapshot snapshots[TASKS_SNAPSHOTS]; /* oldest first */
     unsigned snapshot_count;
     struct attach_value *values;   /* final; NULL while it lives */
-    bool root, status_known, exit_known;
-    int status;                    /* of its process, for the first thread */
-    uint64_t exit_ns;
+    bool root;
+    int status;                    /* of its process, for the first thread; -1: unknown */
+    uint64_t exit_ns;              /* cost of the exit, likewise; UINT64_MAX: unknown */
     uint64_t split_samples;        /* as samples, lost_records, when the current file began */
     uint64_t split_lost;
 };
+
+/* In the table of live tasks. */
+static inline bool task_is_live(const struct task *task)
+{
+    return task->state.life < TASK_ENDED;
+}
+
+/* It has executed no program: it does not count before its exec. */
+static inline bool task_is_armed(const struct task *task)
+{
+    return task->state.life == TASK_ARMED || task->state.life == TASK_STILLBORN;
+}
+
+/* To a program that is not followed. */
+static inline bool task_has_left(const struct task *task)
+{
+    return task->state.life == TASK_LEAVING || task->state.cause == TASK_LEFT;
+}
+
+/* It has ended by itself, as far as its events say. */
+static inline bool task_has_ended(const struct task *task)
+{
+    return task->state.cause == TASK_EXITED || task->state.cause == TASK_REVOKED || task->state.cause == TASK_CONTINUED;
+}
+
+static inline bool task_was_revoked(const struct task *task)
+{
+    return task->state.cause == TASK_REVOKED || task->state.cause == TASK_CONTINUED;
+}
+
+static inline bool task_is_inherited(const struct task *task)
+{
+    return task->coverage == TASK_BY_INHERITANCE;
+}
+
+/* It has no events: a timer of the preload object samples it, or nothing does (timer_fallback.c). */
+static inline bool task_is_by_timer(const struct task *task)
+{
+    return task->coverage == TASK_BY_TIMER || task->coverage == TASK_NOT_SAMPLED;
+}
 
 /* A notification that refers to an unknown task waits so long for that task to be reported. */
 enum { UNKNOWN_WAIT_NS = 15 * 1000 * 1000 };
@@ -162,6 +191,7 @@ struct tasks {
     struct waiting *waiting;       /* oldest first */
     size_t waiting_count;
     uint64_t waiting_bytes;
+    uint64_t contradictions; /* events that cannot come in the state of their task: a defect of ours */
     uint64_t hurried; /* notifications that could not wait, since too many waited */
     /* processes attached late, whose threads and children are looked for */
     struct late_tree *late_trees, *late_trees_last;

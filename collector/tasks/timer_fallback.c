@@ -27,7 +27,7 @@ void tasks_exec_timer(struct tasks *tasks, struct task *task, const struct notif
     struct buffer buffer = BUFFER_INIT;
     uint64_t time_ns = notification->time_ns;
     tasks_use_timer_ring(task);
-    task->not_sampled = false;
+    task->coverage = TASK_BY_TIMER;
     if (notification->maps)
         space_add_maps(&process->space, notification->maps, time_ns);
     tasks_expect_files(tasks, process);
@@ -70,7 +70,7 @@ static int error_of(const struct pinject_timer_head *head)
 void tasks_end_timer(struct tasks *tasks, struct task *task)
 {
     const struct attached *events = task->events;
-    if (task->armed && task->process->root)
+    if (task_is_armed(task) && task->process->root)
         name_not_sampled_root(tasks, task);
     tasks_look_at_timer(tasks, task);
     if (!task->timer_started && attach_ring(events))
@@ -88,5 +88,4 @@ void tasks_look_at_timer(const struct tasks *tasks, struct task *task)
         const struct pinject_timer_head *head = rings_head(&tasks->session->rings, events->number);
         task->timer_started = __atomic_load_n(&head->started, __ATOMIC_RELAXED) != 0;
     }
-    task->counted_only = !task->timer_started || attach_timer_event(tasks->config) < 0;
 }

@@ -322,8 +322,8 @@ static bool is_unreported(const struct tasks *tasks, const struct task *task)
     if (!generation || generation->named || !generation->looked || generation->start_ns != process->exec_ns ||
         !tasks->session->inherited_sets)
         return false;
-    if (!task->events || task != process->main || task->by_timer || process->inherits || process->inherit_refused ||
-        process->secure || tasks->config->source == PINJECT_SOURCE_TIMER)
+    if (!task->events || task != process->main || task_is_by_timer(task) || process->inherits ||
+        process->inherit_refused || process->secure || tasks->config->source == PINJECT_SOURCE_TIMER)
         return false;
     return is_past_start(tasks, task, generation);
 }

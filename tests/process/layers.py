@@ -172,6 +172,25 @@ def test_directories_are_small():
                     ".c files")
 
 
+def bools(text, struct):
+    """The bool members of STRUCT in TEXT."""
+    body = re.search(r"^struct %s \{\n(.*?)^\};" % struct, text, re.MULTILINE | re.DOTALL)
+    code = re.sub(r"/\*.*?\*/", "", body.group(1), flags=re.DOTALL)
+    return [name.strip() for names in re.findall(r"\bbool\s+([^;]+);", code) for name in names.split(",")]
+
+
+def test_the_state_of_a_task_is_no_heap_of_bools():
+    """It is in life.h, and only task_step() changes it; so bools that hide another state do not come back."""
+    files = sources(SOURCE)
+    found = bools(files["collector/tasks/tasks.h"], "task")
+    check(len(found) <= 6, f"struct task has the bools {' '.join(found)}: at most 6")
+    check_equal(bools("struct a {\n    bool one, two; /* bool three; */\n    int b;\n    bool four;\n};\n", "a"),
+                ["one", "two", "four"])
+    changes = [path for path, text in files.items() if re.search(r"(->|\.)state(\.(life|cause))? = ", text)
+               and path.startswith("collector/tasks/")]
+    check_equal(changes, ["collector/tasks/admit.c"]) # the state that a task begins with
+
+
 def test_an_include_upward_is_seen():
     files = sources(SOURCE)
     files["common/json.c"] += '#include "analyze/view/view.h"\n'

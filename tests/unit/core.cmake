@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # The event loop's parts: rings and records made by hand, files read back.
-foreach(test ring inherited_ring space records process missed missed_reasons stacks_text notes)
+foreach(test ring inherited_ring space records process life missed missed_reasons stacks_text notes)
   pinject_unit_test(${test} SOURCES test_${test}.c LINK pinject_collector pinject_common)
 endforeach()
 foreach(test tasks task_view tasks_generations tasks_end tasks_bounds tasks_reaped tasks_arguments backlog

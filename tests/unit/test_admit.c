@@ -121,7 +121,7 @@ static void who_is_gone_is_named_by_his_own_user(void **state)
     (void)state;
     struct process *process = tasks_find_process(tasks, 100);
     struct task *task = process->leader;
-    task->name_known = true;
+    task->file = FILE_BEGUN;
     tell_generation(99, 100, true, false); /* another process */
     assert_string_equal(last_name(task), "prog");
     assert_int_equal(tasks->session->denied, 1);
@@ -320,12 +320,12 @@ static void who_waits_for_whom(void **state)
     }
     assert_true(is_ready(PINJECT_ARM, 200, 200, 300, 0));
     /* What inherited events tell of an exec has to be known first. */
-    tasks_find(tasks, 100)->inherited = true;
+    tasks_find(tasks, 100)->coverage = TASK_BY_INHERITANCE;
     tasks->inherited_taken_ns = T + 10;
     assert_false(is_ready(PINJECT_GENERATION, 100, 100, 1, 0));
     tasks->inherited_taken_ns = T + 11;
     assert_true(is_ready(PINJECT_GENERATION, 100, 100, 1, 0));
-    tasks_find(tasks, 100)->inherited = false;
+    tasks_find(tasks, 100)->coverage = TASK_BY_EVENTS;
 }
 
 static struct task *fork_of(pid_t pid, pid_t parent_tid, pid_t ppid, const char *comm)

@@ -47,7 +47,7 @@ static struct task *nameless(void)
     tasks_admit(tasks, notification);
     struct task *task = tasks_find(tasks, 501);
     assert_non_null(task);
-    assert_false(task->name_known);
+    assert_int_equal(task->file, FILE_UNNAMED);
     return task;
 }
 
@@ -65,10 +65,10 @@ static void nobody_tells_the_program(void **state)
     (void)state;
     struct task *task = nameless();
     put(task, MOST - 1);
-    assert_false(task->name_known);
+    assert_int_equal(task->file, FILE_UNNAMED);
     assert_true(task->backlog.size > 0);
     put(task, 2);
-    assert_true(task->name_known);
+    assert_int_equal(task->file, FILE_BEGUN);
     assert_int_equal(task->backlog.size, 0);
     assert_string_equal(task->generations[0].program->exec, "worker");
     put(task, MOST);
@@ -96,7 +96,7 @@ static void no_name_at_all(void **state)
     task->generations[0].comm[0] = '\0';
     task->generations[0].program = program_new("", "a\0b", 4);
     tasks_name_file(tasks, task);
-    assert_true(task->name_known);
+    assert_int_equal(task->file, FILE_BEGUN);
     assert_string_equal(task->generations[0].program->exec, "?");
     assert_int_equal(task->generations[0].program->cmdline_size, 4);
     stage_close(&stage);
@@ -111,7 +111,7 @@ static void before_the_first_exec(void **state)
     tasks_admit(tasks, notification);
     struct task *task = tasks_find(tasks, 600);
     put(task, MOST + 3);
-    assert_false(task->name_known);
+    assert_int_equal(task->file, FILE_UNNAMED);
     assert_int_equal(task->backlog.size, MOST * RECORD);
     assert_int_equal(tasks->missed.uncounted, 3);
     stage_close(&stage);

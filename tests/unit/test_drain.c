@@ -6,6 +6,7 @@
 
 #include "collector/tasks/finish.h"
 #include "collector/tasks/task_stacks.h"
+#include "collector/tasks/task_table.h"
 #include "test_tasks_kit.h"
 
 #define T 2000000000ull
@@ -27,7 +28,7 @@ void __wrap_tasks_meet_timer_sample(struct tasks *of, const struct task *task, c
 void __wrap_tasks_meet_timer_sample(struct tasks *of, const struct task *task, const struct perf_event_header *record)
 {
     assert_ptr_equal(of, tasks);
-    assert_true(task->by_timer && record->type == PERF_RECORD_SAMPLE);
+    assert_true(task_is_by_timer(task) && record->type == PERF_RECORD_SAMPLE);
     met++;
 }
 
@@ -269,13 +270,13 @@ static void much_that_is_new_is_written(void **state)
     enum { SAMPLES = 1000, SAMPLE = 64 };
     (void)state;
     struct task *task = stage_process(&stage, 100, 1, T, 1000);
-    while (!task->on_disk) {
+    while (task->file != FILE_ON_DISK) {
         const size_t pending = result_pending(task->result);
         for (unsigned i = 0; i < SAMPLES; i++)
             stage_sample(task, 0x1000, T + 100);
         tasks_drain(tasks, task);
-        assert_int_equal(task->on_disk, pending + SAMPLES * SAMPLE > 1 << 20);
-        assert_int_equal(result_pending(task->result), task->on_disk ? 0 : pending + SAMPLES * SAMPLE);
+        assert_int_equal(task->file == FILE_ON_DISK, pending + SAMPLES * SAMPLE > 1 << 20);
+        assert_int_equal(result_pending(task->result), task->file == FILE_ON_DISK ? 0 : pending + SAMPLES * SAMPLE);
     }
     assert_int_equal(access("out.100.100", F_OK), 0);
     tasks_task_ended(tasks, task, true);
@@ -339,7 +340,7 @@ static void threads_share_a_round(void **state)
     assert_string_equal(read_of_all(), "111110");
     assert_int_equal(all[0]->process->spent_ns, 10);
     assert_int_equal(tasks->unread_count, 1);
-    assert_true(all[5]->unread && !all[4]->unread);
+    assert_true(tasks_is_unread(tasks, all[5]) && !tasks_is_unread(tasks, all[4]));
     /* What has to be read is read, and counts. */
     tasks_drain(tasks, all[5]);
     assert_string_equal(read_of_all(), "111111");
@@ -390,10 +391,10 @@ static void a_long_ring_is_read_in_parts(void **state)
     begin_round();
     tasks_drain_some(tasks, task);
     assert_int_equal(task->samples, 64);
-    assert_true(task->unread);
+    assert_true(tasks_is_unread(tasks, task));
     begin_round();
     assert_int_equal(task->samples, 100);
-    assert_false(task->unread);
+    assert_false(tasks_is_unread(tasks, task));
     assert_int_equal(at_once, 0);
     for (unsigned i = 0; i < 100; i++)
         stage_sample(task, 0x1000, T + 200 + i);
@@ -419,9 +420,9 @@ static void one_that_leaves_does_not_wait(void **state)
     begin_round();
     tasks_drain_some(tasks, task);
     assert_int_equal(task->samples, 31);
-    assert_true(task->left);
-    assert_false(task->live);
-    assert_false(task->unread);
+    assert_true(task_has_left(task));
+    assert_false(task_is_live(task));
+    assert_false(tasks_is_unread(tasks, task));
     assert_int_equal(tasks->unread_count, 0);
     step_ns = 0;
     stage_close(&stage);

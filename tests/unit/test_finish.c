@@ -228,9 +228,9 @@ static void who_is_gone_is_met_by_a_sweep(void **state)
     struct task *gone = stage_process(&stage, dead, 1, T, 1000), *here = stage_process(&stage, getpid(), 1, T, 1000);
     tasks->now_ns = T + 10 * MS;
     tasks_sweep(tasks);
-    assert_true(!gone->live && gone->ended && gone->end_ns == T + 10 * MS);
+    assert_true(!task_is_live(gone) && task_has_ended(gone) && gone->end_ns == T + 10 * MS);
     assert_true(tasks_find_process(tasks, dead)->held);
-    assert_true(here->live);
+    assert_true(task_is_live(here));
     assert_ptr_equal(tasks_find(tasks, getpid()), here);
 }
 
@@ -350,10 +350,10 @@ static void growing_files_are_flushed(void **state)
     task->flushed_ns = T;
     tasks->now_ns = T + 1000 * MS - 1;
     tasks_sweep(tasks);
-    assert_false(task->on_disk);
+    assert_int_not_equal(task->file, FILE_ON_DISK);
     tasks->now_ns = T + 1000 * MS;
     tasks_sweep(tasks);
-    assert_true(task->on_disk);
+    assert_int_equal(task->file, FILE_ON_DISK);
     assert_int_equal(task->flushed_ns, T + 1000 * MS);
     assert_true(kit_read("out.100.100", &file));
     const struct pinject_item_task *item = kit_item(&file, PINJECT_ITEM_TASK, 0);
@@ -399,7 +399,7 @@ static void the_root_is_last(void **state)
     tasks->now_ns = T + 5000 * MS;
     tasks_sweep(tasks);
     assert_non_null(tasks_find_process(tasks, 100)); /* kept, and its file is there already */
-    assert_true(root->on_disk);
+    assert_int_equal(root->file, FILE_ON_DISK);
     process_set_waited(tasks->root_process, 0x500, 5500);
     tasks->timer_fallbacks = 7;
     tasks->timer_fallbacks_counted = 4;
@@ -438,12 +438,12 @@ static void figures_are_added_up(void **state)
     struct task *one = stage_process(&stage, 100, 1, T, 1000), *two = stage_thread(&stage, 100, 101, T, 2000);
     for (unsigned i = 0; i < 3; i++)
         stage_sample(one, 0x1000, T + 10 + i);
-    two->counted_only = true;
+    two->coverage = TASK_BY_COUNTERS;
     struct task *three = stage_thread(&stage, 100, 102, T, 4000);
     three->refusal = -EACCES;
     struct task *four = stage_thread(&stage, 100, 103, T, 8000);
     four->refusal = -EPERM;
-    four->counted_only = true;
+    four->coverage = TASK_BY_COUNTERS;
     tasks_task_ended(tasks, two, true);
     tasks_task_ended(tasks, three, true);
     tasks_task_ended(tasks, four, true);
@@ -474,7 +474,7 @@ static void revoked_events(void **state)
     process->announced = program_new("/bin/su", "su", 3);
     tasks->now_ns = T + 10 * MS;
     tasks_task_ended(tasks, task, true);
-    assert_true(task->revoked && process->revoked);
+    assert_true(task->state.cause == TASK_REVOKED && process->revoked);
     assert_string_equal(task->generations[task->generation_count - 1].program->exec, "/bin/su");
     stage_close(&stage);
     assert_int_equal(tasks->missed.count, 1);

@@ -26,7 +26,7 @@ static void tasks_come_and_go(void **state)
     take();
     struct task *first = tasks_find(stage.tasks, 200), *second = tasks_find(stage.tasks, 201);
     assert_true(first && second);
-    assert_true(first->inherited && first->inherited_set == SET && first->readings == READINGS && first->live);
+    assert_true(task_is_inherited(first) && first->inherited_set == SET && first->readings == READINGS && task_is_live(first));
     assert_int_equal(first->kind, PINJECT_FORK);
     assert_int_equal(first->process->ppid, 100);
     assert_int_equal(first->start_ns, T + 10);
@@ -45,7 +45,7 @@ static void tasks_come_and_go(void **state)
     put_reading(thread, 100, 900, 80, 1);
     put_reading(thread, 200, 950, 90, 2);
     take();
-    assert_true(second->live && second->exiting);
+    assert_true(task_is_live(second) && second->state.life == TASK_EXITING);
     assert_int_equal(second->readings_seen, 2);
     struct writer other = thread;
     other.event = 1;
@@ -189,7 +189,7 @@ static void samples_for_a_timer(void **state)
     take();
     assert_int_equal(task->samples, 0);
     task->refusal = -EACCES;
-    task->not_sampled = true;
+    task->coverage = TASK_NOT_SAMPLED;
     put_sample(root, PERF_RECORD_MISC_USER, T + 30);
     put_sample(root, PERF_RECORD_MISC_USER, T + 35);
     put_sample(root, PERF_RECORD_MISC_KERNEL, T + 40);
@@ -199,7 +199,7 @@ static void samples_for_a_timer(void **state)
     put_exit(root, T + 60);
     take();
     assert_int_equal(task->samples, 2);
-    assert_true(task->live);
+    assert_true(task_is_live(task));
 }
 
 static void estimates_and_ends(void **state)
@@ -344,7 +344,7 @@ static void programs_that_are_not_followed(void **state)
     take();
     assert_int_equal(stage.tasks->unannounced.count, 0);
     assert_null(tasks_find(stage.tasks, 200));
-    assert_true(task->left && !task->ended);
+    assert_true(task_has_left(task) && !task_has_ended(task));
     assert_int_equal(task->samples, 0);
     /* Nor is its child: nobody waits for it. */
     stage.kit.settings.follow = PINJECT_SESSION_ALL & ~PINJECT_SESSION_FORK;

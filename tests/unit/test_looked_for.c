@@ -61,7 +61,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    task->inherited = false;
+    task->coverage = TASK_BY_EVENTS;
     stage_free(&stage);
     return 0;
 }
@@ -71,7 +71,7 @@ static bool is_taken(bool inherited, const char *told, const char *says, const c
 {
     exec = says;
     cmdline = line;
-    task->inherited = inherited;
+    task->coverage = inherited ? TASK_BY_INHERITANCE : TASK_BY_EVENTS;
     program_put(generation->program);
     generation->program = told ? program_new(told, "told", 5) : NULL;
     generation->named = generation->looked = generation->resolved = false;

@@ -56,7 +56,8 @@ static void all_is_well(void **state)
 {
     (void)state;
     expect("");
-    task.by_timer = task.timer_started = true;
+    task.coverage = TASK_BY_TIMER;
+    task.timer_started = true;
     expect("");
     /* Found in time, or a moment later. */
     task.attached_late_ns = T + 5000000;
@@ -68,12 +69,12 @@ static void all_is_well(void **state)
 static void timers(void **state)
 {
     (void)state;
-    task.by_timer = true;
+    task.coverage = TASK_BY_TIMER;
     expect("counted by the kernel, not sampled: no timer started in it (static, setuid or very short?)\n");
     task.ring_error = -ENOSPC;
     expect("counted by the kernel, not sampled: its timer was refused (No space left on device)\n");
     /* Not twice. */
-    task.not_sampled = task.counted_only = true;
+    task.coverage = TASK_NOT_SAMPLED;
     expect("counted by the kernel, not sampled: its timer was refused (No space left on device)\n");
 }
 
@@ -84,7 +85,8 @@ static void refused_events(void **state)
     (void)state;
     task.refusal = -EACCES;
     expect("without events" REFUSED);
-    task.by_timer = task.timer_started = true;
+    task.coverage = TASK_BY_TIMER;
+    task.timer_started = true;
     expect("sampled by a timer" REFUSED);
     config.events[0].attr.config = PERF_COUNT_SW_PAGE_FAULTS; /* no timer can sample it */
     expect("counted, not sampled (timers sample only task-clock)" REFUSED);
@@ -96,7 +98,8 @@ static void refused_events(void **state)
 static void programs_without_a_timer(void **state)
 {
     (void)state;
-    task.by_timer = task.timer_started = task.not_sampled = true;
+    task.coverage = TASK_NOT_SAMPLED;
+    task.timer_started = true;
     expect("executed a program without a timer (static?): only its CPU time is known\n");
     process.inherits = true;
     expect("executed a program without a timer (static?): sampled with inherited events, its CPU time counted by the "
@@ -107,20 +110,21 @@ static void programs_without_a_timer(void **state)
     task.covers = true;
     expect("executed a program without a timer (static?): sampled with inherited events, its CPU time counted by the "
            "kernel\n");
-    task.left = true;
+    task.state.cause = TASK_LEFT;
     expect("executed a program that is not followed (--follow=exec follows it)\n");
 }
 
 static void rings(void **state)
 {
     (void)state;
-    task.counted_only = true;
+    task.coverage = TASK_BY_COUNTERS;
     task.ring_error = -ENOMEM;
     expect("counted but not sampled: no memory for its ring buffer (Cannot allocate memory)\n");
     config.sampling = 0; /* as all of them are */
     expect("");
     config.sampling = 1;
-    task.by_timer = task.timer_started = true;
+    task.coverage = TASK_BY_TIMER;
+    task.timer_started = true;
     expect("");
     task.broken = true;
     expect("its ring buffer was damaged: later samples are missing\n");
@@ -132,13 +136,13 @@ static void ends_and_beginnings(void **state)
     task.attached_late_ns = T + 5000001;
     expect("found late: start-up counted but not sampled\n");
     task.attached_late_ns = 0;
-    task.revoked = true;
+    task.state.cause = TASK_REVOKED;
     expect("executed a setuid or unreadable program: the kernel closed its events, and only its CPU time is known from "
            "then on\n");
-    task.goes_on = true;
+    task.state.cause = TASK_CONTINUED;
     expect("executed an unreadable program: the kernel closed its events; timers sample it from then on, in another "
            "file\n");
-    task.goes_on = task.revoked = false;
+    task.state.cause = TASK_CAUSE_NONE;
     task.generations_more = 12;
     expect("executed programs that are not listed: 12\n");
     task.generations_more = 0;
@@ -171,12 +175,15 @@ static void programs_that_do_not_ask(void **state)
     task.kind = PINJECT_FORK;
     expect(DID_NOT_ASK);
     /* What it starts is seen from outside. */
-    bool *covered[] = {&task.covers, &process.inherits, &task.inherited};
-    for (int i = 0; i < 3; i++) {
+    bool *covered[] = {&task.covers, &process.inherits};
+    for (int i = 0; i < 2; i++) {
         *covered[i] = true;
         expect("");
         *covered[i] = false;
     }
+    task.coverage = TASK_BY_INHERITANCE;
+    expect("");
+    task.coverage = TASK_BY_EVENTS;
     expect(DID_NOT_ASK);
 }
 

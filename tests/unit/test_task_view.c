@@ -242,12 +242,13 @@ static void test_start_and_end(void **state)
     execute(T + 10, 4000);
     const unsigned first = task->generation_first;
     task->startup_ns = 77;
-    task->status = 0x300;
-    task->exit_ns = 55;
     show(2, 9000);
     assert_int_equal(view.task.flags & ends, 0);
     assert_int_equal(view.task.end_ns, stage.tasks->now_ns);
-    task->status_known = task->exit_known = task->ended = true;
+    const struct task_state before = task->state;
+    task->state = (struct task_state){TASK_ENDED, TASK_EXITED};
+    task->status = 0x300;
+    task->exit_ns = 55;
     task->end_ns = T + 50;
     task->generation_first = 0;
     show(1, 0);
@@ -266,7 +267,9 @@ static void test_start_and_end(void **state)
     assert_int_equal(view.task.status, 0x300);
     assert_int_equal(view.task.exit_ns, 55);
     task->generation_first = first;
-    task->status_known = task->exit_known = task->ended = false;
+    task->state = before;
+    task->status = -1;
+    task->exit_ns = UINT64_MAX;
     task->end_ns = 0;
 }
 
@@ -276,9 +279,9 @@ static void test_flags_and_source(void **state)
 {
     const uint32_t flags = PINJECT_TASK_COUNTED_ONLY | PINJECT_TASK_SPLIT | PINJECT_TASK_ROOT;
     (void)state;
-    bool root = task->root, counted_only = task->counted_only;
+    bool root = task->root;
     for (int i = 0; i < 8; i++) {
-        task->counted_only = i & 1;
+        task->coverage = i & 1 ? TASK_BY_COUNTERS : TASK_BY_EVENTS;
         stage.kit.settings.split = i & 2;
         task->root = i & 4;
         show(1, 9000);
@@ -287,19 +290,27 @@ static void test_flags_and_source(void **state)
                                                       (i & 4 ? PINJECT_TASK_ROOT : 0));
     }
     task->root = root;
-    task->counted_only = counted_only;
     stage.kit.settings.split = false;
-    for (int i = 0; i < 8; i++) {
-        task->inherited = i & 4;
-        task->by_timer = i & 2;
-        task->timer_started = i & 1;
+    static const struct {
+        enum task_coverage coverage;
+        bool started, counts_only;
+        enum pinject_task_source source;
+    } cases[] = {{TASK_BY_EVENTS, false, false, PINJECT_SOURCE_PERF},
+                 {TASK_BY_COUNTERS, false, true, PINJECT_SOURCE_PERF},
+                 {TASK_BY_INHERITANCE, false, false, PINJECT_SOURCE_INHERITED},
+                 {TASK_BY_TIMER, false, true, PINJECT_SOURCE_ACCOUNTING},
+                 {TASK_BY_TIMER, true, false, PINJECT_SOURCE_TIMER},
+                 {TASK_NOT_SAMPLED, false, true, PINJECT_SOURCE_ACCOUNTING},
+                 {TASK_NOT_SAMPLED, true, false, PINJECT_SOURCE_TIMER}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        task->coverage = cases[i].coverage;
+        task->timer_started = cases[i].started;
         show(1, 9000);
-        assert_int_equal(view.task.source, i & 4    ? PINJECT_SOURCE_INHERITED
-                                           : i == 3 ? PINJECT_SOURCE_TIMER
-                                           : i == 2 ? PINJECT_SOURCE_ACCOUNTING
-                                                    : PINJECT_SOURCE_PERF);
+        assert_int_equal(view.task.source, cases[i].source);
+        assert_int_equal(!!(view.task.flags & PINJECT_TASK_COUNTED_ONLY), cases[i].counts_only);
     }
-    task->inherited = task->by_timer = task->timer_started = false;
+    task->coverage = TASK_BY_EVENTS;
+    task->timer_started = false;
 }
 
 /* The kernel counts what is lost, of events that sample; an older one does not, and records tell. */

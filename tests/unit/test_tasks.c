@@ -224,7 +224,7 @@ static void test_never_asked_with_a_number_again(void **state)
         events->ring = NULL;
         stage_arrive(&stage, thread);
     }
-    assert_true(tasks_find(stage.tasks, 102)->counted_only);
+    assert_int_equal(tasks_find(stage.tasks, 102)->coverage, TASK_BY_COUNTERS);
     tasks_task_ended(stage.tasks, tasks_find(stage.tasks, 103), true);
     stage_fork(task, 103, 103, T + 500);
     tasks_drain(stage.tasks, task);

@@ -283,7 +283,7 @@ static void test_exec_of_a_thread(void **state)
     assert_ptr_equal(tasks_find(stage.tasks, 100), thread);
     /* Its old number is free, for somebody else. */
     struct task *other = stage_process(&stage, 105, 1, T + 20, 0);
-    assert_true(thread->live);
+    assert_true(task_is_live(thread));
     assert_ptr_equal(tasks_find(stage.tasks, 105), other);
     tasks_task_ended(stage.tasks, other, true);
     tasks_task_ended(stage.tasks, thread, true);
@@ -465,7 +465,7 @@ static void test_split_without_program(void **state)
     stage_comm(task, 100, 100, "mystery", true, T + 10);
     stage_sample(task, 0x5000, T + 20);
     tasks_drain(stage.tasks, task);
-    assert_false(task->name_known);
+    assert_int_equal(task->file, FILE_UNNAMED);
     assert_int_equal(task->samples, 1);
     tasks_task_ended(stage.tasks, task, true);
     stage_close(&stage);
@@ -503,7 +503,7 @@ static void test_message_without_its_record(void **state)
         struct stage stage;
         stage_new(&stage, PINJECT_SESSION_ALL, false);
         struct task *task = stage_process(&stage, 100, 1, T, 9000);
-        task->counted_only = i == 1;
+        task->coverage = i == 1 ? TASK_BY_COUNTERS : TASK_BY_EVENTS;
         task->lost_records = i == 2 ? 7 : 0;
         task->broken = i == 3;
         stage_generation(&stage, 100, T + 20, "/opt/next", "next -x");
@@ -535,7 +535,7 @@ static void test_thread_before_its_program(void **state)
         stage_new(&stage, PINJECT_SESSION_ALL, false);
         struct task *task = stage_process(&stage, 100, 1, T, 9000);
         struct task *before = stage_thread(&stage, 100, 101, T + 5, 1000);
-        task->counted_only = i == 0;
+        task->coverage = i == 0 ? TASK_BY_COUNTERS : TASK_BY_EVENTS;
         if (i)
             stage_comm(task, 100, 100, "next", true, T + 10);
         if (i == 1)
@@ -566,9 +566,9 @@ static void test_split_thread_before_its_program(void **state)
     struct task *thread = stage_thread(&stage, 100, 102, T + 20, 1000);
     stage_sample(thread, 0x5000, T + 21);
     tasks_drain(stage.tasks, thread);
-    assert_false(thread->name_known);
+    assert_int_equal(thread->file, FILE_UNNAMED);
     stage_generation(&stage, 100, T + 15, "/opt/next", "next -x");
-    assert_true(thread->name_known);
+    assert_int_equal(thread->file, FILE_BEGUN);
     stage_close(&stage);
     struct kit_file file = read_back("out.100.102.next");
     assert_int_equal(file.records[PERF_RECORD_SAMPLE], 1);

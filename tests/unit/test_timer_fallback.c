@@ -15,6 +15,7 @@
 #include "collector/tasks/mappings.h"
 #include "collector/tasks/notification_order.h"
 #include "collector/tasks/task_table.h"
+#include "collector/tasks/task_view.h"
 #include "collector/tasks/tasks_init.h"
 #include "collector/tasks/timer_fallback.h"
 #include "collector/tasks/timer_records.h"
@@ -306,7 +307,7 @@ static void test_generations(void **state)
         notification->cmdline_size = 7;
         stage_arrive(&stage, notification);
         assert_int_equal(task->generation_count, 3);
-        assert_int_equal(task->not_sampled, !i);
+        assert_int_equal(task->coverage, i ? TASK_BY_TIMER : TASK_NOT_SAMPLED);
     }
     struct kit_file file = end(task);
     assert_int_equal(file.records[PERF_RECORD_SAMPLE], 1);
@@ -335,17 +336,17 @@ static void test_ring_that_is_on_its_way(void **state)
     struct rings *rings = &stage.kit.session.rings;
     tasks_look_at_timer(stage.tasks, task);
     assert_false(task->timer_started);
-    assert_true(task->counted_only);
+    assert_true(tasks_counts_only(stage.tasks, task));
     events->number = rings_take(rings, 1000000, 3);
     rings_head(rings, events->number)->started = 1;
     tasks_look_at_timer(stage.tasks, task);
     assert_false(task->timer_started);
-    assert_true(task->counted_only);
+    assert_true(tasks_counts_only(stage.tasks, task));
     events->ring_size = PINJECT_RING_DATA;
     events->ring = rings_page(rings, events->number);
     tasks_look_at_timer(stage.tasks, task);
     assert_true(task->timer_started);
-    assert_false(task->counted_only);
+    assert_false(tasks_counts_only(stage.tasks, task));
     head_of(task)->started = 0;
     tasks_look_at_timer(stage.tasks, task);
     assert_false(task->timer_started);
@@ -356,11 +357,11 @@ static void test_ring_that_is_on_its_way(void **state)
     task->events = NULL;
     tasks_look_at_timer(stage.tasks, task);
     assert_true(task->timer_started);
-    assert_false(task->counted_only);
+    assert_false(tasks_counts_only(stage.tasks, task));
     /* Nothing is sampled in a session that counts. */
     stage.kit.config.events[0].samples = false;
     tasks_look_at_timer(stage.tasks, task);
-    assert_true(task->timer_started && task->counted_only);
+    assert_true(task->timer_started && tasks_counts_only(stage.tasks, task));
     stage.kit.config.events[0].samples = true;
     task->events = events;
     stage_close(&stage);
@@ -481,14 +482,14 @@ static void test_one_that_goes_on(void **state)
     program_put(before->process->program); /* as its exec's record does */
     before->process->program = NULL;
     tasks_task_ended(stage.tasks, before, true);
-    assert_true(before->revoked);
+    assert_int_equal(before->state.cause, TASK_REVOKED);
     notification = stage_notification(PINJECT_PROCESS, 100, 100, 1, T + 20);
     give_ring(notification, true);
     notification->events->base_ns = 7500000;
     notification->startup_ns = 7500000;
     stage_arrive(&stage, notification);
     struct task *task = tasks_find(stage.tasks, 100);
-    assert_true(task != before && task->by_timer);
+    assert_true(task != before && task_is_by_timer(task));
     assert_int_equal(task->startup_ns, 500000);
     head_of(task)->started = 1;
     head_of(task)->cpu_ns = 9500000;

@@ -62,7 +62,7 @@ static struct task *process(pid_t pid, uint32_t kind)
     notification->maps = strdup("1000-2000 r-xp 00000000 08:01 5 /bin/prog\n");
     stage_arrive(&stage, notification);
     struct task *task = tasks_find(stage.tasks, pid);
-    assert_true(task && task->by_timer);
+    assert_true(task && task_is_by_timer(task));
     return task;
 }
 
@@ -78,7 +78,7 @@ static void a_command_without_a_word_is_named(void **state)
     for (int i = 0; i < 2; i++) {
         struct task *task = process(100 + i, PINJECT_ARM); /* before its exec */
         stage.kit.settings.command = (char **)(uintptr_t)cases[i].words;
-        assert_true(task->armed && task->generation_count == 0);
+        assert_true(task_is_armed(task) && task->generation_count == 0);
         task->process->root = true;
         tasks_end_timer(stage.tasks, task);
         assert_int_equal(task->generation_count, 1);
@@ -103,7 +103,7 @@ static void others_are_not_named_so(void **state)
     unsigned before = task->generation_count;
     for (int i = 0; i < 4; i++) {
         stage.kit.settings.command = i == 2 ? NULL : (char **)(uintptr_t)(words + (i == 3));
-        task->armed = i != 0;
+        task->state.life = i ? TASK_ARMED : TASK_RUNNING;
         task->process->root = i != 1;
         tasks_end_timer(stage.tasks, task);
         assert_int_equal(task->generation_count, before);
@@ -131,7 +131,7 @@ static void one_that_is_followed_goes_on(void **state)
     (void)state;
     const struct task *task = go_on_without_timer(0, true);
     assert_ptr_equal(tasks_find(stage.tasks, 100), task);
-    assert_true(task->not_sampled && task->live && !task->left);
+    assert_true(task->coverage == TASK_NOT_SAMPLED && task_is_live(task) && !task_has_left(task));
     assert_string_not_equal(task->generations[task->generation_count - 1].comm, "old");
 }
 
@@ -141,7 +141,7 @@ static void one_that_is_not_followed_is_left(void **state)
     struct kit_file file;
     const struct task *task = go_on_without_timer(0, true);
     assert_null(tasks_find(stage.tasks, 100));
-    assert_true(task->not_sampled && !task->live && task->left && !task->ended); /* it runs on */
+    assert_true(task->coverage == TASK_NOT_SAMPLED && !task_is_live(task) && task_has_left(task) && !task_has_ended(task)); /* it runs on */
     stage_close(&stage);
     assert_true(kit_read("out.100.100", &file));
     assert_int_equal(((const struct pinject_item_task *)kit_item(&file, PINJECT_ITEM_TASK, 0))->flags &
@@ -153,17 +153,17 @@ static void what_did_not_come_about_changes_nothing(void **state)
 {
     (void)state;
     const struct task *task = go_on_without_timer(-1, true);
-    assert_true(!task->not_sampled && task->live && !task->left);
+    assert_true(task->coverage != TASK_NOT_SAMPLED && task_is_live(task) && !task_has_left(task));
     tasks_task_ended(stage.tasks, tasks_find(stage.tasks, 100), true);
     stage_close(&stage);
     task = go_on_without_timer(0, false); /* nobody announced it */
-    assert_true(!task->not_sampled && task->live && !task->left);
+    assert_true(task->coverage != TASK_NOT_SAMPLED && task_is_live(task) && !task_has_left(task));
     /* Of one with events the kernel tells. */
     stage.kit.config.source = PINJECT_SOURCE_PERF;
     struct task *counted = stage_process(&stage, 300, 1, T, 1000);
     struct notification *notification = stage_notification(PINJECT_INHERIT_EXEC, 300, 300, 1, T + 30);
     tasks_leave_timer(stage.tasks, notification);
-    assert_false(counted->not_sampled);
+    assert_int_equal(counted->coverage, TASK_BY_EVENTS);
     notification->pid = notification->tid = 999; /* nobody */
     tasks_leave_timer(stage.tasks, notification);
     notification_free(notification);
