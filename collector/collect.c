@@ -24,6 +24,7 @@
 #include "collector/sources/pressure.h"
 #include "collector/system/monotonic.h"
 #include "collector/system/opener.h"
+#include "collector/system/watch.h"
 #include "collector/tasks/finish.h"
 #include "collector/tasks/inherited_tasks.h"
 #include "collector/tasks/notification_order.h"
@@ -131,8 +132,7 @@ static void check_root(struct collect *collect)
     if (got == 0 || (got < 0 && errno == EINTR))
         return;
     collect->root_ended = true;
-    if (collect->args->root_pidfd >= 0)
-        epoll_ctl(collect->epoll, EPOLL_CTL_DEL, collect->args->root_pidfd, NULL);
+    watch_remove(collect->epoll, collect->args->root_pidfd);
     if (got > 0 && process) {
         process_set_waited(process, status, clock_ns_of_usage(&collect->tree));
         process->rusage_switches = (uint64_t)(collect->tree.ru_nvcsw + collect->tree.ru_nivcsw);
@@ -191,14 +191,6 @@ static void admit_root(struct collect *collect)
 }
 
 /* ---- The loop ---- */
-
-static int watch(struct collect *collect, int fd, void *tag)
-{
-    struct epoll_event event = {.events = EPOLLIN, .data.ptr = tag};
-    if (fd < 0)
-        return 0;
-    return epoll_ctl(collect->epoll, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
-}
 
 static void take_event(struct collect *collect, const struct epoll_event *event)
 {
@@ -320,8 +312,8 @@ static void begin_stacks(struct collect *collect)
     collect->stacks_run = error == 0;
     if (error)
         report_warning("cannot show stacks: %s", strerror(-error));
-    else if (args->root_pidfd >= 0)
-        epoll_ctl(collect->epoll, EPOLL_CTL_DEL, args->root_pidfd, NULL);
+    else
+        watch_remove(collect->epoll, args->root_pidfd);
 }
 
 static void end_stacks(struct collect *collect)
@@ -330,8 +322,7 @@ static void end_stacks(struct collect *collect)
         return;
     collect->stacks_run = false;
     collect->trim = true; /* names of functions take memory */
-    if (collect->args->root_pidfd >= 0)
-        watch(collect, collect->args->root_pidfd, (void *)&collect->args->root_pidfd);
+    watch_add(collect->epoll, collect->args->root_pidfd, (void *)&collect->args->root_pidfd);
     signals_stop_with_root(collect->args->signals);
     check_root(collect);
 }
@@ -567,15 +558,16 @@ static int prepare(struct collect *collect)
         return -errno;
     int error = tasks_init(&collect->tasks, args->session, args->results, collect->epoll);
     if (!error)
-        error = watch(collect, args->session->notifications.eventfd, (void *)&args->session);
+        error = watch_add(collect->epoll, args->session->notifications.eventfd, (void *)&args->session);
     if (!error)
-        error = watch(collect, inherited_fd(args->session->inherited_sets), (void *)&args->session->inherited_sets);
+        error = watch_add(collect->epoll, inherited_fd(args->session->inherited_sets),
+                          (void *)&args->session->inherited_sets);
     if (!error)
-        error = watch(collect, args->signals->ends, (void *)&args->signals);
+        error = watch_add(collect->epoll, args->signals->ends, (void *)&args->signals);
     if (!error)
-        error = watch(collect, args->signals->others, (void *)&args->signals);
+        error = watch_add(collect->epoll, args->signals->others, (void *)&args->signals);
     if (!error && args->root)
-        error = watch(collect, args->root_pidfd, (void *)&args->root_pidfd);
+        error = watch_add(collect->epoll, args->root_pidfd, (void *)&args->root_pidfd);
     if (error)
         tasks_release(&collect->tasks);
     return error;

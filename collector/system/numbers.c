@@ -26,3 +26,13 @@ bool numbers_hold(int pidfd, pid_t pid, pid_t tid)
         return true;
     return syscall(SYS_tgkill, pid, tid, 0) == 0 || errno == EPERM;
 }
+
+bool numbers_lack(pid_t pid)
+{
+    return kill(pid, 0) < 0 && errno == ESRCH;
+}
+
+bool numbers_lack_task(pid_t pid, pid_t tid)
+{
+    return syscall(SYS_tgkill, pid, tid, 0) != 0 && errno == ESRCH;
+}

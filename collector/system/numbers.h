@@ -18,4 +18,9 @@ bool numbers_hold(int pidfd, pid_t pid, pid_t tid);
  */
 bool numbers_are_anothers(int pidfd, pid_t pid);
 
+/* Is there no process PID? */
+bool numbers_lack(pid_t pid);
+/* Is there no task TID of a process PID? */
+bool numbers_lack_task(pid_t pid, pid_t tid);
+
 #endif

@@ -2,6 +2,7 @@
 #include "collector/system/pidfd.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
@@ -20,6 +21,22 @@ struct info_of_pidfd {
 _Static_assert(sizeof(struct info_of_pidfd) == 64, "first version of struct pidfd_info");
 #define INFO_OF_PIDFD _IOWR(0xFF, 11, struct info_of_pidfd)
 #define INFO_EXIT (1u << 3)
+
+int pidfd_open_of(pid_t pid)
+{
+    return (int)syscall(SYS_pidfd_open, pid, 0);
+}
+
+int pidfd_copy(int pidfd)
+{
+    return pidfd < 0 ? -1 : fcntl(pidfd, F_DUPFD_CLOEXEC, 0);
+}
+
+void pidfd_close(int pidfd)
+{
+    if (pidfd >= 0)
+        close(pidfd);
+}
 
 bool pidfd_is_dead(int pidfd)
 {

@@ -7,6 +7,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* Of the process PID; -1: none, it may be gone. The caller closes it. */
+int pidfd_open_of(pid_t pid);
+/* PIDFD once more, for another owner; -1: none. */
+int pidfd_copy(int pidfd);
+void pidfd_close(int pidfd);
 /* Has it ended (a zombie too)? */
 bool pidfd_is_dead(int pidfd);
 /* It is about to end, or nobody has waited for it yet: zombies keep their number. */

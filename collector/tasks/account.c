@@ -2,7 +2,6 @@
 #include "collector/tasks/account.h"
 
 #include <errno.h>
-#include <unistd.h>
 
 #include "collector/tasks/task_table.h"
 #include "collector/tasks/tasks.h"
@@ -68,10 +67,12 @@ static void settle_unwaited(struct tasks *tasks, struct process *process, struct
 }
 
 /* Root's events end too, if the program's user or group differs from that of the task that executes it. */
-static const char *reason_revoked(void)
+static const char *reason_revoked(const struct tasks *tasks)
 {
-    return geteuid() == 0 ? "setuid, setgid or unreadable program: the kernel ended its events"
-                          : "setuid or unreadable program: the kernel ended its events (root may see it)";
+    const struct pinject_segment *segment = tasks->session->segment;
+    return segment && segment->user == 0
+               ? "setuid, setgid or unreadable program: the kernel ended its events"
+               : "setuid or unreadable program: the kernel ended its events (root may see it)";
 }
 
 static void account_one(struct tasks *tasks, struct process *process)
@@ -79,7 +80,7 @@ static void account_one(struct tasks *tasks, struct process *process)
     if (process->inherit_owed) /* it ended before the next sweep */
         tasks_tell_no_inherit(tasks, process, -EACCES);
     if (process->revoked && process->leader) /* and it sent no new request */
-        missed_add(&tasks->missed, reason_revoked(), process->leader->comm, 1, 0);
+        missed_add(&tasks->missed, reason_revoked(tasks), process->leader->comm, 1, 0);
     process_ask_status(process);
     /* In this order: if a zombie is found after its parent's death, that parent did not wait for it. */
     const bool parent_dead = has_dead_parent(tasks, process);

@@ -4,13 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "collector/sources/attach.h"
 #include "collector/sources/inherited.h"
 #include "collector/sources/notifications.h"
 #include "collector/system/numbers.h"
+#include "collector/system/pidfd.h"
 #include "collector/system/procfs.h"
 #include "collector/tasks/admit.h"
 #include "collector/tasks/drain.h"
@@ -75,7 +74,7 @@ static struct task *admit_writer(struct tasks *tasks, const struct inherited_rec
                                           .inherited = true,
                                           .inherited_set = kept->inherited_set,
                                           .readings = kept->readings,
-                                          .pidfd = pid == tid ? (int)syscall(SYS_pidfd_open, pid, 0) : -1};
+                                          .pidfd = pid == tid ? pidfd_open_of(pid) : -1};
     tasks_admit(tasks, notification); /* false: it was not attached late */
     return tasks_find(tasks, tid);
 }

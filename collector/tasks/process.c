@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "collector/tasks/process.h"
 
-#include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "collector/system/numbers.h"
 #include "collector/system/pidfd.h"
 #include "collector/tasks/shares.h"
 
@@ -91,8 +89,7 @@ void process_free(struct process *process)
     free(process->trust);
     program_put(process->program);
     program_put(process->announced);
-    if (process->pidfd >= 0)
-        close(process->pidfd);
+    pidfd_close(process->pidfd);
     free(process);
 }
 
@@ -200,6 +197,6 @@ bool process_is_dead(const struct process *process)
 {
     /* If only a thread of it was admitted, the number has to do: if it is in use again, the process counts as alive. */
     if (process->pidfd < 0)
-        return process->incomplete && kill(process->pid, 0) < 0 && errno == ESRCH;
+        return process->incomplete && numbers_lack(process->pid);
     return pidfd_is_dead(process->pidfd);
 }

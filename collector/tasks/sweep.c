@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "collector/tasks/sweep.h"
 
-#include <errno.h>
-#include <signal.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include "collector/sources/deferred_munmap.h"
+#include "collector/system/numbers.h"
 #include "collector/tasks/account.h"
 #include "collector/tasks/finish.h"
 #include "collector/tasks/inherited_tasks.h"
@@ -29,7 +25,7 @@ enum {
 
 static bool is_gone(const struct task *task)
 {
-    return task->ring_fd < 0 && syscall(SYS_tgkill, task->pid, task->key, 0) != 0 && errno == ESRCH;
+    return task->ring_fd < 0 && numbers_lack_task(task->pid, task->key);
 }
 
 static void sweep_task(struct tasks *tasks, struct task *task)

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 
 #include "collector/sources/attach.h"
+#include "collector/system/watch.h"
 #include "collector/tasks/tasks.h"
 
 enum {
@@ -135,13 +135,12 @@ void tasks_remove_process(struct tasks *tasks, struct process *process)
 
 static void watch_task(struct tasks *tasks, struct task *task)
 {
-    struct epoll_event event = {.events = EPOLLIN, .data.ptr = task};
     if (task_is_inherited(task)) {
         tasks->inherited_tasks_live++;
         return;
     }
     int fd = !task->events->timer && task->events->ring ? task->events->fds[0] : task->events->end_fd;
-    task->ring_fd = fd >= 0 && epoll_ctl(tasks->epoll, EPOLL_CTL_ADD, fd, &event) == 0 ? fd : -1;
+    task->ring_fd = watch_add(tasks->epoll, fd, task) == 0 ? fd : -1;
 }
 
 static void put_in_table(struct tasks *tasks, struct task *task, pid_t tid)
@@ -222,8 +221,7 @@ void tasks_unlink(struct tasks *tasks, struct task *task)
     task->live_prev = task->live_next = NULL;
     tasks->live_count--;
     leave_process(task->process, task);
-    if (task->ring_fd >= 0)
-        epoll_ctl(tasks->epoll, EPOLL_CTL_DEL, task->ring_fd, NULL);
+    watch_remove(tasks->epoll, task->ring_fd);
     task->ring_fd = -1;
     tasks->inherited_tasks_live -= task_is_inherited(task);
     tasks->timer_live -= task_is_by_timer(task);

@@ -3,11 +3,9 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "collector/sources/attach.h"
 #include "collector/sources/attach_late.h"
@@ -15,6 +13,7 @@
 #include "collector/sources/notifications.h"
 #include "collector/system/monotonic.h"
 #include "collector/system/numbers.h"
+#include "collector/system/pidfd.h"
 #include "collector/system/procfs.h"
 #include "collector/tasks/admit.h"
 #include "collector/tasks/task_table.h"
@@ -92,14 +91,8 @@ static void run_inheriting(struct errand *errand)
 static void abandon_inheriting(struct errand *errand)
 {
     struct inheriting *inheriting = (struct inheriting *)errand;
-    if (inheriting->pidfd >= 0)
-        close(inheriting->pidfd);
+    pidfd_close(inheriting->pidfd);
     free(inheriting);
-}
-
-static int copy_pidfd(const struct process *process)
-{
-    return process->pidfd < 0 ? -1 : fcntl(process->pidfd, F_DUPFD_CLOEXEC, 0);
 }
 
 static int open_inherited(struct session *session, const struct process *process, pid_t tid)
@@ -108,7 +101,7 @@ static int open_inherited(struct session *session, const struct process *process
     if (!inheriting)
         return -ENOMEM;
     *inheriting = (struct inheriting){{run_inheriting, abandon_inheriting, process->pid}, session->inherited_sets,
-                                      process->pid, tid, copy_pidfd(process), -EBUSY};
+                                      process->pid, tid, pidfd_copy(process->pidfd), -EBUSY};
     if (!errands_do(&session->errands, &inheriting->errand))
         return -EBUSY;
     int status = inheriting->status;
@@ -121,8 +114,7 @@ static int attach_late(struct tasks *tasks, struct notification wanted)
 {
     struct notification *notification = calloc(1, sizeof(*notification));
     if (!notification) {
-        if (wanted.pidfd >= 0)
-            close(wanted.pidfd);
+        pidfd_close(wanted.pidfd);
         return -ENOMEM;
     }
     *notification = wanted;
@@ -225,7 +217,7 @@ static bool attach_threads(struct tasks *tasks, struct late_tree *tree, uint64_t
         }
         if (tid != pid && is_untracked(tasks, tid))
             attach_late(tasks, (struct notification){.pid = pid, .tid = tid, .ppid = pid, .time_ns = tree->time_ns,
-                                                     .pidfd = copy_pidfd(process)});
+                                                     .pidfd = pidfd_copy(process->pidfd)});
         done = attach_children(tasks, tree, tid, end_ns);
         if (!done)
             break;

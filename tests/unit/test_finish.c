@@ -462,9 +462,11 @@ static void figures_are_added_up(void **state)
 }
 
 /* Its events ended in the exec of a setuid program; what that was is known. */
-static void revoked_events(void **state)
+static void expect_revoked_events(uid_t user, const char *reason)
 {
-    (void)state;
+    static struct pinject_segment segment;
+    segment.user = user;
+    stage.kit.session.segment = &segment;
     struct task *task = stage_process(&stage, 100, 1, T, 1000);
     struct process *process = task->process;
     stage_comm(task, 100, 100, "su", true, T + 5);
@@ -478,11 +480,21 @@ static void revoked_events(void **state)
     assert_string_equal(task->generations[task->generation_count - 1].program->exec, "/bin/su");
     stage_close(&stage);
     assert_int_equal(tasks->missed.count, 1);
-    assert_string_equal(tasks->missed.lines[0].reason,
-                        geteuid() == 0
-                            ? "setuid, setgid or unreadable program: the kernel ended its events"
-                            : "setuid or unreadable program: the kernel ended its events (root may see it)");
+    assert_string_equal(tasks->missed.lines[0].reason, reason);
     assert_string_equal(tasks->missed.lines[0].comm, "su");
+    stage.kit.session.segment = NULL;
+}
+
+static void revoked_events(void **state)
+{
+    (void)state;
+    expect_revoked_events(1000, "setuid or unreadable program: the kernel ended its events (root may see it)");
+}
+
+static void revoked_events_of_root(void **state)
+{
+    (void)state;
+    expect_revoked_events(0, "setuid, setgid or unreadable program: the kernel ended its events");
 }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
@@ -502,6 +514,7 @@ int main(void)
         TEST(the_root_is_last),
         TEST(figures_are_added_up),
         TEST(revoked_events),
+        TEST(revoked_events_of_root),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
