@@ -87,7 +87,7 @@ static bool has_ended(pid_t pid)
 }
 
 /* 0: the task that has the number now is the known one. -ESRCH: the number may have been reused. */
-static int check_known(const struct notification *notification)
+static int check_known(struct notification *notification)
 {
     struct known_task task;
     if (!notification->known_ns)
@@ -97,6 +97,7 @@ static int check_known(const struct notification *notification)
         return numbers_hold(notification->pidfd, notification->pid, notification->tid) ? -EACCES : -ESRCH;
     if (status == 0 && notification->of_parent && task.parent != notification->ppid && !has_ended(notification->ppid))
         return -ESRCH;
+    notification->waited_before = status == 0 && task.waited;
     return status;
 }
 

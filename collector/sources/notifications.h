@@ -29,6 +29,7 @@ struct notification {
     bool attached_late;          /* it sent no request: attach_late.h */
     uint64_t known_ns;           /* attached late: it existed then; a later task has only its number; 0: any time */
     bool of_parent;              /* attached late: a child of ppid; while that lives, others only have its number */
+    bool waited_before;          /* attached late: it has waited for children, whose CPU time is in no account */
     bool late;                   /* it sent a request, and went on before it had an answer */
     bool limited;                /* of another user than the collector's: it may only report USER's processes */
     uid_t user;

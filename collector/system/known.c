@@ -2,7 +2,6 @@
 #include "collector/system/known.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,8 +24,12 @@ static uint64_t last_tick(uint64_t known_ns)
 static bool parse_stat(const char *text, struct known_task *ret, unsigned long long *ret_start)
 {
     const char *rest = strrchr(text, ')');
-    return rest && sscanf(rest, ") %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
-                          &ret->state, &ret->parent, ret_start) == 3;
+    unsigned long long faults;
+    if (!rest || sscanf(rest, ") %c %d %*d %*d %*d %*d %*u %*u %llu %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+                        &ret->state, &ret->parent, &faults, ret_start) != 4)
+        return false;
+    ret->waited = faults > 0;
+    return true;
 }
 
 int known_look(pid_t pid, pid_t tid, uint64_t known_ns, struct known_task *ret)

@@ -3,12 +3,14 @@
 #ifndef COLLECTOR_SYSTEM_KNOWN_H
 #define COLLECTOR_SYSTEM_KNOWN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 struct known_task {
     pid_t parent;  /* process */
     char state;    /* Z: a zombie; X: it ends */
+    bool waited;   /* it has waited for children, by the faults that the kernel added to its own */
 };
 
 /*

@@ -5,7 +5,9 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,6 +23,8 @@ struct info_of_pidfd {
 _Static_assert(sizeof(struct info_of_pidfd) == 64, "first version of struct pidfd_info");
 #define INFO_OF_PIDFD _IOWR(0xFF, 11, struct info_of_pidfd)
 #define INFO_EXIT (1u << 3)
+/* PID_FS_MAGIC of linux/magic.h: before it all pidfds had one inode. */
+enum { PIDFD_FS = 0x50494446 };
 
 int pidfd_open_of(pid_t pid)
 {
@@ -36,6 +40,14 @@ void pidfd_close(int pidfd)
 {
     if (pidfd >= 0)
         close(pidfd);
+}
+
+bool pidfd_are_same(int one, int other)
+{
+    struct statfs type;
+    struct stat first, second;
+    return one >= 0 && other >= 0 && fstatfs(one, &type) == 0 && type.f_type == PIDFD_FS && fstat(one, &first) == 0 &&
+           fstat(other, &second) == 0 && first.st_dev == second.st_dev && first.st_ino == second.st_ino;
 }
 
 bool pidfd_is_dead(int pidfd)

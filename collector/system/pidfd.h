@@ -12,6 +12,8 @@ int pidfd_open_of(pid_t pid);
 /* PIDFD once more, for another owner; -1: none. */
 int pidfd_copy(int pidfd);
 void pidfd_close(int pidfd);
+/* Are both of one process? False before Linux 6.9, where the kernel does not tell. */
+bool pidfd_are_same(int one, int other);
 /* Has it ended (a zombie too)? */
 bool pidfd_is_dead(int pidfd);
 /* It is about to end, or nobody has waited for it yet: zombies keep their number. */

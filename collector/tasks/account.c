@@ -6,20 +6,33 @@
 #include "collector/tasks/task_table.h"
 #include "collector/tasks/tasks.h"
 
-static bool ended_before(const struct process *process, uint64_t time_ns)
+/*
+ * What is not followed any more, or lost its events in an exec, lives on; and so may a process with threads of which
+ * nothing is known.
+ */
+static bool has_ended(const struct process *process)
 {
-    return process && !process->live && !process->left && process->leader && process->leader->end_ns <= time_ns;
+    if (!process || process->live || process->left || process->revoked || process->continued)
+        return false;
+    return process->pidfd < 0 || process_is_dead(process);
+}
+
+/* When a process ended that had such threads is not known. */
+static bool ended_before(const struct tasks *tasks, const struct process *process, uint64_t time_ns)
+{
+    return has_ended(process) && process->end_ns && process->end_ns <= time_ns && !process->incomplete &&
+           !missed_has_thread(&tasks->missed, process->pid);
 }
 
 /* Ends are seen in any order, those of an inherited set a moment late: their times decide, if known. */
 bool account_is_orphan(const struct tasks *tasks, const struct process *process)
 {
     const struct process *parent = tasks_find_process(tasks, process->ppid);
-    const struct task *leader = process->leader;
-    if (leader && leader->end_ns)
-        return ended_before(parent, leader->end_ns) || ended_before(tasks->root_process, leader->end_ns) ||
+    if (process->end_ns)
+        return ended_before(tasks, parent, process->end_ns) ||
+               ended_before(tasks, tasks_find_process(tasks, tasks->root), process->end_ns) ||
                (tasks->root_ended && !tasks->root_process);
-    return tasks->root_ended || (parent && !parent->live && !parent->left);
+    return tasks->root_ended || has_ended(parent);
 }
 
 /*
@@ -86,12 +99,14 @@ static void account_one(struct tasks *tasks, struct process *process)
     const bool parent_dead = has_dead_parent(tasks, process);
     process_ask_clock(process);
     process->orphan |= parent_dead && process->own_ns;
-    process->untracked_children = missed_has_untracked(&tasks->missed, process->pid);
+    process->untracked_children |= missed_has_untracked(&tasks->missed, process->pid) || process->refused_children;
     process->exit_known = process_exit_cost(process, &process->exit_ns);
     uint64_t used = process->clock_ns + (process->exit_known ? process->exit_ns : 0);
     struct process *parent = process->waited || process->orphan ? NULL : tasks_find_process(tasks, process->ppid);
-    if (parent)
+    if (parent) {
         parent->guessed_ns += used + children_of(process) + process->guessed_ns;
+        parent->untracked_children |= process->untracked_children || process->incomplete || process->revoked;
+    }
     settle_unwaited(tasks, process, parent, used);
     count_for_parent(tasks, process, used);
     if (process->leader && task_is_armed(process->leader)) { /* child of vfork: only exited, or its exec failed */

@@ -11,6 +11,7 @@
 #include "collector/sources/attach.h"
 #include "collector/sources/inherited.h"
 #include "collector/sources/notifications.h"
+#include "collector/system/pidfd.h"
 #include "collector/tasks/finish.h"
 #include "collector/tasks/generations.h"
 #include "collector/tasks/mappings.h"
@@ -113,12 +114,14 @@ static int copy_parent(struct tasks *tasks, struct process *process, const struc
     return space_fork(&parent->space, notification->time_ns, &process->space);
 }
 
-/* Did it lose its events in an exec (of an unreadable program, or by a thread that had none), and request new ones? */
+/*
+ * Did it lose its events in an exec (of an unreadable program, or by a thread that had none), and request new ones? It
+ * may have ended since.
+ */
 static bool goes_on(const struct process *old, const struct notification *notification)
 {
     return notification->kind == PINJECT_PROCESS && !notification->attached_late && !old->accounted &&
-        old->pidfd >= 0 &&
-           !process_is_dead(old);
+           old->pidfd >= 0 && (!process_is_dead(old) || pidfd_are_same(old->pidfd, notification->pidfd));
 }
 
 /* Takes over its earlier totals. The first thread's clock includes the earlier CPU time, which is no start-up. */
@@ -147,6 +150,13 @@ static struct share *find_share(struct tasks *tasks, const struct notification *
     return parent && (notification->inherited || notification->attached_late) ? parent->share : &tasks->shares.own;
 }
 
+/* PROCESS was made for a thread whose notification came long before that of its first thread. */
+static bool is_begun_by_thread(const struct process *process, const struct notification *notification)
+{
+    return process && process->incomplete && !process->leader && !process->accounted && process->pidfd < 0 &&
+           notification->time_ns <= process->start_ns;
+}
+
 /* Makes the process of a first thread. */
 static struct process *new_process(struct tasks *tasks, struct notification *notification)
 {
@@ -158,19 +168,30 @@ static struct process *new_process(struct tasks *tasks, struct notification *not
         notification->ppid = parent->pid;
     struct process before = {.clock_ns = 0};
     if (old && goes_on(old, notification)) { /* counted once in the totals, with the new one */
+        while (old->tasks) /* the exec has ended them */
+            tasks_task_ended(tasks, old->tasks, true);
         before = *old;
-        old->accounted = true;
+        old->accounted = old->continued = true;
         if (old->leader && old->leader->state.cause == TASK_REVOKED)
             tasks_step(tasks, old->leader, TASK_EVENT_CONTINUE);
     }
     if (old && old->leader && !task_is_live(old->leader))
         tasks_finish_process(tasks, old); /* its pid is in use again */
-    struct process *process = tasks_add_process(tasks, notification->pid, notification->ppid, notification->time_ns);
+    const bool begun = is_begun_by_thread(old, notification);
+    struct process *process = begun ? old
+                              : tasks_add_process(tasks, notification->pid, notification->ppid, notification->time_ns);
     int error = 0;
     if (!process)
         return NULL;
+    if (begun) {
+        process->ppid = notification->ppid;
+        process->start_ns = notification->time_ns;
+    } else {
+        continue_process(process, &before, notification);
+    }
+    tasks_take_early_waits(tasks, process);
     process->told_ppid = told_ppid;
-    continue_process(process, &before, notification);
+    process->untracked_children = notification->waited_before;
     process->pidfd = notification->pidfd;
     notification->pidfd = -1;
     set_root(tasks, process, notification);
@@ -245,6 +266,10 @@ static void refused(struct tasks *tasks, const struct notification *notification
     missed_add(&tasks->missed, reason, notification->comm, 1, 0);
     if (process)
         process->incomplete = true;
+    /* Its CPU time, and that of its children, may be in the parent's rusage. */
+    struct process *parent = notification->kind != PINJECT_THREAD ? find_parent(tasks, notification) : NULL;
+    if (parent)
+        parent->refused_children++;
 }
 
 static void give_back(struct tasks *tasks, struct notification *notification)
@@ -272,6 +297,11 @@ static void cover(struct tasks *tasks, struct process *process, const struct not
     if (!notification->attached_late && !(task && task_is_by_timer(task)))
         tasks_program_announced(tasks, process, notification);
     process->secure = notification->flags & PINJECT_REQUEST_SECURE;
+    /* Its events ended in that exec before this was taken. */
+    struct task *leader = process->leader;
+    if (process->secure && leader && leader->state.cause == TASK_EXITED && leader->end_ns >= notification->time_ns &&
+        !process->program)
+        tasks_set_revoked(tasks, process, leader);
     process->inherits |= !process->secure && notification->inherit_error == 0;
     if (notification->inherit_error == -EACCES || notification->inherit_error == -EPERM)
         tasks_owe_inherit(tasks, process);

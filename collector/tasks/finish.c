@@ -33,14 +33,9 @@ static void hold_process(struct tasks *tasks, struct process *process)
         process->orphan |= account_is_orphan(tasks, process);
 }
 
-/*
- * An unprivileged user's events end in the exec of a setuid or unreadable program, before it is even mapped. The ring
- * says EXIT, but the task goes on.
- */
-static void set_revoked(struct tasks *tasks, struct task *task)
+void tasks_set_revoked(struct tasks *tasks, struct process *process, struct task *task)
 {
-    struct process *process = task->process;
-    struct exec_generation *generation = task->generation_count ? &task->generations[task->generation_count - 1] : NULL;
+    struct exec_generation *generation = tasks_last_generation(task);
     process->revoked = true;
     tasks_step(tasks, task, TASK_EVENT_REVOKED);
     if (generation && !generation->program)
@@ -66,10 +61,12 @@ void tasks_task_ended(struct tasks *tasks, struct task *task, bool ended)
         stack_sizes_add_task(task->events->sizes);
     tasks_step(tasks, task, ended ? TASK_EVENT_END : TASK_EVENT_CLOSE);
     if (ended && process->secure && task == process->main && !process->program)
-        set_revoked(tasks, task);
+        tasks_set_revoked(tasks, process, task);
     task->covers = process->inherits;
     if (!task->end_ns)
         task->end_ns = tasks->now_ns;
+    if (task->end_ns > process->end_ns)
+        process->end_ns = task->end_ns;
     if (task->key != process->pid)
         tasks->ended_threads[(uint32_t)task->key % ENDED_THREADS] = task->key;
     tasks_unlink(tasks, task);

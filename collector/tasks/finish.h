@@ -36,4 +36,10 @@ void tasks_tell_leader(const struct process *process);
 /* Writes and frees a process without live tasks; the root's file waits for tasks_finish_root(). */
 void tasks_finish_process(struct tasks *tasks, struct process *process);
 
+/*
+ * TASK's events have ended, but PROCESS lives on: an unprivileged user's events end in the exec of a setuid or
+ * unreadable program, before it is even mapped, and the ring says EXIT.
+ */
+void tasks_set_revoked(struct tasks *tasks, struct process *process, struct task *task);
+
 #endif

@@ -215,6 +215,14 @@ bool missed_has_untracked(const struct missed *missed, pid_t parent)
     return child;
 }
 
+bool missed_has_thread(const struct missed *missed, pid_t pid)
+{
+    const struct untracked_task *child = missed->by_parent[(unsigned)pid % MISSED_TABLE];
+    while (child && (child->parent != pid || child->pid != pid))
+        child = child->sibling;
+    return child;
+}
+
 static bool is_wanted(const struct untracked_task *child, const struct missed_wanted *wanted)
 {
     return child->followed && !child->ended && child->tries < wanted->tries && child->time_ns < wanted->before_ns;

@@ -72,6 +72,8 @@ bool missed_take_requested(struct missed *missed, pid_t tid);
 struct untracked_task *missed_find(const struct missed *missed, pid_t tid);
 /* Did process PARENT make others that sent no request, and that it was not seen to wait for? */
 bool missed_has_untracked(const struct missed *missed, pid_t parent);
+/* Did process PID make threads that sent no request? */
+bool missed_has_thread(const struct missed *missed, pid_t pid);
 /* What missed_untracked() looks for. */
 struct missed_wanted {
     uint64_t before_ns;          /* announced before that */

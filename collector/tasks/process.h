@@ -59,6 +59,7 @@ struct process {
     uint64_t told_second, told;  /* in that second: bytes of copies of its mappings, and the like (task_file.c) */
     uint64_t maps_next_ns;       /* they are not read again before that, since it takes long */
     uint64_t exec_ns;            /* of the last exec */
+    uint64_t end_ns;             /* of the task that ended last so far, by its records; 0: none has */
     uint64_t ended_ns;           /* the last task's end was seen; 0: it lives */
     uint64_t deadline_ns;        /* while held: write then */
     bool held;
@@ -67,9 +68,11 @@ struct process {
     bool root;
     bool left;                   /* after exec it went on to a program that is not followed */
     bool secure;                 /* its last program is setuid or unreadable, as far as the preload object saw */
+    bool continued;              /* lost its events, and another entry of the table has its rest */
     bool revoked;                /* the kernel took its events away before its end */
     bool incomplete;             /* a thread of it was not seen */
     bool uncounted;              /* timers: a program of it was not counted, and only its accounting is known */
+    unsigned refused_children;   /* without events, and no wait for them was seen */
     bool untracked_children;     /* it made untracked children: they may be in its rusage */
     bool orphan;                 /* its parent ended before it */
     bool waited;                 /* its parent's wait was seen */

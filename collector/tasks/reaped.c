@@ -46,6 +46,14 @@ static bool may_tell(const struct tasks *tasks, const struct notification *notif
     return !notification->limited || (process->limited && process->user == notification->user);
 }
 
+static bool was_alive(const struct process *process, uint64_t time_ns)
+{
+    for (const struct task *task = process->tasks; task; task = task->process_next)
+        if (!task->end_ns || task->end_ns > time_ns)
+            return true;
+    return false;
+}
+
 /*
  * wait() reports tracees to a tracer that is not their parent, before it reports them to their parents, and each of
  * their threads. The kernel adds nothing of these to the tracer's rusage.
@@ -61,8 +69,7 @@ static bool is_tracers_wait(struct tasks *tasks, const struct notification *noti
         return false;
     tasks_drain_process(tasks, parent);
     /* An orphan is waited for by the process that adopted it. */
-    const struct task *leader = parent->leader;
-    return parent->live && !(leader && leader->end_ns && leader->end_ns <= notification->time_ns);
+    return was_alive(parent, notification->time_ns);
 }
 
 static void traced_ended(struct tasks *tasks, const struct notification *notification)
@@ -75,6 +82,38 @@ static void traced_ended(struct tasks *tasks, const struct notification *notific
     process->status_known = true;
     process->rusage_ns = notification->utime_ns + notification->stime_ns;
     process->rusage_switches = notification->switches;
+}
+
+static void keep_early_wait(struct tasks *tasks, pid_t waiter, const struct notification *notification)
+{
+    tasks->early_waits[tasks->early_wait] =
+        (struct early_wait){.pid = waiter,
+                            .time_ns = notification->time_ns,
+                            .used_ns = notification->utime_ns + notification->stime_ns,
+                            .switches = notification->switches};
+    tasks->early_wait = (tasks->early_wait + 1) % TASKS_EARLY_WAITS;
+}
+
+void tasks_take_early_waits(struct tasks *tasks, struct process *process)
+{
+    for (unsigned i = 0; i < TASKS_EARLY_WAITS; i++) {
+        struct early_wait *wait = &tasks->early_waits[i];
+        if (wait->pid != process->pid || wait->time_ns < process->start_ns)
+            continue;
+        process->children_ns += wait->used_ns;
+        process->children_switches += wait->switches;
+        wait->pid = 0;
+    }
+}
+
+/* The waiter is a thread of which nothing is known: the parent as the child, or its announcement, named it. */
+static struct process *find_announced_parent(const struct tasks *tasks, const struct process *process,
+                                             const struct notification *notification)
+{
+    const struct untracked_task *child = process ? NULL : missed_find(&tasks->missed, notification->pid);
+    if (process)
+        return tasks_find_process(tasks, process->ppid);
+    return child && child->time_ns <= notification->time_ns ? tasks_find_process(tasks, child->parent) : NULL;
 }
 
 /* pid is the child, tid the thread that waited for it. */
@@ -90,11 +129,14 @@ static void note_wait(struct tasks *tasks, const struct notification *notificati
         missed_add(&tasks->missed,
                    "child without events (not followed, setuid, or exited at once): known only from its parent's wait",
                    "", 1, used);
-    if (!parent && process)
-        parent = tasks_find_process(tasks, process->ppid);
+    if (!parent)
+        parent = find_announced_parent(tasks, process, notification);
     if (parent && parent != process) {
         parent->children_ns += used;
         parent->children_switches += notification->switches;
+        parent->refused_children -= !process && parent->refused_children;
+    } else if (!parent) {
+        keep_early_wait(tasks, process ? process->ppid : notification->tid, notification);
     }
     if (!process || process->start_ns > notification->time_ns || process->waited) {
         waited_for_unknown(tasks, parent, notification);

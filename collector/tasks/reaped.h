@@ -7,9 +7,12 @@
 #include <sys/types.h>
 
 struct notification;
+struct process;
 struct tasks;
 
 /* A wait reported the end of notification->pid. */
 void tasks_reaped(struct tasks *tasks, const struct notification *notification);
+/* PROCESS is new: it may have waited for children already. */
+void tasks_take_early_waits(struct tasks *tasks, struct process *process);
 
 #endif

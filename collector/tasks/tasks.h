@@ -32,7 +32,14 @@
 #include "collector/tasks/tids.h"
 #include "common/buffer.h"
 
-enum { TASKS_TABLE = 16384, TASKS_GENERATIONS = 1024, TASKS_SNAPSHOTS = 4, ENDED_THREADS = 1024, TASKS_OWED = 16 };
+enum {
+    TASKS_TABLE = 16384,
+    TASKS_GENERATIONS = 1024,
+    TASKS_SNAPSHOTS = 4,
+    ENDED_THREADS = 1024,
+    TASKS_OWED = 16,
+    TASKS_EARLY_WAITS = 64
+};
 
 /* One program that a task ran. */
 struct exec_generation {
@@ -157,6 +164,12 @@ struct waiting {
     uint64_t deadline_ns;
 };
 
+/* A wait of a process that is not known yet: its own notification comes later. */
+struct early_wait {
+    pid_t pid; /* of the waiter; 0: none */
+    uint64_t time_ns, used_ns, switches;
+};
+
 /* A process that was attached late: what it made may have to be attached too. */
 struct late_tree {
     struct late_tree *next;
@@ -191,6 +204,8 @@ struct tasks {
     struct waiting *waiting;       /* oldest first */
     size_t waiting_count;
     uint64_t waiting_bytes;
+    struct early_wait early_waits[TASKS_EARLY_WAITS]; /* the oldest ones are forgotten */
+    unsigned early_wait; /* the next one's place */
     uint64_t contradictions; /* events that cannot come in the state of their task: a defect of ours */
     uint64_t hurried; /* notifications that could not wait, since too many waited */
     /* processes attached late, whose threads and children are looked for */

@@ -6,6 +6,7 @@
 
 #include "collector/tasks/admit.h"
 #include "collector/tasks/finish.h"
+#include "collector/tasks/notification_order.h"
 #include "collector/tasks/task_table.h"
 #include "test_tasks_kit.h"
 
@@ -384,6 +385,27 @@ static void thread_of_an_unknown_process(void **state)
 }
 
 /* Whichever allocation fails: a task is there with its process and its events, or not at all, which is counted. */
+/* It came first, and is not known by two entries when its process comes. */
+static void process_of_a_known_thread(void **state)
+{
+    (void)state;
+    struct task *thread = stage_thread(&stage, 300, 301, T + 20, 1000);
+    tasks->now_ns += 100 * 1000 * 1000;
+    tasks_notify(tasks, NULL); /* it waits for its process no longer */
+    thread = tasks_find(tasks, 301);
+    assert_non_null(thread);
+    struct process *process = thread->process;
+    const struct task *first = stage_process(&stage, 300, 100, T + 10, 2000);
+    assert_ptr_equal(first->process, process);
+    assert_true(process->ppid == 100 && process->leader == first && process->start_ns == T + 10);
+    /* A later process has only its number. */
+    thread = stage_thread(&stage, 400, 401, T + 20, 1000);
+    tasks->now_ns += 100 * 1000 * 1000;
+    tasks_notify(tasks, NULL);
+    process = tasks_find(tasks, 401)->process;
+    assert_ptr_not_equal(stage_process(&stage, 400, 100, T + 30, 2000)->process, process);
+}
+
 static void tasks_for_which_there_is_no_memory(void **state)
 {
     unsigned dropped = 0;
@@ -431,6 +453,7 @@ int main(void)
         TEST(who_waits_for_whom),
         TEST(names_and_parents),
         TEST(thread_of_an_unknown_process),
+        TEST(process_of_a_known_thread),
         TEST(tasks_for_which_there_is_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -485,6 +485,46 @@ static void expect_revoked_events(uid_t user, const char *reason)
     stage.kit.session.segment = NULL;
 }
 
+/* What the exec hook said of that program may be read after its events have ended. */
+static void revoked_events_are_known_late(void **state)
+{
+    (void)state;
+    for (int secure = 0; secure < 2; secure++) {
+        const pid_t pid = 100 + secure;
+        struct task *task = stage_process(&stage, pid, 1, T, 1000);
+        struct process *process = task->process;
+        stage_comm(task, pid, pid, "su", true, T + 5);
+        stage_exit(task, T + 6);
+        tasks_task_ended(tasks, task, true);
+        assert_int_equal(task->state.cause, TASK_EXITED);
+        struct notification *notification = stage_notification(PINJECT_INHERIT_EXEC, pid, pid, 1, T + 4);
+        notification->flags = PINJECT_REQUEST_INHERIT_EXEC | (secure ? PINJECT_REQUEST_SECURE : 0);
+        stage_arrive(&stage, notification);
+        assert_int_equal(task->state.cause, secure ? TASK_REVOKED : TASK_EXITED);
+        assert_int_equal(process->revoked, secure);
+    }
+}
+
+/* The first thread may have ended long before its process: a child that ended in between is no orphan. */
+static void orphans_are_not_known_by_first_threads(void **state)
+{
+    (void)state;
+    stage_thread(&stage, 200, 201, T + 1, 1000);
+    struct task *parent = stage_process(&stage, 200, 1, T, 1000), *thread = tasks_find(tasks, 201);
+    struct task *child = stage_process(&stage, 300, 200, T + 2, 1000);
+    stage_exit(parent, T + 10);
+    tasks_task_ended(tasks, parent, true);
+    stage_exit(thread, T + 30);
+    stage_exit(child, T + 20);
+    tasks_task_ended(tasks, thread, true);
+    tasks_task_ended(tasks, child, true);
+    assert_false(child->process->orphan);
+    child = stage_process(&stage, 301, 200, T + 2, 1000);
+    stage_exit(child, T + 40);
+    tasks_task_ended(tasks, child, true);
+    assert_true(child->process->orphan);
+}
+
 static void revoked_events(void **state)
 {
     (void)state;
@@ -514,6 +554,8 @@ int main(void)
         TEST(the_root_is_last),
         TEST(figures_are_added_up),
         TEST(revoked_events),
+        TEST(revoked_events_are_known_late),
+        TEST(orphans_are_not_known_by_first_threads),
         TEST(revoked_events_of_root),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,7 +2,10 @@
 /* Whose children are those of whom wait() told: a tracer waits for the children of others, and for threads. */
 #include "check.h"
 
+#include <errno.h>
+
 #include "collector/tasks/finish.h"
+#include "collector/tasks/notification_order.h"
 #include "collector/tasks/reaped.h"
 #include "collector/tasks/task_table.h"
 #include "test_tasks_kit.h"
@@ -67,6 +70,48 @@ static void test_untracked(void **state)
         assert_int_equal(stage.tasks->exit_ns, untracked_children ? 0 : 10 * MS);
         stage_free(&stage);
     }
+}
+
+/* The same of one that was refused; if its parent's wait is told, that time is known. */
+static void test_refused(void **state)
+{
+    (void)state;
+    for (int told = 0; told < 2; told++) {
+        struct stage stage;
+        stage_new(&stage, PINJECT_SESSION_ALL, false);
+        struct task *task = stage_process(&stage, 100, 1, T, 100 * MS);
+        struct notification *notification = stage_notification(PINJECT_FORK, 200, 200, 100, T + 5);
+        notification->result = -EMFILE;
+        stage_arrive(&stage, notification);
+        if (told)
+            stage_reaped(&stage, 100, 200, 0, 4 * MS, T + 50);
+        stage.tasks->now_ns += 100 * MS; /* a wait for an unknown process does not wait for it any longer */
+        tasks_notify(stage.tasks, NULL);
+        ends(&stage, task, 1, 110 * MS, T + 100);
+        stage_close(&stage);
+        assert_int_equal(stage.tasks->exit_ns, told ? 6 * MS : 0);
+        stage_free(&stage);
+    }
+}
+
+/* A wait may be told before the notification of the process that waited is there. */
+static void test_early_wait(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    struct task *child = stage_process(&stage, 200, 100, T + 10, 50 * MS);
+    ends(&stage, child, 100, 60 * MS, T + 50);
+    for (int i = 0; i < TASKS_EARLY_WAITS - 1; i++) /* of others, whom nobody will claim */
+        stage_reaped(&stage, 300, 400 + i, 0, MS, T + 50);
+    stage.tasks->now_ns += 100 * MS; /* a wait for an unknown process does not wait for it any longer */
+    tasks_notify(stage.tasks, NULL);
+    struct task *task = stage_process(&stage, 100, 1, T + 5, 100 * MS);
+    assert_int_equal(task->process->children_ns, 60 * MS);
+    ends(&stage, task, 1, 170 * MS, T + 100);
+    stage_close(&stage);
+    assert_int_equal(stage.tasks->exit_ns, 20 * MS);
+    stage_free(&stage);
 }
 
 /* Where the parent's own wait is not seen (system()), the child is in its rusage, not in the tracer's. */
@@ -219,6 +264,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tracer),
         cmocka_unit_test(test_untracked),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_early_wait),
         cmocka_unit_test(test_tracer_of_a_silent_parent),
         cmocka_unit_test(test_threads_of_a_tracee),
         cmocka_unit_test(test_reaper),
