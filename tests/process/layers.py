@@ -191,6 +191,24 @@ def test_the_state_of_a_task_is_no_heap_of_bools():
     check_equal(changes, ["collector/tasks/admit.c"]) # the state that a task begins with
 
 
+# What collector/tasks may call of libc: nothing that asks the kernel for more than memory. untracked.c reads /proc.
+PURE = set("""__errno_location calloc free malloc memchr memcmp memcpy memmove memset mmap munmap realloc snprintf strchr
+    strcmp strdup strerror strlen strncmp strncpy strnlen strrchr strstr strtol strtoul sysconf""".split())
+
+
+def test_tasks_make_no_system_call():
+    """So tests/sim can run them without a kernel."""
+    objects = [path for path in (BUILD / "collector/CMakeFiles/pinject_collector.dir").rglob("*.o")]
+    tasks = [path for path in objects if path.parent.name == "tasks" and path.name != "untracked.c.o"]
+    check(len(tasks) > 15, f"the objects of collector/tasks are not in {BUILD}")
+    archives = list(BUILD.rglob("*.a"))
+    ours = set(run(["nm", "--defined-only", "--format=just-symbols", *objects, *archives]).out.split())
+    asked = set(run(["nm", "--undefined-only", "--format=just-symbols", *tasks]).out.split())
+    libc = {name.removeprefix("__").removesuffix("_chk") if name.endswith("_chk") else name for name in asked - ours}
+    compilers = re.compile(r"__(asan|ubsan|tsan|sanitizer|gcov|stack_chk)|_GLOBAL_OFFSET_TABLE_")
+    check_equal(sorted(name for name in libc - PURE if not compilers.match(name) and not name.endswith(":")), [])
+
+
 def test_an_include_upward_is_seen():
     files = sources(SOURCE)
     files["common/json.c"] += '#include "analyze/view/view.h"\n'

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Whole sessions without a kernel. kernel.c has processes, tasks, rings and clocks as the kernel keeps them; script.c
+ * makes programs that fork, exec, wait and die, and says what the preload object tells of that; world.c answers what
+ * collector/tasks asks of the kernel and of the other rooms; collector.c runs the real collector/tasks against all that
+ * and checks it. All of it follows from a seed: a seed that fails does so again.
+ */
+#ifndef SIM_H
+#define SIM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "collector/sources/attach.h"
+#include "collector/sources/notifications.h"
+#include "collector/tasks/admit.h"
+#include "collector/tasks/tasks.h"
+#include "collector/tasks/untracked.h"
+
+enum {
+    SIM_PIDS = 32768,           /* numbers of tasks */
+    SIM_FEW_PIDS = 300,         /* so few are used again at once */
+    SIM_TASKS = 192,            /* alive at most */
+    SIM_RING = 8192,            /* bytes */
+    SIM_US = 1000,
+    SIM_MS = 1000 * 1000,
+    SIM_SAMPLE_NS = 250 * SIM_US, /* of CPU time, between samples */
+};
+
+/* The events of a task. The collector owns them; they outlive the task. */
+struct sim_events {
+    struct attached attached; /* first: what the collector has */
+    struct sim_events *next;  /* all of the session */
+    struct sim_task *task;    /* NULL: it has ended, or they were taken from it */
+    uint64_t serial;
+    uint64_t counted_ns, slices;
+    bool enabled;             /* armed ones begin at an exec */
+    bool hung_up;
+    bool delivered;           /* the collector was told of them */
+    bool freed;
+    unsigned files;           /* result files that were completed for them */
+    uint64_t startup_ns;      /* as told: what the task had used before */
+    uint64_t sampled, lost, lost_told; /* samples: written to the ring, or not since it was full */
+    unsigned execs;           /* in which they were */
+    bool left;                /* an exec that is not followed came; counts up to there matter */
+    uint64_t left_ns;
+};
+
+/* A program, as what it is for us. */
+enum sim_program {
+    SIM_INJECTABLE,
+    SIM_STATIC,  /* loads no preload object; the exec hook before it says so */
+    SIM_SETUID,  /* the same, and the kernel ends the task's events in its exec */
+    SIM_CLEANED, /* as injectable, but our variables were taken out of its environment: nobody says so */
+    SIM_PROGRAMS,
+};
+
+struct sim_process {
+    struct sim_process *next; /* all of the session, the dead too */
+    struct sim_process *parent; /* NULL: init */
+    pid_t pid;
+    unsigned pidfds;          /* open ones */
+    int pidfd;                /* their number: the same for all */
+    enum sim_program program;
+    bool loaded;              /* the preload object is in it, and follows it */
+    bool zombie, gone;        /* has ended; and was waited for */
+    bool vforked;             /* runs its parent's program: nothing but exec and _exit is to be done */
+    unsigned tasks;           /* alive */
+    uint64_t cpu_ns;          /* used, without children */
+    uint64_t children_ns;     /* of children it waited for, and theirs */
+    uint64_t switches, children_switches;
+    uint64_t end_ns;          /* zombie: since then */
+    int status;
+    unsigned execs;
+    bool passes_on;           /* it has our variables, though it has not the preload object */
+};
+
+struct sim_task {
+    struct sim_task *prev, *next; /* alive */
+    struct sim_process *process;
+    pid_t tid;
+    uint64_t start_ns, cpu_ns, slices;
+    struct sim_events *events; /* its own; NULL: none */
+    uint64_t sample_ns;        /* CPU time at the next sample */
+    bool unseen;               /* made behind libc's back */
+    bool wants_request;        /* it begins with one */
+    uint32_t request;          /* of this kind */
+    pid_t creator;
+    char comm[16];
+};
+
+/* What may go wrong in a session, in parts of 1000. */
+struct sim_faults {
+    unsigned late;      /* a notification comes up to LATE_NS later */
+    uint64_t late_ns;
+    unsigned never;     /* one that carries no events is dropped */
+    unsigned twice;     /* one that carries no events comes twice */
+    unsigned refused;   /* the kernel refuses events */
+    unsigned unasked;   /* no slot is free: the task never asks */
+    unsigned unseen_wait; /* the wait is within libc: nobody tells it */
+    unsigned raw_clone; /* a child made behind libc's back, which never asks */
+    unsigned no_wait;   /* a parent does not wait */
+    unsigned odd_program; /* an exec is of another program than an injectable one */
+    unsigned failing_exec;
+    unsigned stall;     /* the collector sleeps for up to a second */
+    bool small_rings;   /* they overflow */
+};
+
+struct sim {
+    uint64_t seed, random;
+    bool verbose;
+    uint64_t now_ns;
+    uint64_t given_ns;        /* CPU time that all tasks have used */
+    struct sim_faults faults;
+    bool clean;               /* none of these */
+    unsigned follow;
+    bool split, snapshots;
+    bool has_status;          /* the kernel tells the status of processes that are gone */
+    unsigned programs;        /* names given so far */
+    pid_t pids;               /* numbers that are in use */
+    struct sim_process *processes, *root;
+    struct sim_task *tasks;
+    unsigned task_count;
+    struct sim_events *events;
+    uint64_t serial;
+    bool used[SIM_PIDS];
+    pid_t last_pid;
+    /* What the collector is told, and when. */
+    struct sim_notification {
+        struct sim_notification *next;
+        uint64_t due_ns;
+        struct notification *notification;
+    } *notifications;
+    /* Result files. */
+    unsigned files_open, files_done;
+    unsigned notifications_alive;
+    const char *failed;       /* what is wrong; NULL: nothing */
+    /* The collector. */
+    struct session session;
+    struct settings settings;
+    struct event_config config;
+    struct tasks *collector;
+};
+
+/* One session at a time. */
+extern struct sim sim;
+
+/* Of all sessions: those in which guesses gave tasks more CPU time than was used. */
+struct sim_over {
+    uint64_t sessions, most_ns;
+};
+extern struct sim_over sim_over;
+
+/* ---- main.c ---- */
+
+uint64_t sim_random(void);
+/* 0 to LIMIT - 1; LIMIT 0 gives 0. */
+uint64_t sim_below(uint64_t limit);
+/* True in PARTS of 1000. */
+bool sim_chance(unsigned parts);
+__attribute__((format(printf, 1, 2))) void sim_say(const char *format, ...);
+/* Ends the session as a failure; the first one counts. */
+__attribute__((format(printf, 1, 2))) void sim_fail(const char *format, ...);
+
+/* ---- kernel.c ---- */
+
+void kernel_init(void);
+void kernel_free(void);
+struct sim_process *kernel_find(pid_t pid);
+struct sim_task *kernel_find_task(pid_t tid);
+struct sim_process *kernel_of_pidfd(int pidfd);
+/* TASK uses NS of CPU time. */
+void kernel_run(struct sim_task *task, uint64_t ns);
+/* A new process of CREATOR (NULL: the first one), or a thread of it. NULL: there are too many. */
+struct sim_task *kernel_fork(struct sim_task *creator);
+struct sim_task *kernel_thread(struct sim_task *creator);
+/* All other threads end. TASK may get another tid. */
+void kernel_exec(struct sim_task *task, enum sim_program program, const char *name);
+void kernel_exit_thread(struct sim_task *task);
+/* COST: CPU time that goes by after its events are gone. */
+void kernel_exit(struct sim_process *process, int status, uint64_t cost_ns);
+/* A zombie child of PARENT; NULL: none. */
+struct sim_process *kernel_zombie_of(const struct sim_process *parent);
+/* PARENT waits for the zombie CHILD, whose number is free then. */
+void kernel_wait(struct sim_process *parent, struct sim_process *child);
+uint64_t kernel_rusage(const struct sim_process *process);
+/* Opens events on TASK. */
+struct sim_events *kernel_attach(struct sim_task *task, bool armed);
+
+/* ---- script.c ---- */
+
+/* One step of one program. False: the first process has ended. */
+bool script_step(void);
+void script_begin(void);
+/* What lives ends, the first process last or not. */
+void script_wind_down(void);
+/* Opens events on TASK from outside and tells the collector at once. */
+void script_attach_late(struct sim_task *task, pid_t parent, uint64_t time_ns);
+
+/* ---- world.c ---- */
+
+void world_notify(struct notification *notification);
+void world_drop(struct notification *notification);
+/* Those that are due; ALL: all. Oldest first. */
+struct notification *world_take(bool all);
+
+/* ---- collector.c ---- */
+
+struct result_task;
+/* A file of TASK with so many samples is complete. */
+void collector_check_file(const struct result_task *task, uint64_t samples);
+void collector_begin(void);
+/* A round, if it is time for one. */
+void collector_step(void);
+/* Ends the session and checks it. */
+void collector_end(void);
+
+#endif

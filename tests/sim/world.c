@@ -1,0 +1,522 @@
+/* SPDX-License-Identifier: MIT */
+/* What collector/tasks asks of the kernel and of other rooms. The linker takes these instead of the real ones. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collector/output/result.h"
+#include "collector/records/kernelmap.h"
+#include "collector/sources/attach_late.h"
+#include "collector/sources/deferred_munmap.h"
+#include "collector/sources/inherited.h"
+#include "collector/sources/pressure.h"
+#include "collector/sources/rings.h"
+#include "collector/system/errand.h"
+#include "collector/system/machine_time.h"
+#include "collector/system/monotonic.h"
+#include "collector/system/numbers.h"
+#include "collector/system/pidfd.h"
+#include "collector/system/procfs.h"
+#include "collector/system/watch.h"
+#include "collector/tasks/task_table.h"
+#include "sim.h"
+
+/* ---- Notifications ---- */
+
+static void free_notification(struct notification *notification)
+{
+    pidfd_close(notification->pidfd);
+    free(notification->values);
+    free(notification->maps);
+    free(notification->exec);
+    free(notification->cmdline);
+    free(notification);
+    sim.notifications_alive--;
+}
+
+void notification_free(struct notification *notification)
+{
+    if (notification)
+        free_notification(notification);
+}
+
+uint64_t notification_text(const struct notification *notification)
+{
+    return notification->cmdline_size + (notification->maps ? strlen(notification->maps) : 0);
+}
+
+void world_notify(struct notification *notification)
+{
+    struct sim_notification *entry = calloc(1, sizeof(*entry)), **at = &sim.notifications;
+    entry->notification = notification;
+    /* Waits are told through slots that the event loop reads itself, others by workers. */
+    const bool waits = sim.clean && notification->kind == PINJECT_REAPED;
+    entry->due_ns = sim.now_ns + (waits ? 0 : sim_below(2 * SIM_MS));
+    if (!waits && sim_chance(sim.faults.late))
+        entry->due_ns += sim_below(sim.faults.late_ns);
+    while (*at && (*at)->due_ns <= entry->due_ns)
+        at = &(*at)->next;
+    entry->next = *at;
+    *at = entry;
+}
+
+void world_drop(struct notification *notification)
+{
+    sim_say("lost: what %d tells (%u)", (int)notification->tid, notification->kind);
+    free_notification(notification);
+}
+
+struct notification *world_take(bool all)
+{
+    struct notification *first = NULL, **end = &first;
+    while (sim.notifications && (all || sim.notifications->due_ns <= sim.now_ns)) {
+        struct sim_notification *entry = sim.notifications;
+        sim.notifications = entry->next;
+        *end = entry->notification;
+        end = &entry->notification->next;
+        if (entry->notification->events)
+            ((struct sim_events *)entry->notification->events)->delivered = true;
+        free(entry);
+    }
+    return first;
+}
+
+/* ---- Events ---- */
+
+void attach_read(const struct attached *attached, struct attach_value *values)
+{
+    const struct sim_events *events = (const struct sim_events *)attached;
+    memset(values, 0, CONFIG_EVENTS * sizeof(*values));
+    values[0] = (struct attach_value){events->counted_ns, events->counted_ns, events->counted_ns, events->lost};
+    values[1] = (struct attach_value){events->slices, events->counted_ns, events->counted_ns, 0};
+}
+
+void attach_retire(struct session *session, struct attached *attached)
+{
+    (void)session;
+    (void)attached;
+}
+
+void attach_free(struct attached *attached)
+{
+    struct sim_events *events = (struct sim_events *)attached;
+    if (!events)
+        return;
+    if (events->freed)
+        sim_fail("events %u are freed twice", (unsigned)events->serial);
+    events->freed = true;
+    if (events->task)
+        events->task->events = NULL;
+    events->task = NULL;
+}
+
+int attach_timer_event(const struct event_config *config)
+{
+    (void)config;
+    return -1;
+}
+
+struct pinject_timer_head *rings_head(const struct rings *rings, int number)
+{
+    (void)rings;
+    (void)number;
+    return NULL;
+}
+
+void deferred_munmap_run(struct session *session)
+{
+    (void)session;
+}
+
+void pressure_queued(struct session *session)
+{
+    (void)session;
+}
+
+void pressure_written(struct session *session)
+{
+    (void)session;
+}
+
+/* ---- Inherited sets: there are none ---- */
+
+const uint64_t *inherited_ids(const struct inherited_sets *sets)
+{
+    static const uint64_t ids[CONFIG_EVENTS] = {1, 2};
+    (void)sets;
+    return ids;
+}
+
+bool inherited_live(const struct inherited_sets *sets)
+{
+    (void)sets;
+    return false;
+}
+
+struct inherited_record *inherited_take(struct inherited_sets *sets, uint64_t before_ns, uint64_t *lost)
+{
+    (void)sets;
+    (void)before_ns;
+    (void)lost;
+    return NULL;
+}
+
+void inherited_forget(struct inherited_sets *sets, pid_t tid)
+{
+    (void)sets;
+    (void)tid;
+}
+
+void inherited_made_by(struct inherited_sets *sets, pid_t creator, pid_t tid)
+{
+    (void)sets;
+    (void)creator;
+    (void)tid;
+}
+
+/* ---- The kernel ---- */
+
+uint64_t monotonic_ns(void)
+{
+    return sim.now_ns;
+}
+
+void machine_time_read(struct machine_time *ret)
+{
+    *ret = (struct machine_time){.at_ns = sim.now_ns};
+}
+
+int watch_add(int epoll, int fd, void *tag)
+{
+    (void)epoll;
+    (void)tag;
+    return fd < 0 ? -EINVAL : 0;
+}
+
+void watch_remove(int epoll, int fd)
+{
+    (void)epoll;
+    (void)fd;
+}
+
+int pidfd_open_of(pid_t pid)
+{
+    struct sim_process *process = kernel_find(pid);
+    if (!process)
+        return -1;
+    process->pidfds++;
+    return process->pidfd;
+}
+
+void pidfd_close(int pidfd)
+{
+    struct sim_process *process = pidfd < 0 ? NULL : kernel_of_pidfd(pidfd);
+    if (process && process->pidfds-- == 0)
+        sim_fail("the pidfd of %d is closed too often", (int)process->pid);
+}
+
+bool pidfd_are_same(int one, int other)
+{
+    return one >= 0 && one == other;
+}
+
+bool pidfd_is_dead(int pidfd)
+{
+    const struct sim_process *process = kernel_of_pidfd(pidfd);
+    return process && process->zombie;
+}
+
+bool pidfd_has_number(int pidfd)
+{
+    const struct sim_process *process = kernel_of_pidfd(pidfd);
+    return process && !process->gone;
+}
+
+bool pidfd_status(int pidfd, int *ret)
+{
+    const struct sim_process *process = kernel_of_pidfd(pidfd);
+    if (!process || !process->gone || !sim.has_status)
+        return false;
+    *ret = process->status;
+    return true;
+}
+
+bool pidfd_clock(int pidfd, pid_t pid, uint64_t *ret_ns)
+{
+    const struct sim_process *process = kernel_of_pidfd(pidfd);
+    (void)pid;
+    if (!process || !process->zombie || process->gone)
+        return false;
+    *ret_ns = process->cpu_ns;
+    return true;
+}
+
+bool numbers_hold(int pidfd, pid_t pid, pid_t tid)
+{
+    const struct sim_process *process = kernel_find(pid);
+    if (!process || (pidfd >= 0 && process->pidfd != pidfd))
+        return false;
+    const struct sim_task *task = kernel_find_task(tid);
+    return pid == tid || (task && task->process == process);
+}
+
+bool numbers_are_anothers(int pidfd, pid_t pid)
+{
+    const struct sim_process *process = kernel_find(pid);
+    return pidfd >= 0 && process && process->pidfd != pidfd;
+}
+
+bool numbers_lack(pid_t pid)
+{
+    return !kernel_find(pid);
+}
+
+bool numbers_lack_task(pid_t pid, pid_t tid)
+{
+    return !numbers_hold(-1, pid, tid);
+}
+
+void procfs_comm(pid_t pid, pid_t tid, char ret[16])
+{
+    const struct sim_task *task = kernel_find_task(tid);
+    (void)pid;
+    strcpy(ret, task ? task->comm : "");
+}
+
+uint64_t procfs_scheduled_ns(pid_t pid, pid_t tid)
+{
+    const struct sim_task *task = kernel_find_task(tid);
+    return task && task->process->pid == pid ? task->cpu_ns : 0;
+}
+
+char *procfs_read(pid_t pid, const char *name, size_t limit, size_t *ret_size)
+{
+    (void)pid;
+    (void)name;
+    (void)limit;
+    (void)ret_size;
+    return NULL;
+}
+
+static const struct sim_task *first_task(pid_t pid)
+{
+    const struct sim_task *task = kernel_find_task(pid);
+    return task && task->process->pid == pid ? task : NULL;
+}
+
+char *errands_exec(struct errands *errands, pid_t pid)
+{
+    const struct sim_task *task = first_task(pid);
+    char *path = NULL;
+    (void)errands;
+    return task && asprintf(&path, "/opt/%s", task->comm) > 0 ? path : NULL;
+}
+
+char *errands_cmdline(struct errands *errands, pid_t pid, size_t *ret_size)
+{
+    const struct sim_task *task = first_task(pid);
+    (void)errands;
+    *ret_size = task ? strlen(task->comm) + 1 : 0;
+    return task ? strdup(task->comm) : NULL;
+}
+
+char *errands_maps(struct errands *errands, pid_t pid)
+{
+    (void)errands;
+    (void)pid;
+    return NULL;
+}
+
+bool kernelmap_in_modules(struct kernelmap *map, const struct perf_event_header *record)
+{
+    (void)map;
+    (void)record;
+    return false;
+}
+
+void kernelmap_make_modules(struct kernelmap *map, const struct records_layout *layout,
+                            const struct records_stamp *stamp, struct buffer *buffer)
+{
+    (void)map;
+    (void)layout;
+    (void)stamp;
+    (void)buffer;
+}
+
+void kernelmap_release(struct kernelmap *map)
+{
+    (void)map;
+}
+
+/* ---- Stacks: samples have call chains ---- */
+
+int stacks_new(const struct event_config *config, const struct records_layout *layout, struct dump_sizes *dumps,
+               struct stacks **ret)
+{
+    (void)config;
+    (void)layout;
+    (void)dumps;
+    *ret = NULL;
+    return 0;
+}
+
+void stacks_free(struct stacks *stacks)
+{
+    (void)stacks;
+}
+
+const struct perf_event_header *stacks_take(struct stacks *stacks, const struct stack_owner *owner, unsigned event,
+                                            const struct perf_event_header *record)
+{
+    (void)stacks;
+    (void)owner;
+    (void)event;
+    return record;
+}
+
+void stacks_round(struct stacks *stacks, const struct stack_owner *owner, uint64_t lost, uint64_t filled,
+                  uint64_t size)
+{
+    (void)stacks;
+    (void)owner;
+    (void)lost;
+    (void)filled;
+    (void)size;
+}
+
+/* ---- Attaching late ---- */
+
+void tasks_attach_trees(struct tasks *tasks)
+{
+    if (tasks->attaching)
+        return;
+    tasks->attaching = true;
+    while (tasks->late_trees) {
+        struct late_tree *tree = tasks->late_trees;
+        const struct sim_process *process = kernel_find(tree->pid);
+        tasks->late_trees = tree->next;
+        for (struct sim_task *task = sim.tasks; process && task; task = task->next) {
+            const bool thread = task->process == process, child = task->process->parent == process;
+            if (!(thread || (child && task->tid == task->process->pid)) || task->events || tasks_find(tasks, task->tid))
+                continue;
+            script_attach_late(task, process->pid, tree->time_ns);
+        }
+        free(tree);
+    }
+    tasks->attaching = false;
+}
+
+void tasks_attach_tree(struct tasks *tasks, pid_t pid, uint64_t time_ns)
+{
+    if (tasks_add_tree(tasks, pid, time_ns))
+        tasks_attach_trees(tasks);
+}
+
+void tasks_attach_untracked(struct tasks *tasks)
+{
+    struct untracked_task found[16];
+    const struct missed_wanted wanted = {tasks->now_ns - 20 * SIM_MS, tasks->now_ns - 500 * SIM_MS, 5 * SIM_MS, 3};
+    const size_t count = missed_untracked(&tasks->missed, &wanted, found, 16);
+    tasks_attach_trees(tasks);
+    for (size_t i = 0; i < count; i++) {
+        struct sim_task *task = kernel_find_task(found[i].tid);
+        missed_tried(&tasks->missed, found[i].tid);
+        if (!task || task->process->pid != found[i].pid || task->start_ns > found[i].time_ns)
+            missed_refused(&tasks->missed, found[i].tid, -ESRCH);
+        else if (task->events)
+            missed_refused(&tasks->missed, found[i].tid, -EEXIST);
+        else
+            script_attach_late(task, found[i].parent, found[i].time_ns);
+    }
+}
+
+void tasks_cover_unreported(struct tasks *tasks, struct task *task)
+{
+    (void)tasks;
+    (void)task;
+}
+
+void tasks_retry_inherit(struct tasks *tasks, struct process *process)
+{
+    if (--process->inherit_owed == 0)
+        tasks_tell_no_inherit(tasks, process, -EPERM);
+}
+
+void tasks_retry_inherit_soon(struct tasks *tasks)
+{
+    tasks->owed_count = 0;
+}
+
+/* ---- Result files ---- */
+
+struct result {
+    pid_t pid, tid;
+    uint64_t samples;
+};
+
+struct opener *results_opener(const struct results *results)
+{
+    (void)results;
+    return NULL;
+}
+
+uint64_t results_written(const struct results *results)
+{
+    (void)results;
+    return sim.files_done;
+}
+
+void results_expect(struct results *results, pid_t pid, const struct mapping *mapping, uint64_t now_ns)
+{
+    (void)results;
+    (void)pid;
+    (void)mapping;
+    (void)now_ns;
+}
+
+int result_new(struct results *results, pid_t pid, pid_t tid, const char *exec, struct result **ret)
+{
+    (void)results;
+    if (sim.split != (exec != NULL))
+        sim_fail("a file of %d has the wrong kind of name", (int)tid);
+    *ret = calloc(1, sizeof(**ret));
+    (*ret)->pid = pid;
+    (*ret)->tid = tid;
+    sim.files_open++;
+    return 0;
+}
+
+int result_record(struct result *result, const void *record, size_t size)
+{
+    const struct perf_event_header *header = record;
+    if (header->size != size)
+        sim_fail("a record of %d has the wrong size", (int)result->tid);
+    result->samples += header->type == PERF_RECORD_SAMPLE;
+    return 0;
+}
+
+size_t result_pending(const struct result *result)
+{
+    return result->samples;
+}
+
+int result_flush(struct result *result, const struct result_task *task, const struct result_coverage *coverage)
+{
+    (void)coverage;
+    if (task->tid != result->tid)
+        sim_fail("the file of %d is that of %d", (int)result->tid, (int)task->tid);
+    return 0;
+}
+
+int result_finish(struct result *result, const struct result_task *task, const struct result_coverage *coverage)
+{
+    (void)coverage;
+    sim.files_open--;
+    sim.files_done++;
+    if (task->pid != result->pid || task->tid != result->tid)
+        sim_fail("the file of %d is that of %d", (int)result->tid, (int)task->tid);
+    collector_check_file(task, result->samples);
+    free(result);
+    return 0;
+}
