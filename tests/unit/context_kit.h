@@ -31,4 +31,19 @@ static inline uint64_t context_ip(const ucontext_t *context)
     return context_regs(context).value[UNWIND_IP];
 }
 
+/* As in a sample: by the bits of UNWIND_PERF_REGS. */
+static inline void context_perf_regs(const ucontext_t *context, uint64_t ret[UNWIND_REGS])
+{
+    const struct unwind_regs regs = context_regs(context);
+#if defined(__aarch64__)
+    for (unsigned i = 0; i < UNWIND_REGS; i++)
+        ret[i] = regs.value[i];
+#else
+    /* rax, rbx, rcx, rdx, rsi, rdi, rbp, rsp, rip, r8 ... */
+    static const uint8_t order[UNWIND_REGS] = {0, 3, 2, 1, 4, 5, 6, 7, 16, 8, 9, 10, 11, 12, 13, 14, 15};
+    for (unsigned i = 0; i < UNWIND_REGS; i++)
+        ret[i] = regs.value[order[i]];
+#endif
+}
+
 #endif

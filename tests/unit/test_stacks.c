@@ -49,17 +49,10 @@ static void put_word(uint64_t word)
 
 static void put_regs(uint64_t abi)
 {
-    const struct unwind_regs regs = context_regs(&context);
+    uint64_t words[UNWIND_REGS];
+    context_perf_regs(&context, words);
     put_word(abi);
-#if defined(__aarch64__)
-    for (size_t i = 0; abi && i < UNWIND_REGS; i++)
-        put_word(regs.value[i]);
-#else
-    /* By the bits of UNWIND_PERF_REGS: rax, rbx, rcx, rdx, rsi, rdi, rbp, rsp, rip, r8 ... */
-    static const uint8_t order[UNWIND_REGS] = {0, 3, 2, 1, 4, 5, 6, 7, 16, 8, 9, 10, 11, 12, 13, 14, 15};
-    for (size_t i = 0; abi && i < UNWIND_REGS; i++)
-        put_word(regs.value[order[i]]);
-#endif
+    put(words, abi ? sizeof(words) : 0);
 }
 
 static void put_stack(size_t size)
