@@ -66,7 +66,7 @@ static void swap_attr(struct perf_event_attr *attr)
 }
 
 /* The size in bytes of the fields of SAMPLE_TYPE that are among BITS. */
-static int bytes_of(uint64_t sample_type, const uint64_t *bits, size_t count)
+static int fields_size(uint64_t sample_type, const uint64_t *bits, size_t count)
 {
     int bytes = 0;
     for (size_t i = 0; i < count; i++)
@@ -79,7 +79,7 @@ static int sample_id_position(uint64_t sample_type)
     static const uint64_t before[] = {PERF_SAMPLE_IP, PERF_SAMPLE_TID, PERF_SAMPLE_TIME, PERF_SAMPLE_ADDR};
     if (sample_type & PERF_SAMPLE_IDENTIFIER)
         return 0;
-    return (sample_type & PERF_SAMPLE_ID) ? bytes_of(sample_type, before, sizeof(before) / sizeof(before[0])) : -1;
+    return (sample_type & PERF_SAMPLE_ID) ? fields_size(sample_type, before, sizeof(before) / sizeof(before[0])) : -1;
 }
 
 static int other_id_position(const struct perf_event_attr *attr)
@@ -91,7 +91,7 @@ static int other_id_position(const struct perf_event_attr *attr)
         return 8;
     if (!(attr->sample_type & PERF_SAMPLE_ID))
         return -1;
-    return 8 + bytes_of(attr->sample_type, behind, sizeof(behind) / sizeof(behind[0]));
+    return 8 + fields_size(attr->sample_type, behind, sizeof(behind) / sizeof(behind[0]));
 }
 
 int attr_add(struct attr_list *list, struct cursor *bytes, size_t size, struct problem *problem)
@@ -117,14 +117,14 @@ int attr_add(struct attr_list *list, struct cursor *bytes, size_t size, struct p
     return 0;
 }
 
-static uint32_t place_of(uint64_t id)
+static uint32_t hash_of_id(uint64_t id)
 {
     return (uint32_t)((id * 0x9e3779b97f4a7c15ull) >> 32);
 }
 
 static void put_id(struct attr_list *list, uint64_t id, uint32_t attr)
 {
-    uint32_t at = place_of(id) & list->ids_mask;
+    uint32_t at = hash_of_id(id) & list->ids_mask;
     while (list->ids[at].attr && list->ids[at].id != id)
         at = (at + 1) & list->ids_mask;
     list->ids_used += !list->ids[at].attr;
@@ -166,7 +166,7 @@ struct attr *attr_with_id(const struct attr_list *list, uint64_t id)
 {
     if (!list->ids)
         return NULL;
-    uint32_t at = place_of(id) & list->ids_mask;
+    uint32_t at = hash_of_id(id) & list->ids_mask;
     while (list->ids[at].attr && list->ids[at].id != id)
         at = (at + 1) & list->ids_mask;
     return list->ids[at].attr ? &list->items[list->ids[at].attr - 1] : NULL;

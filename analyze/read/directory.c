@@ -59,14 +59,14 @@ int directory_open_data(struct source *ret_data, const char *path, struct proble
     return status < 0 ? problem_set(problem, status, "its file 'data' %s%s", how, why.text) : 0;
 }
 
-static int compare(const void *left, const void *right)
+static int compare_numbers(const void *left, const void *right)
 {
     const uint32_t *a = left, *b = right;
     return (*a > *b) - (*a < *b);
 }
 
 /* The number of "data.NUMBER" as perf writes it, or -1. */
-static long number_of(const char *name)
+static long parse_part_number(const char *name)
 {
     if (strncmp(name, PREFIX, strlen(PREFIX)) != 0)
         return -1;
@@ -86,7 +86,7 @@ static int list_parts(struct numbers *numbers, const char *path, struct problem 
     }
     int status = 0;
     for (struct dirent *entry; status == 0 && (entry = readdir(listing));) {
-        long number = number_of(entry->d_name);
+        long number = parse_part_number(entry->d_name);
         if (number < 0)
             continue;
         if (numbers->count >= MOST_PARTS)
@@ -98,7 +98,7 @@ static int list_parts(struct numbers *numbers, const char *path, struct problem 
     }
     closedir(listing);
     if (status == 0 && numbers->count > 0)
-        qsort(numbers->items, numbers->count, sizeof(*numbers->items), compare);
+        qsort(numbers->items, numbers->count, sizeof(*numbers->items), compare_numbers);
     return status;
 }
 

@@ -219,7 +219,7 @@ static int read_disk_file(struct file *file, struct problem *problem)
     return 0;
 }
 
-static int start(struct file *file, struct problem *problem)
+static int read_start(struct file *file, struct problem *problem)
 {
     features_init(&file->features, &file->arena);
     file->attrs.sample_id_at = file->attrs.other_id_back = -1;
@@ -262,7 +262,7 @@ static int open_once(struct file *file, const char *path, bool *ret_changed, str
     const unsigned char *bytes = source_at(&file->source, 0, sizeof(header));
     if (bytes)
         memcpy(header, bytes, sizeof(header));
-    status = start(file, problem);
+    status = read_start(file, problem);
     if (bytes)
         *ret_changed = !same_header(file, header, sizeof(header)) || (status == 0 && between_versions(file));
     if (status == 0 && directory)
@@ -295,7 +295,7 @@ int file_open_memory(struct file *file, const void *bytes, size_t size, struct p
     if (size == 0)
         return problem_set(problem, -ENODATA, "is empty; record again");
     source_of_memory(&file->source, bytes, size);
-    int status = start(file, problem);
+    int status = read_start(file, problem);
     if (status < 0)
         file_release(file);
     return status;

@@ -19,7 +19,7 @@ void order_release(struct order *order)
     order_init(order, order->limit);
 }
 
-static int compare(const void *left, const void *right)
+static int compare_entries(const void *left, const void *right)
 {
     const struct order_entry *a = left, *b = right;
     if (a->time != b->time)
@@ -30,7 +30,7 @@ static int compare(const void *left, const void *right)
 static void sort_entries(struct order *order)
 {
     if (!order->sorted)
-        qsort(order->entries, order->count, sizeof(*order->entries), compare);
+        qsort(order->entries, order->count, sizeof(*order->entries), compare_entries);
     order->sorted = true;
 }
 
@@ -58,7 +58,7 @@ static int compact_entries(struct order *order, uint32_t done)
 }
 
 /* Delivers the entries up to TIME, but at most MOST. */
-static int deliver(struct order *order, uint64_t time, uint32_t most, order_take *take, void *context)
+static int deliver_entries(struct order *order, uint64_t time, uint32_t most, order_take *take, void *context)
 {
     sort_entries(order);
     uint32_t done = 0;
@@ -76,7 +76,7 @@ int order_push(struct order *order, uint64_t time, const unsigned char *record, 
                order_take *take, void *context)
 {
     if (order->held > order->limit || order->count == UINT32_MAX / 4) {
-        int status = deliver(order, UINT64_MAX, order->count / 2 + 1, take, context);
+        int status = deliver_entries(order, UINT64_MAX, order->count / 2 + 1, take, context);
         if (status != 0)
             return status;
     }
@@ -100,12 +100,12 @@ int order_push(struct order *order, uint64_t time, const unsigned char *record, 
 
 int order_round(struct order *order, order_take *take, void *context)
 {
-    int status = deliver(order, order->round, UINT32_MAX, take, context);
+    int status = deliver_entries(order, order->round, UINT32_MAX, take, context);
     order->round = order->newest;
     return status;
 }
 
 int order_finish(struct order *order, order_take *take, void *context)
 {
-    return deliver(order, UINT64_MAX, UINT32_MAX, take, context);
+    return deliver_entries(order, UINT64_MAX, UINT32_MAX, take, context);
 }

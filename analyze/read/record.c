@@ -43,7 +43,7 @@ struct walk {
     bool swap, failed;
 };
 
-static inline const unsigned char *take(struct walk *walk, uint64_t size)
+static inline const unsigned char *take_bytes(struct walk *walk, uint64_t size)
 {
     if (size > (uint64_t)(walk->end - walk->at)) {
         walk->failed = true;
@@ -57,13 +57,13 @@ static inline const unsigned char *take(struct walk *walk, uint64_t size)
 
 static inline uint64_t take_u64(struct walk *walk)
 {
-    const unsigned char *at = take(walk, 8);
+    const unsigned char *at = take_bytes(walk, 8);
     return at ? bytes_u64(at, walk->swap) : 0;
 }
 
 static inline uint32_t take_first_u32(struct walk *walk, uint32_t *ret_second)
 {
-    const unsigned char *at = take(walk, 8);
+    const unsigned char *at = take_bytes(walk, 8);
     if (ret_second)
         *ret_second = at ? bytes_u32(at + 4, walk->swap) : 0;
     return at ? bytes_u32(at, walk->swap) : 0;
@@ -76,7 +76,7 @@ static const unsigned char *take_items(struct walk *walk, uint64_t count, size_t
         walk->failed = true;
         return NULL;
     }
-    return take(walk, count * size);
+    return take_bytes(walk, count * size);
 }
 
 static void take_read(struct walk *walk, uint64_t format, struct record *ret)
@@ -85,20 +85,20 @@ static void take_read(struct walk *walk, uint64_t format, struct record *ret)
     size_t times = !!(format & PERF_FORMAT_TOTAL_TIME_ENABLED) + !!(format & PERF_FORMAT_TOTAL_TIME_RUNNING);
     if (!(format & PERF_FORMAT_GROUP)) {
         /* The times come between the value and the id. */
-        ret->read = take(walk, 8 * (each + times));
+        ret->read = take_bytes(walk, 8 * (each + times));
         ret->read_count = 1;
         return;
     }
     ret->read_count = take_u64(walk);
-    take(walk, 8 * times);
+    take_bytes(walk, 8 * times);
     ret->read = take_items(walk, ret->read_count, 8 * each);
 }
 
 static void skip_raw(struct walk *walk)
 {
-    const unsigned char *at = take(walk, 4);
+    const unsigned char *at = take_bytes(walk, 4);
     if (at)
-        take(walk, bytes_u32(at, walk->swap));
+        take_bytes(walk, bytes_u32(at, walk->swap));
     /* The kernel increases the size until both are a multiple of 8; a synthesized record may not. */
 }
 
@@ -115,7 +115,7 @@ static void skip_branches(struct walk *walk, uint64_t kinds)
 static uint64_t take_registers(struct walk *walk, uint64_t mask, const unsigned char **ret_registers)
 {
     uint64_t abi = take_u64(walk);
-    *ret_registers = abi ? take(walk, 8 * (uint64_t)__builtin_popcountll(mask)) : NULL;
+    *ret_registers = abi ? take_bytes(walk, 8 * (uint64_t)__builtin_popcountll(mask)) : NULL;
     return *ret_registers ? abi : 0;
 }
 
@@ -124,7 +124,7 @@ static void take_stack(struct walk *walk, struct record *ret)
     uint64_t size = take_u64(walk);
     if (size == 0)
         return;
-    const unsigned char *stack = take(walk, size);
+    const unsigned char *stack = take_bytes(walk, size);
     uint64_t used = take_u64(walk);
     if (walk->failed)
         return;
@@ -161,7 +161,7 @@ static void parse_rest(struct walk *walk, const struct perf_event_attr *attr, st
         if (fields & single[i])
             take_u64(walk);
     if (fields & PERF_SAMPLE_AUX)
-        take(walk, take_u64(walk));
+        take_bytes(walk, take_u64(walk));
 }
 
 static int parse_sample(const struct attr *attr, struct walk *walk, struct record *ret)

@@ -44,7 +44,7 @@ struct stream {
     bool nested;               /* reads decompressed records */
 };
 
-static int deliver(void *context, const unsigned char *raw, size_t size)
+static int deliver_record(void *context, const unsigned char *raw, size_t size)
 {
     struct stream *stream = context;
     struct file *file = stream->file;
@@ -80,7 +80,7 @@ static int take_attr(struct file *file, struct cursor payload)
     return status == -ENOMEM ? status : 0;
 }
 
-static int take_update(struct file *file, struct cursor payload)
+static int take_event_update(struct file *file, struct cursor payload)
 {
     uint64_t kind = cursor_u64(&payload), id = cursor_u64(&payload);
     struct attr *attr = attr_with_id(&file->attrs, id);
@@ -98,7 +98,7 @@ static int take_description(struct file *file, const unsigned char *raw, size_t 
     case PERFDATA_RECORD_ATTR:
         /* In file format the header has the events; perf inject leaves the records in, too. */
         return file->pipe ? take_attr(file, payload) : 0;
-    case PERFDATA_RECORD_EVENT_UPDATE: return take_update(file, payload);
+    case PERFDATA_RECORD_EVENT_UPDATE: return take_event_update(file, payload);
     case PERFDATA_RECORD_BUILD_ID:
         return feature_take_build_id(&file->features, payload, bytes_u16(raw + 4, file->swap));
     case PERFDATA_RECORD_HEADER_FEATURE: {
@@ -156,21 +156,21 @@ static int take_record(struct stream *stream, const unsigned char *raw, size_t s
     file->records[type < FILE_RECORD_TYPES - 1 ? type : FILE_RECORD_TYPES - 1]++;
     /* A round of one part promises nothing about the other parts. */
     if (type == PERFDATA_RECORD_FINISHED_ROUND)
-        return stream->part_count > 1 ? 0 : order_round(&stream->order, deliver, stream);
+        return stream->part_count > 1 ? 0 : order_round(&stream->order, deliver_record, stream);
     if (type == PERFDATA_RECORD_COMPRESSED || type == COMPRESSED2)
         return stream->nested ? 0 : decompress(stream, raw, size, type);
     if (type >= PERFDATA_RECORD_ATTR) {
         int status = take_description(file, raw, size, type);
-        return status < 0 ? status : deliver(stream, raw, size);
+        return status < 0 ? status : deliver_record(stream, raw, size);
     }
     const struct attr *attr = attr_of_record(&file->attrs, raw, size, type, file->swap);
     uint64_t time = record_time(attr, raw, size, type, file->swap);
     if (time == 0 || time == UINT64_MAX)
-        return deliver(stream, raw, size);
+        return deliver_record(stream, raw, size);
     if (time > stream->part->newest)
         stream->part->newest = time;
     bool stable = stream->part->source->whole && !stream->nested;
-    return order_push(&stream->order, time, raw, size, stable, deliver, stream);
+    return order_push(&stream->order, time, raw, size, stable, deliver_record, stream);
 }
 
 /* Bytes that follow a record and are no part of it: tracepoint formats in a pipe, and hardware traces. */
@@ -319,7 +319,7 @@ int file_records(struct file *file, uint64_t limit, file_each *each, void *conte
     if (status == 0)
         status = read_all(&stream);
     if (status == 0)
-        status = order_finish(&stream.order, deliver, &stream);
+        status = order_finish(&stream.order, deliver_record, &stream);
     release_stream(&stream);
     return status;
 }
