@@ -17,7 +17,7 @@ struct row {
     bool filled;
 };
 
-static void next(struct row *row)
+static void begin_cell(struct row *row)
 {
     if (row->filled)
         fputc(',', row->to);
@@ -34,7 +34,7 @@ static void put_text(struct row *row, const char *text)
 {
     char *valid = utf8_clean(text), *clean = text_clean(valid, true);
     const char *mark = is_formula(clean) ? "'" : "";
-    next(row);
+    begin_cell(row);
     if (!clean[strcspn(clean, ",\"")]) {
         fprintf(row->to, "%s%s", mark, clean);
     } else {
@@ -52,25 +52,25 @@ static void put_text(struct row *row, const char *text)
 
 static void put_number(struct row *row, uint64_t number)
 {
-    next(row);
+    begin_cell(row);
     fprintf(row->to, "%" PRIu64, number);
 }
 
 /* An unknown number is an empty cell. */
 static void put_known(struct row *row, bool known, int64_t number)
 {
-    next(row);
+    begin_cell(row);
     if (known)
         fprintf(row->to, "%" PRId64, number);
 }
 
 static void put_percent(struct row *row, uint64_t part, uint64_t whole)
 {
-    next(row);
+    begin_cell(row);
     fprintf(row->to, "%.4f", text_share(part, whole));
 }
 
-static void end(struct row *row)
+static void end_row(struct row *row)
 {
     fputs("\r\n", row->to);
     row->filled = false;
@@ -93,7 +93,7 @@ static void put_function(struct row *row, const struct histogram *histogram, con
     put_number(row, hit->total_samples);
     put_number(row, hit->total_weight);
     put_percent(row, hit->total_weight, histogram->weight);
-    end(row);
+    end_row(row);
 }
 
 int csv_write(struct view *view, struct output_file *out)
@@ -108,7 +108,7 @@ int csv_write(struct view *view, struct output_file *out)
         histogram_add(&histogram, &view->profile->entries[selection->entries[i]]);
     histogram_sort(&histogram, SORT_SELF);
     put_names(&row, names);
-    end(&row);
+    end_row(&row);
     for (size_t i = 0; i < histogram.count && !output_file_is_over(out); i++)
         put_function(&row, &histogram, &histogram.rows[i]);
     histogram_release(&histogram);
@@ -157,7 +157,7 @@ static void put_task(struct row *row, const struct view *view, uint32_t index, s
     for (uint32_t i = 0; i < profile->event_count; i++)
         if (counted[i])
             put_known(row, counters_known(&counters[i]), (int64_t)counters[i].scaled);
-    end(row);
+    end_row(row);
 }
 
 int csv_tasks_write(struct view *view, struct output_file *out)
@@ -173,7 +173,7 @@ int csv_tasks_write(struct view *view, struct output_file *out)
     for (uint32_t i = 0; i < profile->event_count; i++)
         if (counted[i])
             put_text(&row, profile->events[i].name);
-    end(&row);
+    end_row(&row);
     for (uint32_t i = 0; i < profile->task_count && !output_file_is_over(out); i++)
         if (view->selection->tasks[i])
             put_task(&row, view, i, counters, counted);

@@ -125,7 +125,7 @@ const struct export_format *export_choose(const char *operand, const char *outpu
 }
 
 /* Whether OUTPUT is an input file, which must not be replaced. */
-static bool is_input(const struct view *view, const char *output)
+static bool is_input_file(const struct view *view, const char *output)
 {
     struct stat out, in;
     if (stat(output, &out) < 0)
@@ -153,7 +153,7 @@ static bool is_recording(const struct export_format *format, const char *output)
 }
 
 /* Notes that a merged file has no names: perf looks them up on the machine where it reads the file. */
-static void tell_merged(const struct view *view, const char *output, uint64_t bytes)
+static void note_merged(const struct view *view, const char *output, uint64_t bytes)
 {
     const char *slash = strrchr(output, '/');
     char amount[TEXT_AMOUNT], *results = archive_results(view->paths[0], view->path_count);
@@ -174,7 +174,7 @@ int export_view(struct view *view)
     const struct export_format *format = view->settings->format;
     const char *output = view->settings->file;
     bool packed = output && ends_in(output, strlen(output), ".gz", 3);
-    if (output && is_input(view, output)) {
+    if (output && is_input_file(view, output)) {
         report_error("%s is one of the input files; give another name", output);
         return 1;
     }
@@ -206,7 +206,7 @@ int export_view(struct view *view)
     int closed = output_file_close(&out, status == 0);
     bool named = output && strcmp(output, "-") != 0 && view->path_count;
     if (!status && !closed && named && format->write == merge_write)
-        tell_merged(view, output, out.bytes);
+        note_merged(view, output, out.bytes);
     if (!status && !closed && (format->needs & EXPORT_SAMPLES))
         missing_tell(view);
     return status ? status : closed;

@@ -47,7 +47,7 @@ static double since_start(const struct firefox *firefox, uint64_t time_ns)
 }
 
 /* A list with COUNT times VALUE, or null if TEXT is NULL. */
-static void put_same(struct json *json, const char *key, size_t count, const char *text, int64_t value)
+static void put_repeated(struct json *json, const char *key, size_t count, const char *text, int64_t value)
 {
     json_list(json, key);
     for (size_t i = 0; i < count; i++) {
@@ -59,8 +59,8 @@ static void put_same(struct json *json, const char *key, size_t count, const cha
     json_end_list(json);
 }
 
-#define put_nulls(json, key, count) put_same(json, key, count, NULL, 0)
-#define put_value(json, key, count, value) put_same(json, key, count, "", value)
+#define put_nulls(json, key, count) put_repeated(json, key, count, NULL, 0)
+#define put_value(json, key, count, value) put_repeated(json, key, count, "", value)
 
 static void put_falses(struct json *json, const char *key, size_t count)
 {
@@ -457,7 +457,7 @@ static void put_meta(struct firefox *firefox)
     free(command);
 }
 
-static void put_all(struct firefox *firefox)
+static void put_profile(struct firefox *firefox)
 {
     struct json *json = &firefox->json;
     const struct profile *profile = firefox->view->profile;
@@ -487,7 +487,7 @@ int firefox_write(struct view *view, struct output_file *out)
         firefox.first[firefox.samples.items[at].task] = at;
     lives_init(&firefox.lives, view->profile, view->selection->tasks, &firefox.samples);
     if (status == 0)
-        put_all(&firefox);
+        put_profile(&firefox);
     lives_release(&firefox.lives);
     tree_release(&firefox.tree);
     samples_release(&firefox.samples);

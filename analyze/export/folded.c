@@ -20,7 +20,7 @@ struct folded {
     size_t capacity;
 };
 
-static void put_part(FILE *to, const char *text, size_t size)
+static void put_clean(FILE *to, const char *text, size_t size)
 {
     char *part = memory_print("%.*s", (int)size, text), *clean = text_clean(part, true);
     for (char *at = clean; (at = strchr(at, ';'));)
@@ -38,7 +38,7 @@ static void put_name(FILE *to, const char *name)
         fputs("[unknown]", to);
     for (size_t size; *name; name += size) {
         size = strcspn(name, "\\");
-        put_part(to, name, size);
+        put_clean(to, name, size);
         for (; name[size] == '\\'; size++)
             fputs("\\134", to);
     }
@@ -61,7 +61,7 @@ static void put_stack(FILE *to, struct folded *folded, uint32_t node)
     free(path);
 }
 
-static void gather(struct folded *folded)
+static void gather_lines(struct folded *folded)
 {
     const struct profile *profile = folded->view->profile;
     const struct selection *selection = folded->view->selection;
@@ -81,7 +81,7 @@ int folded_write(struct view *view, struct output_file *out)
     struct folded folded = {.view = view};
     tree_init(&folded.tree, view, true);
     folded.tree.inlined_apart = true;
-    gather(&folded);
+    gather_lines(&folded);
     for (size_t i = 0; i < folded.lines.count && !output_file_is_over(out); i++) {
         put_name(out->to, (const char *)(uintptr_t)folded.lines.pairs[i].a);
         put_stack(out->to, &folded, (uint32_t)folded.lines.pairs[i].b);

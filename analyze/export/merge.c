@@ -70,7 +70,7 @@ static int take_events(struct merge *merge, const struct file *file)
     return 0;
 }
 
-static int begin(void *context, const char *path, const struct file *file)
+static int begin_file(void *context, const char *path, const struct file *file)
 {
     struct merge *merge = context;
     merge->path = path;
@@ -88,7 +88,7 @@ static int begin(void *context, const char *path, const struct file *file)
     return file->pipe ? 0 : take_events(merge, file);
 }
 
-static int end(void *context, const struct file *file)
+static int end_file(void *context, const struct file *file)
 {
     struct merge *merge = context;
     merge_spool_end_file(&merge->spool);
@@ -122,7 +122,7 @@ static void replace_ids(unsigned char *copy, size_t size, uint32_t type, const s
 }
 
 /* Whether ATTR is the event chosen by --event, whose value may be only a part of the name. */
-static bool is_chosen(const struct view *view, const struct attr *attr)
+static bool is_chosen_event(const struct view *view, const struct attr *attr)
 {
     const struct profile_event *event = &view->profile->events[view->profile->event];
     if (attr->name && attr->name[0])
@@ -138,10 +138,10 @@ static bool is_kept(const struct merge *merge, const struct record *record)
         return true;
     if (view->selection->filtered && map_find(&merge->tasks, record->pid, record->tid) == MAP_NONE)
         return false;
-    return !view->settings->event || is_chosen(view, record->attr);
+    return !view->settings->event || is_chosen_event(view, record->attr);
 }
 
-static int each(void *context, const struct file *file, const struct record *record)
+static int add_record(void *context, const struct file *file, const struct record *record)
 {
     struct merge *merge = context;
     const unsigned char *raw = raw_bytes(record);
@@ -221,7 +221,7 @@ static uint64_t front_size(const struct merge *merge)
 /* For perf a file without any record is damaged. */
 static const struct perf_event_header nothing = {.type = PERFDATA_RECORD_FINISHED_ROUND, .size = sizeof(nothing)};
 
-static int put_all(const struct merge *merge, FILE *to)
+static int put_file(const struct merge *merge, FILE *to)
 {
     uint64_t size, bits[4] = {0};
     struct buffer sections = BUFFER_INIT;
@@ -277,9 +277,9 @@ static void release_merge(struct merge *merge)
 }
 
 /* 0, or an exit status after a message. The caller reports merge->spool.error. */
-static int gather(struct merge *merge)
+static int gather_records(struct merge *merge)
 {
-    static const struct raw_visitor visitor = {begin, each, end};
+    static const struct raw_visitor visitor = {begin_file, add_record, end_file};
     int status = raw_records(merge->view->profile, &visitor, merge);
     if (status == 0 && merge->event_count == 0) {
         report_error("none of the files can still be read");
@@ -297,7 +297,7 @@ int merge_write(struct view *view, struct output_file *out)
     merge.copy = memory_new(LARGEST_RECORD, 1);
     choose_tasks(&merge);
     int spooled = merge_spool_open(&merge.spool, directory);
-    int status = spooled == 0 ? gather(&merge) : 1;
+    int status = spooled == 0 ? gather_records(&merge) : 1;
     if (spooled == 0 && (status == 0 || merge.spool.error))
         spooled = merge_spool_finish(&merge.spool);
     if (spooled < 0) {
@@ -305,7 +305,7 @@ int merge_write(struct view *view, struct output_file *out)
         status = 1;
     }
     merge_features_take_dsos(&merge, view->profile);
-    if (status == 0 && put_all(&merge, out->to) < 0) {
+    if (status == 0 && put_file(&merge, out->to) < 0) {
         report_error("out of memory");
         status = 1;
     }

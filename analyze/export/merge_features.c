@@ -73,7 +73,7 @@ static void take_texts(struct merge *merge, const struct features *features)
     }
 }
 
-static void take_numbers(struct merge *merge, const struct features *features)
+static void take_memory_and_command(struct merge *merge, const struct features *features)
 {
     size_t at;
     if (features->memory_kb) {
@@ -138,7 +138,7 @@ void merge_features_take(struct merge *merge, const struct file *file)
         buffer_clear(&merge->texts);
         merge->whole = whole;
         take_texts(merge, features);
-        take_numbers(merge, features);
+        take_memory_and_command(merge, features);
         take_clock(merge, file);
         merge->described = true;
     }
@@ -225,7 +225,7 @@ struct table {
     struct perfdata_section sections[16];
 };
 
-static void note(struct table *table, uint64_t bit, uint64_t offset, uint64_t size)
+static void add_section(struct table *table, uint64_t bit, uint64_t offset, uint64_t size)
 {
     table->bits[bit / 64] |= 1ull << bit % 64;
     table->sections[table->count++] = (struct perfdata_section){offset, size};
@@ -240,7 +240,7 @@ static void append_texts(const struct merge *merge, struct table *table, uint64_
         memcpy(head, merge->texts.data + at, sizeof(head));
         at += sizeof(head);
         if (head[0] >= from && head[0] < until) {
-            note(table, head[0], to->size, head[1]);
+            add_section(table, head[0], to->size, head[1]);
             buffer_append(to, merge->texts.data + at, head[1]);
             buffer_align(to, 8);
         }
@@ -255,16 +255,16 @@ void merge_features_append(const struct merge *merge, uint64_t offset, struct bu
     struct table table = {.bits = bits};
     append_build_ids(merge, &sections);
     if (sections.size)
-        note(&table, PERFDATA_BUILD_ID, 0, sections.size);
+        add_section(&table, PERFDATA_BUILD_ID, 0, sections.size);
     append_texts(merge, &table, 0, PERFDATA_EVENT_DESC, &sections);
     uint64_t at = sections.size;
     if (are_named(merge)) {
         append_events(merge, &sections);
-        note(&table, PERFDATA_EVENT_DESC, at, sections.size - at);
+        add_section(&table, PERFDATA_EVENT_DESC, at, sections.size - at);
         buffer_align(&sections, 8);
     }
     if (merge->sampled) {
-        note(&table, PERFDATA_SAMPLE_TIME, sections.size, 2 * sizeof(uint64_t));
+        add_section(&table, PERFDATA_SAMPLE_TIME, sections.size, 2 * sizeof(uint64_t));
         buffer_u64(&sections, merge->first_ns);
         buffer_u64(&sections, merge->last_ns);
     }

@@ -134,7 +134,8 @@ static struct space *space_of(struct merging *merging, int32_t pid)
  * Each thread's file repeats the mappings from before its start: with a thousand threads a thousand times. Returns
  * whether the mapping RECORD was written already, and remembers it.
  */
-static bool is_known(struct merging *merging, const struct perf_event_header *header, const unsigned char *record)
+static bool is_known_mapping(struct merging *merging, const struct perf_event_header *header,
+                             const unsigned char *record)
 {
     const size_t fixed = 8 + 8 + 8 + 8 + 8; /* header, pid and tid, address, length, offset */
     if (header->size < fixed)
@@ -168,7 +169,7 @@ static bool is_wanted(struct merging *merging, const struct perf_event_header *h
     bool pair = header->size >= 16, quad = header->size >= 24;
     switch (header->type) {
     case PERF_RECORD_MMAP:
-    case PERF_RECORD_MMAP2: return !is_known(merging, header, record);
+    case PERF_RECORD_MMAP2: return !is_known_mapping(merging, header, record);
     case PERF_RECORD_COMM:
         if (pair && (header->misc & COMM_EXEC))
             space_of(merging, i32_at(record + 8))->count = 0;

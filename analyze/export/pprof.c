@@ -62,7 +62,7 @@ static uint32_t string_of(struct pprof *pprof, const char *text)
 }
 
 /* Writes MESSAGE as a field of the profile, and clears it. */
-static void flush(struct pprof *pprof, uint32_t field, struct buffer *message)
+static void write_message(struct pprof *pprof, uint32_t field, struct buffer *message)
 {
     struct buffer head = BUFFER_INIT;
     proto_message(&head, field, message);
@@ -87,7 +87,7 @@ static void put_type(struct pprof *pprof, uint32_t field, const char *name, cons
 {
     proto_number(&pprof->message, TYPE_NAME, string_of(pprof, name));
     proto_number(&pprof->message, TYPE_UNIT, string_of(pprof, unit));
-    flush(pprof, field, &pprof->message);
+    write_message(pprof, field, &pprof->message);
 }
 
 static const char *unit_of(const struct profile_event *event)
@@ -134,7 +134,7 @@ static struct group *group_of(struct pprof *pprof, const struct profile_entry *e
     return &pprof->group_list[index];
 }
 
-static void gather(struct pprof *pprof)
+static void gather_groups(struct pprof *pprof)
 {
     const struct view *view = pprof->view;
     for (uint32_t i = 0; i < view->profile->entry_count; i++) {
@@ -184,7 +184,7 @@ static void put_sample(struct pprof *pprof, const struct group *group)
     put_label(pprof, "comm", group->comm, 0);
     put_label(pprof, "pid", NULL, (uint64_t)task->pid);
     put_label(pprof, "tid", NULL, (uint64_t)task->tid);
-    flush(pprof, PROFILE_SAMPLE, &pprof->message);
+    write_message(pprof, PROFILE_SAMPLE, &pprof->message);
 }
 
 /* The number of the function of CALL in the format. */
@@ -216,7 +216,7 @@ static void put_location(struct pprof *pprof, uint32_t index)
         pprof->failed |= buffer_failed(&pprof->part);
         proto_message(&pprof->message, LOCATION_LINE, &pprof->part);
     }
-    flush(pprof, PROFILE_LOCATION, &pprof->message);
+    write_message(pprof, PROFILE_LOCATION, &pprof->message);
 }
 
 /* The mapping says that names are included, so pprof does not look for the files. */
@@ -233,7 +233,7 @@ static void put_mapping(struct pprof *pprof, const struct profile_module *module
     proto_number(&pprof->message, MAPPING_FILENAMES, pprof->lines);
     proto_number(&pprof->message, MAPPING_LINES, pprof->lines);
     proto_number(&pprof->message, MAPPING_INLINES, pprof->lines);
-    flush(pprof, PROFILE_MAPPING, &pprof->message);
+    write_message(pprof, PROFILE_MAPPING, &pprof->message);
 }
 
 /* pprof shows the first mapping as the profiled program: it is the first process's, if that is among them. */
@@ -264,7 +264,7 @@ static void put_functions(struct pprof *pprof)
         /* If both names are equal, pprof simplifies the name: work<1> and work<2> would become one function. */
         proto_number(&pprof->message, FUNCTION_SYSTEM_NAME, string_of(pprof, function.linkage));
         proto_number(&pprof->message, FUNCTION_FILE, pprof->functions.pairs[i].b);
-        flush(pprof, PROFILE_FUNCTION, &pprof->message);
+        write_message(pprof, PROFILE_FUNCTION, &pprof->message);
     }
 }
 
@@ -279,7 +279,7 @@ static uint64_t duration_of(const struct profile *profile)
     return last > first ? last - first : 0;
 }
 
-static void put_about(struct pprof *pprof)
+static void put_metadata(struct pprof *pprof)
 {
     const struct profile *profile = pprof->view->profile;
     const struct profile_event *event = profile->event_count ? &profile->events[profile->event] : NULL;
@@ -300,11 +300,11 @@ static void put_strings(struct pprof *pprof)
 {
     for (size_t i = 0; i < pprof->strings.count && !output_file_is_over(pprof->out); i++) {
         buffer_append(&pprof->message, pprof->strings.texts[i], strlen(pprof->strings.texts[i]));
-        flush(pprof, PROFILE_STRINGS, &pprof->message);
+        write_message(pprof, PROFILE_STRINGS, &pprof->message);
     }
 }
 
-static void put_all(struct pprof *pprof)
+static void put_profile(struct pprof *pprof)
 {
     const struct profile *profile = pprof->view->profile;
     put_types(pprof);
@@ -315,7 +315,7 @@ static void put_all(struct pprof *pprof)
             put_location(pprof, i);
     put_mappings(pprof);
     put_functions(pprof);
-    put_about(pprof);
+    put_metadata(pprof);
     put_strings(pprof);
 }
 
@@ -327,8 +327,8 @@ int pprof_write(struct view *view, struct output_file *out)
     map_strings_add(&pprof.strings, ""); /* string 0 */
     tree_init(&pprof.tree, view, true);
     choose_columns(&pprof);
-    gather(&pprof);
-    put_all(&pprof);
+    gather_groups(&pprof);
+    put_profile(&pprof);
     if (pprof.failed)
         report_error("out of memory");
     for (size_t i = 0; i < pprof.groups.count; i++)

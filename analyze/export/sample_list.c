@@ -14,7 +14,7 @@ struct collect {
     struct tree *tree;
 };
 
-static int take(void *context, const struct profile_sample *sample)
+static int collect_sample(void *context, const struct profile_sample *sample)
 {
     struct collect *collect = context;
     const struct view *view = collect->view;
@@ -34,7 +34,7 @@ static int take(void *context, const struct profile_sample *sample)
     return 0;
 }
 
-static int compare(const void *left, const void *right)
+static int compare_samples(const void *left, const void *right)
 {
     const struct samples_item *a = left, *b = right;
     if (a->task != b->task)
@@ -48,13 +48,13 @@ int samples_collect(struct samples *samples, struct view *view, struct output_fi
 {
     struct collect collect = {samples, view, out, tree};
     *samples = (struct samples){0};
-    int status = profile_samples(view->profile, take, &collect);
+    int status = profile_samples(view->profile, collect_sample, &collect);
     if (status < 0) {
         report_error("the samples could not be read again: %s", strerror(-status));
         return 1;
     }
     if (samples->count)
-        qsort(samples->items, samples->count, sizeof(*samples->items), compare);
+        qsort(samples->items, samples->count, sizeof(*samples->items), compare_samples);
     return 0;
 }
 
