@@ -216,7 +216,7 @@ static bool chain_has_leaf(const struct record *sample)
 }
 
 /* Appends the frames of SAMPLE to chain->wanted. */
-static int want(struct chain *chain, const struct chain_place *place, const struct record *sample)
+static int append_frames(struct chain *chain, const struct chain_place *place, const struct record *sample)
 {
     bool user = mode_of_sample(sample) == MODE_USER, leaf = chain_has_leaf(sample);
     uint32_t before = chain->count;
@@ -236,7 +236,7 @@ static int want(struct chain *chain, const struct chain_place *place, const stru
 int chain_resolve(struct chain *chain, const struct chain_place *place, const struct record *sample)
 {
     chain->count = 0;
-    int status = want(chain, place, sample);
+    int status = append_frames(chain, place, sample);
     return status < 0 ? status : intern_stack(chain);
 }
 
@@ -268,7 +268,7 @@ static struct chain_known *known_at(const struct chain *chain, uint64_t hash)
     return &chain->known[hash >> (64 - KNOWN_BITS)];
 }
 
-static int want_all(struct chain *chain, struct group *group)
+static int append_group_frames(struct chain *chain, struct group *group)
 {
     chain->count = 0;
     for (uint32_t i = 0; i < group->count; i++) {
@@ -280,7 +280,7 @@ static int want_all(struct chain *chain, struct group *group)
         const struct chain_known *known = known_at(chain, group->hashes[i]);
         group->first[i] = chain->count;
         sample->entry.stack = known->hash == group->hashes[i] && known->hash ? known->stack : LOOKUP_NONE;
-        if (sample->entry.stack == LOOKUP_NONE && want(chain, &sample->place, &sample->sample) < 0)
+        if (sample->entry.stack == LOOKUP_NONE && append_frames(chain, &sample->place, &sample->sample) < 0)
             return -ENOMEM;
         group->truncated[i] = chain->truncated;
     }
@@ -331,7 +331,7 @@ int chain_add(struct chain *chain, struct chain_sample *samples, uint32_t count)
     int status = 0;
     for (uint32_t at = 0; status == 0 && at < count; at += CHAIN_GROUP) {
         struct group group = {.samples = samples + at, .count = count - at < CHAIN_GROUP ? count - at : CHAIN_GROUP};
-        status = want_all(chain, &group);
+        status = append_group_frames(chain, &group);
         if (status == 0)
             status = store_stacks(chain, &group);
         if (status == 0)

@@ -25,7 +25,7 @@ void dumps_release(struct dumps *dumps)
     dumps->modules = 0;
 }
 
-static bool is_recorded(const struct profile_module *module, const struct elf_file *elf)
+static bool is_recorded_file(const struct profile_module *module, const struct elf_file *elf)
 {
     return module->build_id_size == 0 || elf_file_same_build_id(module->build_id, module->build_id_size,
                                                                 elf->build_id, elf->build_id_size);
@@ -41,7 +41,7 @@ static bool open_elf(const struct dumps *dumps, const struct profile_module *mod
         return false;
     bool opened = (!deleted || module->build_id_size) && elf_file_init(ret, path) == 0;
     free(path);
-    if (opened && is_recorded(module, ret))
+    if (opened && is_recorded_file(module, ret))
         return true;
     if (opened)
         elf_file_release(ret);
@@ -72,7 +72,7 @@ static struct unwind_file *find_file(struct dumps *dumps, const struct profile_m
     return file;
 }
 
-static bool make_room(struct dumps *dumps, uint32_t count)
+static bool reserve_modules(struct dumps *dumps, uint32_t count)
 {
     struct unwind_file **files = reallocarray(dumps->of_module, count, sizeof(*files));
     if (files)
@@ -87,7 +87,7 @@ static bool make_room(struct dumps *dumps, uint32_t count)
     return true;
 }
 
-static bool find(void *context, uint64_t address, struct unwind_map *ret)
+static bool find_mapping(void *context, uint64_t address, struct unwind_map *ret)
 {
     struct dumps *dumps = context;
     const struct mapping *mapping = space_find(dumps->user, address);
@@ -96,7 +96,7 @@ static bool find(void *context, uint64_t address, struct unwind_map *ret)
     *ret = (struct unwind_map){.start = mapping->start, .offset = mapping->pgoff};
     uint32_t module = mapping->module;
     ret->anonymous = strncmp(store_module_at(dumps->store, module)->path, "//anon", 6) == 0;
-    if (module >= dumps->modules && !make_room(dumps, dumps->store->modules.count))
+    if (module >= dumps->modules && !reserve_modules(dumps, dumps->store->modules.count))
         return true;
     if (!dumps->asked[module])
         dumps->of_module[module] = find_file(dumps, store_module_at(dumps->store, module));
@@ -106,7 +106,7 @@ static bool find(void *context, uint64_t address, struct unwind_map *ret)
 }
 
 /* Unwinds the dump into dumps->chain from AT on. Returns the number of addresses; 0: it cannot be unwound. */
-static unsigned unwind(struct dumps *dumps, const struct record *sample, size_t at, struct unwind_outcome *ret)
+static unsigned unwind_sample(struct dumps *dumps, const struct record *sample, size_t at, struct unwind_outcome *ret)
 {
     uint64_t words[64], mask = sample->attr->perf.sample_regs_user;
     size_t count = (size_t)__builtin_popcountll(mask);
@@ -124,7 +124,7 @@ static unsigned unwind(struct dumps *dumps, const struct record *sample, size_t 
         return 0;
     const struct unwind_dump dump = {.bytes = sample->user_stack, .start = regs.value[UNWIND_SP],
                                      .size = sample->stack_size, .full = sample->stack_full};
-    const struct unwind_target target = {find, dumps};
+    const struct unwind_target target = {find_mapping, dumps};
     return unwind_engine_stack(dumps->engine, dumps->user->state, &target, &regs, &dump, dumps->chain + at, DUMPS_DEPTH,
                                ret);
 }
@@ -146,7 +146,7 @@ struct record dumps_unwound(struct dumps *dumps, const struct space *user, const
     if (!sample->user_stack || !sample->user_regs || recorded > DUMPS_RECORDED || !has_no_user_part(sample))
         return whole;
     dumps->user = user;
-    unsigned count = unwind(dumps, sample, recorded + 1, &outcome);
+    unsigned count = unwind_sample(dumps, sample, recorded + 1, &outcome);
     dumps->left += count == 0;
     if (count == 0)
         return whole;

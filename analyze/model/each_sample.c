@@ -17,7 +17,7 @@ struct pass {
 };
 
 /* Whether the first pass found the sample's frames and event; if not, the file has changed since. */
-static bool is_known(const struct pass *pass, uint32_t event)
+static bool was_in_first_pass(const struct pass *pass, uint32_t event)
 {
     const struct chain *chain = &pass->loader->chain;
     for (uint32_t i = 0; i < chain->count; i++)
@@ -26,7 +26,7 @@ static bool is_known(const struct pass *pass, uint32_t event)
     return event < pass->events;
 }
 
-static int give_sample(void *context, uint32_t task, uint32_t event, const char *comm, const struct record *sample)
+static int deliver_sample(void *context, uint32_t task, uint32_t event, const char *comm, const struct record *sample)
 {
     struct pass *pass = context;
     struct loader *loader = pass->loader;
@@ -37,7 +37,7 @@ static int give_sample(void *context, uint32_t task, uint32_t event, const char 
     }
     /* New data of a changed file may have moved the arrays. */
     loader_show(loader);
-    if (!is_known(pass, event)) {
+    if (!was_in_first_pass(pass, event)) {
         pass->strange++;
         return 0;
     }
@@ -68,7 +68,7 @@ static int read_file(struct pass *pass, struct input *input, struct file *file, 
     return status;
 }
 
-static int read_again(struct pass *pass, replay_each *each)
+static int read_inputs_again(struct pass *pass, replay_each *each)
 {
     struct loader *loader = pass->loader;
     int status = 0;
@@ -93,7 +93,7 @@ static int read_again(struct pass *pass, replay_each *each)
 int profile_samples(struct profile *profile, profile_each *each, void *context)
 {
     struct pass pass = {.loader = profile->loader, .each = each, .context = context};
-    int status = read_again(&pass, give_sample);
+    int status = read_inputs_again(&pass, deliver_sample);
     free(pass.ips);
     return status;
 }
@@ -105,7 +105,7 @@ static int add_entry(void *context, uint32_t task, uint32_t event, const char *c
     struct store *store = &pass->loader->store;
     struct profile_entry entry = {.task = task, .event = event, .comm = comm, .samples = 1, .weight = sample->period};
     loader_show(pass->loader);
-    if (!is_known(pass, event)) {
+    if (!was_in_first_pass(pass, event)) {
         pass->strange++;
         return 0;
     }
@@ -124,7 +124,7 @@ int profile_add_entries(struct profile *profile, const bool *wanted)
     struct pass pass = {.loader = loader};
     loader->wanted = wanted;
     /* The lookups of stacks and entries of the first pass are gone, so everything is added as new. */
-    int status = read_again(&pass, add_entry);
+    int status = read_inputs_again(&pass, add_entry);
     loader->wanted = NULL;
     lookup_release(&loader->store.stacks.lookup);
     lookup_release(&loader->store.entries.lookup);

@@ -32,7 +32,7 @@ static uint64_t scale_count(uint64_t value, uint64_t enabled, uint64_t running)
 }
 
 /* Adds a row for the whole task if it has only rows of its exec generations, and all of these. */
-static int add_sums(struct task *task)
+static int add_task_sums(struct task *task)
 {
     uint32_t rows = task->count_count;
     for (uint32_t i = 0; i < rows; i++) {
@@ -63,7 +63,7 @@ static int finish_counts(struct task *task)
 {
     int status = task_take_readings(task, UINT32_MAX);
     if (status == 0)
-        status = add_sums(task);
+        status = add_task_sums(task);
     for (uint32_t i = 0; status == 0 && i < task->count_count; i++) {
         struct profile_count *count = &task->counts[i];
         /* Inherited events are one per CPU, too: they run less than they are enabled. */
@@ -147,7 +147,7 @@ static uint32_t *find_leader(const struct leaders *leaders, const struct profile
 }
 
 /* One pass over the tasks, in order of start: pids are reused, so a thread belongs to the latest leader before it. */
-static int sweep(struct profile *profile, struct leaders *leaders)
+static int inherit_in_start_order(struct profile *profile, struct leaders *leaders)
 {
     for (uint32_t i = 0; i < profile->task_count; i++) {
         struct profile_task *task = &profile->tasks[i];
@@ -170,9 +170,9 @@ static int sweep(struct profile *profile, struct leaders *leaders)
 static int inherit_from_leaders(struct profile *profile)
 {
     struct leaders leaders = {.tasks = calloc((size_t)profile->task_count + 1, sizeof(uint32_t))};
-    int status = leaders.tasks ? sweep(profile, &leaders) : -ENOMEM;
+    int status = leaders.tasks ? inherit_in_start_order(profile, &leaders) : -ENOMEM;
     if (status == 0)
-        status = sweep(profile, &leaders);
+        status = inherit_in_start_order(profile, &leaders);
     lookup_release(&leaders.lookup);
     free(leaders.tasks);
     return status;

@@ -63,7 +63,7 @@ struct reader {
 
 static const char too_much[] = "is not a report of 'panalyze report --json': its sums overflow";
 
-static int refuse(const struct reader *reader, const char *what)
+static int refuse_document(const struct reader *reader, const char *what)
 {
     report_error("%s: %s", reader->path, what);
     return -EINVAL;
@@ -95,7 +95,7 @@ static int take_number(const struct reader *reader, const json_t *object, const 
 }
 
 /* False: the sum overflows. */
-static bool add(struct amount *sum, uint64_t samples, uint64_t weight)
+static bool add_amount(struct amount *sum, uint64_t samples, uint64_t weight)
 {
     return !__builtin_add_overflow(sum->samples, samples, &sum->samples) &&
            !__builtin_add_overflow(sum->weight, weight, &sum->weight);
@@ -187,7 +187,7 @@ static int take_self(const struct reader *reader, const json_t *item, struct pro
     int status = take_number(reader, item, "self_samples", &ret->samples);
     if (status == 0)
         status = take_number(reader, item, "self_weight", &ret->weight);
-    return status < 0 ? status : add(sum, ret->samples, ret->weight) ? 0 : refuse(reader, too_much);
+    return status < 0 ? status : add_amount(sum, ret->samples, ret->weight) ? 0 : refuse_document(reader, too_much);
 }
 
 static int take_functions(struct reader *reader, const json_t *root)
@@ -274,8 +274,8 @@ static int take_task(struct reader *reader, const json_t *item, struct amount *a
         status = take_text(reader, item, "comm", &task->shown.comm);
     if (status < 0)
         return status;
-    if (!add(all, sum.samples, sum.weight))
-        return refuse(reader, too_much);
+    if (!add_amount(all, sum.samples, sum.weight))
+        return refuse_document(reader, too_much);
     task->shown.ended = json_is_true(json_object_get(item, "ended"));
     task->shown.root = json_is_true(json_object_get(item, "root"));
     task->shown.file = reader->path;
@@ -299,7 +299,7 @@ static int take_commands(struct reader *reader, const json_t *root)
     struct profile *profile = &reader->loader->profile;
     const json_t *list = json_object_get(root, "commands");
     if (!json_is_array(list))
-        return refuse(reader, "has no 'commands': an older panalyze wrote it; write the report again");
+        return refuse_document(reader, "has no 'commands': an older panalyze wrote it; write the report again");
     struct profile_entry *commands =
         arena_take(&reader->loader->store.arena, (json_array_size(list) + 1) * sizeof(*commands));
     struct amount sum = {0};
@@ -371,13 +371,14 @@ static int take_coverage(struct reader *reader, const json_t *root)
     return status < 0 ? status : take_number(reader, coverage, "others_ns", &session->others_ns);
 }
 
-static int take(struct reader *reader, const json_t *root, const struct profile_options *options)
+static int take_report(struct reader *reader, const json_t *root, const struct profile_options *options)
 {
     const json_t *schema = json_object_get(root, "schema");
     if (!json_is_string(schema) || strcmp(json_string_value(schema), SCHEMA) != 0)
-        return refuse(reader, "is JSON, but not a report of 'panalyze report --json' (schema \"" SCHEMA "\")");
+        return refuse_document(reader, "is JSON, but not a report of 'panalyze report --json' (schema \"" SCHEMA "\")");
     if (json_is_true(json_object_get(root, "filtered")))
-        return refuse(reader, "is a report of some tasks only; write the report without -p, -t, -c and --command-line");
+        return refuse_document(reader, "is a report of some tasks only; "
+                                       "write the report without -p, -t, -c and --command-line");
     int status = take_event(reader, root);
     const char *event = status == 0 ? store_event_at(&reader->loader->store, reader->event)->name : "";
     if (status == 0 && options->event && strcmp(options->event, event) != 0) {
@@ -423,7 +424,7 @@ int document_load(const char *path, const struct profile_options *options, struc
         reader.path = store_string(&reader.loader->store, path);
         reader.loader->merged = PROFILE_BY_STACK;
         reader.loader->profile.files_read = 1;
-        status = reader.path ? take(&reader, root, options) : -ENOMEM;
+        status = reader.path ? take_report(&reader, root, options) : -ENOMEM;
     }
     json_decref(root);
     if (status < 0)

@@ -173,8 +173,8 @@ static int compare_inputs(const void *left, const void *right)
     return strcmp(a->path, b->path);
 }
 
-static bool known_already(const struct loader *loader, const struct lookup *lookup, uint64_t hash,
-                          const struct input *input)
+static bool is_given_twice(const struct loader *loader, const struct lookup *lookup, uint64_t hash,
+                           const struct input *input)
 {
     struct lookup_walk walk = lookup_start(lookup, hash);
     for (uint32_t i; (i = lookup_next(&walk)) != LOOKUP_NONE;)
@@ -203,7 +203,7 @@ static void refuse_others(const struct loader *loader, const uint32_t shown[OTHE
 }
 
 /* A file that is given twice ("out.* out.1.1") counts once. */
-static int look_at_all(struct loader *loader)
+static int look_at_inputs(struct loader *loader)
 {
     struct lookup lookup = {0};
     uint32_t others = 0, shown[OTHERS_SHOWN];
@@ -224,7 +224,7 @@ static int look_at_all(struct loader *loader)
             continue;
         }
         uint64_t hash = lookup_mix(lookup_mix(6, input->device), input->inode);
-        if (status == 0 && !input->bytes && known_already(loader, &lookup, hash, input)) {
+        if (status == 0 && !input->bytes && is_given_twice(loader, &lookup, hash, input)) {
             loader->sessions[input->session].files--;
             input->session = LOOKUP_NONE;
         } else if (status == 0) {
@@ -236,7 +236,7 @@ static int look_at_all(struct loader *loader)
     return status;
 }
 
-static int take_all(struct loader *loader, uint32_t session)
+static int take_inputs(struct loader *loader, uint32_t session)
 {
     int status = 0;
     for (uint32_t i = 0; i < loader->input_count; i++)
@@ -275,10 +275,10 @@ static void choose_merge(struct loader *loader, const struct profile_options *op
         loader->merged = PROFILE_BY_STACK;
 }
 
-static int load(struct loader *loader, const struct profile_options *options)
+static int load_session(struct loader *loader, const struct profile_options *options)
 {
     uint32_t session;
-    int status = look_at_all(loader);
+    int status = look_at_inputs(loader);
     if (status < 0)
         return status;
     if (loader->session_count == 0)
@@ -303,7 +303,7 @@ static int load(struct loader *loader, const struct profile_options *options)
         loader->dumps.debug_paths = options->debug_paths;
         loader->dumps.debug_path_count = options->debug_path_count;
     }
-    status = take_all(loader, session);
+    status = take_inputs(loader, session);
     if (status == 0)
         status = thread_pool_finish(loader->pool);
     thread_pool_free(loader->pool);
@@ -338,7 +338,7 @@ static int load_inputs(const struct input *inputs, size_t count, const struct pr
         }
     }
     if (status == 0)
-        status = load(loader, options);
+        status = load_session(loader, options);
     if (status == -ENOMEM)
         report_error("out of memory");
     if (status < 0)

@@ -116,7 +116,7 @@ static int map_user(struct replay *replay, struct named_mapping *named)
 }
 
 /* "[kernel.kallsyms]_text" is the kernel's text; its pgoff is the address of _text at that time. */
-static int take_reference(struct replay *replay, const struct named_mapping *named)
+static int take_kernel_reference(struct replay *replay, const struct named_mapping *named)
 {
     struct profile_session *session = &replay->loader->profile.session;
     size_t prefix = strlen(KERNEL);
@@ -165,7 +165,7 @@ static int map_kernel(struct replay *replay, struct named_mapping *named)
 {
     bool core = starts_with(named->path, named->path_size, KERNEL);
     named->place.module = replay->loader->chain.kernel_module;
-    if (core && (take_reference(replay, named) < 0 || take_kernel_id(replay, named) < 0))
+    if (core && (take_kernel_reference(replay, named) < 0 || take_kernel_id(replay, named) < 0))
         return -ENOMEM;
     if (!core) {
         struct profile_module module = {.path = module_name(&replay->loader->store, named->path, named->path_size),

@@ -54,7 +54,7 @@ static int shell_status(int status)
  * The files of one task (--exec-split-results) become one task: each exec generation begins when the one before it
  * ends.
  */
-static struct task *find_or_make(struct loader *loader, const struct pinject_item_task *item, uint32_t *ret_index)
+static struct task *find_or_make_task(struct loader *loader, const struct pinject_item_task *item, uint32_t *ret_index)
 {
     uint64_t key = lookup_mix((uint32_t)item->pid, (uint32_t)item->tid);
     struct lookup_walk walk = lookup_start(&loader->task_lookup, key);
@@ -163,7 +163,7 @@ int ours_take(struct loader *loader, const struct file *file, uint32_t *ret_task
     *ret_task = LOOKUP_NONE;
     if (!ours_task(file, &fixed))
         return 0;
-    struct task *task = find_or_make(loader, &fixed, ret_task);
+    struct task *task = find_or_make_task(loader, &fixed, ret_task);
     if (!task)
         return -ENOMEM;
     /* Each file numbers its exec generations from 0. */
@@ -255,7 +255,7 @@ static void take_unwritten(struct loader *loader, struct item *item, bool covere
 }
 
 /* Saturates: damaged figures must not wrap around. */
-static uint64_t add_up(uint64_t sum, uint64_t more)
+static uint64_t add_saturated(uint64_t sum, uint64_t more)
 {
     return more > UINT64_MAX - sum ? UINT64_MAX : sum + more;
 }
@@ -268,11 +268,11 @@ static void take_stacks(struct loader *loader, struct item *item)
         return;
     const uint64_t cut[] = {fixed.truncated, fixed.too_deep, fixed.no_table,
                             fixed.bad_memory, fixed.behind,   fixed.foreign};
-    uint64_t whole = add_up(fixed.bottom, fixed.chosen);
-    session->whole_stacks = add_up(session->whole_stacks, whole);
-    session->stacks = add_up(session->stacks, whole);
+    uint64_t whole = add_saturated(fixed.bottom, fixed.chosen);
+    session->whole_stacks = add_saturated(session->whole_stacks, whole);
+    session->stacks = add_saturated(session->stacks, whole);
     for (size_t i = 0; i < sizeof(cut) / sizeof(cut[0]); i++)
-        session->stacks = add_up(session->stacks, cut[i]);
+        session->stacks = add_saturated(session->stacks, cut[i]);
 }
 
 static int take_session(struct loader *loader, struct item *item)

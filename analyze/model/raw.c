@@ -11,7 +11,7 @@ struct visit {
     const struct file *file;
 };
 
-static int give(void *context, const struct record *record)
+static int visit_record(void *context, const struct record *record)
 {
     struct visit *visit = context;
     return visit->visitor->each(visit->context, visit->file, record);
@@ -38,7 +38,7 @@ static int visit_file(struct visit *visit, const struct input *input, struct fil
     visit->file = file;
     int status = visit->visitor->begin(visit->context, input->path, file);
     if (status == 0)
-        status = file_records(file, input->limit, give, visit);
+        status = file_records(file, input->limit, visit_record, visit);
     return status == 0 ? visit->visitor->end(visit->context, file) : status;
 }
 

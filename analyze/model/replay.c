@@ -13,7 +13,7 @@
 #define MOST_MAPPINGS (4u << 20) /* of all address spaces of one file: 128 MiB */
 
 /* Makes room for the events so far; in pipe format they are among the records. */
-static int know_events(struct replay *replay)
+static int reserve_events(struct replay *replay)
 {
     const struct attr_list *attrs = &replay->file->attrs;
     if (replay->attr_count == attrs->count)
@@ -41,7 +41,7 @@ static int know_events(struct replay *replay)
  */
 static uint32_t event_of(struct replay *replay, const struct attr *attr)
 {
-    if (know_events(replay) < 0)
+    if (reserve_events(replay) < 0)
         return LOOKUP_NONE;
     for (uint32_t i = replay->events_known; i < replay->attr_count && i <= attr->index; i++) {
         replay->events[i] = event_of_attr(&replay->loader->store, &replay->file->attrs.items[i]);
@@ -53,13 +53,13 @@ static uint32_t event_of(struct replay *replay, const struct attr *attr)
 }
 
 /* Adds all events: those without samples belong to the profile, too. */
-static int know_all_events(struct replay *replay)
+static int add_all_events(struct replay *replay)
 {
     uint32_t count = replay->each ? 0 : replay->file->attrs.count;
     return count > 0 && event_of(replay, &replay->file->attrs.items[count - 1]) == LOOKUP_NONE ? -ENOMEM : 0;
 }
 
-static void seen(struct replay *replay, const struct thread *thread, uint64_t time)
+static void note_sample_time(struct replay *replay, const struct thread *thread, uint64_t time)
 {
     uint64_t *first = &replay->loader->first_sample_ns;
     if (time && (*first == 0 || time < *first))
@@ -85,19 +85,19 @@ static enum chain_machine machine_of(const char *arch)
 }
 
 /* Whether OSRELEASE is the running kernel; true for "" (not known). */
-static bool is_here(const char *osrelease)
+static bool is_running_kernel(const char *osrelease)
 {
     struct utsname name;
     return !osrelease[0] || (uname(&name) == 0 && strcmp(name.release, osrelease) == 0);
 }
 
-static void know_machine(struct replay *replay)
+static void take_machine(struct replay *replay)
 {
     const struct features *features = &replay->file->features;
     replay->machine_known = true;
     replay->machine = machine_of(features->arch);
     replay->loader->dumps.native = replay->machine == (UNWIND_MACHINE == EM_AARCH64 ? CHAIN_ARM64 : CHAIN_X86);
-    replay->loader->dumps.vdso = is_here(features->osrelease);
+    replay->loader->dumps.vdso = is_running_kernel(features->osrelease);
 }
 
 static int add_entry(struct store_list *list, const struct profile_entry *entry)
@@ -113,7 +113,7 @@ static bool is_wanted(const struct replay *replay, const struct thread *thread)
 }
 
 /* Takes SAMPLE as a sample of the event of ATTR. */
-static int take_one(struct replay *replay, const struct record *sample, const struct attr *attr, uint32_t index)
+static int add_sample(struct replay *replay, const struct record *sample, const struct attr *attr, uint32_t index)
 {
     const struct thread *thread = &replay->threads[index];
     struct loader *loader = replay->loader;
@@ -129,7 +129,7 @@ static int take_one(struct replay *replay, const struct record *sample, const st
     }
     struct profile_entry entry = {.task = thread->task, .event = event, .stack = loader->chain.none, .samples = 1,
                                   .weight = sample->period};
-    seen(replay, thread, sample->time);
+    note_sample_time(replay, thread, sample->time);
     if (add_entry(&loader->store.sums, &entry) < 0)
         return -ENOMEM;
     entry.comm = thread->comm;
@@ -152,7 +152,7 @@ static int take_group(struct replay *replay, const struct record *sample, uint32
         if (status < 0 || member.period == 0)
             continue;
         one.period = member.period;
-        status = take_one(replay, &one, member.attr, index);
+        status = add_sample(replay, &one, member.attr, index);
     }
     return status;
 }
@@ -170,13 +170,13 @@ static int take_sample(struct replay *replay, const struct record *sample)
     if (!replay->each)
         loader->guest_samples += mode == PERF_RECORD_MISC_GUEST_KERNEL || mode == PERF_RECORD_MISC_GUEST_USER;
     if (!replay->machine_known)
-        know_machine(replay);
+        take_machine(replay);
     struct record whole;
     if (sample->user_stack && (replay->each ? is_wanted(replay, thread) : !loader->counts_only)) {
         whole = dumps_unwound(&loader->dumps, &replay->processes[thread->process].space, sample);
         sample = &whole;
     }
-    return group_has(sample) ? take_group(replay, sample, index) : take_one(replay, sample, sample->attr, index);
+    return group_has(sample) ? take_group(replay, sample, index) : add_sample(replay, sample, sample->attr, index);
 }
 
 static int take_lost(struct replay *replay, const struct record *record)
@@ -190,7 +190,7 @@ static int take_lost(struct replay *replay, const struct record *record)
     /* Our files have the number in the task item. With MISC_LOST_SAMPLES_BPF a filter dropped samples on purpose. */
     if (payload.failed || !attr || replay->own != LOOKUP_NONE || (samples && (record->misc & 1u << 15)))
         return 0;
-    if (know_events(replay) < 0)
+    if (reserve_events(replay) < 0)
         return -ENOMEM;
     replay->lost[2 * attr->index + samples] += lost;
     return 0;
@@ -283,7 +283,7 @@ static int count_readings(struct replay *replay)
     return task ? task_take_readings(task, task->split ? task->first_generation : UINT32_MAX) : 0;
 }
 
-static int find_own(struct replay *replay)
+static int take_own_task(struct replay *replay)
 {
     struct input *input = replay->input;
     uint32_t task;
@@ -329,15 +329,15 @@ int replay_file(struct loader *loader, struct input *input, struct file *file, r
                             .limits = {&loader->states, MOST_MAPPINGS}};
     int status = maps_start(&replay);
     if (status == 0)
-        status = find_own(&replay);
+        status = take_own_task(&replay);
     if (status == 0)
-        status = know_events(&replay);
+        status = reserve_events(&replay);
     if (status == 0)
-        status = know_all_events(&replay);
+        status = add_all_events(&replay);
     if (status == 0)
         status = file_records(file, input->limit, take_record, &replay);
     if (status == 0)
-        status = know_all_events(&replay);
+        status = add_all_events(&replay);
     if (status == 0)
         status = count_lost(&replay);
     if (status == 0)

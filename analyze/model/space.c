@@ -18,7 +18,7 @@ struct mappings {
 };
 
 /* LIMITS NULL: mappings are not counted any more. */
-static void drop(struct mappings *mappings, struct space_limits *limits)
+static void drop_mappings(struct mappings *mappings, struct space_limits *limits)
 {
     if (mappings && --mappings->references == 0) {
         if (limits)
@@ -30,14 +30,14 @@ static void drop(struct mappings *mappings, struct space_limits *limits)
 
 void space_release(struct space *space)
 {
-    drop(space->mappings, NULL);
-    drop(space->before, NULL);
+    drop_mappings(space->mappings, NULL);
+    drop_mappings(space->before, NULL);
     *space = (struct space){0};
 }
 
 void space_reset(struct space *space, struct space_limits *limits)
 {
-    drop(space->before, limits);
+    drop_mappings(space->before, limits);
     *space = (struct space){.before = space->mappings, .state = ++*limits->states};
 }
 
@@ -47,14 +47,14 @@ void space_share(struct space *child, const struct space *parent, struct space_l
         parent->mappings->references++;
     if (parent->before)
         parent->before->references++;
-    drop(child->mappings, limits);
-    drop(child->before, limits);
+    drop_mappings(child->mappings, limits);
+    drop_mappings(child->before, limits);
     *child = *parent;
 }
 
 /* Makes the mappings of SPACE writable (not shared), if the limits allow two more: a new one, and the end of one that
  * it splits. */
-static int make_own(struct space *space, struct space_limits *limits)
+static int unshare_mappings(struct space *space, struct space_limits *limits)
 {
     struct mappings *old = space->mappings;
     if (old && old->count >= MOST_OF_ONE)
@@ -80,7 +80,7 @@ static int make_own(struct space *space, struct space_limits *limits)
         fresh->count = old->count;
         limits->mappings -= old->count;
     }
-    drop(old, limits);
+    drop_mappings(old, limits);
     space->mappings = fresh;
     return 0;
 }
@@ -113,7 +113,7 @@ int space_map(struct space *space, struct space_limits *limits, const struct map
 {
     if (mapping->end <= mapping->start)
         return 0;
-    int status = make_own(space, limits);
+    int status = unshare_mappings(space, limits);
     if (status < 0)
         return status;
     struct mappings *mappings = space->mappings;
@@ -164,7 +164,7 @@ struct space *space_copy(const struct space *space, struct arena *arena, size_t 
     return copy;
 }
 
-static const struct mapping *find(const struct mappings *mappings, uint64_t address)
+static const struct mapping *find_mapping(const struct mappings *mappings, uint64_t address)
 {
     uint32_t at = mappings ? first_behind(mappings, address) : 0;
     return mappings && at < mappings->count && mappings->items[at].start <= address ? &mappings->items[at] : NULL;
@@ -172,6 +172,6 @@ static const struct mapping *find(const struct mappings *mappings, uint64_t addr
 
 const struct mapping *space_find(const struct space *space, uint64_t address)
 {
-    const struct mapping *mapping = find(space->mappings, address);
-    return mapping ? mapping : find(space->before, address);
+    const struct mapping *mapping = find_mapping(space->mappings, address);
+    return mapping ? mapping : find_mapping(space->before, address);
 }

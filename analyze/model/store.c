@@ -83,7 +83,7 @@ uint64_t store_frame_hash(const struct profile_frame *wanted)
     return lookup_mix(hash, (uint64_t)wanted->kernel << 1 | wanted->caller);
 }
 
-static void fetch(const struct store_list *list, uint64_t hash, size_t size)
+static void prefetch_item(const struct store_list *list, uint64_t hash, size_t size)
 {
     uint32_t index = lookup_guess(&list->lookup, hash);
     if (index != LOOKUP_NONE)
@@ -92,7 +92,7 @@ static void fetch(const struct store_list *list, uint64_t hash, size_t size)
 
 void store_frame_fetch(const struct store *store, uint64_t hash)
 {
-    fetch(&store->frames, hash, sizeof(struct profile_frame));
+    prefetch_item(&store->frames, hash, sizeof(struct profile_frame));
 }
 
 uint32_t store_frame(struct store *store, uint64_t hash, const struct profile_frame *wanted)
@@ -115,7 +115,7 @@ uint64_t store_stack_hash(const uint32_t *frames, uint32_t depth, bool truncated
 
 void store_stack_fetch(const struct store *store, uint64_t hash)
 {
-    fetch(&store->stacks, hash, sizeof(struct profile_stack));
+    prefetch_item(&store->stacks, hash, sizeof(struct profile_stack));
 }
 
 uint32_t store_stack(struct store *store, uint64_t hash, const uint32_t *frames, uint32_t depth, bool truncated)
@@ -155,7 +155,7 @@ uint64_t store_sample_hash(const struct profile_entry *sample)
 
 void store_sample_fetch(const struct store_list *list, uint64_t hash)
 {
-    fetch(list, hash, sizeof(struct profile_entry));
+    prefetch_item(list, hash, sizeof(struct profile_entry));
 }
 
 int store_sample(struct store_list *list, uint64_t hash, const struct profile_entry *sample)

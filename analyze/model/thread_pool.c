@@ -58,14 +58,14 @@ static void free_batches(struct thread_pool_batch *list)
     }
 }
 
-static int do_batch(struct thread_pool_worker *worker, const struct thread_pool_batch *batch)
+static int look_up_batch(struct thread_pool_worker *worker, const struct thread_pool_batch *batch)
 {
     worker->chain.modules = batch->modules;
     /* NULL: re-initialising the worker failed. */
     return worker->chain.known ? chain_add(&worker->chain, batch->items, batch->count) : -ENOMEM;
 }
 
-static void *work(void *argument)
+static void *run_worker(void *argument)
 {
     struct thread_pool_worker *worker = argument;
     struct thread_pool *pool = worker->pool;
@@ -84,7 +84,7 @@ static void *work(void *argument)
         uint32_t entries = worker->store.entries.count;
         pthread_mutex_unlock(&pool->lock);
         if (!failed)
-            failed = do_batch(worker, batch) < 0;
+            failed = look_up_batch(worker, batch) < 0;
         clear_batch(batch);
         pthread_mutex_lock(&pool->lock);
         pool->entries += worker->store.entries.count - entries;
@@ -121,7 +121,7 @@ static void start_workers(struct thread_pool *pool)
     for (unsigned i = 0; pool->workers && i < threads; i++) {
         struct thread_pool_worker *worker = &pool->workers[i];
         if (thread_pool_worker_init(worker, pool) < 0 || add_batch(pool) < 0 || add_batch(pool) < 0 ||
-            pthread_create(&worker->thread, NULL, work, worker) != 0) {
+            pthread_create(&worker->thread, NULL, run_worker, worker) != 0) {
             thread_pool_worker_release(worker);
             break;
         }
@@ -170,7 +170,7 @@ void thread_pool_free(struct thread_pool *pool)
     free(pool);
 }
 
-static int do_it_here(struct thread_pool *pool)
+static int look_up_here(struct thread_pool *pool)
 {
     struct thread_pool_batch *batch = pool->filling;
     int status = chain_add(pool->chain, batch->items, batch->count);
@@ -203,7 +203,7 @@ static int post_batch(struct thread_pool *pool)
     if (pool->wanted > 1 && pool->samples >= FEW_SAMPLES)
         start_workers(pool);
     if (pool->worker_count == 0)
-        return do_it_here(pool);
+        return look_up_here(pool);
     /* The list moves when it grows, so threads get a copy. */
     batch->modules = arena_copy(&batch->arena, store->modules.items, store->modules.count * sizeof(void *));
     if (!batch->modules)

@@ -94,7 +94,7 @@ static int merge_batches(struct thread_pool *pool, struct merge_part *parts)
     return status;
 }
 
-static int start_again(struct thread_pool *pool)
+static int reset_workers(struct thread_pool *pool)
 {
     int status = 0;
     for (unsigned i = 0; i < pool->worker_count; i++) {
@@ -128,6 +128,6 @@ int thread_pool_merge(struct thread_pool *pool)
         free(parts[i].stacks);
     }
     free(parts);
-    int again = start_again(pool);
+    int again = reset_workers(pool);
     return status < 0 ? status : again;
 }

@@ -28,7 +28,7 @@ uint32_t threads_process(struct replay *replay, int32_t pid)
 }
 
 /* The task of a new thread: created in the first pass; in the second, found by the order of creation. */
-static int give_task(struct replay *replay, struct thread *thread)
+static int assign_task(struct replay *replay, struct thread *thread)
 {
     struct input *input = replay->input;
     uint32_t ordinal = replay->tasks_made++;
@@ -66,7 +66,7 @@ static uint32_t find_thread(const struct replay *replay, int32_t tid)
 static uint32_t make_thread(struct replay *replay, int32_t pid, int32_t tid, const char *comm)
 {
     struct thread fresh = {.pid = pid, .tid = tid, .comm = comm, .process = threads_process(replay, pid)};
-    if (fresh.process == LOOKUP_NONE || !comm || give_task(replay, &fresh) < 0)
+    if (fresh.process == LOOKUP_NONE || !comm || assign_task(replay, &fresh) < 0)
         return LOOKUP_NONE;
     uint32_t index = find_thread(replay, tid);
     if (index == LOOKUP_NONE) {
