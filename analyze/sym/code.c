@@ -113,7 +113,7 @@ static void note_error(const char *line, char *reason, size_t size)
         snprintf(reason, size, "%s", text ? text + 2 : line);
 }
 
-static int take(struct code *code, FILE *from, const struct code_request *request, char *reason, size_t size)
+static int read_output(struct code *code, FILE *from, const struct code_request *request, char *reason, size_t size)
 {
     char *line = NULL, *text;
     size_t room = 0;
@@ -135,7 +135,7 @@ static int take(struct code *code, FILE *from, const struct code_request *reques
     return status;
 }
 
-static int wait_for(pid_t pid, char *reason, size_t size)
+static int wait_for_objdump(pid_t pid, char *reason, size_t size)
 {
     int status = 0;
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
@@ -170,12 +170,12 @@ int code_init(struct code *code, const struct code_request *request, char *reaso
         if (status == 0)
             snprintf(reason, size, "%s", strerror(-(status = -ENOMEM)));
     } else {
-        status = take(code, from, request, reason, size);
+        status = read_output(code, from, request, reason, size);
         fclose(from); /* before waiting: objdump may still write */
     }
     if (pid) {
         char ending[32] = ""; /* ignored: we did not let objdump finish */
-        int ended = status ? wait_for(pid, ending, sizeof(ending)) : wait_for(pid, reason, size);
+        int ended = status ? wait_for_objdump(pid, ending, sizeof(ending)) : wait_for_objdump(pid, reason, size);
         status = status ? status : ended;
     } else if (status != -ENOENT) {
         snprintf(reason, size, "%s", strerror(-status));

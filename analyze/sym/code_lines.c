@@ -62,7 +62,7 @@ struct reading {
     int status;
 };
 
-static void take(void *context, uint64_t address, const char *directory, const char *file, uint32_t line)
+static void take_row(void *context, uint64_t address, const char *directory, const char *file, uint32_t line)
 {
     struct reading *reading = context;
     struct code_lines_row row = {.address = address, .file = CODE_LINES_NONE};
@@ -79,7 +79,7 @@ struct order {
     size_t index;
 };
 
-static int compare(const void *left, const void *right)
+static int compare_rows(const void *left, const void *right)
 {
     const struct order *a = left, *b = right;
     if (a->row.address != b->row.address)
@@ -96,7 +96,7 @@ static int sort_lines(struct code_lines *lines)
         return -ENOMEM;
     for (size_t i = 0; i < lines->count; i++)
         order[i] = (struct order){lines->rows[i], i};
-    qsort(order, lines->count, sizeof(*order), compare);
+    qsort(order, lines->count, sizeof(*order), compare_rows);
     for (size_t i = 0; i < lines->count; i++) {
         struct code_lines_row *last = count ? &lines->rows[count - 1] : NULL;
         if (!last || last->address != order[i].row.address)
@@ -113,7 +113,7 @@ int code_lines_init(struct code_lines *lines, struct symbols_dso *dso, uint64_t 
 {
     *lines = (struct code_lines){0};
     struct reading reading = {lines, 0};
-    symbols_rows(dso, start, end, take, &reading);
+    symbols_rows(dso, start, end, take_row, &reading);
     if (reading.status == 0)
         reading.status = sort_lines(lines);
     if (reading.status < 0)

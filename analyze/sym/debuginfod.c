@@ -29,7 +29,7 @@ struct debuginfod {
 static __thread uint64_t deadline_ns;
 
 /* Called several times a second while the library waits. A result other than 0 ends the wait. */
-static int watch(client *of, long done, long all)
+static int check_deadline(client *of, long done, long all)
 {
     (void)of;
     (void)done;
@@ -60,7 +60,7 @@ static int open_library(struct debuginfod *debuginfod)
     debuginfod->client = begin();
     if (!debuginfod->client)
         return -ENOMEM;
-    set_progress(debuginfod->client, watch);
+    set_progress(debuginfod->client, check_deadline);
     return 0;
 }
 

@@ -24,7 +24,7 @@ struct output {
  * Leaves the demangler by longjmp, the only way to stop its callback interface. That is safe because the callback
  * variants allocate nothing ("allocation-less" in demangle.h): all their state is on the stack.
  */
-static void take(const char *text, size_t size, void *opaque)
+static void append_text(const char *text, size_t size, void *opaque)
 {
     struct output *output = opaque;
 
@@ -49,10 +49,10 @@ static __attribute__((noinline)) bool demangle(const char *raw, struct output *o
 {
     if (setjmp(output->full))
         return false;
-    if (rust_demangle_callback(raw, DMGL_NO_OPTS, take, output))
+    if (rust_demangle_callback(raw, DMGL_NO_OPTS, append_text, output))
         return true;
     output->size = 0;
-    return cplus_demangle_v3_callback(raw, DMGL_NO_OPTS, take, output) != 0;
+    return cplus_demangle_v3_callback(raw, DMGL_NO_OPTS, append_text, output) != 0;
 }
 
 const char *demangle_name(struct name_pool *pool, const char *raw)

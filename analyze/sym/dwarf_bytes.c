@@ -28,8 +28,8 @@ const char *dwarf_sections_name(enum dwarf_part part)
     return part_names[part];
 }
 
-static const struct elf_file_section *find(const struct elf_file *elf, enum dwarf_part part, bool dwo,
-                                           bool *ret_gnu)
+static const struct elf_file_section *find_section(const struct elf_file *elf, enum dwarf_part part, bool dwo,
+                                                   bool *ret_gnu)
 {
     const struct elf_file_section *section;
     char name[64];
@@ -48,7 +48,7 @@ static const struct elf_file_section *find(const struct elf_file *elf, enum dwar
 bool dwarf_sections_present(const struct elf_file *elf)
 {
     bool gnu;
-    const struct elf_file_section *section = find(elf, DWARF_INFO, false, &gnu);
+    const struct elf_file_section *section = find_section(elf, DWARF_INFO, false, &gnu);
 
     return section && section->header.sh_type != SHT_NOBITS && section->header.sh_size;
 }
@@ -103,10 +103,10 @@ static bool read_head(const struct elf_file *elf, const unsigned char *bytes, si
     return !cursor.failed && size >= *ret_head;
 }
 
-static void take(struct dwarf_sections *sections, const struct elf_file *elf, enum dwarf_part part, bool dwo)
+static void load_section(struct dwarf_sections *sections, const struct elf_file *elf, enum dwarf_part part, bool dwo)
 {
     bool gnu;
-    const struct elf_file_section *section = find(elf, part, dwo, &gnu);
+    const struct elf_file_section *section = find_section(elf, part, dwo, &gnu);
     struct dwarf_slice *slice = &sections->part[part];
     size_t size, head;
     const unsigned char *bytes;
@@ -139,7 +139,7 @@ void dwarf_sections_init(struct dwarf_sections *sections, const struct elf_file 
     memset(sections, 0, sizeof(*sections));
     sections->swap = little != (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
     for (int part = 0; part < DWARF_PARTS; part++)
-        take(sections, elf, (enum dwarf_part)part, dwo);
+        load_section(sections, elf, (enum dwarf_part)part, dwo);
 }
 
 void dwarf_sections_release(struct dwarf_sections *sections)

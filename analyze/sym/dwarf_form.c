@@ -149,7 +149,7 @@ struct dwarf_value dwarf_form_read(struct cursor *cursor, const struct dwarf_enc
     return value;
 }
 
-static bool grow(void **array, size_t *capacity, size_t count, size_t size)
+static bool grow_array(void **array, size_t *capacity, size_t count, size_t size)
 {
     void *grown;
 
@@ -182,7 +182,8 @@ static int read_attributes(struct dwarf_abbrevs *abbrevs, struct dwarf_abbrev *a
             break;
         if (form > UINT16_MAX || abbrevs->attribute_count >= INT32_MAX)
             return -ENOEXEC;
-        if (!grow((void **)&abbrevs->attributes, capacity, abbrevs->attribute_count, sizeof(*abbrevs->attributes)))
+        if (!grow_array((void **)&abbrevs->attributes, capacity, abbrevs->attribute_count,
+                        sizeof(*abbrevs->attributes)))
             return -ENOMEM;
         /* Names beyond 16 bits are vendor extensions: not needed here. */
         abbrevs->attributes[abbrevs->attribute_count++] =
@@ -220,7 +221,7 @@ int dwarf_abbrevs_init(struct dwarf_abbrevs *abbrevs, const struct dwarf_section
         abbrev.tag = (uint16_t)leb_unsigned(&cursor);
         abbrev.children = dwarf_u8(&cursor);
         error = read_attributes(abbrevs, &abbrev, &cursor, &attribute_capacity, work);
-        if (!error && !grow((void **)&abbrevs->list, &capacity, abbrevs->count, sizeof(abbrev)))
+        if (!error && !grow_array((void **)&abbrevs->list, &capacity, abbrevs->count, sizeof(abbrev)))
             error = -ENOMEM;
         if (error)
             break;

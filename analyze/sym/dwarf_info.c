@@ -191,7 +191,7 @@ void dwarf_free(struct dwarf *dwarf)
     free(dwarf);
 }
 
-static void remember(struct dwarf *dwarf, uint64_t id, char *path)
+static void remember_dwo(struct dwarf *dwarf, uint64_t id, char *path)
 {
     struct used_file *used = path ? calloc(1, sizeof(*used)) : NULL;
 
@@ -211,7 +211,7 @@ static struct dwarf_file *split_of(struct dwarf *dwarf, struct dwarf_unit *unit,
     if (!unit->split_looked_for && unit->dwo_name) {
         if (dwarf_split_new(dwarf->main, unit, &dwarf->package, dwarf->places, &dwarf->main->elf, &unit->split,
                             &path) == 0)
-            remember(dwarf, unit->dwo_id, path);
+            remember_dwo(dwarf, unit->dwo_id, path);
         else
             dwarf->missing |= DWARF_MISSING_SPLIT;
     }
@@ -288,8 +288,8 @@ size_t dwarf_find(struct dwarf *dwarf, uint64_t address, struct dwarf_frame *ret
     return count ? count : row ? 1 : 0;
 }
 
-static void rows_of(struct dwarf *dwarf, struct dwarf_lines *lines, uint64_t start, uint64_t end, dwarf_each_row *each,
-                    void *context)
+static void visit_rows(struct dwarf *dwarf, struct dwarf_lines *lines, uint64_t start, uint64_t end,
+                       dwarf_each_row *each, void *context)
 {
     for (size_t i = 0; i < lines->sequence_count; i++) {
         const struct dwarf_sequence *sequence = &lines->sequences[i];
@@ -317,7 +317,7 @@ void dwarf_rows(struct dwarf *dwarf, uint64_t start, uint64_t end, dwarf_each_ro
             continue;
         last = range->unit;
         if (lines_of(dwarf, range->unit))
-            rows_of(dwarf, range->unit->lines, start, end, each, context);
+            visit_rows(dwarf, range->unit->lines, start, end, each, context);
     }
 }
 

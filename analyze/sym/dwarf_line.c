@@ -23,7 +23,7 @@ struct reader {
     int error;
 };
 
-static bool room(struct reader *reader, void **array, size_t *capacity, size_t count, size_t size)
+static bool grow_array(struct reader *reader, void **array, size_t *capacity, size_t count, size_t size)
 {
     void *grown;
 
@@ -43,8 +43,8 @@ static void add_directory(struct reader *reader, const char *name)
 {
     struct dwarf_lines *lines = reader->lines;
 
-    if (room(reader, (void **)&lines->directories, &lines->directory_capacity, lines->directory_count,
-             sizeof(*lines->directories)))
+    if (grow_array(reader, (void **)&lines->directories, &lines->directory_capacity, lines->directory_count,
+                   sizeof(*lines->directories)))
         lines->directories[lines->directory_count++] = name;
 }
 
@@ -52,7 +52,7 @@ static void add_file(struct reader *reader, const char *name, uint64_t directory
 {
     struct dwarf_lines *lines = reader->lines;
 
-    if (room(reader, (void **)&lines->files, &lines->file_capacity, lines->file_count, sizeof(*lines->files)))
+    if (grow_array(reader, (void **)&lines->files, &lines->file_capacity, lines->file_count, sizeof(*lines->files)))
         lines->files[lines->file_count++] = (struct dwarf_line_file){name, directory, NULL};
 }
 
@@ -174,7 +174,7 @@ static void add_row(struct reader *reader, const struct dwarf_row *row)
         *last = *row; /* the last row of an address counts */
         return;
     }
-    if (room(reader, (void **)&lines->rows, &lines->row_capacity, lines->row_count, sizeof(*lines->rows)))
+    if (grow_array(reader, (void **)&lines->rows, &lines->row_capacity, lines->row_count, sizeof(*lines->rows)))
         lines->rows[lines->row_count++] = *row;
 }
 
@@ -189,8 +189,8 @@ static void end_sequence(struct reader *reader, struct dwarf_row *row)
     if (lines->row_count - first < 2 || reader->unsorted || reader->error ||
         !reader->file->is_code(reader->file->code, lines->rows[first].address)) {
         lines->row_count = first;
-    } else if (room(reader, (void **)&lines->sequences, &lines->sequence_capacity, lines->sequence_count,
-                    sizeof(*lines->sequences))) {
+    } else if (grow_array(reader, (void **)&lines->sequences, &lines->sequence_capacity, lines->sequence_count,
+                          sizeof(*lines->sequences))) {
         lines->sequences[lines->sequence_count++] =
             (struct dwarf_sequence){lines->rows[first].address, row->address, first, lines->row_count - first};
     }
@@ -199,7 +199,7 @@ static void end_sequence(struct reader *reader, struct dwarf_row *row)
     *row = (struct dwarf_row){.file = 1, .line = 1};
 }
 
-static void do_extended(struct reader *reader, struct dwarf_row *row)
+static void run_extended_opcode(struct reader *reader, struct dwarf_row *row)
 {
     uint64_t size = leb_unsigned(&reader->cursor);
     struct cursor part = cursor_part(&reader->cursor, size);
@@ -218,7 +218,7 @@ static void do_extended(struct reader *reader, struct dwarf_row *row)
     }
 }
 
-static void do_standard(struct reader *reader, uint8_t opcode, struct dwarf_row *row)
+static void run_standard_opcode(struct reader *reader, uint8_t opcode, struct dwarf_row *row)
 {
     struct cursor *cursor = &reader->cursor;
 
@@ -269,9 +269,9 @@ static void run_program(struct reader *reader)
             row.line += (uint32_t)(reader->line_base + (int)(step % reader->line_range));
             add_row(reader, &row);
         } else if (opcode) {
-            do_standard(reader, opcode, &row);
+            run_standard_opcode(reader, opcode, &row);
         } else {
-            do_extended(reader, &row);
+            run_extended_opcode(reader, &row);
         }
     }
     reader->lines->row_count = reader->first; /* a sequence without an end */
@@ -323,8 +323,8 @@ void dwarf_lines_free(struct dwarf_lines *lines)
     free(lines);
 }
 
-static const struct dwarf_row *find_in(const struct dwarf_lines *lines, const struct dwarf_sequence *sequence,
-                                       uint64_t address)
+static const struct dwarf_row *find_row(const struct dwarf_lines *lines, const struct dwarf_sequence *sequence,
+                                        uint64_t address)
 {
     const struct dwarf_row *rows = &lines->rows[sequence->first];
     size_t after = UPPER_BOUND(rows, sequence->count, .address, address);
@@ -339,12 +339,12 @@ const struct dwarf_row *dwarf_lines_find(const struct dwarf_lines *lines, uint64
     /* Sequences do not overlap in valid files; in others a few are tried. */
     for (size_t i = after; i > 0 && after - i < 8; i--)
         if (address < lines->sequences[i - 1].high)
-            return find_in(lines, &lines->sequences[i - 1], address);
+            return find_row(lines, &lines->sequences[i - 1], address);
     return NULL;
 }
 
 /* DIRECTORY/NAME in the pool; NAME alone if it is absolute or there is no directory. NULL: out of memory. */
-static const char *join(struct name_pool *pool, const char *directory, const char *name)
+static const char *join_path(struct name_pool *pool, const char *directory, const char *name)
 {
     const char *slashed;
 
@@ -365,6 +365,6 @@ const char *dwarf_lines_path(struct dwarf_lines *lines, uint64_t number, struct 
     if (file->path || !file->name)
         return file->path;
     directory = file->directory < lines->directory_count ? lines->directories[file->directory] : NULL;
-    file->path = join(pool, join(pool, lines->unit_directory, directory), file->name);
+    file->path = join_path(pool, join_path(pool, lines->unit_directory, directory), file->name);
     return file->path;
 }

@@ -31,7 +31,7 @@ struct walk {
     int error;
 };
 
-static bool room(struct walk *walk, void **array, size_t *capacity, size_t count, size_t size)
+static bool grow_array(struct walk *walk, void **array, size_t *capacity, size_t count, size_t size)
 {
     void *grown;
 
@@ -53,8 +53,8 @@ static bool add_interval(void *context, uint64_t low, uint64_t high)
 
     if (low >= high || !walk->file->is_code(walk->file->code, low))
         return true;
-    if (!room(walk, (void **)&walk->intervals, &walk->interval_capacity, walk->interval_count,
-              sizeof(*walk->intervals)))
+    if (!grow_array(walk, (void **)&walk->intervals, &walk->interval_capacity, walk->interval_count,
+                    sizeof(*walk->intervals)))
         return false;
     walk->intervals[walk->interval_count++] = (struct interval){low, high, walk->current};
     return true;
@@ -65,7 +65,7 @@ struct found {
     struct dwarf_scope scope;
 };
 
-static void take(struct found *found, uint16_t name, const struct dwarf_value *value)
+static void take_attribute(struct found *found, uint16_t name, const struct dwarf_value *value)
 {
     if (dwarf_extent_take(&found->extent, name, value))
         return;
@@ -97,13 +97,13 @@ static uint32_t add_scope(struct walk *walk, const struct dwarf_abbrev *abbrev, 
         struct dwarf_value value =
             dwarf_form_read(cursor, &walk->unit->encoding, attribute->form, attribute->constant);
 
-        take(&found, attribute->name, &value);
+        take_attribute(&found, attribute->name, &value);
     }
     if (inlined && !parent)
         return 0; /* in a function that has no code of its own */
     walk->current = (uint32_t)walk->scopes->count + 1;
-    if (cursor->failed || !room(walk, (void **)&walk->scopes->list, &walk->capacity, walk->scopes->count,
-                                sizeof(*walk->scopes->list)))
+    if (cursor->failed || !grow_array(walk, (void **)&walk->scopes->list, &walk->capacity, walk->scopes->count,
+                                      sizeof(*walk->scopes->list)))
         return 0;
     dwarf_unit_ranges(walk->file, walk->unit, &found.extent, add_interval, walk);
     if (walk->interval_count == before)
@@ -272,8 +272,8 @@ static bool follow_reference(struct dwarf_file **file, uint64_t *die, const stru
 }
 
 /* The names of one DIE; *ret_next: its reference to a DIE that may have more. */
-static void names_of(struct dwarf_file *file, const struct dwarf_unit *unit, uint64_t die,
-                     struct dwarf_scope *scope, struct dwarf_value *ret_next)
+static void read_names(struct dwarf_file *file, const struct dwarf_unit *unit, uint64_t die,
+                       struct dwarf_scope *scope, struct dwarf_value *ret_next)
 {
     const struct dwarf_abbrevs *abbrevs = dwarf_unit_abbrevs(file, unit);
     struct cursor cursor = dwarf_cursor(&file->sections, DWARF_INFO, die);
@@ -311,7 +311,7 @@ void dwarf_scope_name(struct dwarf_file *file, struct dwarf_scope *scope)
 
         if (!unit || die < unit->die)
             return;
-        names_of(file, unit, die, scope, &next);
+        read_names(file, unit, die, scope, &next);
         if (!follow_reference(&file, &die, unit, &next))
             return;
     }

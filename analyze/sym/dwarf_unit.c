@@ -121,7 +121,8 @@ static void take_base(struct dwarf_unit *unit, uint16_t attribute, const struct 
     }
 }
 
-static void take(struct dwarf_unit *unit, uint16_t attribute, const struct dwarf_value *value, struct texts *texts)
+static void take_attribute(struct dwarf_unit *unit, uint16_t attribute, const struct dwarf_value *value,
+                           struct texts *texts)
 {
     if (dwarf_extent_take(&unit->extent, attribute, value))
         return;
@@ -161,7 +162,7 @@ static void read_unit_die(struct dwarf_file *file, struct dwarf_unit *unit)
         struct dwarf_value value = dwarf_form_read(&cursor, &unit->encoding, attribute->form, attribute->constant);
 
         if (!cursor.failed)
-            take(unit, attribute->name, &value, &texts);
+            take_attribute(unit, attribute->name, &value, &texts);
     }
     unit->tag = abbrev->tag;
     unit->name = dwarf_value_text(file, unit, &texts.name);

@@ -111,7 +111,7 @@ static void *pack_section(const struct elf_file *elf, Elf_Data *data, GElf_Shdr 
  * perf computes the address of a PLT stub from the file offset of its section, so these sections and those in front of
  * them keep their offsets.
  */
-static void find_low(struct cut *cut)
+static void find_low_sections(struct cut *cut)
 {
     for (size_t i = 0; i < cut->from->section_count; i++) {
         const struct elf_file_section *section = &cut->from->sections[i];
@@ -200,7 +200,7 @@ static int add_headers(struct cut *cut)
     for (size_t i = 0; i < count; i++)
         if (!gelf_getphdr(from->elf, (int)i, &program) || !gelf_update_phdr(cut->to, (int)i, &program))
             return -ENOEXEC;
-    find_low(cut);
+    find_low_sections(cut);
     for (size_t i = 0; i < from->section_count; i++) {
         int error = add_section(cut, i);
 

@@ -47,8 +47,8 @@ static bool is_function(const GElf_Sym *symbol, uint32_t *ret_flags)
     }
 }
 
-static void add_one(struct name_table *table, const struct elf_file *elf, const struct elf_file *text,
-                    const GElf_Sym *symbol, const struct strings *strings, uint32_t flags)
+static void add_symbol(struct name_table *table, const struct elf_file *elf, const struct elf_file *text,
+                       const GElf_Sym *symbol, const struct strings *strings, uint32_t flags)
 {
     const struct elf_file_section *section;
     struct name_entry entry = {.flags = flags};
@@ -91,7 +91,7 @@ void elf_names_add(struct name_table *table, const struct elf_file *elf, const s
 
         if (!gelf_getsym(data, (int)i, &symbol))
             return;
-        add_one(table, elf, text, &symbol, &strings, flags);
+        add_symbol(table, elf, text, &symbol, &strings, flags);
     }
 }
 

@@ -159,7 +159,8 @@ static const struct slot *x86_slot(const struct plt *plt, const unsigned char *b
     return NULL;
 }
 
-static void add_x86(struct plt *plt, const struct elf_file_section *section, const unsigned char *bytes, size_t size)
+static void add_x86_stubs(struct plt *plt, const struct elf_file_section *section, const unsigned char *bytes,
+                          size_t size)
 {
     static const unsigned char push_got[] = {0xff, 0x35};
     uint64_t step = section->header.sh_entsize;
@@ -184,8 +185,8 @@ static void add_x86(struct plt *plt, const struct elf_file_section *section, con
     }
 }
 
-static void add_aarch64(struct plt *plt, const struct elf_file_section *section, const unsigned char *bytes,
-                        size_t size)
+static void add_aarch64_stubs(struct plt *plt, const struct elf_file_section *section, const unsigned char *bytes,
+                              size_t size)
 {
     enum { BTI_C = 0xd503245f, BR_X17 = 0xd61f0220 };
     uint64_t page = 0;
@@ -215,7 +216,7 @@ static void add_aarch64(struct plt *plt, const struct elf_file_section *section,
     }
 }
 
-static void add_in_order(struct plt *plt, const struct elf_file_section *section)
+static void add_stubs_in_order(struct plt *plt, const struct elf_file_section *section)
 {
     uint64_t step = section->header.sh_entsize, size = section->header.sh_size;
 
@@ -225,7 +226,7 @@ static void add_in_order(struct plt *plt, const struct elf_file_section *section
         add_stub(plt, section->header.sh_addr + size - (plt->jump_count - i) * step, step, &plt->jumps[i]);
 }
 
-static void add_section(struct plt *plt, const struct elf_file_section *section)
+static void add_section_stubs(struct plt *plt, const struct elf_file_section *section)
 {
     const unsigned char *bytes;
     size_t size;
@@ -236,11 +237,11 @@ static void add_section(struct plt *plt, const struct elf_file_section *section)
     if (!bytes)
         return;
     if (plt->elf->header.e_machine == EM_X86_64 || plt->elf->header.e_machine == EM_386)
-        add_x86(plt, section, bytes, size);
+        add_x86_stubs(plt, section, bytes, size);
     else if (plt->elf->header.e_machine == EM_AARCH64)
-        add_aarch64(plt, section, bytes, size);
+        add_aarch64_stubs(plt, section, bytes, size);
     else
-        add_in_order(plt, section);
+        add_stubs_in_order(plt, section);
 }
 
 void elf_names_add_plt(struct name_table *table, const struct elf_file *elf)
@@ -268,7 +269,7 @@ void elf_names_add_plt(struct name_table *table, const struct elf_file *elf)
         if (strncmp(elf->sections[i].name, ".plt", 4))
             continue;
         count++;
-        add_section(&plt, &elf->sections[i]);
+        add_section_stubs(&plt, &elf->sections[i]);
     }
     free(plt.slots);
     free(plt.jumps);

@@ -38,7 +38,7 @@ struct dump {
 };
 
 /* A cursor over SIZE bytes at AT, or fewer at the end of the file. */
-static struct cursor look(struct dump *dump, uint64_t at, size_t size)
+static struct cursor cursor_at(struct dump *dump, uint64_t at, size_t size)
 {
     uint64_t in = at - dump->window_at;
     if (at < dump->window_at || in > dump->window_size || size > dump->window_size - in) {
@@ -104,7 +104,7 @@ static void take_move(struct dump *dump, struct cursor record)
 /* False: there is no further record. */
 static bool take_record(struct dump *dump)
 {
-    struct cursor record = look(dump, dump->at, FIRST_PART);
+    struct cursor record = cursor_at(dump, dump->at, FIRST_PART);
     uint32_t id = cursor_u32(&record), size = cursor_u32(&record);
     cursor_u64(&record); /* time */
     /* A program that was killed may leave half a record. */
@@ -127,7 +127,7 @@ static bool take_record(struct dump *dump)
 /* The pid in the header is one of the program's pid namespace, as in the file's name: it is not needed. */
 static void take_header(struct dump *dump)
 {
-    struct cursor header = look(dump, 0, HEADER_SIZE);
+    struct cursor header = cursor_at(dump, 0, HEADER_SIZE);
     uint32_t magic = cursor_u32(&header);
     dump->swap = header.swap = magic == bswap_32(MAGIC);
     cursor_u32(&header); /* version: 1 */

@@ -193,7 +193,7 @@ static void drop_labels(struct name_table *table)
     table->count = kept;
 }
 
-static void give_ends(struct name_table *table)
+static void set_ends(struct name_table *table)
 {
     size_t kept = 0;
 
@@ -235,7 +235,7 @@ void name_table_finish(struct name_table *table, enum name_rule rule)
         drop_overwritten(table);
     drop_aliases(table, rule);
     drop_labels(table);
-    give_ends(table);
+    set_ends(table);
     link_enclosing(table);
     table->finished = table->count;
 }

@@ -57,7 +57,7 @@ static void missing_by_error(struct symbols_dso *dso, int error)
 }
 
 /* Whether the opened ELF file is the one that was mapped, as far as the build-id tells. */
-static bool is_recorded(const struct symbols_dso *dso)
+static bool is_recorded_file(const struct symbols_dso *dso)
 {
     return !dso->build_id_size || elf_file_same_build_id(dso->build_id, dso->build_id_size,
                                                          dso->elf.build_id, dso->elf.build_id_size);
@@ -93,7 +93,7 @@ static void open_vdso(struct symbols_dso *dso)
         return;
     }
     dso->has_elf = true;
-    if (!is_recorded(dso)) {
+    if (!is_recorded_file(dso)) {
         elf_file_release(&dso->elf);
         dso->has_elf = false;
         sym_dso_missing(dso, SYMBOLS_OTHER_KERNEL, "the vdso is of another kernel");
@@ -125,7 +125,7 @@ static void open_file(struct symbols_dso *dso, const char *path, bool deleted)
         }
     }
     dso->has_elf = error == 0;
-    if (dso->has_elf && !is_recorded(dso)) {
+    if (dso->has_elf && !is_recorded_file(dso)) {
         elf_file_release(&dso->elf);
         dso->has_elf = false;
         dso->replaced = true;

@@ -53,7 +53,7 @@ static size_t running_build_id(unsigned char ret_build_id[ELF_FILE_BUILD_ID_MAX]
 }
 
 /* Whether the recorded kernel can be the running one. *ret_proven: the build-id proves it. */
-static bool is_running(const struct symbols_dso *dso, bool *ret_proven)
+static bool is_running_kernel(const struct symbols_dso *dso, bool *ret_proven)
 {
     unsigned char build_id[ELF_FILE_BUILD_ID_MAX];
     size_t build_id_size = dso->build_id_size ? running_build_id(build_id) : 0;
@@ -140,7 +140,7 @@ static void load_running(struct symbols_dso *dso)
     struct kallsyms_facts facts;
     bool proven;
 
-    if (!is_running(dso, &proven)) {
+    if (!is_running_kernel(dso, &proven)) {
         sym_dso_missing(dso, SYMBOLS_OTHER_KERNEL, "recorded on another kernel than the one that runs now");
         return;
     }
