@@ -303,7 +303,7 @@ enum {
 #define HEAVY_PERCENT 0.5
 
 /* Prints untrusted text up to the end of a line, cut at the width of the terminal; COLUMNS are already used. */
-static void print_rest(struct output *output, size_t columns, const char *text)
+static void print_cut_text(struct output *output, size_t columns, const char *text)
 {
     char *clean = text_clean(text, output->utf8);
     if (output->width)
@@ -382,7 +382,7 @@ static void print_lines(struct view *view, const struct annotate_function *funct
         print_shares(view, function, line->weight);
         char *text = line_text(function, &code->lines, line->file, line->line, line->inlined, sources);
         fputs("  ", output->to);
-        print_rest(output, 2 * SHARE_COLUMNS + 2, text);
+        print_cut_text(output, 2 * SHARE_COLUMNS + 2, text);
         free(text);
     }
     uint64_t rest = 0;
@@ -396,7 +396,7 @@ static void print_lines(struct view *view, const struct annotate_function *funct
 }
 
 /* By instruction: whether it is shown. */
-static bool *choose(const struct annotate_code *code, bool excerpt)
+static bool *choose_instructions(const struct annotate_code *code, bool excerpt)
 {
     bool *shown = memory_new(code->code.count, sizeof(*shown));
     for (size_t i = 0; i < code->code.count; i++) {
@@ -415,7 +415,7 @@ static void print_source(struct output *output, const struct annotate_function *
     char *text = line_text(function, &code->lines, row->file, row->line, NULL, sources);
     fprintf(output->to, "%*s", 2 * SHARE_COLUMNS + 2, "");
     output_color(output, OUTPUT_NAME);
-    print_rest(output, 2 * SHARE_COLUMNS + 2, text);
+    print_cut_text(output, 2 * SHARE_COLUMNS + 2, text);
     output_color(output, OUTPUT_PLAIN);
     free(text);
 }
@@ -450,7 +450,7 @@ static void print_instructions(struct view *view, const struct annotate_function
         left_out = 0;
         print_shares(view, function, code->weights[i]);
         fprintf(output->to, "  %16" PRIx64 "  ", instruction->address);
-        print_rest(output, 2 * SHARE_COLUMNS + 20, instruction->text);
+        print_cut_text(output, 2 * SHARE_COLUMNS + 20, instruction->text);
     }
     print_left_out(output, left_out);
 }
@@ -485,7 +485,7 @@ void annotate_print(struct view *view, const struct annotate_function *function,
     if (!code)
         return;
     print_lines(view, function, code, sources);
-    bool *shown = choose(code, excerpt);
+    bool *shown = choose_instructions(code, excerpt);
     print_instructions(view, function, code, sources, shown);
     free(shown);
     note_sources(view, function, code, sources);

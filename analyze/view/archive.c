@@ -53,7 +53,7 @@ static mode_t directory_rights(const struct archive *archive)
     return archive->rights | (archive->rights & 0444) >> 2;
 }
 
-static int failed(const struct archive *archive, int error)
+static int report_write_error(const struct archive *archive, int error)
 {
     report_error("the archive '%s' could not be written: %s; name another place with -o", archive->to,
                  strerror(-error));
@@ -207,12 +207,12 @@ int archive_open(struct archive *archive, const char *to, mode_t rights)
         return -EINVAL;
     }
     if (mkdir(to, directory_rights(archive)) < 0 && errno != EEXIST)
-        return failed(archive, -errno);
+        return report_write_error(archive, -errno);
     return check_directory(to);
 }
 
 /* Writes NUMBER in octal digits with a final NUL, SIZE bytes in all. */
-static void octal(char *to, size_t size, uint64_t number)
+static void write_octal(char *to, size_t size, uint64_t number)
 {
     to[--size] = '\0';
     while (size--) {
@@ -230,17 +230,17 @@ static int put_tar(struct archive *archive, const char *place, const void *bytes
     FILE *to = archive->tar.to;
     snprintf(head, 100, "%s", place);
     snprintf(head + 345, 155, "%s", archive->directory);
-    octal(head + 100, 8, archive->rights & 0644);
-    octal(head + 108, 8, 0);
-    octal(head + 116, 8, 0);
-    octal(head + 124, 12, size);
-    octal(head + 136, 12, 0);
+    write_octal(head + 100, 8, archive->rights & 0644);
+    write_octal(head + 108, 8, 0);
+    write_octal(head + 116, 8, 0);
+    write_octal(head + 124, 12, size);
+    write_octal(head + 136, 12, 0);
     head[156] = '0';
     memcpy(head + 257, "ustar\00000", 8);
     memset(head + 148, ' ', 8);
     for (int i = 0; i < TAR_BLOCK; i++)
         sum += (unsigned char)head[i];
-    octal(head + 148, 7, sum);
+    write_octal(head + 148, 7, sum);
     if (strlen(place) >= 100 || strlen(archive->directory) >= 155 || size > INT32_MAX)
         return -ENAMETOOLONG;
     fwrite(head, 1, TAR_BLOCK, to);
@@ -289,7 +289,7 @@ int archive_put(struct archive *archive, const char *place, const void *bytes, s
 {
     int error = archive->directory ? put_tar(archive, place, bytes, size) : put_file(archive, place, bytes, size);
     if (error)
-        return failed(archive, error);
+        return report_write_error(archive, error);
     archive->bytes += size;
     archive->files++;
     return 0;

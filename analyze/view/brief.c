@@ -56,7 +56,7 @@ static bool is_argument(const char *name, const char *at)
            (*at == '<' || at[-1] != ':');
 }
 
-static char *fold(const char *name, bool templates)
+static char *fold_brackets(const char *name, bool templates)
 {
     char *folded = memory_new(2 * strlen(name) + 1, 1), *to = folded;
     const char *name_end = name; /* end of the last operator's symbol */
@@ -124,7 +124,7 @@ char *brief_name(const char *clean, size_t columns, bool utf8)
         text_cut(brief, columns, utf8);
     for (int templates = 0; templates <= 1 && text_columns(brief, utf8) > columns; templates++) {
         free(brief);
-        brief = fold(clean, templates);
+        brief = fold_brackets(clean, templates);
     }
     brief = without_namespaces(brief, columns, utf8);
     text_cut(brief, columns, utf8);
@@ -233,14 +233,14 @@ static struct word program_of(const char *line)
     return program;
 }
 
-static char *copy(struct word word)
+static char *copy_word(struct word word)
 {
     return memory_print("%.*s", (int)word.size, word.text);
 }
 
 char *command_program(const char *line)
 {
-    return copy(program_of(line));
+    return copy_word(program_of(line));
 }
 
 char *command_file(const char *line)
@@ -250,7 +250,7 @@ char *command_file(const char *line)
         return NULL;
     for (struct word word = next_word(before); word.size; before = word, word = next_word(word)) {
         if (is_input(before, word))
-            return copy(word);
+            return copy_word(word);
         if (is_word(before, "-o") && !is_of_the_system(word))
             made = word;
         /* In /tmp: a compiler's temporary file, or a project, which is in a directory of its own. */
@@ -258,7 +258,7 @@ char *command_file(const char *line)
             memchr(word.text + strlen("/tmp/"), '/', word.size - strlen("/tmp/")))
             temporary = word;
     }
-    return made.size ? copy(made) : temporary.size ? copy(temporary) : NULL;
+    return made.size ? copy_word(made) : temporary.size ? copy_word(temporary) : NULL;
 }
 
 /* A word of a script ("x.c'", "x.c;") without its quotes and punctuation. */

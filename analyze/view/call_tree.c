@@ -45,7 +45,7 @@ static uint32_t child_of(struct calls *calls, uint32_t parent, uint64_t key, uin
     return index;
 }
 
-static uint32_t count_in(struct calls *calls, uint32_t node, const struct profile_entry *entry)
+static uint32_t add_to_node(struct calls *calls, uint32_t node, const struct profile_entry *entry)
 {
     calls->nodes[node].samples += entry->samples;
     calls->nodes[node].weight += entry->weight;
@@ -61,10 +61,10 @@ static uint64_t group_key(const struct calls *calls, const struct profile_entry 
 
 void calls_add(struct calls *calls, const struct profile_entry *entry)
 {
-    uint32_t depth, repeats = 0, node = count_in(calls, 0, entry);
+    uint32_t depth, repeats = 0, node = add_to_node(calls, 0, entry);
     const uint32_t *frames = histogram_stack(&calls->keys, entry->stack, &depth);
     if (!histogram_has_stacks(calls->group))
-        node = count_in(calls, child_of(calls, node, group_key(calls, entry), CALLS_GROUP, entry->task), entry);
+        node = add_to_node(calls, child_of(calls, node, group_key(calls, entry), CALLS_GROUP, entry->task), entry);
     for (uint32_t i = 0; i < depth; i++) {
         uint32_t frame = frames[calls->reverse ? i : depth - 1 - i];
         uint64_t key = histogram_frame_key(&calls->keys, frame);
@@ -74,7 +74,7 @@ void calls_add(struct calls *calls, const struct profile_entry *entry)
             continue;
         repeats = same ? repeats + 1 : 1;
         if (!same || !calls->fold_recursion)
-            node = count_in(calls, child_of(calls, node, key, frame, entry->task), entry);
+            node = add_to_node(calls, child_of(calls, node, key, frame, entry->task), entry);
         if (calls->nodes[node].repeats < repeats)
             calls->nodes[node].repeats = repeats;
     }
@@ -82,7 +82,7 @@ void calls_add(struct calls *calls, const struct profile_entry *entry)
     calls->nodes[node].self_weight += entry->weight;
 }
 
-static int compare(const void *left, const void *right, void *context)
+static int compare_nodes(const void *left, const void *right, void *context)
 {
     const struct calls *calls = context;
     const struct calls_node *a = &calls->nodes[*(const uint32_t *)left], *b = &calls->nodes[*(const uint32_t *)right];
@@ -102,7 +102,7 @@ void calls_sort(struct calls *calls)
         }
         if (count < 2)
             continue;
-        qsort_r(list, count, sizeof(*list), compare, calls);
+        qsort_r(list, count, sizeof(*list), compare_nodes, calls);
         calls->nodes[i].first = list[0];
         for (size_t j = 0; j < count; j++)
             calls->nodes[list[j]].next = j + 1 < count ? list[j + 1] : 0;
@@ -183,7 +183,7 @@ struct tree {
 };
 
 /* Builds the tree. Returns the weight of all ENTRIES, with those that --symbol leaves out; shares are of that. */
-static uint64_t build(struct calls *calls, struct view *view, const uint32_t *entries, uint32_t count)
+static uint64_t build_tree(struct calls *calls, struct view *view, const uint32_t *entries, uint32_t count)
 {
     uint64_t whole = 0;
     calls_init(calls, view->profile, view->names, view->settings->by, view->settings->reverse);
@@ -197,7 +197,7 @@ static uint64_t build(struct calls *calls, struct view *view, const uint32_t *en
     return whole;
 }
 
-static void line(struct tree *tree, uint64_t whole, uint32_t index, const char *prefix, const char *fork)
+static void add_line(struct tree *tree, uint64_t whole, uint32_t index, const char *prefix, const char *fork)
 {
     if (tree->lines >= tree->limit) {
         tree->left++;
@@ -218,7 +218,7 @@ static void line(struct tree *tree, uint64_t whole, uint32_t index, const char *
     free(label);
 }
 
-static void cut_line(struct tree *tree, uint64_t whole, uint32_t first, const char *prefix, bool deep)
+static void add_cut_line(struct tree *tree, uint64_t whole, uint32_t first, const char *prefix, bool deep)
 {
     char number[TEXT_AMOUNT], share[TEXT_AMOUNT], time[TEXT_AMOUNT];
     uint64_t count = 0, weight = 0;
@@ -251,11 +251,11 @@ static void show_branch(struct tree *tree, uint64_t whole, uint32_t node, const 
     const char *fork = utf8 ? last ? "└─ " : "├─ " : last ? "`- " : "|- ";
     const char *pass = last ? "   " : utf8 ? "│  " : "|  ";
     char *inner = memory_print("%s%s", prefix, pass);
-    line(tree, whole, node, prefix, fork);
+    add_line(tree, whole, node, prefix, fork);
     for (uint32_t only = tree->calls.nodes[node].first; only && calls_goes_on(&tree->calls, only);
          only = tree->calls.nodes[node].first) {
         node = only;
-        line(tree, whole, node, inner, "");
+        add_line(tree, whole, node, inner, "");
     }
     show_children(tree, whole, node, inner, level + 1);
     free(inner);
@@ -266,7 +266,7 @@ static void show_children(struct tree *tree, uint64_t whole, uint32_t parent, co
     const struct calls_node *nodes = tree->calls.nodes;
     uint32_t at = nodes[parent].first;
     if (at && level > DEEPEST) {
-        cut_line(tree, whole, at, prefix, true);
+        add_cut_line(tree, whole, at, prefix, true);
         return;
     }
     while (at && text_share(nodes[at].weight, whole) >= tree->least) {
@@ -275,7 +275,7 @@ static void show_children(struct tree *tree, uint64_t whole, uint32_t parent, co
         at = next;
     }
     if (at)
-        cut_line(tree, whole, at, prefix, false);
+        add_cut_line(tree, whole, at, prefix, false);
 }
 
 void call_tree_print(struct view *view, const uint32_t *entries, uint32_t count, uint64_t limit)
@@ -286,7 +286,7 @@ void call_tree_print(struct view *view, const uint32_t *entries, uint32_t count,
                                           {"Object", false, true},
                                           {"Function", false, true}};
     struct tree tree = {.view = view, .limit = limit};
-    uint64_t whole = build(&tree.calls, view, entries, count);
+    uint64_t whole = build_tree(&tree.calls, view, entries, count);
     tree.least = view->settings->min_given ? view->settings->min : CUT_PERCENT;
     if (!view->profile->events[view->profile->event].nanoseconds)
         columns[1].head = "Weight";
@@ -332,7 +332,7 @@ static void end_node(struct json *json)
 void call_tree_json(struct json *json, struct view *view, const uint32_t *entries, uint32_t count)
 {
     struct calls calls;
-    uint64_t whole = build(&calls, view, entries, count);
+    uint64_t whole = build_tree(&calls, view, entries, count);
     double least = view->settings->min_given ? view->settings->min : 0;
     uint32_t open = 0; /* levels that are */
     json_list(json, "call_tree");

@@ -72,7 +72,7 @@ static void add_stack(struct tree *tree, struct histogram *histogram, uint64_t k
     tree->nodes[node].self += entry->weight;
 }
 
-static int compare(const void *left, const void *right, void *context)
+static int compare_nodes(const void *left, const void *right, void *context)
 {
     const struct tree *tree = context;
     const struct node *a = &tree->nodes[*(const uint32_t *)left], *b = &tree->nodes[*(const uint32_t *)right];
@@ -80,7 +80,7 @@ static int compare(const void *left, const void *right, void *context)
     return order ? order : order_keys(tree->names, tree->profile, tree->by, a->key, b->key);
 }
 
-static void line(struct tree *tree, const char *prefix, const char *branch, const char *share, const char *name)
+static void add_line(struct tree *tree, const char *prefix, const char *branch, const char *share, const char *name)
 {
     char *text = memory_print("%s%s%s%s%s", prefix, branch, share, *share ? "  " : "", name);
     text_table_line(tree->table, text);
@@ -95,7 +95,7 @@ static void node_line(struct tree *tree, const char *prefix, const char *branch,
     struct names_function function = names_function(tree->names, tree->nodes[node].function);
     const char *name = tree->by == BY_DSO ? text_base(function.dso) : function.symbol;
     char *inlined = function.inlined ? memory_print("%s (inlined)", name) : NULL;
-    line(tree, prefix, branch, share, inlined ? inlined : name);
+    add_line(tree, prefix, branch, share, inlined ? inlined : name);
     free(inlined);
 }
 
@@ -125,7 +125,7 @@ static void show_cut(struct tree *tree, const char *prefix, uint64_t weight, uin
 {
     char share[TEXT_AMOUNT], number[TEXT_AMOUNT];
     char *text = memory_print("in %s below %.1f %%", text_plural(number, count, "branch", "branches"), CUT_PERCENT);
-    line(tree, prefix, tree->utf8 ? "└─ " : "`- ", text_percent(share, weight, tree->whole), text);
+    add_line(tree, prefix, tree->utf8 ? "└─ " : "`- ", text_percent(share, weight, tree->whole), text);
     free(text);
 }
 
@@ -140,7 +140,7 @@ static void show_children(struct tree *tree, uint32_t parent, const char *prefix
     for (uint32_t at = tree->nodes[parent].first; at; at = tree->nodes[at].next)
         list[count++] = at;
     if (count)
-        qsort_r(list, count, sizeof(*list), compare, tree);
+        qsort_r(list, count, sizeof(*list), compare_nodes, tree);
     while (shown < count && text_share(tree->nodes[list[shown]].weight, tree->whole) >= CUT_PERCENT)
         shown++;
     for (uint32_t i = shown; i < count; i++)
@@ -152,11 +152,11 @@ static void show_children(struct tree *tree, uint32_t parent, const char *prefix
     if (own) {
         char share[TEXT_AMOUNT];
         bool last = shown == count;
-        line(tree, prefix,
-             tree->utf8 ? last ? "└─ " : "├─ "
-             : last     ? "`- "
-                        : "|- ",
-             text_percent(share, self, tree->whole), "[self]");
+        add_line(tree, prefix,
+                 tree->utf8 ? last ? "└─ " : "├─ "
+                 : last     ? "`- "
+                            : "|- ",
+                 text_percent(share, self, tree->whole), "[self]");
     }
     if (shown < count)
         show_cut(tree, prefix, cut, count - shown);
@@ -205,7 +205,7 @@ struct wings {
     size_t count, capacity;
 };
 
-static void add(struct wings *wings, uint64_t key, uint32_t frame, const struct profile_entry *entry)
+static void add_to_wing(struct wings *wings, uint64_t key, uint32_t frame, const struct profile_entry *entry)
 {
     uint32_t index = map_add(&wings->keys, frame == NO_FRAME ? 0 : key, frame != NO_FRAME);
     if (index == wings->count) {
@@ -228,7 +228,7 @@ static void add_entry(struct wings *wings, struct histogram *histogram, uint64_t
             continue;
         bool end = outwards ? at + 1 == depth : at == 0;
         uint32_t frame = end ? NO_FRAME : frames[outwards ? at + 1 : at - 1];
-        add(wings, end ? 0 : histogram_frame_key(histogram, frame), frame, entry);
+        add_to_wing(wings, end ? 0 : histogram_frame_key(histogram, frame), frame, entry);
         return;
     }
 }
@@ -245,8 +245,8 @@ static int compare_wings(const void *left, const void *right, void *context)
                               histogram_frame_key(histogram, a->frame), histogram_frame_key(histogram, b->frame));
 }
 
-static void find(struct wings *wings, struct histogram *histogram, uint64_t key, const uint32_t *entries,
-                 uint32_t count, enum chains_direction direction)
+static void find_wings(struct wings *wings, struct histogram *histogram, uint64_t key, const uint32_t *entries,
+                       uint32_t count, enum chains_direction direction)
 {
     *wings = (struct wings){0};
     for (uint32_t i = 0; i < count; i++)
@@ -307,7 +307,7 @@ static void print_side(struct view *view, struct histogram *histogram, const str
                        const uint32_t *entries, uint32_t count, enum chains_direction direction)
 {
     struct wings wings;
-    find(&wings, histogram, row->key, entries, count, direction);
+    find_wings(&wings, histogram, row->key, entries, count, direction);
     print_wings(view, histogram, row, &wings, direction);
     release_wings(&wings);
     static const struct text_table_column column[] = {{"", false, true}};
@@ -354,7 +354,7 @@ static void side_json(struct json *json, struct histogram *histogram, const stru
                       const uint32_t *entries, uint32_t count, enum chains_direction direction)
 {
     struct wings wings;
-    find(&wings, histogram, row->key, entries, count, direction);
+    find_wings(&wings, histogram, row->key, entries, count, direction);
     json_list(json, direction == CHAINS_CALLERS ? "callers" : "callees");
     for (size_t i = 0; i < wings.count; i++) {
         const struct wing *wing = &wings.list[i];

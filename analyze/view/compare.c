@@ -91,7 +91,8 @@ struct adding {
     uint32_t *functions, *dsos;    /* by frame: row + 1 */
 };
 
-static void add_to(struct adding *adding, struct compare_table *table, uint32_t row, const struct profile_entry *entry)
+static void add_to_row(struct adding *adding, struct compare_table *table, uint32_t row,
+                       const struct profile_entry *entry)
 {
     struct noise_sum *sum = &table->rows[row].sums[adding->side];
     sum->samples += entry->samples;
@@ -101,7 +102,7 @@ static void add_to(struct adding *adding, struct compare_table *table, uint32_t 
 
 static void add_sum(struct adding *adding, enum compare_by by, uint32_t row, const struct profile_entry *entry)
 {
-    add_to(adding, &adding->compare->tables[by], row, entry);
+    add_to_row(adding, &adding->compare->tables[by], row, entry);
 }
 
 /* Adds a sample once, however often the row is in its stack. */
@@ -174,7 +175,7 @@ static void add_self(struct adding *adding, uint32_t function, const struct prof
 {
     struct compare *compare = adding->compare;
     const struct compare_row *row = &compare->tables[COMPARE_FUNCTION].rows[function];
-    add_to(adding, &compare->selves, add_row(compare, &compare->selves, row->first, row->second), entry);
+    add_to_row(adding, &compare->selves, add_row(compare, &compare->selves, row->first, row->second), entry);
 }
 
 static void add_entry(struct adding *adding, const struct profile_entry *entry)

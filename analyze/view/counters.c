@@ -9,7 +9,7 @@ bool counters_is_task_clock(const struct profile_event *event)
     return event->type == PERF_TYPE_SOFTWARE && event->config == PERF_COUNT_SW_TASK_CLOCK;
 }
 
-static void take(struct counter *counter, const struct profile_count *count)
+static void add_count(struct counter *counter, const struct profile_count *count)
 {
     counter->present = true;
     counter->counted += count->value;
@@ -20,7 +20,7 @@ static void take(struct counter *counter, const struct profile_count *count)
 }
 
 /* Whether the task has a count of the whole task, besides those of its exec generations. */
-static bool has_whole(const struct profile_task *task, uint32_t event)
+static bool has_whole_count(const struct profile_task *task, uint32_t event)
 {
     for (uint32_t i = 0; i < task->count_count; i++)
         if (task->counts[i].event == event && task->counts[i].generation == UINT32_MAX)
@@ -50,8 +50,9 @@ void counters_of_task(const struct profile *profile, const struct profile_task *
     memset(ret, 0, profile->event_count * sizeof(*ret));
     for (uint32_t i = 0; i < task->count_count; i++) {
         const struct profile_count *count = &task->counts[i];
-        if (count->event < profile->event_count && (count->generation == UINT32_MAX || !has_whole(task, count->event)))
-            take(&ret[count->event], count);
+        if (count->event < profile->event_count &&
+            (count->generation == UINT32_MAX || !has_whole_count(task, count->event)))
+            add_count(&ret[count->event], count);
     }
     /* Inherited events are enabled on every CPU and run on one at a time: that is no multiplexing. */
     for (uint32_t i = 0; i < profile->event_count; i++)
@@ -80,7 +81,7 @@ uint64_t counters_cpu(const struct profile *profile, const struct profile_task *
     for (uint32_t i = 0; i < profile->event_count && !counted; i++) {
         if (!counters_is_task_clock(&profile->events[i]))
             continue;
-        bool whole = has_whole(task, i);
+        bool whole = has_whole_count(task, i);
         for (uint32_t j = 0; j < task->count_count; j++) {
             if (task->counts[j].event != i || (whole && task->counts[j].generation != UINT32_MAX))
                 continue;

@@ -159,14 +159,14 @@ static char *name_of(const struct profile_task *task, bool with_file, size_t col
     return name;
 }
 
-static int longer(const void *left, const void *right)
+static int by_length(const void *left, const void *right)
 {
     const struct alone *a = left, *b = right;
     int order = order_larger(a->end - a->start, b->end - b->start);
     return order ? order : order_smaller(a->start, b->start);
 }
 
-static int earlier(const void *left, const void *right)
+static int by_start(const void *left, const void *right)
 {
     return order_smaller(((const struct alone *)left)->start, ((const struct alone *)right)->start);
 }
@@ -186,7 +186,7 @@ static struct alone *processes_in(const struct chain *chain, size_t *ret_count)
             list[at].end += part->end - part->start;
     }
     map_release(&keys);
-    qsort(list, *ret_count, sizeof(*list), longer);
+    qsort(list, *ret_count, sizeof(*list), by_length);
     return list;
 }
 
@@ -198,7 +198,7 @@ static char *who_ran_alone(const struct profile *profile, const struct chain *ch
     struct alone *list = processes_in(chain, &count);
     const size_t named = count < MOST_NAMED ? count : MOST_NAMED;
     char *text = memory_text(""), others[2 * TEXT_AMOUNT] = "", number[TEXT_AMOUNT];
-    qsort(list, named, sizeof(*list), earlier);
+    qsort(list, named, sizeof(*list), by_start);
     for (size_t i = 0; i < named; i++) {
         const bool heavy = text_share(list[i].end - list[i].start, chain->busy) >= LEAST_HEAVY;
         char *name = name_of(&profile->tasks[list[i].process], heavy, count > 1 ? LONGEST_OF_SEVERAL : LONGEST_NAME);

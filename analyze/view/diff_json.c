@@ -85,13 +85,13 @@ static void verdict_members(struct json *json, const char *verdict_key, enum com
 }
 
 /* With several runs: which figure decides. */
-static void judgement(struct json *json, const struct compare_row *row)
+static void judgement_members(struct json *json, const struct compare_row *row)
 {
     json_string(json, "judged_by", !compare_judged(row) ? NULL : row->by_points ? "points" : "weight");
     json_bool(json, "changed", row->changed);
 }
 
-static void changes(struct json *json, const struct compare *compare, const struct compare_row *row)
+static void change_members(struct json *json, const struct compare *compare, const struct compare_row *row)
 {
     double weight = noise_of_weight(compare->sides, row->sums), share = noise_of_share(compare->sides, row->sums);
     sum_object(json, "a", &row->sums[0], row->shares[0]);
@@ -105,7 +105,7 @@ static void changes(struct json *json, const struct compare *compare, const stru
     json_bool(json, "points_noise", noise_is(share, row->sums));
     verdict_members(json, "points_verdict", compare_points_verdict(compare, row), "points_limit",
                     row->points_limit);
-    judgement(json, row);
+    judgement_members(json, row);
 }
 
 static void function_names(struct json *json, const struct compare *compare, const struct compare_row *row)
@@ -155,7 +155,7 @@ static void rows_list(struct json *json, const struct view *view, const struct c
             function_names(json, compare, row);
         else
             stack_names(json, compare, row);
-        changes(json, compare, row);
+        change_members(json, compare, row);
         json_end_object(json);
     }
     json_end_list(json);

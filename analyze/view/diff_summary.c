@@ -167,7 +167,7 @@ bool diff_loaded(const struct view *view)
 }
 
 /* The start of a run; 0: not known. A file of perf only has the time at which it was written or copied. */
-static uint64_t began(const struct view *run)
+static uint64_t start_of_run(const struct view *run)
 {
     return run->profile->session.ours ? run->profile->session.start_realtime_ns : 0;
 }
@@ -190,7 +190,7 @@ bool diff_apart(const struct view *view)
     double first = 0, pairs = 0;
     for (size_t i = 0; i < view->runs->counts[0]; i++)
         for (size_t j = 0; j < view->runs->counts[1]; j++) {
-            uint64_t one = began(diff_run(view, 0, i)), other = began(diff_run(view, 1, j));
+            uint64_t one = start_of_run(diff_run(view, 0, i)), other = start_of_run(diff_run(view, 1, j));
             if (!one || !other)
                 return false;
             first += one < other ? 1 : one == other ? 0.5 : 0;
@@ -365,8 +365,8 @@ static char *others_text(const struct view *view, double rest, double change)
 
 /* ". The 3 functions that changed: +282 ms together; all others: -59.0 ms, none of them for certain". SUM: the change
  * of the changed ones. Owned by the caller. */
-static char *parts_of_all(const struct view *view, const struct compare *compare, enum compare_by by, double change,
-                          double sum)
+static char *parts_text(const struct view *view, const struct compare *compare, enum compare_by by, double change,
+                        double sum)
 {
     char amount[TEXT_AMOUNT + 2], number[TEXT_AMOUNT], *others = others_text(view, change - sum, change);
     size_t count = count_changed(compare, by);
@@ -379,7 +379,7 @@ static char *parts_of_all(const struct view *view, const struct compare *compare
 }
 
 /* How certain the change of the whole weight is; owned by the caller. */
-static char *worth_of_all(const struct view *view, const struct compare *compare, enum compare_by by, double change)
+static char *certainty_text(const struct view *view, const struct compare *compare, enum compare_by by, double change)
 {
     bool certain = compare_verdict(compare) == COMPARE_CHANGED, loaded = diff_loaded(view);
     double sum;
@@ -388,7 +388,7 @@ static char *worth_of_all(const struct view *view, const struct compare *compare
     if (compare->apart)
         return memory_text(": not judged");
     if (diff_explained(view, compare, by, &sum))
-        return parts_of_all(view, compare, by, change, sum);
+        return parts_text(view, compare, by, change, sum);
     bool alone = certain && adds_up(view, compare);
     return memory_print(": %s than the runs differ by%s%s%s%s", certain ? "more" : "no more", alone ? ", but " : "",
                         alone ? no_row[by] : "", alone ? " changed for certain" : "",
@@ -403,7 +403,7 @@ static void print_total(struct view *view, const struct compare *compare, enum c
     double difference = weights[1] - weights[0];
     char change[TEXT_AMOUNT + 2], before[TEXT_AMOUNT], after[TEXT_AMOUNT], percent[TEXT_AMOUNT] = "";
     char amount[TEXT_AMOUNT], limit[TEXT_AMOUNT + 8] = "";
-    char *worth = worth_of_all(view, compare, by, difference);
+    char *worth = certainty_text(view, compare, by, difference);
     if (weights[0] > 0)
         snprintf(percent, sizeof(percent), " (%+.2f %%)", 100 * difference / weights[0]);
     if (isfinite(compare->limit) && !compare->apart)

@@ -13,7 +13,7 @@
 /* ---- Untrusted text ---- */
 
 /* U+FFFE and U+FFFF: the only characters that text_clean() keeps and XML forbids. AT: valid UTF-8. */
-static bool is_bad(const unsigned char *at)
+static bool is_forbidden(const unsigned char *at)
 {
     return at[0] == 0xef && at[1] == 0xbf && at[2] >= 0xbe;
 }
@@ -23,7 +23,7 @@ static size_t size_of(unsigned char first)
     return first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
 }
 
-static void put(FILE *to, char character)
+static void put_character(FILE *to, char character)
 {
     switch (character) {
     case '&':
@@ -49,8 +49,8 @@ void markup_text(FILE *to, const char *text)
     for (const char *at = clean; *at;) {
         size_t size = size_of((unsigned char)*at);
         if (size == 1)
-            put(to, *at);
-        else if (is_bad((const unsigned char *)at))
+            put_character(to, *at);
+        else if (is_forbidden((const unsigned char *)at))
             fputs("\xef\xbf\xbd", to);
         else
             fwrite(at, 1, size, to);

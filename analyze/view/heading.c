@@ -23,7 +23,7 @@
 #define FOLLOWED_PERCENT 95 /* of the CPU time; if less was followed, the report says so */
 
 /* Whether these files are of only one process of the run, not its first one: the report is about that process. */
-static bool is_a_part(const struct profile *profile)
+static bool is_part_of_run(const struct profile *profile)
 {
     bool part = profile->session.ours && profile->task_count;
     for (uint32_t i = 0; i < profile->task_count; i++)
@@ -151,7 +151,7 @@ uint64_t heading_elapsed(const struct profile *profile)
         last = task->end_ns > last ? task->end_ns : last;
         first = task->start_ns && task->start_ns < first ? task->start_ns : first;
     }
-    if (is_a_part(profile))
+    if (is_part_of_run(profile))
         return last > first ? last - first : 0;
     return start && end > start && last - end < STAYED_NS ? end - start : heading_duration(profile);
 }
@@ -181,7 +181,7 @@ uint64_t heading_cpu(const struct profile *profile)
 {
     if (profile->session.coverage_known && profile->session.cpu_ns)
         return profile->session.cpu_ns;
-    if (is_a_part(profile))
+    if (is_part_of_run(profile))
         return cpu_of_tasks(profile);
     if (!profile->event_count || !profile->events[profile->event].nanoseconds || profile->session.ours ||
         has_idle(profile))
@@ -204,7 +204,7 @@ char *heading_others_text(double least, double most, uint32_t cpus)
     return memory_print("other programs used %s%.2f %sCPUs", lower, most, of);
 }
 
-static void append(struct buffer *line, const char *separator, const char *text)
+static void append_part(struct buffer *line, const char *separator, const char *text)
 {
     buffer_printf(line, "%s%s", line->size ? separator : "", text);
 }
@@ -216,11 +216,11 @@ static void append_times(struct buffer *line, const struct profile *profile)
     char text[TEXT_AMOUNT], part[2 * TEXT_AMOUNT];
     if (elapsed) {
         snprintf(part, sizeof(part), "%s elapsed", text_time(text, elapsed));
-        append(line, "", part);
+        append_part(line, "", part);
     }
     if (cpu) {
         snprintf(part, sizeof(part), "%s of CPU time", text_time(text, cpu));
-        append(line, ", ", part);
+        append_part(line, ", ", part);
     }
     if (!elapsed || !cpu)
         return;
@@ -228,7 +228,7 @@ static void append_times(struct buffer *line, const struct profile *profile)
     buffer_printf(line, " (%.2f CPUs busy on average", (double)cpu / (double)elapsed);
     if (others >= MANY_OTHERS * profile->session.cpus && profile->session.cpus) {
         char *busy = heading_others_text(others, others, profile->session.cpus);
-        append(line, "; ", busy);
+        append_part(line, "; ", busy);
         free(busy);
     }
     buffer_printf(line, ")");
@@ -317,7 +317,7 @@ static void append_coverage(struct buffer *line, const struct profile *profile)
     snprintf(part, sizeof(part), "%.1f %% of the CPU time%s is in this profile%s",
              shown_percent(in_profile, session->cpu_ns), session->coverage_complete ? "" : " so far",
              clock ? "" : "'s tasks");
-    append(line, "; ", part);
+    append_part(line, "; ", part);
     if (text_share(session->attributed_ns, session->cpu_ns) < FOLLOWED_PERCENT && is_narrowed(session)) {
         char follow[FOLLOW_TEXT];
         buffer_printf(line, " (--follow=%s left out other tasks: record with --follow=all)",
@@ -333,7 +333,7 @@ static void append_loss(struct buffer *line, const struct view *view)
     char number[TEXT_AMOUNT], part[2 * TEXT_AMOUNT];
     char *unwritten = heading_unwritten(session->incomplete_files, session->unwritten_samples);
     if (*unwritten)
-        append(line, "; ", unwritten);
+        append_part(line, "; ", unwritten);
     if (has_samples(view) && (!*unwritten || view->selection->lost)) {
         text_plural(number, view->selection->lost, "sample", "samples");
         snprintf(part, sizeof(part), "%s lost%s", view->selection->lost ? number : "no samples",
@@ -341,8 +341,8 @@ static void append_loss(struct buffer *line, const struct view *view)
                  : session->ours && !session->coverage_known    ? " in these files"
                  : session->ours && !session->coverage_complete ? " so far"
                                                                 : "");
-        append(line, "; ", part);
-        if (session->ours && !session->coverage_known && !is_a_part(view->profile))
+        append_part(line, "; ", part);
+        if (session->ours && !session->coverage_known && !is_part_of_run(view->profile))
             buffer_printf(line, "; the first task's file, which describes the whole run, is missing, or the run has "
                                 "not ended");
     }
@@ -388,7 +388,7 @@ static void print_facts(struct view *view)
     free(event);
 }
 
-static void print_other(const struct view *view, uint32_t index)
+static void print_other_event(const struct view *view, uint32_t index)
 {
     const struct profile_event *event = &view->profile->events[index];
     struct histogram_other sum = event_group_sum(view, EVENT_GROUP_ALL, index);
@@ -413,7 +413,7 @@ static bool is_noted(const struct profile_session *session, const char *event)
 }
 
 /* Prints the other events of these files, and why this one is not cycles. */
-static void print_others(struct view *view)
+static void print_other_events(struct view *view)
 {
     const struct profile *profile = view->profile;
     const char *reason = profile->session.event_reason;
@@ -429,7 +429,7 @@ static void print_others(struct view *view)
         if (i == profile->event || !profile->events[i].sampled)
             continue;
         if (view->settings->group) {
-            print_other(view, i);
+            print_other_event(view, i);
             continue;
         }
         char *longer = memory_print("%s%s%s", list ? list : "", list ? ", " : "", profile->events[i].name);
@@ -448,7 +448,7 @@ void heading_print(struct view *view)
 {
     const struct profile *profile = view->profile;
     struct output *output = view->output;
-    const bool part = is_a_part(profile) && *profile->tasks[0].comm;
+    const bool part = is_part_of_run(profile) && *profile->tasks[0].comm;
     char *command = part ? text_task_command(&profile->tasks[0]) : heading_command(profile);
     char *clean = text_clean(command, output->utf8);
     print_run(view);
@@ -459,5 +459,5 @@ void heading_print(struct view *view)
     free(command);
     print_facts(view);
     if (profile->event_count)
-        print_others(view);
+        print_other_events(view);
 }

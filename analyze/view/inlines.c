@@ -148,7 +148,7 @@ static int by_weight(const void *left, const void *right, void *context)
  * The inlined functions to show for FUNCTION: at most MOST_NAMED, in RET. If more have a third of it, they are nested:
  * the innermost ones are nearer to the code that took the time.
  */
-static size_t choose(const struct inlines *inlines, uint64_t function, const struct part **ret)
+static size_t choose_parts(const struct inlines *inlines, uint64_t function, const struct part **ret)
 {
     size_t heavy = 0, count = 0;
     while (inlines && heavy < inlines->heavy_count && inlines->heavy[heavy]->key != function)
@@ -172,7 +172,7 @@ static size_t choose(const struct inlines *inlines, uint64_t function, const str
 void inlines_show(const struct inlines *inlines, uint64_t function, struct text_table *table, bool utf8)
 {
     const struct part *parts[MOST_NAMED];
-    const size_t count = choose(inlines, function, parts);
+    const size_t count = choose_parts(inlines, function, parts);
     char *line = memory_text("      inlined here:");
     for (size_t i = 0; i < count; i++) {
         char share[TEXT_AMOUNT], *clean = text_clean(lines_function(inlines->lines, parts[i]->function).symbol, utf8);
@@ -192,7 +192,7 @@ void inlines_show(const struct inlines *inlines, uint64_t function, struct text_
 void inlines_json(const struct inlines *inlines, uint64_t function, struct json *json)
 {
     const struct part *parts[MOST_NAMED];
-    const size_t count = choose(inlines, function, parts);
+    const size_t count = choose_parts(inlines, function, parts);
     if (!count)
         return;
     json_list(json, "inlined_here");

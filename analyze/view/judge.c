@@ -249,7 +249,7 @@ static bool points_decide(const struct compare *compare, const struct judged *ju
 }
 
 /* The change divided by its limit. */
-static double worth(const struct compare *compare, const struct judged *judged, size_t i)
+static double change_per_limit(const struct compare *compare, const struct judged *judged, size_t i)
 {
     if (points_decide(compare, judged, i))
         return isfinite(judged->points_limits[i])
@@ -259,7 +259,7 @@ static double worth(const struct compare *compare, const struct judged *judged, 
 }
 
 /* Takes row I out of REST. False: too little would be left in some run. */
-static bool take_out(const struct compare *compare, struct judged *judged, size_t i, double *rest)
+static bool remove_from_rest(const struct compare *compare, struct judged *judged, size_t i, double *rest)
 {
     if (!rest_without(compare, judged, i, rest, rest))
         return false;
@@ -274,7 +274,7 @@ static size_t find_clearest(const struct compare *compare, const struct judged *
     size_t found = judged->count;
     double most = 1;
     for (size_t i = 0; i < judged->count; i++) {
-        double one = judged->out[i] ? 0 : worth(compare, judged, i);
+        double one = judged->out[i] ? 0 : change_per_limit(compare, judged, i);
         bool smaller = found < judged->count && judged->parts[i] < judged->parts[found];
         if (one <= 1 || one < most * (1 - 1e-6) || (one < most * (1 + 1e-6) && found < judged->count && !smaller))
             continue;
@@ -287,15 +287,15 @@ static size_t find_clearest(const struct compare *compare, const struct judged *
 enum step { STEP_NONE, STEP_DONE, STEP_TOO_MUCH };
 
 /* Takes out the row with the clearest change; with ALL_CHANGED, all changed rows. */
-static enum step take_changed(const struct compare *compare, struct judged *judged, bool all_changed, double *rest)
+static enum step remove_changed(const struct compare *compare, struct judged *judged, bool all_changed, double *rest)
 {
     enum step step = STEP_NONE;
     size_t clearest = all_changed ? judged->count : find_clearest(compare, judged);
     if (clearest < judged->count)
-        return take_out(compare, judged, clearest, rest) ? STEP_DONE : STEP_TOO_MUCH;
+        return remove_from_rest(compare, judged, clearest, rest) ? STEP_DONE : STEP_TOO_MUCH;
     for (size_t i = 0; all_changed && i < judged->count && step != STEP_TOO_MUCH; i++)
-        if (!judged->out[i] && worth(compare, judged, i) > 1)
-            step = take_out(compare, judged, i, rest) ? STEP_DONE : STEP_TOO_MUCH;
+        if (!judged->out[i] && change_per_limit(compare, judged, i) > 1)
+            step = remove_from_rest(compare, judged, i, rest) ? STEP_DONE : STEP_TOO_MUCH;
     return step;
 }
 
@@ -328,7 +328,7 @@ static void find_rest(const struct compare *compare, struct compare_table *table
     judge_weights(compare, &judged);
     for (int step = 0; step < MOST_STEPS; step++) {
         judge_against(compare, &judged, rest);
-        enum step taken = take_changed(compare, &judged, step >= SINGLE_STEPS, rest);
+        enum step taken = remove_changed(compare, &judged, step >= SINGLE_STEPS, rest);
         if (taken == STEP_TOO_MUCH || (taken == STEP_NONE && rest_changed(compare, rest)))
             memset(rest, 0, run_count(compare) * sizeof(*rest));
         if (taken != STEP_DONE)
@@ -380,7 +380,7 @@ static void judge_table(const struct compare *compare, struct compare_table *tab
         row->points_limit = judged.points_limits[i] + judged.room[i];
         row->points = points_of(compare, &judged, i, measure->rest);
         row->by_points = points_decide(compare, &judged, i);
-        row->changed = worth(compare, &judged, i) > 1;
+        row->changed = change_per_limit(compare, &judged, i) > 1;
         worst = fmax(worst, deviation_of(compare, &judged, i));
     }
     if (worst > 0)
@@ -388,7 +388,7 @@ static void judge_table(const struct compare *compare, struct compare_table *tab
     judged_release(&judged);
 }
 
-static void judge_all(struct compare *compare)
+static void set_total_limit(struct compare *compare)
 {
     size_t runs = run_count(compare);
     double *values = memory_new(runs, sizeof(*values));
@@ -404,7 +404,7 @@ void judge_compare(struct compare *compare)
     struct measure measure = {.rest = memory_new(runs, sizeof(*measure.rest))};
     for (size_t n = 0; n < SUSPECTS; n++)
         measure.without[n] = memory_new(runs, sizeof(*measure.without[n]));
-    judge_all(compare);
+    set_total_limit(compare);
     for (int by = 0; by < COMPARE_KINDS; by++) {
         bool overlapping = compare->total && (by == COMPARE_FUNCTION || by == COMPARE_DSO);
         find_rest(compare, overlapping ? &compare->selves : &compare->tables[by], &measure);

@@ -74,7 +74,7 @@ static struct row *row_of(struct sum *sum, const struct lines_part *part)
 }
 
 /* A file gets the samples of those of its functions that the filters want; it may have many. */
-static void add(struct sum *sum, const struct view *view, const struct profile_entry *entry)
+static void add_entry(struct sum *sum, const struct view *view, const struct profile_entry *entry)
 {
     const struct profile_stack *stack = &view->profile->stacks[entry->stack];
     uint32_t distance = 0;
@@ -153,7 +153,7 @@ static struct sum sum_up(struct view *view, const uint32_t *entries, uint32_t co
     size_t shown = 0;
     *ret_left = (struct left){0};
     for (uint32_t i = 0; i < count; i++)
-        add(&sum, view, &view->profile->entries[entries[i]]);
+        add_entry(&sum, view, &view->profile->entries[entries[i]]);
     if (sum.count)
         qsort_r(sum.rows, sum.count, sizeof(*sum.rows), total ? by_total : by_self, &sum);
     for (size_t i = 0; i < sum.count; i++) {

@@ -121,7 +121,7 @@ static struct parts *number_parts(struct lines *lines, uint32_t frame, const str
     return parts;
 }
 
-static struct parts *look_up(struct lines *lines, uint32_t frame)
+static struct parts *look_up_frame(struct lines *lines, uint32_t frame)
 {
     struct symbol_line found[SYMBOLS_LINES_MAX];
     struct symbols_dso *dso = names_symbols(lines->names, frame);
@@ -141,7 +141,7 @@ void lines_symbolize(struct lines *lines, const struct profile *profile, const b
 }
 
 /* A file that grew or changed between two passes may give new frames. */
-static void make_room(struct lines *lines, uint32_t frame)
+static void reserve_frame(struct lines *lines, uint32_t frame)
 {
     size_t capacity = lines->frame_count;
     if (frame < lines->frame_count)
@@ -153,9 +153,9 @@ static void make_room(struct lines *lines, uint32_t frame)
 
 const struct lines_part *lines_frame(struct lines *lines, uint32_t frame, uint32_t *ret_count)
 {
-    make_room(lines, frame);
+    reserve_frame(lines, frame);
     if (!lines->frames[frame])
-        lines->frames[frame] = look_up(lines, frame);
+        lines->frames[frame] = look_up_frame(lines, frame);
     *ret_count = lines->frames[frame]->count;
     return lines->frames[frame]->list;
 }

@@ -22,7 +22,7 @@ static uint64_t mix(uint64_t a, uint64_t b)
 }
 
 /* Puts INDEX with HASH, which must be new, into SLOTS. */
-static void put(struct map_slot *slots, size_t slot_count, uint32_t hash, uint32_t index)
+static void put_slot(struct map_slot *slots, size_t slot_count, uint32_t hash, uint32_t index)
 {
     size_t at = hash & (slot_count - 1);
     while (slots[at].index)
@@ -31,7 +31,7 @@ static void put(struct map_slot *slots, size_t slot_count, uint32_t hash, uint32
 }
 
 /* Doubles the slots; called when more than three quarters are in use. */
-static void grow(struct map *map)
+static void grow_slots(struct map *map)
 {
     struct map_slot *old = map->slots;
     size_t old_count = map->slot_count;
@@ -39,7 +39,7 @@ static void grow(struct map *map)
     map->slots = memory_new(map->slot_count, sizeof(*map->slots));
     for (size_t i = 0; i < old_count; i++)
         if (old[i].index)
-            put(map->slots, map->slot_count, old[i].hash, old[i].index - 1);
+            put_slot(map->slots, map->slot_count, old[i].hash, old[i].index - 1);
     free(old);
 }
 
@@ -77,10 +77,10 @@ uint32_t map_add(struct map *map, uint64_t a, uint64_t b)
     if (found != MAP_NONE)
         return found;
     if ((map->count + 1) * 4 > map->slot_count * 3)
-        grow(map);
+        grow_slots(map);
     map->pairs = memory_grow(map->pairs, &map->capacity, map->count + 1, sizeof(*map->pairs));
     map->pairs[map->count] = (struct map_pair){a, b};
-    put(map->slots, map->slot_count, (uint32_t)mix(a, b), (uint32_t)map->count);
+    put_slot(map->slots, map->slot_count, (uint32_t)mix(a, b), (uint32_t)map->count);
     return (uint32_t)map->count++;
 }
 

@@ -14,7 +14,7 @@ void memory_exhausted(void)
     exit(1);
 }
 
-static void *must(void *memory)
+static void *require_memory(void *memory)
 {
     if (!memory)
         memory_exhausted();
@@ -23,7 +23,7 @@ static void *must(void *memory)
 
 void *memory_new(size_t count, size_t size)
 {
-    return must(calloc(count ? count : 1, size ? size : 1));
+    return require_memory(calloc(count ? count : 1, size ? size : 1));
 }
 
 void *memory_grow(void *array, size_t *capacity, size_t wanted, size_t size)
@@ -33,14 +33,14 @@ void *memory_grow(void *array, size_t *capacity, size_t wanted, size_t size)
     size_t more = *capacity ? *capacity : 16;
     while (more < wanted)
         more = more > SIZE_MAX / 2 ? wanted : more * 2;
-    array = must(reallocarray(array, more, size));
+    array = require_memory(reallocarray(array, more, size));
     *capacity = more;
     return array;
 }
 
 char *memory_text(const char *text)
 {
-    return must(strdup(text));
+    return require_memory(strdup(text));
 }
 
 char *memory_print(const char *format, ...)
@@ -50,5 +50,5 @@ char *memory_print(const char *format, ...)
     va_start(list, format);
     int size = vasprintf(&text, format, list);
     va_end(list);
-    return must(size < 0 ? NULL : text);
+    return require_memory(size < 0 ? NULL : text);
 }

@@ -142,7 +142,7 @@ static char *advice_for(const struct missing *missing, const struct profile_task
     return missing_advice(task->file, path, reasons);
 }
 
-static void tell_dso(void *context, const char *path, const char *why, unsigned reasons)
+static void report_dso(void *context, const char *path, const char *why, unsigned reasons)
 {
     struct missing *missing = context;
     uint64_t whole = missing->view->selection->total_weight, weight = 0;
@@ -165,7 +165,7 @@ static void tell_dso(void *context, const char *path, const char *why, unsigned 
     missing->told++;
 }
 
-static void find(struct missing *missing)
+static void find_unnamed(struct missing *missing)
 {
     struct view *view = missing->view;
     const struct selection *selection = view->selection;
@@ -187,11 +187,11 @@ static void find(struct missing *missing)
     missing->hit = missing->dsos.count;
 }
 
-static void tell_all(struct view *view, void (*tell)(struct view *view, const char *line))
+static void report_missing(struct view *view, void (*tell)(struct view *view, const char *line))
 {
     struct missing missing = {.view = view, .tell = tell};
-    find(&missing);
-    names_missing(view->names, tell_dso, &missing);
+    find_unnamed(&missing);
+    names_missing(view->names, report_dso, &missing);
     map_strings_release(&missing.dsos);
     free(missing.weights);
     free(missing.tasks);
@@ -205,10 +205,10 @@ static void note_line(struct view *view, const char *line)
 
 void missing_print(struct view *view)
 {
-    tell_all(view, coverage_say);
+    report_missing(view, coverage_say);
 }
 
 void missing_tell(struct view *view)
 {
-    tell_all(view, note_line);
+    report_missing(view, note_line);
 }

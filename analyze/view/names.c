@@ -217,7 +217,7 @@ static uint32_t number_symbol(struct names *names, const struct profile_frame *f
     return function;
 }
 
-static void look_up(struct names *names, const struct profile_frame *frame, struct names_place *place)
+static void look_up_frame(struct names *names, const struct profile_frame *frame, struct names_place *place)
 {
     struct symbols_dso *dso = frame->module ? dso_of(names, frame->module) : NULL;
     struct symbol symbol;
@@ -246,7 +246,7 @@ static void look_up(struct names *names, const struct profile_frame *frame, stru
     place->function = names_number(names, dso_name(frame), text, NULL, 0);
 }
 
-static void make_room_for(struct names *names, size_t count)
+static void reserve_frames(struct names *names, size_t count)
 {
     if (count <= names->frame_count)
         return;
@@ -262,19 +262,19 @@ static void make_room_for(struct names *names, size_t count)
 }
 
 /* A file that grew or changed between two passes may give new frames. */
-static inline void make_room(struct names *names, uint32_t index)
+static inline void reserve_frame(struct names *names, uint32_t index)
 {
     if (index >= names->frame_count)
-        make_room_for(names, names->profile->frame_count);
+        reserve_frames(names, names->profile->frame_count);
 }
 
 const struct names_place *names_frame(struct names *names, uint32_t index)
 {
-    make_room(names, index);
+    reserve_frame(names, index);
     if (names->places[index])
         return names->places[index];
     struct names_place *place = memory_new(1, sizeof(*place));
-    look_up(names, &names->profile->frames[index], place);
+    look_up_frame(names, &names->profile->frames[index], place);
     const struct names_entry *function = &names->function_list[place->function];
     place->dso_id = function->dso;
     place->dso = names->strings.texts[function->dso];
@@ -294,10 +294,10 @@ char *names_address_label(const struct names_place *place)
 
 uint32_t names_function_of(struct names *names, uint32_t index)
 {
-    make_room(names, index);
+    reserve_frame(names, index);
     if (names->functions_of[index] == 0) {
         struct names_place place;
-        look_up(names, &names->profile->frames[index], &place);
+        look_up_frame(names, &names->profile->frames[index], &place);
         names->functions_of[index] = place.function + 1;
     }
     return names->functions_of[index] - 1;
@@ -316,7 +316,7 @@ uint64_t names_offset(const struct names *names, uint32_t index)
 
 uint32_t names_dso_of(struct names *names, uint32_t index)
 {
-    make_room(names, index);
+    reserve_frame(names, index);
     if (names->dsos_of[index] == 0) {
         const struct profile_frame *frame = &names->profile->frames[index];
         if (frame->kernel) {
@@ -386,7 +386,7 @@ static uint32_t inlined_frame(struct names *names, struct map *known, uint32_t f
         .named = true,
         .inlined = true,
     };
-    make_room_for(names, (size_t)frame + 1);
+    reserve_frames(names, (size_t)frame + 1);
     names->places[frame] = place;
     names->functions_of[frame] = function + 1;
     names->dsos_of[frame] = entry->dso + 1;
@@ -422,7 +422,7 @@ void names_symbolize(struct names *names, const bool *wanted, bool inlined, unsi
     if (names->symbolized || !names->symbols)
         return;
     names->symbolized = true;
-    make_room_for(names, profile->frame_count);
+    reserve_frames(names, profile->frame_count);
     struct symbol_batch *batch = symbol_batch_new(names, profile, wanted, BATCH_SYMBOLS | (inlined ? BATCH_INLINED : 0),
                                                   threads);
     struct map known = {0};

@@ -112,7 +112,7 @@ int pager_start(struct pager *pager, const char *command)
 }
 
 /* The state after the pager ended with STATUS of wait(2). */
-static enum pager_state ended(struct pager *pager, int status)
+static enum pager_state end_state(struct pager *pager, int status)
 {
     int unread = 0;
     pager->pid = 0;
@@ -148,7 +148,7 @@ enum pager_state pager_write(struct pager *pager, const char *data, size_t size)
         struct pollfd wait[2] = {{.fd = pager->write_end, .events = POLLOUT}, {.fd = pager->pid_fd, .events = POLLIN}};
         poll(wait, 2, pager->pid_fd < 0 ? ASK_MS : -1);
         if (has_ended(pager, &status))
-            return ended(pager, status);
+            return end_state(pager, status);
     }
     return PAGER_TOOK;
 }
@@ -163,7 +163,7 @@ enum pager_state pager_finish(struct pager *pager)
         return PAGER_QUIT;
     while (waitpid(pager->pid, &status, 0) < 0 && errno == EINTR)
         ;
-    return ended(pager, status);
+    return end_state(pager, status);
 }
 
 size_t pager_take_back(struct pager *pager, char *ret, size_t size)
@@ -189,7 +189,7 @@ void pager_release(struct pager *pager)
 
 #define NARROWEST 20
 
-static void direct(struct output *output, const char *data, size_t size)
+static void write_direct(struct output *output, const char *data, size_t size)
 {
     int status = buffer_write(STDOUT_FILENO, data, size);
     if (status < 0) {
@@ -205,11 +205,11 @@ static void fall_back(struct output *output)
     size_t size;
     output->paged = false;
     while (!output->ended && (size = pager_take_back(&output->pager, part, sizeof(part))) > 0)
-        direct(output, part, size);
+        write_direct(output, part, size);
     pager_release(&output->pager);
 }
 
-static ssize_t take(void *cookie, const char *data, size_t size)
+static ssize_t write_output(void *cookie, const char *data, size_t size)
 {
     struct output *output = cookie;
     if (output->paged && !output->ended) {
@@ -219,10 +219,10 @@ static ssize_t take(void *cookie, const char *data, size_t size)
         if (state == PAGER_FAILED) {
             size_t given = output->pager.written - before;
             fall_back(output);
-            direct(output, data + given, size - given);
+            write_direct(output, data + given, size - given);
         }
     } else if (!output->ended) {
-        direct(output, data, size);
+        write_direct(output, data, size);
     }
     /* Reports success, so that stdio does not retry; output_close() reports the error. */
     return (ssize_t)size;
@@ -267,7 +267,7 @@ static void start_pager(struct output *output)
 
 int output_open(struct output *output, int color, bool pager)
 {
-    static const cookie_io_functions_t functions = {.write = take};
+    static const cookie_io_functions_t functions = {.write = write_output};
     *output = (struct output){.pager = {.read_end = -1, .write_end = -1, .pid_fd = -1}};
     output->to = fopencookie(output, "w", functions);
     if (!output->to)

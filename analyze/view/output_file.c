@@ -23,7 +23,7 @@ struct output_file_zip {
     unsigned char out[ZIP_BUFFER];
 };
 
-static void put(struct output_file *out, const void *data, size_t size)
+static void write_to_file(struct output_file *out, const void *data, size_t size)
 {
     if (out->error)
         return;
@@ -42,24 +42,24 @@ static void deflate_part(struct output_file *out, const char *data, size_t size,
         zip->stream.next_out = zip->out;
         zip->stream.avail_out = sizeof(zip->out);
         deflate(&zip->stream, flush);
-        put(out, zip->out, sizeof(zip->out) - zip->stream.avail_out);
+        write_to_file(out, zip->out, sizeof(zip->out) - zip->stream.avail_out);
     } while (zip->stream.avail_out == 0);
 }
 
-static ssize_t take(void *cookie, const char *data, size_t size)
+static ssize_t write_or_deflate(void *cookie, const char *data, size_t size)
 {
     struct output_file *out = cookie;
     for (size_t at = 0; out->zip && at < size; at += ZIP_BUFFER)
         deflate_part(out, data + at, size - at < ZIP_BUFFER ? size - at : ZIP_BUFFER, Z_NO_FLUSH);
     if (!out->zip)
-        put(out, data, size);
+        write_to_file(out, data, size);
     /* Reports success, so that stdio does not retry; output_file_close() reports the error. */
     return (ssize_t)size;
 }
 
 static int start_writing(struct output_file *out, unsigned flags)
 {
-    static const cookie_io_functions_t functions = {.write = take};
+    static const cookie_io_functions_t functions = {.write = write_or_deflate};
     if (flags & OUTPUT_FILE_GZIP) {
         out->zip = memory_new(1, sizeof(*out->zip));
         if (deflateInit2(&out->zip->stream, 6, Z_DEFLATED, GZIP_WINDOW, 8, Z_DEFAULT_STRATEGY) != Z_OK) {
@@ -212,7 +212,7 @@ static int link_somewhere(struct output_file *out, const char *from)
     return -EEXIST;
 }
 
-static int give_name(struct output_file *out)
+static int publish_file(struct output_file *out)
 {
     if (!out->temporary) {
         char from[64];
@@ -237,7 +237,7 @@ int output_file_close(struct output_file *out, bool good)
     if (out->zip && !out->error)
         deflate_part(out, "", 0, Z_FINISH);
     if (good && !out->error && out->path) {
-        int status = give_name(out);
+        int status = publish_file(out);
         out->error = status < 0 ? -status : 0;
     }
     int error = out->error;

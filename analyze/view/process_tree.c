@@ -33,7 +33,8 @@ static bool started_later(const struct profile_task *task, const struct profile_
 }
 
 /* The youngest task (PID, TID) that existed when CHILD started; pids are reused. */
-static uint32_t find(const struct index *index, const struct profile *profile, int32_t pid, int32_t tid, uint32_t child)
+static uint32_t find_task(const struct index *index, const struct profile *profile, int32_t pid, int32_t tid,
+                          uint32_t child)
 {
     uint32_t number = map_find(&index->tids, (uint32_t)pid, (uint32_t)tid);
     uint32_t at = number == MAP_NONE ? PROCESS_TREE_NONE : index->last[number];
@@ -46,13 +47,13 @@ static uint32_t parent_of(const struct index *index, const struct profile *profi
 {
     const struct profile_task *task = &profile->tasks[child];
     if (task->tid != task->pid)
-        return find(index, profile, task->pid, task->pid, child);
+        return find_task(index, profile, task->pid, task->pid, child);
     if (task->ppid <= 0)
         return PROCESS_TREE_NONE;
     uint32_t found = PROCESS_TREE_NONE;
     if (task->parent_tid > 0)
-        found = find(index, profile, task->ppid, task->parent_tid, child);
-    return found != PROCESS_TREE_NONE ? found : find(index, profile, task->ppid, task->ppid, child);
+        found = find_task(index, profile, task->ppid, task->parent_tid, child);
+    return found != PROCESS_TREE_NONE ? found : find_task(index, profile, task->ppid, task->ppid, child);
 }
 
 /* Tasks of damaged files may be each other's parents, or be nested too deep. */
@@ -374,7 +375,7 @@ static uint64_t add_heaviest(struct tree *tree, uint64_t top)
     return count;
 }
 
-static uint64_t add_all(struct tree *tree)
+static uint64_t add_all_tasks(struct tree *tree)
 {
     uint64_t shown = 0;
     for (uint32_t at = tree->lineage.root; at != PROCESS_TREE_NONE; at = process_tree_next(&tree->lineage, at), shown++)
@@ -423,7 +424,7 @@ int view_tree(struct view *view)
     tree.last = find_last(&tree);
     tree.totals = find_totals(&tree);
     tree.table = text_table_new(columns, sizeof(columns) / sizeof(columns[0]), view->output->utf8);
-    uint64_t shown = tree.flat ? add_heaviest(&tree, top) : add_all(&tree);
+    uint64_t shown = tree.flat ? add_heaviest(&tree, top) : add_all_tasks(&tree);
     text_table_print(tree.table, view->output, true);
     print_notes(&tree, shown);
     text_table_free(tree.table);

@@ -90,7 +90,7 @@ static void add_task(struct programs *programs, const struct view *view, const s
     add_line(programs, task, at, cpu);
 }
 
-static int compare(const void *left, const void *right)
+static int compare_programs(const void *left, const void *right)
 {
     const struct program *a = left, *b = right;
     int order = order_larger(a->cpu, b->cpu);
@@ -105,7 +105,7 @@ static void find_programs(struct programs *programs, const struct view *view)
             add_task(programs, view, &view->profile->tasks[i]);
     find_heaviest(programs);
     if (programs->count)
-        qsort(programs->list, programs->count, sizeof(*programs->list), compare);
+        qsort(programs->list, programs->count, sizeof(*programs->list), compare_programs);
 }
 
 static void release_programs(struct programs *programs)

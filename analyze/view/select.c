@@ -166,8 +166,8 @@ static bool hits_place(const struct profile *profile, const struct settings *set
     return select_place(settings, place->dso, place->symbol);
 }
 
-static bool chosen(const struct selection *selection, const struct profile *profile, const struct settings *settings,
-                   struct names *names, uint32_t index)
+static bool is_chosen(const struct selection *selection, const struct profile *profile, const struct settings *settings,
+                      struct names *names, uint32_t index)
 {
     const struct profile_entry *entry = &profile->entries[index];
     if (!hits_place(profile, settings, names, entry))
@@ -213,7 +213,7 @@ static void choose_entries(struct selection *selection, const struct profile *pr
     bool *mine = memory_new(profile->entry_count, sizeof(*mine));
     for (uint32_t i = 0; i < profile->entry_count; i++) {
         const struct profile_entry *entry = &profile->entries[i];
-        mine[i] = entry->event == profile->event && chosen(selection, profile, settings, names, i);
+        mine[i] = entry->event == profile->event && is_chosen(selection, profile, settings, names, i);
         if (!mine[i] || profile->merged)
             continue;
         selection->samples[entry->task] += entry->samples;
@@ -232,7 +232,7 @@ static void choose_others(struct selection *selection, const struct profile *pro
         return;
     bool *mine = memory_new(profile->entry_count, sizeof(*mine));
     for (uint32_t i = 0; i < profile->entry_count; i++)
-        mine[i] = profile->entries[i].event != profile->event && chosen(selection, profile, settings, names, i);
+        mine[i] = profile->entries[i].event != profile->event && is_chosen(selection, profile, settings, names, i);
     selection->others = list_by_task(profile, mine, selection->first_other, &selection->other_count);
     free(mine);
 }
@@ -402,7 +402,7 @@ static void add_name(struct found *found, const char *symbol, const char *base)
         free(name);
 }
 
-static void find(struct found *found, struct view *view, const char *base, bool hit)
+static void find_names(struct found *found, struct view *view, const char *base, bool hit)
 {
     struct histogram histogram;
     histogram_init(&histogram, view->profile, view->names, BY_FUNCTION);
@@ -425,7 +425,7 @@ char *suggest_hint(struct view *view, bool hit)
         return text;
     char *base = suggest_base(view->settings->symbols.items[0]);
     if (*base)
-        find(&found, view, base, hit);
+        find_names(&found, view, base, hit);
     free(base);
     for (size_t i = 0; i < found.count; i++) {
         const char *before = !i ? "; did you mean " : i + 1 == found.count ? " or " : ", ";

@@ -174,7 +174,7 @@ struct row {
     double variance; /* of the runs of a group around the group's mean */
 };
 
-static struct row measure(const struct significance_group *group, const double *values)
+static struct row measure_row(const struct significance_group *group, const double *values)
 {
     size_t all = group->runs[0] + group->runs[1];
     struct row row = {0};
@@ -248,7 +248,7 @@ static size_t find_outlier(const struct point *points, size_t n, const struct li
 /* Fits a line, and estimates how far points are from it. Rows that vary far more than others of their size (functions
  * that wait for memory, on a loaded machine) say nothing about other rows, nor the other rows about them: they are
  * marked in RET_ALONE. */
-static struct prior fit(const struct row *rows, const double *sampling, size_t count, double df, bool *ret_alone)
+static struct prior fit_prior(const struct row *rows, const double *sampling, size_t count, double df, bool *ret_alone)
 {
     struct point *points = memory_new(count, sizeof(*points));
     struct prior prior = {0};
@@ -324,11 +324,11 @@ void significance_limits(const struct significance_group *group, const double *v
         ret_limits[i] = INFINITY;
         if (ret_deviations)
             ret_deviations[i] = 0;
-        rows[i] = measure(group, values + i * all);
+        rows[i] = measure_row(group, values + i * all);
         judged += sampling[i] > 0;
     }
     bool *alone = memory_new(count, sizeof(*alone));
-    struct prior prior = fit(rows, sampling, count, df, alone);
+    struct prior prior = fit_prior(rows, sampling, count, df, alone);
     if (prior.df)
         prior.df = fmin(prior.df, df * fmax(independent_rows(group, values, sampling, count, df) - 1, 0));
     double runs = 1 / (double)group->runs[0] + 1 / (double)group->runs[1];

@@ -33,7 +33,7 @@ struct symbol_batch {
     atomic_size_t next; /* index into `order` */
 };
 
-static struct symbol_line *room(struct job *job, size_t count)
+static struct symbol_line *reserve_lines(struct job *job, size_t count)
 {
     if (job->line_capacity - job->line_count < count) {
         size_t capacity = 2 * job->line_capacity + count + 64;
@@ -52,7 +52,7 @@ static void take_lines(struct job *job, struct symbol_batch_frame *to, uint64_t 
 {
     struct symbol_line found[SYMBOLS_LINES_MAX];
     size_t count = symbols_lines(job->dso, offset, found);
-    struct symbol_line *list = count >= least ? room(job, count) : NULL;
+    struct symbol_line *list = count >= least ? reserve_lines(job, count) : NULL;
     if (!list)
         return;
     memcpy(list, found, count * sizeof(*found));
@@ -61,7 +61,7 @@ static void take_lines(struct job *job, struct symbol_batch_frame *to, uint64_t 
     job->line_count += count;
 }
 
-static void do_job(struct symbol_batch *batch, struct job *job)
+static void symbolize_job(struct symbol_batch *batch, struct job *job)
 {
     struct symbol symbol;
     for (uint32_t i = 0; i < job->frame_count && !job->failed; i++) {
@@ -77,13 +77,13 @@ static void do_job(struct symbol_batch *batch, struct job *job)
     }
 }
 
-static void *work(void *context)
+static void *run_jobs(void *context)
 {
     struct symbol_batch *batch = context;
     size_t at;
     /* Relaxed is enough to take the next job; pthread_join() makes the results visible. */
     while ((at = atomic_fetch_add_explicit(&batch->next, 1, memory_order_relaxed)) < batch->job_count)
-        do_job(batch, &batch->jobs[batch->order[at]]);
+        symbolize_job(batch, &batch->jobs[batch->order[at]]);
     return NULL;
 }
 
@@ -142,16 +142,16 @@ static void fill_jobs(struct symbol_batch *batch, size_t count)
         qsort_r(batch->order, batch->job_count, sizeof(*batch->order), by_length, batch->jobs);
 }
 
-static void run(struct symbol_batch *batch, unsigned threads)
+static void run_workers(struct symbol_batch *batch, unsigned threads)
 {
     pthread_t started[THREAD_POOL_MAX];
     size_t count = 0;
     if (threads > batch->job_count)
         threads = (unsigned)batch->job_count;
     /* Threads that cannot be started are not needed: the caller works, too. */
-    while (count + 1 < threads && pthread_create(&started[count], NULL, work, batch) == 0)
+    while (count + 1 < threads && pthread_create(&started[count], NULL, run_jobs, batch) == 0)
         count++;
-    work(batch);
+    run_jobs(batch);
     while (count)
         pthread_join(started[--count], NULL);
 }
@@ -165,7 +165,7 @@ struct symbol_batch *symbol_batch_new(struct names *names, const struct profile 
     batch->what = what;
     batch->frames = memory_new(profile->frame_count, sizeof(*batch->frames));
     fill_jobs(batch, find_jobs(batch, wanted));
-    run(batch, thread_pool_size(threads));
+    run_workers(batch, thread_pool_size(threads));
     for (size_t i = 0; i < batch->job_count; i++)
         if (batch->jobs[i].failed)
             memory_exhausted();

@@ -30,7 +30,7 @@ char *text_clean(const char *text, bool utf8)
 }
 
 /* The columns of the character at TEXT; *ret_size: its bytes, at least 1. */
-static size_t character(const char *text, bool utf8, size_t *ret_size)
+static size_t character_columns(const char *text, bool utf8, size_t *ret_size)
 {
     *ret_size = 1;
     if (!utf8 || (unsigned char)*text < 0x80)
@@ -49,7 +49,7 @@ size_t text_columns(const char *clean, bool utf8)
 {
     size_t columns = 0, size = 0;
     for (; *clean; clean += size)
-        columns += character(clean, utf8, &size);
+        columns += character_columns(clean, utf8, &size);
     return columns;
 }
 
@@ -60,7 +60,7 @@ void text_cut(char *clean, size_t columns, bool utf8)
     size_t dots = columns < 3 ? columns : 3, used = 0, size = 0;
     char *at = clean;
     for (; *at; at += size) {
-        size_t wide = character(at, utf8, &size);
+        size_t wide = character_columns(at, utf8, &size);
         if (used + wide > columns - dots)
             break;
         used += wide;

@@ -84,7 +84,7 @@ static bool refuse_inlined(struct view *view)
     return true;
 }
 
-static int refuse(struct view *view)
+static int refuse_no_hit(struct view *view)
 {
     if (view->selection->total_samples && refuse_inlined(view))
         return 1;
@@ -115,7 +115,7 @@ struct shown {
     size_t failed;
 };
 
-static void show(struct shown *shown, const struct annotate_function *function)
+static void show_function(struct shown *shown, const struct annotate_function *function)
 {
     struct annotate_code code;
     char reason[512] = "";
@@ -136,7 +136,7 @@ static void show(struct shown *shown, const struct annotate_function *function)
         annotate_code_release(&code);
 }
 
-static void begin(struct shown *shown)
+static void begin_output(struct shown *shown)
 {
     struct view *view = shown->view;
     struct json *json = &shown->json;
@@ -176,7 +176,7 @@ static void note_missing(struct shown *shown)
     free(others);
 }
 
-static void end(struct shown *shown, const struct annotate *annotate, size_t count)
+static void end_output(struct shown *shown, const struct annotate *annotate, size_t count)
 {
     struct view *view = shown->view;
     uint64_t weight = 0;
@@ -223,14 +223,14 @@ int view_annotate(struct view *view)
     struct shown shown = {.view = view, .json = {.to = view->output->to}, .excerpt = !view->settings->symbols.count};
     uint64_t top = view->settings->top ? view->settings->top : shown.excerpt ? TOP_HEAVIEST : TOP_NAMED;
     annotate_init(&annotate, view);
-    int status = annotate.count ? check_objdump(view->settings) : refuse(view);
+    int status = annotate.count ? check_objdump(view->settings) : refuse_no_hit(view);
     if (status == 0) {
         size_t count = annotate.count < top ? annotate.count : (size_t)top;
         shown.sources = source_texts_new(view->settings->symfs);
-        begin(&shown);
+        begin_output(&shown);
         for (size_t i = 0; i < count && !output_is_over(view->output); i++)
-            show(&shown, &annotate.list[i]);
-        end(&shown, &annotate, count);
+            show_function(&shown, &annotate.list[i]);
+        end_output(&shown, &annotate, count);
         source_texts_free(shown.sources);
         /* With --symbol each failure is an error; the heaviest functions may include some of the kernel. */
         status = shown.failed && (!shown.excerpt || shown.failed == count);

@@ -45,7 +45,7 @@ struct keeper {
     int error;
 };
 
-static void note(struct keeper *keeper, const char *place, size_t size, const char *path)
+static void add_to_index(struct keeper *keeper, const char *place, size_t size, const char *path)
 {
     char *line = memory_print("%s %zu ", place, size), *clean = text_clean(path, false);
     size_t wanted = keeper->index_size + strlen(line) + strlen(clean) + 2;
@@ -55,7 +55,7 @@ static void note(struct keeper *keeper, const char *place, size_t size, const ch
     free(clean);
 }
 
-static bool is_there(struct keeper *keeper, const char *place)
+static bool is_place_known(struct keeper *keeper, const char *place)
 {
     for (size_t i = 0; i < keeper->place_count; i++)
         if (strcmp(keeper->places[i], place) == 0)
@@ -82,10 +82,10 @@ struct piece {
 };
 
 /* Reads the part of the file PATH that is to be saved at PLACE. */
-static void cut(struct keeper *keeper, struct piece *ret, const char *path, const char *place)
+static void cut_file(struct keeper *keeper, struct piece *ret, const char *path, const char *place)
 {
     *ret = (struct piece){.path = path};
-    if (keeper->error || is_there(keeper, place))
+    if (keeper->error || is_place_known(keeper, place))
         return;
     snprintf(ret->place, sizeof(ret->place), "%s", place);
     int error = elf_cut(path, &ret->bytes, &ret->size);
@@ -99,30 +99,30 @@ static void put_piece(struct keeper *keeper, struct piece *piece)
 {
     if (piece->bytes && !keeper->error) {
         keeper->error = archive_put(&keeper->archive, piece->place, piece->bytes, piece->size);
-        note(keeper, piece->place, piece->size, piece->path);
+        add_to_index(keeper, piece->place, piece->size, piece->path);
     }
     free(piece->bytes);
 }
 
-static void put(void *context, const char *path, const char *place)
+static void put_file(void *context, const char *path, const char *place)
 {
     struct keeper *keeper = context;
     struct piece piece;
-    cut(keeper, &piece, path, place);
+    cut_file(keeper, &piece, path, place);
     put_piece(keeper, &piece);
 }
 
 /* PLACE: the DSO's directory. Both files are read before one is written: they may be from this archive in the layout of
  * an earlier version, which has files where the directory must be. */
-static void put_both(struct keeper *keeper, const char *place, const char *file, const char *debug)
+static void put_elf_and_debug(struct keeper *keeper, const char *place, const char *file, const char *debug)
 {
     struct piece pieces[2] = {{.bytes = NULL}};
     char name[sizeof(pieces[0].place)];
     snprintf(name, sizeof(name), "%s" DEBUG_FILE_ELF, place);
-    cut(keeper, &pieces[0], file, name);
+    cut_file(keeper, &pieces[0], file, name);
     snprintf(name, sizeof(name), "%s" DEBUG_FILE_DEBUG, place);
     if (debug)
-        cut(keeper, &pieces[1], debug, name);
+        cut_file(keeper, &pieces[1], debug, name);
     if (pieces[0].bytes)
         archive_remove(&keeper->archive, place);
     snprintf(name, sizeof(name), "%s.debug", place);
@@ -152,8 +152,8 @@ static void put_dso(struct keeper *keeper, struct symbols_dso *dso)
     /* The separate debug file, or one from a debuginfod server. */
     if (!debug && lines && strcmp(lines, file) != 0)
         debug = lines;
-    put_both(keeper, place, file, debug);
-    symbols_lines_files(dso, put, keeper);
+    put_elf_and_debug(keeper, place, file, debug);
+    symbols_lines_files(dso, put_file, keeper);
     keeper->dsos++;
 }
 
@@ -178,7 +178,7 @@ static void put_listing(struct keeper *keeper, const uint64_t *addresses, size_t
         return;
     }
     keeper->error = archive_put(&keeper->archive, place, text, size);
-    note(keeper, place, size, file);
+    add_to_index(keeper, place, size, file);
     keeper->kernel = true;
     free(text);
 }
@@ -239,7 +239,7 @@ static uint32_t *find_left(const struct keeper *keeper)
     return ret;
 }
 
-static int heavier(const void *one, const void *other)
+static int by_weight(const void *one, const void *other)
 {
     const struct left_out *a = one, *b = other;
     int order = order_larger(a->weight, b->weight);
@@ -247,7 +247,7 @@ static int heavier(const void *one, const void *other)
 }
 
 /* Sums up the samples in files that were left out. */
-static void weigh(struct keeper *keeper)
+static void weigh_left_out(struct keeper *keeper)
 {
     const struct profile *profile = keeper->view->profile;
     const struct selection *selection = keeper->view->selection;
@@ -265,7 +265,7 @@ static void weigh(struct keeper *keeper)
     }
     free(left_of);
     if (keeper->left_count)
-        qsort(keeper->left, keeper->left_count, sizeof(*keeper->left), heavier);
+        qsort(keeper->left, keeper->left_count, sizeof(*keeper->left), by_weight);
 }
 
 static const char *base_of(const char *path)
@@ -339,7 +339,7 @@ static void print_result(const struct keeper *keeper, const char *to, const char
 }
 
 /* Reports samples in files that could not be saved. Returns the exit status, for scripts. */
-static int tell_missing(const struct keeper *keeper)
+static int report_missing(const struct keeper *keeper)
 {
     const uint64_t whole = keeper->view->selection->total_weight;
     char share[TEXT_AMOUNT];
@@ -381,14 +381,14 @@ int view_archive(struct view *view)
         if (!keeper.error)
             keeper.error = archive_put(&keeper.archive, ARCHIVE_INDEX, keeper.index ? keeper.index : "",
                                        keeper.index_size);
-        weigh(&keeper);
+        weigh_left_out(&keeper);
         if (!keeper.error)
             keeper.error = keep_older(&keeper, to);
         keeper.error = archive_close(&keeper.archive, keeper.error);
     }
     if (!keeper.error) {
         print_result(&keeper, to, directory);
-        status = tell_missing(&keeper);
+        status = report_missing(&keeper);
     }
     for (size_t i = 0; i < keeper.place_count; i++)
         free(keeper.places[i]);

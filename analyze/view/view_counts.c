@@ -12,7 +12,7 @@
 #include "analyze/view/view.h"
 
 /* "1.20 s"; "~1,234 (45 %)": an estimate, with the share of the time that the event was counted; "-": not counted. */
-static void amount(char *ret, size_t size, const struct counter *counter, const struct profile_event *event)
+static void format_amount(char *ret, size_t size, const struct counter *counter, const struct profile_event *event)
 {
     char value[TEXT_AMOUNT];
     if (!counter->present)
@@ -75,7 +75,7 @@ struct order {
     uint32_t task;
 };
 
-static int compare(const void *left, const void *right)
+static int compare_tasks(const void *left, const void *right)
 {
     const struct order *a = left, *b = right;
     int order = order_larger(a->value, b->value);
@@ -92,7 +92,7 @@ static void task_row(struct view *view, struct text_table *table, uint32_t index
     for (uint32_t i = 0; i < view->profile->event_count; i++) {
         if (!sum[i].present)
             continue;
-        amount(text, sizeof(text), &counters[i], &view->profile->events[i]);
+        format_amount(text, sizeof(text), &counters[i], &view->profile->events[i]);
         text_table_cell(table, OUTPUT_PLAIN, text);
     }
     char *command = text_task(task);
@@ -141,7 +141,7 @@ int view_counts(struct view *view)
         uint64_t cpu = counters_cpu(profile, &profile->tasks[task], selection->weights[task], &estimate);
         order[i] = (struct order){cpu == COUNTERS_UNKNOWN ? 0 : cpu, task};
     }
-    qsort(order, selection->task_count, sizeof(*order), compare);
+    qsort(order, selection->task_count, sizeof(*order), compare_tasks);
     heading_print(view);
     fputc('\n', view->output->to);
     if (print_totals(view, sum)) {

@@ -122,7 +122,7 @@ static int check_event(const struct view *view, size_t number)
     return event->exclude_kernel != first->exclude_kernel ? refuse_kernel(view, number) : 0;
 }
 
-static bool finds(const struct view *view)
+static bool finds_selected(const struct view *view)
 {
     return select_finds(view->settings, view->profile, view->names, view->selection->entries,
                         view->selection->entry_count);
@@ -161,7 +161,7 @@ static int check_runs(struct view *view)
     }
     for (size_t i = 0; i < run_count(view); i++) {
         view_symbolize(&view->runs->views[i]);
-        any_found |= finds(&view->runs->views[i]);
+        any_found |= finds_selected(&view->runs->views[i]);
     }
     if (any_found)
         return 0;
@@ -357,8 +357,8 @@ struct folded {
 };
 
 /* Removes those rows from ORDER[COUNT] and returns the number left: all of them, if none can be judged. */
-static size_t fold(const struct view *view, const struct compare *compare, enum compare_by by, uint32_t *order,
-                   size_t count, struct folded *ret)
+static size_t fold_unjudged(const struct view *view, const struct compare *compare, enum compare_by by, uint32_t *order,
+                            size_t count, struct folded *ret)
 {
     size_t judged = 0, kept = 0;
     *ret = (struct folded){0};
@@ -398,8 +398,8 @@ static void print_folded(struct view *view, const struct compare *compare, enum 
     free(line);
 }
 
-static void print_rest(struct view *view, const struct compare *compare, enum compare_by by, const uint32_t *order,
-                       size_t from, size_t count)
+static void print_more_rows(struct view *view, const struct compare *compare, enum compare_by by, const uint32_t *order,
+                            size_t from, size_t count)
 {
     char number[TEXT_AMOUNT], loud_number[TEXT_AMOUNT];
     uint64_t loud = 0;
@@ -444,7 +444,7 @@ static void print_table(struct view *view, const struct compare *compare, enum c
     size_t count, shown = 0;
     uint32_t *order = compare_order(compare, by, view->settings->diff_sort == DIFF_BY_SHARE, &count);
     struct folded folded;
-    count = fold(view, compare, by, order, count, &folded);
+    count = fold_unjudged(view, compare, by, order, count, &folded);
     uint64_t limit = view->settings->top ? view->settings->top : usual;
     for (; shown < count && shown < limit; shown++) {
         const struct compare_row *row = &compare->tables[by].rows[order[shown]];
@@ -456,7 +456,7 @@ static void print_table(struct view *view, const struct compare *compare, enum c
         text_table_print(table, view->output, true);
     else
         fputs("nothing here matches the filters\n", view->output->to);
-    print_rest(view, compare, by, order, shown, count);
+    print_more_rows(view, compare, by, order, shown, count);
     print_folded(view, compare, by, &folded);
     text_table_free(table);
     free(order);

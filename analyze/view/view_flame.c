@@ -179,7 +179,7 @@ static int write_file(struct flame *flame, const char *path, uint64_t *ret_bytes
     return output_file_close(&out, true);
 }
 
-static void tell(const struct flame *flame, uint64_t bytes)
+static void print_summary(const struct flame *flame, uint64_t bytes)
 {
     const struct profile *profile = flame->view->profile;
     const struct calls_node *whole = &flame->calls.nodes[0];
@@ -213,7 +213,7 @@ int view_flame(struct view *view)
     } else {
         status = write_file(&flame, path ? path : USUAL_FILE, &bytes);
         if (!path && status == 0)
-            tell(&flame, bytes);
+            print_summary(&flame, bytes);
     }
     if (status == 0 && view->settings->by != BY_DSO)
         missing_tell(view);

@@ -60,9 +60,10 @@ static const struct record_name record_names[] = {
 
 #define RECORD_KINDS (sizeof(((struct profile_file *)0)->records) / sizeof(uint64_t))
 
-static void field(struct view *view, const char *name, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static void print_field(struct view *view, const char *name, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
-static void field(struct view *view, const char *name, const char *format, ...)
+static void print_field(struct view *view, const char *name, const char *format, ...)
 {
     char *text = NULL;
     va_list list;
@@ -77,10 +78,10 @@ static void field(struct view *view, const char *name, const char *format, ...)
     free(text);
 }
 
-static void text_field(struct view *view, const char *name, const char *text)
+static void print_text_field(struct view *view, const char *name, const char *text)
 {
     if (text && *text)
-        field(view, name, "%s", text);
+        print_field(view, name, "%s", text);
 }
 
 static void print_load(struct view *view, const struct profile_session *session)
@@ -92,11 +93,11 @@ static void print_load(struct view *view, const struct profile_session *session)
     text_time(amount, session->others_ns);
     text_time(elapsed, session->machine_ns);
     if (others < 0) {
-        field(view, "machine load", "other programs used %s of CPU time in %s", amount, elapsed);
+        print_field(view, "machine load", "other programs used %s of CPU time in %s", amount, elapsed);
         return;
     }
     char *busy = heading_others_text(others, others, session->cpus);
-    field(view, "machine load", "%s (%s of CPU time in %s)", busy, amount, elapsed);
+    print_field(view, "machine load", "%s (%s of CPU time in %s)", busy, amount, elapsed);
     free(busy);
 }
 
@@ -106,39 +107,40 @@ static void print_session(struct view *view, const struct profile_session *sessi
     if (session->ours) {
         char id[33];
         profile_session_text(session, id);
-        field(view, "session", "%s%s", id, session->bare ? " (started by LD_PRELOAD alone)" : "");
-        field(view, "root", "%" PRId32, session->root);
+        print_field(view, "session", "%s%s", id, session->bare ? " (started by LD_PRELOAD alone)" : "");
+        print_field(view, "root", "%" PRId32, session->root);
     }
-    text_field(view, "recorder", session->version);
-    text_field(view, "started", heading_when(when, sizeof(when), session->start_realtime_ns));
+    print_text_field(view, "recorder", session->version);
+    print_text_field(view, "started", heading_when(when, sizeof(when), session->start_realtime_ns));
     if (session->argument_count) {
         char *command = text_command(session->arguments, session->argument_count);
-        field(view, "command", "%s", command);
+        print_field(view, "command", "%s", command);
         free(command);
     }
-    text_field(view, "host", session->hostname);
+    print_text_field(view, "host", session->hostname);
     if (session->osrelease || session->arch)
-        field(view, "kernel", "%s %s", session->osrelease ? session->osrelease : "?",
-              session->arch ? session->arch : "");
+        print_field(view, "kernel", "%s %s", session->osrelease ? session->osrelease : "?",
+                    session->arch ? session->arch : "");
     if (session->cpus)
-        field(view, "cpus", "%" PRIu32 "%s%s", session->cpus, session->cpudesc ? ", " : "",
-              session->cpudesc ? session->cpudesc : "");
+        print_field(view, "cpus", "%" PRIu32 "%s%s", session->cpus, session->cpudesc ? ", " : "",
+                    session->cpudesc ? session->cpudesc : "");
     if (session->memory_bytes)
-        field(view, "memory", "%s", text_bytes(amount, session->memory_bytes));
-    text_field(view, "clock", session->clock);
+        print_field(view, "memory", "%s", text_bytes(amount, session->memory_bytes));
+    print_text_field(view, "clock", session->clock);
     if (session->coverage_known)
-        field(view, "coverage", "CPU time %s, in tasks %s, %s", text_time(amount, session->cpu_ns),
-              text_time(other, session->attributed_ns), session->coverage_complete ? "complete" : "still running");
+        print_field(view, "coverage", "CPU time %s, in tasks %s, %s", text_time(amount, session->cpu_ns),
+                    text_time(other, session->attributed_ns),
+                    session->coverage_complete ? "complete" : "still running");
     if (session->incomplete_files)
-        field(view, "unwritten", "%s; %s missing or not complete",
-              text_plural(amount, session->unwritten_samples, "sample", "samples"),
-              text_plural(other, session->incomplete_files, "result file is", "result files are"));
+        print_field(view, "unwritten", "%s; %s missing or not complete",
+                    text_plural(amount, session->unwritten_samples, "sample", "samples"),
+                    text_plural(other, session->incomplete_files, "result file is", "result files are"));
     print_load(view, session);
     for (uint32_t i = 0; i < session->missed_count; i++)
-        field(view, "missed", "%s: %s, %s times", session->missed[i].comm, session->missed[i].reason,
-              text_count(amount, session->missed[i].count));
+        print_field(view, "missed", "%s: %s, %s times", session->missed[i].comm, session->missed[i].reason,
+                    text_count(amount, session->missed[i].count));
     for (uint32_t i = 0; i < session->note_count; i++)
-        text_field(view, "note", session->notes[i]);
+        print_text_field(view, "note", session->notes[i]);
 }
 
 static void print_events(struct view *view, const struct profile_file *file)
@@ -146,19 +148,19 @@ static void print_events(struct view *view, const struct profile_file *file)
     for (uint32_t i = 0; i < file->event_count; i++) {
         const struct profile_event *event = &file->events[i];
         if (event->sampled)
-            field(view, "event", "%s, sampled %s %" PRIu64 "%s%s", event->name, event->frequency ? "at" : "every",
-                  event->sample_value,
-                  event->frequency     ? " Hz"
-                  : event->nanoseconds ? " ns"
-                                       : "",
-                  event->exclude_kernel ? ", user space only" : "");
+            print_field(view, "event", "%s, sampled %s %" PRIu64 "%s%s", event->name, event->frequency ? "at" : "every",
+                        event->sample_value,
+                        event->frequency     ? " Hz"
+                        : event->nanoseconds ? " ns"
+                                             : "",
+                        event->exclude_kernel ? ", user space only" : "");
         else
-            field(view, "event", "%s, counted%s", event->name, event->exclude_kernel ? ", user space only" : "");
+            print_field(view, "event", "%s, counted%s", event->name, event->exclude_kernel ? ", user space only" : "");
     }
 }
 
 /* How a task without its own events was recorded. */
-static const char *how(const struct profile_task *task)
+static const char *source_suffix(const struct profile_task *task)
 {
     switch (task->source) {
     case PROFILE_SOURCE_TIMER:
@@ -176,8 +178,9 @@ static void print_tasks(struct view *view, const struct profile_file *file)
         const struct profile_task *task = &file->tasks[i];
         char *command = text_command(task->cmdline, task->cmdline_count);
         char samples[TEXT_AMOUNT];
-        field(view, "task", "%" PRId32 ".%" PRId32 " %s, %s%s%s%s", task->pid, task->tid, task->comm,
-              text_plural(samples, task->samples, "sample", "samples"), how(task), *command ? ": " : "", command);
+        print_field(view, "task", "%" PRId32 ".%" PRId32 " %s, %s%s%s%s", task->pid, task->tid, task->comm,
+                    text_plural(samples, task->samples, "sample", "samples"), source_suffix(task),
+                    *command ? ": " : "", command);
         free(command);
     }
 }
@@ -193,7 +196,7 @@ static void print_records(struct view *view, const struct profile_file *file)
         for (size_t i = 0; i < sizeof(record_names) / sizeof(record_names[0]); i++)
             if (record_names[i].type == type && type + 1 != RECORD_KINDS)
                 found = record_names[i].name;
-        field(view, "records", "%-16s %12s", found, text_count(count, file->records[type]));
+        print_field(view, "records", "%-16s %12s", found, text_count(count, file->records[type]));
     }
 }
 
@@ -219,17 +222,18 @@ static void print_file(struct view *view, const struct profile_file *file)
     output_text(view->output, file->path);
     output_color(view->output, OUTPUT_PLAIN);
     fputc('\n', view->output->to);
-    field(view, "format", "perf.data%s%s%s, %s, data %s", file->pipe ? ", written to a pipe" : "",
-          file->swapped ? ", of the other byte order" : "", file->ours ? ", by pinject" : "",
-          text_bytes(size, file->size), text_bytes(data, file->data_size));
+    print_field(view, "format", "perf.data%s%s%s, %s, data %s", file->pipe ? ", written to a pipe" : "",
+                file->swapped ? ", of the other byte order" : "", file->ours ? ", by pinject" : "",
+                text_bytes(size, file->size), text_bytes(data, file->data_size));
     if (file->parts)
-        field(view, "directory", "%s beside 'data', one for each recording thread",
-              text_plural(size, file->parts, "file", "files"));
+        print_field(view, "directory", "%s beside 'data', one for each recording thread",
+                    text_plural(size, file->parts, "file", "files"));
     if (file->truncated_bytes)
-        field(view, "truncated", "%s at the end are an incomplete record", text_bytes(size, file->truncated_bytes));
+        print_field(view, "truncated", "%s at the end are an incomplete record",
+                    text_bytes(size, file->truncated_bytes));
     if (file->missing_bytes)
-        field(view, "cut off", "%s are missing at its end", text_bytes(size, file->missing_bytes));
-    text_field(view, "problem", file->problem);
+        print_field(view, "cut off", "%s are missing at its end", text_bytes(size, file->missing_bytes));
+    print_text_field(view, "problem", file->problem);
     if (file->session)
         print_session(view, file->session);
     print_events(view, file);

@@ -112,7 +112,7 @@ static bool has_samples(const struct view *view, uint32_t task)
     return view->selection->samples[task] > 0 || event_group_has(view, task);
 }
 
-static void print_rest(struct view *view, uint32_t shown)
+static void print_more_tasks(struct view *view, uint32_t shown)
 {
     const struct selection *selection = view->selection;
     uint64_t weight = 0, with_samples = 0;
@@ -162,7 +162,7 @@ static void read_tasks(struct view *view)
     free(wanted);
 }
 
-static bool finds(const struct view *view, const uint32_t *entries, uint32_t count)
+static bool finds_selected(const struct view *view, const uint32_t *entries, uint32_t count)
 {
     return view->lines ? line_histogram_find(view, entries, count)
                        : select_finds(view->settings, view->profile, view->names, entries, count);
@@ -178,7 +178,7 @@ static bool finds_others(const struct view *view, uint32_t task)
 static bool print_section(struct view *view, uint32_t task, uint32_t first)
 {
     uint32_t count, *list = task_entries(view, task, first, &count);
-    bool found = finds(view, list, count) || finds_others(view, task);
+    bool found = finds_selected(view, list, count) || finds_others(view, task);
     if (found) {
         fputc('\n', view->output->to);
         print_task_head(view, task);
@@ -215,7 +215,7 @@ static void print_sections(struct view *view)
         fprintf(view->output->to, "\nnothing matches the filters in %s\n",
                 text_plural(number, without, "other task", "other tasks"));
     if (at < selection->task_count)
-        print_rest(view, at);
+        print_more_tasks(view, at);
 }
 
 static void print_user_part(struct view *view)
@@ -243,7 +243,7 @@ static int print_report(struct view *view)
     if (wants_names(view))
         view_symbolize(view);
     /* Other filters were checked before the view began; those for lines need the lines. */
-    if (view->lines && selection->total_samples && !finds(view, selection->entries, selection->entry_count))
+    if (view->lines && selection->total_samples && !finds_selected(view, selection->entries, selection->entry_count))
         return suggest_refuse(view);
     if (settings->json)
         return view_document(view, settings->tasks != TASKS_TOGETHER);

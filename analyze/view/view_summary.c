@@ -60,7 +60,7 @@ static void add_task(struct commands *commands, const struct view *view, const s
     commands->list[index].tasks += task->pid == task->tid;
 }
 
-static int compare(const void *left, const void *right)
+static int compare_commands(const void *left, const void *right)
 {
     const struct command *a = left, *b = right;
     int order = order_larger(a->cpu, b->cpu);
@@ -211,7 +211,7 @@ static void show_commands(struct view *view)
         if (view->selection->tasks[i])
             add_task(&commands, view, &view->profile->tasks[i]);
     if (commands.count)
-        qsort(commands.list, commands.count, sizeof(*commands.list), compare);
+        qsort(commands.list, commands.count, sizeof(*commands.list), compare_commands);
     make_groups(&commands);
     if (view->settings->markdown)
         print_commands_markdown(view, &commands);
@@ -306,7 +306,7 @@ static void markdown_heading(struct view *view)
     fputs(".\n", to);
 }
 
-static void print_bound(struct view *view)
+static void print_cpu_use(struct view *view)
 {
     char *bound = cpu_use_text(view);
     if (bound)
@@ -320,7 +320,7 @@ int view_summary(struct view *view)
         markdown_heading(view);
     } else {
         heading_print(view);
-        print_bound(view);
+        print_cpu_use(view);
     }
     show_commands(view);
     show_functions(view);

@@ -62,7 +62,7 @@ static struct row *add_row(struct rows_of *rows, const struct row *row)
 }
 
 /* Whether the task is idle: a running task has records each second. */
-static bool is_still(const struct top *top, uint64_t when)
+static bool is_idle(const struct top *top, uint64_t when)
 {
     return top->updated_ns > when && top->updated_ns - when > STILL_MS * UINT64_C(1000000);
 }
@@ -77,7 +77,7 @@ static double task_rate(const struct top *top, const struct profile_task *task, 
         return 0;
     /* A file is updated once a second. Without new records the last rate stays. */
     if (past && row->when <= past->when)
-        return is_still(top, row->when) ? 0 : past->rate;
+        return is_idle(top, row->when) ? 0 : past->rate;
     if (!since || row->when <= since || row->value < before)
         return 0;
     /* Counter and clock are not read at the same moment, so the rate may exceed 1. */
@@ -95,7 +95,7 @@ static void choose_time(struct top *top)
     top->from = top->look->past ? top->look->head.until : profile->session.start_ns;
     for (uint32_t i = 0; i < selection->task_count; i++) {
         const struct profile_task *task = &profile->tasks[selection->order[i]];
-        if (!task->ended && task->end_ns < top->until && !is_still(top, task->end_ns))
+        if (!task->ended && task->end_ns < top->until && !is_idle(top, task->end_ns))
             top->until = task->end_ns;
         if (!top->look->past && task->start_ns && (!top->from || task->start_ns < top->from))
             top->from = task->start_ns;
@@ -304,7 +304,7 @@ static void print_functions(struct top *top, size_t limit)
 }
 
 /* Writes the past for the next look. */
-static int tell_future(const struct top *top)
+static int write_past(const struct top *top)
 {
     size_t count = top->tasks.count + top->functions.count, at = 0;
     struct top_past *list = memory_new(count, sizeof(*list));
@@ -327,7 +327,7 @@ static int tell_future(const struct top *top)
     return status < 0 ? 1 : 0;
 }
 
-static void limits(const struct top *top, size_t *ret_tasks, size_t *ret_functions)
+static void choose_limits(const struct top *top, size_t *ret_tasks, size_t *ret_functions)
 {
     int rows = top->look->rows;
     uint64_t wanted = top->view->settings->top;
@@ -358,12 +358,12 @@ int view_top(struct view *view)
         qsort(top.tasks.list, top.tasks.count, sizeof(*top.tasks.list), compare_tasks);
     if (top.functions.count)
         qsort_r(top.functions.list, top.functions.count, sizeof(*top.functions.list), compare_functions, view->names);
-    limits(&top, &tasks, &functions);
+    choose_limits(&top, &tasks, &functions);
     print_facts(&top);
     print_tasks(&top, tasks);
     if (top.functions.count)
         print_functions(&top, functions);
-    int status = tell_future(&top);
+    int status = write_past(&top);
     free(top.tasks.list);
     free(top.functions.list);
     return status;
