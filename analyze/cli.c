@@ -144,7 +144,7 @@ static int take_top(void *state, const struct option_row *row, const char *value
     return options_take_count(state, row, value);
 }
 
-static int take_least(void *state, const struct option_row *row, const char *value)
+static int take_min(void *state, const struct option_row *row, const char *value)
 {
     char *end = NULL;
     double percent = value && *value >= '0' && *value <= '9' ? strtod(value, &end) : 0;
@@ -241,9 +241,9 @@ static const struct option_row rows[] = {
     {'n', "top", "N", 0, take_top, FIELD(top), 0, REPORT | TREE | COUNTS | SCRIPT | DIFF | ANNOTATE | TOP,
      "show at most N rows in each section; 'all' for no limit"},
     {0, "cum", "P", 0, take_percent, FIELD(cum), 0, REPORT, "stop when the rows add up to P percent"},
-    {0, "min", "P", 0, take_least, FIELD(min), 0, REPORT,
+    {0, "min", "P", 0, take_min, FIELD(min), 0, REPORT,
      "sum up branches of the call tree below P percent (default: 0.5)"},
-    {0, "min", "P", 0, take_least, FIELD(min), 0, FLAME,
+    {0, "min", "P", 0, take_min, FIELD(min), 0, FLAME,
      "leave out boxes below P percent (default: draw the 10000 heaviest)"},
     {0, "interval", "SECONDS", 0, take_interval, 0, 0, TOP, "time between two updates (default: 2)"},
     {0, "snapshots", "N", 0, options_take_count, FIELD(snapshots), 0, TOP,
@@ -412,7 +412,7 @@ static int check_group(const struct settings *settings)
 }
 
 /* Refuses options that would have no effect. */
-static int check_use(const struct cli *cli)
+static int refuse_unused(const struct cli *cli)
 {
     const struct settings *settings = &cli->settings;
     if (check_group(settings) < 0)
@@ -452,7 +452,7 @@ int cli_parse(struct cli *cli, int argc, char **argv)
         cli->settings.sort = SORT_TOTAL;
     cli->settings.call_tree |= cli->settings.reverse;
     cli->settings.inlined &= !cli->settings.no_inline;
-    if (check_use(cli) < 0)
+    if (refuse_unused(cli) < 0)
         return -EINVAL;
     if ((cli->command->needs & CLI_PAIR) && !cli->settings.help && !cli->settings.version)
         return divide_operands(cli, argv + first + skip);

@@ -15,7 +15,7 @@
 #include "common/report.h"
 
 /* The end of ".DIGITS.DIGITS" at the start of NAME; NULL: NAME does not start so. */
-static const char *after_numbers(const char *name)
+static const char *skip_numbers(const char *name)
 {
     for (int i = 0; i < 2; i++) {
         size_t digits = *name == '.' ? strspn(name + 1, "0123456789") : 0;
@@ -27,7 +27,7 @@ static const char *after_numbers(const char *name)
 }
 
 /* Whether NAME, the rest after the numbers of a result file's name, is empty, .EXEC, or like ~1. */
-static bool is_end(const char *name)
+static bool is_result_end(const char *name)
 {
     if (*name == '.')
         return name[1] != '\0';
@@ -41,8 +41,8 @@ static bool is_result(const char *name, const char *base)
     if (strlen(name) < length || (base && strncmp(name, base, length) != 0))
         return false;
     do {
-        const char *end = after_numbers(name + length);
-        if (end && is_end(end))
+        const char *end = skip_numbers(name + length);
+        if (end && is_result_end(end))
             return true;
         length++;
     } while (!base && name[length]);
@@ -146,7 +146,7 @@ static const char *name_of(const char *path)
 
 /* Adds all result files of PATH's directory with the first SIZE bytes of its last part as base. Returns their number,
  * or -errno. */
-static long add_base(struct inputs *inputs, const char *path, size_t size)
+static long add_base_files(struct inputs *inputs, const char *path, size_t size)
 {
     const char *name = name_of(path);
     char *directory = name > path ? memory_print("%.*s", (int)(name - path), path) : memory_text(".");
@@ -158,18 +158,18 @@ static long add_base(struct inputs *inputs, const char *path, size_t size)
 }
 
 /* The length of BASE in NAME, a BASE.PID.TID; 0: it is no such name. */
-static size_t base_of(const char *name)
+static size_t base_length(const char *name)
 {
     for (size_t length = 1; *name && name[length]; length++) {
-        const char *end = after_numbers(name + length);
-        if (end && is_end(end))
+        const char *end = skip_numbers(name + length);
+        if (end && is_result_end(end))
             return length;
     }
     return 0;
 }
 
 /* Whether one of OPERANDS[COUNT] is of the same place as PATH. */
-static bool is_known(const char *const *operands, size_t count, const char *path)
+static bool is_place_known(const char *const *operands, size_t count, const char *path)
 {
     for (size_t i = 0; i < count; i++)
         if (inputs_same_place(path, operands[i]))
@@ -179,17 +179,17 @@ static bool is_known(const char *const *operands, size_t count, const char *path
 
 bool inputs_same_place(const char *a, const char *b)
 {
-    size_t size = base_of(name_of(a)), before = (size_t)(name_of(a) - a);
+    size_t size = base_length(name_of(a)), before = (size_t)(name_of(a) - a);
     if (!size)
         return strcmp(a, b) == 0;
-    return base_of(name_of(b)) == size && (size_t)(name_of(b) - b) == before && strncmp(a, b, before + size) == 0;
+    return base_length(name_of(b)) == size && (size_t)(name_of(b) - b) == before && strncmp(a, b, before + size) == 0;
 }
 
 int inputs_follow(struct inputs *inputs, const char *base, const char *const *operands, size_t count)
 {
     *inputs = (struct inputs){0};
     if (base) {
-        long found = add_base(inputs, base, strlen(base));
+        long found = add_base_files(inputs, base, strlen(base));
         if (found <= 0)
             report_error("there are no result files %s.* yet", base);
         return found > 0 ? 0 : -ENOENT;
@@ -198,13 +198,13 @@ int inputs_follow(struct inputs *inputs, const char *base, const char *const *op
         return inputs_find(inputs, operands, count);
     for (size_t i = 0; i < count; i++) {
         struct stat status;
-        size_t size = base_of(name_of(operands[i]));
+        size_t size = base_length(name_of(operands[i]));
         if (stat(operands[i], &status) == 0 && S_ISDIR(status.st_mode))
             add_directory(inputs, operands[i], NULL);
         else if (!size)
             add_input(inputs, memory_text(operands[i]));
-        else if (!is_known(operands, i, operands[i]))
-            add_base(inputs, operands[i], size);
+        else if (!is_place_known(operands, i, operands[i]))
+            add_base_files(inputs, operands[i], size);
     }
     if (inputs->count == 0) {
         report_error("there are no result files yet");

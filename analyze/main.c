@@ -164,7 +164,7 @@ static void release_view(struct view *view)
 }
 
 /* The exit status, after a message, if the files or the filters leave nothing to show; 0: there is something. */
-static int refuse_nothing(const struct cli *cli, struct view *view)
+static int refuse_empty(const struct cli *cli, struct view *view)
 {
     const struct profile *profile = view->profile;
     const struct selection *selection = view->selection;
@@ -193,7 +193,7 @@ static int show_view(const struct cli *cli, struct view *view)
 {
     struct output output;
     bool pager = !cli->settings.no_pager && !(cli->command->needs & CLI_DOCUMENT);
-    int nothing = refuse_nothing(cli, view);
+    int nothing = refuse_empty(cli, view);
     if (nothing)
         return nothing;
     if (cli->command->needs & CLI_OWN_OUTPUT)
@@ -276,7 +276,7 @@ static struct view view_of(const struct cli *cli, const struct inputs *inputs)
     };
 }
 
-static int analyze(const struct cli *cli, const struct inputs *inputs)
+static int analyze_inputs(const struct cli *cli, const struct inputs *inputs)
 {
     struct view view = view_of(cli, inputs);
     int bad = cli->command->needs & CLI_PROFILE ? load_profile(cli, &view, cli->settings.session) : 0;
@@ -296,7 +296,7 @@ static int analyze_one(const struct cli *cli)
     struct inputs inputs;
     if (inputs_find(&inputs, cli->operands, cli->operand_count) < 0)
         return 1;
-    int status = analyze(cli, &inputs);
+    int status = analyze_inputs(cli, &inputs);
     inputs_release(&inputs);
     return status;
 }
@@ -391,7 +391,7 @@ static int analyze_pair(const struct cli *cli)
 }
 
 /* Context: a child process for this look. Files appear and grow, so they are searched each time. */
-static int look(void *context, const struct top_look *look)
+static int render_look(void *context, const struct top_look *look)
 {
     struct cli *cli = context;
     struct inputs inputs = {0};
@@ -399,7 +399,7 @@ static int look(void *context, const struct top_look *look)
     cli->settings.no_pager = true;
     report_quiet(true);
     int status = inputs_follow(&inputs, cli->settings.base, cli->operands, cli->operand_count) < 0 ? 1 : 0;
-    status = status ? status : analyze(cli, &inputs);
+    status = status ? status : analyze_inputs(cli, &inputs);
     inputs_release(&inputs);
     return status;
 }
@@ -416,7 +416,7 @@ static int follow_session(struct cli *cli)
     }
     /* The look prints to a file, so the colour is decided here. */
     settings->color = output_wants_color(settings->color, isatty(STDOUT_FILENO) == 1) ? COLOR_ALWAYS : COLOR_NEVER;
-    return live_run(&options, look, cli);
+    return live_run(&options, render_look, cli);
 }
 
 int main(int argc, char **argv)

@@ -84,7 +84,7 @@ static void draw_screen(struct live *live)
 }
 
 /* Without a screen: prints looks one below the other; with --snapshots all of them, else only those that differ. */
-static void print(struct live *live)
+static void print_look(struct live *live)
 {
     if (live->last.error[0] && !live->last.good && (live->over || live->finish))
         report_error("%s", live->last.error);
@@ -106,7 +106,7 @@ static void print(struct live *live)
 }
 
 /* Whether this look was the last one. On a screen with keys, the user decides. */
-static bool is_last(const struct live *live)
+static bool is_last_look(const struct live *live)
 {
     if (live->finish || (live->options->snapshots && live->taken >= live->options->snapshots))
         return true;
@@ -122,13 +122,13 @@ static void take_look(struct live *live)
         return;
     live->taken += live->last.good;
     live->next_ns = clock_ns(CLOCK_MONOTONIC) + (live->last.text.size ? interval_ns(live) : SOON_NS);
-    live->over |= is_last(live);
+    live->over |= is_last_look(live);
     if (live->over)
         live->status = live->last.good ? 0 : 1;
     if (live->on_screen)
         draw_screen(live);
     else
-        print(live);
+        print_look(live);
     /* Nothing changes any more: the last look stays until the user quits. */
     if (live->last.complete && live->options->until < 0)
         live->next_ns = UINT64_MAX;
@@ -148,7 +148,7 @@ static void begin_look(struct live *live)
 }
 
 /* For a new window size, or when the terminal is ours again: the current look was for the old size. */
-static void look_again(struct live *live)
+static void restart_look(struct live *live)
 {
     snapshots_stop(&live->snapshots);
     if (live->on_screen)
@@ -170,7 +170,7 @@ static void stop_live(struct live *live)
     sigaddset(&set, SIGTSTP);
     sigprocmask(SIG_UNBLOCK, &set, NULL); /* stops here */
     sigprocmask(SIG_BLOCK, &set, NULL);
-    look_again(live);
+    restart_look(live);
 }
 
 static void take_signals(struct live *live)
@@ -180,7 +180,7 @@ static void take_signals(struct live *live)
         int number = (int)info.ssi_signo;
         bool keyboard = number == SIGINT || number == SIGQUIT;
         if (number == SIGWINCH || number == SIGCONT)
-            look_again(live);
+            restart_look(live);
         else if (number != SIGCHLD && !(keyboard && live->options->until >= 0))
             live->ending = number;
     }
@@ -202,7 +202,7 @@ static void take_keys(struct live *live)
 /*
  * The session has ended: its files are complete. A screen is given up now, for the output of pinject-run.
  */
-static void take_end(struct live *live)
+static void take_session_end(struct live *live)
 {
     char byte;
     ssize_t got = read(live->options->until, &byte, 1);
@@ -214,7 +214,7 @@ static void take_end(struct live *live)
     live->next_ns = 0;
 }
 
-static void wait_for(struct live *live)
+static void wait_for_events(struct live *live)
 {
     uint64_t now = clock_ns(CLOCK_MONOTONIC);
     int timeout = live->next_ns == UINT64_MAX ? -1
@@ -233,7 +233,7 @@ static void wait_for(struct live *live)
     if (fds[1].revents)
         take_keys(live);
     if (fds[2].revents)
-        take_end(live);
+        take_session_end(live);
     if (fds[0].revents)
         take_signals(live);
 }
@@ -247,7 +247,7 @@ static void run_live(struct live *live)
     while (!live->over && !live->quit && !live->ending) {
         if (!live->snapshots.pid && live->next_ns <= clock_ns(CLOCK_MONOTONIC))
             begin_look(live);
-        wait_for(live);
+        wait_for_events(live);
         take_look(live);
     }
     snapshots_stop(&live->snapshots);

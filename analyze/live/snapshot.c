@@ -58,7 +58,7 @@ static struct top_look look_of(const struct snapshots *snapshots)
     return look;
 }
 
-static _Noreturn void run(const struct snapshots *snapshots, pid_t parent, int columns, int rows)
+static _Noreturn void run_look(const struct snapshots *snapshots, pid_t parent, int columns, int rows)
 {
     struct top_look look = look_of(snapshots);
     sigset_t none;
@@ -89,7 +89,7 @@ int snapshots_begin(struct snapshots *snapshots, int columns, int rows)
     pid_t parent = getpid();
     snapshots->pid = fork();
     if (snapshots->pid == 0)
-        run(snapshots, parent, columns, rows);
+        run_look(snapshots, parent, columns, rows);
     if (snapshots->pid < 0) {
         snapshots->pid = 0;
         return -errno;
