@@ -61,7 +61,7 @@ static void quote_text(FILE *to, const char *value)
     fputc('"', to);
 }
 
-static void begin(struct json *json, const char *key)
+static void begin_value(struct json *json, const char *key)
 {
     if (json->filled)
         fputc(',', json->to);
@@ -77,7 +77,7 @@ static void begin(struct json *json, const char *key)
 
 static void open_level(struct json *json, const char *key, char bracket)
 {
-    begin(json, key);
+    begin_value(json, key);
     fputc(bracket, json->to);
     json->depth++;
     json->filled = false;
@@ -114,7 +114,7 @@ void json_end_list(struct json *json)
 
 void json_string(struct json *json, const char *key, const char *value)
 {
-    begin(json, key);
+    begin_value(json, key);
     if (value)
         quote_text(json->to, value);
     else
@@ -123,19 +123,19 @@ void json_string(struct json *json, const char *key, const char *value)
 
 void json_unsigned(struct json *json, const char *key, uint64_t value)
 {
-    begin(json, key);
+    begin_value(json, key);
     fprintf(json->to, "%" PRIu64, value);
 }
 
 void json_signed(struct json *json, const char *key, int64_t value)
 {
-    begin(json, key);
+    begin_value(json, key);
     fprintf(json->to, "%" PRId64, value);
 }
 
 void json_number(struct json *json, const char *key, double value)
 {
-    begin(json, key);
+    begin_value(json, key);
     if (isfinite(value))
         fprintf(json->to, "%.4f", value);
     else
@@ -144,12 +144,12 @@ void json_number(struct json *json, const char *key, double value)
 
 void json_bool(struct json *json, const char *key, bool value)
 {
-    begin(json, key);
+    begin_value(json, key);
     fputs(value ? "true" : "false", json->to);
 }
 
 void json_null(struct json *json, const char *key)
 {
-    begin(json, key);
+    begin_value(json, key);
     fputs("null", json->to);
 }

@@ -70,7 +70,7 @@ int options_take_count(void *state, const struct option_row *row, const char *va
     return 0;
 }
 
-static int unknown(const struct parser *parser, const char *name)
+static int refuse_unknown(const struct parser *parser, const char *name)
 {
     const char *words[MOST_WORDS];
     size_t count = 0;
@@ -85,7 +85,7 @@ static int unknown(const struct parser *parser, const char *name)
     return -EINVAL;
 }
 
-static int foreign(const struct parser *parser, const struct option_row *row)
+static int refuse_foreign(const struct parser *parser, const struct option_row *row)
 {
     const char *group = parser->options->group_name;
     report_error("option '--%s' does not belong to '%s'; --help lists the options of each command", row->name,
@@ -93,7 +93,7 @@ static int foreign(const struct parser *parser, const struct option_row *row)
     return -EINVAL;
 }
 
-static int ambiguous(const struct parser *parser, const char *name, size_t size)
+static int refuse_ambiguous(const struct parser *parser, const char *name, size_t size)
 {
     char list[256] = "";
     size_t used = 0;
@@ -111,7 +111,7 @@ static int ambiguous(const struct parser *parser, const char *name, size_t size)
 }
 
 /* Whether the operands are the same with either option. */
-static bool alike(const struct option_row *one, const struct option_row *other)
+static bool are_alike(const struct option_row *one, const struct option_row *other)
 {
     return !one->value == !other->value && ((one->flags ^ other->flags) & OPTION_OPTIONAL_VALUE) == 0;
 }
@@ -131,26 +131,26 @@ static int find_long(const struct parser *parser, const char *name, size_t size,
         }
         if (!mine && (exact || !other))
             other = row;
-        if (mine && !(row->flags & OPTION_HIDDEN) && !(found && parser->options->only_look && alike(found, row))) {
+        if (mine && !(row->flags & OPTION_HIDDEN) && !(found && parser->options->only_look && are_alike(found, row))) {
             found = row;
             count++;
         }
     }
     /* The exact name of another command's option was not meant as a prefix. */
     if (other && (count == 0 || other->name[size] == '\0'))
-        return foreign(parser, other);
+        return refuse_foreign(parser, other);
     if (count > 1)
-        return ambiguous(parser, name, size);
+        return refuse_ambiguous(parser, name, size);
     if (count == 0) {
         char text[64];
         snprintf(text, sizeof(text), "%.*s", (int)(size < 63 ? size : 63), name);
-        return unknown(parser, text);
+        return refuse_unknown(parser, text);
     }
     *ret_row = found;
     return 0;
 }
 
-static int take(struct parser *parser, const struct option_row *row, const char *value)
+static int take_value(struct parser *parser, const struct option_row *row, const char *value)
 {
     return parser->options->only_look ? 0 : row->take(parser->state, row, value);
 }
@@ -162,7 +162,7 @@ static int take_next(struct parser *parser, const struct option_row *row)
         report_error("option '--%s' needs a value (%s)", row->name, row->value);
         return -EINVAL;
     }
-    return take(parser, row, parser->argv[parser->at++]);
+    return take_value(parser, row, parser->argv[parser->at++]);
 }
 
 static int parse_long(struct parser *parser, const char *text)
@@ -179,7 +179,7 @@ static int parse_long(struct parser *parser, const char *text)
     }
     if (row->value && !equals && !(row->flags & OPTION_OPTIONAL_VALUE))
         return take_next(parser, row);
-    return take(parser, row, equals ? equals + 1 : NULL);
+    return take_value(parser, row, equals ? equals + 1 : NULL);
 }
 
 static int find_short(const struct parser *parser, char letter, const struct option_row **ret_row)
@@ -195,7 +195,7 @@ static int find_short(const struct parser *parser, char letter, const struct opt
         other = row;
     }
     if (other)
-        return foreign(parser, other);
+        return refuse_foreign(parser, other);
     report_error("unknown option '-%c'; --help lists the known ones", letter);
     return -EINVAL;
 }
@@ -211,8 +211,8 @@ static int parse_short(struct parser *parser, const char *text)
         if (row->value && !*text && !(row->flags & OPTION_OPTIONAL_VALUE))
             return take_next(parser, row);
         if (row->value)
-            return take(parser, row, *text ? text : NULL);
-        status = take(parser, row, NULL);
+            return take_value(parser, row, *text ? text : NULL);
+        status = take_value(parser, row, NULL);
         if (status < 0)
             return status;
     }

@@ -22,7 +22,7 @@ static void mix(uint64_t state[4], unsigned rounds)
     }
 }
 
-static void take(uint64_t state[4], uint64_t word)
+static void absorb_word(uint64_t state[4], uint64_t word)
 {
     state[3] ^= word;
     mix(state, 2);
@@ -38,11 +38,11 @@ uint64_t siphash(const uint64_t key[2], const void *bytes, size_t size)
     for (size_t i = 0; i < size; i++) {
         word |= (uint64_t)at[i] << i % 8 * 8;
         if (i % 8 == 7) {
-            take(state, word);
+            absorb_word(state, word);
             word = 0;
         }
     }
-    take(state, word | (uint64_t)size << 56);
+    absorb_word(state, word | (uint64_t)size << 56);
     state[2] ^= 0xff;
     mix(state, 4);
     return state[0] ^ state[1] ^ state[2] ^ state[3];
