@@ -43,7 +43,7 @@ static bool token_is_ours(const char *token, size_t length, const char *preload)
            (length == size || token[length - size - 1] == '/');
 }
 
-static size_t put(char *out, size_t at, const char *bytes, size_t size)
+static size_t put_bytes(char *out, size_t at, const char *bytes, size_t size)
 {
     if (out && size > 0)
         memmove(out + at, bytes, size);
@@ -77,18 +77,18 @@ size_t pinject_ld_preload_join(const char *value, const char *preload, char *out
 {
     size_t size = 0;
     if (!pinject_ld_preload_has(value, preload)) {
-        size = put(out, size, preload, strlen(preload));
-        size = put(out, size, ":", 1);
-        return put(out, size, value, strlen(value));
+        size = put_bytes(out, size, preload, strlen(preload));
+        size = put_bytes(out, size, ":", 1);
+        return put_bytes(out, size, value, strlen(value));
     }
     while (*value) {
         size_t length = token_length(value);
         if (length > 0 && token_is_ours(value, length, preload))
-            size = put(out, size, preload, strlen(preload));
+            size = put_bytes(out, size, preload, strlen(preload));
         else
-            size = put(out, size, value, length);
+            size = put_bytes(out, size, value, length);
         if (value[length] != 0)
-            size = put(out, size, value + length++, 1);
+            size = put_bytes(out, size, value + length++, 1);
         value += length;
     }
     return size;
@@ -109,7 +109,7 @@ size_t pinject_ld_preload_leave(const char *value, const char *preload, char *ou
             if (last && size > 0)
                 size--;
         } else {
-            size = put(out, size, value, length + !last);
+            size = put_bytes(out, size, value, length + !last);
         }
         value += length + !last;
     }
@@ -139,7 +139,8 @@ static bool session_is_ours(const char *entry, struct pinject_ours ours)
 /* What happens to an entry. */
 enum verdict { KEEP, DROP, CHANGE };
 
-static enum verdict judge(const struct pinject_env_layout *layout, size_t index, const char *entry, size_t *ret_size)
+static enum verdict judge_variable(const struct pinject_env_layout *layout, size_t index, const char *entry,
+                                   size_t *ret_size)
 {
     *ret_size = 0;
     if (entry[0] == 'P' && starts_with(entry, SESSION))
@@ -166,7 +167,7 @@ static enum verdict judge(const struct pinject_env_layout *layout, size_t index,
  * Which variable the entry is. Reads as much of it as it needs to compare; all of it if it is one of them. Negative:
  * wild.
  */
-static int look_at(struct pinject_safe_read *safe, const char *entry)
+static int classify_entry(struct pinject_safe_read *safe, const char *entry)
 {
     static const char *const names[] = {[IS_SESSION] = SESSION, [IS_PRELOAD] = PRELOAD, [IS_TRACE] = TRACE};
     /* Most entries differ from all names in the first byte. */
@@ -193,8 +194,8 @@ static int look_at(struct pinject_safe_read *safe, const char *entry)
 }
 
 /*
- * Counts the entries, and finds the variables. Every byte that judge() and build read later has been checked here. An
- * exec generation of which the loader only lists the DSOs (ldd) must not get ours.
+ * Counts the entries, and finds the variables. Every byte that judge_variable() and build read later has been checked
+ * here. An exec generation of which the loader only lists the DSOs (ldd) must not get ours.
  */
 static int scan_vector(struct pinject_env_layout *layout, bool *ret_foreign)
 {
@@ -209,7 +210,7 @@ static int scan_vector(struct pinject_env_layout *layout, bool *ret_foreign)
             break;
         if (layout->entries >= PINJECT_ENV_ENTRIES)
             return -E2BIG;
-        int found = look_at(&safe, entry);
+        int found = classify_entry(&safe, entry);
         if (found < 0)
             return found;
         if (found == IS_SESSION) {
@@ -241,7 +242,7 @@ int pinject_env_layout(struct pinject_env_layout *layout, char *const *envp, str
     size_t strings = 0;
     for (size_t i = 0; i < layout->entries; i++) {
         size_t size;
-        enum verdict verdict = judge(layout, i, envp[i], &size);
+        enum verdict verdict = judge_variable(layout, i, envp[i], &size);
         /* A join that finds our entry there, by the right path, changes nothing. */
         if (verdict == DROP)
             layout->changes = true;
@@ -264,13 +265,13 @@ int pinject_env_layout(struct pinject_env_layout *layout, char *const *envp, str
 static char *write_preload(const struct pinject_env_layout *layout, const char *value, char *out)
 {
     bool gone;
-    size_t size = put(out, 0, PRELOAD, strlen(PRELOAD));
+    size_t size = put_bytes(out, 0, PRELOAD, strlen(PRELOAD));
     if (!layout->join)
         size += pinject_ld_preload_leave(value, layout->ours.preload, out + size, &gone);
     else if (value)
         size += pinject_ld_preload_join(value, layout->ours.preload, out + size);
     else
-        size = put(out, size, layout->ours.preload, strlen(layout->ours.preload));
+        size = put_bytes(out, size, layout->ours.preload, strlen(layout->ours.preload));
     out[size] = 0;
     return out + size + 1;
 }
@@ -282,7 +283,7 @@ char **pinject_env_build(const struct pinject_env_layout *layout, void *memory)
     size_t count = 0;
     for (size_t i = 0; i < layout->entries; i++) {
         size_t size;
-        enum verdict verdict = judge(layout, i, layout->envp[i], &size);
+        enum verdict verdict = judge_variable(layout, i, layout->envp[i], &size);
         if (verdict == KEEP)
             out[count++] = layout->envp[i];
         if (verdict != CHANGE)
@@ -309,7 +310,7 @@ size_t pinject_env_leave_in_place(char **envp, struct pinject_ours ours, char *b
     for (; envp[index]; index++) {
         size_t needed;
         char *entry = envp[index];
-        enum verdict verdict = judge(&layout, index, entry, &needed);
+        enum verdict verdict = judge_variable(&layout, index, entry, &needed);
         if (verdict == DROP)
             continue;
         if (verdict == CHANGE) {

@@ -104,7 +104,7 @@ static void announce_exec(const struct exec_call *call, bool follow, enum pinjec
         pinject_preload_arm(call->path);
 }
 
-/* Not inlined: so prepare() needs no more stack. */
+/* Not inlined: so prepare_exec() needs no more stack. */
 __attribute__((noinline)) char *const *pinject_env_chosen(struct pinject_room *room, char *const *envp, bool join)
 {
     const struct pinject_preload *preload = &pinject_preload;
@@ -129,7 +129,7 @@ struct preparation {
     bool joined;         /* our variables are in it */
 };
 
-static void prepare(void *data)
+static void prepare_exec(void *data)
 {
     struct preparation *this = data;
     bool follow = exec_is_followed();
@@ -142,7 +142,7 @@ static void prepare(void *data)
         announce_exec(this->call, follow, exec_kind);
 }
 
-static void leave_out(void *data)
+static void drop_own_variables(void *data)
 {
     struct preparation *this = data;
     this->chosen = pinject_env_chosen(this->room, this->envp, false);
@@ -159,7 +159,7 @@ static int exec_program(const struct exec_call *call, char *const *envp)
     pinject_preload_enter();
     this.room = pinject_room_claim(&this.mark);
     if (this.room)
-        pinject_room_call(this.room, prepare, &this);
+        pinject_room_call(this.room, prepare_exec, &this);
     else if (pinject_preload.state == PINJECT_FOLLOWED)
         __atomic_fetch_add(&pinject_preload.channel.requests->dropped, 1, __ATOMIC_RELAXED);
     bool changed = pinject_signal_before_exec();
@@ -170,7 +170,7 @@ static int exec_program(const struct exec_call *call, char *const *envp)
      * Our variables may be too much, also if they are in the program's own environ: then the program is not followed.
      */
     if (errno == E2BIG && this.joined) {
-        pinject_room_call(this.room, leave_out, &this);
+        pinject_room_call(this.room, drop_own_variables, &this);
         result = exec_next(call, this.chosen);
     }
     pinject_preload_enter();

@@ -25,7 +25,7 @@
 enum block { UNHARMED = 0, BLOCKED = 1, BLIND = 2, UNTIMED = 4, USER_FIXED = 8 };
 
 /* `program` is a struct sock_fprog and may be wild: the kernel will report that. */
-static unsigned judge(bool strict, const void *program)
+static unsigned judge_filter(bool strict, const void *program)
 {
     struct pinject_safe_read safe = {0};
     struct sock_fprog copy;
@@ -44,7 +44,7 @@ static unsigned judge(bool strict, const void *program)
 }
 
 /* Counters, because several threads may install a filter and not all succeed. */
-static void block(unsigned kind, int change)
+static void count_blocks(unsigned kind, int change)
 {
     if (kind & BLOCKED)
         __atomic_fetch_add(&pinject_preload.blocked, change, __ATOMIC_SEQ_CST);
@@ -55,18 +55,18 @@ static void block(unsigned kind, int change)
 }
 
 /* Before the filter is installed. A filter for all threads waits for the threads that make our system calls. */
-static unsigned block_for(bool strict, const void *program, bool all_threads)
+static unsigned before_filter(bool strict, const void *program, bool all_threads)
 {
     int saved = errno;
     pinject_preload_ready();
     bool before = pinject_preload_blocked();
-    unsigned kind = pinject_preload.state == PINJECT_NOTHING ? UNHARMED : judge(strict, program);
+    unsigned kind = pinject_preload.state == PINJECT_NOTHING ? UNHARMED : judge_filter(strict, program);
     /* A new exec generation would start a timer under the filter. */
     if (kind & UNTIMED && pinject_preload.flags & PINJECT_SESSION_TIMER)
         kind |= BLOCKED;
     if (kind & ~(unsigned)USER_FIXED)
         pinject_timer_end_all(true);
-    block(kind, 1);
+    count_blocks(kind, 1);
     if (all_threads && !before && kind & (BLOCKED | UNTIMED))
         pinject_preload_settle();
     errno = saved;
@@ -81,7 +81,7 @@ static long after_filter(unsigned kind, bool strict, bool failed, long result)
 {
     int saved = errno;
     if (failed)
-        block(kind, -1);
+        count_blocks(kind, -1);
     else if (kind & BLOCKED && !strict && pinject_preload.flags & PINJECT_SESSION_VFORK)
         pinject_own_environ_forget(pinject_preload.ours);
     errno = saved;
@@ -98,7 +98,7 @@ PINJECT_HOOK int prctl(int option, ...)
     if (option != PR_SET_SECCOMP)
         return pinject_next()->prctl(option, a, b, c, d);
     bool strict = a == SECCOMP_MODE_STRICT;
-    unsigned kind = block_for(strict, (const void *)b, false);
+    unsigned kind = before_filter(strict, (const void *)b, false);
     int result = pinject_next()->prctl(option, a, b, c, d);
     return (int)after_filter(kind, strict, result != 0, result);
 }
@@ -119,7 +119,7 @@ long pinject_filter_by_syscall(long number, long a, long b, long c, long d, long
         return pinject_next_syscall(number, a, b, c, d, e, 0L);
     bool strict = by_prctl ? b == SECCOMP_MODE_STRICT : a == SECCOMP_SET_MODE_STRICT;
     bool all_threads = !by_prctl && !strict && (unsigned)b & SECCOMP_FILTER_FLAG_TSYNC;
-    unsigned kind = block_for(strict, (const void *)c, all_threads);
+    unsigned kind = before_filter(strict, (const void *)c, all_threads);
     long result = pinject_next_syscall(number, a, b, c, d, e, 0L);
     /* A positive result is a thread that could not get the filter, or the listener's descriptor. */
     bool listener = !by_prctl && !strict && (unsigned)b & SECCOMP_FILTER_FLAG_NEW_LISTENER;

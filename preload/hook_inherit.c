@@ -144,14 +144,14 @@ PINJECT_HOOK FILE *popen(const char *command, const char *mode)
  * Before the call, since it applies to what the call makes. Returns the setting to restore if the caller stays as it
  * is.
  */
-static bool before(uint64_t flags)
+static bool prepare_for_flags(uint64_t flags)
 {
     if (flags & OTHER_WORLD)
         pinject_preload_inherit();
     return flags & CLONE_NEWUSER ? pinject_preload_user_moves(true) : false;
 }
 
-static void stays(uint64_t flags, bool moved)
+static void restore_user_setting(uint64_t flags, bool moved)
 {
     if (flags & CLONE_NEWUSER)
         pinject_preload_user_moves(moved);
@@ -159,10 +159,10 @@ static void stays(uint64_t flags, bool moved)
 
 PINJECT_HOOK int unshare(int flags)
 {
-    bool moved = before((unsigned)flags);
+    bool moved = prepare_for_flags((unsigned)flags);
     int result = pinject_next()->unshare(flags);
     if (result != 0)
-        stays((unsigned)flags, moved);
+        restore_user_setting((unsigned)flags, moved);
     return result;
 }
 
@@ -170,10 +170,10 @@ PINJECT_HOOK int unshare(int flags)
 PINJECT_HOOK int setns(int fd, int type)
 {
     const uint64_t flags = type ? (unsigned)type : OTHER_WORLD;
-    bool moved = before(flags);
+    bool moved = prepare_for_flags(flags);
     int result = pinject_next()->setns(fd, type);
     if (result != 0)
-        stays(flags, moved);
+        restore_user_setting(flags, moved);
     return result;
 }
 
@@ -185,9 +185,9 @@ PINJECT_HOOK int clone(int (*run)(void *), void *stack, int flags, void *argumen
     void *storage = va_arg(list, void *);
     pid_t *child_tid = va_arg(list, pid_t *);
     va_end(list);
-    bool moved = before((unsigned)flags);
+    bool moved = prepare_for_flags((unsigned)flags);
     int result = pinject_next()->clone(run, stack, flags, argument, parent_tid, storage, child_tid);
-    stays((unsigned)flags, moved); /* the child does not come here */
+    restore_user_setting((unsigned)flags, moved); /* the child does not come here */
     return result;
 }
 
@@ -223,6 +223,6 @@ void pinject_inherit_by_syscall(long number, long a, long b)
     default:
         break;
     }
-    before(flags); /* not undone: we do not see the result of the call */
+    prepare_for_flags(flags); /* not undone: we do not see the result of the call */
     errno = saved;
 }

@@ -21,14 +21,14 @@ static uint64_t bit_of(int number)
  * The number, if our signal has to be hidden; 0: the program's calls pass unchanged. Before the first timer they do,
  * and taking the signal finds out what they did.
  */
-static int hidden(void)
+static int number_to_hide(void)
 {
     return pinject_preload_blocked() ? 0 : pinject_signal_number();
 }
 
 /* ---- Handlers ---- */
 
-static void show(struct sigaction *action, uint64_t bit, uint64_t out, uint64_t in, int ours)
+static void restore_own_bit(struct sigaction *action, uint64_t bit, uint64_t out, uint64_t in, int ours)
 {
     if (out & bit)
         sigaddset(&action->sa_mask, ours);
@@ -51,7 +51,7 @@ void pinject_signal_put_in(int number)
 
 PINJECT_HOOK int sigaction(int number, const struct sigaction *action, struct sigaction *old)
 {
-    int ours = hidden();
+    int ours = number_to_hide();
     uint64_t bit = bit_of(number);
     if (!ours || !bit)
         return pinject_next()->sigaction(number, action, old);
@@ -76,7 +76,7 @@ PINJECT_HOOK int sigaction(int number, const struct sigaction *action, struct si
     if (result != 0)
         return result;
     if (old)
-        show(old, bit, out, in, ours);
+        restore_own_bit(old, bit, out, in, ours);
     if (action) {
         set_bit(&taken_out, bit, has && !on_stack);
         set_bit(&put_in, bit, !has && on_stack);
@@ -88,9 +88,9 @@ PINJECT_HOOK int sigaction(int number, const struct sigaction *action, struct si
 PINJECT_HOOK int sigaltstack(const stack_t *stack, stack_t *old)
 {
     struct pinject_safe_read safe = {0};
-    if (stack && hidden()) {
+    if (stack && number_to_hide()) {
         pinject_preload_enter();
-        if (hidden() && pinject_safe_read(&safe, stack, sizeof(*stack)) && !(stack->ss_flags & SS_DISABLE))
+        if (number_to_hide() && pinject_safe_read(&safe, stack, sizeof(*stack)) && !(stack->ss_flags & SS_DISABLE))
             pinject_timer_alternate(stack->ss_size);
         pinject_preload_leave();
     }
@@ -98,7 +98,7 @@ PINJECT_HOOK int sigaltstack(const stack_t *stack, stack_t *old)
 }
 
 /* signal() of our own number. */
-static sighandler_t exchange(sighandler_t handler, int flags)
+static sighandler_t exchange_handler(sighandler_t handler, int flags)
 {
     struct sigaction action = {.sa_handler = handler, .sa_flags = flags}, old;
     sigaddset(&action.sa_mask, pinject_signal_number());
@@ -108,9 +108,9 @@ static sighandler_t exchange(sighandler_t handler, int flags)
 
 PINJECT_HOOK sighandler_t signal(int number, sighandler_t handler)
 {
-    int ours = hidden();
+    int ours = number_to_hide();
     if (ours && number == ours && handler != SIG_ERR)
-        return exchange(handler, SA_RESTART);
+        return exchange_handler(handler, SA_RESTART);
     sighandler_t old = pinject_next()->signal(number, handler);
     if (ours && old != SIG_ERR) {
         set_bit(&taken_out, bit_of(number), false);
@@ -124,7 +124,7 @@ PINJECT_HOOK sighandler_t signal(int number, sighandler_t handler)
 typedef int change_mask(int, const sigset_t *, sigset_t *);
 
 /* If the program has a handler for our signal, its masks apply. */
-static int change_used(change_mask *next, int how, const sigset_t *set, sigset_t *old, int ours)
+static int change_used_mask(change_mask *next, int how, const sigset_t *set, sigset_t *old, int ours)
 {
     const bool has = set && sigismember(set, ours) == 1;
     int result = next(how, set, old);
@@ -137,13 +137,13 @@ static int change_used(change_mask *next, int how, const sigset_t *set, sigset_t
     return result;
 }
 
-static int change(change_mask *next, int how, const sigset_t *set, sigset_t *old)
+static int change_signal_mask(change_mask *next, int how, const sigset_t *set, sigset_t *old)
 {
-    int ours = hidden();
+    int ours = number_to_hide();
     if (!ours)
         return next(how, set, old);
     if (pinject_signal_is_used())
-        return change_used(next, how, set, old, ours);
+        return change_used_mask(next, how, set, old, ours);
     bool before = pinject_signal_masked(), has = set && sigismember(set, ours) == 1, masked = before;
     sigset_t changed;
     if (set) {
@@ -166,10 +166,10 @@ static int change(change_mask *next, int how, const sigset_t *set, sigset_t *old
 
 PINJECT_HOOK int sigprocmask(int how, const sigset_t *set, sigset_t *old)
 {
-    return change(pinject_next()->sigprocmask, how, set, old);
+    return change_signal_mask(pinject_next()->sigprocmask, how, set, old);
 }
 
 PINJECT_HOOK int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
 {
-    return change(pinject_next()->pthread_sigmask, how, set, old);
+    return change_signal_mask(pinject_next()->pthread_sigmask, how, set, old);
 }

@@ -38,7 +38,7 @@ static bool has_other_rights(const posix_spawnattr_t *attr)
            (SYS_0(SYS_getuid) != SYS_0(SYS_geteuid) || SYS_0(SYS_getgid) != SYS_0(SYS_getegid));
 }
 
-static enum pinject_exec_kind judge(struct pinject_judge *judge, const struct spawn_call *call)
+static enum pinject_exec_kind judge_program(struct pinject_judge *judge, const struct spawn_call *call)
 {
     struct pinject_spawn_directory directory;
     enum pinject_exec_kind exec_kind = PINJECT_EXEC_UNKNOWN;
@@ -98,7 +98,7 @@ static enum pinject_exec_kind exec_to_follow(struct pinject_room *room, const st
     pinject_preload_count_blocked(PINJECT_SESSION_VFORK);
     if (!pinject_preload_follows() || !(pinject_preload.flags & PINJECT_SESSION_VFORK))
         return PINJECT_EXEC_MISSING;
-    return judge(&room->judge, call);
+    return judge_program(&room->judge, call);
 }
 
 /* The child runs already and cannot send a request. The process may have been blocked by seccomp meanwhile. */
@@ -117,8 +117,8 @@ struct spawn_preparation {
     bool join, changed;
 };
 
-static void prepare(const struct spawn_call *call, char *const argv[], char *const envp[],
-                    struct spawn_preparation *ret)
+static void prepare_spawn(const struct spawn_call *call, char *const argv[], char *const envp[],
+                          struct spawn_preparation *ret)
 {
     ret->exec_kind = exec_to_follow(ret->room, call);
     if (pinject_exec_takes(ret->exec_kind) && is_near_limit(argv, envp))
@@ -130,7 +130,7 @@ static void prepare(const struct spawn_call *call, char *const argv[], char *con
     ret->changed = pinject_signal_before_exec();
 }
 
-static int spawn(const struct spawn_call *call, pid_t *pid, char *const argv[], char *const envp[])
+static int spawn_program(const struct spawn_call *call, pid_t *pid, char *const argv[], char *const envp[])
 {
     pid_t own_pid, *pid_to = pid ? pid : &own_pid;
     struct spawn_preparation this = {.room = NULL};
@@ -141,7 +141,7 @@ static int spawn(const struct spawn_call *call, pid_t *pid, char *const argv[], 
     pinject_preload_enter();
     this.room = pinject_room_claim(&mark);
     if (this.room)
-        prepare(call, argv, envp, &this);
+        prepare_spawn(call, argv, envp, &this);
     pinject_preload_leave();
     if (!this.room)
         return call->next(pid, call->path, call->actions, call->attr, argv, envp);
@@ -162,14 +162,14 @@ PINJECT_HOOK int posix_spawn(pid_t *pid, const char *path, const posix_spawn_fil
                              const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
 {
     const struct spawn_call call = {pinject_next()->posix_spawn, path, false, false, actions, attr};
-    return spawn(&call, pid, argv, envp);
+    return spawn_program(&call, pid, argv, envp);
 }
 
 PINJECT_HOOK int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
                               const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
 {
     const struct spawn_call call = {pinject_next()->posix_spawnp, file, true, false, actions, attr};
-    return spawn(&call, pid, argv, envp);
+    return spawn_program(&call, pid, argv, envp);
 }
 
 /*
@@ -178,7 +178,7 @@ PINJECT_HOOK int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_fi
  */
 static int spawn_pidfd(const struct spawn_call *call, int *pidfd, char *const argv[], char *const envp[])
 {
-    return pinject_next()->pidfd_spawns ? spawn(call, pidfd, argv, envp) : ENOSYS;
+    return pinject_next()->pidfd_spawns ? spawn_program(call, pidfd, argv, envp) : ENOSYS;
 }
 
 PINJECT_HOOK int pidfd_spawn(int *pidfd, const char *path, const posix_spawn_file_actions_t *actions,

@@ -31,7 +31,7 @@ _Noreturn void pinject_unwind_next(__pthread_unwind_buf_t *buffer);
 
 enum { REGISTER, UNREGISTER, UNWIND, FUNCTIONS };
 
-static change *find(int which)
+static change *find_cancel_function(int which)
 {
     static const char *const names[FUNCTIONS] = {
         [REGISTER] = "__pthread_register_cancel",
@@ -51,25 +51,25 @@ static change *find(int which)
 /* All of them or none: libc must not unwind what was not registered. */
 void pinject_register_cancel(__pthread_unwind_buf_t *buffer)
 {
-    if (find(UNWIND) && find(UNREGISTER) && find(REGISTER))
-        find(REGISTER)(buffer);
+    if (find_cancel_function(UNWIND) && find_cancel_function(UNREGISTER) && find_cancel_function(REGISTER))
+        find_cancel_function(REGISTER)(buffer);
 }
 
 void pinject_unregister_cancel(__pthread_unwind_buf_t *buffer)
 {
-    if (find(UNWIND) && find(UNREGISTER) && find(REGISTER))
-        find(UNREGISTER)(buffer);
+    if (find_cancel_function(UNWIND) && find_cancel_function(UNREGISTER) && find_cancel_function(REGISTER))
+        find_cancel_function(UNREGISTER)(buffer);
 }
 
 void pinject_unwind_next(__pthread_unwind_buf_t *buffer)
 {
-    find(UNWIND)(buffer);
+    find_cancel_function(UNWIND)(buffer);
     __builtin_unreachable();
 }
 
 /* In the new thread: announces it, then gives the record back (pinject_thread_throttle()), so that nothing of ours
    is left when the program's code runs. */
-__attribute__((noinline)) static struct pinject_thread_record begin(void *data)
+__attribute__((noinline)) static struct pinject_thread_record begin_thread(void *data)
 {
     struct pinject_thread_record record = *(struct pinject_thread_record *)data;
     pinject_preload_enter();
@@ -81,7 +81,7 @@ __attribute__((noinline)) static struct pinject_thread_record begin(void *data)
     return record;
 }
 
-static void end(void *nothing)
+static void stop_timer(void *nothing)
 {
     (void)nothing;
     pinject_preload_enter();
@@ -96,7 +96,7 @@ static void end(void *nothing)
 __attribute__((noinline)) static void *run_posix(void *(*start)(void *), void *argument)
 {
     void *result;
-    pthread_cleanup_push(end, NULL);
+    pthread_cleanup_push(stop_timer, NULL);
     result = start(argument);
     pthread_cleanup_pop(1);
     return result;
@@ -105,7 +105,7 @@ __attribute__((noinline)) static void *run_posix(void *(*start)(void *), void *a
 __attribute__((noinline)) static int run_c11(thrd_start_t start, void *argument)
 {
     int result;
-    pthread_cleanup_push(end, NULL);
+    pthread_cleanup_push(stop_timer, NULL);
     result = start(argument);
     pthread_cleanup_pop(1);
     return result;
@@ -114,7 +114,7 @@ __attribute__((noinline)) static int run_c11(thrd_start_t start, void *argument)
 /* Without a timer both end in a tail call (built with -O2): the program's frames are where they would be without us. */
 static void *begin_posix(void *data)
 {
-    struct pinject_thread_record record = begin(data);
+    struct pinject_thread_record record = begin_thread(data);
     if (pinject_timer_runs())
         return run_posix(record.start.posix, record.argument);
     return record.start.posix(record.argument);
@@ -122,7 +122,7 @@ static void *begin_posix(void *data)
 
 static int begin_c11(void *data)
 {
-    struct pinject_thread_record record = begin(data);
+    struct pinject_thread_record record = begin_thread(data);
     if (pinject_timer_runs())
         return run_c11(record.start.c11, record.argument);
     return record.start.c11(record.argument);
@@ -148,7 +148,7 @@ static struct pinject_thread_record *take_record(union pinject_thread_start star
     return record;
 }
 
-static struct pinject_thread_record *prepare(union pinject_thread_start start, void *argument)
+static struct pinject_thread_record *prepare_record(union pinject_thread_start start, void *argument)
 {
     pinject_preload_ready();
     pinject_preload_enter();
@@ -159,7 +159,7 @@ static struct pinject_thread_record *prepare(union pinject_thread_start start, v
 
 PINJECT_HOOK int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *), void *argument)
 {
-    struct pinject_thread_record *record = prepare((union pinject_thread_start){.posix = start}, argument);
+    struct pinject_thread_record *record = prepare_record((union pinject_thread_start){.posix = start}, argument);
     if (!record)
         return pinject_next()->pthread_create(thread, attr, start, argument);
     /* A tail call, so that no frame of ours is between the program and the report of where the thread was made. If
@@ -174,7 +174,7 @@ PINJECT_HOOK int pthread_create(pthread_t *thread, const pthread_attr_t *attr, v
 
 PINJECT_HOOK int thrd_create(thrd_t *thread, thrd_start_t start, void *argument)
 {
-    struct pinject_thread_record *record = prepare((union pinject_thread_start){.c11 = start}, argument);
+    struct pinject_thread_record *record = prepare_record((union pinject_thread_start){.c11 = start}, argument);
     if (!record)
         return pinject_next()->thrd_create(thread, start, argument);
     if (pinject_next()->sanitized)

@@ -115,7 +115,7 @@ static int status_of(const siginfo_t *info)
 }
 
 /* The kernel writes zeros if it reports no child, also when it fails. So a call that asks for nothing writes them. */
-static int tell_nothing(siginfo_t *info, int result)
+static int report_no_child(siginfo_t *info, int result)
 {
     int saved = errno;
     bool wild = info && SYS_5(SYS_waitid, P_ALL, 0, info, 0, NULL) == -EFAULT;
@@ -140,7 +140,7 @@ PINJECT_HOOK int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
         usage.ru_maxrss = untouched;
         int result = pinject_next()->waitid(type, id, &seen, options | WNOWAIT);
         if (result < 0 || seen.si_pid == 0)
-            return tell_nothing(info, result);
+            return report_no_child(info, result);
         long error = SYS_5(SYS_waitid, P_PID, seen.si_pid, info, options | WNOHANG, &usage);
         if (usage.ru_maxrss != untouched) { /* also where `info` is wild: the child is gone */
             report(seen.si_pid, status_of(&seen), &usage);

@@ -13,7 +13,7 @@ static struct pinject_next next;
 static uint32_t next_known;
 
 /* Replacements for what libc lacks: the plain system call if there is one. */
-static int failed(long error)
+static int fail_with_errno(long error)
 {
     errno = (int)-error;
     return -1;
@@ -21,12 +21,12 @@ static int failed(long error)
 
 static int plain_execve(const char *path, char *const argv[], char *const envp[])
 {
-    return failed(SYS_3(SYS_execve, path, argv, envp));
+    return fail_with_errno(SYS_3(SYS_execve, path, argv, envp));
 }
 
 static int plain_execveat(int fd, const char *path, char *const argv[], char *const envp[], int flags)
 {
-    return failed(SYS_5(SYS_execveat, fd, path, argv, envp, flags));
+    return fail_with_errno(SYS_5(SYS_execveat, fd, path, argv, envp, flags));
 }
 
 static int plain_fexecve(int fd, char *const argv[], char *const envp[])
@@ -36,7 +36,7 @@ static int plain_fexecve(int fd, char *const argv[], char *const envp[])
 
 static int no_execvpe(const char *file, char *const argv[], char *const envp[])
 {
-    return strchr(file, '/') ? plain_execve(file, argv, envp) : failed(-ENOSYS);
+    return strchr(file, '/') ? plain_execve(file, argv, envp) : fail_with_errno(-ENOSYS);
 }
 
 static int no_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
@@ -48,13 +48,13 @@ static int no_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions
 
 static pid_t no_fork_only(void)
 {
-    return failed(-ENOSYS);
+    return fail_with_errno(-ENOSYS);
 }
 
 static pid_t no_wait4(pid_t pid, int *status, int options, struct rusage *usage)
 {
     long result = SYS_4(SYS_wait4, pid, status, options, usage);
-    return result < 0 ? failed(result) : (pid_t)result;
+    return result < 0 ? fail_with_errno(result) : (pid_t)result;
 }
 
 static pid_t no_waitpid(pid_t pid, int *status, int options)
@@ -65,7 +65,7 @@ static pid_t no_waitpid(pid_t pid, int *status, int options)
 static int no_waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 {
     long result = SYS_5(SYS_waitid, type, id, info, options, 0);
-    return result < 0 ? failed(result) : 0;
+    return result < 0 ? fail_with_errno(result) : 0;
 }
 
 static int plain_prctl(int option, ...)
@@ -76,18 +76,18 @@ static int plain_prctl(int option, ...)
     unsigned long c = va_arg(list, unsigned long), d = va_arg(list, unsigned long);
     va_end(list);
     long result = SYS_5(SYS_prctl, option, a, b, c, d);
-    return result < 0 ? failed(result) : (int)result;
+    return result < 0 ? fail_with_errno(result) : (int)result;
 }
 
 static int no_clone(int (*run)(void *), void *stack, int flags, void *argument, ...)
 {
     (void)run, (void)stack, (void)flags, (void)argument;
-    return failed(-ENOSYS);
+    return fail_with_errno(-ENOSYS);
 }
 
 static int no_system(const char *command)
 {
-    return command ? failed(-ENOSYS) : 0;
+    return command ? fail_with_errno(-ENOSYS) : 0;
 }
 
 static FILE *no_popen(const char *command, const char *mode)
@@ -100,13 +100,13 @@ static FILE *no_popen(const char *command, const char *mode)
 static int plain_unshare(int flags)
 {
     long result = SYS_1(SYS_unshare, flags);
-    return result < 0 ? failed(result) : 0;
+    return result < 0 ? fail_with_errno(result) : 0;
 }
 
 static int plain_setns(int fd, int type)
 {
     long result = SYS_2(SYS_setns, fd, type);
-    return result < 0 ? failed(result) : 0;
+    return result < 0 ? fail_with_errno(result) : 0;
 }
 
 static long plain_syscall(long number, ...)
@@ -117,7 +117,7 @@ static long plain_syscall(long number, ...)
     long d = va_arg(list, long), e = va_arg(list, long), f = va_arg(list, long);
     va_end(list);
     long result = sys_call(number, a, b, c, d, e, f);
-    return result < 0 && result >= -4095 ? failed(result) : result;
+    return result < 0 && result >= -4095 ? fail_with_errno(result) : result;
 }
 
 long (*pinject_next_syscall)(long, ...) = plain_syscall;
@@ -131,31 +131,31 @@ static int no_iteration(int (*callback)(struct dl_phdr_info *, size_t, void *), 
 static int no_setuid(uid_t user)
 {
     (void)user;
-    return failed(-ENOSYS);
+    return fail_with_errno(-ENOSYS);
 }
 
 static int no_setreuid(uid_t real, uid_t effective)
 {
     (void)real, (void)effective;
-    return failed(-ENOSYS);
+    return fail_with_errno(-ENOSYS);
 }
 
 static int no_setresuid(uid_t real, uid_t effective, uid_t saved)
 {
     (void)real, (void)effective, (void)saved;
-    return failed(-ENOSYS);
+    return fail_with_errno(-ENOSYS);
 }
 
 static int no_sigaction(int number, const struct sigaction *action, struct sigaction *old)
 {
     (void)number, (void)action, (void)old;
-    return failed(-ENOSYS);
+    return fail_with_errno(-ENOSYS);
 }
 
 static int plain_sigaltstack(const stack_t *stack, stack_t *old)
 {
     long result = SYS_2(SYS_sigaltstack, stack, old);
-    return result < 0 ? failed(result) : 0;
+    return result < 0 ? fail_with_errno(result) : 0;
 }
 
 static void (*no_signal(int number, void (*handler)(int)))(int)
@@ -168,7 +168,7 @@ static void (*no_signal(int number, void (*handler)(int)))(int)
 static int no_sigprocmask(int how, const sigset_t *set, sigset_t *old)
 {
     (void)how, (void)set, (void)old;
-    return failed(-ENOSYS);
+    return fail_with_errno(-ENOSYS);
 }
 
 /*
@@ -197,7 +197,7 @@ static int late_timer_create(clockid_t clock, struct sigevent *event, timer_t *t
     void *found = pinject_symbols_find_late(next.dl_iterate_phdr, "timer_create");
     int (*function)(clockid_t, struct sigevent *, timer_t *);
     memcpy(&function, &found, sizeof(function));
-    return function ? function(clock, event, timer) : failed(-ENOSYS);
+    return function ? function(clock, event, timer) : fail_with_errno(-ENOSYS);
 }
 
 /* Like libc's: libpthread's two signals cannot be blocked. */
@@ -298,7 +298,7 @@ enum { OTHERS = sizeof(others) / sizeof(others[0]) };
 /* Function pointers are words here. */
 typedef uintptr_t word __attribute__((may_alias));
 
-static void store(void *function, const struct pinject_symbol *symbol)
+static void store_address(void *function, const struct pinject_symbol *symbol)
 {
     if (symbol->address)
         __atomic_store_n((word *)function, (uintptr_t)symbol->address, __ATOMIC_RELAXED);
@@ -331,10 +331,10 @@ static void resolve_all(void)
         symbols[FIRST_OTHER + i] = (struct pinject_symbol){others[i].name, NULL};
     pinject_symbols_find(symbols, ALL);
     for (size_t i = 0; i < MEMBERS; i++)
-        store((char *)&next + members[i].offset, &symbols[i]);
-    store(&pinject_next_syscall, &symbols[SYSCALL]);
+        store_address((char *)&next + members[i].offset, &symbols[i]);
+    store_address(&pinject_next_syscall, &symbols[SYSCALL]);
     for (size_t i = 0; i < OTHERS; i++)
-        store(&others[i].address, &symbols[FIRST_OTHER + i]);
+        store_address(&others[i].address, &symbols[FIRST_OTHER + i]);
     next.sanitized = symbols[SANITIZER].address;
     next.pidfd_spawns = next.pidfd_spawn != no_spawn;
     next.wait4_cancels = wait4_cancels(symbols[VERSION].address);

@@ -71,7 +71,7 @@ enum {
  * where CONFIG_CHECKPOINT_RESTORE is set (any distribution); if refused, the zeros stay. The call sets the heap's end
  * as well: if a second thread moved it meanwhile, memory would be lost, so nothing is done if there is one.
  */
-static void set_end(struct block block, char *end)
+static void set_environ_end(struct block block, char *end)
 {
     uint64_t stat[STAT_COUNT];
     if (read_stat(stat, STAT_COUNT) < STAT_COUNT - 1 || stat[STAT_THREADS] != 1 ||
@@ -111,7 +111,7 @@ static void close_gaps(char **initial, struct block block)
     if (out == block.end)
         return;
     memset(out, 0, (size_t)(block.end - out));
-    set_end(block, out);
+    set_environ_end(block, out);
 }
 
 /* Code that walks over the vector's end to the auxiliary vector (Go does) finds entries AT_IGNORE in between. */

@@ -43,7 +43,7 @@ uint32_t pinject_peer_own_user(void)
 }
 
 /* A filter that is newer than the collector's may kill a process that makes a socket. */
-static bool may_ask(const struct pinject_segment *segment)
+static bool may_make_socket(const struct pinject_segment *segment)
 {
     long mode = SYS_5(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0);
     if (mode == 0 || mode == -EINVAL) /* a kernel without filters */
@@ -116,7 +116,7 @@ int pinject_peer_ask(const char *path, const struct pinject_segment *segment, ui
     socklen_t size = write_address(&address, path);
     if (size == 0)
         return -ENAMETOOLONG;
-    if (!may_ask(segment))
+    if (!may_make_socket(segment))
         return -EPERM;
     int fd = (int)SYS_3(SYS_socket, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0)

@@ -51,7 +51,7 @@ enum pinject_exec_kind pinject_preload_admits(enum pinject_exec_kind exec_kind)
  * A process that was made behind libc's back has a copy of our pid, not its own, and may be in another pid namespace:
  * there its request would name another task. A process whose parent is ours, by the kernel's word, is in our namespace.
  */
-static bool is_known(int32_t pid, int32_t ppid)
+static bool is_known_process(int32_t pid, int32_t ppid)
 {
     return pid == pinject_preload.pid || ppid == pinject_preload.pid;
 }
@@ -60,7 +60,7 @@ static struct pinject_claim claim_slot(uint32_t kind, uint32_t flags, int32_t pa
 {
     int32_t tid = sys_gettid(), pid = sys_getpid(), ppid = sys_getppid();
     struct pinject_claim mine = {NULL, 0, 0};
-    if (is_known(pid, ppid))
+    if (is_known_process(pid, ppid))
         mine = pinject_request_claim(&pinject_preload.channel, tid);
     if (!mine.slot)
         return mine;
@@ -262,7 +262,7 @@ void pinject_preload_thread(int32_t creator)
     ask_for_events(PINJECT_THREAD, 0, creator);
 }
 
-static void inherit(void)
+static void request_inheritance(void)
 {
     int32_t tid = sys_gettid();
     /* Timers sample only processes that the preload object is in. */
@@ -281,7 +281,7 @@ void pinject_preload_inherit(void)
     pinject_preload_ready();
     pinject_preload_enter();
     if (pinject_preload_follows())
-        inherit();
+        request_inheritance();
     pinject_preload_leave();
     errno = saved;
 }
@@ -365,7 +365,7 @@ void pinject_preload_before_fork(void)
     uint64_t key = forking_key();
     pinject_preload_enter();
     if (pinject_preload.state == PINJECT_FOLLOWED && !pinject_preload_blocked()) {
-        bool known = is_known(sys_getpid(), sys_getppid());
+        bool known = is_known_process(sys_getpid(), sys_getppid());
         __atomic_store_n(forking_slot(key), key | (known ? (uint32_t)sys_gettid() : 0), __ATOMIC_RELAXED);
     }
     pinject_preload_leave();

@@ -23,7 +23,7 @@ bool pinject_request_covered(const struct pinject_channel *channel, int32_t tid)
     return word >> (tid % 64) & 1;
 }
 
-static void tell_claimed(struct pinject_requests *requests, uint32_t claimed)
+static void raise_slots_claimed(struct pinject_requests *requests, uint32_t claimed)
 {
     uint32_t before = __atomic_load_n(&requests->slots_claimed, __ATOMIC_RELAXED);
     while (before < claimed &&
@@ -44,7 +44,7 @@ static bool claim_slot(struct pinject_requests *requests, uint32_t index, struct
                                      __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
         return false;
     *ret_claim = (struct pinject_claim){slot, index, generation};
-    tell_claimed(requests, index + 1);
+    raise_slots_claimed(requests, index + 1);
     return true;
 }
 
@@ -97,7 +97,7 @@ struct pinject_claim pinject_request_claim(const struct pinject_channel *channel
  * so no thread takes the CPU from the program for them. One slot in so many does wake, so that slots do not run out.
  * (An exec generation wakes at once: its covered bit may be that of an earlier task, and then it has no events yet.)
  */
-static bool may_lie(const struct pinject_claim *claim)
+static bool is_asynchronous(const struct pinject_claim *claim)
 {
     return claim->slot->kind == PINJECT_REAPED && claim->index % REAPED_SLOTS != 0;
 }
@@ -122,7 +122,7 @@ static void ring_doorbell(const struct pinject_channel *channel, uint32_t index,
         sys_futex_wake(&doorbell->count, 1);
 }
 
-static void give_back(struct pinject_claim claim)
+static void free_slot(struct pinject_claim claim)
 {
     uint32_t expected = PINJECT_STATE(claim.generation, PINJECT_ANSWERED);
     /* Release: we have read the result. Nobody else frees an answered slot of a living owner. */
@@ -158,7 +158,7 @@ static int wait_for_answer(const struct pinject_channel *channel, struct pinject
         uint32_t state = __atomic_load_n(&claim.slot->state, __ATOMIC_ACQUIRE);
         if (state == answered) {
             int result = claim.slot->result;
-            give_back(claim);
+            free_slot(claim);
             return result;
         }
         uint32_t phase = PINJECT_STATE_PHASE(state);
@@ -195,7 +195,7 @@ int pinject_request_send(const struct pinject_channel *channel, struct pinject_c
         __atomic_fetch_add(&requests->unanswered, 1, __ATOMIC_RELAXED);
         reply = false;
     }
-    bool wake = !may_lie(&claim);
+    bool wake = !is_asynchronous(&claim);
     uint32_t claimed = PINJECT_STATE(claim.generation, PINJECT_CLAIMED);
     claim.slot->time_ns = sys_clock_ns(CLOCK_MONOTONIC);
     /* Pairs with the collector's acquire. Fails if we were stopped for so long that the slot was freed. */

@@ -34,7 +34,7 @@ static uint32_t place_in_memory(void)
 }
 
 /* A process blocked by seccomp makes no call. An entry with its own place in memory was left by a vfork child. */
-static bool is_left(uint32_t owner, uint32_t me, bool patient)
+static bool is_owner_gone(uint32_t owner, uint32_t me, bool patient)
 {
     if (me & BLOCKED)
         return owner == me;
@@ -60,7 +60,7 @@ static bool claim_entry(struct pinject_room_entry *entry, uint32_t me, bool pati
     uint32_t owner = __atomic_load_n(&entry->owner, __ATOMIC_RELAXED);
     if (owner == me && !(me & BLOCKED))
         return patient && take_abandoned(entry);
-    if (owner != 0 && !is_left(owner, me, patient))
+    if (owner != 0 && !is_owner_gone(owner, me, patient))
         return false;
     /* The last owner's mark. If another thread claims the room now, NULL only protects its claim. */
     __atomic_store_n(&entry->mark, NULL, __ATOMIC_RELAXED);
@@ -121,7 +121,7 @@ static void set_mark(struct pinject_room_entry *entry, uint32_t *mark)
     __atomic_store_n(&entry->mark, mark, __ATOMIC_RELAXED);
 }
 
-static void give_back(struct pinject_room_entry *entry)
+static void release_entry(struct pinject_room_entry *entry)
 {
     __atomic_store_n(&entry->mark, NULL, __ATOMIC_RELAXED);
     __atomic_store_n(&entry->owner, 0, __ATOMIC_RELEASE);
@@ -144,7 +144,7 @@ struct pinject_room *pinject_room_claim(uint32_t *mark)
         if (!pinject_preload_blocked())
             room = sys_map(sizeof(*room), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
         if (!room || sys_failed(room)) {
-            give_back(entry);
+            release_entry(entry);
             return NULL;
         }
         __atomic_store_n(&entry->room, room, __ATOMIC_RELAXED);
@@ -165,7 +165,7 @@ void pinject_room_release(struct pinject_room *room)
         forget_vector(room);
     if (room->watched)
         SYS_1(SYS_set_tid_address, NULL);
-    give_back(room->entry);
+    release_entry(room->entry);
 }
 
 void *pinject_room_vector(struct pinject_room *room, size_t size)
@@ -188,7 +188,7 @@ void *pinject_room_vector(struct pinject_room *room, size_t size)
 void pinject_rooms_reset(void)
 {
     for (unsigned i = 0; i < ROOMS; i++)
-        give_back(&entries[i]);
+        release_entry(&entries[i]);
 }
 
 /* The frame below is the caller's: an unwinder continues there. */

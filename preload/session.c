@@ -243,7 +243,7 @@ int pinject_preload_open(const char *path)
 }
 
 /* Opens it: landlock hides nothing but refuses to open. Without a free descriptor only the existence is checked. */
-static bool opens(const char *path)
+static bool can_open(const char *path)
 {
     int fd = sys_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd >= 0)
@@ -255,9 +255,9 @@ bool pinject_preload_reachable(void)
 {
     const char *path = segment_path();
     int fds[2];
-    if (!opens(pinject_preload.preload))
+    if (!can_open(pinject_preload.preload))
         return false;
-    if (opens(path))
+    if (can_open(path))
         return true;
     if (pinject_peer_ask(path, NULL, (uint32_t)SYS_0(SYS_geteuid), fds) < 0)
         return false;
@@ -303,7 +303,7 @@ bool pinject_preload_user_moves(bool moves)
 }
 
 /* Does it keep no right to the channel's user? Then it cannot come back. */
-static bool gives_up(uint32_t real, uint32_t effective, uint32_t saved)
+static bool gives_up_user(uint32_t real, uint32_t effective, uint32_t saved)
 {
     const uint32_t user = pinject_preload.user;
     return real != user && effective != user && saved != user;
@@ -370,7 +370,7 @@ void pinject_preload_changes_user(uint32_t real, uint32_t effective, uint32_t sa
     effective = effective == UINT32_MAX ? now[1] : effective;
     saved = saved == UINT32_MAX ? now[2] : saved;
     const struct pinject_segment *segment = pinject_preload.channel.segment;
-    const bool leaves = gives_up(real, effective, saved);
+    const bool leaves = gives_up_user(real, effective, saved);
     if (leaves || user_moved)
         hold_spare();
     if (leaves && !user_moved && !find_channel(segment, effective) && is_collectors_namespace(segment))
@@ -405,11 +405,11 @@ static bool give_up_channel(void)
  * True: the process gave its user up and is *RET_USER now, whose channel it does not have yet. ASKED: it called for
  * another user, who may have the same number in another user namespace.
  */
-static bool gave_up(bool asked, uint32_t *ret_user)
+static bool gave_up_user(bool asked, uint32_t *ret_user)
 {
     uint32_t real = 0, effective = 0, saved = 0;
     if (SYS_3(SYS_getresuid, &real, &effective, &saved) < 0 ||
-        !((asked && user_moved) || gives_up(real, effective, saved)))
+        !((asked && user_moved) || gives_up_user(real, effective, saved)))
         return false;
     pinject_timer_end_all(false);
     if (!give_up_channel())
@@ -432,10 +432,10 @@ static void change_user(bool asked)
         return;
     bool mine = try_turn();
     if (!mine) {
-        gave_up(asked, &user);
+        gave_up_user(asked, &user);
         mine = wait_for_turn();
     }
-    for (int i = 0; mine && i < CHANGES && gave_up(asked, &user); i++) {
+    for (int i = 0; mine && i < CHANGES && gave_up_user(asked, &user); i++) {
         pinject_preload.user = user;
         /* The segment's owner is another user now, whoever it is. */
         int fd = open_requests(pinject_preload.channel.segment, false);

@@ -53,7 +53,7 @@ static int find_source(const struct action *actions, size_t count, int fd)
     return fd;
 }
 
-static int go_to(struct pinject_spawn_directory *directory, const char *path)
+static int change_directory(struct pinject_spawn_directory *directory, const char *path)
 {
     if (directory->descriptors && pinject_spawn_names_descriptor(path))
         return -EINVAL;
@@ -69,7 +69,7 @@ static int follow_actions(struct pinject_spawn_directory *directory, const struc
     const struct action *action = &actions[at];
     switch (action->tag) {
     case CHDIR:
-        return go_to(directory, action->of.chdir.path);
+        return change_directory(directory, action->of.chdir.path);
     case FCHDIR:
         pinject_spawn_directory_close(directory);
         directory->fd = find_source(actions, at, action->of.fchdir.fd);

@@ -97,7 +97,7 @@ static bool find_collector(struct start *start)
     return false;
 }
 
-static bool wants_words(char **envp)
+static bool is_verbose(char **envp)
 {
     const char *wish = pinject_env_value(envp, "PINJECT_VERBOSE=");
     return wish && strcmp(wish, "1") == 0;
@@ -111,7 +111,7 @@ static long plain_clone(void)
     return SYS_5(SYS_clone, CLONE_UNTRACED, 0, 0, 0, 0);
 }
 
-static _Noreturn void leave(int status)
+static _Noreturn void exit_process(int status)
 {
     for (;;)
         SYS_1(SYS_exit_group, status);
@@ -126,7 +126,7 @@ static void set_descriptors(const struct start *start)
     bool is_pipe = start->report[0] == 2 || start->report[1] == 2; /* the program has no stderr */
     null = (int)SYS_3(SYS_fcntl, null, F_DUPFD, OUT_OF_THE_WAY);
     if (report < 0 || null < 0)
-        leave(127);
+        exit_process(127);
     SYS_3(SYS_dup3, report, COLLECT_FD, 0);
     if (is_pipe || SYS_3(SYS_dup3, 2, ERROR_FD, 0) < 0)
         SYS_3(SYS_dup3, null, ERROR_FD, 0);
@@ -160,7 +160,7 @@ static void drop_preload(char **envp)
 }
 
 /* What does not fit is left out; characters that could control a terminal become '?'. */
-static void append(struct start *start, const char *text)
+static void append_text(struct start *start, const char *text)
 {
     size_t at = strlen(start->line);
     for (; *text && at + 1 < sizeof(start->line); text++)
@@ -181,18 +181,18 @@ static void append_error(struct start *start, int error)
     };
     char number[12];
     if (error == EPERM && SYS_4(SYS_getxattr, start->collector, "security.capability", 0, 0) > 0) {
-        append(start, "its file capabilities are not allowed here (as root: setcap -r FILE)");
+        append_text(start, "its file capabilities are not allowed here (as root: setcap -r FILE)");
         return;
     }
     for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
         if (reasons[i].error == error) {
-            append(start, reasons[i].text);
+            append_text(start, reasons[i].text);
             return;
         }
     }
     write_number(number, error);
-    append(start, "errno ");
-    append(start, number);
+    append_text(start, "errno ");
+    append_text(start, number);
 }
 
 /*
@@ -200,18 +200,18 @@ static void append_error(struct start *start, int error)
  * program waits until the pipe is closed, so the line comes before the program's own. Signals are blocked: the limit of
  * the size of files must not make it dump core.
  */
-static void say_why(struct start *start, int error)
+static void report_failure(struct start *start, int error)
 {
     static const uint64_t all = UINT64_MAX;
-    append(start, "pinject-run: nothing is profiled: ");
+    append_text(start, "pinject-run: nothing is profiled: ");
     if (start->found) {
-        append(start, start->collector);
-        append(start, " cannot be executed: ");
+        append_text(start, start->collector);
+        append_text(start, " cannot be executed: ");
         append_error(start, error);
     } else {
-        append(start, "found no pinject-run for ");
-        append(start, start->preload);
-        append(start, "; set PINJECT_COLLECTOR=FILE");
+        append_text(start, "found no pinject-run for ");
+        append_text(start, start->preload);
+        append_text(start, "; set PINJECT_COLLECTOR=FILE");
     }
     size_t size = strlen(start->line);
     start->line[size < sizeof(start->line) - 1 ? size++ : size - 1] = '\n';
@@ -225,15 +225,15 @@ static _Noreturn void become_collector(struct start *start)
     char *argv[] = {name, option, start->preload_option, NULL};
     SYS_0(SYS_setsid);
     if (plain_clone() != 0)
-        leave(0);
+        exit_process(0);
     set_descriptors(start);
     reset_signals();
     drop_preload(start->envp);
     int error = ENOENT;
     if (start->found)
         error = (int)-SYS_3(SYS_execve, start->collector, argv, start->envp);
-    say_why(start, error);
-    leave(127);
+    report_failure(start, error);
+    exit_process(127);
 }
 
 /* A subreaper must not adopt our orphans. */
@@ -299,7 +299,7 @@ int pinject_start(char **envp)
     if (adopts_all(envp))
         return -EOPNOTSUPP;
     start.envp = envp;
-    start.verbose = wants_words(envp);
+    start.verbose = is_verbose(envp);
     if (!find_preload(&start))
         return -ENOENT;
     start.found = find_collector(&start);

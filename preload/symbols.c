@@ -41,7 +41,7 @@ const struct link_map *pinject_symbols_self(void)
 }
 
 /* glibc replaces the offsets by addresses, except where the section is read-only (vDSO, some architectures). */
-static const void *place(const struct table *table, uintptr_t value)
+static const void *relocate_address(const struct table *table, uintptr_t value)
 {
     return (const void *)(value < table->base ? value + table->base : value);
 }
@@ -50,7 +50,7 @@ static bool read_table(struct table *table, uintptr_t base, const ElfW(Dyn) *dyn
 {
     *table = (struct table){.base = base};
     for (; dynamic && dynamic->d_tag != DT_NULL; dynamic++) {
-        const void *at = place(table, dynamic->d_un.d_ptr);
+        const void *at = relocate_address(table, dynamic->d_un.d_ptr);
         switch (dynamic->d_tag) {
         case DT_SYMTAB:
             table->symbols = at;
@@ -128,7 +128,7 @@ static void *find_by_hash(const struct table *table, const char *name)
     return NULL;
 }
 
-static void *find_in(const struct table *table, const char *name)
+static void *find_in_table(const struct table *table, const char *name)
 {
     return table->gnu_hash ? find_by_gnu_hash(table, name) : find_by_hash(table, name);
 }
@@ -144,7 +144,7 @@ size_t pinject_symbols_find(struct pinject_symbol *symbols, size_t count)
         if (!read_table(&table, map->l_addr, map->l_ld))
             continue;
         for (size_t i = 0; i < count; i++)
-            if (!symbols[i].address && (symbols[i].address = find_in(&table, symbols[i].name)))
+            if (!symbols[i].address && (symbols[i].address = find_in_table(&table, symbols[i].name)))
                 missing--;
     }
     return missing;
@@ -166,7 +166,7 @@ static int search_dso(struct dl_phdr_info *info, size_t size, void *data)
         if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
             dynamic = (const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
     if (search->behind && read_table(&table, info->dlpi_addr, dynamic))
-        search->address = find_in(&table, search->name);
+        search->address = find_in_table(&table, search->name);
     search->behind |= dynamic == _DYNAMIC;
     return search->address != NULL;
 }

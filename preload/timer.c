@@ -156,14 +156,14 @@ static void end_timer(struct pinject_sampler *sampler)
         SYS_1(SYS_timer_delete, timer - 1);
 }
 
-static bool is_own(const struct pinject_sampler *sampler)
+static bool is_own_sampler(const struct pinject_sampler *sampler)
 {
     return sampler && sampler->page && sampler->tid == sys_gettid();
 }
 
 bool pinject_timer_runs(void)
 {
-    return is_own(pinject_sampler_find());
+    return is_own_sampler(pinject_sampler_find());
 }
 
 bool pinject_timer_ended(void)
@@ -205,7 +205,7 @@ static bool is_too_small(size_t stack)
 void pinject_timer_alternate(size_t size)
 {
     struct pinject_sampler *sampler = pinject_timer_ended() ? NULL : pinject_sampler_find();
-    if (is_own(sampler) && is_too_small(size))
+    if (is_own_sampler(sampler) && is_too_small(size))
         end_timer(sampler);
 }
 
@@ -268,14 +268,14 @@ void pinject_timer_thread(bool masked)
 void pinject_timer_count(void)
 {
     struct pinject_sampler *sampler = pinject_timer_ended() ? NULL : pinject_sampler_find();
-    if (is_own(sampler))
+    if (is_own_sampler(sampler))
         pinject_sampler_count(sampler);
 }
 
 bool pinject_timer_before_exec(void)
 {
     struct pinject_sampler *sampler = pinject_preload_blocked() ? NULL : pinject_sampler_find();
-    if (!is_own(sampler) || sampler->tid == sampler->pid)
+    if (!is_own_sampler(sampler) || sampler->tid == sampler->pid)
         return false;
     read_counts(sampler);
     __atomic_store_n(&sampler->head->execs, 1, __ATOMIC_RELAXED);
@@ -285,7 +285,7 @@ bool pinject_timer_before_exec(void)
 void pinject_timer_after_exec(bool told)
 {
     struct pinject_sampler *sampler = told && !pinject_preload_blocked() ? pinject_sampler_find() : NULL;
-    if (is_own(sampler))
+    if (is_own_sampler(sampler))
         __atomic_store_n(&sampler->head->execs, 0, __ATOMIC_RELAXED);
 }
 

@@ -128,7 +128,7 @@ static uint64_t put_chain(struct writer *writer, struct registers registers)
 /* ---- Records ---- */
 
 /* Reports the samples lost since the last report. Written as soon as there is room, with a sample after it. */
-static void tell_lost(struct pinject_sampler *sampler, uint64_t now_ns)
+static void put_lost(struct pinject_sampler *sampler, uint64_t now_ns)
 {
     struct writer writer = {sampler, sampler->at + sizeof(struct perf_event_header)};
     if (sampler->lost == sampler->told)
@@ -173,7 +173,7 @@ uint64_t pinject_sampler_count(struct pinject_sampler *sampler)
     return (uint64_t)usage.ru_utime.tv_sec * 1000000000u + (uint64_t)usage.ru_utime.tv_usec * 1000u;
 }
 
-static uint64_t weigh(struct pinject_sampler *sampler, uint64_t overrun, uint64_t user_ns)
+static uint64_t weigh_sample(struct pinject_sampler *sampler, uint64_t overrun, uint64_t user_ns)
 {
     uint64_t last = sampler->user_ns;
     /* The clock may step back a little: no time is weighed twice. */
@@ -193,6 +193,6 @@ void pinject_sampler_take(struct pinject_sampler *sampler, uint64_t overrun, con
         return;
     }
     uint64_t now_ns = sys_clock_ns(CLOCK_MONOTONIC);
-    tell_lost(sampler, now_ns);
-    put_sample(sampler, now_ns, weigh(sampler, overrun, user_ns), registers_of(context));
+    put_lost(sampler, now_ns);
+    put_sample(sampler, now_ns, weigh_sample(sampler, overrun, user_ns), registers_of(context));
 }

@@ -176,7 +176,7 @@ void pinject_timer_resume(void)
 }
 
 /* The program blocked the signal: it stays pending, as it would without us, until it is taken or unblocked. */
-static void keep_waiting(int number, siginfo_t *info, void *context)
+static void keep_pending(int number, siginfo_t *info, void *context)
 {
     *mask_of(context) |= bit_of(number);
     pinject_timer_pause(context);
@@ -222,7 +222,7 @@ static void take_foreign(int number, siginfo_t *info, void *context)
     if (ended && waits_quietly(number, context))
         return;
     if (!ended && pinject_signal_masked())
-        keep_waiting(number, info, context);
+        keep_pending(number, info, context);
     else if (action->sa_handler == SIG_DFL)
         die_of(number);
     else if (action->sa_handler != SIG_IGN)
@@ -289,7 +289,7 @@ static void shield_stacks(int ours)
 }
 
 /* -EBUSY: the program uses it. Other threads may set handlers meanwhile. */
-static int take(int number)
+static int take_signal(int number)
 {
     const struct action action = own_action();
     struct action old;
@@ -316,7 +316,7 @@ int pinject_signal_take(void)
     if (pinject_signal_number())
         return 0;
     for (int number = FIRST; number >= LAST && error == -EBUSY; number--)
-        error = take(number);
+        error = take_signal(number);
     if (error == 0)
         shield_stacks(pinject_signal_number());
     return error;
