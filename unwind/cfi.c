@@ -248,7 +248,7 @@ static size_t count_before(const struct cfi *cfi, uint64_t address)
     return low + UPPER_BOUND(&cfi->fdes[low], high - low, .start, address);
 }
 
-static uint64_t size_of(const struct cfi *cfi, struct cfi_fde *fde)
+static uint64_t function_size(const struct cfi *cfi, struct cfi_fde *fde)
 {
     struct cfi_function function;
     if (!fde->size && cfi_parse_function(cfi, fde->at, &function) && function.start == fde->start)
@@ -260,7 +260,7 @@ static uint64_t size_of(const struct cfi *cfi, struct cfi_fde *fde)
 static const struct cfi_fde *find_fde(const struct cfi *cfi, uint64_t address)
 {
     size_t low = count_before(cfi, address);
-    if (low == 0 || address - cfi->fdes[low - 1].start >= size_of(cfi, &cfi->fdes[low - 1]))
+    if (low == 0 || address - cfi->fdes[low - 1].start >= function_size(cfi, &cfi->fdes[low - 1]))
         return NULL;
     return &cfi->fdes[low - 1];
 }
@@ -295,7 +295,7 @@ bool cfi_find_split(const struct cfi *cfi, uint64_t address, struct cfi_row *ret
     size_t low = count_before(cfi, address);
     if (low == 0 || low == cfi->count)
         return false;
-    uint64_t end = cfi->fdes[low - 1].start + size_of(cfi, &cfi->fdes[low - 1]), next = cfi->fdes[low].start;
+    uint64_t end = cfi->fdes[low - 1].start + function_size(cfi, &cfi->fdes[low - 1]), next = cfi->fdes[low].start;
     if (address < end || next - end > SPLIT_MAX)
         return false;
     bool found = cfi_find_row(cfi, next, &behind) && behind.rules[behind.return_reg].how == CFI_UNDEFINED &&

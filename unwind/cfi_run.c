@@ -49,7 +49,7 @@ static int64_t factored(const struct run *run, int64_t number)
 }
 
 /* Rules of registers that are not tracked (vectors, flags) are ignored. */
-static void set(struct run *run, uint64_t reg, enum cfi_how how, int64_t number)
+static void set_rule(struct run *run, uint64_t reg, enum cfi_how how, int64_t number)
 {
     if (reg < UNWIND_REGS)
         run->row.rules[reg] = (struct cfi_rule){.how = (uint8_t)how, .number = narrow(run, number)};
@@ -57,13 +57,13 @@ static void set(struct run *run, uint64_t reg, enum cfi_how how, int64_t number)
 
 static void set_register(struct run *run, uint64_t reg, uint64_t other)
 {
-    set(run, reg, CFI_REGISTER, 0);
+    set_rule(run, reg, CFI_REGISTER, 0);
     if (reg < UNWIND_REGS)
         run->row.rules[reg].reg = (uint8_t)other;
     run->failed |= reg < UNWIND_REGS && other >= UNWIND_REGS;
 }
 
-static void restore(struct run *run, uint64_t reg)
+static void restore_rule(struct run *run, uint64_t reg)
 {
     if (reg < UNWIND_REGS)
         run->row.rules[reg] = run->initial.rules[reg];
@@ -84,14 +84,14 @@ static int64_t take_block(struct run *run)
     return at;
 }
 
-static void remember(struct run *run)
+static void remember_state(struct run *run)
 {
     run->failed |= run->depth == STATES;
     if (!run->failed)
         run->states[run->depth++] = run->row;
 }
 
-static void recall(struct run *run)
+static void restore_state(struct run *run)
 {
     run->failed |= run->depth == 0;
     if (!run->failed)
@@ -99,42 +99,42 @@ static void recall(struct run *run)
 }
 
 /* Instructions that set the rule of REG. */
-static void do_rule(struct run *run, uint8_t code, uint64_t reg)
+static void execute_rule(struct run *run, uint8_t code, uint64_t reg)
 {
     struct cursor *cursor = &run->cursor;
     switch (code) {
     case DW_CFA_offset_extended:
-        set(run, reg, CFI_OFFSET, factored(run, (int64_t)leb_unsigned(cursor)));
+        set_rule(run, reg, CFI_OFFSET, factored(run, (int64_t)leb_unsigned(cursor)));
         break;
     case DW_CFA_restore_extended:
-        restore(run, reg);
+        restore_rule(run, reg);
         break;
     case DW_CFA_undefined:
-        set(run, reg, CFI_UNDEFINED, 0);
+        set_rule(run, reg, CFI_UNDEFINED, 0);
         break;
     case DW_CFA_same_value:
-        set(run, reg, CFI_SAME_VALUE, 0);
+        set_rule(run, reg, CFI_SAME_VALUE, 0);
         break;
     case DW_CFA_register:
         set_register(run, reg, leb_unsigned(cursor));
         break;
     case DW_CFA_expression:
-        set(run, reg, CFI_EXPRESSION, take_block(run));
+        set_rule(run, reg, CFI_EXPRESSION, take_block(run));
         break;
     case DW_CFA_offset_extended_sf:
-        set(run, reg, CFI_OFFSET, factored(run, leb_signed(cursor)));
+        set_rule(run, reg, CFI_OFFSET, factored(run, leb_signed(cursor)));
         break;
     case DW_CFA_val_offset:
-        set(run, reg, CFI_VAL_OFFSET, factored(run, (int64_t)leb_unsigned(cursor)));
+        set_rule(run, reg, CFI_VAL_OFFSET, factored(run, (int64_t)leb_unsigned(cursor)));
         break;
     case DW_CFA_val_offset_sf:
-        set(run, reg, CFI_VAL_OFFSET, factored(run, leb_signed(cursor)));
+        set_rule(run, reg, CFI_VAL_OFFSET, factored(run, leb_signed(cursor)));
         break;
     case DW_CFA_val_expression:
-        set(run, reg, CFI_VAL_EXPRESSION, take_block(run));
+        set_rule(run, reg, CFI_VAL_EXPRESSION, take_block(run));
         break;
     case DW_CFA_GNU_negative_offset_extended:
-        set(run, reg, CFI_OFFSET, (int64_t)(0 - (uint64_t)factored(run, (int64_t)leb_unsigned(cursor))));
+        set_rule(run, reg, CFI_OFFSET, (int64_t)(0 - (uint64_t)factored(run, (int64_t)leb_unsigned(cursor))));
         break;
     default: /* unknown, so its size is, too */
         run->failed = true;
@@ -143,7 +143,7 @@ static void do_rule(struct run *run, uint8_t code, uint64_t reg)
 }
 
 /* Instructions whose first operand is a register. */
-static void do_register(struct run *run, uint8_t code)
+static void execute_register(struct run *run, uint8_t code)
 {
     struct cursor *cursor = &run->cursor;
     uint64_t reg = leb_unsigned(cursor);
@@ -159,7 +159,7 @@ static void do_register(struct run *run, uint8_t code)
         set_cfa(run, reg, factored(run, leb_signed(cursor)));
         break;
     default:
-        do_rule(run, code, reg);
+        execute_rule(run, code, reg);
         break;
     }
 }
@@ -171,7 +171,7 @@ static void set_cfa_offset(struct run *run, int64_t number)
 }
 
 /* True: the row is complete. */
-static bool do_other(struct run *run, uint8_t code)
+static bool execute_other(struct run *run, uint8_t code)
 {
     struct cursor *cursor = &run->cursor;
     switch (code) {
@@ -187,10 +187,10 @@ static bool do_other(struct run *run, uint8_t code)
     case DW_CFA_advance_loc4:
         return advance(run, cursor_u32(cursor));
     case DW_CFA_remember_state:
-        remember(run);
+        remember_state(run);
         return false;
     case DW_CFA_restore_state:
-        recall(run);
+        restore_state(run);
         return false;
     case DW_CFA_def_cfa_offset:
         set_cfa_offset(run, (int64_t)leb_unsigned(cursor));
@@ -215,7 +215,7 @@ static bool do_other(struct run *run, uint8_t code)
         leb_unsigned(cursor);
         return false;
     default:
-        do_register(run, code);
+        execute_register(run, code);
         return false;
     }
 }
@@ -231,13 +231,13 @@ static void execute_program(struct run *run, struct cursor program)
             complete = advance(run, low);
             break;
         case DW_CFA_offset:
-            set(run, low, CFI_OFFSET, factored(run, (int64_t)leb_unsigned(&run->cursor)));
+            set_rule(run, low, CFI_OFFSET, factored(run, (int64_t)leb_unsigned(&run->cursor)));
             break;
         case DW_CFA_restore:
-            restore(run, low);
+            restore_rule(run, low);
             break;
         default:
-            complete = do_other(run, code);
+            complete = execute_other(run, code);
             break;
         }
     }

@@ -85,7 +85,7 @@ static uint64_t divide(struct machine *machine, int64_t a, int64_t b)
     return machine->failed ? 0 : b == -1 ? 0 - (uint64_t)a : (uint64_t)(a / b);
 }
 
-static void do_two(struct machine *machine, uint8_t code)
+static void execute_binary(struct machine *machine, uint8_t code)
 {
     uint64_t b = pop(machine), a = pop(machine), result = 0;
     int64_t sa = (int64_t)a, sb = (int64_t)b;
@@ -115,7 +115,7 @@ static void do_two(struct machine *machine, uint8_t code)
     push(machine, result);
 }
 
-static bool do_constant(struct machine *machine, uint8_t code)
+static bool execute_constant(struct machine *machine, uint8_t code)
 {
     struct cursor *at = &machine->code;
     switch (code) {
@@ -135,7 +135,7 @@ static bool do_constant(struct machine *machine, uint8_t code)
     }
 }
 
-static void do_stack(struct machine *machine, uint8_t code)
+static void execute_stack(struct machine *machine, uint8_t code)
 {
     uint64_t a, b, c;
     switch (code) {
@@ -155,7 +155,7 @@ static void do_stack(struct machine *machine, uint8_t code)
     }
 }
 
-static void do_other(struct machine *machine, uint8_t code)
+static void execute_other(struct machine *machine, uint8_t code)
 {
     uint64_t value;
     int16_t by;
@@ -180,7 +180,7 @@ static void do_other(struct machine *machine, uint8_t code)
         push_register(machine, value, leb_signed(&machine->code));
         break;
     case DW_OP_nop: break;
-    default: do_two(machine, code); break;
+    default: execute_binary(machine, code); break;
     }
 }
 
@@ -192,9 +192,9 @@ static void step(struct machine *machine)
     else if (code >= DW_OP_breg0 && code <= DW_OP_breg31)
         push_register(machine, (uint64_t)code - DW_OP_breg0, leb_signed(&machine->code));
     else if (code >= DW_OP_dup && code <= DW_OP_rot)
-        do_stack(machine, code);
-    else if (!do_constant(machine, code))
-        do_other(machine, code);
+        execute_stack(machine, code);
+    else if (!execute_constant(machine, code))
+        execute_other(machine, code);
 }
 
 bool expression_run(struct cursor expression, const struct unwind_regs *regs, const struct unwind_dump *dump,

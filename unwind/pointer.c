@@ -5,7 +5,7 @@
 
 #include "common/leb.h"
 
-static uint64_t fail(struct cursor *cursor)
+static uint64_t fail_cursor(struct cursor *cursor)
 {
     cursor->failed = true;
     cursor->at = cursor->end;
@@ -32,7 +32,7 @@ static uint64_t read_value(struct cursor *cursor, uint8_t format)
     case DW_EH_PE_sdata4:
         return (uint64_t)(int64_t)(int32_t)cursor_u32(cursor);
     default:
-        return fail(cursor);
+        return fail_cursor(cursor);
     }
 }
 
@@ -47,6 +47,6 @@ uint64_t pointer_read(struct cursor *cursor, uint8_t encoding, uint64_t here)
     case POINTER_PCREL:
         return here + value;
     default: /* relative to text, data or a function: not used on x86-64 */
-        return fail(cursor);
+        return fail_cursor(cursor);
     }
 }

@@ -145,7 +145,7 @@ static bool find_plain_cfa(struct walk *walk, unsigned reg, int32_t number, int3
     return return_at && is_return_slot(walk, *ret + saved, true);
 }
 
-static int32_t place_of(const struct cfi_rule *rule)
+static int32_t saved_offset(const struct cfi_rule *rule)
 {
     return rule->how == CFI_OFFSET ? rule->number : 0;
 }
@@ -154,8 +154,8 @@ static bool find_cfa(struct walk *walk, const struct cfi *cfi, const struct cfi_
 {
     if (row->cfa.how == CFI_VAL_EXPRESSION)
         return run_expression(walk, cfi, row->cfa.number, NULL, ret);
-    return find_plain_cfa(walk, row->cfa.reg, row->cfa.number, place_of(&row->rules[UNWIND_FP]),
-                          place_of(&row->rules[UNWIND_RETURN]), ret);
+    return find_plain_cfa(walk, row->cfa.reg, row->cfa.number, saved_offset(&row->rules[UNWIND_FP]),
+                          saved_offset(&row->rules[UNWIND_RETURN]), ret);
 }
 
 /* The caller's value of register INDEX. False: its place cannot be read. */
@@ -415,7 +415,7 @@ const char *unwind_end_name(enum unwind_end end)
 }
 
 /* The DWARF number of a register of perf; on AArch64 both are equal. */
-static int number_of(unsigned perf)
+static int dwarf_number(unsigned perf)
 {
 #if defined(__aarch64__)
     return perf < UNWIND_REGS ? (int)perf : -1;
@@ -436,7 +436,7 @@ bool unwind_regs_of_perf(uint64_t mask, const uint64_t *words, size_t count, str
             continue;
         if (at == count)
             return false;
-        const int number = number_of(i);
+        const int number = dwarf_number(i);
         if (number >= 0)
             ret->value[number] = words[at];
         stack |= number == UNWIND_SP;

@@ -26,7 +26,7 @@ struct unwind_files *unwind_files_new(void)
     return calloc(1, sizeof(struct unwind_files));
 }
 
-static void take_out(struct unwind_files *files, struct unwind_file *file)
+static void remove_file(struct unwind_files *files, struct unwind_file *file)
 {
     if (file->name)
         HASH_DEL(files->in_memory, file);
@@ -41,7 +41,7 @@ void unwind_files_free(struct unwind_files *files)
     while (files->account.oldest) {
         struct unwind_file *file = files->account.oldest;
         files->account.oldest = file->newer;
-        take_out(files, file);
+        remove_file(files, file);
         unwind_file_free(file);
     }
     free(files);
@@ -174,7 +174,7 @@ void unwind_files_trim(struct unwind_files *files)
         *(file->newer ? &file->newer->older : &files->account.newest) = NULL;
         files->account.bytes -= unwind_file_size(file);
         files->count--;
-        take_out(files, file);
+        remove_file(files, file);
         unwind_file_free(file);
     }
 }
