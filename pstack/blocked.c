@@ -356,7 +356,7 @@ static void describe_thread(struct describing *to, const struct target_thread *t
         buffer_printf(&to->text, " %s", thread->comm);
 }
 
-static void held_by(struct describing *to, pid_t owner)
+static void describe_holder(struct describing *to, pid_t owner)
 {
     const struct target_thread *holder = inner_thread(to->target, owner);
     buffer_printf(&to->text, "mutex at 0x%" PRIx64, to->thread->args[0]);
@@ -369,7 +369,7 @@ static void held_by(struct describing *to, pid_t owner)
 }
 
 /* Does the name of one of the innermost functions contain PART? A futex does not show its use. */
-static bool is_in(const struct target_thread *thread, const char *part)
+static bool is_inside(const struct target_thread *thread, const char *part)
 {
     for (size_t i = 0; i < thread->frame_count && i < FRAMES_LOOKED_AT; i++)
         if (thread->frames[i].function && strstr(thread->frames[i].function, part))
@@ -390,14 +390,14 @@ enum { MUSL_TYPE = 15, MUSL_KNOWN = 0xbf };
  * is a separate field. In robust mutexes, in those with priority inheritance, and in musl's recursive and
  * error-checking ones the futex contains the owner.
  */
-static pid_t owner_of(struct describing *to, unsigned operation, uint32_t expected)
+static pid_t mutex_owner(struct describing *to, unsigned operation, uint32_t expected)
 {
     const uint64_t address = to->thread->args[0];
     struct glibc_mutex mutex;
     uint32_t type, lock;
     if (operation == FUTEX_LOCK_PI || operation == LOCK_PI2)
         return read_memory(to, address, &lock, sizeof(lock)) ? (pid_t)(lock & FUTEX_TID_MASK) : 0;
-    if (operation != FUTEX_WAIT || !(is_in(to->thread, "mutex") || is_in(to->thread, "pthread_cond_")))
+    if (operation != FUTEX_WAIT || !(is_inside(to->thread, "mutex") || is_inside(to->thread, "pthread_cond_")))
         return 0;
     const bool readable = read_memory(to, address, &mutex, sizeof(mutex)) && mutex.lock == expected;
     if (readable && expected == 2 && mutex.users >= 1 && !(mutex.kind & ~KIND_KNOWN) && !(mutex.kind & KIND_ROBUST))
@@ -418,7 +418,7 @@ static const struct target_thread *joined_by(struct describing *to, unsigned ope
 {
     uint32_t word;
     bool waits = operation == FUTEX_WAIT || operation == FUTEX_WAIT_BITSET;
-    if (!waits || to->thread->args[1] & FUTEX_PRIVATE_FLAG || !is_in(to->thread, "join") ||
+    if (!waits || to->thread->args[1] & FUTEX_PRIVATE_FLAG || !is_inside(to->thread, "join") ||
         !read_memory(to, to->thread->args[0], &word, sizeof(word)) || word != expected)
         return NULL;
     const struct target_thread *joined = inner_thread(to->target, (pid_t)expected);
@@ -432,10 +432,10 @@ static void describe_futex(struct describing *to)
     const unsigned operation = thread->args[1] & FUTEX_OP_MASK;
     const uint32_t expected = (uint32_t)thread->args[2];
     const struct target_thread *joined;
-    pid_t owner = thread->mark ? owner_of(to, operation, expected) : 0;
+    pid_t owner = thread->mark ? mutex_owner(to, operation, expected) : 0;
     thread->limited = thread->args[3];
     if (owner > 0 && blocked_still(to->target, thread)) {
-        held_by(to, owner);
+        describe_holder(to, owner);
     } else if (thread->mark && (joined = joined_by(to, operation, expected)) && blocked_still(to->target, thread)) {
         thread->holder = joined->tid;
         thread->joins = true;
@@ -500,7 +500,7 @@ static bool takes_fd(long call)
     return false;
 }
 
-static void describe(struct describing *to)
+static void describe_wait(struct describing *to)
 {
     const uint64_t *args = to->thread->args;
     switch (to->thread->call) {
@@ -602,7 +602,7 @@ int blocked_describe(struct blocked *blocked, struct target *target, struct targ
     struct describing to = {.blocked = blocked, .target = target, .thread = thread, .text = BUFFER_INIT};
     if (!thread->in_call || !thread->state)
         return 0;
-    describe(&to);
+    describe_wait(&to);
     bool some = to.text.size > 0;
     buffer_append(&to.text, "", 1);
     bool failed = buffer_failed(&to.text);

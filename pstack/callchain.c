@@ -117,7 +117,7 @@ struct search {
     struct target *target;
 };
 
-static bool find(void *context, uint64_t address, struct unwind_map *ret)
+static bool find_map(void *context, uint64_t address, struct unwind_map *ret)
 {
     const struct search *search = context;
     struct target_map *map = target_map_at(search->target, address);
@@ -132,7 +132,7 @@ size_t callchain_find(struct callchain *callchain, struct target *target, struct
                       uint64_t *ret, size_t capacity)
 {
     struct search search = {callchain, target};
-    const struct unwind_target unwind = {find, &search};
+    const struct unwind_target unwind = {find_map, &search};
     const struct unwind_dump dump = {.bytes = thread->stack, .start = thread->regs.value[UNWIND_SP],
                                      .size = thread->stack_size, .full = thread->stack_full};
     struct unwind_outcome outcome;

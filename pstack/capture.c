@@ -244,7 +244,7 @@ static int stop_signal(int status)
 }
 
 /* Detaches a stopped thread. False: it was killed meanwhile and must be waited for. */
-static bool let_go(pid_t tid, int status)
+static bool detach_thread(pid_t tid, int status)
 {
     const int number = stop_signal(status);
     return ptrace(PTRACE_DETACH, tid, NULL, (void *)(intptr_t)number) == 0; /* NOLINT: as ptrace(2) has it */
@@ -261,7 +261,7 @@ void capture_settle(struct capture *capture)
         bool gone = got < 0 && errno != EINTR;
         if (got == tid && WIFSTOPPED(status)) {
             registers_restart_call(tid, stop_signal(status));
-            gone = let_go(tid, status);
+            gone = detach_thread(tid, status);
         } else if (got == tid) {
             gone = true;
         }
@@ -272,7 +272,7 @@ void capture_settle(struct capture *capture)
 }
 
 /* False: the tid belongs to another process by now. */
-static bool is_ours(const struct target *target, const struct target_thread *thread)
+static bool is_of_process(const struct target *target, const struct target_thread *thread)
 {
     char *text = target_read(target->pid, thread->tid, "stat");
     const bool there = text;
@@ -293,7 +293,7 @@ bool capture_stopped(struct capture *capture, struct target *target, struct targ
     if (thread->error)
         return false;
     /* From here on it is traced: it must be detached or waited for in any case. */
-    int error = is_ours(target, thread) ? 0 : -ESRCH;
+    int error = is_of_process(target, thread) ? 0 : -ESRCH;
     if (ptrace(PTRACE_INTERRUPT, thread->tid, NULL, NULL) < 0 && !error)
         error = -errno;
     int waited = wait_until_stopped(thread->tid, child, &status);
@@ -301,7 +301,7 @@ bool capture_stopped(struct capture *capture, struct target *target, struct targ
     bool done = !error && read_registers(target, thread, limit);
     if (waited == 0) {
         registers_restart_call(thread->tid, stop_signal(status));
-        waited = let_go(thread->tid, status) ? 0 : -EBUSY;
+        waited = detach_thread(thread->tid, status) ? 0 : -EBUSY;
     }
     if (waited == -EBUSY)
         capture->pending[capture->pending_count++] = (struct capture_pending){thread->tid, child};

@@ -7,7 +7,7 @@
 #include "blocked.h"
 
 /* The thread that INDEX waits for; thread_count: none. A call with a time limit ends by itself: it does not count. */
-static size_t next_of(const struct target *target, size_t index)
+static size_t holder_index(const struct target *target, size_t index)
 {
     pid_t holder = target->threads[index].limited ? 0 : target->threads[index].holder;
     struct target_thread *thread = holder ? target_thread_of(target, holder) : NULL;
@@ -19,7 +19,7 @@ static int add_deadlock(const struct target *target, size_t first, struct deadlo
     size_t count = 1, index = first;
     /* All have slept since before the first owner was read, so none can have released a lock. */
     bool still = blocked_still(target, &target->threads[first]);
-    while (still && (index = next_of(target, index)) != first) {
+    while (still && (index = holder_index(target, index)) != first) {
         still = blocked_still(target, &target->threads[index]);
         count++;
     }
@@ -32,7 +32,7 @@ static int add_deadlock(const struct target *target, size_t first, struct deadlo
     size_t *threads = calloc(count, sizeof(*threads));
     if (!threads)
         return -ENOMEM;
-    for (size_t i = 0; i < count; i++, index = next_of(target, index))
+    for (size_t i = 0; i < count; i++, index = holder_index(target, index))
         threads[i] = index;
     list[(*ret_count)++] = (struct deadlock){target, threads, count};
     return 0;
@@ -45,7 +45,7 @@ int deadlock_find(const struct target *target, struct deadlock **ret, size_t *re
     int error = walks ? 0 : -ENOMEM;
     for (size_t i = 0; i < target->thread_count && !error; i++) {
         size_t at = i;
-        for (; at < target->thread_count && !walks[at]; at = next_of(target, at))
+        for (; at < target->thread_count && !walks[at]; at = holder_index(target, at))
             walks[at] = i + 1;
         if (at < target->thread_count && walks[at] == i + 1)
             error = add_deadlock(target, at, ret, ret_count);

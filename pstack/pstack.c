@@ -37,13 +37,13 @@ struct work {
     int status;
 };
 
-static bool is_over(char state)
+static bool is_end_state(char state)
 {
     return !state || strchr("ZXx", state);
 }
 
 /* Stops the thread only if that is needed and harmless. Sets IPS[FRAMES_MAX] and returns their number. */
-static size_t look_at(struct work *work, struct target *target, struct target_thread *thread, uint64_t *ips)
+static size_t unwind_thread(struct work *work, struct target *target, struct target_thread *thread, uint64_t *ips)
 {
     const size_t limit = stack_limit(target);
     size_t count = 0;
@@ -56,7 +56,7 @@ static size_t look_at(struct work *work, struct target *target, struct target_th
         thread->spared = true;
         return count;
     }
-    if (thread->state == 'D' || thread->error || is_over(thread->state))
+    if (thread->state == 'D' || thread->error || is_end_state(thread->state))
         return count;
     struct target_thread kept = *thread;
     thread->stack = NULL;
@@ -100,7 +100,7 @@ static void fold_threads(struct target *target)
 /* Whether the thread ends: then it has no memory and cannot be traced, which is not a lack of permission. */
 static bool has_ended(const struct target *target, struct target_thread *thread)
 {
-    if (!target_look(target, thread) || is_over(thread->state))
+    if (!target_look(target, thread) || is_end_state(thread->state))
         return true;
     char *maps = target_read(target->via, 0, "maps");
     const bool ended = !maps || !*maps;
@@ -113,13 +113,13 @@ static int look_at_thread(struct work *work, struct target *target, struct targe
                           struct addresses *ret)
 {
     uint64_t ips[FRAMES_MAX];
-    if (is_over(thread->state))
+    if (is_end_state(thread->state))
         return 0;
     if (target->narrow) {
         thread->error = -ENOEXEC;
         return 0;
     }
-    ret->count = look_at(work, target, thread, ips);
+    ret->count = unwind_thread(work, target, thread, ips);
     if (thread->error && thread->error != -ENOMEM && has_ended(target, thread))
         thread->error = -ESRCH;
     ret->ips = malloc(ret->count * sizeof(*ips) + 1);
@@ -236,7 +236,7 @@ static bool is_missing(const struct target *target)
  * The tracing thread. When it ends, the kernel detaches all threads that did not stop in time; this is before any
  * output, which may take long.
  */
-static void *look(void *argument)
+static void *trace_targets(void *argument)
 {
     struct work *work = argument;
     work->status = read_targets(work->options, &work->answer);
@@ -254,7 +254,7 @@ int pstack_print(const struct pstack_options *options, FILE *to)
     int status = callchain_init(&work.callchain, options->unwinder);
     if (status)
         return status;
-    status = -pthread_create(&thread, NULL, look, &work);
+    status = -pthread_create(&thread, NULL, trace_targets, &work);
     if (!status) {
         pthread_join(thread, NULL);
         status = work.status;

@@ -29,7 +29,7 @@ const char *answer_state(char state)
 }
 
 /* Prints untrusted text without anything that could control the terminal. */
-static void put(FILE *to, const char *text, size_t most)
+static void put_safe(FILE *to, const char *text, size_t most)
 {
     char safe[4 * 4096];
     size_t size = strnlen(text, 4096);
@@ -139,7 +139,7 @@ static void put_threads(FILE *to, const struct target *target, size_t first)
         alike &= target->threads[i].same_as != first || strcmp(target->threads[i].comm, thread->comm) == 0;
     if (alike && strcmp(thread->comm, target->comm) != 0) {
         fputc(' ', to);
-        put(to, thread->comm, 64);
+        put_safe(to, thread->comm, 64);
     }
 }
 
@@ -156,7 +156,7 @@ static void put_waits(FILE *to, const struct target *target, size_t first)
             return;
         }
         fputs(shown++ ? "; or " : " for ", to);
-        put(to, waits, 512);
+        put_safe(to, waits, 512);
         last = waits;
     }
 }
@@ -184,7 +184,7 @@ static void put_doing(FILE *to, const struct target *target, size_t first)
         fputs(", and cannot be interrupted", to);
     if (thread->wchan[0]) {
         fputs(" [", to);
-        put(to, thread->wchan, 64);
+        put_safe(to, thread->wchan, 64);
         fputc(']', to);
     }
 }
@@ -204,7 +204,7 @@ static void put_frame(FILE *to, const struct target_frame *frame)
     else
         snprintf(place, sizeof(place), "%s", frame->unmapped ? "not mapped" : "generated code");
     fprintf(to, "      %-*s  ", FUNCTION_WIDTH, safe);
-    put(to, place, 512);
+    put_safe(to, place, 512);
     fputc('\n', to);
 }
 
@@ -240,7 +240,7 @@ static void put_zombie(FILE *to, const struct answer *answer, const struct targe
     fprintf(to, "  has ended; its parent %d", (int)target->ppid);
     if (parent) {
         fputc(' ', to);
-        put(to, parent->comm, 64);
+        put_safe(to, parent->comm, 64);
     }
     fputs(" has not waited for it yet\n", to);
 }
@@ -258,7 +258,7 @@ static void put_target(FILE *to, const struct answer *answer, const struct targe
     char reason[ANSWER_REASON];
     const struct passwd *user = getpwuid(target->uid);
     fprintf(to, "%d ", (int)target->pid);
-    put(to, target->command, COMMAND_SHOWN);
+    put_safe(to, target->command, COMMAND_SHOWN);
     fprintf(to, "\n  ");
     if (answer->tree && target->depth)
         fprintf(to, "child of %d, ", (int)target->ppid);
@@ -286,17 +286,17 @@ static void put_deadlock(FILE *to, const struct deadlock *deadlock)
 {
     const struct target *target = deadlock->target;
     fprintf(to, "Deadlock in process %d ", (int)target->pid);
-    put(to, target->comm, 64);
+    put_safe(to, target->comm, 64);
     fputs(":\n", to);
     for (size_t i = 0; i < deadlock->count; i++) {
         const struct target_thread *thread = &target->threads[deadlock->threads[i]];
         fprintf(to, "  thread %d", (int)thread->tid);
         if (strcmp(thread->comm, target->comm) != 0) {
             fputc(' ', to);
-            put(to, thread->comm, 64);
+            put_safe(to, thread->comm, 64);
         }
         fputs(" waits for ", to);
-        put(to, thread->waits, 512);
+        put_safe(to, thread->waits, 512);
         fputc('\n', to);
     }
     fputc('\n', to);

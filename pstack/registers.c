@@ -59,7 +59,7 @@ static bool fails_when_stopped(long call)
 }
 
 /* 0 or -errno. */
-static int get_set(pid_t tid, int set, void *ret, size_t size)
+static int read_regset(pid_t tid, int set, void *ret, size_t size)
 {
     struct iovec to = {ret, size};
     if (ptrace(PTRACE_GETREGSET, tid, (void *)(intptr_t)set, &to) < 0) /* NOLINT: as ptrace(2) has it */
@@ -75,7 +75,7 @@ void registers_restart_call(pid_t tid, int signal)
 {
     struct user_regs_struct user;
     (void)signal; /* the kernel checks for a handler */
-    if (get_set(tid, NT_PRSTATUS, &user, sizeof(user)) < 0 || (long)user.orig_rax < 0 || (long)user.rax != -EINTR ||
+    if (read_regset(tid, NT_PRSTATUS, &user, sizeof(user)) < 0 || (long)user.orig_rax < 0 || (long)user.rax != -EINTR ||
         !fails_when_stopped((long)user.orig_rax))
         return;
     user.rax = (unsigned long long)-KERNEL_ERESTARTNOHAND;
@@ -92,7 +92,7 @@ static bool is_interrupted(const struct user_regs_struct *user)
 int registers_read(pid_t tid, struct registers *ret)
 {
     struct user_regs_struct user;
-    int error = get_set(tid, NT_PRSTATUS, &user, sizeof(user));
+    int error = read_regset(tid, NT_PRSTATUS, &user, sizeof(user));
     if (error < 0)
         return error;
     *ret = (struct registers){
@@ -123,7 +123,7 @@ static bool read_first_argument(pid_t tid, int call, uint64_t *ret)
     int none;
     long number;
     struct iovec set = {&call, sizeof(call)};
-    if (get_set(tid, NT_ARM_SYSTEM_CALL, &none, sizeof(none)) < 0 ||
+    if (read_regset(tid, NT_ARM_SYSTEM_CALL, &none, sizeof(none)) < 0 ||
         ptrace(PTRACE_SETREGSET, tid, (void *)NT_ARM_SYSTEM_CALL, &set) < 0) /* NOLINT: as ptrace(2) has it */
         return false;
     char *text = target_read(tid, 0, "syscall");
@@ -166,7 +166,7 @@ void registers_restart_call(pid_t tid, int signal)
 {
     struct user_regs_struct user;
     uint64_t first;
-    if (get_set(tid, NT_PRSTATUS, &user, sizeof(user)) < 0 || !has_failed(tid, &user, &first) ||
+    if (read_regset(tid, NT_PRSTATUS, &user, sizeof(user)) < 0 || !has_failed(tid, &user, &first) ||
         handler_waits(tid, signal))
         return;
     user.regs[0] = first;
@@ -178,7 +178,7 @@ void registers_restart_call(pid_t tid, int signal)
 int registers_read(pid_t tid, struct registers *ret)
 {
     struct user_regs_struct user;
-    int error = get_set(tid, NT_PRSTATUS, &user, sizeof(user));
+    int error = read_regset(tid, NT_PRSTATUS, &user, sizeof(user));
     if (error < 0)
         return error;
     *ret = (struct registers){.call = (long)user.regs[CALL_NUMBER]};
