@@ -24,7 +24,7 @@ static uint64_t ns_of(struct timeval time)
 }
 
 /* Inline, to save stack. The process may have been blocked by seccomp while it waited. */
-__attribute__((always_inline)) static inline void report(pid_t pid, int status, const struct rusage *usage)
+__attribute__((always_inline)) static inline void report_child(pid_t pid, int status, const struct rusage *usage)
 {
     if (pid <= 0 || (!WIFEXITED(status) && !WIFSIGNALED(status)))
         return;
@@ -46,7 +46,7 @@ PINJECT_HOOK pid_t wait4(pid_t pid, int *status, int options, struct rusage *usa
     struct rusage *usage_to = usage ? usage : &own_usage;
     pid_t result = pinject_next()->wait4(pid, status_to, options, usage_to);
     if (result > 0)
-        report(result, *status_to, usage_to);
+        report_child(result, *status_to, usage_to);
     return result;
 }
 
@@ -76,7 +76,7 @@ static pid_t wait_by_waitid(pid_t pid, int *status, int options)
             return result;
         long found = SYS_4(SYS_wait4, seen.si_pid, status_to, options | WNOHANG, &usage);
         if (found > 0) {
-            report((pid_t)found, *status_to, &usage);
+            report_child((pid_t)found, *status_to, &usage);
             return (pid_t)found;
         }
         if (found == -EFAULT) { /* the child is gone */
@@ -143,7 +143,7 @@ PINJECT_HOOK int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
             return report_no_child(info, result);
         long error = SYS_5(SYS_waitid, P_PID, seen.si_pid, info, options | WNOHANG, &usage);
         if (usage.ru_maxrss != untouched) { /* also where `info` is wild: the child is gone */
-            report(seen.si_pid, status_of(&seen), &usage);
+            report_child(seen.si_pid, status_of(&seen), &usage);
             errno = error < 0 ? (int)-error : errno;
             return error < 0 ? -1 : 0;
         }

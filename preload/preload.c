@@ -232,7 +232,7 @@ void pinject_preload_init(int argc, char **argv, char **envp)
  * Linked with -z initfirst: this runs before the constructors of every other DSO. So we see what they do, and follow
  * the threads that they make, and nobody has a pointer yet into the environment, which may be changed.
  */
-__attribute__((constructor)) static void begin(int argc, char **argv, char **envp)
+__attribute__((constructor)) static void init_at_load(int argc, char **argv, char **envp)
 {
 #ifdef __GLIBC__
     pinject_preload_init(argc, argv, envp);

@@ -345,7 +345,7 @@ void pinject_timer_give_up_rings(void)
 }
 
 /* The last counts of a thread that ends the process by exit(). */
-__attribute__((destructor)) static void end(void)
+__attribute__((destructor)) static void count_at_exit(void)
 {
     pinject_timer_count();
 }

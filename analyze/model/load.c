@@ -184,7 +184,7 @@ static bool is_given_twice(const struct loader *loader, const struct lookup *loo
 }
 
 /* One message for all files that are no profiles ("out.*" may match others). If none is a profile, it adds advice. */
-static void refuse_others(const struct loader *loader, const uint32_t shown[OTHERS_SHOWN], uint32_t others)
+static void report_other_files(const struct loader *loader, const uint32_t shown[OTHERS_SHOWN], uint32_t others)
 {
     const char *more = others > OTHERS_SHOWN ? ", ..." : "";
     const char *remedy =
@@ -231,7 +231,7 @@ static int look_at_inputs(struct loader *loader)
             status = lookup_add(&lookup, hash, i);
         }
     }
-    refuse_others(loader, shown, others);
+    report_other_files(loader, shown, others);
     lookup_release(&lookup);
     return status;
 }

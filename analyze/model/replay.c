@@ -230,7 +230,7 @@ static int take_reading(struct replay *replay, const struct record *record)
     return 0;
 }
 
-static void tell_progress(struct replay *replay)
+static void report_progress(struct replay *replay)
 {
     const struct loader *loader = replay->loader;
     if (++replay->records % RECORDS_PER_PROGRESS || !loader->progress || replay->each)
@@ -242,7 +242,7 @@ static void tell_progress(struct replay *replay)
 static int take_record(void *context, const struct record *record)
 {
     struct replay *replay = context;
-    tell_progress(replay);
+    report_progress(replay);
     switch (record->type) {
     case PERF_RECORD_SAMPLE: return take_sample(replay, record);
     case PERF_RECORD_MMAP:

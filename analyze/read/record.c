@@ -134,7 +134,7 @@ static void take_stack(struct walk *walk, struct record *ret)
 }
 
 /* The fields after the call chain. Only registers and stack are kept, the others are skipped. */
-static void parse_rest(struct walk *walk, const struct perf_event_attr *attr, struct record *ret)
+static void parse_after_chain(struct walk *walk, const struct perf_event_attr *attr, struct record *ret)
 {
     static const uint64_t single[] = {PERF_SAMPLE_PHYS_ADDR, PERF_SAMPLE_CGROUP, PERF_SAMPLE_DATA_PAGE_SIZE,
                                       PERF_SAMPLE_CODE_PAGE_SIZE};
@@ -194,7 +194,7 @@ static int parse_sample(const struct attr *attr, struct walk *walk, struct recor
         ret->chain_count = take_u64(walk);
         ret->chain = take_items(walk, ret->chain_count, 8);
     }
-    parse_rest(walk, &attr->perf, ret);
+    parse_after_chain(walk, &attr->perf, ret);
     return walk->failed ? -EBADMSG : 0;
 }
 

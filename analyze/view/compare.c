@@ -331,7 +331,7 @@ double compare_weight_change(const struct compare *compare, const struct noise_s
     return compare_weight(compare, sums, 1) - compare_weight(compare, sums, 0);
 }
 
-static enum compare_verdict verdict_of_one(double sigmas, const struct noise_sum sums[2])
+static enum compare_verdict verdict_of_noise(double sigmas, const struct noise_sum sums[2])
 {
     return noise_is(sigmas, sums) ? COMPARE_NOISE : COMPARE_UNKNOWN;
 }
@@ -339,7 +339,7 @@ static enum compare_verdict verdict_of_one(double sigmas, const struct noise_sum
 enum compare_verdict compare_weight_verdict(const struct compare *compare, const struct compare_row *row)
 {
     if (!compare_judges(compare))
-        return verdict_of_one(noise_of_weight(compare->sides, row->sums), row->sums);
+        return verdict_of_noise(noise_of_weight(compare->sides, row->sums), row->sums);
     bool beyond = fabs(compare_weight_change(compare, row->sums)) > row->weight_limit;
     return row->changed && beyond && !(compare->apart && row->by_points) ? COMPARE_CHANGED : COMPARE_NOISE;
 }
@@ -347,7 +347,7 @@ enum compare_verdict compare_weight_verdict(const struct compare *compare, const
 enum compare_verdict compare_points_verdict(const struct compare *compare, const struct compare_row *row)
 {
     if (!compare_judges(compare))
-        return verdict_of_one(noise_of_share(compare->sides, row->sums), row->sums);
+        return verdict_of_noise(noise_of_share(compare->sides, row->sums), row->sums);
     return row->changed && fabs(row->points) > row->points_limit ? COMPARE_CHANGED : COMPARE_NOISE;
 }
 
@@ -361,7 +361,7 @@ enum compare_verdict compare_verdict(const struct compare *compare)
     const struct noise_side *sides = compare->sides;
     const struct noise_sum sums[2] = {sides[0].all, sides[1].all};
     if (!compare_judges(compare))
-        return verdict_of_one(noise_of_weight(sides, sums), sums);
+        return verdict_of_noise(noise_of_weight(sides, sums), sums);
     return fabs(compare_weight_change(compare, sums)) > compare->limit && !compare->apart ? COMPARE_CHANGED
                                                                                         : COMPARE_NOISE;
 }

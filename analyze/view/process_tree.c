@@ -135,7 +135,7 @@ uint32_t process_tree_next(const struct process_tree *tree, uint32_t task)
 #define WAITED_PART 50
 
 /* The branches to the left of TASK, from its outermost shown ancestor down. */
-static char *branches(const struct process_tree *lineage, uint32_t task, bool utf8)
+static char *branches_text(const struct process_tree *lineage, uint32_t task, bool utf8)
 {
     uint32_t line[DEEPEST];
     size_t count = 0;
@@ -153,7 +153,7 @@ static char *branches(const struct process_tree *lineage, uint32_t task, bool ut
 }
 
 /* The names of the task's earlier programs, without the parent's program that a forked process starts with. */
-static char *history(const struct profile *profile, const struct process_tree *lineage, uint32_t index, bool utf8)
+static char *history_text(const struct profile *profile, const struct process_tree *lineage, uint32_t index, bool utf8)
 {
     const struct profile_task *task = &profile->tasks[index];
     uint32_t parent = lineage->parent[index], first = 0;
@@ -200,8 +200,8 @@ static void add_label(struct tree *tree, uint32_t index)
     const struct profile *profile = tree->view->profile;
     const struct profile_task *task = &profile->tasks[index];
     bool utf8 = tree->view->output->utf8, thread = task->tid != task->pid;
-    char *left = tree->flat ? memory_text("") : branches(&tree->lineage, index, utf8);
-    char *before = thread ? memory_text("") : history(profile, &tree->lineage, index, utf8);
+    char *left = tree->flat ? memory_text("") : branches_text(&tree->lineage, index, utf8);
+    char *before = thread ? memory_text("") : history_text(profile, &tree->lineage, index, utf8);
     tree->marked |= index == tree->last;
     char *front = memory_print("%s%s%s", left, index == tree->last ? "* " : "", before);
     char *command = text_task_command(task);
