@@ -82,16 +82,22 @@ static int take_sort(void *state, const struct option_row *row, const char *valu
     return take_choice(state, row, value);
 }
 
+/* "object" is the older name of "dso". */
+static int take_grouping(void *state, const struct option_row *row, const char *value)
+{
+    return take_choice(state, row, value && strcmp(value, "object") == 0 ? "dso" : value);
+}
+
 static int take_by(void *state, const struct option_row *row, const char *value)
 {
     ((struct settings *)state)->by_given = true;
-    return take_choice(state, row, value);
+    return take_grouping(state, row, value);
 }
 
 static int take_diff_by(void *state, const struct option_row *row, const char *value)
 {
     ((struct settings *)state)->diff_by_given = true;
-    return take_choice(state, row, value);
+    return take_grouping(state, row, value);
 }
 
 /* Here the row's offset is the value. */
@@ -209,11 +215,11 @@ static const struct option_row rows[] = {
      "no first level for commands, same as --by=function"},
     {0, "group", NULL, 0, options_take_flag, FIELD(group), 0, REPORT,
      "show all sampled events side by side; --event chooses the first column"},
-    {0, "by", "function|object|task|process|comm|address|line|inline|file", 0, take_by, FIELD(by), 0, REPORT,
+    {0, "by", "function|dso|task|process|comm|address|line|inline|file", 0, take_by, FIELD(by), 0, REPORT,
      "group rows by"},
-    {0, "by", "function|object|task|process|comm|address", 0, take_by, FIELD(by), 0, FLAME,
+    {0, "by", "function|dso|task|process|comm|address", 0, take_by, FIELD(by), 0, FLAME,
      "group boxes by; task, process and comm are the first level (default: comm)"},
-    {0, "by", "comm|object|function|stack", 0, take_diff_by, FIELD(diff_by), 0, DIFF,
+    {0, "by", "comm|dso|function|stack", 0, take_diff_by, FIELD(diff_by), 0, DIFF,
      "compare these (default: commands and functions)"},
     {0, "total", NULL, 0, options_take_flag, FIELD(total), 0, DIFF,
      "compare functions and DSOs by total, not by self"},
@@ -257,10 +263,12 @@ static const struct option_row rows[] = {
      "only this command, by name or pattern such as 'cc1*'; may be repeated"},
     {0, "command-line", "TEXT", 0, take_list, FIELD(command_lines), 0, PROFILE | DIFF,
      "only tasks with TEXT in their command line, such as 'big.cpp'; may be repeated"},
-    {0, "object", "NAME", 0, take_list, FIELD(dsos), 0, FLAME,
+    {0, "dso", "NAME", 0, take_list, FIELD(dsos), 0, FLAME,
      "only stacks through this DSO; may be repeated"},
-    {'o', "object", "NAME", 0, take_list, FIELD(dsos), 0, REPORT | SCRIPT | SUMMARY | DIFF | ANNOTATE | TOP,
+    {'o', "dso", "NAME", 0, take_list, FIELD(dsos), 0, REPORT | SCRIPT | SUMMARY | DIFF | ANNOTATE | TOP,
      "only functions of this DSO, by path, name or pattern; may be repeated"},
+    {0, "object", "NAME", OPTION_SYNONYM, take_list, FIELD(dsos), 0,
+     REPORT | SCRIPT | SUMMARY | DIFF | ANNOTATE | TOP | FLAME, "the older name of --dso"},
     {'S', "symbol", "NAME", 0, take_list, FIELD(symbols), 0, FLAME,
      "only stacks through this function; may be repeated"},
     {'S', "symbol", "NAME", 0, take_list, FIELD(symbols), 0, REPORT | SCRIPT | SUMMARY | DIFF | ANNOTATE | TOP,

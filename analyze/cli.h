@@ -14,12 +14,12 @@
 enum cli_needs {
     CLI_PROFILE = 1,       /* the files as one profile */
     CLI_COUNTS = 2,        /* only the counts of the profile, unless --json is given */
-    CLI_WHOLE_SAMPLES = 4, /* --object and --symbol choose samples, not lines */
+    CLI_WHOLE_SAMPLES = 4, /* --dso and --symbol choose samples, not lines */
     CLI_FOLLOW = 8,        /* the view is repeated while the files grow */
     CLI_DOCUMENT = 16,     /* writes a document: no pager */
     CLI_PAIR = 32,         /* two sets of files */
     CLI_OWN_OUTPUT = 64,   /* the view opens its output itself; the first operand is its format */
-    CLI_PLACES = 128,      /* it is an error if no stack matches --object and --symbol */
+    CLI_PLACES = 128,      /* it is an error if no stack matches --dso and --symbol */
 };
 
 struct cli_command {

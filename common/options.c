@@ -12,6 +12,7 @@
 /* The column where descriptions start in --help, if labels are long. */
 #define LABEL_WIDTH 30
 #define MOST_WORDS 128
+#define UNLISTED (OPTION_HIDDEN | OPTION_SYNONYM)
 
 struct parser {
     const struct options *options;
@@ -75,7 +76,7 @@ static int refuse_unknown(const struct parser *parser, const char *name)
     const char *words[MOST_WORDS];
     size_t count = 0;
     for (const struct option_row *row = parser->options->rows; !is_end(row) && count < MOST_WORDS; row++)
-        if (row->name && !(row->flags & OPTION_HIDDEN) && belongs(row, parser->options->groups))
+        if (row->name && !(row->flags & UNLISTED) && belongs(row, parser->options->groups))
             words[count++] = row->name;
     const char *near = nearest_word(name, words, count);
     if (near)
@@ -289,7 +290,7 @@ struct listing {
 static bool is_listed(const struct option_row *row, const struct listing *listing)
 {
     bool several = row->groups == 0 || row->groups & (row->groups - 1);
-    if (!row->name || row->flags & OPTION_HIDDEN || !belongs(row, listing->groups))
+    if (!row->name || row->flags & UNLISTED || !belongs(row, listing->groups))
         return false;
     switch (listing->which) {
     case OPTIONS_BRIEF: return !(row->flags & OPTION_MORE);

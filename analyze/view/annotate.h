@@ -51,7 +51,7 @@ struct annotate {
     size_t count, capacity;
 };
 
-/* The functions with samples that --object and --symbol select. */
+/* The functions with samples that --dso and --symbol select. */
 void annotate_init(struct annotate *annotate, struct view *view);
 void annotate_release(struct annotate *annotate);
 

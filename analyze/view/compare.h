@@ -27,7 +27,7 @@ struct compare_row {
      * changed (see judge.h). With one run on each side: the change of the share. */
     double points;
     uint64_t stamp;
-    bool wanted; /* by --symbol and --object */
+    bool wanted; /* by --symbol and --dso */
     /* Which figure decides, the points or the weight, and whether the row has changed by it. */
     bool by_points, changed;
     bool out; /* not part of what the other rows are compared with */

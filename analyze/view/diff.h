@@ -37,7 +37,7 @@ bool diff_of_one_run(const struct view *view);
 bool diff_apart(const struct view *view);
 
 /* The sum of the changes of the changed rows of BY; false: no row changed, or rows do not add up (--total, --symbol,
- * --object). */
+ * --dso). */
 bool diff_explained(const struct view *view, const struct compare *compare, enum compare_by by, double *ret);
 
 /* In the order of enum compare_by: "function", "functions". */

@@ -29,7 +29,7 @@ struct flame {
     uint32_t levels;                      /* that are drawn, with the root's */
     uint64_t narrow_boxes, narrow_weight; /* left out */
     uint64_t deep_weight;                 /* too deep to be drawn */
-    uint64_t unwanted_weight;             /* of stacks that --symbol and --object leave out */
+    uint64_t unwanted_weight;             /* of stacks that --symbol and --dso leave out */
     const char *dsos[FLAME_COLORS];       /* paths, heaviest (self) first */
     uint64_t dso_weights[FLAME_COLORS];
     uint32_t dso_count;

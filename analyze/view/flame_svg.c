@@ -352,7 +352,7 @@ static void write_notes(const struct flame *flame, double y, FILE *to)
         y += LINE;
     }
     if (flame->unwanted_weight) {
-        char *text = memory_print("Not drawn: stacks that --symbol and --object leave out, %s of what was sampled; "
+        char *text = memory_print("Not drawn: stacks that --symbol and --dso leave out, %s of what was sampled; "
                                   "shares are of the others",
                                   text_percent(share, flame->unwanted_weight, whole + flame->unwanted_weight));
         text_line(to, SIDE, y, "", text, FACTS_LETTERS);

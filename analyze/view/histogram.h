@@ -79,7 +79,7 @@ bool histogram_has_stacks(int by);
 /* Without --group there are no other events. */
 /* Has TASK, or any task, samples of the other events? */
 bool event_group_has(const struct view *view, uint32_t task);
-/* Does the stack of one of these samples match --object and --symbol? */
+/* Does the stack of one of these samples match --dso and --symbol? */
 bool event_group_finds(const struct view *view, uint32_t task);
 /* The samples of EVENT, the shown one or another, in TASK or in all tasks. */
 struct histogram_other event_group_sum(const struct view *view, uint32_t task, uint32_t event);

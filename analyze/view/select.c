@@ -97,7 +97,7 @@ int select_refuse(const struct settings *settings, const char *hint)
                      dsos->count ? dsos->items[0] : "", dsos->count ? "'" : "",
                      *hint ? hint : "; 'panalyze report --top all' lists the functions");
     else
-        report_error("no sampled stack passes through a DSO '%s'%s; 'panalyze report --by object' "
+        report_error("no sampled stack passes through a DSO '%s'%s; 'panalyze report --by dso' "
                      "lists the DSOs",
                      dsos->items[0], dsos->count > 1 ? " (or another that is named)" : "");
     return 1;
@@ -155,7 +155,7 @@ bool select_task(const struct settings *settings, const struct profile_task *tas
     return false;
 }
 
-/* Whether the leaf of the sample matches --object and --symbol. */
+/* Whether the leaf of the sample matches --dso and --symbol. */
 static bool hits_place(const struct profile *profile, const struct settings *settings, struct names *names,
                        const struct profile_entry *entry)
 {

@@ -29,7 +29,7 @@ struct selection {
 };
 
 /*
- * WHOLE_SAMPLES: --object and --symbol, too, select samples, by their leaf; otherwise these two only select lines of
+ * WHOLE_SAMPLES: --dso and --symbol, too, select samples, by their leaf; otherwise these two only select lines of
  * the output. Without entries (counts only) samples and weights are those of the tasks.
  */
 struct selection *select_new(const struct profile *profile, const struct settings *settings, struct names *names,
@@ -47,10 +47,10 @@ void view_symbolize(struct view *view);
 bool select_by_task(const struct settings *settings);
 bool select_comm(const struct settings *settings, const char *comm);
 bool select_task(const struct settings *settings, const struct profile_task *task);
-/* By --object and --symbol. */
+/* By --dso and --symbol. */
 bool select_dso(const struct settings *settings, const char *dso);
 bool select_symbol(const struct settings *settings, const char *symbol);
-/* Whether a frame of STACK matches --object and --symbol. */
+/* Whether a frame of STACK matches --dso and --symbol. */
 bool select_stack(const struct settings *settings, struct names *names, uint32_t stack);
 bool select_place(const struct settings *settings, const char *dso, const char *symbol);
 /* Whether the stack of any of ENTRIES[COUNT] matches, or there is no such filter. */
@@ -67,7 +67,7 @@ char *suggest_base(const char *symbol);
 /* "; did you mean 'a::f', 'b::f' or 'f'?": the heaviest functions with the base name of the first --symbol; HIT: only
  * leaves of samples. "": there is none. Owned by the caller. */
 char *suggest_hint(struct view *view, bool hit);
-/* Reports that nothing matches --object and --symbol; returns the exit status. */
+/* Reports that nothing matches --dso and --symbol; returns the exit status. */
 int suggest_refuse(struct view *view);
 
 #endif

@@ -89,7 +89,7 @@ def test_options_before_the_command():
         check_equal(panalyze(*options, *command).ok().out, behind.out, options)
     result = panalyze("--by=stack", "report", *files)
     check_equal((result.status, result.out), (2, ""))
-    check_in("option '--by' takes function|object", result.err)
+    check_in("option '--by' takes function|dso", result.err)
 
 
 def test_without_file_takes_the_files_of_each_exec():
@@ -145,7 +145,7 @@ def test_json_is_one_document():
 
 def test_json_has_what_by_asks_for():
     files = record()
-    for by, key, label in (("object", "objects", "dso"), ("address", "addresses", "address"),
+    for by, key, label in (("dso", "objects", "dso"), ("address", "addresses", "address"),
                            ("process", "processes", "pid"), ("comm", "commands", "comm")):
         document = panalyze_json("--aggregate", "--by", by, *files)
         check_equal(sum(row["self_weight"] for row in document[key]), document["total"]["weight"], by)
@@ -153,10 +153,10 @@ def test_json_has_what_by_asks_for():
             check_equal(len({row[label] for row in document[key]}), len(document[key]), by)
         text = panalyze("--aggregate", "--by", by, "--top=all", *files).ok().out
         check_equal(len(re.findall(r"^ *[\d.]+ % ", text, re.MULTILINE)), len(document[key]), by)
-    objects = {row["dso"]: row["self_weight"] for row in panalyze_json("-a", "--by=object", *files)["objects"]}
+    dsos = {row["dso"]: row["self_weight"] for row in panalyze_json("-a", "--by=dso", *files)["objects"]}
     for function in panalyze_json("-a", *files)["functions"]:
-        objects[function["dso"]] -= function["self_weight"]
-    check_equal(set(objects.values()), {0}, "objects are the sums of their functions")
+        dsos[function["dso"]] -= function["self_weight"]
+    check_equal(set(dsos.values()), {0}, "DSOs are the sums of their functions")
 
 
 def test_filters():
@@ -168,7 +168,7 @@ def test_filters():
         check_equal([task["pid"] for task in document["tasks"]], [spin["pid"]], option)
         check_equal(document["total"]["samples"], spin["samples"], option)
     first = everything["functions"][0]
-    for option in (f"--symbol={first['symbol']}", f"--object={first['dso']}",
+    for option in (f"--symbol={first['symbol']}", f"--dso={first['dso']}",
                    f"--object={os.path.basename(first['dso'])}"):
         document = panalyze_json("--aggregate", option, *files)
         check_equal(document["functions"][0], first, option)
@@ -184,9 +184,9 @@ def test_filters():
 def test_filter_that_finds_nothing():
     """A typing error is no answer: one line, nothing else, status 1."""
     files = record()
-    for command in ("report", "-a", "-a --json", "--by=task", "--call-tree", "--by=object", "--by=line",
+    for command in ("report", "-a", "-a --json", "--by=task", "--call-tree", "--by=dso", "--by=line",
                     "-a --by=inline", "--by=line --json", "summary", "script"):
-        for option, what in (("--symbol=no_such*", "a function 'no_such*'"), ("--object=no.so", "a DSO 'no.so'")):
+        for option, what in (("--symbol=no_such*", "a function 'no_such*'"), ("--dso=no.so", "a DSO 'no.so'")):
             result = panalyze(*command.split(), option, *files)
             check_equal((result.status, result.out), (1, ""), f"{command} {option}: {result}")
             check_match(rf"^panalyze: no sampled stack passes through {re.escape(what)}; 'panalyze report ", result.err)
@@ -203,7 +203,7 @@ def test_filter_that_finds_nothing():
 
 def test_by_and_trees():
     files = record()
-    for by in ("function", "object", "task", "process", "comm", "address"):
+    for by in ("function", "dso", "object", "task", "process", "comm", "address"):
         check_match(r"^ *[\d.]+ % ", panalyze("--aggregate", "--by", by, *files).ok().out, by)
     text = panalyze("--aggregate", "--callers", "--callees", "--top=3", *files).ok().out
     check_in("callers:", text)

@@ -83,7 +83,7 @@ def test_threads_are_used():
     check_equal(threads_of("report", "-a", "--threads", "3", "large"), 3 + 2)
     check_equal(threads_of("report", "-a", "--threads", "1", "large"), 0)
     check_equal(threads_of("report", "-a", "--threads", "3", "perf.data"), 2)
-    check_equal(threads_of("report", "-a", "--threads", "3", "--by", "object", "perf.data"), 0)
+    check_equal(threads_of("report", "-a", "--threads", "3", "--by", "dso", "perf.data"), 0)
 
 
 def test_tasks_together_are_tasks_apart():

@@ -153,7 +153,7 @@ def test_heaviest_functions_in_turn():
     text = panalyze("annotate", "--top=2", *files).ok().out
     check_in("instructions without a sample", text)
     check_match(r"^and \d+ functions? more with|^CPU time", text)
-    check_equal([f["symbol"] for f in annotate("--object=spin", *files)["functions"]][:2], ["spin_a", "spin_b"])
+    check_equal([f["symbol"] for f in annotate("--dso=spin", *files)["functions"]][:2], ["spin_a", "spin_b"])
 
 
 def test_colours_and_plain():

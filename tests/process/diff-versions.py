@@ -42,7 +42,7 @@ def check_pair(document, name="old -> new", function="spin_a"):
 
 def test_two_names_are_one_program():
     before, after = versions()
-    for options in ([], ["--by=comm"], ["--by=object"], ["--total"]):
+    for options in ([], ["--by=comm"], ["--by=dso"], ["--total"]):
         check_pair(panalyze_json("diff", *options, *before, "--", *after))
     check_pair(panalyze_json("diff", "--inline", *before, "--", *after), function="burn_some")
     for row in panalyze_json("diff", "--by=stack", *before, "--", *after)["stacks"]:

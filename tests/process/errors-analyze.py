@@ -34,7 +34,7 @@ def test_usage():
     fails(2, "option '--callers' does not belong to 'tree'", "tree", "--callers")
     fails(2, "option '--markdown' does not belong to 'report'", "--markdown")
     fails(2, "option '--by' needs a value", "--by")
-    fails(2, r"option '--by' takes function\|object", "--by=functions")
+    fails(2, r"option '--by' takes function\|dso", "--by=functions")
     fails(2, r"option '--color' takes auto\|always\|never", "--color=blue")
     fails(2, "option '--top' needs a whole number", "--top=0")
     fails(2, "option '--top' needs a whole number", "--top=99999999999999999999")

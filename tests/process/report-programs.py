@@ -91,7 +91,7 @@ def test_asked_for_more():
     need_perf_events()
     build()
     pinject_run("-q", "-o", "run/", "--", "sh", "-c", f"./flat; {target('spin')} 60").ok()
-    for words in (["-S", "work_*"], ["--sort", "total"], ["--callers"], ["--call-tree"], ["--by", "object"],
+    for words in (["-S", "work_*"], ["--sort", "total"], ["--callers"], ["--call-tree"], ["--by", "dso"],
                   ["--per-task"], ["-o", "flat"]):
         check("Program" not in panalyze("report", "run", *words).ok().out, words)
     pinject_run("-q", "-o", "one/", "--", target("spin"), "60").ok()

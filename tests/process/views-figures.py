@@ -100,7 +100,7 @@ def test_events_side_by_side():
     """Each column of --group is the report of that event alone."""
     names = ["task-clock", "page-faults", "minor-faults"]
     files = record(event=",".join(names))
-    for by, key, words in (("function", "functions", ("symbol", "dso")), ("object", "objects", ("dso",)),
+    for by, key, words in (("function", "functions", ("symbol", "dso")), ("dso", "objects", ("dso",)),
                            ("comm", "commands", ("comm",))):
         rows = panalyze_json("report", "--group", "--by", by, *files)[key]
         shown = [one["event"] for one in rows[0]["events"]]  # "page-faults:u" of a user who may not see the kernel
@@ -278,7 +278,7 @@ def test_flame_says_what_is_not_drawn():
     check_match(r"Not drawn: \d+ branch(es)? below 30 %, with [\d.]+ % of the width together", text)
     root, text = picture("-a", "--symbol=spin_b", *files)
     check("spin_a" not in {box.name for box in boxes_of(root)[0]}, "a stack without spin_b")
-    match = check_match(r"Not drawn: stacks that --symbol and --object leave out, ([\d.]+) %", text)
+    match = check_match(r"Not drawn: stacks that --symbol and --dso leave out, ([\d.]+) %", text)
     out = sum(weight for _, weight, stack in all_samples if "spin_b" not in dict(stack))
     check_near(float(match[1]), 100 * out / total, points=0.01)
 

@@ -98,7 +98,7 @@ static void test_choices(void **state)
     static const struct {
         const char *words;
         int by;
-    } by[] = {{"--by function", BY_FUNCTION}, {"--by=object", BY_DSO}, {"--by task", BY_TASK},
+    } by[] = {{"--by function", BY_FUNCTION}, {"--by=dso", BY_DSO},       {"--by task", BY_TASK},
               {"--by process", BY_PROCESS},   {"--by comm", BY_COMM},     {"--by address", BY_ADDRESS},
               {"--by line", BY_LINE},         {"--by inline", BY_INLINE}, {"--by file", BY_FILE}};
     for (size_t i = 0; i < sizeof(by) / sizeof(by[0]); i++) {
@@ -106,7 +106,7 @@ static void test_choices(void **state)
         assert_true(cli.settings.by_given);
     }
     assert_false(good("")->by_given);
-    bad("--by functions", "option '--by' takes function|object|task");
+    bad("--by functions", "option '--by' takes function|dso|task");
     bad("--by func", "takes");
     bad("--by=", "takes");
     bad("--by=line|inline", "takes");
@@ -131,6 +131,32 @@ static void test_choices(void **state)
     assert_string_equal(good("archive -o x.tar")->archive, "x.tar");
     assert_string_equal(good("-e cycles")->event, "cycles");
     assert_string_equal(good("--symfs /x")->symfs, "/x");
+}
+
+/* --object and --by=object: the older names of --dso and --by=dso. */
+static void test_synonyms(void **state)
+{
+    static const char *const commands[] = {"report", "script", "summary", "diff a b", "annotate", "top", "flame"};
+    (void)state;
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+        char line[64];
+        snprintf(line, sizeof(line), "%s --dso=app --object lib* --objec=c", commands[i]);
+        const struct settings *settings = good(line);
+        assert_int_equal(settings->dsos.count, 3);
+        assert_string_equal(settings->dsos.items[0], "app");
+        assert_string_equal(settings->dsos.items[1], "lib*");
+        assert_string_equal(settings->dsos.items[2], "c");
+    }
+    assert_int_equal(good("--by=object")->by, BY_DSO);
+    assert_int_equal(good("flame --by object")->by, BY_DSO);
+    assert_int_equal(good("diff --by dso a b")->diff_by, 1);
+    assert_int_equal(good("diff --by=object a b")->diff_by, 1);
+    assert_true(cli.settings.diff_by_given && !cli.settings.by_given);
+    bad("--by=objects", "option '--by' takes function|dso|task");
+    bad("--ds0 x", "did you mean '--dso'?");
+    bad("-o", "option '--dso' needs a value (NAME)");
+    bad("tree --object x", "option '--object' does not belong to 'tree'");
+    bad("tree --dso x", "option '--dso' does not belong to 'tree'");
 }
 
 static void test_lists(void **state)
@@ -221,6 +247,7 @@ static void test_help(void **state)
         assert_int_equal(strstr(text, "BEFORE AFTER |") != NULL, own && i == 3);
         assert_int_equal(strstr(text, "diff FORMAT") || strstr(text, "export FORMAT") != NULL, own && i == 4);
         assert_null(strstr(text, "--until"));
+        assert_null(strstr(text, "object"));
         free(text);
     }
 }
@@ -230,6 +257,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_commands), cmocka_unit_test(test_pairs),   cmocka_unit_test(test_choices),
         cmocka_unit_test(test_lists),    cmocka_unit_test(test_numbers), cmocka_unit_test(test_help),
+        cmocka_unit_test(test_synonyms),
     };
     int status = cmocka_run_group_tests(tests, NULL, NULL);
     cli_release(&cli);

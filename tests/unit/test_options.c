@@ -171,6 +171,8 @@ static void test_options_of_others(void **state)
         {0, "twin", NULL, 0, options_take_enum, AT(mode), 6, REPORT, "another's"},
         {0, "twin", NULL, 0, options_take_enum, AT(mode), 7, TREE, "ours"},
         {0, "veil", NULL, OPTION_HIDDEN, options_take_enum, AT(mode), 8, TREE, "ours, hidden"},
+        {0, "older-name", NULL, OPTION_SYNONYM, options_take_enum, AT(mode), 9, TREE, "ours, a synonym"},
+        {0, "oldest", NULL, 0, options_take_enum, AT(mode), 10, TREE, "ours"},
         {0},
     };
     static const struct {
@@ -192,6 +194,11 @@ static void test_options_of_others(void **state)
         {"--twin", NULL, REPORT, 6},
         {"--vei", "unknown option '--vei'", TREE, 0},
         {"--veil", NULL, TREE, 8},
+        {"--older-name", NULL, TREE, 9},
+        {"--older", NULL, TREE, 9}, /* the prefix of a synonym */
+        {"--old", "'--old' is ambiguous: it may be --older-name, --oldest", TREE, 0},
+        {"--older-nmae", "unknown option '--older-nmae'; --help lists", TREE, 0}, /* a synonym is not suggested */
+        {"--older-name", "option '--older-name' does not belong to 'tree'", REPORT, 0},
         {"--s", NULL, TREE, 2},
         {"--s", "'--s' is ambiguous: it may be --self, --sort-by, --sort-reverse", REPORT, 0},
     };
@@ -272,6 +279,9 @@ static void test_sections(void **state)
         {'q', "quiet", NULL, OPTION_MORE, options_take_flag, AT(quiet), 0, 0, "say less"}, {0}};
     assert_false(options_has_help(more, 0, OPTIONS_BRIEF));
     assert_true(options_has_help(more, 0, OPTIONS_ALL));
+    static const struct option_row synonym[] = {
+        {0, "older", NULL, OPTION_SYNONYM, options_take_flag, AT(quiet), 0, 0, "not listed"}, {0}};
+    assert_false(options_has_help(synonym, 0, OPTIONS_ALL));
 }
 
 /* A label that is wider than the column of labels has its text in the next line. */
