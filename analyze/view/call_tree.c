@@ -283,7 +283,7 @@ void call_tree_print(struct view *view, const uint32_t *entries, uint32_t count,
     struct text_table_column columns[] = {{"Total", true, false},
                                           {"Time", true, false},
                                           {"Self", true, false},
-                                          {"Object", false, true},
+                                          {"DSO", false, true},
                                           {"Function", false, true}};
     struct tree tree = {.view = view, .limit = limit};
     uint64_t whole = build_tree(&tree.calls, view, entries, count);

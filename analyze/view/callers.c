@@ -285,7 +285,7 @@ static void print_wings(struct view *view, struct histogram *histogram, const st
     const struct text_table_column columns[] = {{"Of it", true, false},
                                                 {nanoseconds ? "Time" : "Weight", true, false},
                                                 {"Of all", true, false},
-                                                {"Object", false, true},
+                                                {"DSO", false, true},
                                                 {direction == CHAINS_CALLERS ? "Called by" : "Calls", false, true}};
     struct text_table *table = text_table_new(columns, sizeof(columns) / sizeof(columns[0]), view->output->utf8);
     for (size_t i = 0; i < wings->count; i++) {

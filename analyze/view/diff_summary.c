@@ -121,9 +121,9 @@ size_t deepest_first(const struct compare *compare, uint32_t *rows, size_t count
 #define FEW 1.5          /* more runs are recommended if this many times as many are wanted, an inexact estimate */
 #define WIDTH_OF_PIPE 80 /* of sentences */
 
-const char *const diff_one_row[] = {"command", "object", "function", "stack"};
-const char *const diff_many_rows[] = {"commands", "objects", "functions", "stacks"};
-static const char *const no_row[] = {"no command", "no object", "no function", "no stack"};
+const char *const diff_one_row[] = {"command", "DSO", "function", "stack"};
+const char *const diff_many_rows[] = {"commands", "DSOs", "functions", "stacks"};
+static const char *const no_row[] = {"no command", "no DSO", "no function", "no stack"};
 
 void diff_note(struct view *view, const char *text)
 {

@@ -372,7 +372,7 @@ void line_histogram_print(struct view *view, const uint32_t *entries, uint32_t c
     struct text_table_column columns[] = {{"Self", true},
                                           {nanoseconds ? "Time" : "Weight", true},
                                           {"Total", true},
-                                          {files ? "File" : by_line ? "Line" : "Object", false, sum.by == BY_INLINE},
+                                          {files ? "File" : by_line ? "Line" : "DSO", false, sum.by == BY_INLINE},
                                           {"Function"}};
     struct text_table *table = text_table_new(columns, sizeof(columns) / sizeof(columns[0]) - files,
                                               view->output->utf8);
@@ -498,8 +498,8 @@ void line_histogram_print_missing(struct view *view)
     }
     if (rest.addresses) {
         char number[TEXT_AMOUNT];
-        text_plural(number, dsos.count - named, "more object", "more objects");
-        print_missing(view, &all, &rest, dsos.count > named ? number : "the same objects");
+        text_plural(number, dsos.count - named, "more DSO", "more DSOs");
+        print_missing(view, &all, &rest, dsos.count > named ? number : "the same DSOs");
     }
     map_strings_release(&dsos);
     free(all.list);

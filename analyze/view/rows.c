@@ -77,10 +77,10 @@ void rows_release(struct rows *rows)
 }
 
 static const struct text_table_column function_columns[] = {
-    {"Self", true}, {"Time", true}, {"Total", true}, {"Object", false, true}, {"Function"}};
-static const struct text_table_column dso_columns[] = {{"Self", true}, {"Time", true}, {"Total", true}, {"Object"}};
+    {"Self", true}, {"Time", true}, {"Total", true}, {"DSO", false, true}, {"Function"}};
+static const struct text_table_column dso_columns[] = {{"Self", true}, {"Time", true}, {"Total", true}, {"DSO"}};
 static const struct text_table_column address_columns[] = {{"Self", true},    {"Time", true},          {"Total", true},
-                                                           {"Address", true}, {"Object", false, true}, {"Function"}};
+                                                           {"Address", true}, {"DSO", false, true}, {"Function"}};
 static const struct text_table_column task_columns[] = {
     {"Share", true}, {"Time", true}, {"Samples", true}, {"PID.TID", true}, {"Command"}};
 static const struct text_table_column process_columns[] = {
@@ -100,7 +100,7 @@ struct kind {
     }
 static const struct kind kinds[] = {
     [BY_FUNCTION] = KIND(function_columns, "function", "functions"),
-    [BY_DSO] = KIND(dso_columns, "object", "objects"),
+    [BY_DSO] = KIND(dso_columns, "DSO", "DSOs"),
     [BY_TASK] = KIND(task_columns, "task", "tasks"),
     [BY_PROCESS] = KIND(process_columns, "process", "processes"),
     [BY_COMM] = KIND(comm_columns, "command", "commands"),

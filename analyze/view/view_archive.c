@@ -325,7 +325,7 @@ static void print_result(const struct keeper *keeper, const char *to, const char
     char bytes[TEXT_AMOUNT], dsos[TEXT_AMOUNT], share[TEXT_AMOUNT];
     output_text(output, to);
     fprintf(output->to, ": symbols and lines of %s%s, %s\n",
-            text_plural(dsos, keeper->dsos, "object", "objects"), keeper->kernel ? " and the kernel" : "",
+            text_plural(dsos, keeper->dsos, "DSO", "DSOs"), keeper->kernel ? " and the kernel" : "",
             text_bytes(bytes, keeper->archive.bytes));
     for (size_t i = 0; i < keeper->left_count; i++) {
         const struct left_out *left = &keeper->left[i];

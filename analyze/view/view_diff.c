@@ -417,7 +417,7 @@ static void print_more_rows(struct view *view, const struct compare *compare, en
 static struct text_table *new_table(const struct view *view, const struct compare *compare, enum compare_by by,
                                     struct text_table_column *columns)
 {
-    static const char *const heads[] = {"Command", "Object", "Object", "Stack"};
+    static const char *const heads[] = {"Command", "DSO", "DSO", "Stack"};
     const char *limit = diff_plus_minus(view);
     bool nanoseconds = event_of(view)->nanoseconds;
     size_t count = 0;

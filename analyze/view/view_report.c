@@ -221,7 +221,7 @@ static void print_sections(struct view *view)
 static void print_user_part(struct view *view)
 {
     const enum settings_by by = view->settings->by;
-    const char *what = by == BY_FILE ? "Files" : by == BY_DSO ? "Objects" : view->lines ? "Lines" : "Functions";
+    const char *what = by == BY_FILE ? "Files" : by == BY_DSO ? "DSOs" : view->lines ? "Lines" : "Functions";
     char *line = view->lines || by == BY_FUNCTION || by == BY_DSO ? heading_user_part(view->profile, what) : NULL;
     if (line)
         output_wrapped(view->output, 2, line);

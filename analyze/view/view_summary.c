@@ -228,7 +228,7 @@ static void print_functions_markdown(struct view *view, const struct histogram *
     FILE *to = view->output->to;
     bool nanoseconds = view->profile->events[view->profile->event].nanoseconds;
     char weight[TEXT_AMOUNT], self[TEXT_AMOUNT], total[TEXT_AMOUNT];
-    fprintf(to, "\n| self | %s | total | function | object |\n| ---: | ---: | ---: | --- | --- |\n",
+    fprintf(to, "\n| self | %s | total | function | DSO |\n| ---: | ---: | ---: | --- | --- |\n",
             nanoseconds ? "time" : "weight");
     for (size_t i = 0; i < rows->count; i++) {
         const struct histogram_row *row = rows->list[i];

@@ -280,7 +280,7 @@ static void print_tasks(struct top *top, size_t limit)
 
 static void print_functions(struct top *top, size_t limit)
 {
-    static const struct text_table_column columns[] = {{"Now", true}, {"Self", true}, {"Object", false, true},
+    static const struct text_table_column columns[] = {{"Now", true}, {"Self", true}, {"DSO", false, true},
                                                        {"Function"}};
     struct view *view = top->view;
     struct text_table *table = text_table_new(columns, 4, view->output->utf8);

@@ -41,7 +41,7 @@ def test_reports_say_so():
     check_in("shares are of the time in user space", text)
     for options, rows in (((), "Functions"), (("--by", "line"), "Lines"), (("--call-tree",), "Functions"),
                           (("summary",), "Functions"), (("summary", "--markdown"), "Functions"),
-                          (("--by", "dso"), "Objects")):
+                          (("--by", "dso"), "DSOs")):
         text = re.sub(r"\s+", " ", run([PANALYZE, *options, *results()]).out)
         said = check_match(rf" {rows} that call the kernel show only their user-space time: their order does not "
                            r"reflect the ([\d.]+) (s|ms) of this run in the kernel\. ", text)

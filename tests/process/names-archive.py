@@ -11,7 +11,7 @@ from harness import *
 
 LINES_OF = target("lines-of")
 
-SAVED = r"symbols and lines of \d+ objects?(?: and the kernel)?"
+SAVED = r"symbols and lines of \d+ DSOs?(?: and the kernel)?"
 LOOP_SOURCE = (SOURCE / "tests/targets/inlined-loop.c").read_text()
 
 
@@ -256,7 +256,7 @@ def test_archive_of_the_kernel():
         skip("this machine does not show the names of its kernel")
     panalyze("export", "perf", "-o", "all.data", *files).ok()
     result = panalyze("archive", *files).ok()
-    check_match(r"^out\.symbols: symbols and lines of \d+ objects? and the kernel, ", result.out)
+    check_match(r"^out\.symbols: symbols and lines of \d+ DSOs? and the kernel, ", result.out)
     size = int(check_match(r"^\[kernel\.kallsyms\]/[0-9a-f]{40}/kallsyms (\d+) /proc/kallsyms$",
                            pathlib.Path("out.symbols/pinject-archive").read_text())[1])
     check(size < 200000, f"{size} bytes of names")

@@ -58,9 +58,9 @@ def test_programs_come_first():
     build()
     pinject_run("-q", "-o", "run/", "--", "sh", "-c", f"./flat; {target('spin')} 20; true; {target('spin')} 20").ok()
     text = panalyze("run").ok().out
-    for word in ("elapsed", "Program", "with all that it called", "  Object  "):
+    for word in ("elapsed", "Program", "with all that it called", "  DSO  "):
         check_in(word, text)
-    order = [text.index(word) for word in ("elapsed", "Program", "with all that it called", "  Object  ")]
+    order = [text.index(word) for word in ("elapsed", "Program", "with all that it called", "  DSO  ")]
     check_equal(order, sorted(order), "programs, what has most of the time, functions")
     programs = rows_below(text, r"^ *CPU time +Share +Runs +Program$")
     check_equal([row[-1] for row in programs[:2]], ["flat", "spin"])

@@ -34,9 +34,9 @@ def perf_record(command):
 
 def perf_shares():
     """({symbol: share}, {DSO: share}) by self time, of perf's own report."""
-    symbols, objects = {}, {}
+    symbols, dsos = {}, {}
     for sort, shares, pattern in (("sym", symbols, r"\s*([\d.]+)% *\t\[.\] (.*?)\s*$"),
-                                  ("dso", objects, r"\s*([\d.]+)% *\t(.*?)\s*$")):
+                                  ("dso", dsos, r"\s*([\d.]+)% *\t(.*?)\s*$")):
         report = run(["perf", "report", "-i", "perf.data", "--stdio", "--no-children", "-g", "none", "--percent-limit",
                       "0", "--sort", sort, "-F", f"overhead,{sort}", "-t", "\t"]).ok()
         for line in report.lines:
@@ -44,7 +44,7 @@ def perf_shares():
             if found:
                 add(shares, found[2], float(found[1]))
         check(shares, f"perf report shows nothing: {report}")
-    return symbols, objects
+    return symbols, dsos
 
 
 def record(command):
@@ -55,11 +55,11 @@ def our_shares(comm):
     document = panalyze_json("--aggregate", "--top", "all", "--comm", comm, *results())
     with measured():
         check(document["total"]["samples"] >= SAMPLES, f"{document['total']['samples']} samples of {comm}")
-    symbols, objects = {}, {}
+    symbols, dsos = {}, {}
     for function in document["functions"]:
         add(symbols, function["symbol"], function["self_percent"])
-        add(objects, os.path.basename(function["dso"]), function["self_percent"])
-    return symbols, objects
+        add(dsos, os.path.basename(function["dso"]), function["self_percent"])
+    return symbols, dsos
 
 
 def is_name(symbol):
@@ -86,8 +86,8 @@ def compare(command, at_once=False):
         record(command)
     theirs, ours = perf_shares(), our_shares(os.path.basename(command[0]))
     compare_heaviest(theirs[0], ours[0], "function")
-    compare_heaviest(theirs[1], ours[1], "object")
-    check(any(is_name(name) for name in theirs[1]), f"perf names no object: {theirs}")
+    compare_heaviest(theirs[1], ours[1], "DSO")
+    check(any(is_name(name) for name in theirs[1]), f"perf names no DSO: {theirs}")
 
 
 def test_one_thread():

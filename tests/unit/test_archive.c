@@ -231,7 +231,7 @@ static void index_of_program(const char *to, struct buffer *ret)
     fake.settings.archive = to;
     char *text = archive_of(&fake, &status);
     assert_int_equal(status, 0);
-    has(text, "1 object");
+    has(text, "lines of 1 DSO");
     free(text);
     snprintf(index, sizeof(index), "%s/" ARCHIVE_INDEX, to);
     assert_int_equal(buffer_read_file(ret, index, 1 << 20), 0);
@@ -286,7 +286,7 @@ static void test_missing(void **state)
     has(said, "95.00 % of the samples are of files that could not be saved, or were called from there; run 'panalyze "
               "archive' before a program is rebuilt or deleted\n");
     has(text, line);
-    has(text, "missing: symbols and lines of 0 objects, 0 bytes\n");
+    has(text, "missing: symbols and lines of 0 DSOs, 0 bytes\n");
     free(text);
     for (uint64_t other = 98; other <= 100; other++) {
         memcpy(entries, fake.profile.entries, sizeof(entries));

@@ -44,7 +44,7 @@ static const struct shown shown[] = {
     {.name = "report-tree-reverse",
      .view = view_report,
      .settings = {.tasks = TASKS_APART, .call_tree = true, .reverse = true}},
-    {.name = "report-object", .view = view_report, .settings = {.tasks = TASKS_TOGETHER, .by = BY_DSO}},
+    {.name = "report-dso", .view = view_report, .settings = {.tasks = TASKS_TOGETHER, .by = BY_DSO}},
     {.name = "report-task", .view = view_report, .settings = {.tasks = TASKS_TOGETHER, .by = BY_TASK}},
     {.name = "report-process", .view = view_report, .settings = {.tasks = TASKS_TOGETHER, .by = BY_PROCESS}},
     {.name = "report-comm", .view = view_report, .settings = {.tasks = TASKS_TOGETHER, .by = BY_COMM, .json = true}},

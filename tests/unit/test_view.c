@@ -78,12 +78,12 @@ static void test_filters(void **state)
     fake.settings.comms = (struct settings_list){comm, 1, 1};
     char *text = run(&fake, view_report);
     has(text, "5.00 ms in 5 samples of 1 task");
-    has(text, "100.00 %  5.00 ms  100.00 %  app     app+0x100\n");
+    has(text, "100.00 %  5.00 ms  100.00 %  app  app+0x100\n");
     free(text);
     fake.settings.comms.count = 0;
     fake.settings.symbols = (struct settings_list){symbol, 1, 1};
     text = run(&fake, view_report);
-    has(text, "80.00 %  80.0 ms  80.00 %  app     app+0x300\n"); /* of everything */
+    has(text, "80.00 %  80.0 ms  80.00 %  app  app+0x300\n"); /* of everything */
     has_not(text, "app+0x200");
     free(text);
 }

@@ -205,7 +205,7 @@ static void test_clean(void **state)
 
 static char *text_table_text(int width)
 {
-    static const struct text_table_column columns[] = {{"N", true}, {"Object", false, true}, {"Name"}};
+    static const struct text_table_column columns[] = {{"N", true}, {"DSO", false, true}, {"Name"}};
     struct text_table *table = text_table_new(columns, 3, false);
     char *text = NULL;
     size_t size = 0;
@@ -224,13 +224,13 @@ static void test_text_table(void **state)
 {
     (void)state;
     char *text = text_table_text(0);
-    assert_string_equal(text, "  N  Object   Name\n  1  library  a-rather-long-name\n234  x\nline\n");
+    assert_string_equal(text, "  N  DSO      Name\n  1  library  a-rather-long-name\n234  x\nline\n");
     free(text);
     text = text_table_text(24);
-    assert_string_equal(text, "  N  Object   Name\n  1  library  a-rathe...\n234  x\nline\n");
+    assert_string_equal(text, "  N  DSO      Name\n  1  library  a-rathe...\n234  x\nline\n");
     free(text);
     text = text_table_text(20);
-    assert_string_equal(text, "  N  Object\n    Name\n  1  library\n    a-rather-long...\n234  x\nline\n");
+    assert_string_equal(text, "  N  DSO\n    Name\n  1  library\n    a-rather-long...\n234  x\nline\n");
     free(text);
 }
 

@@ -32,13 +32,13 @@ static void test_call_tree(void **state)
     fake.settings.min = 10;
     fake.settings.min_given = true;
     text = run(&fake, view_report);
-    has(text, "85.00 %  85.0 ms   0.00 %          |- cc1\n"
-              "80.00 %  80.0 ms   0.00 %  app     |  |- app+0x100\n");
-    has(text, " 5.00 %  5.00 ms                   |  `- ... in 1 branch below 10 %\n"
-              "10.00 %  10.0 ms   0.00 %          |- make\n"
-              "10.00 %  10.0 ms   0.00 %  app     |  app+0x100\n"
-              "10.00 %  10.0 ms  10.00 %  app     |  app+0x200\n"
-              " 5.00 %  5.00 ms                   `- ... in 1 branch below 10 %\n");
+    has(text, "85.00 %  85.0 ms   0.00 %       |- cc1\n"
+              "80.00 %  80.0 ms   0.00 %  app  |  |- app+0x100\n");
+    has(text, " 5.00 %  5.00 ms                |  `- ... in 1 branch below 10 %\n"
+              "10.00 %  10.0 ms   0.00 %       |- make\n"
+              "10.00 %  10.0 ms   0.00 %  app  |  app+0x100\n"
+              "10.00 %  10.0 ms  10.00 %  app  |  app+0x200\n"
+              " 5.00 %  5.00 ms                `- ... in 1 branch below 10 %\n");
     free(text);
 }
 
@@ -52,7 +52,7 @@ static void test_call_tree_of_each_task(void **state)
     fake.settings.tasks = TASKS_APART;
     char *text = run(&fake, view_report);
     has(text, "20.20 cc1");
-    has(text, "94.12 %  80.0 ms  0.00 %  app     |- app+0x100\n");
+    has(text, "94.12 %  80.0 ms  0.00 %  app  |- app+0x100\n");
     has(text, "and 4 lines more; --top all shows all\n");
     free(text);
 }
@@ -88,15 +88,15 @@ static void test_recursion_is_its_own_caller(void **state)
     fake.settings.symbols = (struct settings_list){symbol, 1, 1};
     char *text = run(&fake, view_report);
     has(text, "app+0x300 (app): total 80.0 ms (80.00 %), self 80.0 ms (80.00 %), in 80 samples\n\n"
-              "   Of it     Time   Of all  Object  Called by\n"
-              "100.00 %  80.0 ms  80.00 %  app     app+0x300\n");
+              "   Of it     Time   Of all  DSO  Called by\n"
+              "100.00 %  80.0 ms  80.00 %  app  app+0x300\n");
     has(text, "app+0x100 (app): total 95.0 ms (95.00 %), self 5.00 ms (5.00 %), in 95 samples\n\n"
-              "   Of it     Time   Of all  Object  Called by\n"
-              "100.00 %  95.0 ms  95.00 %          [no caller recorded]\n");
-    has(text, "  Of it     Time   Of all  Object  Calls\n"
-              "84.21 %  80.0 ms  80.00 %  app     app+0x300\n"
-              "10.53 %  10.0 ms  10.00 %  app     app+0x200\n"
-              " 5.26 %  5.00 ms   5.00 %          [self]\n");
+              "   Of it     Time   Of all  DSO  Called by\n"
+              "100.00 %  95.0 ms  95.00 %       [no caller recorded]\n");
+    has(text, "  Of it     Time   Of all  DSO  Calls\n"
+              "84.21 %  80.0 ms  80.00 %  app  app+0x300\n"
+              "10.53 %  10.0 ms  10.00 %  app  app+0x200\n"
+              " 5.26 %  5.00 ms   5.00 %       [self]\n");
     free(text);
 }
 
@@ -500,7 +500,7 @@ static void test_diff_adds_up(void **state)
     fakes[0].settings.diff_by_given = true;
     fakes[0].settings.diff_by = 1;
     text = diff_runs(fakes, 3);
-    has(text, "The 2 objects\n  that changed: +909 ms together\n");
+    has(text, "The 2 DSOs\n  that changed: +909 ms together\n");
     /* Nothing is left to compare with. */
     has(text, "+808 ms  77.7 ms   960 ms  1.77 s  +80.00 ");
     free(text);
@@ -530,7 +530,7 @@ static void test_diff_names_the_reason(void **state)
     char *text = diff_runs(fakes, 3);
     has(text, "\nChanged: 2 functions\n  recurse: +808 ms +-69.8 ms (808 ms to 1.62 s, +100 %)\n  and 1 below\n"
               "Total: ");
-    has(text, " 100.00 %  100.00 %  a       main\n");
+    has(text, " 100.00 %  100.00 %  a    main\n");
     free(text);
 }
 
