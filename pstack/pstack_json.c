@@ -12,7 +12,8 @@ static void write_frame(struct json *json, const struct target_frame *frame)
 {
     json_object(json, NULL);
     json_string(json, "function", frame->function);
-    json_string(json, "object", frame->dso);
+    json_string(json, "object", frame->dso); /* the older name */
+    json_string(json, "dso", frame->dso);
     json_unsigned(json, "address", frame->address);
     json_unsigned(json, "ip", frame->ip);
     json_string(json, "file", frame->file);

@@ -183,9 +183,9 @@ static void sampled_json(struct json *json, const struct profile *profile)
         json_null(json, "sampled_percent");
 }
 
-static void missed_json(struct json *json, const struct profile_session *session)
+static void missed_json(struct json *json, const char *key, const struct profile_session *session)
 {
-    json_list(json, "unseen");
+    json_list(json, key);
     for (uint32_t i = 0; i < session->missed_count; i++) {
         json_object(json, NULL);
         json_string(json, "reason", session->missed[i].reason);
@@ -195,6 +195,10 @@ static void missed_json(struct json *json, const struct profile_session *session
         json_end_object(json);
     }
     json_end_list(json);
+}
+
+static void notes_json(struct json *json, const struct profile_session *session)
+{
     json_list(json, "notes");
     for (uint32_t i = 0; i < session->note_count; i++)
         json_string(json, NULL, session->notes[i]);
@@ -239,6 +243,8 @@ void coverage_json(struct json *json, const struct profile *profile)
     }
     json_bool(json, "complete", session->coverage_known && session->coverage_complete);
     json_bool(json, "kernel_excluded", session->exclude_kernel);
-    missed_json(json, session);
+    missed_json(json, "unseen", session); /* the older name */
+    missed_json(json, "missed", session);
+    notes_json(json, session);
     json_end_object(json);
 }

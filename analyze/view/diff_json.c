@@ -135,7 +135,7 @@ static void stack_names(struct json *json, const struct compare *compare, const 
     command_names(json, compare, &compare->tables[COMPARE_COMM].rows[row->second]);
 }
 
-/* In the order of enum compare_by. */
+/* In the order of enum compare_by. "objects": the older name of DSOs, the only one for the list. */
 static const char *const keys[] = {"commands", "objects", "functions", "stacks"};
 
 static void rows_list(struct json *json, const struct view *view, const struct compare *compare, enum compare_by by)
@@ -180,6 +180,8 @@ static void summary_members(struct json *json, const struct view *view, const st
     for (int by = 0; by < COMPARE_KINDS; by++)
         if (compare->tables[by].runs_wanted > 0)
             json_unsigned(json, keys[by], (uint64_t)compare->tables[by].runs_wanted);
+    if (compare->tables[COMPARE_DSO].runs_wanted > 0)
+        json_unsigned(json, "dsos", (uint64_t)compare->tables[COMPARE_DSO].runs_wanted);
     json_end_object(json);
 }
 

@@ -133,10 +133,12 @@ def test_json_is_one_document():
         check_equal(document["functions"], documents[0]["functions"])
         check_equal(document["coverage"], documents[0]["coverage"])
         check_equal(sum(task["samples"] for task in document["tasks"]), document["total"]["samples"])
+        check_equal(document["coverage"]["missed"], document["coverage"]["unseen"], "the older name")
         check_equal([task["exit"] for task in document["tasks"]], [3, 0])
         for task in document["tasks"]:
             members = "pid tid ppid exec comm cmdline start_ns end_ns exit samples lost source counts"
             check_equal(set(members.split()) - set(task), set())
+            check_equal(task["generations"], task["images"], "the older name")
             clock = next(count for count in task["counts"] if count["event"].startswith("task-clock"))
             check_equal(clock["value"], clock["counted"] + task["startup_ns"] + task["exit_ns"])
     check_near(sum(function["self_percent"] for function in documents[0]["functions"]), 100, points=0.1)

@@ -68,6 +68,7 @@ def test_deadlock():
         check_equal((one["waits_for_thread"], other["waits_for_thread"]), (other["tid"], one["tid"]))
         check_equal([name for name in functions(one) if name in ("take", "take_left")], ["take", "take_left"])
         check_equal(one["incomplete"], None)
+        check_equal([frame["dso"] for frame in one["frames"]], [frame["object"] for frame in one["frames"]])
         text = wait_until(lambda: (lambda text: text if "Deadlock" in text else None)(show(process.pid, *engine)),
                           what="the deadlock")
         check_match(rf"\ADeadlock in process {process.pid} waits:\n"

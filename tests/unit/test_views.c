@@ -386,6 +386,7 @@ static void test_diff_of_several_runs(void **state)
     has(text, "\"apart\":false");
     has(text, "\"explained_change\":808000000.0000");
     has(text, "\"functions\":3,");
+    has(text, "\"dsos\":");
     has(text, "\"judged_by\":\"points\",\"changed\":true");
     has(text, "\"points_change\":0.0000");
     free(text);
