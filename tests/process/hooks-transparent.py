@@ -27,7 +27,7 @@ def same(*words):
     check(alone.status == 0 and alone.out, alone)
     unfollowed = pinject_run("-q", "--follow=none", "--", *command, env=env)
     check_equal(outcome(unfollowed), expected, "not followed")
-    check("LD_PRELOAD" not in unfollowed.out, "the object's name is visible")
+    check("LD_PRELOAD" not in unfollowed.out, "the preload object's name is visible")
     check_equal(outcome(pinject_run("-q", "--follow-all", "--", *command, env=env)), expected, "followed")
     check_equal(outcome(pinject_run("-q", "--exec-split-results", "--follow-fork", "--follow-exec", "--", *command,
                                     env=env)),

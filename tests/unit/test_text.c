@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The object's own functions of string.h against libc's; text.c is compiled with them named own_NAME. */
+/* The preload object's own functions of string.h against libc's; text.c is compiled with them named own_NAME. */
 #include "check.h"
 
 void *own_memcpy(void *to, const void *from, size_t size);

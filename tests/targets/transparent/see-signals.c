@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Signals that come while the object is at work, and those that must not come. */
+/* Signals that come while the preload object is at work, and those that must not come. */
 #include "see.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Programs that look at themselves and print what they see, case by case: PROGRAM list, PROGRAM CASE. The text is the
- * same in every run of the same case, with and without the object: no pid, no address, no time.
+ * same in every run of the same case, with and without the preload object: no pid, no address, no time.
  */
 #ifndef SEE_H
 #define SEE_H
