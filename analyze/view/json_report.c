@@ -100,9 +100,9 @@ static const char *source_name(enum profile_task_source source)
     return (size_t)source < sizeof(names) / sizeof(names[0]) ? names[source] : NULL;
 }
 
-static void generations_list(struct json *json, const char *key, const struct profile_task *task)
+static void generations_list(struct json *json, const struct profile_task *task)
 {
-    json_list(json, key);
+    json_list(json, "images");
     for (uint32_t i = 0; i < task->generation_count; i++) {
         const struct profile_generation *generation = &task->generations[i];
         json_object(json, NULL);
@@ -160,8 +160,7 @@ static void task_object(struct json *json, struct view *view, uint32_t index, st
     json_signed(json, "parent_tid", task->parent_tid);
     json_bool(json, "root", task->root);
     json_string(json, "file", task->file);
-    generations_list(json, "images", task); /* the older name */
-    generations_list(json, "generations", task);
+    generations_list(json, task);
     if (functions) {
         uint64_t top = view->settings->top;
         functions_list(json, view, index, selection->entries + selection->first[index],

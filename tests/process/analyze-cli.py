@@ -138,7 +138,6 @@ def test_json_is_one_document():
         for task in document["tasks"]:
             members = "pid tid ppid exec comm cmdline start_ns end_ns exit samples lost source counts"
             check_equal(set(members.split()) - set(task), set())
-            check_equal(task["generations"], task["images"], "the older name")
             clock = next(count for count in task["counts"] if count["event"].startswith("task-clock"))
             check_equal(clock["value"], clock["counted"] + task["startup_ns"] + task["exit_ns"])
     check_near(sum(function["self_percent"] for function in documents[0]["functions"]), 100, points=0.1)
