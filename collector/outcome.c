@@ -94,17 +94,17 @@ static void add_losses(struct tasks *tasks)
     missed_add(missed, "request refused: the task is not in the session, or belongs to another user", "",
                __atomic_load_n(&session->denied, __ATOMIC_RELAXED), 0);
     missed_add(missed, "requests paused: too many had no effect", "", channels_held(session), 0);
-    missed_add(missed, "process of a user for whom there was no channel", "",
+    missed_add(missed, "process of a user without a channel to the collector", "",
                __atomic_load_n(&session->users_refused, __ATOMIC_RELAXED), 0);
     missed_add(missed,
                "record of a non-injectable program's child lost: ring full or damaged", "",
                tasks->inherited_lost, 0);
     missed_add(missed,
-               "task below a non-injectable program: it started while that was being attached, or the kernel lost its "
+               "descendant of a non-injectable program: started while the collector attached, or the kernel lost its "
                "start record", "",
                tasks->unannounced.count, 0);
     missed_add(missed,
-               "task below a non-injectable program without counts: CPU time estimated from samples",
+               "descendant of a non-injectable program without counts: CPU time estimated from samples",
                "", tasks->estimated, 0);
     missed_add(missed, "look-up in /proc given up: it took too long, or no thread was free for it", "",
                session->errands.given_up, 0);

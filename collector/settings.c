@@ -287,9 +287,9 @@ static const struct option_row rows[] = {
     {0, "collect", "FD", OPTION_HIDDEN, take_collect, 0, 0, GROUP_LINE,
      "collect for the process at the other end of FD"},
     {0, "preload", "PATH", OPTION_HIDDEN, options_take_string, offsetof(struct settings_line, preload), 0, GROUP_LINE,
-     "the preload object that asks"},
+     "path of the preload object that starts this collector"},
     {0, "started", "FILE", OPTION_HIDDEN, options_take_string, offsetof(struct settings_line, started), 0, GROUP_LINE,
-     "create FILE when the command is let go: pinject-ci starts it itself where it was not"},
+     "create FILE when the command starts: without FILE, pinject-ci starts it itself"},
     {0},
 };
 

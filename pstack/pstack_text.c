@@ -100,7 +100,7 @@ void answer_reason(const struct target *target, const struct target_thread *thre
         return;
     }
     if (thread->spared)
-        snprintf(ret, ANSWER_REASON, "it was not stopped: that could change what %s returns, or when",
+        snprintf(ret, ANSWER_REASON, "it was not stopped: a stop could change the result or time limit of %s",
                  syscall_name(thread->call));
     else if (thread->end != UNWIND_BOTTOM)
         snprintf(ret, ANSWER_REASON, "%s", thread->end == UNWIND_TRUNCATED  ? "the stack is deeper than what was copied"
@@ -168,8 +168,8 @@ static void put_doing(FILE *to, const struct target *target, size_t first)
     if (thread->state == 'T' || thread->state == 't')
         fputs(answer_state(thread->state), to);
     if (name && thread->call == SYS_restart_syscall)
-        fputs(thread->state == 'T' || thread->state == 't' ? ", in a call that was interrupted before"
-                                                           : "waits in a call that was interrupted before", to);
+        fputs(thread->state == 'T' || thread->state == 't' ? ", in a restarted system call"
+                                                           : "waits in a restarted system call", to);
     else if (name)
         fprintf(to, "%s %s", thread->state == 'T' || thread->state == 't' ? ", in" : "waits in", name);
     else if (thread->in_call)

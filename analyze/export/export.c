@@ -22,7 +22,7 @@ static const struct export_format formats[] = {
     {"pprof", ".pb.gz .pprof", OUTPUT_FILE_BINARY | OUTPUT_FILE_GZIP, EXPORT_SAMPLES, pprof_write,
      "profile.proto, for go tool pprof"},
     {"speedscope", ".speedscope.json", 0, EXPORT_SAMPLES, speedscope_write,
-     "for www.speedscope.app: a profile per thread, with --aggregate one"},
+     "for www.speedscope.app: a profile per thread, or one in all with --aggregate"},
     {"firefox", ".json.gz .firefox", OUTPUT_FILE_BINARY | OUTPUT_FILE_GZIP, EXPORT_SAMPLES, firefox_write,
      "for profiler.firefox.com"},
     {"folded", ".folded .collapsed", 0, EXPORT_SAMPLES, folded_write,
@@ -117,9 +117,9 @@ const struct export_format *export_choose(const char *operand, const char *outpu
         report_error("cannot tell the format from the name '%s'; give one before the files: %s",
                      output, names);
     else
-        report_error("unknown format '%s'; %s%s%sthere are %s", operand, nearest_format(operand) ? "did you mean '"
+        report_error("unknown format '%s'; %s%s%sformats: %s", operand, nearest_format(operand) ? "did you mean '"
                      : "",
-                     nearest_format(operand) ? nearest_format(operand) : "", nearest_format(operand) ? "'? Else "
+                     nearest_format(operand) ? nearest_format(operand) : "", nearest_format(operand) ? "'? All "
                      : "", names);
     return NULL;
 }

@@ -57,8 +57,7 @@ static int take_events(struct merge *merge, const struct file *file)
 {
     const struct attr_list *attrs = &file->attrs;
     if (!merge->one_file && !fits_session(merge, file)) {
-        report_error("%s: its event records have another layout than those of the files before; export it alone",
-                     merge->path);
+        report_error("%s: its records have a layout that cannot be merged; export it alone", merge->path);
         return 1;
     }
     merge->event_of = memory_grow(merge->event_of, &merge->event_of_capacity, attrs->count, sizeof(*merge->event_of));
@@ -75,7 +74,7 @@ static int begin_file(void *context, const char *path, const struct file *file)
     struct merge *merge = context;
     merge->path = path;
     if (file->swap) {
-        report_error("%s: was recorded in the other byte order and cannot be merged; perf reads it as it is", path);
+        report_error("%s: was recorded in the opposite byte order and cannot be merged; perf reads it as it is", path);
         return 1;
     }
     if (file->pipe && !merge->one_file) {
@@ -282,7 +281,7 @@ static int gather_records(struct merge *merge)
     static const struct raw_visitor visitor = {begin_file, add_record, end_file};
     int status = raw_records(merge->view->profile, &visitor, merge);
     if (status == 0 && merge->event_count == 0) {
-        report_error("none of the files can still be read");
+        report_error("no file can be read any more");
         status = 1;
     }
     if (status < 0)

@@ -100,7 +100,7 @@ static int choose_named(const struct loader *loader, const char *wanted, uint32_
         }
     }
     if (matches != 1) {
-        report_error("%s session of these files begins with '%s'; there are: %s", matches ? "more than one" : "no",
+        report_error("%s session id in these files begins with '%s'; the ids: %s", matches ? "more than one" : "no",
                      wanted, list);
         return -EINVAL;
     }

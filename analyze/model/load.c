@@ -124,13 +124,14 @@ void loader_describe(const struct file *file, struct problem *ret)
     ret->text[0] = '\0';
     if (file->missing)
         problem_set(ret, 0,
-                    "is truncated: %" PRIu64 " bytes are missing at its end, among them the names of what was "
-                    "recorded; the rest is read",
+                    "is truncated: %" PRIu64 " bytes are missing at its end, including its feature sections; the rest "
+                    "is read",
                     file->missing);
     else if (file->problem.text[0])
         problem_set(ret, 0, "%s", file->problem.text);
     else if (file->unfinished)
-        problem_set(ret, 0, "is not finished (its recorder still runs, or was killed); the part that is there is read");
+        problem_set(ret, 0, "is not finished (its recorder still runs, or was killed); the part written so far is "
+                            "read");
     else if (file->features_lost)
         problem_set(ret, 0, "has a damaged table of features; the rest is read");
     else if (file->unread && !file->pipe)
@@ -190,7 +191,7 @@ static void report_other_files(const struct loader *loader, const uint32_t shown
     const char *remedy =
         others == loader->input_count ? "; 'pinject-run -- COMMAND' and 'perf record' write such files" : "";
     if (others == 1 && !loader->inputs[shown[0]].bytes && document_is(loader->inputs[shown[0]].path))
-        report_error("%s: is JSON, not a perf.data file; reports of --json are read by 'panalyze diff' alone",
+        report_error("%s: is JSON, not a perf.data file; only 'panalyze diff' reads reports of --json",
                      loader->inputs[shown[0]].path);
     else if (others == 1)
         report_error("%s: is not a perf.data file%s", loader->inputs[shown[0]].path, remedy);

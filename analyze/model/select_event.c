@@ -39,7 +39,7 @@ static int refuse_event(const struct profile *profile, const char *name)
     size_t used = 0;
     for (uint32_t i = 0; i < profile->event_count && used < sizeof(list); i++)
         used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s", i ? ", " : "", profile->events[i].name);
-    report_error("no event '%s' was recorded; there are: %s", name, list);
+    report_error("no event '%s' was recorded; recorded events: %s", name, list);
     return -EINVAL;
 }
 

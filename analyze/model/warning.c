@@ -62,7 +62,7 @@ static int warning_dumps(struct loader *loader)
     if (status == 0 && early) {
         snprintf(text, sizeof(text),
                  "%" PRIu64 " of %" PRIu64 " stacks could not be unwound completely: %" PRIu64 " reached code "
-                 "without an unwind table or file, %" PRIu64 " memory that was not recorded",
+                 "without an unwind table or file, %" PRIu64 " reached memory that was not recorded",
                  early, all, ends[UNWIND_NO_TABLE], ends[UNWIND_BAD_MEMORY]);
         status = warning_add(loader, text);
     }
@@ -86,6 +86,6 @@ int warning_file(struct loader *loader, const struct file *file)
                                "records of hardware traces (AUX) are not decoded");
     if (status == 0)
         status = count_warning(loader, loader->guest_samples,
-                               "samples are of guests of virtual machines, whose code has no names here");
+                               "samples are of virtual machine guests; their code has no names here");
     return status;
 }

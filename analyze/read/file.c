@@ -65,7 +65,7 @@ static int read_attrs(struct file *file, const struct perfdata_header *header, s
     uint64_t entry = header->attr_size;
     if (entry < PERF_ATTR_SIZE_VER0 + sizeof(struct perfdata_section) || entry > 4096)
         return problem_set(problem, -EBADMSG,
-                           "its header gives the description of an event %llu bytes: damaged, or not a perf.data file",
+                           "its header says that an event description has %llu bytes: damaged, or not a perf.data file",
                            (unsigned long long)entry);
     if (!is_inside(file, header->attrs)) {
         uint64_t end = header->attrs.offset + header->attrs.size;

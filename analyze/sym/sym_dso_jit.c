@@ -68,7 +68,7 @@ void sym_dso_load_jit(struct symbols_dso *dso)
         sym_dso_missing(dso, SYMBOLS_NO_MEMORY, "out of memory");
     else if (!map && !dump && dso->dump)
         sym_dso_missing(dso, SYMBOLS_ANONYMOUS,
-                        "memory without a file, whose jitdump file is gone or cannot be read");
+                        "generated code: its jitdump file is gone or cannot be read");
     else if (!map && !dump)
         sym_dso_missing(dso, SYMBOLS_ANONYMOUS, "memory without a file, and the program left no perf map in /tmp");
 }

@@ -123,7 +123,7 @@ static const char *hidden_addresses(void)
         return "/proc/kallsyms hides the addresses from everybody; run panalyze as root with kernel.kptr_restrict 1, "
                "or with 0 and kernel.perf_event_paranoid 1";
     if (geteuid() == 0)
-        return "/proc/kallsyms hides the addresses from a root without CAP_SYSLOG, as that of a container may be; run "
+        return "/proc/kallsyms hides the addresses: root has no CAP_SYSLOG here (a container?); run "
                "panalyze with it (docker run --cap-add SYSLOG), or with kernel.kptr_restrict 0 and "
                "kernel.perf_event_paranoid 1";
     if (size <= 0 || !may_have_syslog())

@@ -352,18 +352,18 @@ bool diff_explained(const struct view *view, const struct compare *compare, enum
     return true;
 }
 
-/* "; all others: -59.0 ms, none of them for certain", for a total that changed by CHANGE; owned by the caller. */
+/* "; all others: -59.0 ms, no certain change", for a total that changed by CHANGE; owned by the caller. */
 static char *others_text(const struct view *view, double rest, double change)
 {
     char amount[TEXT_AMOUNT + 2];
     if (!diff_rounded(fabs(rest)))
         return memory_text("");
-    return memory_print("; all others: %s, none of them for certain%s",
+    return memory_print("; all others: %s, no certain change%s",
                         diff_change_text(amount, rest, nanoseconds_of(view), COMPARE_CHANGED),
                         fabs(rest) > REST * fabs(change) && diff_loaded(view) ? " (the machine was loaded)" : "");
 }
 
-/* ". The 3 functions that changed: +282 ms together; all others: -59.0 ms, none of them for certain". SUM: the change
+/* ". The 3 functions that changed: +282 ms together; all others: -59.0 ms, no certain change". SUM: the change
  * of the changed ones. Owned by the caller. */
 static char *parts_text(const struct view *view, const struct compare *compare, enum compare_by by, double change,
                         double sum)
@@ -544,7 +544,7 @@ void diff_legend(struct view *view, const struct compare *compare)
     if (!compare_judges(compare)) {
         diff_note(view, "No change here is certain. Compare several runs, taken in turn (A B A B ...), five for "
                         "example: panalyze diff A1 A2 A3 A4 A5 -- B1 B2 B3 B4 B5.");
-        diff_note(view, "~: so few samples that sampling alone may explain it; ?: more than that.");
+        diff_note(view, "~: sampling alone may explain the change; ?: the change is larger.");
         diff_note(view, "Points: Share B minus Share A.");
         return;
     }

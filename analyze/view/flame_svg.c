@@ -335,7 +335,7 @@ static void write_notes(const struct flame *flame, double y, FILE *to)
     char share[TEXT_AMOUNT], number[TEXT_AMOUNT];
     if (flame->narrow_boxes) {
         const struct settings *settings = flame->view->settings;
-        char *text = memory_print("Not drawn: %s %s %.2g %%, with %s of the width together; --min chooses",
+        char *text = memory_print("Not drawn: %s %s %.2g %%, with %s of the width together; --min sets the limit",
                                   text_plural(number, flame->narrow_boxes, "branch", "branches"),
                                   settings->min_given ? "below" : "of at most",
                                   settings->min_given ? settings->min : text_share(flame->least, whole),

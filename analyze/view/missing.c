@@ -53,7 +53,8 @@ static char *java_advice(const struct profile_task *task, const char *symfs)
 {
     const unsigned long version = java_version(task->exec, symfs);
     if (version && version < JAVA_MAPS)
-        return memory_print("Java %lu has no option for that: Java 17 and later do (-XX:+DumpPerfMapAtExit)", version);
+        return memory_print("Java %lu has no option for that: Java 17 and later have one (-XX:+DumpPerfMapAtExit)",
+                            version);
     return memory_print("next time start it with java%s -XX:+DumpPerfMapAtExit -XX:+PreserveFramePointer",
                         version >= JAVA_PLAIN ? "" : " -XX:+UnlockDiagnosticVMOptions");
 }
@@ -73,7 +74,7 @@ char *runtime_advice(const struct profile_task *task, const char *symfs)
         {"julia", "next time start it with ENABLE_JITPROFILING=1"},
         {"wasmtime", "next time start it with wasmtime run --profile=perfmap"},
         {"python", "next time start it with PYTHONPERFSUPPORT=1 (Python 3.12 and later)"},
-        {"pypy", "PyPy leaves no names of what it generates"},
+        {"pypy", "PyPy writes no names for the code that it generates"},
     };
     const char *name = *task->exec ? text_base(task->exec) : task->comm;
     if (begins_with(name, "java"))

@@ -145,7 +145,7 @@ int source_rights_open(const struct source_place *place, const char *symfs, uint
         (!is_below(path, "/usr") && !is_in_project(path, place->directory)))
         return refuse_source(fd, "it lies outside of the project that was compiled; --symfs=/ shows it", ret_why);
     if (is_more_private(fd, place->dso))
-        return refuse_source(fd, "not everybody who may read the program may read it; --symfs=/ shows it", ret_why);
+        return refuse_source(fd, "fewer users may read it than the program; --symfs=/ shows it", ret_why);
     return fd;
 }
 

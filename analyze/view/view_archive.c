@@ -165,7 +165,7 @@ static void put_listing(struct keeper *keeper, const uint64_t *addresses, size_t
     char place[2 * ID_MAX + 64], *text;
     int used = snprintf(place, sizeof(place), "[kernel.kallsyms]/");
     if (!count || !file || id_size < 2) {
-        why = why ? why : !count ? "it has no names there" : "its build-id is not recorded";
+        why = why ? why : !count ? "the archive would have no names of it" : "its build-id is not recorded";
         leave_out(keeper, symbols_path(keeper->dso), why);
         return;
     }

@@ -223,7 +223,7 @@ static void print_file(struct view *view, const struct profile_file *file)
     output_color(view->output, OUTPUT_PLAIN);
     fputc('\n', view->output->to);
     print_field(view, "format", "perf.data%s%s%s, %s, data %s", file->pipe ? ", written to a pipe" : "",
-                file->swapped ? ", of the other byte order" : "", file->ours ? ", by pinject" : "",
+                file->swapped ? ", of the opposite byte order" : "", file->ours ? ", by pinject" : "",
                 text_bytes(size, file->size), text_bytes(data, file->data_size));
     if (file->parts)
         print_field(view, "directory", "%s beside 'data', one for each recording thread",

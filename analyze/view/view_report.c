@@ -281,7 +281,7 @@ int view_report(struct view *view)
     if (!line_histogram_wanted(settings->by))
         return print_report(view);
     if (settings->callers || settings->callees || settings->call_tree) {
-        report_error("--callers, --callees and --call-tree are of functions: leave out --by, or take --by function");
+        report_error("--callers, --callees and --call-tree show functions: leave out --by, or use --by function");
         return 2;
     }
     view->lines = lines_new(view->names, view->profile->frame_count);

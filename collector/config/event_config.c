@@ -113,7 +113,7 @@ static int find_rights(struct setup *setup)
         event_config_note(setup->config, "kernel code is not sampled, shares are of the time in user space: "
                           "kernel.perf_event_paranoid is %" PRId64 "%s; 'pinject-run --doctor' says what to change",
                           probe_read_sysctl("perf_event_paranoid", 2),
-                          probe_user_namespace() ? ", and root of a user namespace has no rights there" : "");
+                          probe_user_namespace() ? ", and root in a user namespace has no rights to it" : "");
     return 0;
 }
 

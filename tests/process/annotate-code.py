@@ -319,7 +319,7 @@ def test_source_that_is_not_shown():
     account = pathlib.Path("/etc/passwd").read_text().splitlines()[1]
     refused = "it lies outside of the project that was compiled; --symfs=/ shows it"
     expected = {"build/own.h": None, "beside.h": None,
-                "private.h": "not everybody who may read the program may read it; --symfs=/ shows it"}
+                "private.h": "fewer users may read it than the program; --symfs=/ shows it"}
     programs = {"loop": places, "named": {"passwd": "/etc/passwd"}}
     for program, files in programs.items():
         text = "static volatile long n;\n"

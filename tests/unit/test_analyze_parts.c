@@ -55,7 +55,7 @@ static void make(const char *name, mode_t mode)
 }
 
 static const char outside[] = "it lies outside of the project that was compiled; --symfs=/ shows it";
-static const char private[] = "not everybody who may read the program may read it; --symfs=/ shows it";
+static const char private[] = "fewer users may read it than the program; --symfs=/ shows it";
 static const char out_of_symfs[] = "it leads out of --symfs";
 
 /* WHY: NULL where it is shown, "" where it is not there. */

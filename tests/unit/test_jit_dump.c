@@ -311,7 +311,7 @@ static void object_has(const char *symfs, const char *first, const char *second,
 
 static void test_dso(void **state)
 {
-    static const char no_dump[] = "memory without a file, whose jitdump file is gone or cannot be read";
+    static const char no_dump[] = "generated code: its jitdump file is gone or cannot be read";
     static const char no_map[] = "memory without a file, and the program left no perf map in /tmp";
     static const char gone[] = "/nonexistent/jit-1.dump";
     (void)state;

@@ -277,7 +277,8 @@ static void test_select(void **state)
     assert_int_equal(profile->tasks[0].weight, 6);
     check_capture();
     assert_int_equal(profile_select_event(profile, "cycles"), -EINVAL);
-    assert_non_null(strstr(check_captured(), "no event 'cycles' was recorded; there are: task-clock, page-faults:u"));
+    assert_non_null(strstr(check_captured(), "no event 'cycles' was recorded; recorded events: task-clock, "
+                                             "page-faults:u"));
     profile_free(profile);
     buffer_release(&bytes);
     writer_release(&writer);

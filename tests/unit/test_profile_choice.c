@@ -80,8 +80,8 @@ static void test_names_of_events(void **state)
         if (status == 0)
             assert_int_equal(profile->event, names[i].event);
         else
-            assert_non_null(strstr(said, "there are: cycles:pp, cycles:u, cycles:u:k, instructions, instructions:u, "
-                                         "cyclesx"));
+            assert_non_null(strstr(said, "recorded events: cycles:pp, cycles:u, cycles:u:k, instructions, "
+                                         "instructions:u, cyclesx"));
     }
     profile_free(profile);
     buffer_release(&bytes);
@@ -114,7 +114,7 @@ static void test_list_of_events(void **state)
     profile = load_writer(&writer, &bytes);
     check_capture();
     assert_int_equal(profile_select_event(profile, "none"), -EINVAL);
-    assert_non_null(strstr(check_captured(), "no event 'none' was recorded; there are: none"));
+    assert_non_null(strstr(check_captured(), "no event 'none' was recorded; recorded events: none"));
     writer_release(&writer);
     profile_free(profile);
     buffer_release(&bytes);
@@ -271,8 +271,8 @@ static void test_named(void **state)
     expect_choice(3, "C1c1C1", 21, 2, NULL);
     expect_choice(3, "c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1", 21, 2, NULL);
     expect_choice(3, "c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c", 0, 0, "is not a session");
-    expect_choice(3, "c", 0, 0, "more than one session of these files begins with 'c'; there are: c0c0c0c0 of ");
-    expect_choice(3, "c3", 0, 0, "no session of these files begins with 'c3'; there are: c0c0c0c0 of ");
+    expect_choice(3, "c", 0, 0, "more than one session id in these files begins with 'c'; the ids: c0c0c0c0 of ");
+    expect_choice(3, "c3", 0, 0, "no session id in these files begins with 'c3'; the ids: c0c0c0c0 of ");
     expect_choice(3, "c1 ", 0, 0, "'c1 ' is not a session; give the start of one of these ids: c0c0c0c0 of ");
     expect_choice(3, "", 0, 0, "'' is not a session");
     struct profile_session session = {.id = {0x01, 0x23, 0xab, [15] = 0xff}};

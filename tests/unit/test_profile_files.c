@@ -248,7 +248,7 @@ static void test_sessions(void **state)
     expect_session(paths, "c3c3c3c3c3c3c3", 0xc3, NULL);
     expect_session(paths, "B1b1b1B1b1b1b1", 0xb1, NULL);
     expect_no_session(paths, "b", "more than one session");
-    expect_no_session(paths, "dddddddddddddddddd", "no session of these files begins with");
+    expect_no_session(paths, "dddddddddddddddddd", "no session id in these files begins with");
     expect_no_session(paths, "all", "sessions are never mixed");
     expect_no_session(paths, "", "is not a session");
 }

@@ -201,7 +201,7 @@ static void test_size_of_description(void **state)
             file_release(&file);
         else
             assert_true(problem.text[0]);
-        assert_int_equal(!strstr(problem.text, "gives the description of an event"), cases[i].possible);
+        assert_int_equal(!strstr(problem.text, "says that an event description has"), cases[i].possible);
     }
     writer_release(&writer);
     buffer_release(&bytes);

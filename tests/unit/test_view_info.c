@@ -77,7 +77,7 @@ static void test_format(void **state)
     is("a\n  format     perf.data, written to a pipe, 1.0 kB, data 900 bytes\n");
     file->swapped = true;
     file->pipe = false;
-    is("a\n  format     perf.data, of the other byte order, 1.0 kB, data 900 bytes\n");
+    is("a\n  format     perf.data, of the opposite byte order, 1.0 kB, data 900 bytes\n");
     file->ours = true;
     file->swapped = false;
     is("a\n  format     perf.data, by pinject, 1.0 kB, data 900 bytes\n");
