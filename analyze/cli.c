@@ -226,7 +226,7 @@ static const struct option_row rows[] = {
     {0, "sort", "weight|share", 0, take_choice, FIELD(diff_sort), 0, DIFF,
      "order by change of weight (the default) or by Points"},
     {0, "reverse", NULL, 0, options_take_flag, FIELD(reverse), 0, FLAME,
-     "from the sampled functions outwards to their callers, callees at the top"},
+     "merge stacks from the sampled functions outwards, callees at the top"},
     {0, "icicle", NULL, 0, options_take_enum, FIELD(layout), LAYOUT_HANGING, FLAME,
      "callers at the top (the default)"},
     {0, "upright", NULL, 0, options_take_enum, FIELD(layout), LAYOUT_UPRIGHT, FLAME,

@@ -254,7 +254,7 @@ static const struct option_row rows[] = {
      "only processes made by vfork, posix_spawn, system and popen"},
     {0, "follow-pthread", NULL, OPTION_MORE, take_follow, 0, PINJECT_SESSION_PTHREAD, GROUP_BOTH, "only threads"},
     {0, "follow-exec", NULL, OPTION_MORE, take_follow, 0, PINJECT_SESSION_EXEC, GROUP_BOTH,
-     "only programs that followed processes exec; several of these options add up"},
+     "only programs that the followed processes execute; several of these options add up"},
     {0, "exec-split-results", NULL, OPTION_MORE, options_take_flag, FIELD(split), 0, GROUP_BOTH,
      "write one file BASE.PID.TID.EXEC for each program that a process runs"},
     {0, NULL, NULL, 0, NULL, 0, 0, 0, "Other"},

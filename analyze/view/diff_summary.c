@@ -390,8 +390,8 @@ static char *certainty_text(const struct view *view, const struct compare *compa
     if (diff_explained(view, compare, by, &sum))
         return parts_text(view, compare, by, change, sum);
     bool alone = certain && adds_up(view, compare);
-    return memory_print(": %s than the runs differ by%s%s%s%s", certain ? "more" : "no more", alone ? ", but " : "",
-                        alone ? no_row[by] : "", alone ? " changed for certain" : "",
+    return memory_print(": %s than the variation between runs%s%s%s%s", certain ? "more" : "no more",
+                        alone ? ", but " : "", alone ? no_row[by] : "", alone ? " changed for certain" : "",
                         alone && loaded ? "; a loaded machine can be the reason" : "");
 }
 
