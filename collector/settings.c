@@ -238,8 +238,8 @@ static const struct option_row rows[] = {
     {'c', "period", "N", OPTION_MORE, take_period, 0, 0, GROUP_BOTH,
      "one sample per N events instead of -F; for clocks, per N nanoseconds"},
     {'g', "call-graph", "HOW", 0, take_call_graph, 0, 0, GROUP_BOTH,
-     "call stacks: auto (the default), dwarf, fp or none; dwarf uses unwind tables, fp frame pointers, auto frame "
-     "pointers in processes that have them and tables in others; dwarf,BYTES and auto,BYTES set the size of the stack "
+     "call stacks: auto (the default), dwarf, fp or none; fp: frame pointers; dwarf: unwind tables; auto: frame "
+     "pointers in processes that have them, tables in others; dwarf,BYTES and auto,BYTES set the size of the stack "
      "dumps (16384)"},
     {0, "unwinder", "ENGINE", OPTION_MORE, unwind_engine_take, FIELD(unwinder), 0, GROUP_BOTH,
      "unwinder for unwind tables: tables (pinject's own, the default) or libunwind; also for --stacks and --tree"},
@@ -272,7 +272,7 @@ static const struct option_row rows[] = {
     {0, "stacks-after", "TIME", OPTION_MORE, take_stacks_after, 0, 0, GROUP_LINE,
      "after TIME (60s, 1.5m, 500ms), show the stacks of COMMAND and its descendants on stderr, once"},
     {0, "doctor", NULL, 0, options_take_enum, offsetof(struct settings_line, action), SETTINGS_DOCTOR, GROUP_LINE,
-     "check whether profiling works, and suggest fixes; with COMMAND, check that, too"},
+     "check whether profiling works, and suggest fixes; with COMMAND, check COMMAND, too"},
     {0, "linger", NULL, OPTION_MORE, options_take_flag, FIELD(linger), 0, GROUP_LINE,
      "after the command exits, wait for daemons that it left running (Ctrl-C stops waiting)"},
     {0, "strict", NULL, OPTION_MORE, options_take_flag, FIELD(strict), 0, GROUP_LINE,
