@@ -276,8 +276,8 @@ static void test_hidden_addresses(void **state)
     users = NULL;
     hidden(advice);
     user = 0;
-    expect(NULL, SYMBOLS_RESTRICTED, "/proc/kallsyms hides the addresses: root has no CAP_SYSLOG here (a container?); run "
-           "panalyze with it (docker run --cap-add SYSLOG), or with kernel.kptr_restrict 0 and "
+    expect(NULL, SYMBOLS_RESTRICTED, "/proc/kallsyms hides the addresses: root has no CAP_SYSLOG here (a container?); "
+           "run panalyze with it (docker run --cap-add SYSLOG), or with kernel.kptr_restrict 0 and "
            "kernel.perf_event_paranoid 1", 0, false);
     user = 1000;
 }
