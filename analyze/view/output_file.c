@@ -244,7 +244,7 @@ int output_file_close(struct output_file *out, bool good)
     bool direct = !out->path;
     if (error && !(direct && error == EPIPE))
         report_error("%s could not be written: %s%s", out->name, strerror(error),
-                     direct ? "" : "; nothing was left there");
+                     direct ? "" : "; no file was left");
     release_file(out);
     return error == EPIPE && direct ? OUTPUT_BROKEN_PIPE : error ? 1 : 0;
 }

@@ -227,7 +227,7 @@ static void test_no_name(void **state)
         int status = output_file_close(&out, true);
         const char *told = check_captured();
         assert_int_equal(status, 1);
-        assert_non_null(strstr(told, way == 1 ? "file could not be written: File exists; nothing was left there"
+        assert_non_null(strstr(told, way == 1 ? "file could not be written: File exists; no file was left"
                                               : "file could not be written: Input/output error; nothing was left "
                                                 "there"));
         assert_int_equal(name_tries, way == 1 ? 101 : 1);
@@ -240,7 +240,7 @@ static void test_no_name(void **state)
     assert_int_equal(mkdir("file", 0700), 0);
     check_capture();
     int status = output_file_close(&out, true);
-    assert_non_null(strstr(check_captured(), "Is a directory; nothing was left there"));
+    assert_non_null(strstr(check_captured(), "Is a directory; no file was left"));
     assert_int_equal(status, 1);
     assert_int_equal(rmdir("file"), 0);
     no_proc = false;
