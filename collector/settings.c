@@ -247,7 +247,7 @@ static const struct option_row rows[] = {
     {0, NULL, NULL, 0, NULL, 0, 0, 0, "What to follow (default: everything that the command starts)"},
     {0, "follow", "LIST", 0, take_follow_list, 0, 0, GROUP_BOTH,
      "follow only these: none, threads, fork, vfork, exec; the first process is always profiled"},
-    {0, "follow-all", NULL, OPTION_MORE, take_follow, 0, PINJECT_SESSION_ALL, GROUP_BOTH, "everything: the default"},
+    {0, "follow-all", NULL, OPTION_MORE, take_follow, 0, PINJECT_SESSION_ALL, GROUP_BOTH, "follow everything (the default)"},
     {0, "follow-fork", NULL, OPTION_MORE, take_follow, 0, PINJECT_SESSION_FORK, GROUP_BOTH,
      "only processes made by fork"},
     {0, "follow-vfork", NULL, OPTION_MORE, take_follow, 0, PINJECT_SESSION_VFORK, GROUP_BOTH,

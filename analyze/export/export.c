@@ -161,7 +161,7 @@ static void note_merged(const struct view *view, const char *output, uint64_t by
     char *name = memory_print("%.*s%s.tar.gz", slash ? (int)(slash + 1 - output) : 0, output,
                               usual_slash ? usual_slash + 1 : usual);
     char *to = text_command((const char *const[]){name}, 1);
-    report_note("%s: %s, without function names; for other machines: panalyze archive -o %s %s", output,
+    report_note("%s: %s, without function names; to save names for other machines: panalyze archive -o %s %s", output,
                 text_bytes(amount, bytes), to, results);
     free(to);
     free(name);
