@@ -44,7 +44,7 @@ static const struct cli_command commands[] = {
     {"diff", DIFF, CLI_PROFILE | CLI_PAIR, view_diff,
      "what changed between two versions of a program, from several runs of each"},
     {"tree", TREE, CLI_PROFILE | CLI_COUNTS, view_tree,
-     "processes and threads: who started whom, times, exit status", "What ran"},
+     "processes and threads: parents, times, exit status", "What ran"},
     {"counts", COUNTS, CLI_PROFILE | CLI_COUNTS, view_counts, "counters, in total and per task"},
     {"top", TOP, CLI_PROFILE | CLI_FOLLOW, view_top, "live view of a running program"},
     {"script", SCRIPT, CLI_PROFILE | CLI_WHOLE_SAMPLES, view_script, "every sample as text, like perf script"},
