@@ -99,6 +99,21 @@ static void leave_task(struct tasks *tasks, struct task *task, uint64_t time_ns,
     missed_add(&tasks->missed, "program not followed after exec (--follow-exec follows it)", comm->name, 1, 0);
 }
 
+/*
+ * TASK alone is left of PROCESS. The rings of its threads are read in any order: after the exec of one, an earlier exec
+ * of another changes nothing.
+ */
+static void begin_program(struct process *process, struct task *task, uint64_t time_ns)
+{
+    space_release(&process->space);
+    free(process->trust);
+    process->trust = NULL;
+    program_put(process->program);
+    process->program = NULL;
+    process->exec_ns = time_ns;
+    process->main = task;
+}
+
 bool tasks_exec(struct tasks *tasks, struct task *task, uint64_t time_ns, const struct records_comm *comm)
 {
     struct process *process = task->process;
@@ -107,13 +122,8 @@ bool tasks_exec(struct tasks *tasks, struct task *task, uint64_t time_ns, const 
         return false;
     }
     tasks->inherited_generations += task_is_inherited(task);
-    space_release(&process->space);
-    free(process->trust);
-    process->trust = NULL;
-    program_put(process->program);
-    process->program = NULL;
-    process->exec_ns = time_ns;
-    process->main = task;
+    if (time_ns >= process->exec_ns)
+        begin_program(process, task, time_ns);
     if (comm->tid != task->key)
         tasks_rename(tasks, task, comm->tid);
     snprintf(task->comm, sizeof(task->comm), "%s", comm->name);
