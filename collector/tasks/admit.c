@@ -236,6 +236,14 @@ static struct task *find_of_generation(struct tasks *tasks, const struct notific
     return task;
 }
 
+/* The task that sent NOTIFICATION. A thread that calls exec has another number from then on. */
+static struct task *find_sender(const struct tasks *tasks, const struct notification *notification)
+{
+    struct task *task = tasks_find(tasks, notification->tid);
+    const struct process *process = task ? NULL : tasks_find_process(tasks, notification->pid);
+    return process && process->main && process->main->tid == notification->tid ? process->main : task;
+}
+
 static void refused(struct tasks *tasks, const struct notification *notification)
 {
     char reason[160];
@@ -383,8 +391,9 @@ bool tasks_is_ready(const struct tasks *tasks, const struct notification *notifi
         /* Its exec must be known first. */
         return task && task_is_inherited(task) ? tasks->inherited_taken_ns > notification->time_ns
                                                : tasks_find_process(tasks, notification->pid) != NULL;
-    case PINJECT_THREAD:
     case PINJECT_SNAPSHOT:
+        return notification->result || find_sender(tasks, notification);
+    case PINJECT_THREAD:
     case PINJECT_INHERIT_EXEC:
         return tasks_find_process(tasks, notification->pid);
     case PINJECT_REAPED: /* a tracer's wait reports threads too */
@@ -442,7 +451,7 @@ bool tasks_admit(struct tasks *tasks, struct notification *notification)
             tasks_generation_notified(tasks, task, notification);
         break;
     case PINJECT_SNAPSHOT:
-        task = notification->result ? NULL : tasks_find(tasks, notification->tid);
+        task = notification->result ? NULL : find_sender(tasks, notification);
         if (task)
             tasks_snapshot_notified(tasks, task, notification);
         break;
