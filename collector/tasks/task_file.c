@@ -142,6 +142,7 @@ static void add_totals(struct tasks *tasks, struct task *task, const struct task
 void tasks_split_file(struct tasks *tasks, struct task *task, uint64_t end_ns)
 {
     struct task_view view;
+    tasks_name_file(tasks, task);
     task->end_ns = end_ns;
     /* The next exec generation is not in the list yet: this one has ended nevertheless. */
     task_view_init(tasks, task, task->generation_count, task->generations[task->generation_count - 1].at_end, &view);
