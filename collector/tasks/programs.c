@@ -13,14 +13,24 @@
 #include "collector/tasks/tasks.h"
 #include "collector/tasks/timer_fallback.h"
 
+/* The exec generation that ran at TIME_NS; NULL: unknown. */
+static struct exec_generation *find_at(struct task *task, uint64_t time_ns)
+{
+    struct exec_generation *generation = NULL;
+    for (unsigned i = 0; i < task->generation_count; i++)
+        if (task->generations[i].start_ns <= time_ns)
+            generation = &task->generations[i];
+    return generation;
+}
+
 void tasks_snapshot_notified(struct tasks *tasks, struct task *task, struct notification *notification)
 {
     struct exec_generation *generation = tasks_last_generation(task);
     if (!notification->values)
         return;
     if (generation && generation->start_ns > notification->time_ns) { /* its exec record was read before this */
-        struct exec_generation *before = task->generation_count > 1 ? generation - 1 : NULL;
-        if (before && before->start_ns <= notification->time_ns && !before->at_end) {
+        struct exec_generation *before = find_at(task, notification->time_ns);
+        if (before && !before->at_end) {
             before->at_end = notification->values;
             notification->values = NULL;
         }
@@ -61,10 +71,7 @@ static struct exec_generation *add_unannounced(struct tasks *tasks, struct task 
 
 void tasks_generation_notified(struct tasks *tasks, struct task *task, const struct notification *notification)
 {
-    struct exec_generation *generation = NULL;
-    for (unsigned i = 0; i < task->generation_count; i++)
-        if (task->generations[i].start_ns <= notification->time_ns)
-            generation = &task->generations[i];
+    struct exec_generation *generation = find_at(task, notification->time_ns);
     bool records_missing = task->coverage == TASK_BY_COUNTERS || task->lost_records || task->broken;
     /* It was announced as not sampled, but it reports. */
     bool known = task->coverage == TASK_NOT_SAMPLED && generation && generation == tasks_last_generation(task) &&
