@@ -72,6 +72,9 @@ static struct exec_generation *add_unannounced(struct tasks *tasks, struct task 
 void tasks_generation_notified(struct tasks *tasks, struct task *task, const struct notification *notification)
 {
     struct exec_generation *generation = find_at(task, notification->time_ns);
+    /* It is late, and about a task that had this number before. */
+    if (!generation && task->generation_count)
+        return;
     bool records_missing = task->coverage == TASK_BY_COUNTERS || task->lost_records || task->broken;
     /* It was announced as not sampled, but it reports. */
     bool known = task->coverage == TASK_NOT_SAMPLED && generation && generation == tasks_last_generation(task) &&
