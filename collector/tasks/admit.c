@@ -103,6 +103,22 @@ static struct process *find_parent(const struct tasks *tasks, const struct notif
     return parent && may_say(notification, parent) ? parent : tasks_find_process(tasks, notification->ppid);
 }
 
+/*
+ * The program that PROCESS ran when NOTIFICATION was sent: what is known of it may be newer. NULL: unknown. The time of
+ * a task that is attached late is a bound.
+ */
+static struct program *find_program(const struct process *process, const struct notification *notification)
+{
+    const uint64_t time_ns = notification->time_ns;
+    const struct task *task = process->main ? process->main : process->leader;
+    struct program *program = NULL;
+    if (time_ns >= process->exec_ns || notification->attached_late)
+        return process->program;
+    for (unsigned i = 0; task && i < task->generation_count && task->generations[i].start_ns <= time_ns; i++)
+        program = task->generations[i].program;
+    return program;
+}
+
 /* A fork runs on a copy of its parent at that moment. */
 static int copy_parent(struct tasks *tasks, struct process *process, const struct notification *notification)
 {
@@ -110,7 +126,7 @@ static int copy_parent(struct tasks *tasks, struct process *process, const struc
     if (!parent)
         return 0;
     tasks_drain_process(tasks, parent);
-    process->program = program_get(parent->program);
+    process->program = program_get(find_program(parent, notification));
     return space_fork(&parent->space, notification->time_ns, &process->space);
 }
 
@@ -225,7 +241,7 @@ static struct task *find_of_generation(struct tasks *tasks, const struct notific
     struct task *task = tasks_find(tasks, notification->tid);
     struct process *process = tasks_find_process(tasks, notification->pid);
     if (process && notification->tid == notification->pid) {
-        if (task)
+        if (task && process->live == 1)
             tasks_drain(tasks, task);
         else
             tasks_drain_process(tasks, process); /* a thread may have become the process */
@@ -369,8 +385,9 @@ static bool admit(struct tasks *tasks, struct notification *notification)
     if (task_is_armed(task))
         return false;
     tasks_count(tasks, task);
-    struct exec_generation *generation = tasks_add_generation(task, task->start_ns, task->comm, process->program);
-    if (generation && process->program && process->program->cmdline)
+    struct program *program = find_program(process, notification);
+    struct exec_generation *generation = tasks_add_generation(task, task->start_ns, task->comm, program);
+    if (generation && program && program->cmdline)
         generation->named = true;
     tasks_begin_file(tasks, task);
     tasks_introduce(tasks, task, task->start_ns);
