@@ -15,7 +15,7 @@
 #include "collector/tasks/tasks_init.h"
 #include "sim.h"
 
-enum { SWEEP_NS = 100 * SIM_MS, EXIT_COSTS_NS = 100 * SIM_MS };
+enum { SWEEP_NS = 100 * SIM_MS, EXIT_COSTS_NS = 100 * SIM_MS, LATE_NS = 30 * SIM_MS };
 
 static struct tasks collector; /* large: cleared by tasks_init() */
 static uint64_t next_ns, swept_ns;
@@ -48,6 +48,8 @@ void collector_begin(void)
     next_ns = swept_ns = sim.now_ns;
     if (tasks_init(&collector, &sim.session, NULL, 0) < 0)
         sim_fail("tasks_init");
+    if (sim.faults.slow)
+        collector.share_ns = sim_below(3 * SIM_US);
 }
 
 /* ---- Rounds ---- */
@@ -99,6 +101,33 @@ static bool is_in_table(const struct task *task)
     return at;
 }
 
+/* What is known of a task whose ring was read to its end. */
+static void check_known(const struct task *task)
+{
+    const struct sim_events *events = (const struct sim_events *)task->events;
+    const struct perf_event_mmap_page *page = events ? events->attached.ring : NULL;
+    if (!page || page->data_head != page->data_tail || events->hung_up || events->lost || !events->task)
+        return;
+    if (task->key != events->task->tid)
+        sim_fail("%d is known as %d", (int)events->task->tid, (int)task->key);
+    if (task_is_armed(task) == events->enabled)
+        sim_fail("%d is%s armed", (int)task->key, events->enabled ? " no more" : "");
+    if (strcmp(task->comm, events->task->comm))
+        sim_fail("%d is '%s', and has the name '%s'", (int)task->key, events->task->comm, task->comm);
+}
+
+static void check_unread(void)
+{
+    uint64_t unread = 0;
+    for (const struct task *task = collector.unread; task; task = task->unread_next) {
+        unread++;
+        if (!task_is_live(task) || !task->events)
+            sim_fail("%d is to be read, and has ended", (int)task->tid);
+    }
+    if (unread != collector.unread_count)
+        sim_fail("%" PRIu64 " unread tasks are counted as %" PRIu64, unread, collector.unread_count);
+}
+
 static void check_lists(void)
 {
     uint64_t live = 0;
@@ -107,6 +136,7 @@ static void check_lists(void)
         live++;
         if (!task_is_live(task) || !task->process || !is_in_table(task))
             sim_fail("%d is in the list of live tasks, and in no table", (int)task->tid);
+        check_known(task);
     }
     for (const struct process *process = collector.held; process; process = process->held_next)
         held++;
@@ -115,6 +145,7 @@ static void check_lists(void)
                  collector.live_count, collector.held_count);
     if (collector.contradictions)
         sim_fail("contradictions: %" PRIu64, collector.contradictions);
+    check_unread();
 }
 
 static void run_round(bool all)
@@ -159,6 +190,64 @@ static struct sim_events *find_events(const struct result_task *task)
     return events;
 }
 
+/*
+ * What generation INDEX of a task counted, by the execs before and after it; false: unknown. In the first generation
+ * the events began.
+ */
+static bool generation_ns(const struct sim_events *events, unsigned index, uint64_t *ret_ns)
+{
+    if (index >= events->exec_count)
+        return false;
+    *ret_ns = events->execs[index].counted_ns - (index ? events->execs[index - 1].counted_ns : 0);
+    return true;
+}
+
+/*
+ * Late enough before its end for what was told to arrive, in a session in which nothing goes wrong. The file of a
+ * program may be complete before that. What a thread tells after an exec has the number of a task that has ended.
+ */
+static bool surely_told(const struct sim_events *events, unsigned index)
+{
+    const struct sim_exec *exec = &events->execs[index];
+    const bool thread = events->attached.tid != events->attached.pid;
+    const bool known = exec->told && !(thread && index) && (!index || events->execs[index - 1].told);
+    return sim.clean && !sim.split && !sim.faults.stall && known && exec->time_ns + LATE_NS < events->hung_up_ns;
+}
+
+/* The counts of each exec generation but the last one are those that were told before its exec. */
+static void check_generations(const struct sim_events *events, const struct result_task *task)
+{
+    const bool doubtful = sim.faults.never || sim.faults.failing_exec || events->left || events->lost ||
+                          events->exec_count > SIM_EXECS;
+    for (unsigned i = 0; !doubtful && i < task->generation_count; i++) {
+        const struct result_generation *generation = &task->generations[i];
+        uint64_t counted;
+        if (!generation_ns(events, events->generations + i, &counted))
+            continue;
+        if (generation->counted && generation->values[0].value != counted)
+            sim_fail("program %u of %d has counted %" PRIu64 " ns, its file %" PRIu64, events->generations + i,
+                     (int)task->tid, counted, generation->values[0].value);
+        if (!generation->counted && surely_told(events, events->generations + i))
+            sim_fail("program %u of %d has no counts", events->generations + i, (int)task->tid);
+    }
+}
+
+/* The program that a process ran last has told its arguments. */
+static void check_program(const struct sim_events *events, const struct result_task *task)
+{
+    const struct result_generation *last = task->generations + task->generation_count - 1;
+    const bool to_the_end = events->hung_up_ns && events->hung_up_ns == events->process->end_ns;
+    if (sim.clean && !sim.split && events->reported && to_the_end && task->kind != PINJECT_THREAD && !last->cmdline[0])
+        sim_fail("the last program of %d has no arguments", (int)task->tid);
+}
+
+static void add_totals(const struct result_task *task, uint64_t samples)
+{
+    sim.samples += samples;
+    sim.counted_ns += task->startup_ns + task->values[0].value + task->exit_ns;
+    sim.without_sample += !samples;
+}
+
 void collector_check_file(const struct result_task *task, uint64_t samples)
 {
     struct sim_events *events = find_events(task);
@@ -167,6 +256,13 @@ void collector_check_file(const struct result_task *task, uint64_t samples)
         return;
     }
     events->files++;
+    check_generations(events, task);
+    check_program(events, task);
+    events->generations += task->generation_count;
+    add_totals(task, samples);
+    events->process->told_ns += task->startup_ns + task->values[0].value;
+    if (task->flags & PINJECT_TASK_EXIT_COST)
+        events->exit_ns = task->exit_ns;
     if (!sim.split && events->files > 1)
         sim_fail("%d has more than one file", (int)task->tid);
     if (sim.split)
@@ -184,8 +280,8 @@ void collector_check_file(const struct result_task *task, uint64_t samples)
                  events->sampled, events->lost);
     if (samples > events->sampled)
         sim_fail("%d has more samples than were written", (int)task->tid);
-    sim_say("file of %d: %" PRIu64 " + %" PRIu64 " ns, %" PRIu64 " samples", (int)task->tid, task->startup_ns, task->values[0].value,
-            samples);
+    sim_say("file of %d: %" PRIu64 " + %" PRIu64 " ns, %" PRIu64 " samples", (int)task->tid, task->startup_ns,
+            task->values[0].value, samples);
 }
 
 /* ---- The end ---- */
@@ -202,6 +298,54 @@ static void check_events(void)
         if (stillborn && events->files)
             sim_fail("%d has run no program, and has a file", (int)attached->tid);
     }
+}
+
+/* In a session in which nothing goes wrong, the cost of each exit is known. */
+static void check_exits(void)
+{
+    for (const struct sim_events *events = sim.events; sim.clean && events; events = events->next)
+        if (events->exit_ns != UINT64_MAX && events->exit_ns != events->process->exit_ns)
+            sim_fail("the exit of %d took %" PRIu64 " ns, its file says %" PRIu64, (int)events->process->pid,
+                     events->process->exit_ns, events->exit_ns);
+}
+
+/* No CPU time of a process is in two places, unless it is told of long after what came next. */
+static void check_processes(void)
+{
+    const bool doubtful = sim.faults.late || sim.faults.small_rings;
+    for (const struct sim_process *process = doubtful ? NULL : sim.processes; process; process = process->next)
+        if (process->told_ns > process->cpu_ns)
+            sim_fail("%d used %" PRIu64 " ns, in its files are %" PRIu64, (int)process->pid, process->cpu_ns,
+                     process->told_ns);
+}
+
+/* Each task that was announced is in a file, or counted as missed; so is each that left for another program. */
+static void check_missed(void)
+{
+    uint64_t missed = 0, not_followed = 0, left = 0;
+    for (unsigned i = 0; i < collector.missed.count; i++) {
+        const struct result_missed *line = &collector.missed.lines[i];
+        missed += line->count;
+        not_followed += strstr(line->reason, "not followed after exec") ? line->count : 0;
+    }
+    for (const struct sim_events *events = sim.events; events; events = events->next)
+        left += events->left && events->delivered && !events->lost;
+    if (collector.missed.count < MISSED_LINES - 1 && not_followed < left)
+        sim_fail("%" PRIu64 " of %" PRIu64 " tasks that left are counted", not_followed, left);
+    if (sim.pids == SIM_PIDS && !sim.faults.never && !sim.faults.unasked && missed < sim.unknown)
+        sim_fail("%" PRIu64 " of %u missed tasks are counted", missed, sim.unknown);
+}
+
+static void check_totals(void)
+{
+    if (collector.samples != sim.samples)
+        sim_fail("%" PRIu64 " samples in files are counted as %" PRIu64, sim.samples, collector.samples);
+    if (!sim.split && collector.without_sample != sim.without_sample)
+        sim_fail("%u tasks without samples are counted as %" PRIu64, sim.without_sample, collector.without_sample);
+    if (!sim.split && collector.counts.events[0].value != sim.counted_ns)
+        sim_fail("%" PRIu64 " ns in files are counted as %" PRIu64, sim.counted_ns, collector.counts.events[0].value);
+    if (sim.clean && !sim.split && sim.counted_ns != collector.attributed_ns)
+        sim_fail("%" PRIu64 " ns in files are attributed as %" PRIu64, sim.counted_ns, collector.attributed_ns);
 }
 
 static uint64_t missed_ns(void)
@@ -271,6 +415,10 @@ void collector_end(void)
     check_lists();
     tasks_finish_root(&collector, NULL);
     check_time();
+    check_exits();
+    check_processes();
+    check_missed();
+    check_totals();
     const unsigned missed = collector.missed.count;
     sim_say("%" PRIu64 " tasks, %u files, %u reasons, %" PRIu64 " of %" PRIu64 " us", collector.seen,
             sim.files_done, missed, collector.attributed_ns / 1000, sim.given_ns / 1000);

@@ -97,19 +97,21 @@ static bool put(struct sim_events *events, const struct record *record)
 }
 
 /* What found no room is told with the next record that does. */
-static void write_record(struct sim_events *events, const struct record *record)
+static bool write_record(struct sim_events *events, const struct record *record)
 {
     if (!events || !events->attached.ring || events->hung_up || !events->enabled)
-        return;
+        return false;
     if (events->lost > events->lost_told) {
         const uint64_t words[] = {events->attached.ids[0], events->lost - events->lost_told};
         if (!put(events, &(struct record){PERF_RECORD_LOST, 0, words, 2, NULL})) {
             events->lost++;
-            return;
+            return false;
         }
         events->lost_told = events->lost;
     }
-    events->lost += !put(events, record);
+    const bool written = put(events, record);
+    events->lost += !written;
+    return written;
 }
 
 static void write_sample(struct sim_task *task)
@@ -173,10 +175,13 @@ struct sim_events *kernel_attach(struct sim_task *task, bool armed)
     attached->ring = mmap(NULL, attached->ring_size + (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     events->task = task;
+    events->process = task->process;
+    events->exit_ns = UINT64_MAX;
     events->enabled = !armed;
     events->next = sim.events;
     sim.events = events;
     task->events = events;
+    task->had_events = true;
     task->sample_ns = SIM_SAMPLE_NS;
     return events;
 }
@@ -190,6 +195,7 @@ static void hang_up(struct sim_task *task)
         return;
     write_record(events, &(struct record){PERF_RECORD_EXIT, 0, words, 3, NULL});
     events->hung_up = true;
+    events->hung_up_ns = sim.now_ns;
     events->task = NULL;
     task->events = NULL;
 }
@@ -211,13 +217,14 @@ static struct sim_task *new_task(struct sim_process *process, pid_t tid)
     return task;
 }
 
-static void announce(const struct sim_task *creator, const struct sim_task *made)
+static void announce(const struct sim_task *creator, struct sim_task *made)
 {
     if (!creator)
         return;
     const uint64_t words[] = {pair(made->process->pid, creator->process->pid), pair(made->tid, creator->tid),
                               sim.now_ns};
-    write_record(creator->events, &(struct record){PERF_RECORD_FORK, 0, words, 3, NULL});
+    made->announced = write_record(creator->events, &(struct record){PERF_RECORD_FORK, 0, words, 3, NULL}) &&
+                      !creator->events->left;
 }
 
 struct sim_task *kernel_fork(struct sim_task *creator)
@@ -256,6 +263,7 @@ struct sim_task *kernel_thread(struct sim_task *creator)
 static void remove_task(struct sim_task *task)
 {
     hang_up(task);
+    sim.unknown += task->announced && !task->had_events;
     *(task->prev ? &task->prev->next : &sim.tasks) = task->next;
     if (task->next)
         task->next->prev = task->prev;
@@ -264,6 +272,15 @@ static void remove_task(struct sim_task *task)
         sim.used[task->tid] = false;
     sim.task_count--;
     free(task);
+}
+
+static void note_exec(struct sim_events *events)
+{
+    if (events->enabled && events->exec_count < SIM_EXECS)
+        events->execs[events->exec_count] = (struct sim_exec){sim.now_ns, events->counted_ns, events->snapshot};
+    events->exec_count += events->enabled && events->exec_count <= SIM_EXECS;
+    events->snapshot = events->reported = false;
+    events->enabled = true;
 }
 
 void kernel_exec(struct sim_task *task, enum sim_program program, const char *name)
@@ -282,10 +299,8 @@ void kernel_exec(struct sim_task *task, enum sim_program program, const char *na
     process->program = program;
     process->vforked = false;
     process->execs++;
-    if (task->events) {
-        task->events->enabled = true;
-        task->events->execs++;
-    }
+    if (task->events)
+        note_exec(task->events);
     const uint64_t words[] = {pair(process->pid, task->tid)};
     write_record(task->events, &(struct record){PERF_RECORD_COMM, PERF_RECORD_MISC_COMM_EXEC, words, 1, name});
     if (program == SIM_SETUID)
@@ -317,6 +332,7 @@ void kernel_exit(struct sim_process *process, int status, uint64_t cost_ns)
     process->end_ns = sim.now_ns;
     process->status = status;
     process->cpu_ns += cost_ns;
+    process->exit_ns = cost_ns;
     sim.given_ns += cost_ns;
     sim.now_ns += cost_ns;
     for (struct sim_process *child = sim.processes; child; child = child->next)

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sim [--seed S] [--count N] [--seconds N] [--all] [--verbose]: N sessions (default 1000), with the seeds S, S + 1 ... (default
- * 1). The first one that fails is named, and ends the run with status 1; with --all the others run too.
+ * sim [--seed S] [--count N] [--seconds N] [--all] [--verbose]: N sessions (default 1000), with the seeds S, S + 1 ...
+ * (default 1). The first one that fails is named, and ends the run with status 1; with --all the others run too. A
+ * session that crashes, or does not end, is named, and ends the run in any case.
  */
 #include <inttypes.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "sim.h"
 
@@ -86,6 +90,7 @@ static void choose_faults(void)
     faults->late = sim_chance(300) ? 100 : 0;
     faults->late_ns = 10 * SIM_MS;
     faults->stall = rate(50);
+    faults->slow = sim_chance(200);
     if (sim.clean)
         return;
     if (sim_chance(250))
@@ -113,12 +118,12 @@ static const char *run_session(uint64_t seed, bool verbose)
     choose_faults();
     kernel_init();
     const struct sim_faults *faults = &sim.faults;
-    sim_say("follow %x%s%s; of 1000: late %u by %" PRIu64 " ms, never %u, twice %u, refused %u, unasked %u, unseen waits %u, "
-            "raw clones %u, no wait %u, odd programs %u, failing exec %u, stalls %u%s",
+    sim_say("follow %x%s%s; of 1000: late %u by %" PRIu64 " ms, never %u, twice %u, refused %u, unasked %u, "
+            "unseen waits %u, raw clones %u, no wait %u, odd programs %u, failing exec %u, stalls %u%s%s",
             sim.follow, sim.clean ? ", clean" : "", sim.split ? ", split" : "", faults->late,
             faults->late_ns / SIM_MS, faults->never, faults->twice, faults->refused, faults->unasked,
             faults->unseen_wait, faults->raw_clone, faults->no_wait, faults->odd_program, faults->failing_exec,
-            faults->stall, faults->small_rings ? ", small rings" : "");
+            faults->stall, faults->small_rings ? ", small rings" : "", faults->slow ? ", slow" : "");
     collector_begin();
     script_begin();
     const uint64_t steps = 10 + sim_below(sim_chance(100) ? 1000 : 150);
@@ -130,6 +135,45 @@ static const char *run_session(uint64_t seed, bool verbose)
     collector_end();
     kernel_free();
     return sim.failed;
+}
+
+/* ---- Crashes ---- */
+
+enum { SESSION_S = 20 }; /* of CPU time: most sessions take a millisecond */
+
+static volatile uint64_t running;
+
+static void put_failure(int signal)
+{
+    char text[80], digits[24];
+    size_t count = 0, size = (size_t)(stpcpy(text, "FAILED: seed ") - text);
+    uint64_t seed = running;
+    do
+        digits[count++] = (char)('0' + seed % 10);
+    while (seed /= 10);
+    while (count)
+        text[size++] = digits[--count];
+    size = (size_t)(stpcpy(text + size, signal == SIGPROF ? ": it does not end\n" : ": it crashes\n") - text);
+    _exit(write(STDOUT_FILENO, text, size) == (ssize_t)size ? 1 : 2);
+}
+
+/* Where a sanitizer does not report them already. */
+static void catch_crashes(void)
+{
+    static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGABRT, SIGPROF};
+    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+        struct sigaction old;
+        if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL)
+            signal(signals[i], put_failure);
+    }
+}
+
+static const char *run_watched(uint64_t seed, bool verbose)
+{
+    const struct itimerval most = {.it_value.tv_sec = SESSION_S};
+    running = seed;
+    setitimer(ITIMER_PROF, &most, NULL);
+    return run_session(seed, verbose);
 }
 
 static uint64_t number_of(const char *text)
@@ -172,8 +216,9 @@ int main(int argc, char **argv)
         }
     }
     const double start = seconds();
+    catch_crashes();
     for (; done < count && seconds() - start < (double)limit; done++) {
-        const char *failed = run_session(seed + done, verbose);
+        const char *failed = run_watched(seed + done, verbose);
         if (failed) {
             printf("FAILED: seed %" PRIu64 ": %s\nsim --seed %" PRIu64 " --count 1 --verbose shows it\n", seed + done,
                    failed, seed + done);
@@ -182,7 +227,7 @@ int main(int argc, char **argv)
                 return 1;
         }
     }
-    printf("sim: %" PRIu64 " sessions from seed %" PRIu64 ", %" PRIu64 " failed; in %" PRIu64 " guesses gave tasks up to "
-           "%.1f ms too much\n", done, seed, failures, sim_over.sessions, (double)sim_over.most_ns / SIM_MS);
+    printf("sim: %" PRIu64 " sessions from seed %" PRIu64 ", %" PRIu64 " failed; in %" PRIu64 " guesses gave tasks "
+           "up to %.1f ms too much\n", done, seed, failures, sim_over.sessions, (double)sim_over.most_ns / SIM_MS);
     return failures > 0;
 }

@@ -95,6 +95,7 @@ static void ask(struct sim_task *task)
     if (kind == PINJECT_PROCESS && task->events) { /* they survived the exec */
         struct notification *notification = new_notification(PINJECT_GENERATION, task);
         give_text(notification, task->comm);
+        task->events->reported = true;
         tell(notification);
         return;
     }
@@ -169,10 +170,12 @@ static enum sim_program choose_program(void)
 static void announce_exec(struct sim_task *task, enum sim_program program, const char *name)
 {
     const bool odd = program == SIM_STATIC || program == SIM_SETUID;
+    sim.now_ns += SIM_US;
     if (task->events && task->events->enabled && sim.snapshots) {
         struct notification *notification = new_notification(PINJECT_SNAPSHOT, task);
         notification->values = calloc(CONFIG_EVENTS, sizeof(*notification->values));
         attach_read(&task->events->attached, notification->values);
+        task->events->snapshot = true;
         tell(notification);
     }
     if (!odd || !(sim.follow & PINJECT_SESSION_EXEC))
@@ -219,6 +222,7 @@ static void exec_program(struct sim_task *task)
     if (task->process->loaded)
         announce_exec(task, program, name);
     let_ask(task->process);
+    sim.now_ns += SIM_US;
     if (!sim_chance(sim.faults.failing_exec))
         exec(task, program, name);
 }

@@ -26,6 +26,13 @@ enum {
     SIM_US = 1000,
     SIM_MS = 1000 * 1000,
     SIM_SAMPLE_NS = 250 * SIM_US, /* of CPU time, between samples */
+    SIM_EXECS = 16,             /* of one task, that are checked */
+};
+
+/* An exec that the events of a task survived. */
+struct sim_exec {
+    uint64_t time_ns, counted_ns;
+    bool told;                /* the counts were told just before it */
 };
 
 /* The events of a task. The collector owns them; they outlive the task. */
@@ -33,6 +40,7 @@ struct sim_events {
     struct attached attached; /* first: what the collector has */
     struct sim_events *next;  /* all of the session */
     struct sim_task *task;    /* NULL: it has ended, or they were taken from it */
+    struct sim_process *process;
     uint64_t serial;
     uint64_t counted_ns, slices;
     bool enabled;             /* armed ones begin at an exec */
@@ -42,7 +50,13 @@ struct sim_events {
     unsigned files;           /* result files that were completed for them */
     uint64_t startup_ns;      /* as told: what the task had used before */
     uint64_t sampled, lost, lost_told; /* samples: written to the ring, or not since it was full */
-    unsigned execs;           /* in which they were */
+    struct sim_exec execs[SIM_EXECS]; /* while they counted */
+    unsigned exec_count;      /* SIM_EXECS + 1: more */
+    bool snapshot;            /* the counts were told, and they count on */
+    bool reported;            /* the last program has told its name */
+    unsigned generations;     /* in its files so far */
+    uint64_t hung_up_ns;
+    uint64_t exit_ns;         /* of its file: UINT64_MAX: unknown */
     bool left;                /* an exec that is not followed came; counts up to there matter */
     uint64_t left_ns;
 };
@@ -71,6 +85,8 @@ struct sim_process {
     uint64_t children_ns;     /* of children it waited for, and theirs */
     uint64_t switches, children_switches;
     uint64_t end_ns;          /* zombie: since then */
+    uint64_t exit_ns;         /* what it used in its exit */
+    uint64_t told_ns;         /* in the files of its tasks, without exits */
     int status;
     unsigned execs;
     bool passes_on;           /* it has our variables, though it has not the preload object */
@@ -84,6 +100,8 @@ struct sim_task {
     struct sim_events *events; /* its own; NULL: none */
     uint64_t sample_ns;        /* CPU time at the next sample */
     bool unseen;               /* made behind libc's back */
+    bool announced;            /* by its creator's ring */
+    bool had_events;
     bool wants_request;        /* it begins with one */
     uint32_t request;          /* of this kind */
     pid_t creator;
@@ -105,6 +123,7 @@ struct sim_faults {
     unsigned failing_exec;
     unsigned stall;     /* the collector sleeps for up to a second */
     bool small_rings;   /* they overflow */
+    bool slow;          /* reading rings takes so long that some are left for the next round */
 };
 
 struct sim {
@@ -112,6 +131,7 @@ struct sim {
     bool verbose;
     uint64_t now_ns;
     uint64_t given_ns;        /* CPU time that all tasks have used */
+    uint64_t read_ns;         /* how long the collector has read rings: the clock stands still meanwhile */
     struct sim_faults faults;
     bool clean;               /* none of these */
     unsigned follow;
@@ -134,7 +154,10 @@ struct sim {
     } *notifications;
     /* Result files. */
     unsigned files_open, files_done;
+    uint64_t samples, counted_ns; /* in all of them; the latter with what is before and after the events */
+    unsigned without_sample;
     unsigned notifications_alive;
+    unsigned unknown;         /* ended tasks that were announced, and have had no events */
     const char *failed;       /* what is wrong; NULL: nothing */
     /* The collector. */
     struct session session;

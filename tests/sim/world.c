@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What collector/tasks asks of the kernel and of other rooms. The linker takes these instead of the real ones. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,6 +76,8 @@ struct notification *world_take(bool all)
         sim.notifications = entry->next;
         *end = entry->notification;
         end = &entry->notification->next;
+        sim_say("the collector hears of %d (%u), %" PRIu64 " us late", (int)entry->notification->tid,
+                entry->notification->kind, (sim.now_ns - entry->notification->time_ns) / SIM_US);
         if (entry->notification->events)
             ((struct sim_events *)entry->notification->events)->delivered = true;
         free(entry);
@@ -179,7 +182,8 @@ void inherited_made_by(struct inherited_sets *sets, pid_t creator, pid_t tid)
 
 uint64_t monotonic_ns(void)
 {
-    return sim.now_ns;
+    sim.read_ns += sim.faults.slow ? sim_below(2 * SIM_US) : 0;
+    return sim.now_ns + sim.read_ns;
 }
 
 void machine_time_read(struct machine_time *ret)
