@@ -139,6 +139,23 @@ static struct task *find_renamed(const struct tasks *tasks, const struct inherit
     return NULL;
 }
 
+/* The end of TASK, which has events of its own, may be seen later than what another one writes under its number. */
+static bool has_ended(struct tasks *tasks, struct task *task, uint64_t time_ns)
+{
+    tasks_drain(tasks, task);
+    return !task_is_live(task) || (task->end_ns && task->end_ns <= time_ns);
+}
+
+static struct task *find_writer(struct tasks *tasks, const struct inherited_record *kept,
+                                const struct perf_event_header *record)
+{
+    struct task *task = tasks_find(tasks, kept->tid);
+    if (task && task_is_inherited(task))
+        return task;
+    struct task *renamed = find_renamed(tasks, kept, record);
+    return renamed && (!task || has_ended(tasks, task, kept->time_ns)) ? renamed : task;
+}
+
 /*
  * The writer of KEPT was never announced. If its number was known, this may be a late record. A task that is attached
  * late can write to its set before its notification is taken, which has what the task used before: as long as no record
@@ -204,9 +221,7 @@ static void take_inherited_record(struct tasks *tasks, const struct inherited_re
         take_of_root(tasks, kept, record);
         return;
     }
-    struct task *task = tasks_find(tasks, kept->tid);
-    if (!task)
-        task = find_renamed(tasks, kept, record);
+    struct task *task = find_writer(tasks, kept, record);
     if (!task)
         task = admit_unannounced(tasks, kept);
     /* A task with events of its own is reported by these. */
