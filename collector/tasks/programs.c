@@ -45,7 +45,10 @@ void tasks_snapshot_notified(struct tasks *tasks, struct task *task, struct noti
         free(task->snapshots[0].values);
         memmove(task->snapshots, task->snapshots + 1, --task->snapshot_count * sizeof(task->snapshots[0]));
     }
-    task->snapshots[task->snapshot_count++] = (struct snapshot){notification->time_ns, notification->values};
+    unsigned at = task->snapshot_count++;
+    for (; at && task->snapshots[at - 1].time_ns > notification->time_ns; at--)
+        task->snapshots[at] = task->snapshots[at - 1];
+    task->snapshots[at] = (struct snapshot){notification->time_ns, notification->values};
     notification->values = NULL;
 }
 
