@@ -42,6 +42,26 @@ void tasks_set_revoked(struct tasks *tasks, struct process *process, struct task
         generation->program = program_get(process->announced);
 }
 
+/*
+ * A thread of a process that was accounted for already was reported late. Its CPU time passed for the cost of the exit,
+ * if that is known.
+ */
+static void add_late(struct tasks *tasks, struct process *process, uint64_t used_ns)
+{
+    const uint64_t exit = process->exit_known ? process->exit_ns : 0, part = exit < used_ns ? exit : used_ns;
+    process->exit_ns -= part;
+    tasks->exit_ns -= part;
+    tasks->attributed_ns += used_ns - part;
+}
+
+static void add_clock(struct tasks *tasks, struct process *process, uint64_t used_ns)
+{
+    process->clock_ns += used_ns;
+    const bool armed = process->leader && task_is_armed(process->leader);
+    if (process->accounted && !process->continued && !armed)
+        add_late(tasks, process, used_ns);
+}
+
 void tasks_task_ended(struct tasks *tasks, struct task *task, bool ended)
 {
     struct process *process = task->process;
@@ -71,7 +91,7 @@ void tasks_task_ended(struct tasks *tasks, struct task *task, bool ended)
         tasks->ended_threads[(uint32_t)task->key % ENDED_THREADS] = task->key;
     tasks_unlink(tasks, task);
     process->ended_tasks++;
-    process->clock_ns += task->startup_ns + (task->values ? tasks_clock(tasks, task->values) : 0);
+    add_clock(tasks, process, task->startup_ns + (task->values ? tasks_clock(tasks, task->values) : 0));
     if (process->leader != task)
         tasks_put_done(tasks, task);
     if (!process->live)
