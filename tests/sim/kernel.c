@@ -48,7 +48,7 @@ struct sim_process *kernel_of_pidfd(int pidfd)
 
 /* ---- Rings ---- */
 
-static uint64_t pair(pid_t first, pid_t second)
+uint64_t kernel_pair(pid_t first, pid_t second)
 {
     return (uint32_t)first | (uint64_t)(uint32_t)second << 32;
 }
@@ -65,45 +65,43 @@ static bool put_bytes(struct sim_events *events, const void *bytes, size_t size)
     return true;
 }
 
-struct record {
-    uint32_t type;
-    uint16_t misc;
-    const uint64_t *words;
-    size_t count;
-    const char *string;
-};
-
-/* With the trailer of the configuration: TID, TIME, IDENTIFIER. */
-static bool put(struct sim_events *events, const struct record *record)
+/* The trailer: TID, TIME, IDENTIFIER. */
+size_t kernel_make_record(unsigned char bytes[SIM_RECORD], const struct sim_record *record,
+                          const struct sim_task *writer, uint64_t id)
 {
-    unsigned char bytes[256] = {0};
     struct perf_event_header header = {.type = record->type, .misc = record->misc};
     size_t size = sizeof(header);
+    memset(bytes, 0, SIM_RECORD);
     memcpy(bytes + size, record->words, 8 * record->count);
     size += 8 * record->count;
     if (record->string) {
         strcpy((char *)bytes + size, record->string);
         size += (strlen(record->string) + 8) & ~(size_t)7;
     }
-    const struct sim_task *task = events->task;
-    const uint64_t trailer[] = {pair(task->process->pid, task->tid), sim.now_ns, events->attached.ids[0]};
+    const uint64_t trailer[] = {kernel_pair(writer->process->pid, writer->tid), sim.now_ns, id};
     if (record->type != PERF_RECORD_SAMPLE) {
         memcpy(bytes + size, trailer, sizeof(trailer));
         size += sizeof(trailer);
     }
     header.size = (uint16_t)size;
     memcpy(bytes, &header, sizeof(header));
-    return put_bytes(events, bytes, size);
+    return size;
+}
+
+static bool put(struct sim_events *events, const struct sim_record *record)
+{
+    unsigned char bytes[SIM_RECORD];
+    return put_bytes(events, bytes, kernel_make_record(bytes, record, events->task, events->attached.ids[0]));
 }
 
 /* What found no room is told with the next record that does. */
-static bool write_record(struct sim_events *events, const struct record *record)
+static bool write_record(struct sim_events *events, const struct sim_record *record)
 {
     if (!events || !events->attached.ring || events->hung_up || !events->enabled)
         return false;
     if (events->lost > events->lost_told) {
         const uint64_t words[] = {events->attached.ids[0], events->lost - events->lost_told};
-        if (!put(events, &(struct record){PERF_RECORD_LOST, 0, words, 2, NULL})) {
+        if (!put(events, &(struct sim_record){PERF_RECORD_LOST, 0, words, 2, NULL})) {
             events->lost++;
             return false;
         }
@@ -117,18 +115,10 @@ static bool write_record(struct sim_events *events, const struct record *record)
 static void write_sample(struct sim_task *task)
 {
     const uint64_t ip = 0x1000 + sim_below(0x1000);
-    const uint64_t words[] = {task->events->attached.ids[0], ip, pair(task->process->pid, task->tid), sim.now_ns,
+    const uint64_t words[] = {task->events->attached.ids[0], ip, kernel_pair(task->process->pid, task->tid), sim.now_ns,
                               SIM_SAMPLE_NS, 1, ip};
     task->events->sampled++;
-    write_record(task->events, &(struct record){PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, words, 7, NULL});
-}
-
-static void write_mapping(struct sim_task *task)
-{
-    static const char *const paths[] = {"/opt/injectable", "/opt/static", "/opt/setuid", "/opt/cleaned"};
-    const uint64_t words[] = {pair(task->process->pid, task->tid), 0x1000, 0x1000, 0, pair(8, 1), 99, 0, pair(5, 2)};
-    write_record(task->events, &(struct record){PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER, words, 8,
-                                                paths[task->process->program]});
+    write_record(task->events, &(struct sim_record){PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, words, 7, NULL});
 }
 
 /* ---- Clocks ---- */
@@ -142,8 +132,12 @@ void kernel_run(struct sim_task *task, uint64_t ns)
     task->slices++;
     task->process->cpu_ns += ns;
     task->process->switches++;
+    if (task->cover)
+        inherited_run(task, ns);
     if (!events || !events->enabled)
         return;
+    if (task->root_of && sim_chance(250))
+        inherited_sample(task);
     events->counted_ns += ns;
     events->slices++;
     for (; task->sample_ns <= events->counted_ns; task->sample_ns += SIM_SAMPLE_NS)
@@ -186,14 +180,34 @@ struct sim_events *kernel_attach(struct sim_task *task, bool armed)
     return events;
 }
 
+struct sim_events *kernel_cover(struct sim_task *task, struct sim_set *set)
+{
+    struct sim_events *cover = calloc(1, sizeof(*cover));
+    cover->attached.tid = task->tid;
+    cover->attached.pid = task->process->pid;
+    cover->set = set;
+    cover->task = task;
+    cover->process = task->process;
+    cover->exit_ns = UINT64_MAX;
+    cover->enabled = cover->freed = true;
+    cover->next = sim.events;
+    sim.events = cover;
+    task->cover = cover;
+    task->had_events = true;
+    task->sample_ns = SIM_SAMPLE_NS;
+    return cover;
+}
+
 /* They count no more; the collector sees that. */
 static void hang_up(struct sim_task *task)
 {
     struct sim_events *events = task->events;
-    const uint64_t words[] = {pair(task->process->pid, task->process->pid), pair(task->tid, task->tid), sim.now_ns};
+    const uint64_t words[] = {kernel_pair(task->process->pid, task->process->pid), kernel_pair(task->tid, task->tid),
+                              sim.now_ns};
+    inherited_end(task);
     if (!events)
         return;
-    write_record(events, &(struct record){PERF_RECORD_EXIT, 0, words, 3, NULL});
+    write_record(events, &(struct sim_record){PERF_RECORD_EXIT, 0, words, 3, NULL});
     events->hung_up = true;
     events->hung_up_ns = sim.now_ns;
     events->task = NULL;
@@ -217,14 +231,15 @@ static struct sim_task *new_task(struct sim_process *process, pid_t tid)
     return task;
 }
 
-static void announce(const struct sim_task *creator, struct sim_task *made)
+static void announce(struct sim_task *creator, struct sim_task *made)
 {
     if (!creator)
         return;
-    const uint64_t words[] = {pair(made->process->pid, creator->process->pid), pair(made->tid, creator->tid),
-                              sim.now_ns};
-    made->announced = write_record(creator->events, &(struct record){PERF_RECORD_FORK, 0, words, 3, NULL}) &&
+    const uint64_t words[] = {kernel_pair(made->process->pid, creator->process->pid),
+                              kernel_pair(made->tid, creator->tid), sim.now_ns};
+    made->announced = write_record(creator->events, &(struct sim_record){PERF_RECORD_FORK, 0, words, 3, NULL}) &&
                       !creator->events->left;
+    inherited_fork(creator, made);
 }
 
 struct sim_task *kernel_fork(struct sim_task *creator)
@@ -283,6 +298,22 @@ static void note_exec(struct sim_events *events)
     events->enabled = true;
 }
 
+static void write_exec(struct sim_task *task, const char *name)
+{
+    static const char *const paths[] = {"/opt/injectable", "/opt/static", "/opt/setuid", "/opt/cleaned"};
+    const uint64_t words[] = {kernel_pair(task->process->pid, task->tid), 0x1000, 0x1000, 0, kernel_pair(8, 1), 99, 0,
+                              kernel_pair(5, 2)};
+    const struct sim_record comm = {PERF_RECORD_COMM, PERF_RECORD_MISC_COMM_EXEC, words, 1, name};
+    const struct sim_record mapping = {PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER, words, 8,
+                                       paths[task->process->program]};
+    write_record(task->events, &comm);
+    inherited_exec(task, &comm);
+    if (task->process->program == SIM_SETUID)
+        hang_up(task);
+    write_record(task->events, &mapping);
+    inherited_write(task, 0, &mapping);
+}
+
 void kernel_exec(struct sim_task *task, enum sim_program program, const char *name)
 {
     struct sim_process *process = task->process;
@@ -301,11 +332,9 @@ void kernel_exec(struct sim_task *task, enum sim_program program, const char *na
     process->execs++;
     if (task->events)
         note_exec(task->events);
-    const uint64_t words[] = {pair(process->pid, task->tid)};
-    write_record(task->events, &(struct record){PERF_RECORD_COMM, PERF_RECORD_MISC_COMM_EXEC, words, 1, name});
-    if (program == SIM_SETUID)
-        hang_up(task);
-    write_mapping(task);
+    if (task->cover)
+        note_exec(task->cover);
+    write_exec(task, name);
 }
 
 void kernel_exit_thread(struct sim_task *task)
@@ -373,6 +402,7 @@ void kernel_init(void)
 
 void kernel_free(void)
 {
+    inherited_free_sets();
     while (sim.tasks) {
         struct sim_task *task = sim.tasks;
         sim.tasks = task->next;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/sources/inherited.h"
 #include "collector/tasks/notification_order.h"
 #include "sim.h"
 
@@ -91,15 +92,17 @@ static void request(struct sim_task *task, uint32_t kind)
 static void ask(struct sim_task *task)
 {
     const uint32_t kind = task->request;
+    const bool covered = inherited_know(NULL, task->tid);
     task->wants_request = false;
-    if (kind == PINJECT_PROCESS && task->events) { /* they survived the exec */
+    if (kind == PINJECT_PROCESS && (task->events || covered)) { /* they survived the exec */
         struct notification *notification = new_notification(PINJECT_GENERATION, task);
         give_text(notification, task->comm);
-        task->events->reported = true;
+        if (task->events)
+            task->events->reported = true;
         tell(notification);
         return;
     }
-    if (!task->events)
+    if (!task->events && !covered)
         request(task, kind);
 }
 
@@ -163,7 +166,20 @@ static void make_thread(struct sim_task *task)
 
 static enum sim_program choose_program(void)
 {
+    if (sim.clean)
+        return sim_chance(sim.faults.static_program) ? SIM_STATIC : SIM_INJECTABLE;
     return sim_chance(sim.faults.odd_program) ? (enum sim_program)(1 + sim_below(SIM_PROGRAMS - 1)) : SIM_INJECTABLE;
+}
+
+/* A set under the task that calls exec. 0 or -errno. */
+static int open_set(struct sim_task *task)
+{
+    if (task->cover || task->root_of)
+        return 0;
+    if (!task->events || !(sim.clean || sim_chance(500)))
+        return sim_chance(300) ? -EPERM : -EMFILE;
+    inherited_open_set(task, true);
+    return 0;
 }
 
 /* What the exec hook tells before the exec of PROGRAM. ARMED: of a vfork child, in its request for events. */
@@ -182,7 +198,7 @@ static void announce_exec(struct sim_task *task, enum sim_program program, const
         return;
     struct notification *notification = new_notification(PINJECT_INHERIT_EXEC, task);
     notification->flags = PINJECT_REQUEST_INHERIT_EXEC | (program == SIM_SETUID ? PINJECT_REQUEST_SECURE : 0);
-    notification->inherit_error = program == SIM_SETUID ? 0 : sim_chance(300) ? -EPERM : -EMFILE;
+    notification->inherit_error = program == SIM_SETUID ? 0 : open_set(task);
     give_text(notification, name);
     tell(notification);
 }
@@ -192,16 +208,17 @@ static void exec(struct sim_task *task, enum sim_program program, const char *na
 {
     struct sim_process *process = task->process;
     const bool follows = process->loaded && sim.follow & PINJECT_SESSION_EXEC;
-    if (task->events && task->events->enabled && !(sim.follow & PINJECT_SESSION_EXEC) && !task->events->left) {
-        task->events->left = true;
-        task->events->left_ns = task->events->counted_ns;
-    }
+    struct sim_events *events = task->cover ? task->cover : task->events;
+    if (events && events->enabled && !(sim.follow & PINJECT_SESSION_EXEC))
+        events->left = true;
+    const bool first = task->tid == process->pid;
     kernel_exec(task, program, name);
     sim_say("%d executes %s", (int)task->tid, name);
     process->loaded = follows && program == SIM_INJECTABLE;
     /* A program that only passes our variables on. */
-    process->loaded |= process->passes_on && sim.follow & PINJECT_SESSION_EXEC && program == SIM_INJECTABLE;
-    process->passes_on = program == SIM_SETUID && follows && sim_chance(500);
+    process->loaded |= process->passes_on && first && sim.follow & PINJECT_SESSION_EXEC && program == SIM_INJECTABLE;
+    process->passes_on = (program == SIM_SETUID && follows && sim_chance(500)) ||
+                         (program == SIM_STATIC && first && sim_chance(200));
     task->wants_request = false;
     if (process->loaded)
         want(task, PINJECT_PROCESS);
@@ -212,16 +229,26 @@ static void new_name(char name[16])
     snprintf(name, 16, "prog%u", ++sim.programs);
 }
 
+/* A thread that takes the number of a set's root over is taken for the root. */
+static bool may_take_over(const struct sim_task *task)
+{
+    for (const struct sim_set *set = sim.sets; set; set = set->next)
+        if (set->root && set->root->process == task->process && set->root != task)
+            return false;
+    return true;
+}
+
 static void exec_program(struct sim_task *task)
 {
-    if (task->unseen) /* what is asked for a task that was not known can come after all that was counted of it */
+    /* what is asked for a task that was not known can come after all that was counted of it */
+    if ((task->unseen && !task->cover) || !may_take_over(task))
         return;
     const enum sim_program program = choose_program();
     char name[16];
     new_name(name);
+    let_ask(task->process);
     if (task->process->loaded)
         announce_exec(task, program, name);
-    let_ask(task->process);
     sim.now_ns += SIM_US;
     if (!sim_chance(sim.faults.failing_exec))
         exec(task, program, name);
@@ -231,7 +258,8 @@ static void exec_program(struct sim_task *task)
 static void vfork_process(struct sim_task *task)
 {
     const bool loaded = task->process->loaded, spawn = sim_chance(400);
-    const enum sim_program program = choose_program();
+    /* libc tells of a static program that it spawns when that runs already. */
+    const enum sim_program program = spawn && sim.clean ? SIM_INJECTABLE : choose_program();
     char name[16];
     struct sim_task *child = kernel_fork(task);
     if (!child)
@@ -243,7 +271,8 @@ static void vfork_process(struct sim_task *task)
         kernel_run(child, sim_below(50 * SIM_US));
     }
     if (!spawn && child->process->loaded && program != SIM_CLEANED && program != SIM_SETUID) {
-        request(child, PINJECT_ARM);
+        if (!child->cover)
+            request(child, PINJECT_ARM);
         announce_exec(child, program, name);
     }
     if (sim_chance(sim.faults.failing_exec)) {
@@ -269,6 +298,8 @@ static bool wait_for_one(struct sim_task *task)
     sim_say("%d waits for %d", (int)task->tid, (int)child->pid);
     if (process->loaded && !sim_chance(sim.faults.unseen_wait))
         tell_wait(task, child);
+    else
+        sim.unseen_ns += child->exit_ns;
     kernel_wait(process, child);
     return true;
 }
@@ -399,7 +430,7 @@ void script_attach_late(struct sim_task *task, pid_t parent, uint64_t time_ns)
     notification->ppid = parent;
     notification->time_ns = time_ns;
     notification->flags = first ? PINJECT_REQUEST_INHERIT_EXEC : 0;
-    notification->inherit_error = first ? -EMFILE : 0;
+    notification->inherit_error = first && sim_chance(500) ? -EMFILE : 0;
     notification->attached_late = true;
     notification->waited_before = process->children_ns > 0;
     notification->startup_ns = task->cpu_ns;
@@ -412,6 +443,9 @@ void script_attach_late(struct sim_task *task, pid_t parent, uint64_t time_ns)
     events->startup_ns = task->cpu_ns;
     events->delivered = true;
     notification->events = &events->attached;
+    if (first && !notification->inherit_error)
+        inherited_open_set(task, false);
+    sim.attached_late = true;
     sim_say("%d is attached late", (int)task->tid);
     if (tasks_admit(sim.collector, notification))
         tasks_attach_trees(sim.collector);

@@ -27,6 +27,8 @@ enum {
     SIM_MS = 1000 * 1000,
     SIM_SAMPLE_NS = 250 * SIM_US, /* of CPU time, between samples */
     SIM_EXECS = 16,             /* of one task, that are checked */
+    SIM_CPUS = 2,
+    SIM_RECORD = 256,           /* bytes of the longest one */
 };
 
 /* An exec that the events of a task survived. */
@@ -35,7 +37,16 @@ struct sim_exec {
     bool told;                /* the counts were told just before it */
 };
 
-/* The events of a task. The collector owns them; they outlive the task. */
+/* Events that the descendants of a task inherit. */
+struct sim_set {
+    struct sim_set *next;
+    uint64_t number;
+    struct sim_task *root;    /* NULL: it has ended */
+    unsigned members;         /* alive, without the root */
+    bool enabled;             /* from the next exec of the root on */
+};
+
+/* The events of a task, or its part of an inherited set. The collector owns the former. They outlive the task. */
 struct sim_events {
     struct attached attached; /* first: what the collector has */
     struct sim_events *next;  /* all of the session */
@@ -49,6 +60,11 @@ struct sim_events {
     bool freed;
     unsigned files;           /* result files that were completed for them */
     uint64_t startup_ns;      /* as told: what the task had used before */
+    struct sim_set *set;      /* NULL: they are its own */
+    uint64_t start_ns;
+    struct {
+        uint64_t ns, slices;
+    } cpu[SIM_CPUS];
     uint64_t sampled, lost, lost_told; /* samples: written to the ring, or not since it was full */
     struct sim_exec execs[SIM_EXECS]; /* while they counted */
     unsigned exec_count;      /* SIM_EXECS + 1: more */
@@ -58,7 +74,6 @@ struct sim_events {
     uint64_t hung_up_ns;
     uint64_t exit_ns;         /* of its file: UINT64_MAX: unknown */
     bool left;                /* an exec that is not followed came; counts up to there matter */
-    uint64_t left_ns;
 };
 
 /* A program, as what it is for us. */
@@ -98,6 +113,8 @@ struct sim_task {
     pid_t tid;
     uint64_t start_ns, cpu_ns, slices;
     struct sim_events *events; /* its own; NULL: none */
+    struct sim_events *cover;  /* of an inherited set; NULL: none */
+    struct sim_set *root_of;
     uint64_t sample_ns;        /* CPU time at the next sample */
     bool unseen;               /* made behind libc's back */
     bool announced;            /* by its creator's ring */
@@ -122,6 +139,8 @@ struct sim_faults {
     unsigned odd_program; /* an exec is of another program than an injectable one */
     unsigned failing_exec;
     unsigned stall;     /* the collector sleeps for up to a second */
+    unsigned static_program; /* in clean sessions */
+    unsigned lost_records; /* of inherited sets */
     bool small_rings;   /* they overflow */
     bool slow;          /* reading rings takes so long that some are left for the next round */
 };
@@ -134,6 +153,7 @@ struct sim {
     uint64_t read_ns;         /* how long the collector has read rings: the clock stands still meanwhile */
     struct sim_faults faults;
     bool clean;               /* none of these */
+    bool only_waits;          /* only waits are unseen */
     unsigned follow;
     bool split, snapshots;
     bool has_status;          /* the kernel tells the status of processes that are gone */
@@ -145,6 +165,9 @@ struct sim {
     struct sim_events *events;
     uint64_t serial;
     bool used[SIM_PIDS];
+    struct sim_set *sets;
+    uint64_t set_count;
+    uint64_t inside[SIM_PIDS]; /* as the records say: numbers of sets */
     pid_t last_pid;
     /* What the collector is told, and when. */
     struct sim_notification {
@@ -152,6 +175,17 @@ struct sim {
         uint64_t due_ns;
         struct notification *notification;
     } *notifications;
+    /* Records of inherited sets, oldest first. */
+    struct sim_kept {
+        struct sim_kept *next;
+        uint64_t visible_ns;
+        bool noted;
+        struct inherited_record *kept;
+    } *kept, *kept_last;
+    uint64_t records_lost;    /* not told yet */
+    bool has_lost;
+    bool attached_late;       /* a task was */
+    uint64_t unseen_ns;       /* costs of exits whose wait was not told */
     /* Result files. */
     unsigned files_open, files_done;
     uint64_t samples, counted_ns; /* in all of them; the latter with what is before and after the events */
@@ -166,12 +200,22 @@ struct sim {
     struct tasks *collector;
 };
 
+/* What is in a record, besides who wrote it. */
+struct sim_record {
+    uint32_t type;
+    uint16_t misc;
+    const uint64_t *words;
+    size_t count;
+    const char *string;
+};
+
 /* One session at a time. */
 extern struct sim sim;
 
-/* Of all sessions: those in which guesses gave tasks more CPU time than was used. */
+/* Of all sessions, and those in which guesses gave tasks more CPU time than was used. */
 struct sim_over {
     uint64_t sessions, most_ns;
+    uint64_t covered;         /* tasks of all sessions, by inherited sets */
 };
 extern struct sim_over sim_over;
 
@@ -210,6 +254,27 @@ void kernel_wait(struct sim_process *parent, struct sim_process *child);
 uint64_t kernel_rusage(const struct sim_process *process);
 /* Opens events on TASK. */
 struct sim_events *kernel_attach(struct sim_task *task, bool armed);
+
+/* The same as part of SET, without a ring. */
+struct sim_events *kernel_cover(struct sim_task *task, struct sim_set *set);
+uint64_t kernel_pair(pid_t first, pid_t second);
+/* With the trailer of the configuration. The size. */
+size_t kernel_make_record(unsigned char ret[SIM_RECORD], const struct sim_record *record, const struct sim_task *writer,
+                          uint64_t id);
+
+/* ---- inherited.c ---- */
+
+/* Puts a set under TASK, unless it has one. */
+void inherited_open_set(struct sim_task *task, bool on_exec);
+/* What a task does that is covered, or a root; the others are not in a set. */
+void inherited_fork(struct sim_task *creator, struct sim_task *made);
+void inherited_exec(struct sim_task *task, const struct sim_record *comm);
+void inherited_write(struct sim_task *task, unsigned event, const struct sim_record *record);
+void inherited_sample(struct sim_task *task);
+void inherited_end(struct sim_task *task);
+/* TASK is covered. */
+void inherited_run(struct sim_task *task, uint64_t ns);
+void inherited_free_sets(void);
 
 /* ---- script.c ---- */
 

@@ -32,8 +32,8 @@ static void free_notification(struct notification *notification)
     free(notification->maps);
     free(notification->exec);
     free(notification->cmdline);
+    sim.notifications_alive -= !notification->inherited; /* the collector makes those itself */
     free(notification);
-    sim.notifications_alive--;
 }
 
 void notification_free(struct notification *notification)
@@ -140,42 +140,6 @@ void pressure_queued(struct session *session)
 void pressure_written(struct session *session)
 {
     (void)session;
-}
-
-/* ---- Inherited sets: there are none ---- */
-
-const uint64_t *inherited_ids(const struct inherited_sets *sets)
-{
-    static const uint64_t ids[CONFIG_EVENTS] = {1, 2};
-    (void)sets;
-    return ids;
-}
-
-bool inherited_live(const struct inherited_sets *sets)
-{
-    (void)sets;
-    return false;
-}
-
-struct inherited_record *inherited_take(struct inherited_sets *sets, uint64_t before_ns, uint64_t *lost)
-{
-    (void)sets;
-    (void)before_ns;
-    (void)lost;
-    return NULL;
-}
-
-void inherited_forget(struct inherited_sets *sets, pid_t tid)
-{
-    (void)sets;
-    (void)tid;
-}
-
-void inherited_made_by(struct inherited_sets *sets, pid_t creator, pid_t tid)
-{
-    (void)sets;
-    (void)creator;
-    (void)tid;
 }
 
 /* ---- The kernel ---- */
@@ -296,11 +260,13 @@ uint64_t procfs_scheduled_ns(pid_t pid, pid_t tid)
 
 char *procfs_read(pid_t pid, const char *name, size_t limit, size_t *ret_size)
 {
-    (void)pid;
-    (void)name;
+    pid_t tid;
     (void)limit;
     (void)ret_size;
-    return NULL;
+    if (sscanf(name, "task/%d/status", &tid) != 1 || !numbers_hold(-1, pid, tid))
+        return NULL;
+    const struct sim_task *task = kernel_find_task(tid);
+    return strdup(task ? "Name:\tsim\nState:\tR (running)\n" : "Name:\tsim\nState:\tZ (zombie)\n");
 }
 
 static const struct sim_task *first_task(pid_t pid)
@@ -402,7 +368,8 @@ void tasks_attach_trees(struct tasks *tasks)
         tasks->late_trees = tree->next;
         for (struct sim_task *task = sim.tasks; process && task; task = task->next) {
             const bool thread = task->process == process, child = task->process->parent == process;
-            if (!(thread || (child && task->tid == task->process->pid)) || task->events || tasks_find(tasks, task->tid))
+            if (!(thread || (child && task->tid == task->process->pid)) || task->events || task->cover ||
+                tasks_find(tasks, task->tid))
                 continue;
             script_attach_late(task, process->pid, tree->time_ns);
         }
@@ -428,7 +395,7 @@ void tasks_attach_untracked(struct tasks *tasks)
         missed_tried(&tasks->missed, found[i].tid);
         if (!task || task->process->pid != found[i].pid || task->start_ns > found[i].time_ns)
             missed_refused(&tasks->missed, found[i].tid, -ESRCH);
-        else if (task->events)
+        else if (task->events || inherited_know(NULL, task->tid))
             missed_refused(&tasks->missed, found[i].tid, -EEXIST);
         else
             script_attach_late(task, found[i].parent, found[i].time_ns);
@@ -443,6 +410,14 @@ void tasks_cover_unreported(struct tasks *tasks, struct task *task)
 
 void tasks_retry_inherit(struct tasks *tasks, struct process *process)
 {
+    struct sim_task *task = kernel_find_task(process->pid);
+    if (task && task->events && task->process->pid == process->pid && sim_chance(500)) {
+        inherited_open_set(task, false);
+        process->inherit_owed = 0;
+        process->inherits = true;
+        tasks_attach_tree(tasks, process->pid, tasks->now_ns);
+        return;
+    }
     if (--process->inherit_owed == 0)
         tasks_tell_no_inherit(tasks, process, -EPERM);
 }

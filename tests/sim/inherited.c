@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Inherited sets: the kernel's events under the descendants of a task, and what collector/sources/inherited.h says of
+ * them. Both are one here, as the real ones ask the kernel for every answer.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "collector/sources/inherited.h"
+#include "sim.h"
+
+static const uint64_t ids[CONFIG_EVENTS] = {1, 2};
+
+/* ---- Records ---- */
+
+/* In which its records are: that of a task which is covered, or the root's. NULL: none. */
+static struct sim_set *set_of(const struct sim_task *task)
+{
+    return task->cover ? task->cover->set : task->root_of && task->root_of->enabled ? task->root_of : NULL;
+}
+
+void inherited_write(struct sim_task *task, unsigned event, const struct sim_record *record)
+{
+    const struct sim_set *set = set_of(task);
+    unsigned char bytes[SIM_RECORD];
+    if (!set)
+        return;
+    sim.now_ns++; /* those of one task have different times */
+    if (sim_chance(sim.faults.lost_records)) {
+        sim.records_lost++;
+        sim.has_lost = true;
+        return;
+    }
+    const size_t size = kernel_make_record(bytes, record, task, ids[event]);
+    struct inherited_record *kept = calloc(1, sizeof(*kept) + size);
+    struct sim_kept *entry = calloc(1, sizeof(*entry));
+    memcpy(kept->bytes, bytes, size);
+    kept->time_ns = sim.now_ns;
+    kept->inherited_set = set->number;
+    kept->pid = task->process->pid;
+    kept->tid = task->tid;
+    kept->event = event;
+    kept->readings = SIM_CPUS * sim.config.count;
+    kept->root = !task->cover;
+    entry->kept = kept;
+    entry->visible_ns = sim.now_ns + (sim_chance(sim.faults.late) && !sim.clean ? sim_below(3 * SIM_MS) : 0);
+    *(sim.kept_last ? &sim.kept_last->next : &sim.kept) = entry;
+    sim.kept_last = entry;
+}
+
+void inherited_sample(struct sim_task *task)
+{
+    const uint64_t ip = 0x1000 + sim_below(0x1000);
+    const uint64_t words[] = {ids[0], ip, kernel_pair(task->process->pid, task->tid), sim.now_ns + 1, SIM_SAMPLE_NS,
+                              1, ip};
+    if (task->cover)
+        task->cover->sampled++;
+    inherited_write(task, 0, &(struct sim_record){PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, words, 7, NULL});
+}
+
+void inherited_exec(struct sim_task *task, const struct sim_record *comm)
+{
+    if (task->root_of)
+        task->root_of->enabled = true;
+    inherited_write(task, 0, comm);
+}
+
+/* ---- Sets ---- */
+
+void inherited_open_set(struct sim_task *task, bool on_exec)
+{
+    if (task->cover || task->root_of)
+        return;
+    struct sim_set *set = calloc(1, sizeof(*set));
+    set->number = ++sim.set_count;
+    set->root = task;
+    set->enabled = !on_exec;
+    set->next = sim.sets;
+    sim.sets = set;
+    task->root_of = set;
+}
+
+void inherited_fork(struct sim_task *creator, struct sim_task *made)
+{
+    const uint32_t children = PINJECT_SESSION_FORK | PINJECT_SESSION_VFORK;
+    struct sim_set *set = set_of(creator);
+    const bool thread = made->process == creator->process;
+    if (!set)
+        return;
+    const uint64_t words[] = {kernel_pair(made->process->pid, creator->process->pid),
+                              kernel_pair(made->tid, creator->tid), sim.now_ns + 1};
+    inherited_write(creator, 0, &(struct sim_record){PERF_RECORD_FORK, 0, words, 3, NULL});
+    if (!thread && (sim.follow & children) != children)
+        return;
+    struct sim_events *cover = kernel_cover(made, set);
+    cover->start_ns = sim.now_ns;
+    /* A thread that is not followed has no file. */
+    cover->delivered = !thread || made->process == sim.root || sim.follow & PINJECT_SESSION_PTHREAD;
+    set->members++;
+    sim_over.covered++;
+}
+
+void inherited_run(struct sim_task *task, uint64_t ns)
+{
+    struct sim_events *cover = task->cover;
+    const uint64_t cpu = sim_below(SIM_CPUS);
+    cover->counted_ns += ns;
+    cover->slices++;
+    cover->cpu[cpu].ns += ns;
+    cover->cpu[cpu].slices++;
+    for (; task->sample_ns <= cover->counted_ns; task->sample_ns += SIM_SAMPLE_NS)
+        inherited_sample(task);
+}
+
+/* EXIT, and then what each event of each CPU has counted. */
+void inherited_end(struct sim_task *task)
+{
+    struct sim_events *cover = task->cover;
+    const uint64_t who = kernel_pair(task->process->pid, task->tid);
+    const uint64_t words[] = {kernel_pair(task->process->pid, task->process->pid), kernel_pair(task->tid, task->tid),
+                              sim.now_ns + 1};
+    inherited_write(task, 0, &(struct sim_record){PERF_RECORD_EXIT, 0, words, 3, NULL});
+    if (task->root_of)
+        task->root_of->root = NULL;
+    task->root_of = NULL;
+    if (!cover)
+        return;
+    for (unsigned cpu = 0; cpu < SIM_CPUS; cpu++)
+        for (unsigned event = 0; event < sim.config.count; event++) {
+            const uint64_t ns = cover->cpu[cpu].ns;
+            const uint64_t read[] = {who, event ? cover->cpu[cpu].slices : ns, cover->counted_ns, ns, 0};
+            inherited_write(task, event, &(struct sim_record){PERF_RECORD_READ, 0, read, 5, NULL});
+        }
+    cover->hung_up = true;
+    cover->hung_up_ns = sim.now_ns;
+    cover->task = NULL;
+    cover->set->members--;
+    task->cover = NULL;
+}
+
+void inherited_free_sets(void)
+{
+    while (sim.sets) {
+        struct sim_set *set = sim.sets;
+        sim.sets = set->next;
+        free(set);
+    }
+    while (sim.kept) {
+        struct sim_kept *entry = sim.kept;
+        sim.kept = entry->next;
+        free(entry->kept);
+        free(entry);
+    }
+    sim.kept_last = NULL;
+}
+
+/* ---- What the collector asks ---- */
+
+/* Reads all rings: who began, and who ended. */
+static void read_all(void)
+{
+    for (struct sim_kept *entry = sim.kept; entry; entry = entry->next) {
+        const struct perf_event_header *record = (const void *)entry->kept->bytes;
+        if (entry->noted || entry->visible_ns > sim.now_ns)
+            continue;
+        entry->noted = true;
+        if (record->type == PERF_RECORD_FORK)
+            sim.inside[records_parse_task(record).tid] = entry->kept->inherited_set;
+        if (record->type == PERF_RECORD_EXIT)
+            sim.inside[records_parse_task(record).tid] = 0;
+        if (record->type == PERF_RECORD_COMM && !entry->kept->root) /* a thread has another number now */
+            sim.inside[records_parse_comm(record).tid] = entry->kept->inherited_set;
+    }
+}
+
+const uint64_t *inherited_ids(const struct inherited_sets *sets)
+{
+    (void)sets;
+    return ids;
+}
+
+bool inherited_live(const struct inherited_sets *sets)
+{
+    (void)sets;
+    const struct sim_set *set = sim.sets;
+    while (set && !set->root && !set->members)
+        set = set->next;
+    return set || sim.kept;
+}
+
+struct inherited_record *inherited_take(struct inherited_sets *sets, uint64_t before_ns, uint64_t *lost)
+{
+    (void)sets;
+    struct inherited_record *first = NULL, **end = &first;
+    read_all();
+    for (struct sim_kept **at = &sim.kept; *at;) {
+        struct sim_kept *entry = *at;
+        if (entry->kept->time_ns >= before_ns || (entry->visible_ns > sim.now_ns && before_ns != UINT64_MAX)) {
+            at = &entry->next;
+            continue;
+        }
+        *at = entry->next;
+        *end = entry->kept;
+        end = &entry->kept->next;
+        free(entry);
+    }
+    sim.kept_last = sim.kept;
+    while (sim.kept_last && sim.kept_last->next)
+        sim.kept_last = sim.kept_last->next;
+    *lost += sim.records_lost;
+    sim.records_lost = 0;
+    return first;
+}
+
+bool inherited_know(struct inherited_sets *sets, pid_t tid)
+{
+    (void)sets;
+    read_all();
+    return sim.inside[tid];
+}
+
+void inherited_forget(struct inherited_sets *sets, pid_t tid)
+{
+    (void)sets;
+    read_all();
+    sim.inside[tid] = 0;
+}
+
+void inherited_made_by(struct inherited_sets *sets, pid_t creator, pid_t tid)
+{
+    (void)sets;
+    read_all();
+    const struct sim_set *set = sim.sets;
+    while (set && !(set->root && set->root->tid == creator))
+        set = set->next;
+    if (!set && !sim.inside[creator])
+        sim.inside[tid] = 0;
+}
