@@ -191,9 +191,9 @@ static struct process *new_process(struct tasks *tasks, struct notification *not
         if (old->leader && old->leader->state.cause == TASK_REVOKED)
             tasks_step(tasks, old->leader, TASK_EVENT_CONTINUE);
     }
+    const bool begun = is_begun_by_thread(old, notification);
     if (old && old->leader && !task_is_live(old->leader))
         tasks_finish_process(tasks, old); /* its pid is in use again */
-    const bool begun = is_begun_by_thread(old, notification);
     struct process *process = begun ? old
                               : tasks_add_process(tasks, notification->pid, notification->ppid, notification->time_ns);
     int error = 0;
