@@ -112,6 +112,8 @@ static void check_known(const struct task *task)
         sim_fail("%d is known as %d", (int)events->task->tid, (int)task->key);
     if (task_is_armed(task) == events->enabled)
         sim_fail("%d is%s armed", (int)task->key, events->enabled ? " no more" : "");
+    if (sim.clean && task->key == task->pid && task->process->main != task)
+        sim_fail("%d runs a program, and is not the main task of its process", (int)task->key);
     if (strcmp(task->comm, events->task->comm))
         sim_fail("%d is '%s', and has the name '%s'", (int)task->key, events->task->comm, task->comm);
 }

@@ -39,7 +39,7 @@ bool sim_chance(unsigned parts)
     return sim_below(1000) < parts;
 }
 
-static void print(const char *format, va_list arguments)
+__attribute__((format(printf, 1, 0))) static void print(const char *format, va_list arguments)
 {
     printf("%12.3f ms  ", (double)sim.now_ns / SIM_MS - 10000);
     vprintf(format, arguments);
