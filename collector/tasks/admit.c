@@ -199,9 +199,12 @@ static struct process *new_process(struct tasks *tasks, struct notification *not
     int error = 0;
     if (!process)
         return NULL;
-    if (begun) {
+    if (begun) { /* what its threads have mapped meanwhile is lost */
         process->ppid = notification->ppid;
         process->start_ns = notification->time_ns;
+        program_put(process->program);
+        process->program = NULL;
+        space_release(&process->space);
     } else {
         continue_process(process, &before, notification);
     }
