@@ -127,6 +127,7 @@ static int copy_parent(struct tasks *tasks, struct process *process, const struc
         return 0;
     tasks_drain_process(tasks, parent);
     process->program = program_get(find_program(parent, notification));
+    space_release(&process->space); /* of a process that a thread began */
     return space_fork(&parent->space, notification->time_ns, &process->space);
 }
 
@@ -199,12 +200,11 @@ static struct process *new_process(struct tasks *tasks, struct notification *not
     int error = 0;
     if (!process)
         return NULL;
-    if (begun) { /* what its threads have mapped meanwhile is lost */
+    if (begun) {
         process->ppid = notification->ppid;
         process->start_ns = notification->time_ns;
         program_put(process->program);
         process->program = NULL;
-        space_release(&process->space);
     } else {
         continue_process(process, &before, notification);
     }
