@@ -179,7 +179,7 @@ def test_exports_of_a_file_without_ids():
     pathlib.Path("perf.data").write_bytes(head + bytes(32) + attr + bytes(16) + sample)
     for format in ("perf", "pprof", "speedscope", "firefox", "folded", "chrome", "csv", "csv-tasks"):
         said = panalyze("export", format, "-o", f"x-{format}", "perf.data").ok().err
-        check_match(r"^panalyze: x-perf: \d+ bytes, without function names; for other machines: "
+        check_match(r"^panalyze: x-perf: \d+ bytes, without function names; to save names for other machines: "
                     r"panalyze archive -o perf\.data\.symbols\.tar\.gz perf\.data\n$"
                     if format == "perf" else r"\A\Z", said)
 

@@ -107,13 +107,18 @@ static const char *last_name(const struct task *task)
     return task->generation_count ? task->generations[task->generation_count - 1].comm : "";
 }
 
-static void tell_generation(pid_t pid, pid_t tid, bool gone, bool limited)
+static void tell_generation_at(uint64_t time_ns, pid_t pid, pid_t tid, bool gone, bool limited)
 {
-    struct notification *notification = stage_notification(PINJECT_GENERATION, pid, tid, 1, T - 10);
+    struct notification *notification = stage_notification(PINJECT_GENERATION, pid, tid, 1, time_ns);
     notification->gone = gone;
     notification->limited = limited;
     notification->exec = strdup("/bin/false");
     tasks_admit(tasks, notification);
+}
+
+static void tell_generation(pid_t pid, pid_t tid, bool gone, bool limited)
+{
+    tell_generation_at(T + 10, pid, tid, gone, limited);
 }
 
 /* Of who is gone the kernel cannot tell whose he was: the collector's user says nothing of another's. */
@@ -123,6 +128,7 @@ static void who_is_gone_is_named_by_his_own_user(void **state)
     struct process *process = tasks_find_process(tasks, 100);
     struct task *task = process->leader;
     task->file = FILE_BEGUN;
+    task->lost_records = 1; /* so that a report alone names a program */
     tell_generation(99, 100, true, false); /* another process */
     assert_string_equal(last_name(task), "prog");
     assert_int_equal(tasks->session->denied, 1);
@@ -138,6 +144,21 @@ static void who_is_gone_is_named_by_his_own_user(void **state)
     tell_generation(100, 100, true, false);
     tell_generation(100, 100, false, false);
     assert_int_equal(tasks->session->denied, 3);
+}
+
+/* The report of a task that had the number before: a thread's exec takes over the number of its process. */
+static void a_report_that_is_older_than_its_task_is_ignored(void **state)
+{
+    (void)state;
+    struct task *task = tasks_find_process(tasks, 100)->leader;
+    task->lost_records = 1; /* so that a report alone names a program */
+    assert_int_equal(task->generation_count, 1);
+    tell_generation_at(task->generations[0].start_ns - 1, 100, 100, false, false);
+    assert_int_equal(task->generation_count, 1);
+    assert_string_equal(last_name(task), "prog");
+    tell_generation_at(task->generations[0].start_ns + 1, 100, 100, false, false);
+    assert_int_equal(task->generation_count, 2);
+    assert_string_equal(last_name(task), "false");
 }
 
 static struct notification *net_of(pid_t pid, int error, uint32_t flags)
@@ -448,6 +469,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(refusals),
         TEST(who_is_gone_is_named_by_his_own_user),
+        TEST(a_report_that_is_older_than_its_task_is_ignored),
         TEST(program_that_cannot_be_injected),
         TEST(waits),
         TEST(other_users_tell_of_their_own),

@@ -394,7 +394,7 @@ static void test_diff_of_several_runs(void **state)
     runs_new(fakes, entries, 0, 1);
     text = diff_runs(fakes, 3);
     has(text, "Changed: no command, no function\n"
-              "Total: 0 s +-45.7 ms (+0.00 %), from 1.01 s to 1.01 s a run: no more than the\n  runs differ by\n");
+              "Total: 0 s +-45.7 ms (+0.00 %), from 1.01 s to 1.01 s a run: no more than the\n  variation between runs\n");
     has_not(text, "functions not compared]: ");
     free(text);
     /* One on one side: its own variance is taken to be that of the others. */
