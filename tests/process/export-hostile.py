@@ -434,7 +434,7 @@ def test_perf_of_perf():
             if read.status == 0:
                 copy = run(["perf", "script", "-i", f"{name}.data", "-F", "comm,pid,tid,time,period,event,ip"]).ok()
                 check_equal(sorted(copy.out.split("\n\n")), sorted(read.out.split("\n\n")), name)
-    check_in("other byte order", failing("perf", "-o", "x.data", DATA / "swapped.data"))
+    check_in("opposite byte order", failing("perf", "-o", "x.data", DATA / "swapped.data"))
     check(not os.path.exists("x.data"), "a file was made")
 
 

@@ -139,7 +139,7 @@ def perf_rows(*options):
 
 def check_perf(files, gone):
     """That perf, which has the archive and not the files GONE, says what it says of the files themselves."""
-    check_match(r"^panalyze: all\.data: [\d.]+ kB, without function names; for other machines: "
+    check_match(r"^panalyze: all\.data: [\d.]+ kB, without function names; to save names for other machines: "
                 r"panalyze archive -o out\.symbols\.tar\.gz out\.",
                 panalyze("export", "perf", "-o", "all.data", *files).ok().err)
     panalyze("archive", *files).ok()
