@@ -76,7 +76,7 @@ def compare_shares(panalyze, data):
     return document["total"]["samples"]
 
 
-def run(build, scratch, data, make, rounds):
+def run(build, before, scratch, data, make, rounds):
     panalyze = os.path.join(build, "bin/panalyze")
     if not shutil.which("perf"):
         fail("'analyze' compares with perf report, and perf is not installed")
@@ -89,6 +89,8 @@ def run(build, scratch, data, make, rounds):
         "callers": [*report, "--callers", data],
         "1 thread": [*report, "--call-tree", "--threads", "1", data],
     }
+    if before:
+        commands["before"] = [os.path.join(before, "bin/panalyze"), *commands["call tree"][1:]]
     figures = {name: [] for name in commands}
     for _ in range(rounds):
         for name, command in commands.items():
@@ -100,5 +102,10 @@ def run(build, scratch, data, make, rounds):
         base = medians["perf"]
         print(f"    {name:9} {cpu:.2f} s CPU (1/{base[0] / cpu:.1f})   {wall:.2f} s (1/{base[1] / wall:.1f})   "
               f"{memory:.0f} MB (1/{base[2] / memory:.1f})")
+    if before:
+        ratios = [statistics.median(new[i] / old[i] for new, old in zip(figures["call tree"], figures["before"]))
+                  for i in range(3)]
+        print(f"    call tree to before: {ratios[0]:.3f} x of CPU time, {ratios[1]:.3f} x of time, "
+              f"{ratios[2]:.3f} x of memory")
     print(f"    {compare_shares(panalyze, data)} samples")
     sys.stdout.flush()
