@@ -74,6 +74,8 @@ void inherited_open_set(struct sim_task *task, bool on_exec)
     struct sim_set *set = calloc(1, sizeof(*set));
     set->number = ++sim.set_count;
     set->root = task;
+    set->pid = task->process->pid;
+    set->tid = task->tid;
     set->enabled = !on_exec;
     set->next = sim.sets;
     sim.sets = set;
@@ -156,6 +158,16 @@ void inherited_free_sets(void)
 
 /* ---- What the collector asks ---- */
 
+static void note_fork(const struct inherited_record *kept, pid_t tid)
+{
+    sim.inside[tid] = kept->inherited_set;
+    for (struct sim_set *set = sim.sets; set; set = set->next)
+        if (set->number == kept->inherited_set) {
+            set->pid = set->pid == tid ? 0 : set->pid;
+            set->tid = set->tid == tid ? 0 : set->tid;
+        }
+}
+
 /* Reads all rings: who began, and who ended. */
 static void read_all(void)
 {
@@ -165,7 +177,7 @@ static void read_all(void)
             continue;
         entry->noted = true;
         if (record->type == PERF_RECORD_FORK)
-            sim.inside[records_parse_task(record).tid] = entry->kept->inherited_set;
+            note_fork(entry->kept, records_parse_task(record).tid);
         if (record->type == PERF_RECORD_EXIT)
             sim.inside[records_parse_task(record).tid] = 0;
         if (record->type == PERF_RECORD_COMM && !entry->kept->root) /* a thread has another number now */
@@ -231,7 +243,7 @@ void inherited_made_by(struct inherited_sets *sets, pid_t creator, pid_t tid)
     (void)sets;
     read_all();
     const struct sim_set *set = sim.sets;
-    while (set && !(set->root && set->root->tid == creator))
+    while (set && (!(set->root || set->members) || (set->tid != creator && set->pid != creator)))
         set = set->next;
     if (!set && !sim.inside[creator])
         sim.inside[tid] = 0;

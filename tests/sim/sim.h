@@ -42,6 +42,7 @@ struct sim_set {
     struct sim_set *next;
     uint64_t number;
     struct sim_task *root;    /* NULL: it has ended */
+    pid_t pid, tid;           /* of the root, also after its end; 0: in use again */
     unsigned members;         /* alive, without the root */
     bool enabled;             /* from the next exec of the root on */
 };
