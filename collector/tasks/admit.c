@@ -255,12 +255,25 @@ static struct task *find_of_generation(struct tasks *tasks, const struct notific
     return task;
 }
 
-/* The task that sent NOTIFICATION. A thread that calls exec has another number from then on. */
+/* When TASK, a thread, called exec and got the number of its process; 0: it has its own. */
+static uint64_t renamed_ns(const struct task *task)
+{
+    return task->tid != task->pid && task->generation_count > 1 ? task->generations[1].start_ns : 0;
+}
+
+/* The task that sent NOTIFICATION, under the number that it had then. NULL: unknown. */
 static struct task *find_sender(const struct tasks *tasks, const struct notification *notification)
 {
     struct task *task = tasks_find(tasks, notification->tid);
-    const struct process *process = task ? NULL : tasks_find_process(tasks, notification->pid);
-    return process && process->main && process->main->tid == notification->tid ? process->main : task;
+    const struct process *process = tasks_find_process(tasks, notification->pid);
+    struct task *main = process ? process->main : NULL;
+    if (main && notification->time_ns < renamed_ns(main)) {
+        if (notification->tid == main->tid)
+            return main;
+        if (notification->tid == main->pid)
+            return process->leader;
+    }
+    return task && task->pid == notification->pid ? task : NULL;
 }
 
 static void refused(struct tasks *tasks, const struct notification *notification)
