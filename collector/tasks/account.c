@@ -17,18 +17,18 @@ static bool has_ended(const struct process *process)
     return process->pidfd < 0 || process_is_dead(process);
 }
 
-/* When a process ended that had such threads is not known. */
+/* When a process ended that had such threads, or lost the record of its end, is not known. */
 static bool ended_before(const struct tasks *tasks, const struct process *process, uint64_t time_ns)
 {
-    return has_ended(process) && process->end_ns && process->end_ns <= time_ns && !process->incomplete &&
-           !missed_has_thread(&tasks->missed, process->pid);
+    return has_ended(process) && process->end_ns && process->end_ns <= time_ns && !process->end_lost &&
+           !process->incomplete && !missed_has_thread(&tasks->missed, process->pid);
 }
 
 /* Ends are seen in any order, those of an inherited set a moment late: their times decide, if known. */
 bool account_is_orphan(const struct tasks *tasks, const struct process *process)
 {
     const struct process *parent = tasks_find_process(tasks, process->ppid);
-    if (process->end_ns)
+    if (process->end_ns || process->end_lost)
         return ended_before(tasks, parent, process->end_ns) ||
                ended_before(tasks, tasks_find_process(tasks, tasks->root), process->end_ns) ||
                (tasks->root_ended && !tasks->root_process);

@@ -62,6 +62,28 @@ static void add_clock(struct tasks *tasks, struct process *process, uint64_t use
         add_late(tasks, process, used_ns);
 }
 
+/* The EXIT record of TASK was lost, as others were: it ended some time before now. */
+static bool has_lost_end(const struct tasks *tasks, const struct task *task)
+{
+    bool lost = task->lost_records || task->broken || task->gone_ns;
+    for (unsigned i = 0; task->values && i < tasks->config->count; i++)
+        lost |= task->values[i].lost > 0;
+    return lost && !task->end_ns;
+}
+
+/* Sets when TASK, and its process as far as is known, ended. */
+static void note_end(const struct tasks *tasks, struct task *task)
+{
+    struct process *process = task->process;
+    const bool lost = has_lost_end(tasks, task);
+    if (!task->end_ns)
+        task->end_ns = tasks->now_ns;
+    const uint64_t known = lost ? task->last_sample_ns : task->end_ns;
+    if (known > process->end_ns)
+        process->end_ns = known;
+    process->end_lost |= lost;
+}
+
 void tasks_task_ended(struct tasks *tasks, struct task *task, bool ended)
 {
     struct process *process = task->process;
@@ -83,10 +105,7 @@ void tasks_task_ended(struct tasks *tasks, struct task *task, bool ended)
     if (ended && process->secure && task == process->main && !process->program)
         tasks_set_revoked(tasks, process, task);
     task->covers = process->inherits;
-    if (!task->end_ns)
-        task->end_ns = tasks->now_ns;
-    if (task->end_ns > process->end_ns)
-        process->end_ns = task->end_ns;
+    note_end(tasks, task);
     if (task->key != process->pid)
         tasks->ended_threads[(uint32_t)task->key % ENDED_THREADS] = task->key;
     tasks_unlink(tasks, task);
