@@ -167,6 +167,7 @@ void tasks_rename(struct tasks *tasks, struct task *task, pid_t tid)
 {
     take_from_table(tasks, task);
     put_in_table(tasks, task, tid);
+    task->gone_ns = 0; /* a sweep may have missed the number that it had */
 }
 
 void tasks_link(struct tasks *tasks, struct task *task, struct process *process)
