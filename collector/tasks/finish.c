@@ -2,6 +2,7 @@
 #include "collector/tasks/finish.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "collector/sources/attach.h"
 #include "collector/tasks/account.h"
@@ -62,20 +63,25 @@ static void add_clock(struct tasks *tasks, struct process *process, uint64_t use
         add_late(tasks, process, used_ns);
 }
 
-/* The EXIT record of TASK was lost, as others were: it ended some time before now. */
-static bool has_lost_end(const struct tasks *tasks, const struct task *task)
+bool tasks_lost_records(const struct tasks *tasks, const struct task *task)
 {
-    bool lost = task->lost_records || task->broken || task->gone_ns;
-    for (unsigned i = 0; task->values && i < tasks->config->count; i++)
-        lost |= task->values[i].lost > 0;
-    return lost && !task->end_ns;
+    struct attach_value values[CONFIG_EVENTS] = {0};
+    bool lost = task->lost_records || task->broken;
+    if (task->values)
+        memcpy(values, task->values, tasks->config->count * sizeof(*values));
+    else if (task->coverage == TASK_BY_EVENTS && task->events)
+        attach_read(task->events, values);
+    for (unsigned i = 0; i < tasks->config->count; i++)
+        lost |= values[i].lost > 0;
+    return lost;
 }
 
 /* Sets when TASK, and its process as far as is known, ended. */
 static void note_end(const struct tasks *tasks, struct task *task)
 {
     struct process *process = task->process;
-    const bool lost = has_lost_end(tasks, task);
+    /* Its EXIT record was lost, as others were: it ended some time before now. */
+    const bool lost = !task->end_ns && (task->gone_ns || tasks_lost_records(tasks, task));
     if (!task->end_ns)
         task->end_ns = tasks->now_ns;
     const uint64_t known = lost ? task->last_sample_ns : task->end_ns;

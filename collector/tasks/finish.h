@@ -31,6 +31,8 @@ void tasks_drain_process(struct tasks *tasks, struct process *process);
  * thread last.
  */
 void tasks_task_ended(struct tasks *tasks, struct task *task, bool ended);
+/* Was its ring full once, or damaged? Its last records may be missing, with its end. */
+bool tasks_lost_records(const struct tasks *tasks, const struct task *task);
 /* What is known of PROCESS goes to its first thread's file. */
 void tasks_tell_leader(const struct process *process);
 /* Writes and frees a process without live tasks; the root's file waits for tasks_finish_root(). */

@@ -139,11 +139,16 @@ static struct task *find_renamed(const struct tasks *tasks, const struct inherit
     return NULL;
 }
 
-/* The end of TASK, which has events of its own, may be seen later than what another one writes under its number. */
+/*
+ * The end of TASK, which has events of its own, may be seen later than what another one writes under its number; and
+ * its ring may have had no room for it.
+ */
 static bool has_ended(struct tasks *tasks, struct task *task, uint64_t time_ns)
 {
     tasks_drain(tasks, task);
-    return !task_is_live(task) || (task->end_ns && task->end_ns <= time_ns);
+    if (!task_is_live(task))
+        return true;
+    return task->end_ns ? task->end_ns <= time_ns : tasks_lost_records(tasks, task);
 }
 
 static struct task *find_writer(struct tasks *tasks, const struct inherited_record *kept,
