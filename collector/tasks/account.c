@@ -63,6 +63,12 @@ static void count_for_parent(struct tasks *tasks, const struct process *process,
         parent->counted_ns += (told ? process->clock_ns : used) + children_of(process);
 }
 
+/* A child of vfork, which only exited, or whose exec failed. */
+static bool is_armed(const struct process *process)
+{
+    return process->leader && task_is_armed(process->leader);
+}
+
 /* A process whose wait was not seen may be in no rusage. If its parent's rusage has room for it, it is in that one. */
 static void settle_unwaited(struct tasks *tasks, struct process *process, struct process *parent, uint64_t used)
 {
@@ -70,13 +76,45 @@ static void settle_unwaited(struct tasks *tasks, struct process *process, struct
         tasks->unwaited_ns -= process->unwaited_ns;
         process->unwaited_ns = 0;
     }
-    bool armed = process->leader && task_is_armed(process->leader);
-    if (process->waited || process->orphan || armed)
+    if (process->waited || process->orphan || is_armed(process))
         return;
     uint64_t own = used + children_of(process);
     tasks->unwaited_ns += own;
     if (parent)
         parent->unwaited_ns += own + process->unwaited_ns;
+}
+
+/*
+ * A zombie is not held for as long as it is one, and the report of a wait may be late: then the parent's children_ns
+ * has what was a guess. Each guess is small enough to be kept for a while.
+ */
+static void guess_for_parent(struct tasks *tasks, const struct process *process, struct process *parent, uint64_t used)
+{
+    struct unwaited *unwaited = &tasks->unwaited[tasks->next_unwaited];
+    tasks->next_unwaited = (tasks->next_unwaited + 1) % TASKS_UNWAITED;
+    *unwaited = (struct unwaited){.pid = process->pid,
+                                  .parent = parent->pid,
+                                  .zombie = process->own_ns > 0,
+                                  .time_ns = tasks->now_ns,
+                                  .used_ns = is_armed(process) ? 0 : used + children_of(process),
+                                  .guessed_ns = used + children_of(process) + process->guessed_ns};
+    parent->guessed_ns += unwaited->guessed_ns;
+    parent->untracked_children |= process->untracked_children || process->incomplete || process->revoked;
+}
+
+void account_was_waited_for(struct tasks *tasks, struct process *parent, pid_t pid, uint64_t time_ns)
+{
+    for (unsigned i = 0; !parent->accounted && i < TASKS_UNWAITED; i++) {
+        struct unwaited *unwaited = &tasks->unwaited[i];
+        const bool later = time_ns > unwaited->time_ns; /* else it was another one's with that number */
+        if (unwaited->pid != pid || unwaited->parent != parent->pid || unwaited->zombie != later ||
+            unwaited->time_ns < parent->start_ns)
+            continue;
+        parent->guessed_ns -= unwaited->guessed_ns;
+        parent->unwaited_ns -= unwaited->used_ns;
+        tasks->unwaited_ns -= unwaited->used_ns;
+        unwaited->pid = 0;
+    }
 }
 
 /* Root's events end too, if the program's user or group differs from that of the task that executes it. */
@@ -103,13 +141,11 @@ static void account_one(struct tasks *tasks, struct process *process)
     process->exit_known = process_exit_cost(process, &process->exit_ns);
     uint64_t used = process->clock_ns + (process->exit_known ? process->exit_ns : 0);
     struct process *parent = process->waited || process->orphan ? NULL : tasks_find_process(tasks, process->ppid);
-    if (parent) {
-        parent->guessed_ns += used + children_of(process) + process->guessed_ns;
-        parent->untracked_children |= process->untracked_children || process->incomplete || process->revoked;
-    }
+    if (parent)
+        guess_for_parent(tasks, process, parent, used);
     settle_unwaited(tasks, process, parent, used);
     count_for_parent(tasks, process, used);
-    if (process->leader && task_is_armed(process->leader)) { /* child of vfork: only exited, or its exec failed */
+    if (is_armed(process)) {
         uint64_t own = process->rusage_ns > used ? process->rusage_ns : used;
         if (own)
             missed_add(&tasks->missed, "child exited before it ran a program", process->leader->comm, 1, own);

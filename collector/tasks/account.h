@@ -4,6 +4,8 @@
 #define COLLECTOR_TASKS_ACCOUNT_H
 
 #include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
 
 struct process;
 struct tasks;
@@ -15,5 +17,7 @@ bool account_is_orphan(const struct tasks *tasks, const struct process *process)
  * Its ended children that are still held are accounted first: what is theirs cannot be its own.
  */
 void account_process(struct tasks *tasks, struct process *process);
+/* PARENT waited at TIME_NS for PID, which is not in the table (any more): if it was accounted for, that was a guess. */
+void account_was_waited_for(struct tasks *tasks, struct process *parent, pid_t pid, uint64_t time_ns);
 
 #endif

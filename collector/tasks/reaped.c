@@ -2,6 +2,7 @@
 #include "collector/tasks/reaped.h"
 
 #include "collector/sources/notifications.h"
+#include "collector/tasks/account.h"
 #include "collector/tasks/finish.h"
 #include "collector/tasks/task_table.h"
 #include "collector/tasks/tasks.h"
@@ -12,8 +13,10 @@ enum { WAITED_HOLD_NS = 20 * 1000 * 1000 };
 /* The parent's wait for a process that is not, or not any more, in the table. */
 static void waited_for_unknown(struct tasks *tasks, struct process *parent, const struct notification *notification)
 {
-    if (parent)
+    if (parent) {
         tasks_drain_process(tasks, parent);
+        account_was_waited_for(tasks, parent, notification->pid, notification->time_ns);
+    }
     struct untracked_task *child = missed_find(&tasks->missed, notification->pid);
     if (child && child->time_ns <= notification->time_ns) {
         child->ended = true;

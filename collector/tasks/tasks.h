@@ -38,7 +38,8 @@ enum {
     TASKS_SNAPSHOTS = 4,
     ENDED_THREADS = 1024,
     TASKS_OWED = 16,
-    TASKS_EARLY_WAITS = 64
+    TASKS_EARLY_WAITS = 64,
+    TASKS_UNWAITED = 256
 };
 
 /* One program that a task ran. */
@@ -170,6 +171,14 @@ struct early_wait {
     uint64_t time_ns, used_ns, switches;
 };
 
+/* A process that was accounted for before its parent's wait was reported. */
+struct unwaited {
+    pid_t pid, parent; /* 0: none */
+    bool zombie;       /* its parent had not waited yet */
+    uint64_t time_ns;  /* when it was accounted for */
+    uint64_t used_ns, guessed_ns; /* what that added to the parent's unwaited_ns, guessed_ns */
+};
+
 /* A process that was attached late: what it made may have to be attached too. */
 struct late_tree {
     struct late_tree *next;
@@ -206,6 +215,8 @@ struct tasks {
     uint64_t waiting_bytes;
     struct early_wait early_waits[TASKS_EARLY_WAITS]; /* the oldest ones are forgotten */
     unsigned early_wait; /* the next one's place */
+    struct unwaited unwaited[TASKS_UNWAITED]; /* likewise */
+    unsigned next_unwaited;
     uint64_t contradictions; /* events that cannot come in the state of their task: a defect of ours */
     uint64_t hurried; /* notifications that could not wait, since too many waited */
     /* processes attached late, whose threads and children are looked for */
