@@ -126,6 +126,8 @@ bool tasks_exec(struct tasks *tasks, struct task *task, uint64_t time_ns, const 
         begin_program(process, task, time_ns);
     if (comm->tid != task->key)
         tasks_rename(tasks, task, comm->tid);
+    if (process->main && process->main != task) /* it has that number since */
+        tasks_rename(tasks, process->main, process->main->key);
     snprintf(task->comm, sizeof(task->comm), "%s", comm->name);
     struct exec_generation *before = tasks_last_generation(task);
     if (before && !before->at_end)
