@@ -67,9 +67,11 @@ bool tasks_lost_records(const struct tasks *tasks, const struct task *task)
 {
     struct attach_value values[CONFIG_EVENTS] = {0};
     bool lost = task->lost_records || task->broken;
+    if (task->coverage != TASK_BY_EVENTS)
+        return false;
     if (task->values)
         memcpy(values, task->values, tasks->config->count * sizeof(*values));
-    else if (task->coverage == TASK_BY_EVENTS && task->events)
+    else if (task->events)
         attach_read(task->events, values);
     for (unsigned i = 0; i < tasks->config->count; i++)
         lost |= values[i].lost > 0;

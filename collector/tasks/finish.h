@@ -31,7 +31,7 @@ void tasks_drain_process(struct tasks *tasks, struct process *process);
  * thread last.
  */
 void tasks_task_ended(struct tasks *tasks, struct task *task, bool ended);
-/* Was its ring full once, or damaged? Its last records may be missing, with its end. */
+/* Has it a ring that was full once, or is damaged? Its last records may be missing, with its end. */
 bool tasks_lost_records(const struct tasks *tasks, const struct task *task);
 /* What is known of PROCESS goes to its first thread's file. */
 void tasks_tell_leader(const struct process *process);

@@ -525,6 +525,50 @@ static void orphans_are_not_known_by_first_threads(void **state)
     assert_true(child->process->orphan);
 }
 
+/* A ring that was full had no room for the end, which is seen long after: no one can say who ended first. */
+static void orphans_are_not_known_by_lost_ends(void **state)
+{
+    (void)state;
+    for (int lost = 0; lost < 2; lost++) {
+        const pid_t pid = 200 + 10 * lost;
+        struct task *parent = stage_process(&stage, pid, 1, T, 1000);
+        struct task *child = stage_process(&stage, pid + 1, pid, T + 2, 1000);
+        stage_exit(parent, T + 10);
+        tasks_task_ended(tasks, parent, true);
+        stage_sample(child, 0x1000, T + 5);
+        child->lost_records = (uint64_t)lost;
+        tasks->now_ns = T + 20;
+        tasks_task_ended(tasks, child, true);
+        assert_int_equal(child->end_ns, T + 20);
+        assert_int_equal(child->process->end_ns, lost ? T + 5 : T + 20);
+        assert_int_equal(child->process->orphan, !lost);
+    }
+    struct task *parent = stage_process(&stage, 300, 1, T, 1000), *child = stage_process(&stage, 301, 300, T, 1000);
+    parent->lost_records = 1;
+    tasks_task_ended(tasks, parent, true);
+    stage_exit(child, T + 30);
+    tasks_task_ended(tasks, child, true);
+    assert_false(child->process->orphan);
+}
+
+/* It is held again, for as long as others are, when that thread ends. */
+static void threads_that_come_late_end_the_hold(void **state)
+{
+    (void)state;
+    lives(stage_process(&stage, 100, 1, T, 1000));
+    struct process *process = ended(200, 100, 1000);
+    assert_true(process->held);
+    struct task *thread = lives(stage_thread(&stage, 200, 201, T + 1, 1000));
+    assert_false(process->held);
+    assert_int_equal(tasks->held_count, 0);
+    tasks->now_ns = T + 500 * MS;
+    tasks_sweep(tasks);
+    tasks_task_ended(tasks, thread, true);
+    assert_true(process->held);
+    assert_ptr_equal(process->parent, tasks_find_process(tasks, 100));
+    assert_int_equal(process->deadline_ns, T + 700 * MS);
+}
+
 static void revoked_events(void **state)
 {
     (void)state;
@@ -556,6 +600,8 @@ int main(void)
         TEST(revoked_events),
         TEST(revoked_events_are_known_late),
         TEST(orphans_are_not_known_by_first_threads),
+        TEST(orphans_are_not_known_by_lost_ends),
+        TEST(threads_that_come_late_end_the_hold),
         TEST(revoked_events_of_root),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

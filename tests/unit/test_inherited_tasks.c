@@ -168,6 +168,8 @@ static void exec_of_a_thread(void **state)
     (void)state;
     put_fork(root, 200, 200, T + 10);
     put_fork(child, 200, 201, T + 20);
+    take();
+    tasks_find(stage.tasks, 201)->gone_ns = T + 35; /* a sweep looked for it before its exec was known */
     put_exit(child, T + 30);
     for (unsigned i = 0; i < READINGS; i++)
         put_reading(child, 1, 1, 1, 0);
@@ -177,6 +179,7 @@ static void exec_of_a_thread(void **state)
     struct task *task = tasks_find(stage.tasks, 200);
     assert_non_null(task);
     assert_int_equal(task->start_ns, T + 20);
+    assert_int_equal(task->gone_ns, 0);
     assert_string_equal(task->comm, "static");
 }
 

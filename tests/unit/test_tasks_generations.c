@@ -410,6 +410,36 @@ static void test_late_snapshot(void **state)
     stage_free(&stage);
 }
 
+/* Two threads call exec one after the other, and the ring of the first one is read last. */
+static void test_execs_of_two_threads(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    struct task *leader = stage_process(&stage, 100, 1, T, 1000);
+    stage_comm(leader, 100, 100, "a", true, T + 3);
+    tasks_drain(stage.tasks, leader);
+    struct task *first = stage_thread(&stage, 100, 105, T + 5, 1000);
+    struct task *last = stage_thread(&stage, 100, 106, T + 12, 1000);
+    stage_comm(last, 100, 100, "c", true, T + 20);
+    stage_comm(first, 100, 100, "b", true, T + 10);
+    tasks_drain(stage.tasks, last);
+    tasks_drain(stage.tasks, first);
+    assert_int_equal(first->key, 100);
+    assert_ptr_equal(leader->process->main, last);
+    assert_ptr_equal(tasks_find(stage.tasks, 100), last);
+    /* What the first thread sent comes after all that, and after its end. */
+    stage_snapshot(&stage, 100, T + 2, 2000);
+    assert_int_equal(at_end(leader, 0), 2000);
+    stage_snapshot(&stage, 100, T + 25, 3000);
+    assert_int_equal(last->snapshot_count, 1);
+    tasks_task_ended(stage.tasks, leader, true);
+    stage_snapshot(&stage, 100, T + 4, 4000);
+    assert_int_equal(leader->snapshot_count, 1);
+    stage_close(&stage);
+    stage_free(&stage);
+}
+
 static uint64_t count_of(const struct kit_file *file)
 {
     const struct pinject_item_count *item = kit_item(file, PINJECT_ITEM_COUNT, 0);
@@ -651,6 +681,7 @@ int main(void)
         cmocka_unit_test(test_not_followed), cmocka_unit_test(test_split),
         cmocka_unit_test(test_generations_without_end),
         cmocka_unit_test(test_snapshots_wait_for_execs), cmocka_unit_test(test_last_snapshot_of_one_not_followed),
+        cmocka_unit_test(test_execs_of_two_threads),
         cmocka_unit_test(test_late_snapshot), cmocka_unit_test(test_message_without_its_record),
         cmocka_unit_test(test_looked_for_once), cmocka_unit_test(test_split_without_program),
         cmocka_unit_test(test_thread_before_its_program), cmocka_unit_test(test_split_thread_before_its_program),

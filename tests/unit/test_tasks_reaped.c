@@ -114,6 +114,35 @@ static void test_early_wait(void **state)
     stage_free(&stage);
 }
 
+/* A child was accounted for, as one whose wait is not seen: a wait that is told after all has the same time again. */
+static void test_wait_after_all(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    struct task *task = stage_process(&stage, 100, 1, T, 100 * MS);
+    struct task *child = stage_process(&stage, 200, 100, T + 10, 50 * MS);
+    stage_exit(child, T + 50);
+    tasks_task_ended(stage.tasks, child, true);
+    stage.tasks->now_ns = T + 300 * MS;
+    tasks_finish_process(stage.tasks, tasks_find_process(stage.tasks, 200));
+    assert_null(tasks_find_process(stage.tasks, 200));
+    assert_int_equal(task->process->guessed_ns, 50 * MS);
+    assert_int_equal(stage.tasks->unwaited_ns, 50 * MS);
+    const uint64_t times[] = {T + 300 * MS + 1, T + 60}; /* the first one is about a later child with that number */
+    for (int i = 0; i < 2; i++) {
+        stage_reaped(&stage, 100, 200, 0, 60 * MS, times[i]);
+        stage.tasks->now_ns += 100 * MS; /* a wait for an unknown process does not wait for it any longer */
+        tasks_notify(stage.tasks, NULL);
+        assert_int_equal(task->process->guessed_ns, i ? 0 : 50 * MS);
+    }
+    assert_int_equal(task->process->children_ns, 120 * MS);
+    assert_int_equal(task->process->unwaited_ns, 0);
+    assert_int_equal(stage.tasks->unwaited_ns, 0);
+    stage_close(&stage);
+    stage_free(&stage);
+}
+
 /* Where the parent's own wait is not seen (system()), the child is in its rusage, not in the tracer's. */
 static void test_tracer_of_a_silent_parent(void **state)
 {
@@ -266,6 +295,7 @@ int main(void)
         cmocka_unit_test(test_untracked),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_early_wait),
+        cmocka_unit_test(test_wait_after_all),
         cmocka_unit_test(test_tracer_of_a_silent_parent),
         cmocka_unit_test(test_threads_of_a_tracee),
         cmocka_unit_test(test_reaper),
