@@ -177,7 +177,8 @@ void account_process(struct tasks *tasks, struct process *process)
         struct process *child = at->to_account;
         if (child) {
             at->to_account = child->ended_next;
-            if (!child->live && !child->accounted)
+            /* One that lives (a setuid program) may have events again: it is not in its parent's rusage. */
+            if (!child->live && !child->accounted && !process_is_alive(child))
                 at = begin(child, at);
             continue;
         }

@@ -132,13 +132,16 @@ static int copy_parent(struct tasks *tasks, struct process *process, const struc
 }
 
 /*
- * Did it lose its events in an exec (of an unreadable program, or by a thread that had none), and request new ones? It
- * may have ended since.
+ * Did it lose its events in an exec (of an unreadable program, or by a thread that had none), and request new ones, or
+ * get them from outside? It may have ended since.
  */
 static bool goes_on(const struct process *old, const struct notification *notification)
 {
-    return notification->kind == PINJECT_PROCESS && !notification->attached_late && !old->accounted &&
-           old->pidfd >= 0 && (!process_is_dead(old) || pidfd_are_same(old->pidfd, notification->pidfd));
+    if (notification->kind != PINJECT_PROCESS || old->accounted || old->pidfd < 0)
+        return false;
+    if (notification->attached_late)
+        return !old->live && pidfd_are_same(old->pidfd, notification->pidfd);
+    return !process_is_dead(old) || pidfd_are_same(old->pidfd, notification->pidfd);
 }
 
 /* Takes over its earlier totals. The first thread's clock includes the earlier CPU time, which is no start-up. */

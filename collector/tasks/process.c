@@ -200,3 +200,8 @@ bool process_is_dead(const struct process *process)
         return process->incomplete && numbers_lack(process->pid);
     return pidfd_is_dead(process->pidfd);
 }
+
+bool process_is_alive(const struct process *process)
+{
+    return process->pidfd >= 0 && !process_is_dead(process);
+}

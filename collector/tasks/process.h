@@ -116,5 +116,7 @@ void process_ask_status(struct process *process);
 void process_ask_clock(struct process *process);
 /* Has it ended (a zombie too)? False when unknown. */
 bool process_is_dead(const struct process *process);
+/* Does it live, for certain? Its events may have ended before it. */
+bool process_is_alive(const struct process *process);
 
 #endif

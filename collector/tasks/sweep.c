@@ -64,10 +64,14 @@ static bool awaits_program(const struct tasks *tasks, const struct process *proc
     return !leader->generations[leader->generation_count - 1].named && tasks->now_ns - process->ended_ns < PROGRAM_NS;
 }
 
-/* Its events are gone but it lives: its parent's wait will report what it uses. */
-static bool lives_on(const struct process *process)
+/*
+ * Its events are gone but it lives: its parent's wait will report what it uses. If nobody said that it runs a setuid
+ * program, it may do so all the same, or have threads that nobody knows.
+ */
+static bool lives_on(const struct tasks *tasks, const struct process *process)
 {
-    return process->revoked && process->pidfd >= 0 && !process_is_dead(process);
+    const bool room = process->revoked || tasks->held_count <= NUMBERS;
+    return room && !process->left && process_is_alive(process);
 }
 
 /*
@@ -91,7 +95,7 @@ void tasks_sweep(struct tasks *tasks)
     for (struct process *process = tasks->held, *next; process; process = next) {
         next = process->held_next;
         await_parent(tasks, process);
-        if (process->deadline_ns <= tasks->now_ns && !awaits_program(tasks, process) && !lives_on(process))
+        if (process->deadline_ns <= tasks->now_ns && !awaits_program(tasks, process) && !lives_on(tasks, process))
             tasks_finish_process(tasks, process);
     }
     tasks->batch++;

@@ -339,7 +339,7 @@ static void check_exits(void)
  */
 static void check_processes(void)
 {
-    const bool doubtful = sim.faults.late || sim.faults.small_rings || sim.has_lost || sim.attached_late;
+    const bool doubtful = sim.faults.late || sim.faults.small_rings || sim.has_lost;
     for (const struct sim_process *process = doubtful ? NULL : sim.processes; process; process = process->next)
         if (process->told_ns > process->cpu_ns)
             sim_fail("%d used %" PRIu64 " ns, in its files are %" PRIu64, (int)process->pid, process->cpu_ns,

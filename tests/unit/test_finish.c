@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "collector/tasks/account.h"
+#include "collector/tasks/admit.h"
 #include "collector/tasks/finish.h"
 #include "collector/tasks/sweep.h"
 #include "collector/tasks/task_file.h"
@@ -569,6 +570,28 @@ static void threads_that_come_late_end_the_hold(void **state)
     assert_int_equal(process->deadline_ns, T + 700 * MS);
 }
 
+/* Its events have ended, but the kernel says that it lives: what comes then goes on from there. */
+static void who_lives_is_held_and_goes_on(void **state)
+{
+    (void)state;
+    struct process *parent = lives(stage_process(&stage, 100, 1, T, 1000))->process;
+    struct process *process = ended(200, 100, 3 * MS);
+    process->pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+    assert_true(process->pidfd >= 0);
+    assert_int_equal(held_ms(200), 3000);
+    account_process(tasks, parent);
+    assert_false(process->accounted);
+    struct notification *notification = stage_notification(PINJECT_PROCESS, 200, 200, 100, T + 5);
+    stage_events(&stage, notification, 0);
+    notification->attached_late = true;
+    notification->startup_ns = 5 * MS;
+    notification->pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+    tasks_admit(tasks, notification); /* does not look for its children */
+    tasks_forget_late_trees(tasks);
+    assert_int_equal(tasks_find(tasks, 200)->startup_ns, 2 * MS);
+    assert_int_equal(tasks_find_process(tasks, 200)->clock_ns, 3 * MS);
+}
+
 static void revoked_events(void **state)
 {
     (void)state;
@@ -602,6 +625,7 @@ int main(void)
         TEST(orphans_are_not_known_by_first_threads),
         TEST(orphans_are_not_known_by_lost_ends),
         TEST(threads_that_come_late_end_the_hold),
+        TEST(who_lives_is_held_and_goes_on),
         TEST(revoked_events_of_root),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
