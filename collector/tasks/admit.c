@@ -137,8 +137,10 @@ static int copy_parent(struct tasks *tasks, struct process *process, const struc
  */
 static bool goes_on(const struct process *old, const struct notification *notification)
 {
-    if (notification->kind != PINJECT_PROCESS || old->accounted || old->pidfd < 0)
+    if (notification->kind != PINJECT_PROCESS || old->accounted)
         return false;
+    if (old->pidfd < 0) /* a thread of it called exec, and is all that is known of it; its number is not reused so soon */
+        return old->revoked && !old->live && !notification->attached_late;
     if (notification->attached_late)
         return !old->live && pidfd_are_same(old->pidfd, notification->pidfd);
     return !process_is_dead(old) || pidfd_are_same(old->pidfd, notification->pidfd);
@@ -154,6 +156,7 @@ static void continue_process(struct process *process, const struct process *befo
     process->guessed_ns = before->guessed_ns;
     process->unwaited_ns = before->unwaited_ns;
     process->ended_tasks = before->ended_tasks;
+    process->incomplete = before->incomplete;
     uint64_t *startup = &notification->startup_ns;
     *startup = *startup > before->clock_ns ? *startup - before->clock_ns : 0;
 }
