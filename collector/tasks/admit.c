@@ -139,7 +139,7 @@ static bool goes_on(const struct process *old, const struct notification *notifi
 {
     if (notification->kind != PINJECT_PROCESS || old->accounted)
         return false;
-    if (old->pidfd < 0) /* a thread of it called exec, and is all that is known of it; its number is not reused so soon */
+    if (old->pidfd < 0) /* all that is known of it is a thread that called exec; no number is reused that soon */
         return old->revoked && !old->live && !notification->attached_late;
     if (notification->attached_late)
         return !old->live && pidfd_are_same(old->pidfd, notification->pidfd);
