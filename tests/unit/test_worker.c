@@ -83,7 +83,7 @@ static void a_process_tells_its_text_and_maps(void **state)
     assert_int_equal(notification->cmdline_size, 5);
     assert_memory_equal(notification->cmdline, "x\0-v\0", 5);
     assert_non_null(strstr(notification->maps, "test_worker"));
-    assert_string_equal(notification->comm, "test_door_proce");
+    assert_string_equal(notification->comm, "test_worker_pro");
 
     /* Asked again, it is a new exec generation of what is known. */
     slot = fake_claim(fake.session.own->requests, 3, PINJECT_PROCESS);

@@ -105,7 +105,7 @@ UNUSED static struct pinject_slot *fake_claim(struct pinject_requests *requests,
     slot->ppid = getppid();
     slot->kind = kind;
     /* Without a NUL: the collector adds one. */
-    memcpy(slot->comm, "test_door_process", sizeof(slot->comm));
+    memcpy(slot->comm, "test_worker_process", sizeof(slot->comm));
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     slot->time_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
