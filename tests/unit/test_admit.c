@@ -54,7 +54,7 @@ static void expect_losses(const char *wanted)
     assert_string_equal(text, wanted);
 }
 
-static void arrive(uint32_t kind, pid_t pid, pid_t tid, int result)
+static void notify(uint32_t kind, pid_t pid, pid_t tid, int result)
 {
     struct notification *notification = stage_notification(kind, pid, tid, 1, T + 10);
     notification->result = result;
@@ -66,14 +66,14 @@ static void refusals(void **state)
 {
     (void)state;
     struct process *process = tasks_find_process(tasks, 100);
-    arrive(PINJECT_PROCESS, 200, 200, -EACCES);
+    notify(PINJECT_PROCESS, 200, 200, -EACCES);
     assert_false(process->incomplete);
-    arrive(PINJECT_THREAD, 100, 101, -ESRCH);
+    notify(PINJECT_THREAD, 100, 101, -ESRCH);
     assert_true(process->incomplete);
-    arrive(PINJECT_FORK, 201, 201, -ESRCH);
-    arrive(PINJECT_PROCESS, 202, 202, 0);
-    arrive(PINJECT_ARM, 203, 203, -EMFILE);
-    arrive(PINJECT_THREAD, 100, 102, -ENOMEM);
+    notify(PINJECT_FORK, 201, 201, -ESRCH);
+    notify(PINJECT_PROCESS, 202, 202, 0);
+    notify(PINJECT_ARM, 203, 203, -EMFILE);
+    notify(PINJECT_THREAD, 100, 102, -ENOMEM);
     expect_losses("1 process refused by the kernel: Permission denied|name\n"
                   "1 thread exited before its events were open|name\n"
                   "1 process exited before its events were open|name\n"
@@ -84,8 +84,8 @@ static void refusals(void **state)
     missed_announced(&tasks->missed, 1, 200, 200, T, true);
     assert_null(missed_find(&tasks->missed, 200));
     /* One that is not dumpable asks after its exec. */
-    arrive(PINJECT_ARM, 204, 204, -EACCES);
-    arrive(PINJECT_ARM, 205, 205, -EPERM);
+    notify(PINJECT_ARM, 204, 204, -EACCES);
+    notify(PINJECT_ARM, 205, 205, -EPERM);
     assert_true(missed_find(&tasks->missed, 204)->expected && missed_find(&tasks->missed, 205)->expected);
     assert_int_equal(missed_find(&tasks->missed, 204)->parent, 1);
     assert_int_equal(tasks->missed.count, 6);
@@ -96,7 +96,7 @@ static void refusals(void **state)
     tasks_admit(tasks, notification);
     assert_int_equal(missed_find(&tasks->missed, 206)->time_ns, T + 1000);
     /* An exec generation that ended before it was read belongs to a process that is there. */
-    arrive(PINJECT_PROCESS, 100, 100, -ESRCH);
+    notify(PINJECT_PROCESS, 100, 100, -ESRCH);
     assert_int_equal(tasks->missed.count, 6);
     assert_int_equal(tasks->seen, 1);
 }
@@ -358,7 +358,7 @@ static struct task *fork_of(pid_t pid, pid_t parent_tid, pid_t ppid, const char 
     stage_events(&stage, notification, 10);
     notification->parent_tid = parent_tid;
     strcpy(notification->comm, comm);
-    stage_arrive(&stage, notification);
+    stage_notify(&stage, notification);
     return tasks_find(tasks, pid);
 }
 
@@ -379,7 +379,7 @@ static void names_and_parents(void **state)
     struct notification *notification = stage_notification(PINJECT_THREAD, 100, 103, 1, T + 30);
     stage_events(&stage, notification, 10);
     notification->parent_tid = 999;
-    stage_arrive(&stage, notification);
+    stage_notify(&stage, notification);
     assert_string_equal(tasks_find(tasks, 103)->comm, "prog");
     assert_int_equal(tasks->processes, 4);
     assert_int_equal(tasks->threads, 2);

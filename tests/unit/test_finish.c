@@ -500,7 +500,7 @@ static void revoked_events_are_known_late(void **state)
         assert_int_equal(task->state.cause, TASK_EXITED);
         struct notification *notification = stage_notification(PINJECT_INHERIT_EXEC, pid, pid, 1, T + 4);
         notification->flags = PINJECT_REQUEST_INHERIT_EXEC | (secure ? PINJECT_REQUEST_SECURE : 0);
-        stage_arrive(&stage, notification);
+        stage_notify(&stage, notification);
         assert_int_equal(task->state.cause, secure ? TASK_REVOKED : TASK_EXITED);
         assert_int_equal(process->revoked, secure);
     }

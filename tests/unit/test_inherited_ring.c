@@ -77,8 +77,8 @@ static bool has_stopped(struct fake *fake, uint64_t now_ns)
     return inherited_ring_has_stopped(&fake->ring, now_ns, false, scratch);
 }
 
-/* What was there one round ago is no news: wherever the round ends, however long nothing comes. */
-static void old_records_are_no_news(void **state)
+/* What was there one round ago is not new: wherever the round ends, however long nothing comes. */
+static void old_records_are_not_new(void **state)
 {
     (void)state;
     struct fake *fake = fake_new();
@@ -211,7 +211,7 @@ static void records_of_the_future_are_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(old_records_are_no_news),   cmocka_unit_test(what_lies_behind_is_found),
+        cmocka_unit_test(old_records_are_not_new),   cmocka_unit_test(what_lies_behind_is_found),
         cmocka_unit_test(a_record_may_be_a_little_older),
         cmocka_unit_test(a_late_writer_is_waited_for), cmocka_unit_test(an_old_one_before_young_ones),
         cmocka_unit_test(a_full_ring_is_read_once),  cmocka_unit_test(a_damaged_ring_has_stopped),

@@ -140,7 +140,7 @@ static void test_fork(void **state)
     struct notification *notification = stage_notification(PINJECT_FORK, 101, 101, 1, T + 30);
     notification->parent_tid = 100;
     stage_events(&stage, notification, 1000);
-    stage_arrive(&stage, notification);
+    stage_notify(&stage, notification);
     struct task *child = tasks_find(stage.tasks, 101);
     assert_non_null(child);
     assert_int_equal(child->ppid, 100);
@@ -167,10 +167,10 @@ static void test_out_of_order(void **state)
     struct notification *fork = stage_notification(PINJECT_FORK, 101, 101, 100, T + 30);
     fork->parent_tid = 100;
     stage_events(&stage, fork, 1000);
-    stage_arrive(&stage, fork);
+    stage_notify(&stage, fork);
     struct notification *thread = stage_notification(PINJECT_THREAD, 100, 102, 1, T + 20);
     stage_events(&stage, thread, 1000);
-    stage_arrive(&stage, thread);
+    stage_notify(&stage, thread);
     stage_reaped(&stage, 100, 101, 0, 1500, T + 90);
     assert_null(tasks_find(stage.tasks, 101));
     assert_null(tasks_find(stage.tasks, 102));
@@ -183,7 +183,7 @@ static void test_out_of_order(void **state)
     /* Nobody waits for ever: its process never comes. */
     thread = stage_notification(PINJECT_THREAD, 500, 501, 1, T + 20);
     stage_events(&stage, thread, 1000);
-    stage_arrive(&stage, thread);
+    stage_notify(&stage, thread);
     stage.tasks->now_ns += 1000000000;
     tasks_notify(stage.tasks, NULL);
     assert_non_null(tasks_find(stage.tasks, 501));
@@ -222,7 +222,7 @@ static void test_never_asked_with_a_number_again(void **state)
         thread->parent_tid = tid - 1;
         munmap(events->ring, STAGE_RING + (size_t)sysconf(_SC_PAGESIZE));
         events->ring = NULL;
-        stage_arrive(&stage, thread);
+        stage_notify(&stage, thread);
     }
     assert_int_equal(tasks_find(stage.tasks, 102)->coverage, TASK_BY_COUNTERS);
     tasks_task_ended(stage.tasks, tasks_find(stage.tasks, 103), true);
@@ -242,7 +242,7 @@ static void test_refused(void **state)
     struct notification *notification = stage_notification(PINJECT_PROCESS, 100, 100, 1, T);
     notification->result = -13;
     strcpy(notification->comm, "su");
-    stage_arrive(&stage, notification);
+    stage_notify(&stage, notification);
     assert_int_equal(stage.tasks->missed.count, 1);
     assert_string_equal(stage.tasks->missed.lines[0].comm, "su");
     assert_int_equal(stage.tasks->seen, 0);
@@ -297,7 +297,7 @@ static void test_number_again(void **state)
     stage_free(&stage);
 }
 
-/* News of one moment are taken in the order in which they happened. */
+/* Notifications of one moment are taken in the order in which they happened. */
 static void test_sorted(void **state)
 {
     (void)state;
@@ -309,7 +309,7 @@ static void test_sorted(void **state)
     stage_events(&stage, again, 2000);
     again->next = stage_notification(PINJECT_REAPED, 100, 1, 1, T + 40);
     again->next->status = 9;
-    stage_arrive(&stage, again);
+    stage_notify(&stage, again);
     stage_close(&stage);
     struct kit_file file = read_back("out.100.100");
     assert_int_equal(task_item(&file)->flags & PINJECT_TASK_STATUS, PINJECT_TASK_STATUS);

@@ -33,7 +33,7 @@ static void test_times_in_turn(void **state)
         end = &(*end)->next;
     }
     double start = cpu_seconds();
-    stage_arrive(&stage, first);
+    stage_notify(&stage, first);
     assert_true(cpu_seconds() - start < 5); /* 0.05; where each walked over the others, minutes */
     assert_int_equal(stage.tasks->notifications, COUNT + 1);
     stage_close(&stage);
@@ -54,7 +54,7 @@ static void test_waiting_is_bounded(void **state)
             *end = stage_notification(PINJECT_REAPED, 100, 100, 1, i % 2 ? 2 * T : T + i);
             end = &(*end)->next;
         }
-        stage_arrive(&stage, first);
+        stage_notify(&stage, first);
         assert_in_range(stage.tasks->waiting_count, 1, 4096);
     }
     assert_true(cpu_seconds() - start < 5);
@@ -79,7 +79,7 @@ static void test_waiting_texts_are_bounded(void **state)
         struct notification *notification = stage_notification(PINJECT_GENERATION, 100, 100, 1, T + i);
         notification->cmdline = calloc(1, TEXT);
         notification->cmdline_size = TEXT;
-        stage_arrive(&stage, notification);
+        stage_notify(&stage, notification);
     }
     assert_int_equal(stage.tasks->waiting_count, NOTIFICATIONS_BYTES / TEXT);
     assert_int_equal(stage.tasks->hurried, COUNT - NOTIFICATIONS_BYTES / TEXT);

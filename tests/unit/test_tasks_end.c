@@ -111,7 +111,7 @@ static void test_released_unwritten(void **state)
     rings[1] = stage_thread(&stage, 100, 101, T + 1, 1000)->events->ring;
     struct notification *thread = stage_notification(PINJECT_THREAD, 500, 501, 1, T + 20);
     rings[2] = stage_events(&stage, thread, 1000)->ring;
-    stage_arrive(&stage, thread); /* its process is not known yet */
+    stage_notify(&stage, thread); /* its process is not known yet */
     assert_null(tasks_find(stage.tasks, 501));
     struct task *ended[] = {stage_thread(&stage, 100, 103, T + 2, 1000), stage_process(&stage, 200, 100, T + 3, 1000)};
     for (unsigned i = 0; i < 2; i++) {

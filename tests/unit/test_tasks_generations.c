@@ -177,7 +177,7 @@ static struct task *arm(struct stage *stage, pid_t pid, pid_t ppid, uint64_t tim
 {
     struct notification *notification = stage_notification(PINJECT_ARM, pid, pid, ppid, time_ns);
     stage_events(stage, notification, 4000);
-    stage_arrive(stage, notification);
+    stage_notify(stage, notification);
     return tasks_find(stage->tasks, pid);
 }
 
@@ -220,7 +220,7 @@ static void test_message_of_the_dead(void **state)
     message->exec = strdup("/bin/cc");
     message->cmdline = strdup("cc");
     message->cmdline_size = 3;
-    stage_arrive(&stage, message); /* before its process, even */
+    stage_notify(&stage, message); /* before its process, even */
     struct task *task = arm(&stage, 101, 100, T + 5);
     assert_int_equal(task->generation_count, 1);
     struct task *other = arm(&stage, 102, 100, T + 5);
@@ -228,7 +228,7 @@ static void test_message_of_the_dead(void **state)
     message = stage_notification(PINJECT_PROCESS, 102, 102, 100, T + 20);
     message->result = -3;
     message->exec = strdup("/bin/cc");
-    stage_arrive(&stage, message);
+    stage_notify(&stage, message);
     assert_int_equal(other->generation_count, 1);
     assert_string_equal(other->generations[0].comm, "cc");
     assert_string_equal(other->generations[0].program->exec, "/bin/cc");
@@ -236,7 +236,7 @@ static void test_message_of_the_dead(void **state)
     /* Nobody knows this one. */
     message = stage_notification(PINJECT_PROCESS, 103, 103, 100, T + 20);
     message->result = -3;
-    stage_arrive(&stage, message);
+    stage_notify(&stage, message);
     assert_int_equal(stage.tasks->missed.count, 0);
     stage_close(&stage);
     assert_int_equal(stage.tasks->missed.count, 1);
@@ -252,7 +252,7 @@ static void test_armed_for_nothing(void **state)
     stage_process(&stage, 100, 1, T, 9000);
     struct notification *notification = stage_notification(PINJECT_ARM, 101, 101, 100, T + 5);
     stage_events(&stage, notification, 0);
-    stage_arrive(&stage, notification);
+    stage_notify(&stage, notification);
     tasks_task_ended(stage.tasks, tasks_find(stage.tasks, 101), true);
     stage_reaped(&stage, 100, 101, 127 << 8, 60000, T + 50);
     stage_close(&stage);

@@ -86,7 +86,7 @@ struct attached *stage_events(struct stage *stage, struct notification *notifica
     return events;
 }
 
-void stage_arrive(struct stage *stage, struct notification *notification)
+void stage_notify(struct stage *stage, struct notification *notification)
 {
     tasks_notify(stage->tasks, notification);
 }
@@ -101,7 +101,7 @@ struct task *stage_process(struct stage *stage, pid_t pid, pid_t ppid, uint64_t 
     notification->exec = strdup("/bin/prog");
     notification->cmdline = strdup("prog");
     notification->cmdline_size = 5;
-    stage_arrive(stage, notification);
+    stage_notify(stage, notification);
     return tasks_find(stage->tasks, pid);
 }
 
@@ -110,7 +110,7 @@ struct task *stage_thread(struct stage *stage, pid_t pid, pid_t tid, uint64_t ti
     struct notification *notification = stage_notification(PINJECT_THREAD, pid, tid, 1, time_ns);
     stage_events(stage, notification, clock_ns);
     notification->parent_tid = pid;
-    stage_arrive(stage, notification);
+    stage_notify(stage, notification);
     return tasks_find(stage->tasks, tid);
 }
 
@@ -188,7 +188,7 @@ void stage_snapshot(struct stage *stage, pid_t tid, uint64_t time_ns, uint64_t v
     notification->values = calloc(CONFIG_EVENTS, sizeof(*notification->values));
     for (unsigned i = 0; i < stage->kit.config.count; i++)
         notification->values[i] = (struct attach_value){.value = value, .enabled_ns = value, .running_ns = value};
-    stage_arrive(stage, notification);
+    stage_notify(stage, notification);
 }
 
 void stage_generation(struct stage *stage, pid_t tid, uint64_t time_ns, const char *exec, const char *argument)
@@ -197,7 +197,7 @@ void stage_generation(struct stage *stage, pid_t tid, uint64_t time_ns, const ch
     notification->exec = strdup(exec);
     notification->cmdline = strdup(argument);
     notification->cmdline_size = strlen(argument) + 1;
-    stage_arrive(stage, notification);
+    stage_notify(stage, notification);
 }
 
 void stage_reaped(struct stage *stage, pid_t waiter, pid_t child, int status, uint64_t cpu_ns, uint64_t time_ns)
@@ -205,7 +205,7 @@ void stage_reaped(struct stage *stage, pid_t waiter, pid_t child, int status, ui
     struct notification *notification = stage_notification(PINJECT_REAPED, child, waiter, 1, time_ns);
     notification->status = status;
     notification->utime_ns = cpu_ns;
-    stage_arrive(stage, notification);
+    stage_notify(stage, notification);
 }
 
 void stage_close(struct stage *stage)

@@ -28,7 +28,8 @@ void stage_free(struct stage *stage);
 struct notification *stage_notification(uint32_t kind, pid_t pid, pid_t tid, pid_t ppid, uint64_t time_ns);
 /* Gives NOTIFICATION events: counters with VALUE (also as their enabled time in ns), and a ring. */
 struct attached *stage_events(struct stage *stage, struct notification *notification, uint64_t value);
-void stage_arrive(struct stage *stage, struct notification *notification);
+/* Gives NOTIFICATION to the tasks. */
+void stage_notify(struct stage *stage, struct notification *notification);
 /* A new process, or thread, whose notification has events. */
 struct task *stage_process(struct stage *stage, pid_t pid, pid_t ppid, uint64_t time_ns, uint64_t clock_ns);
 struct task *stage_thread(struct stage *stage, pid_t pid, pid_t tid, uint64_t time_ns, uint64_t clock_ns);

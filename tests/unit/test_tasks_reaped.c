@@ -82,7 +82,7 @@ static void test_refused(void **state)
         struct task *task = stage_process(&stage, 100, 1, T, 100 * MS);
         struct notification *notification = stage_notification(PINJECT_FORK, 200, 200, 100, T + 5);
         notification->result = -EMFILE;
-        stage_arrive(&stage, notification);
+        stage_notify(&stage, notification);
         if (told)
             stage_reaped(&stage, 100, 200, 0, 4 * MS, T + 50);
         stage.tasks->now_ns += 100 * MS; /* a wait for an unknown process does not wait for it any longer */
@@ -194,7 +194,7 @@ static void test_reaper(void **state)
     struct notification *sibling = stage_notification(PINJECT_FORK, 105, 105, 100, T + 300);
     sibling->parent_tid = 101;
     stage_events(&stage, sibling, 100 * MS);
-    stage_arrive(&stage, sibling);
+    stage_notify(&stage, sibling);
     ends(&stage, tasks_find(stage.tasks, 105), 100, 110 * MS, T + 400);
     assert_true(tasks_find_process(stage.tasks, 105)->waited);
     assert_int_equal(tasks_find_process(stage.tasks, 100)->children_ns, 110 * MS);
@@ -209,7 +209,7 @@ static void user_says(struct stage *stage, pid_t waiter, pid_t child, uint64_t c
     notification->limited = true;
     notification->user = 7;
     notification->utime_ns = cpu_ns;
-    stage_arrive(stage, notification);
+    stage_notify(stage, notification);
 }
 
 static void wait_says(struct stage *stage, pid_t waiter, pid_t child, uint64_t cpu_ns, uint64_t time_ns)

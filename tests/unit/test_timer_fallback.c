@@ -94,7 +94,7 @@ static struct task *process(pid_t pid, bool ring)
     notification->exec = strdup("/bin/prog");
     notification->cmdline = strdup("prog");
     notification->cmdline_size = 5;
-    stage_arrive(&stage, notification);
+    stage_notify(&stage, notification);
     struct task *task = tasks_find(stage.tasks, pid);
     if (ring)
         head_of(task)->started = 1;
@@ -293,7 +293,7 @@ static void test_generations(void **state)
     notification->exec = strdup("/bin/ls");
     notification->cmdline = strdup("ls");
     notification->cmdline_size = 3;
-    stage_arrive(&stage, notification);
+    stage_notify(&stage, notification);
     assert_int_equal(task->generation_count, 2);
     assert_int_equal(space_count(&task->process->space), 1);
     assert_string_equal(task->generations[1].comm, "ls");
@@ -305,7 +305,7 @@ static void test_generations(void **state)
         notification->exec = strdup("/usr/bin/passwd");
         notification->cmdline = strdup("passwd");
         notification->cmdline_size = 7;
-        stage_arrive(&stage, notification);
+        stage_notify(&stage, notification);
         assert_int_equal(task->generation_count, 3);
         assert_int_equal(task->coverage, i ? TASK_BY_TIMER : TASK_NOT_SAMPLED);
     }
@@ -454,12 +454,12 @@ static void test_child_of_one_among_others(void **state)
     struct task *task = process(100, true);
     struct notification *notification = stage_notification(PINJECT_ARM, 101, 101, 100, T + 10);
     notification->result = -EACCES;
-    stage_arrive(&stage, notification);
+    stage_notify(&stage, notification);
     assert_non_null(missed_find(&stage.tasks->missed, 101));
     assert_int_equal(stage.tasks->missed.count, 0);
     notification = stage_notification(PINJECT_PROCESS, 101, 101, 100, T + 20);
     stage_events(&stage, notification, 5000);
-    stage_arrive(&stage, notification);
+    stage_notify(&stage, notification);
     assert_null(missed_find(&stage.tasks->missed, 101));
     tasks_task_ended(stage.tasks, tasks_find(stage.tasks, 101), true);
     stage_reaped(&stage, 100, 101, 0, 5000, T + 40);
@@ -476,7 +476,7 @@ static void test_one_that_goes_on(void **state)
     struct notification *notification = stage_notification(PINJECT_PROCESS, 100, 100, 1, T);
     stage_events(&stage, notification, 7000000);
     notification->pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
-    stage_arrive(&stage, notification);
+    stage_notify(&stage, notification);
     struct task *before = tasks_find(stage.tasks, 100);
     before->process->secure = true;
     program_put(before->process->program); /* as its exec's record does */
@@ -487,7 +487,7 @@ static void test_one_that_goes_on(void **state)
     give_ring(notification, true);
     notification->events->base_ns = 7500000;
     notification->startup_ns = 7500000;
-    stage_arrive(&stage, notification);
+    stage_notify(&stage, notification);
     struct task *task = tasks_find(stage.tasks, 100);
     assert_true(task != before && task_is_by_timer(task));
     assert_int_equal(task->startup_ns, 500000);

@@ -60,7 +60,7 @@ static struct task *process(pid_t pid, uint32_t kind)
         events->fds[i] = -1;
     strcpy(notification->comm, "prog");
     notification->maps = strdup("1000-2000 r-xp 00000000 08:01 5 /bin/prog\n");
-    stage_arrive(&stage, notification);
+    stage_notify(&stage, notification);
     struct task *task = tasks_find(stage.tasks, pid);
     assert_true(task && task_is_by_timer(task));
     return task;

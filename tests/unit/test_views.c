@@ -507,7 +507,7 @@ static void test_diff_adds_up(void **state)
     free(text);
 }
 
-/* With what was called, main has all that recurse does more: it is in the table, but no news. */
+/* With what was called, main has all that recurse does more: it is in the table, but not among the changed ones. */
 static void test_diff_names_the_reason(void **state)
 {
     (void)state;

@@ -372,7 +372,7 @@ __attribute__((noinline, no_sanitize("address"))) static void sample_this(void)
         sampled.stack[i] = from[i];
 }
 
-static void arrive(void)
+static void notify(void)
 {
     struct notification *notification =
         stage_notification(PINJECT_PROCESS, getpid(), getpid(), getppid(), monotonic_ns());
@@ -380,7 +380,7 @@ static void arrive(void)
     strcpy(notification->comm, "ways");
     notification->maps = procfs_maps(getpid());
     notification->exec = procfs_exec(getpid());
-    stage_arrive(&stage, notification);
+    stage_notify(&stage, notification);
     task = tasks_find(stage.tasks, getpid());
 }
 
@@ -415,7 +415,7 @@ int __wrap_epoll_wait(int epoll, struct epoll_event *events, int size, int timeo
     (void)timeout;
     switch (round_number++) {
     case 0:
-        arrive();
+        notify();
         may_trace = true;
         return 0;
     case 1:
