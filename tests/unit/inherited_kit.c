@@ -17,7 +17,7 @@ static struct inherited_record *queue, **queue_end = &queue;
 uint64_t taken_before, lost_of_sets;
 const char *children, *stat_text; /* of /proc */
 uint64_t scheduled_ns;
-int open_status, net_status;
+int open_status, inherit_status;
 unsigned opened, inherited_laid;
 pid_t known_by_set, number_given_away, forgotten, made_by, made_one;
 bool laid_by_pidfd, looks_hang, part_alone;
@@ -92,7 +92,7 @@ int __wrap_inherited_open_of(struct inherited_sets *sets, pid_t pid, pid_t tid, 
     assert_int_equal(pid, tid);
     assert_int_equal(does, INHERIT_RUNS);
     inherited_laid++;
-    return net_status;
+    return inherit_status;
 }
 
 bool __real_numbers_hold(int pidfd, pid_t pid, pid_t tid);
@@ -227,7 +227,7 @@ int inherited_set_up(void **state)
     stage_process(&stage, 100, 1, T, 5000);
     children = stat_text = NULL;
     scheduled_ns = opened = inherited_laid = 0;
-    open_status = net_status = 0;
+    open_status = inherit_status = 0;
     known_by_set = number_given_away = forgotten = made_by = made_one = 0;
     laid_by_pidfd = looks_hang = part_alone = false;
     errands_begun = at_once = 0;

@@ -29,7 +29,7 @@ extern const struct writer root, child, thread;
 extern uint64_t taken_before, lost_of_sets;
 extern const char *children, *stat_text; /* of /proc */
 extern uint64_t scheduled_ns;
-extern int open_status, net_status;
+extern int open_status, inherit_status;
 extern unsigned opened, inherited_laid;
 extern pid_t known_by_set, number_given_away;
 extern pid_t forgotten, made_by, made_one; /* reported to the inherited sets */

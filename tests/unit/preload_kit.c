@@ -206,8 +206,8 @@ struct pinject_claim pinject_request_claim(const struct pinject_channel *channel
 
 int pinject_request_send(const struct pinject_channel *channel, struct pinject_claim claim)
 {
-    static const char *const kinds[] = {"?",     "PROCESS",  "FORK",   "THREAD", "ARM",    "IMAGE",
-                                        "SNAPSHOT", "REAPED", "NET", "SPAWN",  "INHERIT", "BECOME"};
+    static const char *const kinds[] = {"?",        "PROCESS", "FORK",         "THREAD", "ARM",     "GENERATION",
+                                        "SNAPSHOT", "REAPED",  "INHERIT_EXEC", "SPAWN",  "INHERIT", "BECOME"};
     char name[16] = "";
     prctl(PR_GET_NAME, name);
     uint64_t used_ns = sys_clock_ns(CLOCK_THREAD_CPUTIME_ID);

@@ -161,7 +161,7 @@ static void a_report_that_is_older_than_its_task_is_ignored(void **state)
     assert_string_equal(last_name(task), "false");
 }
 
-static struct notification *net_of(pid_t pid, int error, uint32_t flags)
+static struct notification *inherit_exec_of(pid_t pid, int error, uint32_t flags)
 {
     struct notification *notification = stage_notification(PINJECT_INHERIT_EXEC, pid, pid, 1, T + 10);
     notification->inherit_error = error;
@@ -177,32 +177,32 @@ static void program_that_cannot_be_injected(void **state)
 {
     (void)state;
     struct process *process = tasks_find_process(tasks, 100);
-    tasks_admit(tasks, net_of(100, 0, 0));
+    tasks_admit(tasks, inherit_exec_of(100, 0, 0));
     assert_true(process->inherits);
     assert_false(process->secure || process->uncounted);
     assert_string_equal(process->announced->exec, "/bin/static");
     assert_int_equal(process->announced->cmdline_size, 10);
     assert_int_equal(process->inherit_owed, 0);
     process->inherits = false;
-    tasks_admit(tasks, net_of(100, 0, PINJECT_REQUEST_SECURE)); /* setuid: what comes from it has no events of ours */
+    tasks_admit(tasks, inherit_exec_of(100, 0, PINJECT_REQUEST_SECURE)); /* setuid: what comes from it has no events of ours */
     assert_true(process->secure);
     assert_false(process->inherits);
-    tasks_admit(tasks, net_of(100, -EACCES, 0));
+    tasks_admit(tasks, inherit_exec_of(100, -EACCES, 0));
     assert_false(process->secure || process->inherits);
     assert_int_equal(process->inherit_owed, 8); /* tried again, in so many sweeps */
     process->inherit_owed = 0;
-    tasks_admit(tasks, net_of(100, -EPERM, 0));
+    tasks_admit(tasks, inherit_exec_of(100, -EPERM, 0));
     assert_int_equal(process->inherit_owed, 8);
     process->inherit_owed = 0;
     expect_losses("");
-    tasks_admit(tasks, net_of(100, -EMFILE, 0));
+    tasks_admit(tasks, inherit_exec_of(100, -EMFILE, 0));
     assert_int_equal(process->inherit_owed, 0);
     expect_losses("1 non-injectable program: its children and threads are not profiled (Too many open files)"
                   "|prog\n");
-    tasks_admit(tasks, net_of(999, 0, 0)); /* nobody */
+    tasks_admit(tasks, inherit_exec_of(999, 0, 0)); /* nobody */
     stage.kit.config.source = PINJECT_SOURCE_TIMER;
     process->announced->exec[1] = 'x';
-    tasks_admit(tasks, net_of(100, 0, 0));
+    tasks_admit(tasks, inherit_exec_of(100, 0, 0));
     assert_false(process->inherits); /* there are none */
     assert_string_equal(process->announced->exec, "/xin/static");
     stage.kit.config.source = PINJECT_SOURCE_PERF;

@@ -28,7 +28,7 @@ static unsigned long long began_tick;
 static int stat_parent;
 enum { PARENT = 4000077 };
 static char parent_state; /* 0: it is gone */
-static int open_status, net_status;
+static int open_status, inherit_status;
 static unsigned no_cmdline; /* so often there is none */
 static const char *exec_path;
 static uint64_t counted[16], scheduled[16]; /* what each look says */
@@ -66,7 +66,7 @@ int __wrap_inherited_open_of(struct inherited_sets *inherited, pid_t pid, pid_t 
     assert_true(pidfd >= 0 && pidfd == notification.pidfd);
     assert_int_equal(root, INHERIT_RUNS);
     note("inherit %d.%d ", (int)pid, (int)tid);
-    return net_status;
+    return inherit_status;
 }
 
 int __wrap_attach_open(struct session *of, pid_t pid, pid_t tid, const char *name, enum attach_how how,
@@ -191,7 +191,7 @@ static int set_up(void **state)
     number_holds = true;
     began_tick = 0;
     stat_parent = 1;
-    open_status = net_status = 0;
+    open_status = inherit_status = 0;
     no_cmdline = counted_looks = scheduled_looks = 0;
     exec_path = "/bin/found";
     memset(counted, 0, sizeof(counted));
@@ -250,7 +250,7 @@ static void a_process_has_a_set_first(void **state)
 static void a_set_that_is_refused_is_told(void **state)
 {
     (void)state;
-    net_status = -EACCES;
+    inherit_status = -EACCES;
     assert_int_equal(attach_late_open(&session, &notification), 0);
     assert_int_equal(notification.inherit_error, -EACCES);
     assert_ptr_equal(notification.events, &events);

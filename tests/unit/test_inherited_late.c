@@ -268,7 +268,7 @@ static void inherited_that_are_owed_are_tried_soon(void **state)
     (void)state;
     struct tasks *tasks = stage.tasks;
     struct process *process = tasks_find_process(tasks, 100);
-    net_status = -EACCES;
+    inherit_status = -EACCES;
     tasks_owe_inherit(tasks, process);
     assert_int_equal(tasks->owed_count, 1);
     unsigned before = errands_begun, owed = process->inherit_owed;
@@ -286,7 +286,7 @@ static void inherited_that_are_owed_are_tried_soon(void **state)
     assert_int_equal(tasks->missed.count, 0);
     tasks_owe_inherit(tasks, process);
     tasks->now_ns += 2000000;
-    net_status = 0;
+    inherit_status = 0;
     tasks_retry_inherit_soon(tasks);
     assert_true(process->inherits);
     assert_int_equal(process->inherit_owed, 0);
@@ -317,7 +317,7 @@ static void inherited_that_are_owed(void **state)
     struct tasks *tasks = stage.tasks;
     struct process *process = tasks_find_process(tasks, 100);
     process->inherit_owed = 3;
-    net_status = -EACCES;
+    inherit_status = -EACCES;
     tasks_retry_inherit(tasks, process);
     tasks_retry_inherit(tasks, process);
     assert_int_equal(process->inherit_owed, 1);
@@ -332,7 +332,7 @@ static void inherited_that_are_owed(void **state)
     assert_false(laid_by_pidfd);
     process->inherit_owed = 2;
     process->pidfd = dup(2);
-    net_status = 0;
+    inherit_status = 0;
     tasks_retry_inherit(tasks, process);
     assert_true(laid_by_pidfd);
     assert_int_equal(process->inherit_owed, 0);
@@ -355,7 +355,7 @@ static void unreported_programs_are_covered(void **state)
     tasks_cover_unreported(tasks, task);
     assert_int_equal(inherited_laid, 0); /* its clock says 5 us: it has only begun */
     missed_announced(&tasks->missed, 100, 3999700, 3999700, T + 20, true);
-    net_status = -EMFILE;
+    inherit_status = -EMFILE;
     tasks_cover_unreported(tasks, task);
     assert_int_equal(inherited_laid, 1);
     assert_true(task->process->inherit_refused);
@@ -363,7 +363,7 @@ static void unreported_programs_are_covered(void **state)
     tasks_cover_unreported(tasks, task);
     assert_int_equal(inherited_laid, 1);
     task->process->inherit_refused = false;
-    net_status = 0;
+    inherit_status = 0;
     generation->named = true; /* it has spoken */
     tasks_cover_unreported(tasks, task);
     assert_int_equal(inherited_laid, 1);

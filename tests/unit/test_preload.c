@@ -95,7 +95,7 @@ static void test_covered_generation(void **state)
     reset(PINJECT_SESSION_VFORK);
     play.covered = true;
     init("PINJECT_SESSION=/s", NULL);
-    assert_notes("next\nopen /s\natfork\n" ASKED("IMAGE 0x1") "timer 0\n");
+    assert_notes("next\nopen /s\natfork\n" ASKED("GENERATION 0x1") "timer 0\n");
     assert_int_equal(slot.exec_size, 10);
     reset(PINJECT_SESSION_VFORK | PINJECT_SESSION_TIMER);
     play.covered = true;
@@ -225,7 +225,7 @@ static void test_inherit_exec(void **state)
     (void)state;
     begin(0);
     pinject_preload_inherit_exec(true, PINJECT_REQUEST_SECURE, "/x", arguments);
-    assert_notes("count\n" ASKED("NET 0x10"));
+    assert_notes("count\n" ASKED("INHERIT_EXEC 0x10"));
     assert_int_equal(slot.exec_size, 3);
     assert_int_equal(slot.cmdline_size, 8);
     assert_memory_equal(slot.text, "/x\0prog\0-x", 11);

@@ -12,7 +12,7 @@ static struct fake fake;
 static bool holds;        /* what is said */
 static unsigned asked;    /* how often */
 static pid_t held_by;     /* the process of the pidfd that was given last; 0: none was */
-static int net_pidfd;     /* -2: no inherited set was opened */
+static int inherit_pidfd; /* -2: no inherited set was opened */
 
 static pid_t pid_of(int pidfd)
 {
@@ -41,7 +41,7 @@ int __wrap_inherited_open_of(struct inherited_sets *inherited, pid_t pid, pid_t 
 int __wrap_inherited_open_of(struct inherited_sets *inherited, pid_t pid, pid_t tid, int pidfd, enum inherit_root root)
 {
     (void)inherited, (void)pid, (void)tid, (void)root;
-    net_pidfd = pidfd;
+    inherit_pidfd = pidfd;
     held_by = pid_of(pidfd);
     return 0;
 }
@@ -69,7 +69,7 @@ static int ask(uint32_t kind, uint32_t flags, pid_t pid, struct notification **r
     struct request request = {.slot = {.kind = kind, .flags = flags, .pid = pid, .tid = pid}};
     asked = 0;
     held_by = 0;
-    net_pidfd = -2;
+    inherit_pidfd = -2;
     return request_begin(fake.session.channels->list[0], &request, ret);
 }
 
@@ -120,7 +120,7 @@ static void inherited_are_of_the_process_that_was_checked(void **state)
     holds = true;
     int status = ask(PINJECT_ARM, PINJECT_REQUEST_INHERIT_EXEC, pid, &notification);
     assert_int_equal(status, 0);
-    assert_true(net_pidfd >= 0 && held_by == pid);
+    assert_true(inherit_pidfd >= 0 && held_by == pid);
     struct attached *events = notification->events;
     notification_free(notification);
     end(pid);
