@@ -50,7 +50,7 @@ struct process {
     struct program *announced;   /* of the next one, if that will not report itself; NULL: unknown */
     uint64_t announced_ns;       /* when it was announced */
     bool inherits;               /* an inherited set is under it */
-    bool inherit_refused;        /* an exec generation of it was silent, and its descendants cannot be covered */
+    bool inherit_refused;        /* an exec generation sent no request; its descendants cannot be covered */
     unsigned inherit_owed;       /* tries left: the set was refused before the exec, when it was not dumpable */
     int pidfd;                   /* -1: none */
     uint64_t start_ns;

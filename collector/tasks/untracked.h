@@ -12,7 +12,7 @@ struct tasks;
 
 /* Opens events for announced tasks that have sent no request. In sweeps, each time for a bounded time. */
 void tasks_attach_untracked(struct tasks *tasks);
-/* TASK's program has been silent for a while: covers what it makes by inheritance. */
+/* TASK's program has sent no request for a while: covers what it makes by inheritance. */
 void tasks_cover_unreported(struct tasks *tasks, struct task *task);
 /* In a sweep: tries to open the inherited set that PROCESS is owed. */
 void tasks_retry_inherit(struct tasks *tasks, struct process *process);

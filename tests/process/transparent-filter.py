@@ -6,29 +6,29 @@ That no call of ours meets the filter is shown by test_filters of transparent-pr
 """
 from harness import *
 
-SEALED = "start not announced: blocked by the program's own seccomp filter"
+BLOCKED = "start not announced: blocked by the program's own seccomp filter"
 
 
-def test_sealed_starts_are_counted():
+def test_blocked_starts_are_counted():
     need_perf_events()
     done = pinject_run("-v", "--follow-all", "--", target("see-filter"), "killing").ok()
-    check_in(SEALED, done.err)
+    check_in(BLOCKED, done.err)
 
 
-def test_filter_that_leaves_us_alone_seals_nothing():
+def test_filter_that_leaves_us_alone_blocks_nothing():
     need_perf_events()
     done = pinject_run("-v", "--follow-all", "--", target("see-filter"), "in-a-box").ok()
-    check(SEALED not in done.err, done.err)
+    check(BLOCKED not in done.err, done.err)
     # The same without a filter.
     free = pinject_run("-v", "--follow-all", "-o", "free", "--", target("see-filter"), "inside").ok()
     with measured(if_=missed_tasks(done) + missed_tasks(free)):  # one may have ended before its events were open
         check_equal(profiled_tasks(done), profiled_tasks(free), done.err + free.err)
 
 
-def test_refused_filter_seals_nothing():
+def test_refused_filter_blocks_nothing():
     need_perf_events()
     done = pinject_run("-v", "--follow-all", "--", target("see-filter"), "refused").ok()
-    check(SEALED not in done.err, done.err)
+    check(BLOCKED not in done.err, done.err)
 
 
 def test_filter_that_kills_for_what_timers_need():
@@ -39,7 +39,7 @@ def test_filter_that_kills_for_what_timers_need():
     alone = run([*denied, *command]).ok()
     done = run([*denied, PINJECT_RUN, "-v", "--follow-all", "--", *command]).ok()
     check_equal(done.out_bytes.splitlines(), alone.out_bytes.splitlines(), "output")
-    check_in(SEALED, done.err)
+    check_in(BLOCKED, done.err)
 
 
 def calls_of(*before):

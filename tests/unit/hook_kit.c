@@ -116,7 +116,7 @@ void hook_kit_begin(uint32_t flags)
 
 void pinject_preload_settle(void)
 {
-    hook_note("settle, sealed %u", pinject_preload.blocked);
+    hook_note("settle, blocked %u", pinject_preload.blocked);
     errno = EIO;
 }
 

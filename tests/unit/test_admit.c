@@ -184,7 +184,8 @@ static void program_that_cannot_be_injected(void **state)
     assert_int_equal(process->announced->cmdline_size, 10);
     assert_int_equal(process->inherit_owed, 0);
     process->inherits = false;
-    tasks_admit(tasks, inherit_exec_of(100, 0, PINJECT_REQUEST_SECURE)); /* setuid: what comes from it has no events of ours */
+    /* setuid: what comes from it has no events of ours */
+    tasks_admit(tasks, inherit_exec_of(100, 0, PINJECT_REQUEST_SECURE));
     assert_true(process->secure);
     assert_false(process->inherits);
     tasks_admit(tasks, inherit_exec_of(100, -EACCES, 0));

@@ -175,7 +175,7 @@ static void test_left(void **state)
     hook_execve("/x", arguments, joined_env);
     assert_notes(expected);
     assert_int_equal(hook_requests.blocked, 0);
-    /* Sealed by a filter: counted, where it would have been followed. */
+    /* Blocked by a filter: counted, where it would have been followed. */
     exec_begin(PINJECT_SESSION_EXEC);
     pinject_preload.blocked = 1;
     hook_execve("/x", arguments, joined_env);

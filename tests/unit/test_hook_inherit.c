@@ -115,7 +115,7 @@ static int next_prctl(int option, ...)
     unsigned long a = va_arg(list, unsigned long), b = va_arg(list, unsigned long);
     unsigned long c = va_arg(list, unsigned long), d = va_arg(list, unsigned long);
     va_end(list);
-    hook_note("prctl %d: %lu %s %lu %lu, sealed %u blind %u fixed %u", option, a, b > 100 ? "program" : b ? "2" : "0",
+    hook_note("prctl %d: %lu %s %lu %lu, blocked %u blind %u fixed %u", option, a, b > 100 ? "program" : b ? "2" : "0",
               c, d, pinject_preload.blocked, pinject_safe_read_blind, pinject_preload.user_fixed);
     return (int)hook_answer();
 }
@@ -419,7 +419,7 @@ static void test_other_prctl(void **state)
     begin(PINJECT_SESSION_VFORK);
     hook_kit.result = 5;
     assert_int_equal(hook_prctl(PR_SET_NAME, 1ul, 2ul, 3ul, 4ul), 5);
-    assert_notes("prctl 15: 1 2 3 4, sealed 0 blind 0 fixed 0\n");
+    assert_notes("prctl 15: 1 2 3 4, blocked 0 blind 0 fixed 0\n");
 }
 
 /* A harmless one changes nothing; the others what they harm, from before they are there. */
@@ -429,29 +429,29 @@ static void test_filters(void **state)
     begin(PINJECT_SESSION_VFORK);
     errno = ERANGE;
     assert_int_equal(set_filter(&program), 0);
-    assert_notes("prctl 22: 2 program 0 0, sealed 0 blind 0 fixed 0\n");
+    assert_notes("prctl 22: 2 program 0 0, blocked 0 blind 0 fixed 0\n");
     harms.user = true;
     assert_int_equal(set_filter(&program), 0);
-    assert_notes("prctl 22: 2 program 0 0, sealed 0 blind 0 fixed 1\n");
+    assert_notes("prctl 22: 2 program 0 0, blocked 0 blind 0 fixed 1\n");
     assert_counts(0, 0, 1);
     harms.user = false;
     harms.timers = true;
     assert_int_equal(set_filter(&program), 0);
-    assert_notes("timers end\nprctl 22: 2 program 0 0, sealed 0 blind 0 fixed 1\n");
+    assert_notes("timers end\nprctl 22: 2 program 0 0, blocked 0 blind 0 fixed 1\n");
     assert_counts(0, 0, 1);
     harms.timers = false;
     harms.safe = true;
     assert_int_equal(set_filter(&program), 0);
-    assert_notes("timers end\nprctl 22: 2 program 0 0, sealed 0 blind 1 fixed 1\n");
+    assert_notes("timers end\nprctl 22: 2 program 0 0, blocked 0 blind 1 fixed 1\n");
     harms.all = true;
     assert_int_equal(set_filter(&program), 0);
-    assert_notes("timers end\nprctl 22: 2 program 0 0, sealed 1 blind 2 fixed 1\nforget ours\n");
+    assert_notes("timers end\nprctl 22: 2 program 0 0, blocked 1 blind 2 fixed 1\nforget ours\n");
     assert_counts(1, 2, 1);
     assert_int_equal(errno, ERANGE);
     /* Where children of system() are not followed anyway environ knows nothing of us. */
     pinject_preload.flags = PINJECT_SESSION_EXEC;
     assert_int_equal(set_filter(&program), 0);
-    assert_notes("timers end\nprctl 22: 2 program 0 0, sealed 2 blind 3 fixed 1\n");
+    assert_notes("timers end\nprctl 22: 2 program 0 0, blocked 2 blind 3 fixed 1\n");
     /* Refused: nothing has changed. */
     pinject_preload.flags = PINJECT_SESSION_VFORK;
     harms.user = true;
@@ -459,13 +459,13 @@ static void test_filters(void **state)
     hook_kit.error = EINVAL;
     assert_int_equal(set_filter(&program), -1);
     assert_int_equal(errno, EINVAL);
-    assert_notes("timers end\nprctl 22: 2 program 0 0, sealed 3 blind 4 fixed 2\n");
+    assert_notes("timers end\nprctl 22: 2 program 0 0, blocked 3 blind 4 fixed 2\n");
     assert_counts(2, 3, 1);
     /* Where all exec generations begin timers, none may know of us under such a filter. */
     begin(PINJECT_SESSION_VFORK | PINJECT_SESSION_TIMER);
     harms.timers = true;
     assert_int_equal(set_filter(&program), 0);
-    assert_notes("timers end\nprctl 22: 2 program 0 0, sealed 1 blind 0 fixed 0\nforget ours\n");
+    assert_notes("timers end\nprctl 22: 2 program 0 0, blocked 1 blind 0 fixed 0\nforget ours\n");
 }
 
 /* What the kernel will refuse is not looked at; nor is anything where there is no session. */
@@ -486,11 +486,11 @@ static void test_filters_not_judged(void **state)
     pinject_preload.state = PINJECT_NOTHING;
     pinject_preload.begun = 0;
     assert_int_equal(set_filter(&program), -1);
-    assert_notes("prctl 22: 2 2 0 0, sealed 0 blind 0 fixed 0\n"
-                 "prctl 22: 2 program 0 0, sealed 0 blind 0 fixed 0\n"
-                 "prctl 22: 2 program 0 0, sealed 0 blind 0 fixed 0\n"
-                 "prctl 22: 2 program 0 0, sealed 0 blind 0 fixed 0\n"
-                 "init\nprctl 22: 2 program 0 0, sealed 0 blind 0 fixed 0\n");
+    assert_notes("prctl 22: 2 2 0 0, blocked 0 blind 0 fixed 0\n"
+                 "prctl 22: 2 program 0 0, blocked 0 blind 0 fixed 0\n"
+                 "prctl 22: 2 program 0 0, blocked 0 blind 0 fixed 0\n"
+                 "prctl 22: 2 program 0 0, blocked 0 blind 0 fixed 0\n"
+                 "init\nprctl 22: 2 program 0 0, blocked 0 blind 0 fixed 0\n");
 }
 
 /* Strict mode leaves read, write and exit: no exec comes, so that environ stays. */
@@ -499,7 +499,7 @@ static void test_strict(void **state)
     (void)state;
     begin(PINJECT_SESSION_VFORK);
     assert_int_equal(hook_prctl(PR_SET_SECCOMP, (unsigned long)SECCOMP_MODE_STRICT, 0ul, 0ul, 0ul), 0);
-    assert_notes("timers end\nprctl 22: 1 0 0 0, sealed 1 blind 1 fixed 0\n");
+    assert_notes("timers end\nprctl 22: 1 0 0 0, blocked 1 blind 1 fixed 0\n");
     hook_kit.result = 0;
     assert_int_equal(syscall(SYS_seccomp, WORDS(SECCOMP_SET_MODE_STRICT, 0, 0, 0, 0, 0)), 0);
     assert_counts(2, 2, 0);
@@ -516,7 +516,7 @@ static void test_filters_by_number(void **state)
     harms.all = true;
     assert_int_equal(syscall(SYS_seccomp, WORDS(SECCOMP_SET_MODE_FILTER, 3, &program, 4, 5, 6)), 0);
     /* For all threads: those within are waited for, once it is known that no more come. */
-    snprintf(expected, sizeof(expected), "timers end\nsettle, sealed 1\nsyscall %d: 1 3 %ld 4 5 0\nforget ours\n",
+    snprintf(expected, sizeof(expected), "timers end\nsettle, blocked 1\nsyscall %d: 1 3 %ld 4 5 0\nforget ours\n",
              SYS_seccomp, (long)&program);
     assert_notes(expected);
     assert_counts(1, 0, 0);

@@ -105,7 +105,7 @@ static void block(void)
     pinject_preload.blocked = 1;
 }
 
-/* Another thread seals the process while this one waits. */
+/* Another thread installs a filter that blocks the process while this one waits. */
 static void test_blocked_meanwhile(void **state)
 {
     (void)state;

@@ -230,7 +230,7 @@ static void test_fork_not_prepared(void **state)
     pinject_preload.state = PINJECT_LEFT;
     assert_int_equal(forked(true), PINJECT_LEFT);
     assert_notes("rooms\nturn\n");
-    /* Sealed: no calls, no requests; counted where it would have been followed. */
+    /* Blocked by a filter: no calls, no requests; counted where it would have been followed. */
     begin(PINJECT_SESSION_FORK);
     pinject_preload.blocked = 1;
     uint32_t before = requests.blocked;
@@ -240,7 +240,7 @@ static void test_fork_not_prepared(void **state)
     pinject_preload.flags = PINJECT_SESSION_VFORK;
     pinject_preload_forked();
     assert_int_equal(requests.blocked, before + 1);
-    /* Prepared in a process that was not sealed, and that was left since. */
+    /* Prepared in a process that was not blocked, and that was left since. */
     begin(PINJECT_SESSION_FORK);
     pinject_preload_before_fork();
     pinject_preload.state = PINJECT_LEFT;

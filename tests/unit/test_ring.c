@@ -106,7 +106,7 @@ static void check_wraps(bool immutable)
         pinject_ring_end(&fake->ring);
     }
     assert_true(fake->page.data_head > 10 * SIZE);
-    /* Of a sealed ring only those that go over its end. */
+    /* Of an immutable ring only those that go over its end. */
     if (immutable)
         assert_in_range(copied, 5, 100 * 128 / SIZE + 1);
     else

@@ -144,7 +144,7 @@ static void test_wait_after_all(void **state)
 }
 
 /* Where the parent's own wait is not seen (system()), the child is in its rusage, not in the tracer's. */
-static void test_tracer_of_a_silent_parent(void **state)
+static void test_tracer_where_the_parents_wait_is_missed(void **state)
 {
     (void)state;
     struct stage stage;
@@ -296,7 +296,7 @@ int main(void)
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_early_wait),
         cmocka_unit_test(test_wait_after_all),
-        cmocka_unit_test(test_tracer_of_a_silent_parent),
+        cmocka_unit_test(test_tracer_where_the_parents_wait_is_missed),
         cmocka_unit_test(test_threads_of_a_tracee),
         cmocka_unit_test(test_reaper),
         cmocka_unit_test(test_others_speak_for_themselves),
