@@ -23,7 +23,7 @@ enum task_life {
 enum task_cause {
     TASK_CAUSE_NONE, /* it lives */
     TASK_EXITED,
-    TASK_LEFT,      /* to a program that is not followed: it lives on, unseen */
+    TASK_LEFT,      /* to a program that is not followed: it lives on, without our events */
     TASK_REVOKED,   /* the kernel ended its events at an exec, and it lives on */
     TASK_CONTINUED, /* revoked, but its next program sent a new request: its rest is another task's */
     TASK_CLOSED,    /* the session ended first */

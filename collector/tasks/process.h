@@ -108,7 +108,7 @@ void process_set_waited(struct process *process, int status, uint64_t rusage_ns)
 bool process_exit_cost(const struct process *process, uint64_t *ret_ns);
 /* Is it ending, or has nobody waited for it yet? Zombies keep their number. False if that is unknown. */
 bool process_has_number(const struct process *process);
-/* Is guessed_ns in its rusage: were these children waited for, unseen by us? False if that is unknown. */
+/* Is guessed_ns in its rusage: were these children waited for without a report of it? False if that is unknown. */
 bool process_wait_was_missed(const struct process *process);
 /* Asks the kernel for the status of an ended process, if its parent's wait was not seen. */
 void process_ask_status(struct process *process);

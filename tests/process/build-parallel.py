@@ -52,7 +52,7 @@ def words_of(document):
 def test_every_process_with_command_line_and_parent():
     document, _ = shared_build()
     with measured():
-        check_equal(document["coverage"]["unseen"], [], "unseen")
+        check_equal(document["coverage"]["missed"], [], "missed")
     # With many tasks beside them, numbers may come again.
     processes = [task for task in document["tasks"] if task["pid"] == task["tid"]]
     pids = {task["pid"] for task in processes}

@@ -60,7 +60,7 @@ def test_places():
                 same(f"{way} {flavour}", command, *FOLLOWED)
                 tree = panalyze_json("tree", *results())
                 family = [task for task in tree["tasks"] if (task["exec"] or "").endswith("place/inner/program")]
-                late = tree["coverage"].get("unseen")
+                late = tree["coverage"].get("missed")
                 if adds_up(tree) and (len(family) >= 4 or not (way in SPAWNS or late)):
                     break
             check_coverage(f"{way} {flavour}")

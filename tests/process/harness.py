@@ -348,7 +348,7 @@ def missed(tree):
     it does now and then (collector/sources/inherited_ring.h says how), and each counts as a lost record, since some may be;
     Linux 6.18 on two CPUs up to 43 times while a Go program ends. Callers compare tasks and CPU time as well."""
     stopped = "record of a non-injectable program's child lost: ring full or damaged"
-    return [line for line in tree["coverage"].get("unseen") or []
+    return [line for line in tree["coverage"].get("missed") or []
             if line["reason"] != stopped or line["count"] > 32 * os.cpu_count()]
 
 
@@ -415,8 +415,8 @@ def check_files(count, base="out"):
 def check_named(count, base="out"):
     """COUNT tasks of one session have a file, or are named as not seen."""
     found = results(base)
-    unseen = panalyze_json("tree", *found)["coverage"]["unseen"]
-    check(len(found) + sum(reason["count"] for reason in unseen) >= count, f"{count} tasks: {found}, {unseen}")
+    missed = panalyze_json("tree", *found)["coverage"]["missed"]
+    check(len(found) + sum(reason["count"] for reason in missed) >= count, f"{count} tasks: {found}, {missed}")
 
 
 def missed_tasks(result, pattern="", whole=True):

@@ -74,7 +74,7 @@ def test_mixture():
     missing = [command for command in commands if program_of(command) not in named]
     text = panalyze("tree", *results()).ok().out
     # With much more work than CPUs a wait for the collector runs out, and is counted.
-    with measured(if_=tree["coverage"]["unseen"]):
+    with measured(if_=tree["coverage"]["missed"]):
         check(not missing, f"missing: {missing}; named: {sorted(named)}")
         for command in commands:
             check_in(command, text)

@@ -73,7 +73,7 @@ def check_tree(way, flavour):
     check([program, str(MS)] in names, f"{what}: {names}")
     if way == "posix_spawn":  # what it starts at once may have ended before it is found
         return
-    with measured(if_=tree["coverage"]["unseen"]):  # a stopped ring may have had it
+    with measured(if_=tree["coverage"]["missed"]):  # a stopped ring may have had it
         check(["/bin/true", "family"] in names or ["sh", "-c", ":; exec /bin/true family"] in names or
               any(task["exec"].endswith("/true") for task in tree["tasks"]), f"{what}: {names}")
 
@@ -120,7 +120,7 @@ def test_busybox():
     check_equal(out, "two\n1\n2\n3\nthree\n")
     check_coverage(tree, "busybox")
     ran = {os.path.basename(image["exec"]) for task in tree["tasks"] for image in task["images"]}
-    with measured(if_=tree["coverage"]["unseen"]):  # a stopped ring may have had one
+    with measured(if_=tree["coverage"]["missed"]):  # a stopped ring may have had one
         check({os.path.basename(os.path.realpath(busybox)), "true", "cat"} <= ran, ran)
 
 
@@ -147,7 +147,7 @@ def test_behind_libc():
                 check_cpu(tasks[key], ns, switches, key)
         # Attached late, between two looks; what ended before is counted as missed.
         check(len(tasks) >= 4, tree["tasks"])
-        check(adds_up(tree, family_switches(out)) or tree["coverage"].get("unseen"), tree["coverage"])
+        check(adds_up(tree, family_switches(out)) or tree["coverage"].get("missed"), tree["coverage"])
 
 
 def test_threads_alone():
@@ -160,7 +160,7 @@ def test_threads_alone():
     expected = {key for key in family_said(out) if key[0] == root}
     tasks = {(task["pid"], task["tid"]) for task in tree["tasks"]}
     check(tasks <= expected, f"{tasks - expected} are none of its threads")
-    with measured(if_=tree["coverage"]["unseen"]):  # a stopped ring may have had one
+    with measured(if_=tree["coverage"]["missed"]):  # a stopped ring may have had one
         check_equal(tasks, expected)
 
 
@@ -198,7 +198,7 @@ def test_unreadable():
     for way in ("shell", "in-place"):
         _, tree = profile(*WAYS[way]("./secret"))
         with measured():  # a late answer is counted, too
-            check_equal([(line["comm"], line["count"]) for line in tree["coverage"]["unseen"]], [("secret", 1)])
+            check_equal([(line["comm"], line["count"]) for line in tree["coverage"]["missed"]], [("secret", 1)])
         task, = [task for task in tree["tasks"]
                  if ["./secret", str(MS)] in [image["cmdline"] for image in task["images"]]]
         with measured():

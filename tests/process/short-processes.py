@@ -15,7 +15,7 @@ def test_every_short_process():
     tasks = document["tasks"]
     # On a busy machine one may have ended before its events were open: then it is named, and all are tried again.
     check_named(COUNT + 1)
-    late = document["coverage"]["unseen"]
+    late = document["coverage"]["missed"]
     with measured(if_=late):
         check_equal(len(files), COUNT + 1, "files")
     check_equal(len(tasks), COUNT + 1, "tasks")
@@ -39,7 +39,7 @@ def test_mappings_of_every_short_process():
     pinject_run("-q", "--follow-all", "--", "sh", "-c", "i=0; while [ $i -lt 40 ]; do /bin/true; i=$((i+1)); done").ok()
     check_named(41)
     whole = 0
-    with measured(if_=panalyze_json("tree", *results())["coverage"]["unseen"]):
+    with measured(if_=panalyze_json("tree", *results())["coverage"]["missed"]):
         for name in results():
             script = run(["perf", "script", "-i", name, "--show-mmap-events"]).ok()
             check("r-xp" in script.out and "libc.so" in script.out, f"{name}: no mapping of libc: {script}")

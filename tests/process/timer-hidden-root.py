@@ -9,7 +9,7 @@ def test_root_sees_them():
     need_perf_events()
     pinject_run("--follow-all", "--", target("hidden"), 5, "threads", "fork").ok()
     tree = panalyze_json("tree", *results())
-    with measured(if_=tree["coverage"]["unseen"]):  # an answer came too late
+    with measured(if_=tree["coverage"]["missed"]):  # an answer came too late
         check_equal({task["source"] for task in tree["tasks"]}, {"perf"})
 
 

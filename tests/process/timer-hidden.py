@@ -37,10 +37,10 @@ def document():
     return panalyze_json("tree", *files())
 
 
-def check_coverage(tree, unseen=()):
+def check_coverage(tree, missed=()):
     with measured():
         check(adds_up(tree), tree["coverage"])
-        check_equal(tree["coverage"].get("unseen") or [], list(unseen))
+        check_equal(tree["coverage"].get("missed") or [], list(missed))
 
 
 def check_time(task, ns):
@@ -51,7 +51,7 @@ def check_time(task, ns):
 
 def check_sources(tree, expected, what=""):
     """Where an answer comes too late a task has another source than it should, or none; then it is missed."""
-    with measured(if_=tree["coverage"]["unseen"]):
+    with measured(if_=tree["coverage"]["missed"]):
         check_equal(sorted(task["source"] for task in tree["tasks"]), expected, what)
 
 
@@ -123,7 +123,7 @@ def test_static_programs_that_follow():
             said = family_said(out)
             check_equal(len(said), 4, out)
             missing = [key for key in said if key not in tasks]
-            check(not missing or tree["coverage"]["unseen"], f"{way}: {missing} are missing: {tree['tasks']}")
+            check(not missing or tree["coverage"]["missed"], f"{way}: {missing} are missing: {tree['tasks']}")
             short = [f"{way}: {ns}: {tasks.get(key)}" for key, (ns, _) in said.items()
                      if key in missing or tasks[key]["cpu_ns"] < ns * 0.98 - 2e6 or tasks[key]["weight"] <= 25e6]
             with measured():
@@ -131,7 +131,7 @@ def test_static_programs_that_follow():
             if not short:
                 break
         # What it starts at once may have ended before the inherited set was there: no preload object is in it, to ask.
-        early = [line for line in tree["coverage"].get("unseen") or [] if line["comm"] in ("sh", "true")]
+        early = [line for line in tree["coverage"].get("missed") or [] if line["comm"] in ("sh", "true")]
         check_coverage(tree, early)
 
 
@@ -158,10 +158,10 @@ def test_programs_that_are_not_followed():
     for program in SPIN, STATIC:
         result = pinject_run("--follow-fork", "--", target("hidden"), 20, "exec", program, 60).ok()
         tree = document()
-        unseen = [(line["reason"], line["comm"]) for line in tree["coverage"]["unseen"]]
+        missed = [(line["reason"], line["comm"]) for line in tree["coverage"]["missed"]]
         expected = ("program not followed after exec (--follow-exec follows it)", os.path.basename(program))
-        with measured(if_=set(unseen) - {expected}):  # an answer came too late
-            check_equal(unseen, [expected])
+        with measured(if_=set(missed) - {expected}):  # an answer came too late
+            check_equal(missed, [expected])
         check_sources(tree, ["perf", "timer"])
         with measured():
             check(all(task["cpu_ns"] < 50e6 for task in tree["tasks"]), tree["tasks"])
@@ -178,7 +178,7 @@ def test_a_file_that_cannot_be_read():
         tree = document()
         check_coverage(tree)
         timed = [task for task in tree["tasks"] if task["source"] == "timer"]
-        with measured(if_=tree["coverage"]["unseen"]):
+        with measured(if_=tree["coverage"]["missed"]):
             check_equal(sorted((task["pid"], task["tid"]) for task in timed), sorted(truth(result.out)))
         with measured():
             check(all(task["samples"] for task in timed), timed)
@@ -189,14 +189,14 @@ def test_what_timers_cannot():
     need_hiding()
     result = profile(target("hidden"), 20, "threads", options=["--stat"])
     tree = document()
-    with measured(if_=tree["coverage"]["unseen"]):
+    with measured(if_=tree["coverage"]["missed"]):
         check_in("4 tasks were counted by the preload object", result.err)
     check_equal(sum(task["samples"] for task in tree["tasks"]), 0)
     check_coverage(tree)
     result = profile(target("hidden"), 20, "threads", options=["-e", "page-faults:u", "-c", "1"])
     tree = document()
     timed = [task for task in tree["tasks"] if task["source"] == "timer"]
-    with measured(if_=tree["coverage"]["unseen"]):
+    with measured(if_=tree["coverage"]["missed"]):
         check_in("4 tasks were not sampled", result.err)
         check_equal([task["samples"] for task in timed], [0, 0, 0, 0])
     for task in timed:
@@ -213,7 +213,7 @@ def test_strict_and_split():
         result.ok()
     profile(target("hidden"), 20, "exec", SPIN, 40, options=["--exec-split-results"])
     tree = document()
-    with measured(if_=tree["coverage"]["unseen"]):
+    with measured(if_=tree["coverage"]["missed"]):
         check_equal(sorted(name.split(".")[3] for name in files()), ["hidden", "hidden", "spin"])
     check_coverage(tree)
 
@@ -227,7 +227,7 @@ def test_nothing_is_seen():
         check_equal(ours.out_bytes.splitlines(), bare.out_bytes.splitlines(), "output")
         check_equal((ours.err_bytes, ours.status), (bare.err_bytes, bare.status), "stderr, status")
         tree = document()
-        with measured(if_=tree["coverage"]["unseen"]):
+        with measured(if_=tree["coverage"]["missed"]):
             check_in("timer", [task["source"] for task in tree["tasks"]])
 
 

@@ -109,7 +109,7 @@ def test_make():
     compare("", ["make", "-s", "-B", "-j2"])
     tree = document("tree")
     coverage = tree["coverage"]
-    with measured(if_=coverage["unseen"]):  # an answer came too late
+    with measured(if_=coverage["missed"]):  # an answer came too late
         check_equal(sum(task["comm"].startswith("part") for task in tree["tasks"]), 4, "programs")
         check_equal(sum(task["comm"] == "cc1" for task in tree["tasks"]), 4, "compilers")
     with measured():
@@ -156,7 +156,7 @@ def test_programs_without_a_timer():
     tree = document("tree")
     found = {task["cmdline"][1]: task for task in tree["tasks"] if len(task["cmdline"]) == 2}
     coverage = tree["coverage"]
-    with measured(if_=coverage["unseen"]):
+    with measured(if_=coverage["missed"]):
         check_equal(sorted(found), ["60", "70", "80", "90"], "tasks")
         for ms, task in found.items():
             check(task["cpu_ns"] > int(ms) * 1e6, f"{ms} ms: {task}")

@@ -86,7 +86,7 @@ def test_ends_of_threads():
     check_equal(len(said), 8, "threads")
     tree = panalyze_json("tree", *results())
     tasks = {task["tid"]: task for task in tree["tasks"]}
-    with measured(if_=tree["coverage"]["unseen"]):  # an answer came too late
+    with measured(if_=tree["coverage"]["missed"]):  # an answer came too late
         check(said.keys() <= tasks.keys(), tree)
     for tid, ns in said.items():
         with measured():  # the end comes after the word

@@ -42,7 +42,7 @@ def test_run_and_analyze_lines():
     document = json.loads(shell("panalyze out.* --aggregate --json").ok().out)
     check_equal(document["schema"], "pinject.report/1")
     comms = {task["comm"] for task in document["tasks"]}
-    with measured(if_=document["coverage"]["unseen"]):  # one may have ended before its events were open
+    with measured(if_=document["coverage"]["missed"]):  # one may have ended before its events were open
         check({"make", "gcc", "cc1", "as"} <= comms, comms)
 
 

@@ -326,7 +326,7 @@ static void check_events(void)
 /* In a session in which nothing goes wrong, the cost of each exit is known. */
 static void check_exits(void)
 {
-    const bool known = sim.clean && !sim.unseen_ns;
+    const bool known = sim.clean && !sim.unreported_ns;
     for (const struct sim_events *events = sim.events; known && events; events = events->next)
         if (events->exit_ns != UINT64_MAX && events->exit_ns != events->process->exit_ns)
             sim_fail("the exit of %d took %" PRIu64 " ns, its file says %" PRIu64, (int)events->process->pid,
@@ -401,7 +401,7 @@ static uint64_t counted_ns(void)
 static void check_time(void)
 {
     const uint64_t found = collector.attributed_ns, missed = missed_ns();
-    if (sim.clean && (found + missed > sim.given_ns || found + missed + sim.unseen_ns < sim.given_ns))
+    if (sim.clean && (found + missed > sim.given_ns || found + missed + sim.unreported_ns < sim.given_ns))
         sim_fail("%" PRIu64 " ns of CPU time in tasks and %" PRIu64 " ns missed, %" PRIu64 " ns were used", found,
                  missed, sim.given_ns);
     if (!sim.split && sim.follow & PINJECT_SESSION_EXEC && found < counted_ns())

@@ -96,7 +96,7 @@ static void choose_faults(void)
         return;
     }
     if (sim_chance(100)) {
-        faults->unseen_wait = 1 + (unsigned)sim_below(900);
+        faults->unreported_wait = 1 + (unsigned)sim_below(900);
         sim.only_waits = true;
         return;
     }
@@ -108,7 +108,7 @@ static void choose_faults(void)
     faults->twice = rate(100);
     faults->refused = rate(200);
     faults->unasked = rate(200);
-    faults->unseen_wait = rate(500);
+    faults->unreported_wait = rate(500);
     faults->raw_clone = rate(300);
     faults->no_wait = rate(500);
     faults->odd_program = rate(500);
@@ -127,11 +127,11 @@ static const char *run_session(uint64_t seed, bool verbose)
     kernel_init();
     const struct sim_faults *faults = &sim.faults;
     sim_say("follow %x%s%s; of 1000: late %u by %" PRIu64 " ms, never %u, twice %u, refused %u, unasked %u, "
-            "unseen waits %u, raw clones %u, no wait %u, odd programs %u, failing exec %u, stalls %u, "
+            "unreported waits %u, raw clones %u, no wait %u, odd programs %u, failing exec %u, stalls %u, "
             "static programs %u, lost records %u%s%s",
             sim.follow, sim.clean ? ", clean" : "", sim.split ? ", split" : "", faults->late,
             faults->late_ns / SIM_MS, faults->never, faults->twice, faults->refused, faults->unasked,
-            faults->unseen_wait, faults->raw_clone, faults->no_wait, faults->odd_program, faults->failing_exec,
+            faults->unreported_wait, faults->raw_clone, faults->no_wait, faults->odd_program, faults->failing_exec,
             faults->stall, faults->static_program, faults->lost_records,
             faults->small_rings ? ", small rings" : "", faults->slow ? ", slow" : "");
     collector_begin();

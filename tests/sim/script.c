@@ -146,7 +146,7 @@ static void fork_process(struct sim_task *task)
     struct sim_task *child = kernel_fork(task);
     if (!child)
         return;
-    sim_say("%d forks %d%s", (int)task->tid, (int)child->tid, raw ? ", unseen" : "");
+    sim_say("%d forks %d%s", (int)task->tid, (int)child->tid, raw ? ", raw" : "");
     child->process->loaded = !raw && sim.follow & PINJECT_SESSION_FORK;
     if (child->process->loaded)
         want(child, PINJECT_FORK);
@@ -158,8 +158,8 @@ static void make_thread(struct sim_task *task)
     struct sim_task *thread = kernel_thread(task);
     if (!thread)
         return;
-    thread->unseen = raw;
-    sim_say("%d makes thread %d%s", (int)task->tid, (int)thread->tid, raw ? ", unseen" : "");
+    thread->raw = raw;
+    sim_say("%d makes thread %d%s", (int)task->tid, (int)thread->tid, raw ? ", raw" : "");
     if (!raw && (sim.follow & PINJECT_SESSION_PTHREAD || task->process == sim.root))
         want(thread, PINJECT_THREAD);
 }
@@ -241,7 +241,7 @@ static bool may_take_over(const struct sim_task *task)
 static void exec_program(struct sim_task *task)
 {
     /* what is asked for a task that was not known can come after all that was counted of it */
-    if ((task->unseen && !task->cover) || !may_take_over(task))
+    if ((task->raw && !task->cover) || !may_take_over(task))
         return;
     const enum sim_program program = choose_program();
     char name[16];
@@ -296,10 +296,10 @@ static bool wait_for_one(struct sim_task *task)
     if (!child)
         return false;
     sim_say("%d waits for %d", (int)task->tid, (int)child->pid);
-    if (process->loaded && !sim_chance(sim.faults.unseen_wait))
+    if (process->loaded && !sim_chance(sim.faults.unreported_wait))
         tell_wait(task, child);
     else
-        sim.unseen_ns += child->exit_ns;
+        sim.unreported_ns += child->exit_ns;
     kernel_wait(process, child);
     return true;
 }

@@ -117,7 +117,7 @@ struct sim_task {
     struct sim_events *cover;  /* of an inherited set; NULL: none */
     struct sim_set *root_of;
     uint64_t sample_ns;        /* CPU time at the next sample */
-    bool unseen;               /* made behind libc's back */
+    bool raw;                  /* made behind libc's back */
     bool announced;            /* by its creator's ring */
     bool had_events;
     bool wants_request;        /* it begins with one */
@@ -134,7 +134,7 @@ struct sim_faults {
     unsigned twice;     /* one that carries no events comes twice */
     unsigned refused;   /* the kernel refuses events */
     unsigned unasked;   /* no slot is free: the task never asks */
-    unsigned unseen_wait; /* the wait is within libc: nobody tells it */
+    unsigned unreported_wait; /* the wait is within libc: nobody tells it */
     unsigned raw_clone; /* a child made behind libc's back, which never asks */
     unsigned no_wait;   /* a parent does not wait */
     unsigned odd_program; /* an exec is of another program than an injectable one */
@@ -154,7 +154,7 @@ struct sim {
     uint64_t read_ns;         /* how long the collector has read rings: the clock stands still meanwhile */
     struct sim_faults faults;
     bool clean;               /* none of these */
-    bool only_waits;          /* only waits are unseen */
+    bool only_waits;          /* only waits are unreported */
     unsigned follow;
     bool split, snapshots;
     bool has_status;          /* the kernel tells the status of processes that are gone */
@@ -186,7 +186,7 @@ struct sim {
     uint64_t records_lost;    /* not told yet */
     bool has_lost;
     bool attached_late;       /* a task was */
-    uint64_t unseen_ns;       /* costs of exits whose wait was not told */
+    uint64_t unreported_ns;   /* costs of exits whose wait was not told */
     /* Result files. */
     unsigned files_open, files_done;
     uint64_t samples, counted_ns; /* in all of them; the latter with what is before and after the events */

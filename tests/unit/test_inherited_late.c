@@ -18,7 +18,7 @@
 #include "collector/tasks/task_table.h"
 #include "collector/tasks/untracked.h"
 
-static void announced_children_are_adopted(void **state)
+static void announced_children_are_attached_late(void **state)
 {
     (void)state;
     struct tasks *tasks = stage.tasks;
@@ -382,7 +382,7 @@ static void unreported_programs_are_covered(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(announced_children_are_adopted),
+        TEST(announced_children_are_attached_late),
         TEST(refused_untracked_are_tried_three_times),
         TEST(looks_that_hang_are_not_tried_again),
         TEST(family_of_a_process),
