@@ -22,7 +22,7 @@
 #define SECCOMP_FILTER_FLAG_NEW_LISTENER (1UL << 3)
 #endif
 
-enum block { UNHARMED = 0, BLOCKED = 1, BLIND = 2, UNTIMED = 4, USER_FIXED = 8 };
+enum block { UNHARMED = 0, BLOCKED = 1, BLIND = 2, NO_TIMERS = 4, USER_FIXED = 8 };
 
 /* `program` is a struct sock_fprog and may be wild: the kernel will report that. */
 static unsigned judge_filter(bool strict, const void *program)
@@ -30,7 +30,7 @@ static unsigned judge_filter(bool strict, const void *program)
     struct pinject_safe_read safe = {0};
     struct sock_fprog copy;
     if (strict)
-        return BLOCKED | BLIND | UNTIMED;
+        return BLOCKED | BLIND | NO_TIMERS;
     if (!pinject_safe_read(&safe, program, sizeof(copy)))
         return UNHARMED;
     copy = *(const struct sock_fprog *)program;
@@ -39,7 +39,7 @@ static unsigned judge_filter(bool strict, const void *program)
         return UNHARMED;
     return (pinject_filter_harms(copy.filter, copy.len) ? BLOCKED : 0) |
            (pinject_filter_harms_safe_read(copy.filter, copy.len) ? BLIND : 0) |
-           (pinject_filter_harms_timers(copy.filter, copy.len) ? UNTIMED : 0) |
+           (pinject_filter_harms_timers(copy.filter, copy.len) ? NO_TIMERS : 0) |
            (pinject_filter_harms_user(copy.filter, copy.len) ? USER_FIXED : 0);
 }
 
@@ -62,12 +62,12 @@ static unsigned before_filter(bool strict, const void *program, bool all_threads
     bool before = pinject_preload_blocked();
     unsigned kind = pinject_preload.state == PINJECT_NOTHING ? UNHARMED : judge_filter(strict, program);
     /* A new exec generation would start a timer under the filter. */
-    if (kind & UNTIMED && pinject_preload.flags & PINJECT_SESSION_TIMER)
+    if (kind & NO_TIMERS && pinject_preload.flags & PINJECT_SESSION_TIMER)
         kind |= BLOCKED;
     if (kind & ~(unsigned)USER_FIXED)
         pinject_timer_end_all(true);
     count_blocks(kind, 1);
-    if (all_threads && !before && kind & (BLOCKED | UNTIMED))
+    if (all_threads && !before && kind & (BLOCKED | NO_TIMERS))
         pinject_preload_settle();
     errno = saved;
     return kind;

@@ -70,10 +70,10 @@ def test_threads_and_children():
             check(tasks[key]["weight"] <= tasks[key]["cpu_ns"] * 1.05 + 5e6, tasks[key])
     check_coverage(tree)
     # A tick has to meet them, and the first one weighs no more than a tick: with other load much is missing.
-    timed = [task for task in tree["tasks"] if task["source"] == "timer"]
+    by_timer = [task for task in tree["tasks"] if task["source"] == "timer"]
     with measured():
-        check(sum(task["samples"] for task in timed) > 20, timed)
-        check(sum(task["weight"] for task in timed) > 0.3 * sum(said.values()), timed)
+        check(sum(task["samples"] for task in by_timer) > 20, by_timer)
+        check(sum(task["weight"] for task in by_timer) > 0.3 * sum(said.values()), by_timer)
     functions = {}
     for function in panalyze_json("--aggregate", "--top", "all", *results())["functions"]:
         functions[function["symbol"]] = function
@@ -84,7 +84,7 @@ def test_threads_and_children():
     report = panalyze(*results()).ok().out
     check_in("8 of 9 tasks were sampled by timers, user space only", " ".join(report.split()))
     check(not re.search("is sampled by timers", report), "the session is one with events")
-    info = panalyze("info", f"out.{timed[0]['pid']}.{timed[0]['tid']}").ok().out
+    info = panalyze("info", f"out.{by_timer[0]['pid']}.{by_timer[0]['tid']}").ok().out
     check_in("the kernel refused its events (Permission denied): not dumpable", " ".join(info.split()))
     check_in("by a timer", info)
 
@@ -177,15 +177,15 @@ def test_a_file_that_cannot_be_read():
         result = profile("sh", "-c", script)
         tree = document()
         check_coverage(tree)
-        timed = [task for task in tree["tasks"] if task["source"] == "timer"]
+        by_timer = [task for task in tree["tasks"] if task["source"] == "timer"]
         with measured(if_=tree["coverage"]["missed"]):
-            check_equal(sorted((task["pid"], task["tid"]) for task in timed), sorted(truth(result.out)))
+            check_equal(sorted((task["pid"], task["tid"]) for task in by_timer), sorted(truth(result.out)))
         with measured():
-            check(all(task["samples"] for task in timed), timed)
+            check(all(task["samples"] for task in by_timer), by_timer)
 
 
 def test_what_timers_cannot():
-    """--stat counts; events that no timer stands in for are counted as far as they can be, and nothing is made up."""
+    """--stat counts; events that no timer replaces are counted as far as they can be, and nothing is made up."""
     need_hiding()
     result = profile(target("hidden"), 20, "threads", options=["--stat"])
     tree = document()
@@ -195,11 +195,11 @@ def test_what_timers_cannot():
     check_coverage(tree)
     result = profile(target("hidden"), 20, "threads", options=["-e", "page-faults:u", "-c", "1"])
     tree = document()
-    timed = [task for task in tree["tasks"] if task["source"] == "timer"]
+    by_timer = [task for task in tree["tasks"] if task["source"] == "timer"]
     with measured(if_=tree["coverage"]["missed"]):
         check_in("4 tasks were not sampled", result.err)
-        check_equal([task["samples"] for task in timed], [0, 0, 0, 0])
-    for task in timed:
+        check_equal([task["samples"] for task in by_timer], [0, 0, 0, 0])
+    for task in by_timer:
         check_equal([count["event"] for count in task["counts"]], ["task-clock"])
     check_coverage(tree)
     result = pinject_run("--follow-all", "--strict", "-e", "page-faults:u", "--", target("hidden"), 5, "threads")

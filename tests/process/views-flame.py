@@ -3,7 +3,7 @@
 # timeout: 180
 # run-as: self
 """The flame graph answers: zoom, reset, search, keys. In Chromium where it is installed (at 400 MB it is not worth
-being installed for this); in node, with a small stand-in for a browser's document, where that is."""
+being installed for this); in node, with a small fake of a browser's document, where that is."""
 import urllib.parse
 import xml.etree.ElementTree
 

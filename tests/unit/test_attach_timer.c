@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tasks that the kernel hides from us in a session with events: a ring for a timer of the preload object stands in. */
+/* Tasks that the kernel hides from us in a session with events: they get a ring for the timer fallback. */
 #include "worker_fake.h"
 
 #include "collector/config/probe.h"
@@ -58,7 +58,7 @@ static struct pinject_timer_head *head_of(const struct attached *attached)
     return rings_head(&fake.session.rings, attached->number);
 }
 
-static void check_stands_in(void)
+static void check_fallback(void)
 {
     struct attached *attached, *again;
     must_open();
@@ -197,10 +197,10 @@ static void check_descriptor_of_stdin(void)
     must_close();
 }
 
-static void a_timer_stands_in(void **state)
+static void a_timer_is_the_fallback(void **state)
 {
     (void)state;
-    fake_unprivileged(check_stands_in);
+    fake_unprivileged(check_fallback);
 }
 
 static void a_thread_that_execs(void **state)
@@ -251,7 +251,7 @@ static void which_events_timers_know(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_timer_stands_in),
+        cmocka_unit_test(a_timer_is_the_fallback),
         cmocka_unit_test(a_thread_that_execs),
         cmocka_unit_test(the_path_is_not_known), cmocka_unit_test(no_rings),
         cmocka_unit_test(descriptor_of_stdin),

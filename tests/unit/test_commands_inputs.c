@@ -139,8 +139,8 @@ static const struct task thread = {100, 101, 1, 100, PINJECT_TASK_ENDED, PINJECT
                                    "worker", NULL, NULL};
 static const struct task child = {200, 200, 100, 101, ENDED, PINJECT_SOURCE_INHERITED, 11, 1020, 1300, 1, 0, 1, "cc1",
                                   "/usr/lib/cc1", "a b.c"};
-static const struct task timed = {200, 201, 100, 200, PINJECT_TASK_ENDED, PINJECT_SOURCE_TIMER, 0, 1030, 1290, 0, 0, 0,
-                                  "cc1", NULL, NULL};
+static const struct task by_timer = {200, 201, 100, 200, PINJECT_TASK_ENDED, PINJECT_SOURCE_TIMER, 0, 1030, 1290, 0, 0,
+                                     0, "cc1", NULL, NULL};
 static const struct task counted = {300, 300, 100, 100, PINJECT_TASK_COUNTED_ONLY, PINJECT_SOURCE_ACCOUNTING, 0, 1040,
                                     1300, 4, 0, 0, "as\033[2J", "/usr/bin/as", ""};
 static const struct task late = {400, 400, 200, 0, ENDED, PINJECT_SOURCE_PERF, 0, 1350, 1399, 0, 0, 0, "ld",
@@ -187,11 +187,11 @@ static void save_session(const char *directory, unsigned char id, unsigned weigh
     inputs_samples(&writer, 0, 4, MS, in_gone);
     save(&writer, directory, &child, "");
 
-    begin(&writer, id, &timed);
+    begin(&writer, id, &by_timer);
     inputs_samples(&writer, 0, weight == 1 ? 8 : 40, MS, in_walk);
     writer.time = 0; /* some records have none */
     writer_comm(&writer, "cc1", false);
-    save(&writer, directory, &timed, "");
+    save(&writer, directory, &by_timer, "");
 
     begin(&writer, id, &counted);
     writer_generation(&writer, 0, 1040 * MS, counted.comm, counted.exec, counted.argument);

@@ -175,13 +175,13 @@ static struct {
     unsigned ticks, same[ENGINES], early[ENGINES], other[ENGINES];
     unsigned short_witness; /* it ends in code without a table (a PLT stub, AArch64's vdso); tables go on */
     unsigned shown;
-} timed;
+} at_ticks;
 static uint64_t bottom[KIT_FRAMES]; /* what each chain ends with: the callers of test_anywhere() */
 static unsigned bottom_count;
 
 static void show(unsigned engine, int at, int count)
 {
-    if (timed.shown++ > 3)
+    if (at_ticks.shown++ > 3)
         return;
     const struct chain *chain = &chains[engine];
     fprintf(stderr, "engine %u: chain of %u (%s), witness of %d\n", engine, chain->count,
@@ -202,13 +202,13 @@ static void judge(unsigned engine, int at, int count)
     if (alike && whole)
         alike = memcmp(&chain->ips[chain->count - bottom_count], bottom, bottom_count * sizeof(bottom[0])) == 0;
     if (alike && chain->count == expected && whole)
-        timed.same[engine]++;
+        at_ticks.same[engine]++;
     else if (alike && chain->count > expected && whole)
-        timed.short_witness += engine == 0;
+        at_ticks.short_witness += engine == 0;
     else if (alike && !whole)
-        timed.early[engine]++;
+        at_ticks.early[engine]++;
     else {
-        timed.other[engine]++;
+        at_ticks.other[engine]++;
         show(engine, at, count);
     }
 }
@@ -220,7 +220,7 @@ static void on_tick(int number, siginfo_t *info, void *context)
     int count = witness(frames, KIT_FRAMES), at = 0;
     while (at < count && frames[at] != ip)
         at++;
-    timed.ticks++;
+    at_ticks.ticks++;
     unwind_both(context);
     for (unsigned i = 0; i < ENGINES; i++)
         judge(i, at, count);
@@ -258,17 +258,17 @@ static void test_anywhere(void **state)
     kit_read_maps(&kit);
     assert_int_equal(sigaction(SIGALRM, &action, NULL), 0);
     assert_int_equal(setitimer(ITIMER_REAL, &each, NULL), 0);
-    while (timed.ticks < TICKS && time(NULL) < end)
+    while (at_ticks.ticks < TICKS && time(NULL) < end)
         sink = work();
     assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
     for (unsigned i = 0; i < ENGINES; i++) {
-        printf("engine %u: %u ticks, %u the same, %u ended early, %u others\n", i, timed.ticks, timed.same[i],
-               timed.early[i], timed.other[i]);
-        assert_int_equal(timed.other[i], 0);
-        assert_true(timed.same[i] * 5 > timed.ticks);
+        printf("engine %u: %u ticks, %u the same, %u ended early, %u others\n", i, at_ticks.ticks, at_ticks.same[i],
+               at_ticks.early[i], at_ticks.other[i]);
+        assert_int_equal(at_ticks.other[i], 0);
+        assert_true(at_ticks.same[i] * 5 > at_ticks.ticks);
     }
-    printf("the witness ended early: %u\n", timed.short_witness);
-    assert_true((timed.ticks - timed.same[0] - timed.short_witness) * 50 <= timed.ticks);
+    printf("the witness ended early: %u\n", at_ticks.short_witness);
+    assert_true((at_ticks.ticks - at_ticks.same[0] - at_ticks.short_witness) * 50 <= at_ticks.ticks);
 }
 
 /* ---- Signatures ---- */

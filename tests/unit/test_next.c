@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of the next functions: each member is what libc has under its name, or a stand-in where libc has none. */
+/* The table of the next functions: each member is libc's function of that name, or a replacement. */
 #include "check.h"
 
 #include "preload/next.h"

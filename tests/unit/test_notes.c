@@ -187,7 +187,7 @@ static void programs_that_do_not_ask(void **state)
     expect(DID_NOT_ASK);
 }
 
-static void timers_that_stood_in(void **state)
+static void timer_fallbacks(void **state)
 {
     struct notes notes = {.count = 0};
     (void)state;
@@ -233,7 +233,7 @@ int main(void)
         cmocka_unit_test_setup(rings, set_up),
         cmocka_unit_test_setup(ends_and_beginnings, set_up),
         cmocka_unit_test_setup(programs_that_do_not_ask, set_up),
-        cmocka_unit_test_setup(timers_that_stood_in, set_up),
+        cmocka_unit_test_setup(timer_fallbacks, set_up),
         cmocka_unit_test_setup(room_for_notes, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

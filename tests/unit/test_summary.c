@@ -239,7 +239,7 @@ static void test_missed(void **state)
     kit_free(&scene.kit);
 }
 
-static void test_stand_ins(void **state)
+static void test_timer_fallbacks(void **state)
 {
     (void)state;
     struct scene scene;
@@ -441,7 +441,7 @@ int main(void)
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_run),     cmocka_unit_test(test_stolen), cmocka_unit_test(test_others),
         cmocka_unit_test(test_missed),
-     cmocka_unit_test(test_stand_ins),     cmocka_unit_test(test_counting),
+        cmocka_unit_test(test_timer_fallbacks), cmocka_unit_test(test_counting),
         cmocka_unit_test(test_all_lines),
         cmocka_unit_test(test_quoting), cmocka_unit_test(test_incomplete), cmocka_unit_test(test_strict),
     };
