@@ -82,17 +82,17 @@ static void put_names(struct row *row, const char *const *names)
         put_text(row, *names);
 }
 
-static void put_function(struct row *row, const struct histogram *histogram, const struct histogram_row *hit)
+static void put_function(struct row *row, const struct histogram *histogram, const struct histogram_row *counts)
 {
-    struct names_function function = names_function(histogram->names, (uint32_t)hit->key);
+    struct names_function function = names_function(histogram->names, (uint32_t)counts->key);
     put_text(row, function.symbol);
     put_text(row, function.dso);
-    put_number(row, hit->self_samples);
-    put_number(row, hit->self_weight);
-    put_percent(row, hit->self_weight, histogram->weight);
-    put_number(row, hit->total_samples);
-    put_number(row, hit->total_weight);
-    put_percent(row, hit->total_weight, histogram->weight);
+    put_number(row, counts->self_samples);
+    put_number(row, counts->self_weight);
+    put_percent(row, counts->self_weight, histogram->weight);
+    put_number(row, counts->total_samples);
+    put_number(row, counts->total_weight);
+    put_percent(row, counts->total_weight, histogram->weight);
     end_row(row);
 }
 

@@ -41,14 +41,14 @@ static struct annotate_function *function_of(struct annotate *annotate, struct m
     return &annotate->list[index];
 }
 
-static void add_hit(struct annotate_function *function, uint64_t address, const struct profile_entry *entry)
+static void add_sample(struct annotate_function *function, uint64_t address, const struct profile_entry *entry)
 {
     function->samples += entry->samples;
     function->weight += entry->weight;
     function->histogram =
-        memory_grow(function->histogram, &function->hit_capacity, function->hit_count + 1,
+        memory_grow(function->histogram, &function->address_capacity, function->address_count + 1,
                     sizeof(*function->histogram));
-    function->histogram[function->hit_count++] = (struct annotate_hit){address, entry->samples, entry->weight};
+    function->histogram[function->address_count++] = (struct annotate_address){address, entry->samples, entry->weight};
 }
 
 static uint64_t function_size(struct symbols_dso *dso, uint64_t offset)
@@ -73,7 +73,7 @@ static void add_entry(struct annotate *annotate, struct map *keys, struct map *n
     struct symbols_dso *dso = names_symbols(view->names, leaf);
     struct annotate_function *function = function_of(annotate, keys, dso, place);
     map_add(numbers, place->function, 0);
-    if (!function->hit_count) {
+    if (!function->address_count) {
         function->why = why_no_code(frame, dso);
         function->size = function_size(dso, frame->offset);
         function->shift = place->address - frame->offset;
@@ -81,7 +81,7 @@ static void add_entry(struct annotate *annotate, struct map *keys, struct map *n
     /* If the symbol table has no size, the function still reaches at least to the sampled address. */
     if (place->offset >= function->size)
         function->size = place->offset + 1;
-    add_hit(function, place->address, entry);
+    add_sample(function, place->address, entry);
 }
 
 /* Adds ENTRY to the totals of the functions of ANNOTATE in its stack. KEYS finds them by DSO and start; NUMBERS has
@@ -151,15 +151,15 @@ static void add_histogram(struct annotate_code *code, const struct annotate_func
     uint64_t end = function->start + function->size;
     code->samples = memory_new(code->code.count, sizeof(*code->samples));
     code->weights = memory_new(code->code.count, sizeof(*code->weights));
-    for (size_t i = 0; i < function->hit_count; i++) {
-        const struct annotate_hit *hit = &function->histogram[i];
-        const struct code_instruction *at = code_at(&code->code, hit->address, end);
+    for (size_t i = 0; i < function->address_count; i++) {
+        const struct annotate_address *row = &function->histogram[i];
+        const struct code_instruction *at = code_at(&code->code, row->address, end);
         if (at) {
-            code->samples[at - code->code.list] += hit->samples;
-            code->weights[at - code->code.list] += hit->weight;
+            code->samples[at - code->code.list] += row->samples;
+            code->weights[at - code->code.list] += row->weight;
         } else {
-            code->elsewhere_samples += hit->samples;
-            code->elsewhere_weight += hit->weight;
+            code->elsewhere_samples += row->samples;
+            code->elsewhere_weight += row->weight;
         }
     }
 }
@@ -494,7 +494,7 @@ void annotate_print(struct view *view, const struct annotate_function *function,
                 text_percent(share, code->elsewhere_weight, function->weight));
 }
 
-static void hit_json(struct view *view, struct json *json, uint64_t samples, uint64_t weight)
+static void samples_json(struct view *view, struct json *json, uint64_t samples, uint64_t weight)
 {
     json_unsigned(json, "self_samples", samples);
     json_unsigned(json, "self_weight", weight);
@@ -517,7 +517,7 @@ static void code_json(struct view *view, struct json *json, const struct annotat
         json_object(json, NULL);
         line_json(json, &code->lines, code->heavy[i].file, code->heavy[i].line);
         json_string(json, "inlined", code->heavy[i].inlined);
-        hit_json(view, json, code->heavy[i].samples, code->heavy[i].weight);
+        samples_json(view, json, code->heavy[i].samples, code->heavy[i].weight);
         json_end_object(json);
     }
     json_end_list(json);
@@ -529,12 +529,12 @@ static void code_json(struct view *view, struct json *json, const struct annotat
         json_unsigned(json, "address", instruction->address);
         json_string(json, "text", instruction->text);
         line_json(json, &code->lines, row ? row->file : CODE_LINES_NONE, row ? row->line : 0);
-        hit_json(view, json, code->samples[i], code->weights[i]);
+        samples_json(view, json, code->samples[i], code->weights[i]);
         json_end_object(json);
     }
     json_end_list(json);
     json_object(json, "elsewhere");
-    hit_json(view, json, code->elsewhere_samples, code->elsewhere_weight);
+    samples_json(view, json, code->elsewhere_samples, code->elsewhere_weight);
     json_end_object(json);
 }
 
@@ -547,7 +547,7 @@ void annotate_json(struct view *view, struct json *json, const struct annotate_f
     json_string(json, "reason", reason);
     json_unsigned(json, "start", function->start);
     json_unsigned(json, "size", function->size);
-    hit_json(view, json, function->samples, function->weight);
+    samples_json(view, json, function->samples, function->weight);
     json_unsigned(json, "total_samples", function->total_samples);
     json_unsigned(json, "total_weight", function->total_weight);
     json_number(json, "total_percent", text_share(function->total_weight, view->selection->total_weight));

@@ -13,7 +13,8 @@
 #include "analyze/view/view.h"
 #include "common/json.h"
 
-struct annotate_hit {
+/* A row of a histogram: the samples whose leaf is at ADDRESS. */
+struct annotate_address {
     uint64_t address, samples, weight;
 };
 
@@ -23,10 +24,10 @@ struct annotate_function {
     const char *why; /* why there is no code to show: static text; NULL: there may be */
     uint64_t start, size;
     uint64_t shift;           /* addresses minus file offsets of the code */
-    uint64_t samples, weight; /* of all hits */
+    uint64_t samples, weight; /* at all its addresses */
     uint64_t total_samples, total_weight; /* with everything that its code called; a sample counts once */
-    struct annotate_hit *histogram;
-    size_t hit_count, hit_capacity;
+    struct annotate_address *histogram;
+    size_t address_count, address_capacity;
 };
 
 /* One source line of a function, with the samples at its instructions. */

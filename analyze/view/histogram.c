@@ -110,13 +110,13 @@ static void add_stack(struct histogram *histogram, const struct profile_entry *e
 {
     uint32_t depth, leaf = histogram->profile->stacks[entry->stack].frames[0];
     const uint32_t *frames = histogram_stack(histogram, entry->stack, &depth);
-    bool hit = false;
+    bool has_self = false;
     for (uint32_t i = 0; i < depth; i++) {
         struct histogram_row *row = row_of_frame(histogram, frames[i], entry->task);
         row->own_samples += i == 0 ? entry->samples : 0;
         row->own_weight += i == 0 ? entry->weight : 0;
-        if (!hit && frames[i] == leaf) {
-            hit = true;
+        if (!has_self && frames[i] == leaf) {
+            has_self = true;
             row->self_samples += entry->samples;
             row->self_weight += entry->weight;
         }

@@ -95,7 +95,7 @@ struct missing {
     struct map_strings dsos;    /* with samples that have no name, */
     uint64_t *weights;          /* their weight, */
     uint32_t *tasks;            /* and the first task with such a sample; */
-    size_t hit;                 /* the number of these DSOs */
+    size_t sampled;             /* the number of these DSOs */
     uint32_t told;
     void (*tell)(struct view *view, const char *line);
 };
@@ -149,7 +149,7 @@ static void report_dso(void *context, const char *path, const char *why, unsigne
     uint64_t whole = missing->view->selection->total_weight, weight = 0;
     uint32_t dso = map_strings_add(&missing->dsos, path);
     const struct profile_task *task = NULL;
-    if (dso < missing->hit) {
+    if (dso < missing->sampled) {
         weight = missing->weights[dso];
         missing->weights[dso] = 0;
         task = &missing->view->profile->tasks[missing->tasks[dso]];
@@ -185,7 +185,7 @@ static void find_unnamed(struct missing *missing)
             missing->tasks[dso] = entry->task;
         missing->weights[dso] = entry->weight + (dso < known ? missing->weights[dso] : 0);
     }
-    missing->hit = missing->dsos.count;
+    missing->sampled = missing->dsos.count;
 }
 
 static void report_missing(struct view *view, void (*tell)(struct view *view, const char *line))

@@ -156,8 +156,8 @@ bool select_task(const struct settings *settings, const struct profile_task *tas
 }
 
 /* Whether the leaf of the sample matches --dso and --symbol. */
-static bool hits_place(const struct profile *profile, const struct settings *settings, struct names *names,
-                       const struct profile_entry *entry)
+static bool is_at_place(const struct profile *profile, const struct settings *settings, struct names *names,
+                        const struct profile_entry *entry)
 {
     if (!names || (!settings->dsos.count && !settings->symbols.count))
         return true;
@@ -170,7 +170,7 @@ static bool is_chosen(const struct selection *selection, const struct profile *p
                       struct names *names, uint32_t index)
 {
     const struct profile_entry *entry = &profile->entries[index];
-    if (!hits_place(profile, settings, names, entry))
+    if (!is_at_place(profile, settings, names, entry))
         return false;
     return profile->merged || (selection->tasks[entry->task] && select_comm(settings, entry->comm));
 }
@@ -402,7 +402,7 @@ static void add_name(struct found *found, const char *symbol, const char *base)
         free(name);
 }
 
-static void find_names(struct found *found, struct view *view, const char *base, bool hit)
+static void find_names(struct found *found, struct view *view, const char *base, bool leaves_only)
 {
     struct histogram histogram;
     histogram_init(&histogram, view->profile, view->names, BY_FUNCTION);
@@ -411,13 +411,14 @@ static void find_names(struct found *found, struct view *view, const char *base,
     histogram_sort(&histogram, SORT_TOTAL);
     for (size_t i = 0; i < histogram.count && found->count < MOST; i++) {
         const struct names_function function = names_function(view->names, (uint32_t)histogram.rows[i].key);
-        if (function.named && (histogram.rows[i].self_samples || !hit) && select_dso(view->settings, function.dso))
+        if (function.named && (histogram.rows[i].self_samples || !leaves_only) &&
+            select_dso(view->settings, function.dso))
             add_name(found, function.symbol, base);
     }
     histogram_release(&histogram);
 }
 
-char *suggest_hint(struct view *view, bool hit)
+char *suggest_hint(struct view *view, bool leaves_only)
 {
     struct found found = {.count = 0};
     char *text = memory_text("");
@@ -425,7 +426,7 @@ char *suggest_hint(struct view *view, bool hit)
         return text;
     char *base = suggest_base(view->settings->symbols.items[0]);
     if (*base)
-        find_names(&found, view, base, hit);
+        find_names(&found, view, base, leaves_only);
     free(base);
     for (size_t i = 0; i < found.count; i++) {
         const char *before = !i ? "; did you mean " : i + 1 == found.count ? " or " : ", ";

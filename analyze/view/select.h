@@ -64,9 +64,9 @@ int select_refuse(const struct settings *settings, const char *hint);
 /* The base name: "finalize" for "symbol_table::finalize(bool)", "finalize.part.0" and "__finalize@@V1"; "" if nothing
  * is left. Owned by the caller. */
 char *suggest_base(const char *symbol);
-/* "; did you mean 'a::f', 'b::f' or 'f'?": the heaviest functions with the base name of the first --symbol; HIT: only
- * leaves of samples. "": there is none. Owned by the caller. */
-char *suggest_hint(struct view *view, bool hit);
+/* "; did you mean 'a::f', 'b::f' or 'f'?": the heaviest functions with the base name of the first --symbol;
+ * LEAVES_ONLY: only leaves of samples. "": there is none. Owned by the caller. */
+char *suggest_hint(struct view *view, bool leaves_only);
 /* Reports that nothing matches --dso and --symbol; returns the exit status. */
 int suggest_refuse(struct view *view);
 

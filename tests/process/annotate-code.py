@@ -20,9 +20,9 @@ def annotate(*args):
     return document
 
 
-def hits_of_script(files):
+def histogram_of_script(files):
     """{(symbol, address): weight} of the innermost frames as panalyze script prints them."""
-    hits = collections.Counter()
+    histogram = collections.Counter()
     for part in panalyze("script", *files).ok().out.split("\n\n"):
         lines = part.strip("\n").splitlines()
         if len(lines) < 2:
@@ -30,18 +30,18 @@ def hits_of_script(files):
         weight = int(check_match(r": +(\d+) \S+: *$", lines[0])[1])
         leaf = check_match(r"^\s*([0-9a-f]+) (\S+?)\+0x[0-9a-f]+ \((.*)\)$|^\s*([0-9a-f]+) ", lines[1])
         if leaf[2]:
-            hits[leaf[2], int(leaf[1], 16)] += weight
-    return hits
+            histogram[leaf[2], int(leaf[1], 16)] += weight
+    return histogram
 
 
 def test_instructions_are_those_of_script():
     """Each instruction has what panalyze script adds up to there; together they are the function's self share."""
     files = record()
-    hits = hits_of_script(files)
+    histogram = histogram_of_script(files)
     shares = {f["symbol"]: f for f in panalyze_json("--aggregate", *files)["functions"]}
     for name in ("spin_a", "spin_b"):
         function, = annotate("--symbol", name, *files)["functions"]
-        of_name = {address: weight for (symbol, address), weight in hits.items() if symbol == name}
+        of_name = {address: weight for (symbol, address), weight in histogram.items() if symbol == name}
         with measured():
             check(sum(of_name.values()) > 20e6, f"{name}: {of_name}")
         ours = {i["address"]: i["self_weight"] for i in function["instructions"] if i["self_weight"]}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which functions, instructions and lines have which hits; symbols, objdump and line tables are the test's own. */
+/* Which functions, instructions and lines have which samples; symbols, objdump and line tables are the test's own. */
 #include "check.h"
 
 #include <errno.h>
@@ -158,7 +158,7 @@ static void check_sums(void)
     function_is(3, "app+0x1400", "/opt/app", 0x1400, 0x80, 120);
     function_is(4, "_beta", "/opt/app", 0x1500, 0x10, 20);
     const struct annotate_function *alpha = &annotate.list[1];
-    assert_int_equal(alpha->hit_count, 2);
+    assert_int_equal(alpha->address_count, 2);
     assert_true(alpha->histogram[0].address == 0x1100 && alpha->histogram[0].weight == 100 &&
                 alpha->histogram[0].samples == 50);
     assert_true(alpha->histogram[1].address == 0x113f && alpha->histogram[1].weight == 200 &&
@@ -284,7 +284,7 @@ static int tear_down(void **state)
     return rmdir(directory);
 }
 
-static struct annotate_hit histogram[] = {{0x1106, 3, 30}, {0x1100, 5, 7},   {0x1107, 1, 10}, {0x1103, 6, 8},
+static struct annotate_address histogram[] = {{0x1106, 3, 30}, {0x1100, 5, 7},   {0x1107, 1, 10}, {0x1103, 6, 8},
                                           {0x110c, 2, 21}, {0x1110, 4, 60},  {0x113f, 1, 40}, {0x1140, 9, 11},
                                           {0x1109, 2, 40}, {0x10ff, 10, 12}, {0x1104, 1, 1}};
 
@@ -294,7 +294,7 @@ static struct annotate_function alpha = {.dso = &dsos[APP],
                                          .start = 0x1100,
                                          .size = 0x40,
                                          .histogram = histogram,
-                                         .hit_count = sizeof(histogram) / sizeof(*histogram)};
+                                         .address_count = sizeof(histogram) / sizeof(*histogram)};
 
 static void test_histogram_of_instructions(void **state)
 {
@@ -366,7 +366,7 @@ static void line_is(const struct annotate_code *code, size_t index, const char *
 /* Heaviest first, then by file and line; code without a line, and lines without a hit, are none. */
 static void test_histogram_of_lines(void **state)
 {
-    static struct annotate_hit equal[] = {{0x1110, 1, 5}, {0x1108, 2, 5}, {0x1104, 3, 5}, {0x110c, 4, 9}};
+    static struct annotate_address equal[] = {{0x1110, 1, 5}, {0x1108, 2, 5}, {0x1104, 3, 5}, {0x110c, 4, 9}};
     struct annotate_function function = alpha;
     struct annotate_code code;
     char reason[100];
@@ -380,14 +380,14 @@ static void test_histogram_of_lines(void **state)
     line_is(&code, 2, "a.c", 1, 2, 40);
     annotate_code_release(&code);
     function.histogram = equal;
-    function.hit_count = 4;
+    function.address_count = 4;
     assert_int_equal(annotate_code_init(&code, &function, &fake.settings, reason, sizeof(reason)), 0);
     assert_int_equal(code.heavy_count, 3);
     line_is(&code, 0, "a.c", 1, 2, 5);
     line_is(&code, 1, "a.c", 2, 3, 5);
     line_is(&code, 2, "z.c", 1, 1, 5);
     annotate_code_release(&code);
-    function.hit_count = 0;
+    function.address_count = 0;
     assert_int_equal(annotate_code_init(&code, &function, &fake.settings, reason, sizeof(reason)), 0);
     assert_int_equal(code.heavy_count, 0);
     assert_int_equal(code.elsewhere_samples, 0);

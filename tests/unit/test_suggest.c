@@ -99,11 +99,11 @@ static void prepare(const uint64_t *weights)
     }
 }
 
-static bool hit;
+static bool leaves_only;
 
 static int print_hint(struct view *view)
 {
-    char *hint = suggest_hint(view, hit);
+    char *hint = suggest_hint(view, leaves_only);
     fputs(hint, view->output->to);
     free(hint);
     return 0;
@@ -122,19 +122,19 @@ static void test_hints(void **state)
 {
     (void)state;
     prepare((const uint64_t[FRAMES]){10, 30, 20, 25, 40, 0, 5});
-    hit = false;
+    leaves_only = false;
     /* Heaviest first; of two versions one name. */
     expect("x::f", NULL, "; did you mean 'b::f', 'f(int)' or 'f'?");
     expect("f@", "lib.so", "; did you mean 'lib::f'?");
     expect("x::h", NULL, "");
     expect("::", NULL, "");
     expect(NULL, NULL, "");
-    /* Of those that were hit themselves. */
-    hit = true;
+    /* Of leaves alone. */
+    leaves_only = true;
     expect("x::f", NULL, "; did you mean 'f(int)', 'f' or 'a::f'?");
     prepare((const uint64_t[FRAMES]){0, 0, 0, 0, 40, 0, 0});
     expect("f", NULL, "");
-    hit = false;
+    leaves_only = false;
     expect("f", NULL, "; did you mean 'b::f'?");
 }
 
