@@ -23,7 +23,7 @@ WAYS = ways_of_user(WAYS, "all", "bare")
 # In these ways there is a result file in the working directory, whatever the program does there.
 PROVED = {"threads", "all", "split", "bare", "bare all"}
 # These are started by others of the same program.
-INNER = {"standing", "last", "pending-after-exec", "inside"}
+INNER = {"inner-without", "last", "pending-after-exec", "inside"}
 
 
 def in_fresh_directory(before, command, env):

@@ -7,9 +7,9 @@
 
 #define CLOCKS "/sys/devices/system/clocksource/clocksource0/"
 
-static void refuse(int reach, int error)
+static void refuse(int refusal, int error)
 {
-    shared.refusal = reach;
+    shared.refusal = refusal;
     shared.user = shared.kernel = shared.cycles = error;
     facts.cost.tried = false;
     shared.config_status = error;

@@ -40,7 +40,7 @@ void machine_fake_sysctl(const char *name, const char *text)
 
 void machine_fake_init(void)
 {
-    machine_fake = (struct machine_fake){.free_bytes = 100u << 20, .children_us = 5, .reach = -EINVAL};
+    machine_fake = (struct machine_fake){.free_bytes = 100u << 20, .children_us = 5, .refusal = -EINVAL};
     for (unsigned i = 0; i < FAKE_LIMITS; i++)
         machine_fake.limits[i] = (struct rlimit){RLIM_INFINITY, RLIM_INFINITY};
     machine_fake_sysctl("perf_event_paranoid", "2\n");
@@ -207,7 +207,7 @@ long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
     const struct perf_event_attr *attr = (const void *)(uintptr_t)a;
     if (!attr) { /* to see who answers */
         assert_true((int)b == 0 && (int)c == -1 && (int)d == -1 && e == -1);
-        errno = -machine_fake.reach;
+        errno = -machine_fake.refusal;
         return -1;
     }
     /* On the calling thread, on any CPU, in no group; it does not run yet, and no program gets it. */

@@ -31,7 +31,7 @@ struct machine_fake {
     int tmpfile_error;                 /* errno of open(O_TMPFILE); 0: the real one is called */
     unsigned user;                     /* geteuid() */
     int stacks_status;                 /* of stacks_try() */
-    int reach;                         /* -errno of perf_event_open() without attributes */
+    int refusal;                       /* -errno of perf_event_open() without attributes */
     /* perf_event_open(): 0 or -errno. NULL: it always succeeds. */
     int (*perf)(const struct perf_event_attr *attr);
 };

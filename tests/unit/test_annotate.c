@@ -285,8 +285,8 @@ static int tear_down(void **state)
 }
 
 static struct annotate_address histogram[] = {{0x1106, 3, 30}, {0x1100, 5, 7},   {0x1107, 1, 10}, {0x1103, 6, 8},
-                                          {0x110c, 2, 21}, {0x1110, 4, 60},  {0x113f, 1, 40}, {0x1140, 9, 11},
-                                          {0x1109, 2, 40}, {0x10ff, 10, 12}, {0x1104, 1, 1}};
+                                              {0x110c, 2, 21}, {0x1110, 4, 60},  {0x113f, 1, 40}, {0x1140, 9, 11},
+                                              {0x1109, 2, 40}, {0x10ff, 10, 12}, {0x1104, 1, 1}};
 
 static struct annotate_function alpha = {.dso = &dsos[APP],
                                          .symbol = "alpha",

@@ -11,10 +11,10 @@
 
 enum { WANTED_PAGES = 16 };
 
-static enum doctor_cause judge(int reach, int user, int kernel, int64_t paranoid, bool perfmon, int seccomp)
+static enum doctor_cause judge(int refusal, int user, int kernel, int64_t paranoid, bool perfmon, int seccomp)
 {
     static struct doctor_shared found;
-    found.refusal = reach;
+    found.refusal = refusal;
     found.user = user;
     found.kernel = kernel;
     return doctor_judge_perf(&found, false, paranoid, perfmon, seccomp);

@@ -134,7 +134,7 @@ static void only_timers(void **state)
 {
     (void)state;
     machine_fake.perf = refused;
-    machine_fake.reach = -EPERM;
+    machine_fake.refusal = -EPERM;
     machine_fake_sysctl("perf_event_paranoid", NULL);
     setenv("container", "lxc", 1);
     find();

@@ -76,14 +76,14 @@ static void without(unsigned missing)
         for (int fd = 0; fd < 3; fd++)
             if (missing >> fd & 1)
                 close(fd);
-        execl(see_me, see_me, "standing", (char *)NULL);
+        execl(see_me, see_me, "inner-without", (char *)NULL);
         _exit(errno);
     }
     see_child("without", pid);
     see_file("/proc/self/cwd/printed");
 }
 
-static void standing(void)
+static void inner_without(void)
 {
     int first = open("/dev/null", O_RDONLY);
     dprintf(9, "first %d, it leads to:", first);
@@ -97,7 +97,7 @@ static void standing(void)
                 dprintf(9, " %d", fd);
         execl(see_me, see_me, "last", (char *)NULL);
     }
-    see_child("standing", pid);
+    see_child("inner-without", pid);
     dprintf(9, " end\n");
 }
 
@@ -175,7 +175,7 @@ int main(int argc, char **argv)
     static const struct see_case cases[] = {
         {"closefrom", after_closefrom}, {"close-range", after_close_range}, {"close-loop", after_close_loop},
         {"dup-over-all", after_dup_over_all}, {"numbers", numbers_in_order}, {"none-at-start", none_at_start},
-        {"few", few}, {"in-flight", in_flight}, {"standing", standing}, {"last", last},
+        {"few", few}, {"in-flight", in_flight}, {"inner-without", inner_without}, {"last", last},
     };
     return see_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }
