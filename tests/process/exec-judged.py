@@ -12,7 +12,7 @@ SPAWNS = ("chdir", "fchdir", "chdir-twice", "fchdir-moved", "fchdir-opened", "se
 EXECS = ("execvp", "execlp-search", "O_PATH", "execveat", "syscall", "syscall-at")
 # Where the preload object of a dynamic program asks as it always does; else nobody can know beforehand what will run.
 KNOWN = set(SPAWNS + EXECS) - {"fchdir-opened", "descriptor"}
-FLAVOURS = ("family", "family-static", "family-musl", "family-32")
+FLAVOURS = ("process-tree", "process-tree-static", "process-tree-musl", "process-tree-32")
 
 
 def flavours(*names):
@@ -24,7 +24,7 @@ def flavours(*names):
 def outcome(command):
     """Status, how many tasks spoke, stderr."""
     result = run(command)
-    return result.status, len(family_said(result.out)), result.err
+    return result.status, len(process_tree_said(result.out)), result.err
 
 
 def same(what, command, *before):
@@ -47,7 +47,7 @@ def test_places():
     need_perf_events()
     for flavour in flavours(*FLAVOURS):
         os.makedirs("place/inner", exist_ok=True)
-        for there, path in ((flavour, "place/inner/program"), ("family", "program")):
+        for there, path in ((flavour, "place/inner/program"), ("process-tree", "program")):
             if os.path.exists(path):
                 os.remove(path)
             shutil.copy(target(there), path)
@@ -59,16 +59,16 @@ def test_places():
             for _ in range(4):
                 same(f"{way} {flavour}", command, *FOLLOWED)
                 tree = panalyze_json("tree", *results())
-                family = [task for task in tree["tasks"] if (task["exec"] or "").endswith("place/inner/program")]
+                inner = [task for task in tree["tasks"] if (task["exec"] or "").endswith("place/inner/program")]
                 late = tree["coverage"].get("missed")
-                if adds_up(tree) and (len(family) >= 4 or not (way in SPAWNS or late)):
+                if adds_up(tree) and (len(inner) >= 4 or not (way in SPAWNS or late)):
                     break
             check_coverage(f"{way} {flavour}")
             with measured(way in SPAWNS or late):
-                check(len(family) >= 4, f"{way} {flavour}: {tree['tasks']}")
-            if flavour == "family" and way in KNOWN:
+                check(len(inner) >= 4, f"{way} {flavour}: {tree['tasks']}")
+            if flavour == "process-tree" and way in KNOWN:
                 with measured(late):
-                    check_equal({task["source"] for task in family}, {"perf"}, f"{way}")
+                    check_equal({task["source"] for task in inner}, {"perf"}, f"{way}")
 
 
 def test_below_static_programs():
@@ -116,13 +116,13 @@ def test_below_busybox_in_a_cage():
 
 
 def check_go(*command):
-    result = run([*FOLLOWED, target("family-cgo"), *command]).ok()
+    result = run([*FOLLOWED, target("process-tree-cgo"), *command]).ok()
     check_equal(result.err, "")
     tree = check_coverage("cgo")
     with measured():  # on a busy machine one may have ended before its events were open
         check_equal(missed(tree), [])
     used = int(result.out.split()[-1])
-    own = [task for task in tree["tasks"] if (task["exec"] or "").endswith("/family-cgo")]
+    own = [task for task in tree["tasks"] if (task["exec"] or "").endswith("/process-tree-cgo")]
     with measured():
         check(sum(task["cpu_ns"] for task in own) >= used * 0.98 - 1e6,
               f"{used}: {[(task['tid'], task['source'], task['cpu_ns']) for task in own]}")
@@ -133,13 +133,13 @@ def test_go_with_cgo():
     """The preload object is in it, but it executes programs by itself: an inherited set covers them, from its first
     child on."""
     need_perf_events()
-    if not os.path.exists(target("family-cgo")):
+    if not os.path.exists(target("process-tree-cgo")):
         skip("go is missing")
     for program in flavours(*FLAVOURS):
         tree = check_go(target(program), MS)
-        family = [task for task in tree["tasks"] if (task["exec"] or "").endswith("/" + program)]
-        check_equal(len(family), 4, f"{program}: {tree['tasks']}")
-        check_equal({task["source"] for task in family}, {"net"}, program)
+        covered = [task for task in tree["tasks"] if (task["exec"] or "").endswith("/" + program)]
+        check_equal(len(covered), 4, f"{program}: {tree['tasks']}")
+        check_equal({task["source"] for task in covered}, {"net"}, program)
         for name in results():
             os.remove(name)
     tree = check_go()
@@ -150,12 +150,13 @@ def test_go_with_cgo():
 def test_go_sees_nothing():
     """Its children, started behind libc's back, have its environment: without us."""
     need_perf_events()
-    if not os.path.exists(target("family-cgo")):
+    if not os.path.exists(target("process-tree-cgo")):
         skip("go is missing")
     for before in FOLLOWED, [PINJECT_RUN, "-q", "--follow=none", "--"]:
-        out = run([*before, target("family-cgo"), "/usr/bin/env"]).ok().out
+        out = run([*before, target("process-tree-cgo"), "/usr/bin/env"]).ok().out
         check(not re.search("PINJECT_SESSION|LD_PRELOAD", out), out)
-    out = run([target("family-cgo"), "/usr/bin/env"], env={"LD_PRELOAD": PRELOAD, "PINJECT_FOLLOW": "all"}).ok().out
+    variables = {"LD_PRELOAD": PRELOAD, "PINJECT_FOLLOW": "all"}
+    out = run([target("process-tree-cgo"), "/usr/bin/env"], env=variables).ok().out
     check(not re.search("PINJECT_SESSION|LD_PRELOAD", out), out)
     run([PINJECT_RUN, "--wait"])
     tree = panalyze_json("tree", *results())

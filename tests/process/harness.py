@@ -326,14 +326,14 @@ def switched_ns(switches):
     return 50e3 * switches
 
 
-def family_said(out):
-    """(pid, tid) -> (CPU time in ns, context switches), as each task of target family said before its end."""
+def process_tree_said(out):
+    """(pid, tid) -> (CPU time in ns, context switches), as each task of target process-tree said before its end."""
     lines = re.findall(r"^(\d+) (\d+) (\d+) (\d+)$", out, re.MULTILINE)
     return {(int(pid), int(tid)): (int(ns), int(switches)) for pid, tid, ns, switches in lines}
 
 
-def family_switches(out):
-    return sum(switches for _, switches in family_said(out).values())
+def process_tree_switches(out):
+    return sum(switches for _, switches in process_tree_said(out).values())
 
 
 def adds_up(tree, switches=0):

@@ -4,7 +4,7 @@
 """One tree of programs of all sorts: all of its CPU time is in its tasks, each program is named, none is disturbed."""
 from harness import *
 
-MS = 80       # for each task of each family: 5 s and more together, where all compilers were there
+MS = 80       # for each task of each tree: 5 s and more together, where all compilers were there
 WITNESS = """
 import os, resource, sys
 status = os.waitstatus_to_exitcode(os.system(sys.argv[1]))
@@ -12,7 +12,8 @@ own, theirs = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resourc
 print("witness", own.ru_utime + own.ru_stime + theirs.ru_utime + theirs.ru_stime, flush=True)
 os._exit(status)
 """
-FLAVOURS = ["family", "family-static", "family-static-pie", "family-musl", "family-32", "family-go"]
+FLAVOURS = ["process-tree", "process-tree-static", "process-tree-static-pie", "process-tree-musl", "process-tree-32",
+            "process-tree-go"]
 
 
 def program_of(command):
@@ -21,10 +22,10 @@ def program_of(command):
 
 def mixture(ms):
     """The script, and the commands that run in it."""
-    family, here = target("family"), [target(name) for name in FLAVOURS if target_runs(name)]
+    program, here = target("process-tree"), [target(name) for name in FLAVOURS if target_runs(name)]
     lines = [f"{program} {ms}" for program in here]
-    lines += [f"{family} {ms} raw", f"env -i {family} {ms}", f"{target('spawn')} posix_spawn {family} {ms}",
-              f"f='{family} {ms}'",
+    lines += [f"{program} {ms} raw", f"env -i {program} {ms}", f"{target('spawn')} posix_spawn {program} {ms}",
+              f"f='{program} {ms}'",
               "python3 -c \"import os; os.system('$f'); f = os.popen('$f'); f.read(); f.close()\"",
               "awk -v f=\"$f\" 'BEGIN { system(f); while ((f | getline line) > 0) print line; close(f) }'",
               "echo words >&2; /bin/true; exec 3>&1; (exit 3)"]

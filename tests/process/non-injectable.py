@@ -42,7 +42,7 @@ def check_cpu(task, ns, switches, what):
 def check_tasks(out, tree, count, what, first_ns=0):
     """Every task that spoke has its CPU time; FIRST_NS: what may be missing in the samples of each."""
     tasks = {(task["pid"], task["tid"]): task for task in tree["tasks"]}
-    said = family_said(out)
+    said = process_tree_said(out)
     check_equal(len(said), count, f"{what}: {out}")
     # With much more work than CPUs a wait for the collector runs out, and is counted.
     with measured():
@@ -56,9 +56,9 @@ def check_tasks(out, tree, count, what, first_ns=0):
 
 
 def check_coverage(tree, what, out=""):
-    """OUT: what family wrote, if that ran."""
+    """OUT: what process-tree wrote, if that ran."""
     with measured():
-        check(adds_up(tree, family_switches(out)), f"{what}: {tree['coverage']}")
+        check(adds_up(tree, process_tree_switches(out)), f"{what}: {tree['coverage']}")
         check_equal(missed(tree), [], what)
 
 
@@ -74,36 +74,36 @@ def check_tree(way, flavour):
     if way == "posix_spawn":  # what it starts at once may have ended before it is found
         return
     with measured(if_=tree["coverage"]["missed"]):  # a stopped ring may have had it
-        check(["/bin/true", "family"] in names or ["sh", "-c", ":; exec /bin/true family"] in names or
+        check(["/bin/true", "process-tree"] in names or ["sh", "-c", ":; exec /bin/true process-tree"] in names or
               any(task["exec"].endswith("/true") for task in tree["tasks"]), f"{what}: {names}")
 
 
 def test_static():
     for way in WAYS:
-        check_tree(way, "family-static")
+        check_tree(way, "process-tree-static")
 
 
 def test_static_pie():
     for way in WAYS:
-        check_tree(way, "family-static-pie")
+        check_tree(way, "process-tree-static-pie")
 
 
 def test_other_libc():
     for way in WAYS:
-        check_tree(way, "family-musl")
+        check_tree(way, "process-tree-musl")
 
 
 def test_other_class():
     for way in WAYS:
-        check_tree(way, "family-32")
+        check_tree(way, "process-tree-32")
 
 
 def test_go():
-    out, tree = profile("sh", "-c", f"{non_injectable('family-go')}; :")
+    out, tree = profile("sh", "-c", f"{non_injectable('process-tree-go')}; :")
     child, used = out.split()
     check_equal(child, "child")
     check_coverage(tree, "go")
-    threads = [task for task in tree["tasks"] if task["exec"].endswith("family-go")]
+    threads = [task for task in tree["tasks"] if task["exec"].endswith("process-tree-go")]
     with measured():
         check(len(threads) >= 3, tree["tasks"])
         cpu = sum(task["cpu_ns"] for task in threads)
@@ -127,19 +127,19 @@ def test_busybox():
 def test_what_it_starts_is_in_the_set_alone():
     """A dynamic child of a static program is not sampled twice, though it could ask for itself."""
     shutil.which("busybox", path=PATH) or skip("busybox is missing")
-    inner, tree = profile("busybox", "sh", "-c", f"{target('family')} {MS}; :")
+    inner, tree = profile("busybox", "sh", "-c", f"{target('process-tree')} {MS}; :")
     check_tasks(inner, tree, 4, "dynamic in busybox")
     check_coverage(tree, "dynamic in busybox", inner)
     check_equal({task["source"] for task in tree["tasks"] if not task["root"]}, {"net"})
     with measured():  # it is looked up while the program runs
-        check([target("family"), str(MS)] in [task["cmdline"] for task in tree["tasks"]], "its name")
+        check([target("process-tree"), str(MS)] in [task["cmdline"] for task in tree["tasks"]], "its name")
 
 
 def test_behind_libc():
     """Threads and processes of clone(), and a program with an empty environment: found, with all their CPU time."""
-    out, tree = profile(target("family"), 3 * MS, "raw")
+    out, tree = profile(target("process-tree"), 3 * MS, "raw")
     tasks = {(task["pid"], task["tid"]): task for task in tree["tasks"]}
-    said = family_said(out)
+    said = process_tree_said(out)
     check_equal(len(said), 7, out)
     with measured():
         for key, (ns, switches) in said.items():
@@ -147,17 +147,17 @@ def test_behind_libc():
                 check_cpu(tasks[key], ns, switches, key)
         # Attached late, between two looks; what ended before is counted as missed.
         check(len(tasks) >= 4, tree["tasks"])
-        check(adds_up(tree, family_switches(out)) or tree["coverage"].get("missed"), tree["coverage"])
+        check(adds_up(tree, process_tree_switches(out)) or tree["coverage"].get("missed"), tree["coverage"])
 
 
 def test_threads_alone():
     """Without --follow: the threads of a static command, and not its children."""
     need_perf_events()
-    program = non_injectable("family-static")
+    program = non_injectable("process-tree-static")
     out = pinject_run("-q", "--follow=none", "--", program, MS).ok().out
     tree = panalyze_json("tree", *results())
     root = [task["pid"] for task in tree["tasks"] if task["root"]][0]
-    expected = {key for key in family_said(out) if key[0] == root}
+    expected = {key for key in process_tree_said(out) if key[0] == root}
     tasks = {(task["pid"], task["tid"]) for task in tree["tasks"]}
     check(tasks <= expected, f"{tasks - expected} are none of its threads")
     with measured(if_=tree["coverage"]["missed"]):  # a stopped ring may have had one
@@ -169,8 +169,8 @@ def test_chroot():
     there."""
     if not IS_ROOT:
         skip("root alone may chroot")
-    for name in "family", "sh", "true":
-        source = target(name) if name == "family" else f"/bin/{name}"
+    for name in "process-tree", "sh", "true":
+        source = target(name) if name == "process-tree" else f"/bin/{name}"
         lines = run(["ldd", source]).ok().lines
         needed = {word for line in lines for word in line.split() if word.startswith("/")} | {source}
         for path in needed:
@@ -178,14 +178,14 @@ def test_chroot():
             os.makedirs(os.path.dirname(place), exist_ok=True)
             shutil.copy(path, place)
     os.makedirs("cage/proc", exist_ok=True)
-    command = ["chroot", "cage", "/bin/sh", "-c", f"/bin/family {MS}; :"]
+    command = ["chroot", "cage", "/bin/sh", "-c", f"/bin/process-tree {MS}; :"]
     bare = run(command).ok()
     check_equal(bare.err, "")
     out, tree = profile(*command)
     check_tasks(out, tree, 4, "chroot")
     check_coverage(tree, "chroot", out)
     with measured():  # it is looked up while the program runs
-        check(["/bin/family", str(MS)] in [task["cmdline"] for task in tree["tasks"]], tree["tasks"])
+        check(["/bin/process-tree", str(MS)] in [task["cmdline"] for task in tree["tasks"]], tree["tasks"])
 
 
 def test_unreadable():
@@ -193,7 +193,7 @@ def test_unreadable():
     need_perf_events()
     if IS_ROOT:
         skip("root may read everything")
-    shutil.copy(non_injectable("family-static"), "secret")
+    shutil.copy(non_injectable("process-tree-static"), "secret")
     os.chmod("secret", 0o111)
     for way in ("shell", "in-place"):
         _, tree = profile(*WAYS[way]("./secret"))

@@ -10,7 +10,7 @@ TARGET = target("stack-use")
 
 
 def depths(*before):
-    shutil.copy(target("family-static"), "denied")
+    shutil.copy(target("process-tree-static"), "denied")
     os.chmod("denied", 0o644)
     return {line.split()[0]: int(line.split()[1]) for line in run([*before, TARGET, "calls"]).ok().lines}
 

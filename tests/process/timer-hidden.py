@@ -117,10 +117,10 @@ def test_static_programs_that_follow():
         # its own.
         for last in False, False, True:
             # Small rings (perf_event_mlock_kb) have no room for dumps while the collector gets no CPU.
-            out = profile(target("hidden"), 20, way, target("family-static"), 120, options=["-g", "fp"]).out
+            out = profile(target("hidden"), 20, way, target("process-tree-static"), 120, options=["-g", "fp"]).out
             tree = document()
             tasks = {(task["pid"], task["tid"]): task for task in tree["tasks"]}
-            said = family_said(out)
+            said = process_tree_said(out)
             check_equal(len(said), 4, out)
             missing = [key for key in said if key not in tasks]
             check(not missing or tree["coverage"]["missed"], f"{way}: {missing} are missing: {tree['tasks']}")

@@ -400,7 +400,7 @@ def test_diff_of_a_binary_that_is_gone():
         os.mkdir(directory)
         record(directory, ["place/app", "100"])
     os.remove("place/app")
-    shutil.copy(target("family"), "place/app")
+    shutil.copy(target("process-tree"), "place/app")
     for prepare, why in ((lambda: None, "the file has another build-id"),
                          (lambda: os.remove("place/app"), "the file is gone")):
         prepare()

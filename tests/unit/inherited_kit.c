@@ -119,7 +119,7 @@ char *__wrap_procfs_read(pid_t pid, const char *name, size_t limit, size_t *size
     return text ? strdup(text) : NULL;
 }
 
-/* No thread of its own: it would be one of this process' family. */
+/* No thread of its own: it would be one of the process tree. */
 bool __wrap_errands_do(struct errands *errands, struct errand *errand);
 bool __wrap_errands_do(struct errands *errands, struct errand *errand)
 {

@@ -14,7 +14,7 @@
 
 static struct fake fake;
 
-/* What the family says of itself through the pipe. */
+/* What the process tree says of itself through the pipe. */
 struct late_tree {
     pid_t child, thread;
 };
@@ -35,21 +35,21 @@ static void *run_thread(void *argument)
  */
 static void be_root(int from, int to)
 {
-    struct late_tree family;
+    struct late_tree tree;
     pthread_t thread;
     char byte;
     MUST(read(from, &byte, 1) == 1);
-    MUST(pthread_create(&thread, NULL, run_thread, &family.thread) == 0);
+    MUST(pthread_create(&thread, NULL, run_thread, &tree.thread) == 0);
     pthread_join(thread, NULL);
-    family.child = fork();
-    if (family.child == 0) {
+    tree.child = fork();
+    if (tree.child == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         fake_work();
         MUST(read(from, &byte, 1) == 1);
         _exit(0);
     }
-    MUST(write(to, &family, sizeof(family)) == sizeof(family));
-    MUST(waitpid(family.child, NULL, 0) == family.child);
+    MUST(write(to, &tree, sizeof(tree)) == sizeof(tree));
+    MUST(waitpid(tree.child, NULL, 0) == tree.child);
 }
 
 static pid_t start(int *ret_to, int *ret_from)
@@ -105,7 +105,7 @@ static void everybody_in_it_is_told_of(void **state)
 {
     (void)state;
     int to, from;
-    struct late_tree family;
+    struct late_tree tree;
     struct seen thread = {0}, child = {0};
     uint64_t lost = 0, before_ns = 0;
     unsigned readings = 0;
@@ -120,12 +120,12 @@ static void everybody_in_it_is_told_of(void **state)
     assert_int_equal(inherited_open(sets, root, root, INHERIT_RUNS), 0); /* once is enough */
     assert_true(inherited_live(sets));
     assert_int_equal(write(to, "a", 1), 1);
-    assert_int_equal(read(from, &family, sizeof(family)), sizeof(family));
-    assert_true(inherited_know(sets, family.child));
+    assert_int_equal(read(from, &tree, sizeof(tree)), sizeof(tree));
+    assert_true(inherited_know(sets, tree.child));
     assert_false(inherited_know(sets, root));
     assert_int_equal(write(to, "b", 1), 1);
     assert_int_equal(waitpid(root, NULL, 0), root);
-    assert_false(inherited_know(sets, family.child));
+    assert_false(inherited_know(sets, tree.child));
     assert_false(inherited_live(sets));
     for (struct inherited_record *kept = inherited_take(sets, UINT64_MAX, &lost), *next; kept; kept = next) {
         const struct perf_event_header *record = (const struct perf_event_header *)(const void *)kept->bytes;
@@ -134,10 +134,10 @@ static void everybody_in_it_is_told_of(void **state)
         before_ns = kept->time_ns;
         readings = kept->readings;
         assert_int_equal(kept->root, kept->tid == root);
-        if (kept->tid == family.thread || kept->tid == family.child)
-            look_at(kept, kept->tid == family.child ? &child : &thread);
+        if (kept->tid == tree.thread || kept->tid == tree.child)
+            look_at(kept, kept->tid == tree.child ? &child : &thread);
         else if (record->type == PERF_RECORD_FORK)
-            (records_parse_task(record).tid == family.child ? &child : &thread)->forks++;
+            (records_parse_task(record).tid == tree.child ? &child : &thread)->forks++;
         free(kept);
     }
     assert_int_equal(lost, 0);
@@ -161,13 +161,13 @@ static void the_young_stay(void **state)
 {
     (void)state;
     int to, from;
-    struct late_tree family;
+    struct late_tree tree;
     uint64_t lost = 0;
     fake_open(&fake);
     pid_t root = start(&to, &from);
     open_inherited(root);
     assert_int_equal(write(to, "ab", 2), 2);
-    assert_int_equal(read(from, &family, sizeof(family)), sizeof(family));
+    assert_int_equal(read(from, &tree, sizeof(tree)), sizeof(tree));
     assert_int_equal(waitpid(root, NULL, 0), root);
     assert_null(inherited_take(fake.session.inherited_sets, fake.session.start_ns, &lost));
     struct inherited_record *kept = inherited_take(fake.session.inherited_sets, UINT64_MAX, &lost);
@@ -404,7 +404,7 @@ static void asked_for(void **state)
 {
     (void)state;
     int to, from;
-    struct late_tree family;
+    struct late_tree tree;
     fake_open(&fake);
     pid_t root = start(&to, &from);
     struct request request = {.slot = {.kind = PINJECT_INHERIT, .pid = root, .tid = root}};
@@ -422,8 +422,8 @@ static void asked_for(void **state)
     assert_int_equal(request_begin(fake.session.channels->list[0], &request, &notification), 0);
     assert_int_equal(fake.session.inherited, 2);
     assert_int_equal(write(to, "a", 1), 1);
-    assert_int_equal(read(from, &family, sizeof(family)), sizeof(family));
-    assert_true(inherited_know(fake.session.inherited_sets, family.child));
+    assert_int_equal(read(from, &tree, sizeof(tree)), sizeof(tree));
+    assert_true(inherited_know(fake.session.inherited_sets, tree.child));
     assert_int_equal(write(to, "b", 1), 1);
     assert_int_equal(waitpid(root, NULL, 0), root);
     close(to);

@@ -59,7 +59,7 @@ static void untracked_have_a_time(void **state)
 }
 
 /* The process has ended, and its number is another's: that one's threads and children are not ours. */
-static void family_of_another(void **state)
+static void tree_of_another(void **state)
 {
     (void)state;
     struct tasks *tasks = stage.tasks;
@@ -111,7 +111,7 @@ static void looks_that_hang_are_not_tried_again(void **state)
 }
 
 /* The children of each of its threads; those that are known, or told of by an inherited set, are left alone. */
-static void family_of_a_process(void **state)
+static void tree_of_a_process(void **state)
 {
     (void)state;
     struct tasks *tasks = stage.tasks;
@@ -129,7 +129,7 @@ static void family_of_a_process(void **state)
     assert_int_equal(tasks_find(tasks, 3999601)->parent_tid, getpid());
     assert_null(tasks->late_trees);
     assert_false(tasks->attaching);
-    /* While families are looked at, a further one waits for its turn; at the end none is left. */
+    /* While trees are looked at, a further one waits for its turn; at the end none is left. */
     tasks->attaching = true;
     tasks_attach_tree(tasks, 3999605, T + 6);
     tasks_attach_tree(tasks, 3999606, T + 7);
@@ -146,7 +146,7 @@ static void much_is_done_in_pieces(void **state)
     struct tasks *tasks = stage.tasks;
     for (pid_t i = 0; i < 4; i++)
         missed_announced(&tasks->missed, 100, 3999500 + i, 3999500 + i, tasks->now_ns - 600000000, true);
-    clock_step = 7000000; /* it is looked at before each child, and for the family of each */
+    clock_step = 7000000; /* it is looked at before each child, and for the tree of each */
     tasks_attach_untracked(tasks);
     assert_int_equal(opened, 1);
     tasks_attach_untracked(tasks);
@@ -154,7 +154,7 @@ static void much_is_done_in_pieces(void **state)
     clock_step = 0;
     tasks_attach_untracked(tasks);
     assert_int_equal(opened, 4);
-    /* A family whose time is over waits at the end of the row, and is looked at from there on. */
+    /* A tree whose time is over waits at the end of the row, and is looked at from there on. */
     stage_process(&stage, getpid(), 1, T, 1000);
     clock_step = 20000000;
     children = "3999601 3999602";
@@ -385,8 +385,8 @@ int main(void)
         TEST(announced_children_are_attached_late),
         TEST(refused_untracked_are_tried_three_times),
         TEST(looks_that_hang_are_not_tried_again),
-        TEST(family_of_a_process),
-        TEST(family_of_another),
+        TEST(tree_of_a_process),
+        TEST(tree_of_another),
         TEST(untracked_have_a_time),
         TEST(much_is_done_in_pieces),
         TEST(many_children_of_one),

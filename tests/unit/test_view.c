@@ -291,24 +291,24 @@ static void test_unknown_coverage(void **state)
     free(text);
 }
 
-static void test_bad_families_end(void **state)
+static void test_bad_trees_end(void **state)
 {
     (void)state;
     struct fake fake;
     bool wanted[3] = {true, true, true};
-    struct process_tree family;
+    struct process_tree tree;
     fake_new(&fake);
     struct profile_task *tasks = fake.profile.tasks;
     /* Two processes that are each other's parents, and one that is its own. */
     for (int i = 0; i < 3; i++)
         tasks[i] = (struct profile_task){
             .pid = i + 1, .tid = i + 1, .ppid = i == 2 ? 3 : 2 - i, .comm = "x", .index = (uint32_t)i};
-    process_tree_init(&family, &fake.profile, wanted);
+    process_tree_init(&tree, &fake.profile, wanted);
     int count = 0;
-    for (uint32_t at = family.root; at != PROCESS_TREE_NONE && count < 10; at = process_tree_next(&family, at))
+    for (uint32_t at = tree.root; at != PROCESS_TREE_NONE && count < 10; at = process_tree_next(&tree, at))
         count++;
     assert_int_equal(count, 3);
-    process_tree_release(&family);
+    process_tree_release(&tree);
 }
 
 /* Said once: by the timers, by the recorder's note, or by us. */
@@ -618,7 +618,7 @@ int main(void)
         cmocka_unit_test(test_counts_of_an_event_that_never_ran),
         cmocka_unit_test(test_counts_of_generations_are_added_up),
         cmocka_unit_test(test_unknown_coverage),
-        cmocka_unit_test(test_bad_families_end),
+        cmocka_unit_test(test_bad_trees_end),
         cmocka_unit_test(test_why_the_kernel_is_missing),
         cmocka_unit_test(test_the_kernel_is_not_covered),
         cmocka_unit_test(test_what_could_not_be_written),

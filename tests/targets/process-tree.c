@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * family [MS] [raw]: threads and children that compute. Each prints a line "PID TID NANOSECONDS SWITCHES", the CPU time
- * and context switches of the thread, just before it ends. Built in several ways: static, for another libc, as 32-bit.
+ * process-tree [MS] [raw]: threads and children that compute. Each prints a line "PID TID NANOSECONDS SWITCHES", the CPU
+ * time and context switches of the thread, just before it ends. Built in several ways: static, for another libc, as
+ * 32-bit.
  * raw: uses clone() instead of libc's functions, and a child with an empty environment.
  */
 #define _GNU_SOURCE
@@ -72,7 +73,7 @@ static void start_raw_thread(unsigned ms, int *alive)
         _exit(99);
 }
 
-static int raw_family(unsigned ms, char **argv)
+static int raw_tree(unsigned ms, char **argv)
 {
     static char text[24];
     char *arguments[] = {argv[0], text, NULL}, *nothing[] = {NULL};
@@ -102,7 +103,7 @@ int main(int argc, char **argv)
     unsigned ms = argc > 1 ? (unsigned)atoi(argv[1]) : 100;
     pthread_t threads[2];
     if (argc > 2 && strcmp(argv[2], "raw") == 0)
-        return raw_family(ms, argv);
+        return raw_tree(ms, argv);
     for (unsigned i = 0; i < 2; i++)
         if (pthread_create(&threads[i], NULL, thread_main, (void *)(uintptr_t)((i + 1) * ms)))
             return 99;
@@ -112,7 +113,7 @@ int main(int argc, char **argv)
         _exit(3);
     }
     if (vfork() == 0) {
-        execl("/bin/sh", "sh", "-c", ":; exec /bin/true family", (char *)NULL);
+        execl("/bin/sh", "sh", "-c", ":; exec /bin/true process-tree", (char *)NULL);
         _exit(99);
     }
     burn(ms);
