@@ -114,7 +114,7 @@ void unwind_files_free(struct unwind_files *files);
  */
 struct unwind_file *unwind_files_fd(struct unwind_files *files, int fd);
 /*
- * The same from COPY, made by unwind_copy_tables() from a file with this identity. Times are in nanoseconds.
+ * The same from COPY, made by unwind_copy_tables() from a file that fstat() described so. Times are in nanoseconds.
  */
 struct unwind_stat {
     uint64_t dev, ino, size;

@@ -58,11 +58,11 @@ static bool parse_mapping(const struct record *record, struct named_mapping *ret
     /* An end beyond the last address becomes the last address. */
     ret->place.end = size <= UINT64_MAX - ret->place.start ? ret->place.start + size : UINT64_MAX;
     if (record->type == PERF_RECORD_MMAP2) {
-        const unsigned char *identity = cursor_bytes(&payload, 24);
+        const unsigned char *file_id = cursor_bytes(&payload, 24); /* a build id, or device and inode */
         cursor_u64(&payload); /* prot, flags */
-        if (identity && (record->misc & PERF_RECORD_MISC_MMAP_BUILD_ID)) {
-            ret->build_id_size = identity[0] <= FEATURE_ID_SIZE ? identity[0] : FEATURE_ID_SIZE;
-            ret->build_id = identity + 4;
+        if (file_id && (record->misc & PERF_RECORD_MISC_MMAP_BUILD_ID)) {
+            ret->build_id_size = file_id[0] <= FEATURE_ID_SIZE ? file_id[0] : FEATURE_ID_SIZE;
+            ret->build_id = file_id + 4;
         }
     }
     ret->path = (const char *)payload.at;

@@ -151,7 +151,7 @@ struct profile_session {
     uint32_t cpus;
     uint64_t memory_bytes;
     const char *clock;           /* "monotonic" */
-    /* Identity of the kernel, for its symbols: */
+    /* For the symbols of the kernel: */
     const unsigned char *kernel_build_id;
     size_t kernel_build_id_size;
     const char *kernel_reference; /* "_text" or "_stext", NULL: unknown */

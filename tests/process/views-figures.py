@@ -368,8 +368,8 @@ def test_diff_is_the_difference_of_the_sums():
         check_equal(document[key]["samples"], len(side))
     kinds = {
         "commands": (lambda row: row["comm"], lambda comm, stack: comm),
-        "objects": (lambda row: row["dso"], lambda comm, stack: identity(stack[-1])[1]),
-        "functions": (lambda row: (row["symbol"], row["dso"]), lambda comm, stack: identity(stack[-1])),
+        "objects": (lambda row: row["dso"], lambda comm, stack: normalized(stack[-1])[1]),
+        "functions": (lambda row: (row["symbol"], row["dso"]), lambda comm, stack: normalized(stack[-1])),
     }
     for key, (of_row, of_sample) in kinds.items():
         sums = [collections.Counter(), collections.Counter()]
@@ -424,7 +424,7 @@ def test_diff_of_a_binary_that_is_gone():
     check(not re.search(r"app +main$", text), text)
 
 
-def identity(function):
+def normalized(function):
     """A function as diff names it: without directory, version, and what compilers add."""
     symbol, dso = function
     symbol = "[no symbol]" if symbol == "?" else re.sub(r"(\.(isra|constprop|part|cold)(\.\d+)?)+$", "", symbol)

@@ -15,7 +15,7 @@
 
 enum { LARGE = 300000 };
 
-static char directory[] = "/tmp/pinject-sink-XXXXXX", data[LARGE + 1];
+static char directory[] = "/tmp/pinject-output-XXXXXX", data[LARGE + 1];
 static bool no_proc;       /* there is no way to a file without a name */
 static int linking;        /* errno of the next linkat() */
 static unsigned name_tries;

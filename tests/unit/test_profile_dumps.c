@@ -121,10 +121,10 @@ static void put_map(struct writer *writer, uint64_t start, uint64_t end, uint64_
     writer_u64(writer, data, start);
     writer_u64(writer, data, end - start);
     writer_u64(writer, data, offset);
-    unsigned char *identity = buffer_extend(data, 24);
+    unsigned char *file_id = buffer_extend(data, 24);
     if (build_id) {
-        identity[0] = (unsigned char)build_id_size;
-        memcpy(identity + 4, build_id, build_id_size);
+        file_id[0] = (unsigned char)build_id_size;
+        memcpy(file_id + 4, build_id, build_id_size);
     }
     writer_u64(writer, data, 5);
     buffer_string(data, path);
