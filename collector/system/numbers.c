@@ -27,12 +27,12 @@ bool numbers_hold(int pidfd, pid_t pid, pid_t tid)
     return syscall(SYS_tgkill, pid, tid, 0) == 0 || errno == EPERM;
 }
 
-bool numbers_lack(pid_t pid)
+bool numbers_process_is_gone(pid_t pid)
 {
     return kill(pid, 0) < 0 && errno == ESRCH;
 }
 
-bool numbers_lack_task(pid_t pid, pid_t tid)
+bool numbers_task_is_gone(pid_t pid, pid_t tid)
 {
     return syscall(SYS_tgkill, pid, tid, 0) != 0 && errno == ESRCH;
 }

@@ -19,8 +19,8 @@ bool numbers_hold(int pidfd, pid_t pid, pid_t tid);
 bool numbers_are_anothers(int pidfd, pid_t pid);
 
 /* Is there no process PID? */
-bool numbers_lack(pid_t pid);
+bool numbers_process_is_gone(pid_t pid);
 /* Is there no task TID of a process PID? */
-bool numbers_lack_task(pid_t pid, pid_t tid);
+bool numbers_task_is_gone(pid_t pid, pid_t tid);
 
 #endif

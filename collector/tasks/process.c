@@ -197,7 +197,7 @@ bool process_is_dead(const struct process *process)
 {
     /* If only a thread of it was admitted, the number has to do: if it is in use again, the process counts as alive. */
     if (process->pidfd < 0)
-        return process->incomplete && numbers_lack(process->pid);
+        return process->incomplete && numbers_process_is_gone(process->pid);
     return pidfd_is_dead(process->pidfd);
 }
 

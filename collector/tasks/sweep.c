@@ -25,7 +25,7 @@ enum {
 
 static bool is_gone(const struct task *task)
 {
-    return task->ring_fd < 0 && numbers_lack_task(task->pid, task->key);
+    return task->ring_fd < 0 && numbers_task_is_gone(task->pid, task->key);
 }
 
 static void sweep_task(struct tasks *tasks, struct task *task)

@@ -235,12 +235,12 @@ bool numbers_are_anothers(int pidfd, pid_t pid)
     return pidfd >= 0 && process && process->pidfd != pidfd;
 }
 
-bool numbers_lack(pid_t pid)
+bool numbers_process_is_gone(pid_t pid)
 {
     return !kernel_find(pid);
 }
 
-bool numbers_lack_task(pid_t pid, pid_t tid)
+bool numbers_task_is_gone(pid_t pid, pid_t tid)
 {
     return !numbers_hold(-1, pid, tid);
 }
