@@ -113,15 +113,14 @@ void unwind_files_free(struct unwind_files *files);
  * or trimming.
  */
 struct unwind_file *unwind_files_fd(struct unwind_files *files, int fd);
-/*
- * The same from COPY, made by unwind_copy_tables() from a file that fstat() described so. Times are in nanoseconds.
- */
+/* What fstat() says of a file. Times are in nanoseconds. */
 struct unwind_stat {
     uint64_t dev, ino, size;
     int64_t mtime_ns, ctime_ns;
 };
 /* Is the file known, with tables or without? Then *ret is the result of unwind_files_copy(), without any reading. */
 bool unwind_files_know(const struct unwind_files *files, const struct unwind_stat *stat, struct unwind_file **ret);
+/* As unwind_files_fd(), from COPY, which unwind_copy_tables() made of the file that STAT describes. */
 struct unwind_file *unwind_files_copy(struct unwind_files *files, const struct unwind_stat *stat, int copy);
 /* Copies the parts of FD, a file of SIZE bytes, that are needed here to COPY, at the same offsets. 0 or -ENOEXEC. */
 int unwind_copy_tables(int fd, uint64_t size, int copy);

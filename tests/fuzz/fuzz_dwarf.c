@@ -190,12 +190,12 @@ static uint8_t *read_file(const char *path, size_t *ret_size)
 static int make(int count, char **paths)
 {
     struct dwarf_sections sections[2] = {0};
-    struct elf_file images[2];
+    struct elf_file elfs[2];
     fputc(0, stdout);
     for (int i = 0; i < count && i < 2; i++) {
-        if (elf_file_init(&images[i], paths[i]) != 0)
+        if (elf_file_init(&elfs[i], paths[i]) != 0)
             return 1;
-        dwarf_sections_init(&sections[i], &images[i], i == 1);
+        dwarf_sections_init(&sections[i], &elfs[i], i == 1);
     }
     for (int i = 0; i < 2 * DWARF_PARTS; i++) {
         uint32_t size = (uint32_t)sections[i / DWARF_PARTS].part[i % DWARF_PARTS].size;

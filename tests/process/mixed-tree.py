@@ -69,9 +69,9 @@ def test_mixture():
               f"{attributed} s attributed of {kernel} s")
 
     # By the path of what ran, or, of one that may not be looked at, by its command line.
-    images = [image for task in tree["tasks"] for image in task["images"] or [task]]
-    named = {os.path.realpath(image["exec"]) for image in images if image["exec"]}
-    named |= {program_of(image["cmdline"][0]) for image in images if image["cmdline"]}
+    generations = [one for task in tree["tasks"] for one in task["images"] or [task]]
+    named = {os.path.realpath(one["exec"]) for one in generations if one["exec"]}
+    named |= {program_of(one["cmdline"][0]) for one in generations if one["cmdline"]}
     missing = [command for command in commands if program_of(command) not in named]
     text = panalyze("tree", *results()).ok().out
     # With much more work than CPUs a wait for the collector runs out, and is counted.

@@ -5,7 +5,7 @@ from harness import *
 
 
 def shares(*options):
-    """{function: samples} of the program ./spin itself; stubs of the linkage table have names in any case."""
+    """{function: samples} of the program ./spin itself; PLT stubs have names in any case."""
     document = panalyze_json("--aggregate", "--top", "all", *options, *results())
     own = [entry for entry in document["functions"] if os.path.basename(entry["dso"]) == "spin"]
     return {entry["symbol"]: entry["self_samples"] for entry in own

@@ -119,7 +119,7 @@ def test_busybox():
     out, tree = profile("busybox", "sh", "-c", script)
     check_equal(out, "two\n1\n2\n3\nthree\n")
     check_coverage(tree, "busybox")
-    ran = {os.path.basename(image["exec"]) for task in tree["tasks"] for image in task["images"]}
+    ran = {os.path.basename(one["exec"]) for task in tree["tasks"] for one in task["images"]}
     with measured(if_=tree["coverage"]["missed"]):  # a stopped ring may have had one
         check({os.path.basename(os.path.realpath(busybox)), "true", "cat"} <= ran, ran)
 
@@ -200,7 +200,7 @@ def test_unreadable():
         with measured():  # a late answer is counted, too
             check_equal([(line["comm"], line["count"]) for line in tree["coverage"]["missed"]], [("secret", 1)])
         task, = [task for task in tree["tasks"]
-                 if ["./secret", str(MS)] in [image["cmdline"] for image in task["images"]]]
+                 if ["./secret", str(MS)] in [one["cmdline"] for one in task["images"]]]
         with measured():
             check(task["cpu_ns"] >= 5.9 * MS * 1e6, task)
             check(adds_up(tree), tree["coverage"])

@@ -104,7 +104,7 @@ def test_programs_that_follow():
             check_time(tasks[pid, tid], ns - MS * 1e6 if other else ns)
         check_coverage(tree)
         spun = [task for task in tree["tasks"]
-                if [SPIN, str(MS), "2"] in [image["cmdline"] for image in task["images"]]]
+                if [SPIN, str(MS), "2"] in [one["cmdline"] for one in task["images"]]]
         with measured():
             check(spun and all(task["samples"] for task in spun), tree["tasks"])
 
@@ -148,7 +148,7 @@ def test_stacks_that_are_unwound():
     with measured():
         for key, least in ((("spin-static", "main"), 15), (("hidden", "main"), 3), (("hidden", "hidden_thread"), 5)):
             check(totals.get(key, 0) > least, f"{key}: {totals}")
-    static = next(task for task in tree["tasks"] if [STATIC, "150"] in [image["cmdline"] for image in task["images"]])
+    static = next(task for task in tree["tasks"] if [STATIC, "150"] in [one["cmdline"] for one in task["images"]])
     with measured():
         check(static["weight"] > 40e6, static)
 

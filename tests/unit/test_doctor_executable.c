@@ -232,7 +232,7 @@ static void modes(void **state)
 
 static int enter_directory(void **state)
 {
-    static char directory[] = "/tmp/test_doctor_image.XXXXXX";
+    static char directory[] = "/tmp/test_doctor_executable.XXXXXX";
     *state = directory;
     return !mkdtemp(directory) || chdir(directory) ? -1 : 0;
 }

@@ -141,7 +141,7 @@ static void test_attributes(void **state)
     assert_int_equal(attr.sample_stack_user, 0);
 }
 
-/* A ring holds as many samples as planned, whatever a stack needs; where the collector is behind, more. */
+/* A ring holds as many samples as configured, whatever a stack needs; where the collector is behind, more. */
 static void test_pages(void **state)
 {
     (void)state;
@@ -158,7 +158,7 @@ static void test_pages(void **state)
     config.dump_fixed = true;
     assert_int_equal(dump_size_pages(&config, &dumps, 0, &sizes, 16), 16);
     config.dump_fixed = false;
-    /* Less is needed than was planned. */
+    /* Less is needed than was configured. */
     config.dump = dumps.now = 4 * MIN;
     sizes = (struct stack_sizes){.stacks_all = MANY, .stacks = {MANY}};
     assert_int_equal(dump_size_pages(&config, &dumps, 0, &sizes, 16), 4);

@@ -205,7 +205,7 @@ static void show_scene(FILE *to, const struct scene *scene)
     const char *said = check_captured();
     fprintf(to, "\n==== %s\n%s", scene->name, said);
     if (status < 0)
-        fprintf(to, "no plan: %s\n", strerror(-status));
+        fprintf(to, "no configuration: %s\n", strerror(-status));
     else
         show_config(to, &config);
     if (status == 0)

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-static char directory[] = "/tmp/pinject-image-XXXXXX";
+static char directory[] = "/tmp/pinject-exec-kind-XXXXXX";
 
 static struct pinject_judge judge;
 

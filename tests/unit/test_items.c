@@ -25,7 +25,7 @@ static int set_up(void **state)
     strcpy(config.events[1].name, "second");
     config.events[0].nanoseconds = true;
     strcpy(config.reason, "a reason");
-    strcpy(config.notes[0], "a note of the plan");
+    strcpy(config.notes[0], "one of the events");
     config.note_count = 1;
     session = (struct session){.settings = &settings, .config = &config, .id = {1, 2}, .start_ns = 3,
                                .start_realtime_ns = 4};
@@ -245,7 +245,7 @@ static void notes_and_coverage(void **state)
     assert_null(item(PINJECT_ITEM_COVERAGE, 0));
     task.flags = PINJECT_TASK_ROOT;
     make(&coverage, "of the file");
-    static const char *const wanted[] = {"a note of the plan", "one of the task", "another",
+    static const char *const wanted[] = {"one of the events", "one of the task", "another",
                                          "of the file",        "of stacks",       "of other machines"};
     for (unsigned i = 0; i < 6; i++)
         assert_string_equal(note(i), wanted[i]);

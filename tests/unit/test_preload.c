@@ -172,7 +172,7 @@ static void test_bare(void **state)
 
 static char large[3 * PINJECT_TEXT];
 
-static void image_with(const char *name, int argc, char **argv)
+static void exec_with(const char *name, int argc, char **argv)
 {
     reset(PINJECT_SESSION_VFORK);
     char *envp[] = {(char *)"PINJECT_SESSION=/s", NULL};
@@ -185,36 +185,36 @@ static void test_text_of_an_elf_file(void **state)
 {
     (void)state;
     char *argv[] = {large, (char *)"end", NULL};
-    image_with(NULL, 2, arguments);
+    exec_with(NULL, 2, arguments);
     assert_int_equal(slot.exec_size, 1);
     assert_memory_equal(slot.text, "\0prog\0-x", 9);
     assert_int_equal(slot.flags, 0);
     /* A name that is too long is cut. */
     memset(large, 'n', sizeof(large));
     large[PINJECT_PATH] = 0;
-    image_with(large, 2, arguments);
+    exec_with(large, 2, arguments);
     assert_int_equal(slot.exec_size, PINJECT_PATH / 2 + 1);
     assert_int_equal(slot.text[PINJECT_PATH / 2], 0);
     assert_int_equal(slot.text[PINJECT_PATH / 2 - 1], 'n');
     assert_int_equal(slot.cmdline_size, 8);
     /* Arguments up to the last byte; one byte more is left out, and said to be. */
     large[PINJECT_TEXT - 2 - 1 - 4] = 0;
-    image_with("x", 2, argv);
+    exec_with("x", 2, argv);
     assert_int_equal(slot.flags, 0);
     assert_int_equal(slot.exec_size + slot.cmdline_size, PINJECT_TEXT);
     assert_memory_equal(slot.text + PINJECT_TEXT - 5, "\0end", 5);
     large[PINJECT_TEXT - 2 - 1 - 4] = 'n';
     large[PINJECT_TEXT - 2 - 4] = 0;
-    image_with("x", 2, argv);
+    exec_with("x", 2, argv);
     assert_int_equal(slot.flags, PINJECT_REQUEST_TEXT_CUT);
     assert_int_equal(slot.cmdline_size, PINJECT_TEXT - 2 - 4 + 1);
     /* argv is as long as its NULL says. */
-    image_with("x", 1, argv + 1);
+    exec_with("x", 1, argv + 1);
     assert_int_equal(slot.cmdline_size, 4);
-    image_with("x", 5, arguments);
+    exec_with("x", 5, arguments);
     assert_int_equal(slot.cmdline_size, 8);
     assert_int_equal(slot.flags, 0);
-    image_with("x", 1, arguments);
+    exec_with("x", 1, arguments);
     assert_int_equal(slot.cmdline_size, 5);
 }
 

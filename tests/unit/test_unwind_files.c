@@ -397,7 +397,7 @@ static void test_keys(void **state)
     close(empty);
 }
 
-static void test_images(void **state)
+static void test_memory_and_vdso(void **state)
 {
     size_t count;
     (void)state;
@@ -506,7 +506,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bounds), cmocka_unit_test(test_headers), cmocka_unit_test(test_addresses),
-        cmocka_unit_test(test_files),  cmocka_unit_test(test_keys),    cmocka_unit_test(test_images),
+        cmocka_unit_test(test_files),  cmocka_unit_test(test_keys),    cmocka_unit_test(test_memory_and_vdso),
         cmocka_unit_test(test_copies), cmocka_unit_test(test_interrupted), cmocka_unit_test(test_without_sections),
         cmocka_unit_test(test_large_tables), cmocka_unit_test(test_room), cmocka_unit_test(test_room_of_rows),
     };

@@ -64,7 +64,7 @@ static void numbers_in_order(void)
     see_result("next", open("/dev/null", O_RDONLY | O_CLOEXEC));
 }
 
-/* Started once more without some of 0, 1, 2; what the new image prints goes to a file. */
+/* Started once more without some of 0, 1, 2; what the new program prints goes to a file. */
 static void without(unsigned missing)
 {
     fflush(stdout);

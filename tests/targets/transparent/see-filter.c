@@ -230,7 +230,7 @@ static void while_another_waits(void)
     see_child("filtered", pid);
 }
 
-/* Twice, and from one image to the next. */
+/* Twice, and from one exec generation to the next. */
 static void stacked(void)
 {
     fflush(stdout);

@@ -59,7 +59,7 @@ static void little_address_space(void)
     no_room_left();
 }
 
-/* An image whose limit leaves no room for the segment, but for everything else. */
+/* A program whose limit leaves no room for the segment, but for everything else. */
 static void program_in_a_corner(void)
 {
     limit_in_child(RLIMIT_AS, 20 << 20, see_exercise);

@@ -245,7 +245,7 @@ static void in_a_child(void)
     see_all();
 }
 
-/* Twice, as the second image comes without a launcher's help. */
+/* Twice, as the second exec generation comes without a launcher's help. */
 static void after_exec(void)
 {
     static char *argv[] = {NULL, (char *)"all", NULL};
