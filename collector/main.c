@@ -230,7 +230,7 @@ static int run_session(struct run *run)
 }
 
 /* Tells the preload object that started us where the session is, or why there is none. */
-static void answer_object(int fd, const char *text)
+static void answer_preload_object(int fd, const char *text)
 {
     char line[PINJECT_PATH + 2];
     int size = snprintf(line, sizeof line, "%s\n", text);
@@ -283,14 +283,14 @@ static int collect_session(struct run *run)
     if (!error)
         error = prepare_run(run);
     if (error) {
-        answer_object(fd, "!");
+        answer_preload_object(fd, "!");
         return STATUS_OWN;
     }
     error = signals_init(&run->signals);
     if (!error)
         error = service_start_workers(&run->session);
     if (!error) {
-        answer_object(fd, run->session.segment->path);
+        answer_preload_object(fd, run->session.segment->path);
         detach_output(&run->line.settings);
         place_leave();
         run->args = (struct collect_args){

@@ -147,7 +147,7 @@ def test_a_loader_that_ignores_the_preload_object():
     for name, source in (("bin", PINJECT_RUN), ("lib", PRELOAD)):
         os.mkdir(name)
         shutil.copy(source, name)
-    write("lib/libpinject.so", b"no object")
+    write("lib/libpinject.so", b"no DSO")
     done = run(["bin/pinject-run", "--doctor", "--", "sh"])
     found = findings(done.out)[1]["loader"]
     check_equal(found.level, "limited", done)

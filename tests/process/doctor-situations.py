@@ -358,7 +358,7 @@ def test_preload_object_that_cannot_be_loaded():
     need_perf_events()
     copy_of_us()
     with open("lib/libpinject.so", "w") as to:
-        to.write("no object at all")
+        to.write("no DSO at all")
     verdict, found = own_doctor()
     check_equal(found["LD_PRELOAD"].level, "refused")
     check_in("LD_PRELOAD: no effect", verdict)

@@ -200,7 +200,7 @@ def test_tasks_make_no_system_call():
     """So tests/sim can run them without a kernel."""
     objects = [path for path in (BUILD / "collector/CMakeFiles/pinject_collector.dir").rglob("*.o")]
     tasks = [path for path in objects if path.parent.name == "tasks" and path.name != "untracked.c.o"]
-    check(len(tasks) > 15, f"the objects of collector/tasks are not in {BUILD}")
+    check(len(tasks) > 15, f"the object files of collector/tasks are not in {BUILD}")
     archives = list(BUILD.rglob("*.a"))
     ours = set(run(["nm", "--defined-only", "--format=just-symbols", *objects, *archives]).out.split())
     asked = set(run(["nm", "--undefined-only", "--format=just-symbols", *tasks]).out.split())

@@ -109,7 +109,7 @@ def table(program, *left_out):
 
 
 def test_views():
-    table("see-self", "vectors", "auxv", "objects", "maps", "size", "parent", "children-usage")
+    table("see-self", "vectors", "auxv", "dsos", "maps", "size", "parent", "children-usage")
 
 
 def test_descriptors():
@@ -151,9 +151,9 @@ def seen(case, expect, ways=WAYS):
 
 def test_seen_dsos():
     def expect(text, way):
-        text = text.replace("object libc.so.6", "object libpinject.so tls 0\nobject libc.so.6", 1)
-        return re.sub(r"objects: (\d+)", lambda found: f"objects: {int(found[1]) + 1}", text)
-    seen("objects", expect)
+        text = text.replace("dso libc.so.6", "dso libpinject.so tls 0\ndso libc.so.6", 1)
+        return re.sub(r"dsos: (\d+)", lambda found: f"dsos: {int(found[1]) + 1}", text)
+    seen("dsos", expect)
 
 
 def test_seen_mappings():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# The hooks, each linked to hook_kit.c instead of the rest of the object: there execve() is hook_execve(), and so on.
+# The hooks, each linked to hook_kit.c instead of the rest of the preload object: there execve() is hook_execve().
 set(preload ${PROJECT_SOURCE_DIR}/preload)
 set(hooked execve execv execvpe execvp fexecve execveat execl execlp execle posix_spawn posix_spawnp
   pidfd_spawn pidfd_spawnp

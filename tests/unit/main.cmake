@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# pinject-run itself, but for --doctor, --info and the search for the object, which the test has others for.
+# pinject-run itself, but for --doctor, --info and the search for the preload object, which the test has others for.
 set(collector ${PROJECT_SOURCE_DIR}/collector)
 set(preload ${PROJECT_SOURCE_DIR}/preload)
 pinject_unit_test(main SOURCES test_main.c test_result_kit.c ${collector}/main.c ${collector}/launch/launch.c

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Parts of the object, linked to the test: text.c's functions stand for libc's there only.
+# Parts of the preload object, linked to the test: text.c's functions stand for libc's there only.
 set(preload ${PROJECT_SOURCE_DIR}/preload)
 pinject_unit_test(environ SOURCES test_environ.c ${preload}/environ.c ${preload}/safe_read.c LABELS preload)
 pinject_unit_test(exec_kind SOURCES test_exec_kind.c ${preload}/exec_kind.c ${preload}/environ.c ${preload}/safe_read.c

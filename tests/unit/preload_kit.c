@@ -16,7 +16,7 @@
 unsigned long own_getauxval(unsigned long type);
 int own_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void));
 
-struct object_play play;
+struct preload_play play;
 struct pinject_segment segment;
 struct pinject_requests requests;
 struct pinject_slot slot;

@@ -17,14 +17,14 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-struct object_play {
+struct preload_play {
     int open_error, start_error, answer;
     uint32_t flags;            /* of the session that is opened */
     bool covered, no_slot, raw_execs, unreachable, secure;
     unsigned long exec_name;   /* AT_EXECFN */
 };
 
-extern struct object_play play;
+extern struct preload_play play;
 extern struct pinject_segment segment;
 extern struct pinject_requests requests;
 extern struct pinject_slot slot; /* of the last request */

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# The object's own state and files; what is around them is played by preload_kit.c and session_kit.c.
+# The preload object's own state and files; what is around them is played by preload_kit.c and session_kit.c.
 set(preload ${PROJECT_SOURCE_DIR}/preload)
 set_source_files_properties(${preload}/preload.c PROPERTIES
   COMPILE_DEFINITIONS "getauxval=own_getauxval;pthread_atfork=own_atfork")

@@ -253,7 +253,7 @@ static void test_dsos(void **state)
         int lines = 0;
         debug_file = cases[i].debug;
         lines_file = cases[i].lines;
-        snprintf(name, sizeof(name), "object-%d", (int)i);
+        snprintf(name, sizeof(name), "dso-%d", (int)i);
         index_of_program(in(name), &index);
         for (const char *at = (char *)index.data; (at = strchr(at, '\n')); at++)
             lines++;

@@ -310,16 +310,16 @@ static void test_cache(void **state)
     assert_non_null(buildids);
     uint64_t now = 1000000000000, step = 200000000;
     make(&maker, true, false);
-    write_file("object", maker.bytes, maker.size);
-    module_of(&module, "object");
+    write_file("dso", maker.bytes, maker.size);
+    module_of(&module, "dso");
     assert_true(find(buildids, &module, now, &id));
     assert_memory_equal(id.bytes, note + 4, 8);
 
     /* Overwritten in place: seen after a while. */
     maker.bytes[maker.size - 1] = 99;
-    write_file("object", maker.bytes, maker.size);
+    write_file("dso", maker.bytes, maker.size);
     struct timespec times[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
-    assert_int_equal(utimensat(AT_FDCWD, "object", times, 0), 0);
+    assert_int_equal(utimensat(AT_FDCWD, "dso", times, 0), 0);
     assert_true(find(buildids, &module, now + step, &id));
     assert_int_equal(id.bytes[7], 99);
 
@@ -331,12 +331,12 @@ static void test_cache(void **state)
     other = module;
     other.ino_generation = 7;
     maker.bytes[maker.size - 1] = 55;
-    write_file("object", maker.bytes, maker.size);
+    write_file("dso", maker.bytes, maker.size);
     assert_true(find(buildids, &other, now + step, &id));
     assert_int_equal(id.bytes[7], 55);
 
     /* Deleted: what was read stays known, what was not is not to be had. */
-    assert_int_equal(unlink("object"), 0);
+    assert_int_equal(unlink("dso"), 0);
     assert_true(find(buildids, &module, now + 3 * step, &id));
     assert_int_equal(id.bytes[7], 99);
     other.ino_generation = 8;

@@ -65,7 +65,7 @@ static int set_up(void **state)
     machine_fake_say("/proc/self/uid_map", "         0          0 4294967295\n");
     machine_fake.perf = virtual_machine;
     settings = (struct settings){.frequency = 999, .command = command};
-    args = (struct doctor_args){.settings = &settings, .preload = "/lib/object.so"};
+    args = (struct doctor_args){.settings = &settings, .preload = "/lib/preload.so"};
     return 0;
 }
 

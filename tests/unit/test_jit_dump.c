@@ -278,8 +278,8 @@ static void write_map(const char *text)
 
 /* Generated code with the dumps FIRST and SECOND (NULL: none) has the names EXPECTED at 0x1000, 0x2000 and 0x9000, out
  * of FILE, and lacks as much. */
-static void object_has(const char *symfs, const char *first, const char *second, const char *expected, const char *file,
-                       unsigned missing, const char *why)
+static void dso_has(const char *symfs, const char *first, const char *second, const char *expected, const char *file,
+                    unsigned missing, const char *why)
 {
     const struct symbols_options options = {.symfs = symfs};
     const uint64_t addresses[] = {0x1000, 0x2000, 0x9000};
@@ -325,26 +325,26 @@ static void test_dso(void **state)
     put_load(&dump, 0x2000, 0x20, "second", 8);
     read_bytes(&names, dump.bytes.data, dump.bytes.size);
     release(&names);
-    object_has(NULL, NULL, NULL, "- - - ", NULL, SYMBOLS_ANONYMOUS, no_map);
-    object_has(NULL, gone, NULL, "- - - ", NULL, SYMBOLS_ANONYMOUS, no_dump);
-    object_has(NULL, path, NULL, "first second - ", path, 0, NULL);
-    object_has(NULL, path, gone, "first second - ", path, 0, NULL);
-    object_has(NULL, gone, path, "- - - ", NULL, SYMBOLS_ANONYMOUS, no_dump);
-    object_has("/tmp", path + 4, NULL, "first second - ", path, 0, NULL);
-    object_has("/tmp", path, NULL, "- - - ", NULL, SYMBOLS_ANONYMOUS, no_dump);
+    dso_has(NULL, NULL, NULL, "- - - ", NULL, SYMBOLS_ANONYMOUS, no_map);
+    dso_has(NULL, gone, NULL, "- - - ", NULL, SYMBOLS_ANONYMOUS, no_dump);
+    dso_has(NULL, path, NULL, "first second - ", path, 0, NULL);
+    dso_has(NULL, path, gone, "first second - ", path, 0, NULL);
+    dso_has(NULL, gone, path, "- - - ", NULL, SYMBOLS_ANONYMOUS, no_dump);
+    dso_has("/tmp", path + 4, NULL, "first second - ", path, 0, NULL);
+    dso_has("/tmp", path, NULL, "- - - ", NULL, SYMBOLS_ANONYMOUS, no_dump);
     write_map("9000 10 mapped\n2000 10 older\n");
-    object_has(NULL, NULL, NULL, "- older mapped ", map_path, 0, NULL);
-    object_has(NULL, gone, NULL, "- older mapped ", map_path, 0, NULL);
-    object_has(NULL, path, NULL, "first second mapped ", path, 0, NULL);
+    dso_has(NULL, NULL, NULL, "- older mapped ", map_path, 0, NULL);
+    dso_has(NULL, gone, NULL, "- older mapped ", map_path, 0, NULL);
+    dso_has(NULL, path, NULL, "first second mapped ", path, 0, NULL);
     if (geteuid() == 0) {
         static const char foreign[] = "the perf map in /tmp belongs to another user";
         assert_int_equal(chown(map_path, 65534, 65534), 0);
-        object_has(NULL, NULL, NULL, "- - - ", NULL, SYMBOLS_NO_FILE, foreign);
-        object_has(NULL, path, NULL, "first second - ", path, SYMBOLS_NO_FILE, foreign);
+        dso_has(NULL, NULL, NULL, "- - - ", NULL, SYMBOLS_NO_FILE, foreign);
+        dso_has(NULL, path, NULL, "first second - ", path, SYMBOLS_NO_FILE, foreign);
         assert_int_equal(chown(map_path, 0, 0), 0);
         assert_int_equal(chown(path, 65534, 65534), 0);
-        object_has(NULL, path, NULL, "- older mapped ", map_path, SYMBOLS_NO_FILE,
-                   "the jitdump file belongs to another user");
+        dso_has(NULL, path, NULL, "- older mapped ", map_path, SYMBOLS_NO_FILE,
+                "the jitdump file belongs to another user");
         assert_int_equal(chown(path, 0, 0), 0);
     }
     unlink(map_path);
@@ -353,8 +353,8 @@ static void test_dso(void **state)
     put64(&dump, 0);
     read_bytes(&names, dump.bytes.data, dump.bytes.size);
     release(&names);
-    object_has(NULL, path, NULL, "first second - ", NULL, SYMBOLS_BROKEN,
-               "the jitdump file is damaged: its readable part is used");
+    dso_has(NULL, path, NULL, "first second - ", NULL, SYMBOLS_BROKEN,
+            "the jitdump file is damaged: its readable part is used");
     buffer_release(&dump.bytes);
     /* Files have none. */
     struct symbols *symbols;

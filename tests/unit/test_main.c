@@ -38,7 +38,7 @@ int __wrap_launch_find_preload(char *ret);
 int __wrap_launch_find_preload(char *ret)
 {
     if (!preload[0])
-        report_error("no object");
+        report_error("no preload object");
     strcpy(ret, preload);
     return preload[0] ? 0 : -ENOENT;
 }
@@ -300,7 +300,7 @@ static void commands_that_do_not_start(void **state)
     assert_non_null(strstr(text_err, "is above this machine's limit"));
     strcpy(saved, preload);
     preload[0] = '\0';
-    expect(RUN("true"), 125, "", "pinject-run: no object\n");
+    expect(RUN("true"), 125, "", "pinject-run: no preload object\n");
     strcpy(preload, saved);
     assert_int_equal(remove_files("out.*"), 0);
 }

@@ -15,7 +15,7 @@ static void test_reachable(void **state)
     char preload[160], gone[160];
     (void)state;
     reset();
-    snprintf(preload, sizeof(preload), "%s/object", directory);
+    snprintf(preload, sizeof(preload), "%s/preload", directory);
     snprintf(gone, sizeof(gone), "%s/gone", directory);
     write_file(preload, "", 0, 1);
     assert_int_equal(pinject_preload_open(session_path), 0);

@@ -32,7 +32,7 @@ static struct {
 
 /* ---- Stepping ---- */
 
-static bool in_object(uint64_t address, const char *name)
+static bool in_dso(uint64_t address, const char *name)
 {
     Dl_info info;
     return dladdr((void *)address, &info) && info.dli_fname && strstr(info.dli_fname, name); /* NOLINT */
@@ -59,8 +59,8 @@ static void compare(const ucontext_t *context)
     stepping.steps++;
     kit_unwind(&kit, context, stepping.dump, &chain);
     stepping.complete += chain.end == UNWIND_BOTTOM;
-    stepping.vdso += in_object((uint64_t)ip, "vdso");
-    stepping.loader += in_object((uint64_t)ip, "ld-linux");
+    stepping.vdso += in_dso((uint64_t)ip, "vdso");
+    stepping.loader += in_dso((uint64_t)ip, "ld-linux");
     bool same = at < count && chain.same && chain.count == (unsigned)(count - at);
     for (int i = at; same && i < count; i++)
         same = chain.ips[i - at] == (uint64_t)frames[i];
@@ -302,7 +302,7 @@ static void test_generated_code(void **state)
     generated(look);
     assert_true(signalled.count > 4);
     assert_int_equal(signalled.ips[1], (uint64_t)at + 6);
-    assert_true(in_object(signalled.ips[2], "test_unwind"));
+    assert_true(in_dso(signalled.ips[2], "test_unwind"));
     assert_int_equal(signalled.end, UNWIND_BOTTOM);
     munmap(at, 4096);
 }

@@ -268,20 +268,20 @@ static void see_heap(void)
     printf("mark: %d\n", mark);
 }
 
-static int print_object(struct dl_phdr_info *info, size_t size, void *data)
+static int print_dso(struct dl_phdr_info *info, size_t size, void *data)
 {
     const char *slash = strrchr(info->dlpi_name, '/');
     (void)size;
-    printf("object %s tls %zu\n", slash ? slash + 1 : info->dlpi_name, info->dlpi_tls_modid);
+    printf("dso %s tls %zu\n", slash ? slash + 1 : info->dlpi_name, info->dlpi_tls_modid);
     ++*(int *)data;
     return 0;
 }
 
-static void see_objects(void)
+static void see_dsos(void)
 {
     int count = 0;
-    dl_iterate_phdr(print_object, &count);
-    printf("objects: %d\n", count);
+    dl_iterate_phdr(print_dso, &count);
+    printf("dsos: %d\n", count);
 }
 
 /* The files behind the mappings, each once. */
@@ -335,7 +335,7 @@ int main(int argc, char **argv)
         {"status", see_status}, {"descriptors", see_descriptors}, {"tasks", see_tasks}, {"signals", see_signals},
         {"attributes", see_attributes}, {"vectors", see_vectors}, {"auxv", see_auxv}, {"heap", see_heap},
         {"all", see_all}, {"thread", in_a_thread}, {"child", in_a_child}, {"exec", after_exec},
-        {"objects", see_objects},
+        {"dsos", see_dsos},
         {"maps", see_maps}, {"size", see_size}, {"parent", see_parent}, {"children-usage", see_children_usage},
     };
     return see_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
