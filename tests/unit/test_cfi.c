@@ -2,6 +2,8 @@
 /* Call frame information made by hand: each instruction, encoding and kind of entry, and how functions are found. */
 #include "check.h"
 
+#include <dwarf.h>
+
 #include "unwind/cfi.h"
 #include "unwind/pointer.h"
 #include "unwind/unwind_file.h"
@@ -12,7 +14,7 @@
 static bool row_at(const uint8_t *program, size_t size, uint64_t address, struct cfi_row *ret)
 {
     static const uint8_t cie[] = {20, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 1, 0, 1, 0x78, 16,
-                                  0x0c, 7, 8, 0x90, 1, 0, 0, 0, 0, 0, 0};
+                                  DW_CFA_def_cfa, 7, 8, DW_CFA_offset | 16, 1, 0, 0, 0, 0, 0, 0};
     struct cfi cfi = {.bytes = malloc(256), .debug = true};
     uint32_t head[] = {(uint32_t)(20 + size), 0};
     uint64_t range[] = {0x1000, 0x100};
@@ -31,8 +33,11 @@ static bool row_at(const uint8_t *program, size_t size, uint64_t address, struct
 static void test_rows(void **state)
 {
     /* push %rbp: +1; mov %rsp, %rbp: +3; remembered; leave at 0x50; back at 0x51 */
-    static const uint8_t program[] = {0x41, 0x0e, 16,   0x86, 2, 0x43, 0x0d, 6,   0x0a,
-                                      0x02, 0x4c, 0x0c, 7,    8, 0xc6, 0x41, 0x0b};
+    static const uint8_t program[] = {
+        DW_CFA_advance_loc | 1, DW_CFA_def_cfa_offset, 16, DW_CFA_offset | 6, 2,
+        DW_CFA_advance_loc | 3, DW_CFA_def_cfa_register, 6, DW_CFA_remember_state,
+        DW_CFA_advance_loc1, 0x4c, DW_CFA_def_cfa, 7, 8, DW_CFA_restore | 6,
+        DW_CFA_advance_loc | 1, DW_CFA_restore_state};
     struct cfi_row row;
     (void)state;
     assert_true(row_at(program, sizeof(program), 0x1000, &row));
@@ -55,9 +60,9 @@ static void test_rows(void **state)
     assert_int_equal(row.rules[6].number, -16);
     assert_false(row_at(program, sizeof(program), 0x1100, &row));
     assert_false(row_at(program, sizeof(program), 0xfff, &row));
-    assert_false(row_at(BYTES(0x0b), 0x1000, &row)); /* nothing was remembered */
+    assert_false(row_at(BYTES(DW_CFA_restore_state), 0x1000, &row)); /* nothing was remembered */
     assert_false(row_at(BYTES(0x3f), 0x1000, &row)); /* no such instruction */
-    assert_false(row_at(BYTES(0x0c, 40, 8), 0x1000, &row));
+    assert_false(row_at(BYTES(DW_CFA_def_cfa, 40, 8), 0x1000, &row));
 }
 
 /* Each instruction that names a rule; data are aligned by -8. */
@@ -68,37 +73,37 @@ static void test_rules(void **state)
         uint8_t size, reg, how, other;
         int32_t number;
     } cases[] = {
-        {{0x83, 3}, 2, 3, CFI_OFFSET, 0, -24},
-        {{0x05, 12, 4}, 3, 12, CFI_OFFSET, 0, -32},
-        {{0x07, 3}, 2, 3, CFI_UNDEFINED, 0, 0},
-        {{0x83, 3, 0x08, 3}, 4, 3, CFI_SAME_VALUE, 0, 0},
-        {{0x09, 3, 12}, 3, 3, CFI_REGISTER, 12, 0},
-        {{0x09, 16, 0}, 3, 16, CFI_REGISTER, 0, 0},
-        {{0x11, 3, 0x7e}, 3, 3, CFI_OFFSET, 0, 16},
-        {{0x14, 3, 2}, 3, 3, CFI_VAL_OFFSET, 0, -16},
-        {{0x15, 3, 0x7f}, 3, 3, CFI_VAL_OFFSET, 0, 8},
-        {{0x2f, 3, 2}, 3, 3, CFI_OFFSET, 0, 16},
-        {{0x06, 16}, 2, 16, CFI_OFFSET, 0, -8},
-        {{0x83, 3, 0x06, 3}, 4, 3, CFI_SAME_VALUE, 0, 0},
-        {{0x83, 3, 0xc3}, 3, 3, CFI_SAME_VALUE, 0, 0},
-        {{0x07, 16, 0x06, 16}, 4, 16, CFI_OFFSET, 0, -8},
-        {{0x90, 5, 0xd0}, 3, 16, CFI_OFFSET, 0, -8},
-        {{0x2e, 24, 0x83, 3}, 4, 3, CFI_OFFSET, 0, -24},
+        {{DW_CFA_offset | 3, 3}, 2, 3, CFI_OFFSET, 0, -24},
+        {{DW_CFA_offset_extended, 12, 4}, 3, 12, CFI_OFFSET, 0, -32},
+        {{DW_CFA_undefined, 3}, 2, 3, CFI_UNDEFINED, 0, 0},
+        {{DW_CFA_offset | 3, 3, DW_CFA_same_value, 3}, 4, 3, CFI_SAME_VALUE, 0, 0},
+        {{DW_CFA_register, 3, 12}, 3, 3, CFI_REGISTER, 12, 0},
+        {{DW_CFA_register, 16, 0}, 3, 16, CFI_REGISTER, 0, 0},
+        {{DW_CFA_offset_extended_sf, 3, 0x7e}, 3, 3, CFI_OFFSET, 0, 16},
+        {{DW_CFA_val_offset, 3, 2}, 3, 3, CFI_VAL_OFFSET, 0, -16},
+        {{DW_CFA_val_offset_sf, 3, 0x7f}, 3, 3, CFI_VAL_OFFSET, 0, 8},
+        {{DW_CFA_GNU_negative_offset_extended, 3, 2}, 3, 3, CFI_OFFSET, 0, 16},
+        {{DW_CFA_restore_extended, 16}, 2, 16, CFI_OFFSET, 0, -8},
+        {{DW_CFA_offset | 3, 3, DW_CFA_restore_extended, 3}, 4, 3, CFI_SAME_VALUE, 0, 0},
+        {{DW_CFA_offset | 3, 3, DW_CFA_restore | 3}, 3, 3, CFI_SAME_VALUE, 0, 0},
+        {{DW_CFA_undefined, 16, DW_CFA_restore_extended, 16}, 4, 16, CFI_OFFSET, 0, -8},
+        {{DW_CFA_offset | 16, 5, DW_CFA_restore | 16}, 3, 16, CFI_OFFSET, 0, -8},
+        {{DW_CFA_GNU_args_size, 24, DW_CFA_offset | 3, 3}, 4, 3, CFI_OFFSET, 0, -24},
         /* An expression lies in the section: 24 bytes of CIE, and 24 of the FDE, in front of the program. */
-        {{0x10, 3, 2, 0x31, 0x32}, 5, 3, CFI_EXPRESSION, 0, 24 + 24 + 2},
-        {{0x16, 3, 2, 0x31, 0x32}, 5, 3, CFI_VAL_EXPRESSION, 0, 24 + 24 + 2},
-        {{0x16, 3, 1, 0x31, 0x86, 1}, 6, 6, CFI_OFFSET, 0, -8},
-        {{0xaa, 3, 0x86, 1}, 4, 6, CFI_OFFSET, 0, -8}, /* a register that is not followed */
+        {{DW_CFA_expression, 3, 2, 0x31, 0x32}, 5, 3, CFI_EXPRESSION, 0, 24 + 24 + 2},
+        {{DW_CFA_val_expression, 3, 2, 0x31, 0x32}, 5, 3, CFI_VAL_EXPRESSION, 0, 24 + 24 + 2},
+        {{DW_CFA_val_expression, 3, 1, 0x31, DW_CFA_offset | 6, 1}, 6, 6, CFI_OFFSET, 0, -8},
+        {{DW_CFA_offset | 42, 3, DW_CFA_offset | 6, 1}, 4, 6, CFI_OFFSET, 0, -8}, /* a register that is not followed */
         /* Only an advance ends a row: what says the CFA, or remembers, does not. */
-        {{0x0c, 7, 8, 0x83, 3}, 5, 3, CFI_OFFSET, 0, -24},
-        {{0x0d, 7, 0x83, 3}, 4, 3, CFI_OFFSET, 0, -24},
-        {{0x0e, 16, 0x83, 3}, 4, 3, CFI_OFFSET, 0, -24},
-        {{0x0f, 1, 0x31, 0x83, 3}, 5, 3, CFI_OFFSET, 0, -24},
-        {{0x12, 7, 0x7f, 0x83, 3}, 5, 3, CFI_OFFSET, 0, -24},
-        {{0x13, 0x7e, 0x83, 3}, 4, 3, CFI_OFFSET, 0, -24},
-        {{0x0a, 0x83, 3}, 3, 3, CFI_OFFSET, 0, -24},
-        {{0x0a, 0x0b, 0x83, 3}, 4, 3, CFI_OFFSET, 0, -24},
-        {{0x00, 0x83, 3}, 3, 3, CFI_OFFSET, 0, -24},
+        {{DW_CFA_def_cfa, 7, 8, DW_CFA_offset | 3, 3}, 5, 3, CFI_OFFSET, 0, -24},
+        {{DW_CFA_def_cfa_register, 7, DW_CFA_offset | 3, 3}, 4, 3, CFI_OFFSET, 0, -24},
+        {{DW_CFA_def_cfa_offset, 16, DW_CFA_offset | 3, 3}, 4, 3, CFI_OFFSET, 0, -24},
+        {{DW_CFA_def_cfa_expression, 1, 0x31, DW_CFA_offset | 3, 3}, 5, 3, CFI_OFFSET, 0, -24},
+        {{DW_CFA_def_cfa_sf, 7, 0x7f, DW_CFA_offset | 3, 3}, 5, 3, CFI_OFFSET, 0, -24},
+        {{DW_CFA_def_cfa_offset_sf, 0x7e, DW_CFA_offset | 3, 3}, 4, 3, CFI_OFFSET, 0, -24},
+        {{DW_CFA_remember_state, DW_CFA_offset | 3, 3}, 3, 3, CFI_OFFSET, 0, -24},
+        {{DW_CFA_remember_state, DW_CFA_restore_state, DW_CFA_offset | 3, 3}, 4, 3, CFI_OFFSET, 0, -24},
+        {{DW_CFA_nop, DW_CFA_offset | 3, 3}, 3, 3, CFI_OFFSET, 0, -24},
     };
     struct cfi_row row;
     (void)state;
@@ -109,16 +114,19 @@ static void test_rules(void **state)
         assert_int_equal(rule->reg, cases[i].other);
         assert_int_equal(rule->number, cases[i].number);
     }
-    assert_false(row_at(BYTES(0x09, 3, UNWIND_REGS), 0x1000, &row));
-    assert_true(row_at(BYTES(0x09, UNWIND_REGS, UNWIND_REGS), 0x1000, &row));
-    assert_true(row_at(BYTES(0x09, 3, UNWIND_REGS - 1), 0x1000, &row));
-    assert_false(row_at(BYTES(0x10, 3, 20, 0x31), 0x1000, &row)); /* it ends behind the section */
+    assert_false(row_at(BYTES(DW_CFA_register, 3, UNWIND_REGS), 0x1000, &row));
+    assert_true(row_at(BYTES(DW_CFA_register, UNWIND_REGS, UNWIND_REGS), 0x1000, &row));
+    assert_true(row_at(BYTES(DW_CFA_register, 3, UNWIND_REGS - 1), 0x1000, &row));
+    assert_false(row_at(BYTES(DW_CFA_expression, 3, 20, 0x31), 0x1000, &row)); /* it ends behind the section */
 }
 
-/* AArch64's DW_CFA_AARCH64_negate_ra_state says nothing of where a register lies, and is a nop afterwards. */
+/* DW_CFA_AARCH64_negate_ra_state has the number of DW_CFA_GNU_window_save. It says nothing of where a register lies. */
 static void test_signed_return_addresses(void **state)
 {
-    static const uint8_t program[] = {0x41, 0x2d, 0x0a, 0x83, 3, 0x2d, 0x41, 0x0b, 0x2d, 0x86, 2};
+    static const uint8_t program[] = {
+        DW_CFA_advance_loc | 1, DW_CFA_GNU_window_save, DW_CFA_remember_state, DW_CFA_offset | 3, 3,
+        DW_CFA_GNU_window_save, DW_CFA_advance_loc | 1, DW_CFA_restore_state, DW_CFA_GNU_window_save,
+        DW_CFA_offset | 6, 2};
     struct cfi_row row = {0};
     (void)state;
 #if defined(__aarch64__)
@@ -150,33 +158,34 @@ static void test_frames(void **state)
 {
     struct cfi_row row;
     (void)state;
-    expect_cfa(BYTES(0x0c, 6, 32), 0x1000, CFI_REGISTER, 6, 32);
-    expect_cfa(BYTES(0x0d, 6), 0x1000, CFI_REGISTER, 6, 8);
-    expect_cfa(BYTES(0x0e, 0x80, 1), 0x1000, CFI_REGISTER, 7, 128);
-    expect_cfa(BYTES(0x12, 6, 0x7e), 0x1000, CFI_REGISTER, 6, 16);
-    expect_cfa(BYTES(0x13, 0x7d), 0x1000, CFI_REGISTER, 7, 24);
-    expect_cfa(BYTES(0x0f, 1, 0x31), 0x1000, CFI_VAL_EXPRESSION, 0, 24 + 24 + 1);
-    assert_false(row_at(BYTES(0x0f, 1, 0x31, 0x0e, 8), 0x1000, &row)); /* no register to add to */
-    assert_false(row_at(BYTES(0x0f, 1, 0x31, 0x0d, 6), 0x1000, &row));
-    assert_false(row_at(BYTES(0x0e, 0x80, 0x80, 0x80, 0x80, 0x08), 0x1000, &row)); /* 2^31 */
-    expect_cfa(BYTES(0x0e, 0xff, 0xff, 0xff, 0xff, 0x07), 0x1000, CFI_REGISTER, 7, INT32_MAX);
+    expect_cfa(BYTES(DW_CFA_def_cfa, 6, 32), 0x1000, CFI_REGISTER, 6, 32);
+    expect_cfa(BYTES(DW_CFA_def_cfa_register, 6), 0x1000, CFI_REGISTER, 6, 8);
+    expect_cfa(BYTES(DW_CFA_def_cfa_offset, 0x80, 1), 0x1000, CFI_REGISTER, 7, 128);
+    expect_cfa(BYTES(DW_CFA_def_cfa_sf, 6, 0x7e), 0x1000, CFI_REGISTER, 6, 16);
+    expect_cfa(BYTES(DW_CFA_def_cfa_offset_sf, 0x7d), 0x1000, CFI_REGISTER, 7, 24);
+    expect_cfa(BYTES(DW_CFA_def_cfa_expression, 1, 0x31), 0x1000, CFI_VAL_EXPRESSION, 0, 24 + 24 + 1);
+    /* There is no register to add to. */
+    assert_false(row_at(BYTES(DW_CFA_def_cfa_expression, 1, 0x31, DW_CFA_def_cfa_offset, 8), 0x1000, &row));
+    assert_false(row_at(BYTES(DW_CFA_def_cfa_expression, 1, 0x31, DW_CFA_def_cfa_register, 6), 0x1000, &row));
+    assert_false(row_at(BYTES(DW_CFA_def_cfa_offset, 0x80, 0x80, 0x80, 0x80, 0x08), 0x1000, &row)); /* 2^31 */
+    expect_cfa(BYTES(DW_CFA_def_cfa_offset, 0xff, 0xff, 0xff, 0xff, 0x07), 0x1000, CFI_REGISTER, 7, INT32_MAX);
     static const struct {
         uint8_t program[11], size;
         uint16_t from;
     } steps[] = {
-        {{0x45, 0x0e, 16}, 3, 5},
-        {{0x02, 0x60, 0x0e, 16}, 4, 0x60},
-        {{0x03, 0x80, 0, 0x0e, 16}, 5, 0x80},
-        {{0x04, 0x90, 0, 0, 0, 0x0e, 16}, 7, 0x90},
-        {{0x01, 0x70, 0x10, 0, 0, 0, 0, 0, 0, 0x0e, 16}, 11, 0x70},
+        {{DW_CFA_advance_loc | 5, DW_CFA_def_cfa_offset, 16}, 3, 5},
+        {{DW_CFA_advance_loc1, 0x60, DW_CFA_def_cfa_offset, 16}, 4, 0x60},
+        {{DW_CFA_advance_loc2, 0x80, 0, DW_CFA_def_cfa_offset, 16}, 5, 0x80},
+        {{DW_CFA_advance_loc4, 0x90, 0, 0, 0, DW_CFA_def_cfa_offset, 16}, 7, 0x90},
+        {{DW_CFA_set_loc, 0x70, 0x10, 0, 0, 0, 0, 0, 0, DW_CFA_def_cfa_offset, 16}, 11, 0x70},
     };
     for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
         expect_cfa(steps[i].program, steps[i].size, 0x1000u + steps[i].from - 1, CFI_REGISTER, 7, 8);
         expect_cfa(steps[i].program, steps[i].size, 0x1000u + steps[i].from, CFI_REGISTER, 7, 16);
     }
-    assert_false(row_at(BYTES(0x01, 0xff, 0x0f, 0, 0, 0, 0, 0, 0), 0x1000, &row)); /* back */
-    static const uint8_t deep[17] = {0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a,
-                                     0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a};
+    assert_false(row_at(BYTES(DW_CFA_set_loc, 0xff, 0x0f, 0, 0, 0, 0, 0, 0), 0x1000, &row)); /* back */
+    uint8_t deep[17];
+    memset(deep, DW_CFA_remember_state, sizeof(deep));
     assert_true(row_at(deep, 16, 0x1000, &row));
     assert_false(row_at(deep, 17, 0x1000, &row));
 }
@@ -240,7 +249,7 @@ static bool augmented(uint8_t version, const char *augmentation, const uint8_t *
         *at++ = (uint8_t)size;
     memcpy(at, data, size);
     at += size;
-    memcpy(at, (const uint8_t[]){0x0c, 7, 8, 0x90, 1}, 5);
+    memcpy(at, (const uint8_t[]){DW_CFA_def_cfa, 7, 8, DW_CFA_offset | 16, 1}, 5);
     at += 5;
     word = (uint32_t)(at - cfi.bytes) - 4;
     memcpy(cfi.bytes, &word, 4);
@@ -291,14 +300,14 @@ static void test_augmentations(void **state)
 static struct cfi make_section(const uint64_t (*ranges)[2], unsigned count, unsigned bottom)
 {
     static const uint8_t cie[] = {20, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 1, 0, 1, 0x78, 16,
-                                  0x0c, 7, 8, 0x90, 1, 0, 0, 0, 0, 0, 0};
+                                  DW_CFA_def_cfa, 7, 8, DW_CFA_offset | 16, 1, 0, 0, 0, 0, 0, 0};
     size_t size = sizeof(cie);
     struct cfi cfi = {.bytes = malloc(size + count * 28), .debug = true};
     assert_non_null(cfi.bytes);
     memcpy(cfi.bytes, cie, size);
     for (unsigned i = 0; i < count; i++) {
         uint32_t head[] = {24, 0};
-        uint8_t program[4] = {i == bottom ? 0x07 : 0, i == bottom ? 16 : 0};
+        uint8_t program[4] = {i == bottom ? DW_CFA_undefined : DW_CFA_nop, i == bottom ? 16 : 0};
         memcpy(cfi.bytes + size, head, sizeof(head));
         memcpy(cfi.bytes + size + 8, ranges[i], sizeof(ranges[i]));
         memcpy(cfi.bytes + size + 24, program, sizeof(program));

@@ -4,6 +4,7 @@
  * instruction by instruction on x86-64. What libunwind cannot do is counted, by class, and nothing else may differ.
  */
 #define _GNU_SOURCE
+#include <dwarf.h>
 #include <elf.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -352,8 +353,9 @@ static void test_register_out_of_range(void **state)
     struct unwind_files *files = unwind_files_new();
     for (unsigned shift = 6; shift < 28; shift++) {
         const uint32_t number = 1u << shift;
-        /* DW_CFA_def_cfa of the stack pointer, 8; DW_CFA_register 3, NUMBER */
-        unsigned char program[] = {0x0c, UNWIND_SP, 8, 0x09, 3, 0, 0, 0, (unsigned char)(number >> 21)};
+        /* Register 3 lies in register NUMBER. */
+        unsigned char program[] = {DW_CFA_def_cfa, UNWIND_SP, 8, DW_CFA_register, 3, 0, 0, 0,
+                                   (unsigned char)(number >> 21)};
         char name[16];
         for (unsigned i = 0; i < 3; i++)
             program[5 + i] = (unsigned char)(0x80 | number >> 7 * i);

@@ -2,6 +2,7 @@
 /* What unwinding reads of a file: bytes within it alone, MADE_UP files of this machine alone, each file once. */
 #include "check.h"
 
+#include <dwarf.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -290,7 +291,8 @@ static void test_without_sections(void **state)
 static void test_large_tables(void **state)
 {
     static const char names[] = "\0.eh_frame";
-    static const uint8_t frames[] = {20, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0x78, 16, 0x0c, 7, 8, 0x90, 1, 0, 0, 0, 0, 0, 0,
+    static const uint8_t frames[] = {20, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0x78, 16, DW_CFA_def_cfa,
+                                     7, 8, DW_CFA_offset | 16, 1, 0, 0, 0, 0, 0, 0,
                                      20, 0, 0, 0, 28, 0, 0, 0, 0, 0x10, 0, 0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0, 0, 0};
     enum { CODE = 0x800, LIMIT = (1 << 20) + CODE, AT = 0x1000, MOST = 64 << 20 };
     static const struct {
