@@ -23,7 +23,7 @@ struct mapping *mapping_new(const struct mapping *values, const char *path)
         return NULL;
     *mapping = *values;
     mapping->references = 1;
-    mapping->room = NULL;
+    mapping->quota = NULL;
     memcpy(mapping->path, path, size);
     return mapping;
 }
@@ -43,22 +43,22 @@ void mapping_put(struct mapping *mapping)
 {
     if (!mapping || --mapping->references)
         return;
-    if (mapping->room)
-        mapping->room->bytes -= size_of(mapping);
+    if (mapping->quota)
+        mapping->quota->bytes -= size_of(mapping);
     free(mapping);
 }
 
 static bool take_room(struct space *space, struct mapping *mapping)
 {
-    struct space_room *room = space->room;
-    if (!room || mapping->room)
+    struct space_quota *quota = space->quota;
+    if (!quota || mapping->quota)
         return true;
-    if (room->bytes + size_of(mapping) > SPACE_BYTES) {
-        room->refused++;
+    if (quota->bytes + size_of(mapping) > SPACE_BYTES) {
+        quota->refused++;
         return false;
     }
-    room->bytes += size_of(mapping);
-    mapping->room = room;
+    quota->bytes += size_of(mapping);
+    mapping->quota = quota;
     return true;
 }
 
@@ -213,7 +213,7 @@ int space_add(struct space *space, struct mapping *mapping)
 int space_fork(const struct space *space, uint64_t time_ns, struct space *copy)
 {
     bool shared = true;
-    *copy = (struct space){.room = space->room};
+    *copy = (struct space){.quota = space->quota};
     if (!space->list)
         return 0;
     for (size_t i = space->list->count; shared && i-- > 0;)

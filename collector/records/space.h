@@ -18,20 +18,20 @@
 enum { SPACE_MAPPINGS = 4096 };
 
 /*
- * Bytes of mappings with their paths, of 4 KiB each at most, in all spaces of a room. A thousand programs that share
+ * Bytes of mappings with their paths, of 4 KiB each at most, in all spaces of a quota. A thousand programs that share
  * nothing, with 300 libraries each, have so many.
  */
 enum { SPACE_BYTES = 48 << 20 };
 
-struct space_room {
+struct space_quota {
     uint64_t bytes;              /* of the mappings that are in spaces */
-    uint64_t refused;            /* mappings that found no room */
+    uint64_t refused;            /* mappings that exceeded it */
 };
 
-/* One executable mapping. Shared and, except for its room, immutable. */
+/* One executable mapping. Shared and, except for its quota, immutable. */
 struct mapping {
     unsigned references;
-    struct space_room *room;     /* the room that counts it, which outlives it; NULL: none */
+    struct space_quota *quota;    /* the one that counts it, which outlives it; NULL: none */
     uint32_t maj, min;
     uint32_t prot, flags;        /* as mmap(2) */
     uint64_t time_ns;
@@ -54,7 +54,7 @@ struct mapping_list {
 
 struct space {
     struct mapping_list *list;   /* NULL: nothing is mapped */
-    struct space_room *room;     /* of new mappings; NULL: no bound. Not ours, stays when it is released */
+    struct space_quota *quota;    /* of new mappings; NULL: no bound. Not ours, stays when it is released */
     uint64_t forgotten;          /* mappings that were dropped for want of room; stays when it is released */
     uint64_t version;            /* changes with the mappings; equal ones of any two spaces mean the same mappings */
 };
@@ -69,11 +69,11 @@ bool mapping_same_dso(const struct mapping *a, const struct mapping *b);
 void space_init(struct space *space);
 void space_release(struct space *space);
 /*
- * Adds MAPPING, with a reference of its own, and forgets what it covers. 0; -ENOMEM; -ENOSPC: the room is full, which
- * is counted there.
+ * Adds MAPPING, with a reference of its own, and forgets what it covers. 0; -ENOMEM; -ENOSPC: the quota is used up and
+ * counts that.
  */
 int space_add(struct space *space, struct mapping *mapping);
-/* COPY (initialized, empty) becomes what SPACE was at TIME_NS, in the same room. 0 or -ENOMEM. */
+/* COPY (initialized, empty) becomes what SPACE was at TIME_NS, in the same quota. 0 or -ENOMEM. */
 int space_fork(const struct space *space, uint64_t time_ns, struct space *copy);
 /* Adds the executable mappings of MAPS, the text of /proc/PID/maps. Invalid lines are skipped. 0 or -ENOMEM. */
 int space_add_maps(struct space *space, const char *maps, uint64_t time_ns);

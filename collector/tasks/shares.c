@@ -15,8 +15,8 @@ struct share *shares_of(struct shares *shares, uid_t user)
 
 uint64_t shares_refused(const struct shares *shares)
 {
-    uint64_t refused = shares->own.room.refused;
+    uint64_t refused = shares->own.quota.refused;
     for (unsigned i = 0; i < shares->count; i++)
-        refused += shares->users[i].room.refused;
+        refused += shares->users[i].quota.refused;
     return refused;
 }

@@ -16,7 +16,7 @@ enum { SHARES = 33 };
 
 struct share {
     uid_t user;
-    struct space_room room;     /* of what they have mapped */
+    struct space_quota quota;   /* of what they have mapped */
     uint64_t round, unwound_ns; /* in that round: how long stacks of such rings were unwound */
     uint64_t told_second, told; /* in that second: bytes of copies of mappings, and comparisons (task_file.c) */
 };
@@ -29,7 +29,7 @@ struct shares {
 };
 
 struct share *shares_of(struct shares *shares, uid_t user);
-/* Mappings that found no room, of all users. */
+/* Mappings that exceeded their quotas, of all users. */
 uint64_t shares_refused(const struct shares *shares);
 
 #endif

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
 # labels: collector preload transparent
 # timeout: 600
-"""Programs that our variables would break are found out before they start, wherever they lie and however they are
-started; what cannot be found out goes without them. What follows is covered from outside."""
+"""Programs that our variables would break are recognized before they start, wherever they lie and however they are
+started; what cannot be judged goes without them. Inherited events cover what follows."""
 from harness import *
 
 MS = 10
-LONG_MS = 25  # of what is found only when it runs already: posix_spawn()
+LONG_MS = 25  # of what is attached late: posix_spawn()
 FOLLOWED = [PINJECT_RUN, "-q", "--follow-all", "--"]
 SPAWNS = ("chdir", "fchdir", "chdir-twice", "fchdir-moved", "fchdir-opened", "search", "descriptor", "resetids")
 EXECS = ("execvp", "execlp-search", "O_PATH", "execveat", "syscall", "syscall-at")
@@ -53,7 +53,7 @@ def test_places():
             shutil.copy(target(there), path)
         for way in SPAWNS + EXECS:
             command = [target("spawn-places"), way, os.path.abspath("place/inner"), "program", LONG_MS]
-            # What posix_spawn starts is found when it runs already: on a busy machine some of it has ended by then.
+            # What posix_spawn starts is attached late: on a busy machine some of it has ended by then.
             # There an answer may come too late for the others, too, and that is counted. One try of all ways would
             # fail for any of them.
             for _ in range(4):

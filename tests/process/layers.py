@@ -38,7 +38,7 @@ BELOW = {
     "analyze": {"analyze/export", "analyze/live", "analyze/view", "analyze/model", "analyze/read", "common", "unwind"},
     "pstack": {"analyze/sym", "common", "unwind"},
 }
-# Limits, and what is beyond them today: these figures may only become less.
+# Limits, and what exceeds them: these figures may only become less.
 CIRCLE = 3  # files that include each other in a circle; a file and its header count as one
 CIRCLES = {}
 DIRECTORY = 30  # .c files

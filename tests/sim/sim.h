@@ -2,8 +2,8 @@
 /*
  * Whole sessions without a kernel. kernel.c has processes, tasks, rings and clocks as the kernel keeps them; script.c
  * makes programs that fork, exec, wait and die, and says what the preload object tells of that; world.c answers what
- * collector/tasks asks of the kernel and of the other rooms; collector.c runs the real collector/tasks against all that
- * and checks it. All of it follows from a seed: a seed that fails does so again.
+ * collector/tasks asks of the kernel and of other subdirectories; collector.c runs the real collector/tasks against all
+ * that and checks it. All of it follows from a seed: a seed that fails does so again.
  */
 #ifndef SIM_H
 #define SIM_H

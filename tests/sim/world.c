@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What collector/tasks asks of the kernel and of other rooms. The linker takes these instead of the real ones. */
+/* What collector/tasks asks of the kernel and of other subdirectories. The linker takes these functions. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

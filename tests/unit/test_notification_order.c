@@ -156,8 +156,8 @@ static void users_have_their_own(void **state)
     struct process *process = tasks_find_process(tasks, 300);
     assert_ptr_equal(process->share, shares_of(&tasks->shares, USER));
     assert_ptr_not_equal(process->share, leader->process->share);
-    assert_ptr_equal(process->space.room, &process->share->room);
-    assert_ptr_equal(leader->process->space.room, &leader->process->share->room);
+    assert_ptr_equal(process->space.quota, &process->share->quota);
+    assert_ptr_equal(leader->process->space.quota, &leader->process->share->quota);
     leader->process->share->told_second = tasks->now_ns / 1000000000;
     leader->process->share->told = ALL;
     assert_false(tasks_may_tell(tasks, leader->process, LEAST + 1));
@@ -178,7 +178,7 @@ static void users_have_their_own(void **state)
     notification->user = USER;
     tasks_admit(tasks, notification);
     assert_ptr_equal(tasks_find_process(tasks, 301)->share, process->share);
-    assert_ptr_equal(tasks_find_process(tasks, 301)->space.room, &process->share->room);
+    assert_ptr_equal(tasks_find_process(tasks, 301)->space.quota, &process->share->quota);
     /* Beyond so many they share a place. */
     for (uid_t user = 1; user < 2 * SHARES; user++)
         shares_of(&tasks->shares, user);

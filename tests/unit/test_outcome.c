@@ -141,9 +141,9 @@ static void losses_have_a_line_each(void **state)
     session->no_memory = 8;
     stage.tasks->mappings_forgotten = 9;
     stage.tasks->mappings_untold = 15;
-    stage.tasks->shares.own.room.refused = 11;
-    shares_of(&stage.tasks->shares, 1)->room.refused = 10;
-    shares_of(&stage.tasks->shares, 2)->room.refused = 20;
+    stage.tasks->shares.own.quota.refused = 11;
+    shares_of(&stage.tasks->shares, 1)->quota.refused = 10;
+    shares_of(&stage.tasks->shares, 2)->quota.refused = 20;
     stage.tasks->broken_rings = 10;
     expect_losses(&stage, lines_of_foreign); /* nothing is covered by inheritance */
     session->inherited = 1; /* that says of these tasks nothing */

@@ -248,26 +248,26 @@ static void test_same_dso(void **state)
     mapping_put(NULL);
 }
 
-/* Many spaces of one room, with long paths: what does not fit is left out, and counted. */
-static void test_room(void **state)
+/* Many spaces of one quota, with long paths: what does not fit is left out, and counted. */
+static void test_quota(void **state)
 {
     (void)state;
     enum { PATH = 4000, EACH = sizeof(struct mapping) + PATH + 1, FIT = SPACE_BYTES / EACH, SPACES = 4 };
     static char path[PATH + 1], line[PATH + 100];
     struct space spaces[SPACES], child, other;
-    struct space_room room = {0}, another = {0};
+    struct space_quota quota = {0}, another = {0};
     memset(path, 'p', PATH);
     for (unsigned i = 0; i < SPACES; i++) {
         space_init(&spaces[i]);
-        spaces[i].room = &room;
+        spaces[i].quota = &quota;
     }
     for (uint64_t i = 0; i < FIT; i++)
         add(&spaces[i % SPACES], (i + 1) * 0x1000, 0x1000, 1, path);
-    assert_int_equal(room.bytes, (uint64_t)FIT * EACH);
-    assert_int_equal(room.refused, 0);
+    assert_int_equal(quota.bytes, (uint64_t)FIT * EACH);
+    assert_int_equal(quota.refused, 0);
     struct mapping *late = mapping_new(&(struct mapping){.start = 0x1000, .size = 0x1000, .time_ns = 9}, path);
     assert_int_equal(space_add(&spaces[1], late), -ENOSPC);
-    assert_int_equal(room.refused, 1);
+    assert_int_equal(quota.refused, 1);
     /* What it covers is gone, all the same: that makes room. */
     const size_t before = space_count(&spaces[0]);
     assert_int_equal(space_add(&spaces[0], late), 0);
@@ -278,27 +278,27 @@ static void test_room(void **state)
     snprintf(line, sizeof(line), "ff1000-ff2000 r-xp 00000000 08:01 5 %s\nff0000-ff1000 r-xp 00000000 08:01 5 %s\n",
              "/a", path);
     space_init(&other);
-    other.room = &room;
-    const uint64_t rest = SPACE_BYTES - room.bytes;
+    other.quota = &quota;
+    const uint64_t rest = SPACE_BYTES - quota.bytes;
     assert_int_equal(space_add_maps(&other, line, 5), 0);
     assert_int_equal(space_add_maps(&spaces[0], strchr(line, '\n') + 1, 5), 0);
     assert_int_equal(space_count(&other), rest >= sizeof(struct mapping) + 3);
-    assert_int_equal(room.refused, 3 + !space_count(&other));
+    assert_int_equal(quota.refused, 3 + !space_count(&other));
     space_release(&other);
-    assert_int_equal(other.room == &room, true);
-    /* A child has them for nothing; others have their own room, and who has left gives back what was his. */
+    assert_int_equal(other.quota == &quota, true);
+    /* A child has them for nothing; others have their own quota, and who has left gives back what was his. */
     assert_int_equal(space_fork(&spaces[0], 10, &child), 0);
-    assert_ptr_equal(child.room, &room);
-    assert_int_equal(room.bytes, (uint64_t)FIT * EACH);
-    spaces[1].room = &another;
+    assert_ptr_equal(child.quota, &quota);
+    assert_int_equal(quota.bytes, (uint64_t)FIT * EACH);
+    spaces[1].quota = &another;
     add(&spaces[1], 0xff0000, 0x1000, 1, path);
     assert_int_equal(another.bytes, EACH);
     for (unsigned i = 0; i < SPACES; i++)
         space_release(&spaces[i]);
     assert_int_equal(another.bytes, 0);
-    assert_int_equal(room.bytes, before * EACH);
+    assert_int_equal(quota.bytes, before * EACH);
     space_release(&child);
-    assert_int_equal(room.bytes, 0);
+    assert_int_equal(quota.bytes, 0);
 }
 
 int main(void)
@@ -313,7 +313,7 @@ int main(void)
         cmocka_unit_test(test_many_lines),
         cmocka_unit_test(test_lines_out_of_order),
         cmocka_unit_test(test_same_dso),
-        cmocka_unit_test(test_room),
+        cmocka_unit_test(test_quota),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
