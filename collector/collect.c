@@ -260,7 +260,7 @@ static bool is_scarce(const struct session *session)
  * A thread starts and ends within microseconds. Waking for each one would take the CPU from the program each time: in a
  * storm notifications are batched, and files are written meanwhile. The command's end and signals do not wait.
  */
-static void gather(struct collect *collect)
+static void gather_notifications(struct collect *collect)
 {
     struct tasks *tasks = &collect->tasks;
     const struct signals *signals = collect->args->signals;
@@ -352,7 +352,7 @@ static int run_round(struct collect *collect, int timeout_ms)
 {
     struct epoll_event *events = collect->events;
     struct tasks *tasks = &collect->tasks;
-    gather(collect);
+    gather_notifications(collect);
     pressure_idle(collect->args->session, true);
     int count = epoll_wait(collect->epoll, events, EVENTS, timeout_ms);
     pressure_idle(collect->args->session, false);
@@ -445,7 +445,7 @@ static bool is_somebody_ending(const struct tasks *tasks)
 }
 
 /* The root has ended: takes in what ends with it, and does not wait for tasks that stay. */
-static void grace(struct collect *collect)
+static void take_end_of_root(struct collect *collect)
 {
     struct tasks *tasks = &collect->tasks;
     uint64_t end = monotonic_ns() + GRACE_NS;
@@ -461,7 +461,7 @@ static void grace(struct collect *collect)
 }
 
 /* --linger: waits for what the command left behind, until a signal comes. */
-static bool lingers(struct collect *collect)
+static bool still_lingers(struct collect *collect)
 {
     return collect->args->session->settings->linger && !collect->stop && alone_ns(collect) <= LINGER_NS;
 }
@@ -484,10 +484,10 @@ static void *run_rounds(void *argument)
             return NULL;
     }
     if (collect->args->root && !collect->tasks.root_ended) {
-        grace(collect);
+        take_end_of_root(collect);
         say_linger(collect);
     }
-    while (collect->args->root && lingers(collect)) {
+    while (collect->args->root && still_lingers(collect)) {
         run_round(collect, timeout_ms(collect));
         if (collect->hand_over)
             return NULL;
@@ -516,7 +516,7 @@ static void run_loop(struct collect *collect)
 
 /* ---- The end ---- */
 
-static void finish(struct collect *collect, struct outcome *outcome)
+static void finish_session(struct collect *collect, struct outcome *outcome)
 {
     struct tasks *tasks = &collect->tasks;
     tasks->now_ns = monotonic_ns();
@@ -550,7 +550,7 @@ static void finish(struct collect *collect, struct outcome *outcome)
     outcome_complete(outcome, tasks);
 }
 
-static int prepare(struct collect *collect)
+static int prepare_loop(struct collect *collect)
 {
     const struct collect_args *args = collect->args;
     collect->epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -596,7 +596,7 @@ int collect_run(const struct collect_args *args, struct outcome *outcome)
         return -ENOMEM;
     }
     collect->args = args;
-    int error = prepare(collect);
+    int error = prepare_loop(collect);
     if (error) {
         give_up(args, error, outcome);
     } else {
@@ -606,7 +606,7 @@ int collect_run(const struct collect_args *args, struct outcome *outcome)
         if (args->root)
             admit_root(collect);
         run_loop(collect);
-        finish(collect, outcome);
+        finish_session(collect, outcome);
         tasks_release(&collect->tasks);
     }
     if (collect->epoll >= 0)

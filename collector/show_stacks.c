@@ -84,7 +84,7 @@ static void *look_at_tree(void *argument)
     return NULL;
 }
 
-static int begin(pid_t *pids, size_t count, int unwinder)
+static int begin_look(pid_t *pids, size_t count, int unwinder)
 {
     look.options = (struct pstack_options){.pids = pids, .pid_count = count, .tree = true, .unwinder = unwinder};
     look.pids = pids;
@@ -95,7 +95,7 @@ static int begin(pid_t *pids, size_t count, int unwinder)
     return -error;
 }
 
-static bool over(void)
+static bool is_look_over(void)
 {
     if (!__atomic_load_n(&look.done, __ATOMIC_ACQUIRE))
         return false;
@@ -106,7 +106,7 @@ static bool over(void)
 
 const struct collect_stacks *show_stacks_of_tree(void)
 {
-    static const struct collect_stacks stacks = {begin, over};
+    static const struct collect_stacks stacks = {begin_look, is_look_over};
     return &stacks;
 }
 

@@ -42,7 +42,7 @@ static void append_bytes(struct buffer *to, uint64_t bytes)
 }
 
 /* Prints the line so far as a note. */
-static void say(struct buffer *line)
+static void print_note(struct buffer *line)
 {
     buffer_append(line, "", 1);
     if (!buffer_failed(line))
@@ -115,7 +115,7 @@ static void print_tasks(const struct session *session, const struct outcome *out
         append_events(line, session->config);
         buffer_printf(line, ", %" PRIu64 " lost", outcome->lost);
     }
-    say(line);
+    print_note(line);
 }
 
 /* If not everything was followed, and much of the CPU time is missing: reported first. */
@@ -130,7 +130,7 @@ static void print_narrow(const struct settings *settings, const struct outcome *
         return;
     buffer_printf(line, "only %.1f %% of the CPU time is in this profile: --follow=%s left out other tasks "
                   "(--follow=all profiles them)", percent, follow_text(follow, settings->follow));
-    say(line);
+    print_note(line);
 }
 
 static void print_time(const struct outcome *outcome, struct buffer *line)
@@ -152,7 +152,7 @@ static void print_time(const struct outcome *outcome, struct buffer *line)
     }
     buffer_printf(line, "; profiler overhead: ");
     append_time(line, outcome->collector_ns);
-    say(line);
+    print_note(line);
 }
 
 /* What is in the CPU time but not in the samples. */
@@ -167,7 +167,7 @@ static void print_kernel(const struct event_config *config, const struct outcome
         buffer_printf(line, " of the CPU time)");
     }
     buffer_printf(line, "; 'pinject-run --doctor' says why");
-    say(line);
+    print_note(line);
 }
 
 /* --stat: what was counted, and how long the command took. */
@@ -179,7 +179,7 @@ static void print_counts(const struct event_config *config, const struct outcome
         .elapsed_ns = outcome->elapsed_ns && !linger ? outcome->elapsed_ns : outcome->wall_ns,
         .tree = outcome->tree,
     };
-    counts_say(&outcome->counts, config, &run, say);
+    counts_say(&outcome->counts, config, &run, print_note);
     append_time(line, run.elapsed_ns);
     buffer_printf(line, " elapsed");
     if (outcome->cpu_ns) {
@@ -189,7 +189,7 @@ static void print_counts(const struct event_config *config, const struct outcome
         append_time(line, outcome_time(&outcome->tree.ru_stime));
         buffer_printf(line, " in the kernel");
     }
-    say(line);
+    print_note(line);
 }
 
 static int by_count(const void *one, const void *other)
@@ -223,7 +223,7 @@ static void print_missed(const struct outcome *outcome, bool all, struct buffer 
         if (i == shown - 1 && outcome->missed_count > shown)
             buffer_printf(line, "; and %u more %s: panalyze tree", outcome->missed_count - shown,
                           outcome->missed_count - shown == 1 ? "reason" : "reasons");
-        say(line);
+        print_note(line);
     }
     free(sorted);
 }
@@ -234,7 +234,7 @@ static void print_back_end(const struct event_config *config, const struct setti
     if (config->source != PINJECT_SOURCE_TIMER || settings->verbose) /* then it is among the notes at the start */
         return;
     buffer_printf(line, "%s", config->notes[0]);
-    say(line);
+    print_note(line);
 }
 
 /* Tasks whose events timers replaced. */
@@ -248,13 +248,13 @@ static void print_fallbacks(const struct outcome *outcome, bool stat, struct buf
                       "user; root may see %s)",
                       stat ? "counted by the preload object" : "sampled by timers", more == 1 ? "its" : "their", reason,
                       more == 1 ? "it" : "them");
-        say(line);
+        print_note(line);
     }
     if (less) {
         append_count(line, less, "task was", "tasks were");
         buffer_printf(line, " not %s: the kernel refused %s events (%s), and no timer could replace them",
                       stat ? "counted" : "sampled", less == 1 ? "its" : "their", reason);
-        say(line);
+        print_note(line);
     }
 }
 
@@ -264,7 +264,7 @@ static void print_no_dumps(const struct event_config *config, const struct setti
     if (!config->dump_note || settings->verbose)
         return;
     buffer_printf(line, "%s", config->notes[config->dump_note - 1]);
-    say(line);
+    print_note(line);
 }
 
 static void print_alive(const struct outcome *outcome, const struct settings *settings, struct buffer *line)
@@ -275,7 +275,7 @@ static void print_alive(const struct outcome *outcome, const struct settings *se
     buffer_printf(line, ", profiled up to now");
     if (!settings->linger && !settings->bare)
         buffer_printf(line, " (--linger waits for %s)", outcome->alive == 1 ? "it" : "them");
-    say(line);
+    print_note(line);
 }
 
 static void print_limits(const struct event_config *config, const struct outcome *outcome, bool stat,
@@ -288,12 +288,12 @@ static void print_limits(const struct event_config *config, const struct outcome
         append_count(line, outcome->counted_only, "task was", "tasks were");
         buffer_printf(line, " counted by the kernel, but not sampled: no timer ran in %s",
                       outcome->counted_only == 1 ? "it" : "them");
-        say(line);
+        print_note(line);
     } else if (short_of_memory && !stat) {
         append_count(line, short_of_memory, "task was", "tasks were");
         buffer_printf(line, " counted but not sampled: the memory for sampling was used up"
                             " (raise 'ulimit -l' or /proc/sys/kernel/perf_event_mlock_kb)");
-        say(line);
+        print_note(line);
     }
 }
 
@@ -316,11 +316,11 @@ static void print_files(const struct results *results, const struct settings *se
     append_bytes(line, results_bytes(results));
     buffer_printf(line, "); next: panalyze %s", settings->stat ? "counts " : "");
     append_place(line, settings);
-    say(line);
+    print_note(line);
     if (results_moved(results)) {
         append_count(line, results_moved(results), "file", "files");
         buffer_printf(line, " of an earlier run had the same name: renamed to NAME.old");
-        say(line);
+        print_note(line);
     }
 }
 
@@ -354,7 +354,7 @@ void summary_print(const struct session *session, const struct results *results,
         print_no_dumps(session->config, settings, &line);
         if (outcome->stacks[0]) {
             buffer_printf(&line, "%s", outcome->stacks);
-            say(&line);
+            print_note(&line);
         }
         if (outcome->attributed_ns || outcome->cpu_ns)
             print_time(outcome, &line);
@@ -366,7 +366,7 @@ void summary_print(const struct session *session, const struct results *results,
         if (settings->verbose && outcome->without_sample && !settings->stat) {
             append_count(&line, outcome->without_sample, "task was", "tasks were");
             buffer_printf(&line, " too short for a sample");
-            say(&line);
+            print_note(&line);
         }
     }
     print_failed(results);

@@ -9,7 +9,7 @@
 
 enum { GO_BUILD_ID = 4 };
 
-static size_t padded(size_t size)
+static size_t pad_to_word(size_t size)
 {
     return (size + 3) & ~(size_t)3;
 }
@@ -20,7 +20,7 @@ static bool has_go_note(const char *notes, size_t size)
     for (size_t at = 0, rest; size - at >= sizeof(note); at += sizeof(note) + rest) {
         memcpy(&note, notes + at, sizeof(note));
         size_t room = size - at - sizeof(note);
-        rest = padded(note.n_namesz) + padded(note.n_descsz);
+        rest = pad_to_word(note.n_namesz) + pad_to_word(note.n_descsz);
         if (note.n_namesz > room || note.n_descsz > room || rest > room)
             return false;
         if (note.n_type == GO_BUILD_ID && note.n_namesz == 4 && memcmp(notes + at + sizeof(note), "Go\0", 4) == 0)

@@ -119,7 +119,7 @@ static void write_requests_path(const char *path, const struct pinject_user *use
 /* What the collector published about USER's channel; NULL: there is none. */
 static const struct pinject_user *find_channel(const struct pinject_segment *segment, uint32_t user)
 {
-    /* Pairs with the release in the collector's publish(). */
+    /* Pairs with the release in the collector's publish_channel(). */
     uint32_t count = __atomic_load_n(&segment->users_count, __ATOMIC_ACQUIRE);
     for (uint32_t i = 0; i < count && i < PINJECT_USERS; i++)
         if (segment->users[i].user == user)

@@ -51,7 +51,7 @@ static bool has_room(const struct pinject_sampler *sampler, uint64_t words)
     return used <= PINJECT_RING_DATA && PINJECT_RING_DATA - used >= words * sizeof(uint64_t);
 }
 
-static uint64_t pair(uint32_t low, uint32_t high)
+static uint64_t pair_words(uint32_t low, uint32_t high)
 {
     uint32_t words[2] = {low, high};
     uint64_t word;
@@ -136,7 +136,7 @@ static void put_lost(struct pinject_sampler *sampler, uint64_t now_ns)
     put_header(sampler, PERF_RECORD_LOST, 0, LOST_WORDS * sizeof(uint64_t));
     put_word(&writer, sampler->id);
     put_word(&writer, sampler->lost - sampler->told);
-    put_word(&writer, pair((uint32_t)sampler->pid, (uint32_t)sampler->tid));
+    put_word(&writer, pair_words((uint32_t)sampler->pid, (uint32_t)sampler->tid));
     put_word(&writer, now_ns);
     put_word(&writer, sampler->id);
     sampler->told = sampler->lost;
@@ -148,7 +148,7 @@ static void put_sample(struct pinject_sampler *sampler, uint64_t now_ns, uint64_
     struct writer writer = {sampler, sampler->at + sizeof(struct perf_event_header)};
     put_word(&writer, sampler->id);
     put_word(&writer, registers.ip);
-    put_word(&writer, pair((uint32_t)sampler->pid, (uint32_t)sampler->tid));
+    put_word(&writer, pair_words((uint32_t)sampler->pid, (uint32_t)sampler->tid));
     put_word(&writer, now_ns);
     put_word(&writer, period_ns);
     if (sampler->flags & PINJECT_TIMER_CHAINS) {

@@ -37,7 +37,7 @@ static bool move_to(struct run *run, uint64_t address)
     return false;
 }
 
-static int32_t narrow(struct run *run, int64_t number)
+static int32_t narrow_to_int32(struct run *run, int64_t number)
 {
     run->failed |= number < INT32_MIN || number > INT32_MAX;
     return (int32_t)number;
@@ -52,7 +52,7 @@ static int64_t factored(const struct run *run, int64_t number)
 static void set_rule(struct run *run, uint64_t reg, enum cfi_how how, int64_t number)
 {
     if (reg < UNWIND_REGS)
-        run->row.rules[reg] = (struct cfi_rule){.how = (uint8_t)how, .number = narrow(run, number)};
+        run->row.rules[reg] = (struct cfi_rule){.how = (uint8_t)how, .number = narrow_to_int32(run, number)};
 }
 
 static void set_register(struct run *run, uint64_t reg, uint64_t other)
@@ -72,7 +72,7 @@ static void restore_rule(struct run *run, uint64_t reg)
 static void set_cfa(struct run *run, uint64_t reg, int64_t number)
 {
     run->failed |= reg >= UNWIND_REGS;
-    run->row.cfa = (struct cfi_rule){.how = CFI_REGISTER, .reg = (uint8_t)reg, .number = narrow(run, number)};
+    run->row.cfa = (struct cfi_rule){.how = CFI_REGISTER, .reg = (uint8_t)reg, .number = narrow_to_int32(run, number)};
 }
 
 /* The offset of the block at the cursor, which is moved past the block. */
@@ -167,7 +167,7 @@ static void execute_register(struct run *run, uint8_t code)
 static void set_cfa_offset(struct run *run, int64_t number)
 {
     run->failed |= run->row.cfa.how != CFI_REGISTER;
-    run->row.cfa.number = narrow(run, number);
+    run->row.cfa.number = narrow_to_int32(run, number);
 }
 
 /* True: the row is complete. */
@@ -196,7 +196,7 @@ static bool execute_other(struct run *run, uint8_t code)
         set_cfa_offset(run, (int64_t)leb_unsigned(cursor));
         return false;
     case DW_CFA_def_cfa_expression:
-        run->row.cfa = (struct cfi_rule){.how = CFI_VAL_EXPRESSION, .number = narrow(run, take_block(run))};
+        run->row.cfa = (struct cfi_rule){.how = CFI_VAL_EXPRESSION, .number = narrow_to_int32(run, take_block(run))};
         return false;
     case DW_CFA_def_cfa_offset_sf:
         set_cfa_offset(run, factored(run, leb_signed(cursor)));

@@ -73,7 +73,7 @@ static bool is_sorted(const struct name_table *table)
     return true;
 }
 
-static size_t underscores(const char *name)
+static size_t count_underscores(const char *name)
 {
     return strspn(name, "_");
 }
@@ -97,8 +97,8 @@ static bool is_better(struct name_table *table, struct name_entry *a, struct nam
         return true;
     name_a = name_table_name(table, a);
     name_b = name_table_name(table, b);
-    size_a = underscores(name_a);
-    size_b = underscores(name_b);
+    size_a = count_underscores(name_a);
+    size_b = count_underscores(name_b);
     if (size_a != size_b)
         return size_a < size_b;
     size_a = strlen(name_a);

@@ -68,7 +68,7 @@ static void load_lines(struct symbols_dso *dso)
         dso->lines_why = error == -ENOMEM ? "out of memory" : "its debug information is damaged";
 }
 
-static const char *demangled(struct symbols_dso *dso, const struct dwarf_frame *frame)
+static const char *demangle_frame(struct symbols_dso *dso, const struct dwarf_frame *frame)
 {
     const char *raw = frame->linkage ? frame->linkage : frame->name;
 
@@ -92,7 +92,7 @@ size_t symbols_lines(struct symbols_dso *dso, uint64_t file_offset, struct symbo
     count = dso->dwarf ? dwarf_find(dso->dwarf, address, frames) : 0;
     for (size_t i = 0; i < count; i++) {
         ret[i].raw_function = frames[i].linkage ? frames[i].linkage : frames[i].name;
-        ret[i].function = demangled(dso, &frames[i]);
+        ret[i].function = demangle_frame(dso, &frames[i]);
         ret[i].file = frames[i].path;
         ret[i].line = frames[i].line;
         ret[i].column = frames[i].column;

@@ -140,7 +140,7 @@ static bool is_same(const struct perf_event_attr *one, const struct perf_event_a
            (one->exclude_user == other->exclude_user && one->exclude_kernel == other->exclude_kernel);
 }
 
-static bool has(const struct event_config *config, const struct perf_event_attr *attr)
+static bool has_event(const struct event_config *config, const struct perf_event_attr *attr)
 {
     for (unsigned i = 0; i < config->count; i++)
         if (is_same(&config->events[i].attr, attr))
@@ -249,7 +249,7 @@ static int add_timer_choice(struct setup *setup, const struct event_choice *choi
                      "task-clock; remove the event, or run 'pinject-run --doctor'", choice->text, config->refusal);
         return -EACCES;
     }
-    return has(config, &attr) ? 0 : add_event(setup, choice->text, attr, samples);
+    return has_event(config, &attr) ? 0 : add_event(setup, choice->text, attr, samples);
 }
 
 static int add_choice(struct setup *setup, const struct event_choice *choice, bool samples)
@@ -272,7 +272,7 @@ static int add_choice(struct setup *setup, const struct event_choice *choice, bo
     if (!samples && is_clock(attr.type, attr.config) && (choice->exclude_user || choice->exclude_kernel))
         report_warning("%s counts all CPU time: clock events cannot count user space and the kernel separately; the "
                        "line 'elapsed' shows both", choice->text);
-    if (has(setup->config, &attr))
+    if (has_event(setup->config, &attr))
         return 0;
     int status = add_event(setup, choice->text, attr, samples);
     if (probe_is_missing(status) && setup->settings->stat) {
@@ -339,7 +339,7 @@ static void add_default_counter(struct setup *setup, uint32_t type, uint64_t num
     attr.exclude_kernel = attr.exclude_hv = config->exclude_kernel;
     if (config->source == PINJECT_SOURCE_TIMER)
         attr.exclude_kernel = attr.exclude_hv = 0; /* getrusage() counts all of it */
-    if (has(config, &attr))
+    if (has_event(config, &attr))
         return;
     if (config->source == PINJECT_SOURCE_TIMER && !is_counted_by_getrusage(type, number))
         return;

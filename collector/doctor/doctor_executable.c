@@ -43,7 +43,7 @@ static int check_executable(const char *path)
  * 0 or errno, almost as execvp() gives it: if a directory of PATH cannot be searched, and no file was seen, the command
  * was not found.
  */
-static int search(const char *file, char *ret_path)
+static int search_path(const char *file, char *ret_path)
 {
     const char *at = getenv("PATH");
     char forbidden[PATH_MAX] = "";
@@ -120,7 +120,7 @@ static void enter_interpreter(struct doctor_executable *executable, const char *
         return;
     add_to_chain(executable);
     executable->env = true;
-    executable->error = search(name, executable->path);
+    executable->error = search_path(name, executable->path);
 }
 
 /* ---- ELF ---- */
@@ -179,7 +179,7 @@ static enum doctor_kind judge_elf(struct doctor_executable *executable, int fd, 
 /* ---- All of it ---- */
 
 /* True: it was a script, and path is its interpreter now. */
-static bool look(struct doctor_executable *executable)
+static bool examine_step(struct doctor_executable *executable)
 {
     char head[HEAD + 1];
     struct stat status;
@@ -210,9 +210,9 @@ static bool look(struct doctor_executable *executable)
 void doctor_executable_find(const char *file, struct doctor_executable *ret)
 {
     memset(ret, 0, sizeof(*ret));
-    ret->error = search(file, ret->path);
+    ret->error = search_path(file, ret->path);
     for (int i = 0; i < STEPS && !ret->error; i++)
-        if (!look(ret))
+        if (!examine_step(ret))
             return;
     if (ret->error)
         add_to_chain(ret);

@@ -46,7 +46,7 @@ static void set_output(int out, int report)
 }
 
 /* What does not fit is read and dropped: the child must not wait for us. False at the end. */
-static bool take(int fd, char *to, size_t *size, size_t limit)
+static bool take_output(int fd, char *to, size_t *size, size_t limit)
 {
     char rest[4096];
     bool full = *size + 1 >= limit;
@@ -59,7 +59,7 @@ static bool take(int fd, char *to, size_t *size, size_t limit)
 }
 
 /* True if it ended in time. */
-static bool follow(struct child *child)
+static bool follow_child(struct child *child)
 {
     int64_t end = now_ms() + child->limit_ms;
     while (child->report >= 0 || child->out >= 0) {
@@ -69,11 +69,11 @@ static bool follow(struct child *child)
             return false;
         if (poll(fds, 2, (int)left) <= 0)
             continue;
-        if (fds[0].revents && !take(child->report, child->said, &child->said_size, SAID)) {
+        if (fds[0].revents && !take_output(child->report, child->said, &child->said_size, SAID)) {
             close(child->report);
             child->report = -1;
         }
-        if (fds[1].revents && !take(child->out, child->ret_out, &child->out_size, child->out_limit)) {
+        if (fds[1].revents && !take_output(child->out, child->ret_out, &child->out_size, child->out_limit)) {
             close(child->out);
             child->out = -1;
         }
@@ -102,7 +102,7 @@ static void make_safe(struct doctor_guarded *ret, char *text, size_t size)
 static void finish(struct child *child, struct doctor_guarded *ret)
 {
     int status = 0;
-    ret->late = !follow(child);
+    ret->late = !follow_child(child);
     if (ret->late)
         kill(child->pid, SIGKILL);
     while (waitpid(child->pid, &status, 0) < 0 && errno == EINTR)
@@ -119,7 +119,7 @@ static void finish(struct child *child, struct doctor_guarded *ret)
 }
 
 /* True in the child. */
-static bool start(struct child *child, bool wants_out, struct doctor_guarded *ret)
+static bool start_child(struct child *child, bool wants_out, struct doctor_guarded *ret)
 {
     int report[2], out[2] = {-1, -1};
     *ret = (struct doctor_guarded){0};
@@ -153,7 +153,7 @@ static bool start(struct child *child, bool wants_out, struct doctor_guarded *re
 void doctor_guard(void (*work)(void *state), void *state, int limit_ms, struct doctor_guarded *ret)
 {
     struct child child = {.pid = -1, .limit_ms = limit_ms, .report = -1, .out = -1};
-    if (start(&child, false, ret)) {
+    if (start_child(&child, false, ret)) {
         work(state);
         _exit(0);
     }
@@ -168,7 +168,7 @@ void doctor_guard_program(const char *const *argv, const char *preload, struct d
     struct child child = {
         .pid = -1, .limit_ms = DOCTOR_PATIENCE_MS, .report = -1, .out = -1, .ret_out = ret_out, .out_limit = size};
     ret_out[0] = '\0';
-    if (start(&child, true, ret)) {
+    if (start_child(&child, true, ret)) {
         if (preload)
             setenv("LD_PRELOAD", preload, 1);
         execv(argv[0], (char *const *)argv); /* execv changes nothing in argv */

@@ -74,7 +74,7 @@ static bool is_locked(int fd)
 
 typedef void each_segment(void *context, int dir, const char *name, const struct found *found);
 
-static void each(each_segment *call, void *context)
+static void visit_segments(each_segment *call, void *context)
 {
     for (unsigned i = 0; i < PATHS_SEGMENT_PLACES; i++) {
         const char *place = paths_segment_place(i);
@@ -136,7 +136,7 @@ int wait_for(const char *base, const char *other)
             return 125;
         }
         struct waiting waiting = {path, 0};
-        each(wait_one, &waiting);
+        visit_segments(wait_one, &waiting);
         wait_for_directory(&waiting);
         met += waiting.met;
     }
@@ -224,6 +224,6 @@ static void sweep_ruins(void)
 
 void wait_sweep(void)
 {
-    each(sweep_one, NULL);
+    visit_segments(sweep_one, NULL);
     sweep_ruins();
 }

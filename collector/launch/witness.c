@@ -22,7 +22,7 @@ struct witness_page {
     int32_t sender; /* before answered; -1: no such signal */
 };
 
-static void wake(uint32_t *word)
+static void wake_waiter(uint32_t *word)
 {
     syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
@@ -54,7 +54,7 @@ static _Noreturn void testify(struct witness_page *page, pid_t parent)
             continue;
         page->sender = take_pending(page->signal);
         __atomic_store_n(&page->answered, done = asked, __ATOMIC_RELEASE);
-        wake(&page->answered);
+        wake_waiter(&page->answered);
     }
     _exit(0);
 }
@@ -83,7 +83,7 @@ bool witness_has(struct witness *witness, const struct signalfd_siginfo *info)
         return false;
     page->signal = (int32_t)info->ssi_signo;
     uint32_t asked = __atomic_add_fetch(&page->asked, 1, __ATOMIC_RELEASE);
-    wake(&page->asked);
+    wake_waiter(&page->asked);
     uint32_t answered = __atomic_load_n(&page->answered, __ATOMIC_ACQUIRE);
     if (answered != asked) {
         sleep_while(&page->answered, answered, &patience);

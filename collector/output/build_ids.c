@@ -100,7 +100,7 @@ static void take_answer(void *context, uint64_t ticket, const struct opener_answ
     memcpy(entry->id.bytes, answer->id, sizeof(entry->id.bytes));
 }
 
-static void ask(struct buildids *buildids, struct entry *entry, const struct mapped_file *file, uint64_t now_ns)
+static void ask_for_id(struct buildids *buildids, struct entry *entry, const struct mapped_file *file, uint64_t now_ns)
 {
     entry->checked_ns = now_ns;
     if (!entry->ticket)
@@ -133,7 +133,7 @@ static uid_t find_large_user(const struct buildids *buildids, uid_t user)
 }
 
 /* Forgets USER's entries, except those whose answer is on its way. Ids of files that are gone are lost. */
-static void forget(struct buildids *buildids, uid_t user)
+static void forget_user(struct buildids *buildids, uid_t user)
 {
     struct entry *entry, *next;
     uint64_t known = 0;
@@ -159,7 +159,7 @@ static struct entry *new_entry(struct buildids *buildids, const struct key *key,
 {
     const uid_t user = pid > 0 ? procfs_uid(pid) : (uid_t)-1;
     if (HASH_COUNT(buildids->table) >= ENTRIES_MAX)
-        forget(buildids, find_large_user(buildids, user));
+        forget_user(buildids, find_large_user(buildids, user));
     struct entry *entry = calloc(1, sizeof(*entry) + size);
     if (!entry)
         return NULL;
@@ -192,7 +192,7 @@ void buildids_expect(struct buildids *buildids, const struct mapped_file *mapped
     if (!entry)
         entry = new_entry(buildids, &key, size, mapped->pid);
     if (entry)
-        ask(buildids, entry, mapped, now_ns);
+        ask_for_id(buildids, entry, mapped, now_ns);
 }
 
 bool buildids_find(struct buildids *buildids, const struct result_module *module, struct buildid *ret)
@@ -213,7 +213,7 @@ bool buildids_find(struct buildids *buildids, const struct result_module *module
     if (!entry)
         return false;
     if (!entry->asked)
-        ask(buildids, entry, &file, 0);
+        ask_for_id(buildids, entry, &file, 0);
     if (entry->ticket)
         opener_settle(buildids->opener, entry->ticket);
     *ret = entry->id;

@@ -57,7 +57,7 @@ static void append_rate(struct buffer *line, double rate)
 }
 
 /* The count of the whole tree, by the kernel's accounting; 0: it has none. */
-static uint64_t accounted(const struct perf_event_attr *attr, const struct rusage *tree)
+static uint64_t count_by_accounting(const struct perf_event_attr *attr, const struct rusage *tree)
 {
     if (attr->type != PERF_TYPE_SOFTWARE || attr->exclude_user || attr->exclude_kernel)
         return 0;
@@ -86,7 +86,7 @@ static void say_event(const struct counts *counts, const struct event_config *co
                       const struct counts_run *run, void (*say)(struct buffer *line))
 {
     const struct config_event *event = &config->events[i];
-    uint64_t own = counts->events[i].value, tree = accounted(&event->attr, &run->tree);
+    uint64_t own = counts->events[i].value, tree = count_by_accounting(&event->attr, &run->tree);
     uint64_t value = tree > own ? tree : own;
     bool known = counts->events[i].known || tree;
     struct buffer line = BUFFER_INIT;

@@ -342,7 +342,7 @@ bool space_has(const struct space *space, const struct mapping *mapping, bool ds
 }
 
 /* For a mapping without ADDRESS: what is at ADDRESS ends where that begins, or begins where that ends. */
-static void narrow(uint64_t address, uint64_t start, uint64_t end, uint64_t *low, uint64_t *high)
+static void narrow_gap(uint64_t address, uint64_t start, uint64_t end, uint64_t *low, uint64_t *high)
 {
     if (start > address)
         *high = start < *high ? start : *high;
@@ -360,7 +360,7 @@ const struct mapping *space_find(const struct space *space, uint64_t address, ui
     for (size_t i = space_count(space); i-- > 0;) {
         const uint64_t start = space->list->ranges[i].start, size = space->list->ranges[i].size;
         if (address < start || address - start >= size) {
-            narrow(address, start, start + size, low, high);
+            narrow_gap(address, start, start + size, low, high);
             continue;
         }
         *low = start > *low ? start : *low;

@@ -122,7 +122,7 @@ static int open_channel(struct channel *channel)
 }
 
 /* The user gets the file last: nobody rings its doorbells before, so workers end at once if not all can be started. */
-static int complete(struct channel *channel)
+static int complete_channel(struct channel *channel)
 {
     int error = channel->session->channels->workers_run ? worker_start_all(channel) : 0;
     if (error == 0)
@@ -144,14 +144,14 @@ static struct channel *new_channel(struct session *session, uid_t user, int *ret
     channel->fd = -1;
     *ret_error = open_channel(channel);
     if (*ret_error == 0)
-        *ret_error = complete(channel);
+        *ret_error = complete_channel(channel);
     if (*ret_error == 0)
         return channel;
     free_channel(channel);
     return NULL;
 }
 
-static struct channel *find(const struct session *session, uid_t user)
+static struct channel *find_channel(const struct session *session, uid_t user)
 {
     for (uint32_t i = 0, count = count_of(session); i < count; i++)
         if (session->channels->list[i]->user == user)
@@ -172,7 +172,7 @@ static int may_make(const struct channels *channels, uid_t user, bool asked)
 }
 
 /* The collector's threads see it by the count, preload objects by the segment. */
-static void publish(struct session *session, struct channel *channel)
+static void publish_channel(struct session *session, struct channel *channel)
 {
     struct channels *channels = session->channels;
     session->segment->users[channels->count] = (struct pinject_user){.user = channel->user, .name = channel->name};
@@ -182,16 +182,16 @@ static void publish(struct session *session, struct channel *channel)
     __atomic_store_n(&session->users, channels->count, __ATOMIC_RELEASE);
 }
 
-static struct channel *get(struct session *session, uid_t user, bool asked, int *ret_error)
+static struct channel *get_channel(struct session *session, uid_t user, bool asked, int *ret_error)
 {
     struct channels *channels = session->channels;
     pthread_mutex_lock(&channels->lock);
-    struct channel *channel = find(session, user);
+    struct channel *channel = find_channel(session, user);
     *ret_error = channel ? 0 : may_make(channels, user, asked);
     if (!channel && *ret_error == 0) {
         channel = new_channel(session, user, ret_error);
         if (channel)
-            publish(session, channel);
+            publish_channel(session, channel);
         else if (asked)
             channels->again_ns = clock_ns(CLOCK_MONOTONIC) + AGAIN_NS;
     }
@@ -201,7 +201,7 @@ static struct channel *get(struct session *session, uid_t user, bool asked, int 
 
 struct channel *channels_get(struct session *session, uid_t user, int *ret_error)
 {
-    struct channel *channel = get(session, user, false, ret_error);
+    struct channel *channel = get_channel(session, user, false, ret_error);
     if (!channel)
         __atomic_fetch_add(&session->users_refused, 1, __ATOMIC_RELAXED);
     return channel;
@@ -210,7 +210,7 @@ struct channel *channels_get(struct session *session, uid_t user, int *ret_error
 int channels_prepare(struct session *session, uid_t user)
 {
     int error;
-    get(session, user, true, &error);
+    get_channel(session, user, true, &error);
     return error;
 }
 
@@ -275,7 +275,7 @@ uint64_t channels_held(const struct session *session)
     return sum;
 }
 
-static uint32_t counter(const struct pinject_requests *requests, enum channel_count which)
+static uint32_t counter_of(const struct pinject_requests *requests, enum channel_count which)
 {
     switch (which) {
     case CHANNEL_UNANSWERED:
@@ -296,7 +296,7 @@ bool channels_counted(const struct session *session, uint32_t number, enum chann
     if (number >= count_of(session))
         return false;
     const struct channel *channel = session->channels->list[number];
-    *ret_count = counter(channel->requests, which);
+    *ret_count = counter_of(channel->requests, which);
     ret_word[0] = '\0';
     if (!channel->own)
         snprintf(ret_word, size, "reported by programs of uid %u", channel->user);

@@ -126,7 +126,7 @@ static bool has_mapped(const struct channel *channel, pid_t pid)
  * every process; if it does not, in a container, the process does not belong there, and its channel may be in other
  * hands.
  */
-static bool hides(const struct channel *channel, pid_t pid, const struct origin *origin)
+static bool hides_memory(const struct channel *channel, pid_t pid, const struct origin *origin)
 {
     char path[32];
     if (channel->user == 0)
@@ -164,5 +164,5 @@ int origin_check(const struct channel *channel, pid_t pid, int pidfd, struct ori
         return has_mapped(channel, pid) ? 0 : -EPERM;
     if (origin_is_ours(channel->session, pid, ret_origin) || has_mapped(channel, pid))
         return 0;
-    return hides(channel, pid, ret_origin) ? 0 : -EPERM;
+    return hides_memory(channel, pid, ret_origin) ? 0 : -EPERM;
 }

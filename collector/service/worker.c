@@ -186,7 +186,7 @@ bool worker_outruns_other_sessions(void)
     return true;
 }
 
-static void *succeed(void *argument);
+static void *run_successor(void *argument);
 
 /*
  * Hands over to a thread that has its CPUs, signal mask and priority from this one. False: there is none, and this one
@@ -204,7 +204,7 @@ static bool hand_over(struct worker *worker)
         pthread_attr_init(&attr);
         pthread_attr_setstacksize(&attr, STACK);
         worker->before = worker->thread;
-        done = pthread_create(&worker->thread, &attr, succeed, worker) == 0;
+        done = pthread_create(&worker->thread, &attr, run_successor, worker) == 0;
         if (!done)
             worker->thread = worker->before;
         pthread_attr_destroy(&attr);
@@ -259,7 +259,7 @@ static void *worker_main(void *argument)
     return NULL;
 }
 
-static void *succeed(void *argument)
+static void *run_successor(void *argument)
 {
     struct worker *worker = argument;
     take_name(worker);

@@ -181,7 +181,7 @@ static struct attached *new_attached(struct session *session, pid_t pid, pid_t t
 }
 
 /* Enters it into the table if STATUS is 0; else frees it. */
-static int enter(struct session *session, struct attached *attached, int status, struct attached **ret)
+static int enter_table(struct session *session, struct attached *attached, int status, struct attached **ret)
 {
     if (status == 0)
         status = attach_table_enter(session, attached);
@@ -203,7 +203,7 @@ int attach_open(struct session *session, pid_t pid, pid_t tid, const char *name,
         return -ENOMEM;
     if (name && *name)
         attached->sizes = stack_predictor_find(session->dumps.predictor, name);
-    return enter(session, attached, open_all(attached, how), ret);
+    return enter_table(session, attached, open_all(attached, how), ret);
 }
 
 int attach_open_timer(struct session *session, pid_t pid, pid_t tid, int refusal, struct attached **ret)
@@ -214,7 +214,7 @@ int attach_open_timer(struct session *session, pid_t pid, pid_t tid, int refusal
     attached->timer = true;
     attached->refusal = refusal;
     attached->ring_error = rings_need(session);
-    return enter(session, attached, open_all(attached, ATTACH_RUNNING), ret);
+    return enter_table(session, attached, open_all(attached, ATTACH_RUNNING), ret);
 }
 
 void attach_complete(struct attached *attached)

@@ -24,7 +24,7 @@ void attach_table_release(struct attach_table *table)
     pthread_mutex_destroy(&table->lock);
 }
 
-static struct attached **bucket(struct session *session, pid_t tid)
+static struct attached **bucket_of(struct session *session, pid_t tid)
 {
     return &session->table.by_tid[(uint32_t)tid % ATTACH_TABLE];
 }
@@ -40,10 +40,10 @@ static bool is_marked(const struct attached *attached)
     return !attached->timer || attached->session->config->source == PINJECT_SOURCE_TIMER;
 }
 
-static void list(struct session *session, struct attached *attached, pid_t key)
+static void list_entry(struct session *session, struct attached *attached, pid_t key)
 {
     attached->key = key;
-    attached->at = bucket(session, key);
+    attached->at = bucket_of(session, key);
     attached->next = *attached->at;
     if (attached->next)
         attached->next->at = &attached->next;
@@ -64,13 +64,13 @@ static void list(struct session *session, struct attached *attached, pid_t key)
 /* The first thread of THREAD's process, if timers sample both. */
 static struct attached *find_first(struct session *session, const struct attached *thread)
 {
-    struct attached *first = thread->timer && thread->key != thread->pid ? *bucket(session, thread->pid) : NULL;
+    struct attached *first = thread->timer && thread->key != thread->pid ? *bucket_of(session, thread->pid) : NULL;
     while (first && (first->key != thread->pid || !first->timer))
         first = first->next;
     return first;
 }
 
-static void unlist(struct session *session, struct attached *attached)
+static void unlist_entry(struct session *session, struct attached *attached)
 {
     if (!attached->listed)
         return;
@@ -102,14 +102,14 @@ static bool has_ended(const struct attached *attached)
 }
 
 /* The entry of the live task TID, or NULL. An entry whose task has ended (its tid is in use again) leaves the table. */
-static struct attached *find(struct session *session, pid_t tid)
+static struct attached *find_entry(struct session *session, pid_t tid)
 {
-    for (struct attached *at = *bucket(session, tid); at; at = at->next) {
+    for (struct attached *at = *bucket_of(session, tid); at; at = at->next) {
         if (at->key != tid)
             continue;
         if (!has_ended(at))
             return at;
-        unlist(session, at);
+        unlist_entry(session, at);
         return NULL;
     }
     return NULL;
@@ -129,8 +129,8 @@ static struct attached *find_renamed(struct session *session, pid_t pid)
         /* Checked again: it may have ended between the two checks. */
         if (has_ended(at))
             continue;
-        unlist(session, at);
-        list(session, at, pid);
+        unlist_entry(session, at);
+        list_entry(session, at, pid);
         return at;
     }
     return NULL;
@@ -139,10 +139,10 @@ static struct attached *find_renamed(struct session *session, pid_t pid)
 bool attach_knows(struct session *session, pid_t pid, pid_t tid, bool *ret_ring)
 {
     pthread_mutex_lock(&session->table.lock);
-    struct attached *attached = find(session, tid);
+    struct attached *attached = find_entry(session, tid);
     struct attached *renamed = tid == pid && (!attached || !is_marked(attached)) ? find_renamed(session, pid) : NULL;
     if (attached && renamed) /* a timer's entry, which that exec ended */
-        unlist(session, attached);
+        unlist_entry(session, attached);
     if (renamed)
         attached = renamed;
     if (ret_ring)
@@ -162,7 +162,7 @@ static bool has_thread(struct session *session, pid_t pid)
 bool attach_has_process(struct session *session, pid_t pid)
 {
     pthread_mutex_lock(&session->table.lock);
-    const struct attached *first = find(session, pid);
+    const struct attached *first = find_entry(session, pid);
     bool has = (first && first->pid == pid) || has_thread(session, pid);
     pthread_mutex_unlock(&session->table.lock);
     return has;
@@ -172,9 +172,9 @@ int attach_table_enter(struct session *session, struct attached *attached)
 {
     pthread_mutex_lock(&session->table.lock);
     /* Two requests for one task at the same time come only from a confused preload object: the first one stays. */
-    int status = find(session, attached->tid) ? -EEXIST : 0;
+    int status = find_entry(session, attached->tid) ? -EEXIST : 0;
     if (status == 0)
-        list(session, attached, attached->tid);
+        list_entry(session, attached, attached->tid);
     pthread_mutex_unlock(&session->table.lock);
     return status;
 }
@@ -184,7 +184,7 @@ bool attach_has_timer(struct session *session, pid_t tid)
     if (session->config->source != PINJECT_SOURCE_TIMER && !rings_are_needed(session))
         return false;
     pthread_mutex_lock(&session->table.lock);
-    const struct attached *attached = find(session, tid);
+    const struct attached *attached = find_entry(session, tid);
     bool by_timer = attached && attached->timer;
     pthread_mutex_unlock(&session->table.lock);
     return by_timer;
@@ -196,7 +196,7 @@ static void follow_exec(struct session *session, struct attached *first)
     for (struct attached *at = *thread_bucket(session, first->pid), *next; at; at = next) {
         next = at->next_thread;
         if (at->pid == first->pid && at != first && has_ended(at))
-            unlist(session, at);
+            unlist_entry(session, at);
     }
     attach_timer_rebase(first);
 }
@@ -204,7 +204,7 @@ static void follow_exec(struct session *session, struct attached *first)
 int attach_answer(struct session *session, pid_t tid, uint64_t startup_ns)
 {
     pthread_mutex_lock(&session->table.lock);
-    struct attached *attached = find(session, tid);
+    struct attached *attached = find_entry(session, tid);
     if (attached && attached->timer && !attached->armed && tid == attached->pid)
         follow_exec(session, attached);
     if (attached && attached->armed) {
@@ -221,7 +221,7 @@ int attach_snapshot(struct session *session, pid_t tid, struct attach_value *val
 {
     /* Under the lock, so that the descriptors stay open. */
     pthread_mutex_lock(&session->table.lock);
-    const struct attached *attached = find(session, tid);
+    const struct attached *attached = find_entry(session, tid);
     if (attached)
         attach_read(attached, values);
     pthread_mutex_unlock(&session->table.lock);
@@ -231,6 +231,6 @@ int attach_snapshot(struct session *session, pid_t tid, struct attach_value *val
 void attach_retire(struct session *session, struct attached *attached)
 {
     pthread_mutex_lock(&session->table.lock);
-    unlist(session, attached);
+    unlist_entry(session, attached);
     pthread_mutex_unlock(&session->table.lock);
 }

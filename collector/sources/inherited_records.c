@@ -34,7 +34,7 @@ struct inherited_record *inherited_records_add(struct inherited_records *records
     return kept;
 }
 
-static int compare(const void *one, const void *other)
+static int compare_times(const void *one, const void *other)
 {
     const struct inherited_record *a = *(struct inherited_record *const *)one,
         *b = *(struct inherited_record *const *)other;
@@ -46,7 +46,7 @@ static int compare(const void *one, const void *other)
 void inherited_records_sort(struct inherited_records *records, size_t first)
 {
     if (first < records->count)
-        qsort(records->at + first, records->count - first, sizeof(struct inherited_record *), compare);
+        qsort(records->at + first, records->count - first, sizeof(struct inherited_record *), compare_times);
 }
 
 struct inherited_record *inherited_records_take(struct inherited_records *records, uint64_t before_ns)

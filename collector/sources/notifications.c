@@ -45,7 +45,8 @@ static void drop_texts(struct notification *notification)
     notification->cmdline_size = 0;
 }
 
-static void tally(struct notifications *notifications, const struct notification *notification, uint64_t bytes, bool in)
+static void count_notification(struct notifications *notifications, const struct notification *notification,
+                               uint64_t bytes, bool in)
 {
     const uint32_t one = in ? 1 : UINT32_MAX;
     bytes = in ? bytes : -bytes;
@@ -80,15 +81,15 @@ static bool find_room(struct notifications *notifications, struct notification *
         notification->pidfd = -1;
     }
     uint64_t size = notification_text(notification);
-    tally(notifications, notification, size, true);
+    count_notification(notifications, notification, size, true);
     if (!is_full(notifications, notification, task))
         return true;
-    tally(notifications, notification, size, false);
+    count_notification(notifications, notification, size, false);
     __atomic_fetch_add(task ? &notifications->cut : &notifications->refused, 1, __ATOMIC_RELAXED);
     if (!task)
         return false;
     drop_texts(notification);
-    tally(notifications, notification, notification_text(notification), true);
+    count_notification(notifications, notification, notification_text(notification), true);
     return true;
 }
 
@@ -120,7 +121,7 @@ struct notification *notifications_take(struct notifications *notifications)
     struct notification *oldest = NULL;
     while (newest) {
         struct notification *next = newest->next;
-        tally(notifications, newest, notification_text(newest), false);
+        count_notification(notifications, newest, notification_text(newest), false);
         newest->next = oldest;
         oldest = newest;
         newest = next;

@@ -24,7 +24,7 @@ static bool is_idle(const struct session *session)
     return __atomic_load_n(&session->pressure.idle, __ATOMIC_SEQ_CST);
 }
 
-static void progress(struct session *session)
+static void report_progress(struct session *session)
 {
     struct pressure *pressure = &session->pressure;
     __atomic_fetch_add(&pressure->progress, 1, __ATOMIC_SEQ_CST);
@@ -37,13 +37,13 @@ void pressure_idle(struct session *session, bool idle)
 {
     __atomic_store_n(&session->pressure.idle, idle, __ATOMIC_SEQ_CST);
     if (idle)
-        progress(session);
+        report_progress(session);
 }
 
 void pressure_freed(struct session *session, unsigned count)
 {
     __atomic_fetch_sub(&session->pressure.descriptors, count, __ATOMIC_RELAXED);
-    progress(session);
+    report_progress(session);
 }
 
 void pressure_queued(struct session *session)
@@ -54,7 +54,7 @@ void pressure_queued(struct session *session)
 void pressure_written(struct session *session)
 {
     __atomic_fetch_sub(&session->pressure.unwritten, 1, __ATOMIC_RELAXED);
-    progress(session);
+    report_progress(session);
 }
 
 bool pressure_needs_room(const struct session *session)

@@ -8,8 +8,8 @@
 enum { SAMPLES_OF_RING = 16 };
 
 /* What SIZES says, unless the user has chosen; less where the collector could not keep up: LIMIT. */
-static uint32_t choose(const struct event_config *config, const struct dump_sizes *dumps, uint32_t limit,
-                       const struct stack_sizes *sizes)
+static uint32_t choose_size(const struct event_config *config, const struct dump_sizes *dumps, uint32_t limit,
+                            const struct stack_sizes *sizes)
 {
     const uint32_t needed = config->dump_fixed ? 0 : stack_sizes_predict(sizes);
     const uint32_t dump = needed ? needed : __atomic_load_n(&dumps->now, __ATOMIC_RELAXED);
@@ -19,7 +19,7 @@ static uint32_t choose(const struct event_config *config, const struct dump_size
 uint32_t dump_size(const struct event_config *config, const struct dump_sizes *dumps, uint32_t limit,
                    const struct stack_sizes *sizes, size_t size)
 {
-    uint32_t dump = config->dump ? choose(config, dumps, limit, sizes) : 0;
+    uint32_t dump = config->dump ? choose_size(config, dumps, limit, sizes) : 0;
     uint64_t most = size / SAMPLES_OF_RING / 8 * 8;
     if (dump && most < dump)
         dump = most < STACKS_DUMP_MIN ? STACKS_DUMP_MIN : (uint32_t)most;
@@ -29,7 +29,7 @@ uint32_t dump_size(const struct event_config *config, const struct dump_sizes *d
 size_t dump_size_pages(const struct event_config *config, const struct dump_sizes *dumps, uint32_t limit,
                        const struct stack_sizes *sizes, size_t pages)
 {
-    const uint32_t configured = config->dump, dump = choose(config, dumps, limit, sizes);
+    const uint32_t configured = config->dump, dump = choose_size(config, dumps, limit, sizes);
     /* Lowered since the collector is behind: the ring stays, so that more samples fit. */
     if (dump < configured && dump == limit)
         return pages;

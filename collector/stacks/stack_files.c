@@ -17,7 +17,7 @@ enum {
     AGAIN_NS = 100 * 1000 * 1000, /* a file is looked at again: it may have been replaced */
 };
 
-static void empty(struct stack_dso *dso)
+static void empty_dso(struct stack_dso *dso)
 {
     mapping_put(dso->mapping);
     *dso = (struct stack_dso){0};
@@ -26,7 +26,7 @@ static void empty(struct stack_dso *dso)
 void stack_files_release(struct stacks *stacks)
 {
     for (unsigned i = 0; i < STACKS_DSOS; i++)
-        empty(&stacks->dsos[i]);
+        empty_dso(&stacks->dsos[i]);
 }
 
 void stack_files_make_room(struct stacks *stacks)
@@ -35,7 +35,7 @@ void stack_files_make_room(struct stacks *stacks)
         return;
     for (struct stack_dso *dso = stacks->dsos; dso < stacks->dsos + STACKS_DSOS; dso++)
         if (unwind_file_leaves(dso->file))
-            empty(dso);
+            empty_dso(dso);
     memset(stacks->blocks, 0, sizeof(stacks->blocks));
     unwind_files_trim(stacks->files);
 }
@@ -128,7 +128,7 @@ static bool is_of(const struct stack_dso *dso, const struct mapping *mapping)
 static bool renew(struct stack_dso *dso, bool known, const struct stack_owner *owner, const struct mapping *mapping)
 {
     if (!known) {
-        empty(dso);
+        empty_dso(dso);
         dso->mapping = mapping_new(mapping, mapping->path);
     }
     dso->checked_ns = owner->now_ns;

@@ -239,7 +239,7 @@ static bool is_wanted(const struct event_config *config, struct stack_trust *tru
 /*
  * How many of the COUNT frames follow those that frame pointers found: STACKS_TAIL at most, otherwise they are wrong.
  */
-static bool agrees(const struct raw *raw, const uint64_t *ips, unsigned count, unsigned *ret_missing)
+static bool chains_agree(const struct raw *raw, const uint64_t *ips, unsigned count, unsigned *ret_missing)
 {
     size_t found = count_frames(raw);
     if (!found || found > count || count - found > STACKS_TAIL)
@@ -266,7 +266,7 @@ static void remember_tail(struct stack_trust *trust, const uint64_t *ips, unsign
     memcpy(tail->ips, ips + count - missing, missing * sizeof(*ips));
 }
 
-static void compare(const struct stack_owner *owner, const struct raw *raw, const uint64_t *ips, unsigned count)
+static void compare_chains(const struct stack_owner *owner, const struct raw *raw, const uint64_t *ips, unsigned count)
 {
     unsigned missing = 0;
     if (!*owner->trust)
@@ -275,7 +275,7 @@ static void compare(const struct stack_owner *owner, const struct raw *raw, cons
     if (!trust)
         return;
     trust->compared++;
-    if (agrees(raw, ips, count, &missing))
+    if (chains_agree(raw, ips, count, &missing))
         remember_tail(trust, ips, count, missing);
     else
         trust->wrong++;
@@ -328,7 +328,7 @@ static unsigned unwind_sample(struct stacks *stacks, const struct stack_owner *o
         *owner->at_once_ns += monotonic_ns() - begin_ns;
     /* An incomplete chain proves nothing. */
     if (stacks->config->dump_auto && end == UNWIND_BOTTOM)
-        compare(owner, raw, stacks->ips, count);
+        compare_chains(owner, raw, stacks->ips, count);
     unsigned more = end == UNWIND_TRUNCATED ? extend_chain(raw, *owner->trust, stacks->ips, count) : 0;
     raise_dump(stacks, owner, end == UNWIND_TRUNCATED);
     tell_need(owner, raw, &outcome);
@@ -378,7 +378,7 @@ static unsigned choose_chain(struct stacks *stacks, const struct stack_owner *ow
     return unwind_sample(stacks, owner, raw);
 }
 
-static size_t append(unsigned char *to, size_t at, const void *from, size_t size)
+static size_t append_bytes(unsigned char *to, size_t at, const void *from, size_t size)
 {
     memcpy(to + at, from, size);
     return at + size;
@@ -389,16 +389,16 @@ static const struct perf_event_header *make_sample(struct stacks *stacks, const 
                                                    const struct raw *raw, unsigned count)
 {
     const uint64_t context = PERF_CONTEXT_USER, total = raw->kernel_count + (count ? count + 1 : 0);
-    size_t size = append(stacks->record, 0, record, raw->prefix);
-    size = append(stacks->record, size, &total, sizeof(total));
-    size = append(stacks->record, size, raw->chain, raw->kernel_count * sizeof(uint64_t));
+    size_t size = append_bytes(stacks->record, 0, record, raw->prefix);
+    size = append_bytes(stacks->record, size, &total, sizeof(total));
+    size = append_bytes(stacks->record, size, raw->chain, raw->kernel_count * sizeof(uint64_t));
     if (count) {
-        size = append(stacks->record, size, &context, sizeof(context));
-        size = append(stacks->record, size, stacks->ips, count * sizeof(uint64_t));
+        size = append_bytes(stacks->record, size, &context, sizeof(context));
+        size = append_bytes(stacks->record, size, stacks->ips, count * sizeof(uint64_t));
     }
     struct perf_event_header header = *record;
     header.size = (uint16_t)size;
-    append(stacks->record, 0, &header, sizeof(header));
+    append_bytes(stacks->record, 0, &header, sizeof(header));
     return (const struct perf_event_header *)(const void *)stacks->record;
 }
 

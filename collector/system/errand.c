@@ -38,7 +38,7 @@ static void free_worker(struct errand_worker *worker)
     free(worker);
 }
 
-static void *work(void *argument)
+static void *run_errands(void *argument)
 {
     struct errand_worker *worker = argument;
     pthread_setname_np(pthread_self(), "pinject-look");
@@ -67,7 +67,7 @@ static void *work(void *argument)
     return NULL;
 }
 
-static bool start(struct errand_worker *worker)
+static bool start_thread(struct errand_worker *worker)
 {
     pthread_attr_t attr;
     pthread_t thread;
@@ -80,7 +80,7 @@ static bool start(struct errand_worker *worker)
     pthread_attr_init(&attr);
     pthread_attr_setstacksize(&attr, STACK);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    bool done = pthread_create(&thread, &attr, work, worker) == 0;
+    bool done = pthread_create(&thread, &attr, run_errands, worker) == 0;
     pthread_attr_destroy(&attr);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     return done;
@@ -99,13 +99,13 @@ static struct errand_worker *new_worker(struct errands *errands)
     pthread_condattr_destroy(&monotonic);
     pthread_mutex_init(&worker->lock, NULL);
     worker->errands = errands;
-    if (start(worker))
+    if (start_thread(worker))
         return worker;
     free_worker(worker);
     return NULL;
 }
 
-static int64_t patience(struct errands *errands, uint64_t now)
+static int64_t renew_patience(struct errands *errands, uint64_t now)
 {
     uint64_t since = errands->patience_at_ns ? now - errands->patience_at_ns : PATIENCE_NS * PATIENCE_SHARE;
     errands->patience_ns += (int64_t)(since / PATIENCE_SHARE);
@@ -156,7 +156,7 @@ static bool is_refused(const struct errands *errands, const struct errand *erran
 }
 
 /* Under the lock of WORKER. There is a free place: no more than ERRANDS_HUNG hang. */
-static void leave(struct errands *errands, struct errand_worker *worker)
+static void leave_worker(struct errands *errands, struct errand_worker *worker)
 {
     unsigned place = 0;
     while (place + 1 < ERRANDS_HUNG && __atomic_load_n(&errands->taken[place], __ATOMIC_SEQ_CST))
@@ -181,13 +181,13 @@ bool errands_do(struct errands *errands, struct errand *errand)
         return false;
     }
     uint64_t began = clock_ns(CLOCK_MONOTONIC);
-    uint64_t patient = (uint64_t)patience(errands, began);
+    uint64_t patient = (uint64_t)renew_patience(errands, began);
     pthread_mutex_lock(&worker->lock);
     worker->errand = errand;
     pthread_cond_signal(&worker->todo);
     bool done = wait_for(worker, began, patient);
     if (!done) {
-        leave(errands, worker);
+        leave_worker(errands, worker);
         errands->given_up++;
         errands->patience_ns -= (int64_t)(clock_ns(CLOCK_MONOTONIC) - began);
     }

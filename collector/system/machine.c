@@ -65,7 +65,7 @@ void machine_parse_cpuinfo(const char *text, struct machine *machine)
         snprintf(machine->cpuid, sizeof(machine->cpuid), "%s,%s,%s,%s", vendor, family, model, stepping);
 }
 
-static uint32_t cpus(int name)
+static uint32_t count_cpus(int name)
 {
     long count = sysconf(name);
     return count > 0 ? (uint32_t)count : 1;
@@ -88,8 +88,8 @@ void machine_read(struct machine *machine)
         read_start("/sys/devices/system/cpu/cpu0/regs/identification/midr_el1", text, sizeof(text));
         snprintf(machine->cpuid, sizeof(machine->cpuid), "%.*s", (int)strcspn(text, "\n"), text);
     }
-    machine->cpus_configured = cpus(_SC_NPROCESSORS_CONF);
-    machine->cpus_online = cpus(_SC_NPROCESSORS_ONLN);
+    machine->cpus_configured = count_cpus(_SC_NPROCESSORS_CONF);
+    machine->cpus_online = count_cpus(_SC_NPROCESSORS_ONLN);
     struct sysinfo info;
     if (sysinfo(&info) == 0)
         machine->memory_kb = (uint64_t)info.totalram * info.mem_unit / 1024;

@@ -20,7 +20,7 @@ enum {
     HOLD = 64,              /* questions of one user, while he is slow */
 };
 
-static bool has(const struct jobs *jobs, uint64_t ticket)
+static bool has_job(const struct jobs *jobs, uint64_t ticket)
 {
     const struct job *job = jobs->first;
     while (job && job->ticket != ticket)
@@ -258,7 +258,7 @@ static struct user *find_ticket(const struct opener *opener, uint64_t ticket, co
     for (unsigned i = 0; i < OPENER_HELPERS; i++)
         lists[i + 2] = &opener->helpers[i].flying;
     for (unsigned i = 0; i < OPENER_HELPERS + 2; i++) {
-        if ((i >= 2 && !opener->helpers[i - 2].pid) || !has(lists[i], ticket))
+        if ((i >= 2 && !opener->helpers[i - 2].pid) || !has_job(lists[i], ticket))
             continue;
         *ret_helper = i >= 2 ? &opener->helpers[i - 2] : NULL;
         const struct job *job = lists[i]->first;

@@ -158,7 +158,7 @@ static void account_one(struct tasks *tasks, struct process *process)
         tasks->orphans_ns += used + children_of(process);
 }
 
-static struct process *begin(struct process *process, struct process *parent)
+static struct process *begin_account(struct process *process, struct process *parent)
 {
     process->accounted = true;
     process->accounts_for = parent;
@@ -172,14 +172,14 @@ static struct process *begin(struct process *process, struct process *parent)
  */
 void account_process(struct tasks *tasks, struct process *process)
 {
-    struct process *at = process->accounted ? NULL : begin(process, NULL);
+    struct process *at = process->accounted ? NULL : begin_account(process, NULL);
     while (at) {
         struct process *child = at->to_account;
         if (child) {
             at->to_account = child->ended_next;
             /* One that lives (a setuid program) may have events again: it is not in its parent's rusage. */
             if (!child->live && !child->accounted && !process_is_alive(child))
-                at = begin(child, at);
+                at = begin_account(child, at);
             continue;
         }
         struct process *parent = at->accounts_for;

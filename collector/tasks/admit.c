@@ -282,7 +282,7 @@ static struct task *find_sender(const struct tasks *tasks, const struct notifica
     return task && task->pid == notification->pid ? task : NULL;
 }
 
-static void refused(struct tasks *tasks, const struct notification *notification)
+static void count_refused(struct tasks *tasks, const struct notification *notification)
 {
     char reason[160];
     const char *what = notification->kind == PINJECT_THREAD ? "thread" : "process";
@@ -330,7 +330,7 @@ static void give_back(struct tasks *tasks, struct notification *notification)
 /*
  * Its next program is non-injectable: stores which it is, and whether an inherited set will cover what comes from it.
  */
-static void cover(struct tasks *tasks, struct process *process, const struct notification *notification)
+static void announce_program(struct tasks *tasks, struct process *process, const struct notification *notification)
 {
     const struct task *task = tasks_find(tasks, notification->tid);
     if (notification->kind != PINJECT_INHERIT_EXEC && !(notification->flags & PINJECT_REQUEST_INHERIT_EXEC))
@@ -371,10 +371,10 @@ static bool is_announced_by_nobody(const struct tasks *tasks, const struct notif
 }
 
 /* True: it was attached late, and has a tree to be looked at. */
-static bool admit(struct tasks *tasks, struct notification *notification)
+static bool admit_task(struct tasks *tasks, struct notification *notification)
 {
     if (!notification->events && !notification->inherited) {
-        refused(tasks, notification);
+        count_refused(tasks, notification);
         return false;
     }
     if (!is_announced_by_nobody(tasks, notification))
@@ -401,7 +401,7 @@ static bool admit(struct tasks *tasks, struct notification *notification)
     if (first) {
         process->leader = process->main = task;
         task->root = process->root;
-        cover(tasks, process, notification);
+        announce_program(tasks, process, notification);
         tasks->inherited_generations += notification->inherited;
     }
     if (task_is_armed(task))
@@ -421,7 +421,7 @@ bool tasks_is_ready(const struct tasks *tasks, const struct notification *notifi
     const struct task *task;
     switch (notification->kind) {
     case PINJECT_PROCESS:
-        /* A process that has ended may have had events before: see refused(). */
+        /* A process that has ended may have had events before: see count_refused(). */
         return notification->events || notification->result != -ESRCH || tasks_find_process(tasks, notification->pid);
     case PINJECT_FORK:
         return find_parent(tasks, notification);
@@ -478,10 +478,10 @@ bool tasks_admit(struct tasks *tasks, struct notification *notification)
     case PINJECT_PROCESS:
     case PINJECT_FORK:
     case PINJECT_THREAD:
-        late = admit(tasks, notification);
+        late = admit_task(tasks, notification);
         break;
     case PINJECT_ARM:
-        late = admit(tasks, notification);
+        late = admit_task(tasks, notification);
         tasks_leave_timer(tasks, notification);
         break;
     case PINJECT_GENERATION:
@@ -496,7 +496,7 @@ bool tasks_admit(struct tasks *tasks, struct notification *notification)
         break;
     case PINJECT_INHERIT_EXEC:
         if (tasks_find_process(tasks, notification->pid))
-            cover(tasks, tasks_find_process(tasks, notification->pid), notification);
+            announce_program(tasks, tasks_find_process(tasks, notification->pid), notification);
         tasks_leave_timer(tasks, notification);
         break;
     case PINJECT_REAPED:

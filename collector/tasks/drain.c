@@ -86,8 +86,8 @@ static bool take_comm(struct tasks *tasks, struct task *task, const struct perf_
 }
 
 /* A sample with a stack dump, as a sample with a call chain. */
-static const struct perf_event_header *unwound(struct tasks *tasks, struct task *task,
-                                               const struct perf_event_header *record)
+static const struct perf_event_header *unwind_record(struct tasks *tasks, struct task *task,
+                                                     const struct perf_event_header *record)
 {
     unsigned event = records_event(&tasks->layout, task->ids, record);
     const struct perf_event_header *sample = tasks_unwind(tasks, task, event, record);
@@ -99,7 +99,7 @@ void tasks_take_sample(struct tasks *tasks, struct task *task, const struct perf
 {
     if (task_is_by_timer(task))
         tasks_meet_timer_sample(tasks, task, record);
-    record = unwound(tasks, task, record);
+    record = unwind_record(tasks, task, record);
     if (!record)
         return;
     take_sample(tasks, task, record);

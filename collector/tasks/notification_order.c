@@ -49,7 +49,7 @@ static struct notification *sort_notifications(struct notification *notification
 }
 
 /* If the process was attached late, its threads and children are attached, too. */
-static void admit(struct tasks *tasks, struct notification *notification)
+static void admit_in_order(struct tasks *tasks, struct notification *notification)
 {
     if (tasks_admit(tasks, notification))
         tasks_attach_trees(tasks);
@@ -63,7 +63,7 @@ static void let_wait(struct tasks *tasks, struct notification *notification, str
     struct waiting *waiting = room ? malloc(sizeof(*waiting)) : NULL;
     if (!waiting) {
         tasks->hurried += !tasks->closing;
-        admit(tasks, notification);
+        admit_in_order(tasks, notification);
         return;
     }
     *waiting = (struct waiting){.notification = notification, .deadline_ns = tasks->now_ns + UNKNOWN_WAIT_NS};
@@ -91,7 +91,7 @@ static void retry_waiting(struct tasks *tasks)
         *at = waiting->next;
         tasks->waiting_count--;
         tasks->waiting_bytes -= notification_text(waiting->notification);
-        admit(tasks, waiting->notification);
+        admit_in_order(tasks, waiting->notification);
         free(waiting);
         at = &tasks->waiting;
     }
@@ -108,7 +108,7 @@ void tasks_notify(struct tasks *tasks, struct notification *notifications)
         notification->next = NULL;
         tasks->notifications++;
         if (tasks_is_ready(tasks, notification))
-            admit(tasks, notification);
+            admit_in_order(tasks, notification);
         else
             let_wait(tasks, notification, &at);
     }
