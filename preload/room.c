@@ -25,7 +25,7 @@ struct pinject_room_entry {
 
 static struct pinject_room first_room;
 static struct pinject_room_entry entries[ROOMS] = {{.room = &first_room}};
-static uint32_t claims;
+static uint32_t claim_count;
 
 /* A thread and its vfork children, which run in turn, have the same. */
 static uint32_t place_in_memory(void)
@@ -134,7 +134,7 @@ struct pinject_room *pinject_room_claim(uint32_t *mark)
      * Before the search: a frame that is gone may have been here. The values are spread, so that nothing else looks
      * like one.
      */
-    __atomic_store_n(mark, __atomic_add_fetch(&claims, 1, __ATOMIC_RELAXED) * 0x9e3779b1u, __ATOMIC_RELAXED);
+    __atomic_store_n(mark, __atomic_add_fetch(&claim_count, 1, __ATOMIC_RELAXED) * 0x9e3779b1u, __ATOMIC_RELAXED);
     struct pinject_room_entry *entry = find_entry(me);
     if (!entry)
         return NULL;

@@ -30,9 +30,9 @@ struct action {
 /*
  * One for the process. Written by the thread that starts the first timer, and by the program's calls for that number.
  */
-static int taken;
+static int signal_number;
 /* What the program believes: the current action and the next one. */
-static struct sigaction shown[2];
+static struct sigaction shown_actions[2];
 static uint32_t shown_last;
 
 static uint64_t bit_of(int number)
@@ -54,12 +54,12 @@ static uint64_t sys_mask(int how, uint64_t mask)
 
 static const struct sigaction *shown_now(void)
 {
-    return &shown[__atomic_load_n(&shown_last, __ATOMIC_ACQUIRE) & 1];
+    return &shown_actions[__atomic_load_n(&shown_last, __ATOMIC_ACQUIRE) & 1];
 }
 
 int pinject_signal_number(void)
 {
-    return __atomic_load_n(&taken, __ATOMIC_RELAXED);
+    return __atomic_load_n(&signal_number, __ATOMIC_RELAXED);
 }
 
 int pinject_timer_signal(void)
@@ -296,15 +296,15 @@ static int take_signal(int number)
     int error = sys_action(number, NULL, &old);
     if (error < 0 || (old.handler.plain != SIG_DFL && old.handler.full != on_signal))
         return error < 0 ? error : -EBUSY;
-    memset(shown, 0, sizeof(shown));
-    __atomic_store_n(&taken, number, __ATOMIC_RELEASE);
+    memset(shown_actions, 0, sizeof(shown_actions));
+    __atomic_store_n(&signal_number, number, __ATOMIC_RELEASE);
     error = sys_action(number, &action, &old);
     if (error == 0 && old.handler.plain != SIG_DFL && old.handler.full != on_signal) {
         sys_action(number, &old, NULL);
         error = -EBUSY;
     }
     if (error < 0)
-        __atomic_store_n(&taken, 0, __ATOMIC_RELAXED);
+        __atomic_store_n(&signal_number, 0, __ATOMIC_RELAXED);
     return error;
 }
 #endif
@@ -327,7 +327,7 @@ int pinject_signal_take(void)
 
 void pinject_signal_forget(void)
 {
-    __atomic_store_n(&taken, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&signal_number, 0, __ATOMIC_RELAXED);
 }
 
 void pinject_signal_open(void)
@@ -343,8 +343,8 @@ void pinject_signal_action(const struct sigaction *action, struct sigaction *old
     struct sigaction now = *shown_now();
     if (action) {
         uint32_t next = __atomic_load_n(&shown_last, __ATOMIC_RELAXED) + 1;
-        shown[next & 1] = *action;
-        shown[next & 1].sa_flags |= LIBC_FLAGS;
+        shown_actions[next & 1] = *action;
+        shown_actions[next & 1].sa_flags |= LIBC_FLAGS;
         __atomic_store_n(&shown_last, next, __ATOMIC_RELEASE);
         if (action->sa_handler != SIG_DFL && pinject_signal_masked()) {
             sys_mask(SIG_BLOCK, bit_of(pinject_signal_number()));
@@ -397,5 +397,5 @@ void pinject_signal_release(void)
     action.restorer = pinject_signal_return;
 #endif
     sys_action(number, &action, NULL);
-    __atomic_store_n(&taken, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&signal_number, 0, __ATOMIC_RELAXED);
 }

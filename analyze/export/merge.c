@@ -218,7 +218,8 @@ static uint64_t front_size(const struct merge *merge)
 }
 
 /* For perf a file without any record is damaged. */
-static const struct perf_event_header nothing = {.type = PERFDATA_RECORD_FINISHED_ROUND, .size = sizeof(nothing)};
+static const struct perf_event_header empty_round = {.type = PERFDATA_RECORD_FINISHED_ROUND,
+                                                     .size = sizeof(empty_round)};
 
 static int put_file(const struct merge *merge, FILE *to)
 {
@@ -226,13 +227,13 @@ static int put_file(const struct merge *merge, FILE *to)
     struct buffer sections = BUFFER_INIT;
     merge_spool_write(&merge->spool, NULL, &size);
     bool empty = size == 0;
-    size += empty ? sizeof(nothing) : 0;
+    size += empty ? sizeof(empty_round) : 0;
     merge_features_append(merge, front_size(merge) + size, &sections, bits);
     int status = buffer_failed(&sections) ? -ENOMEM : 0;
     if (status == 0) {
         put_front(merge, size, bits, to);
         if (empty)
-            fwrite(&nothing, sizeof(nothing), 1, to);
+            fwrite(&empty_round, sizeof(empty_round), 1, to);
         else
             merge_spool_write(&merge->spool, to, &size);
         fwrite(sections.data, 1, sections.size, to);

@@ -136,14 +136,14 @@ static void stack_names(struct json *json, const struct compare *compare, const 
 }
 
 /* In the order of enum compare_by. "objects": the older name of DSOs, the only one for the list. */
-static const char *const keys[] = {"commands", "objects", "functions", "stacks"};
+static const char *const by_keys[] = {"commands", "objects", "functions", "stacks"};
 
 static void rows_list(struct json *json, const struct view *view, const struct compare *compare, enum compare_by by)
 {
     const struct settings *settings = view->settings;
     size_t count;
     uint32_t *order = compare_order(compare, by, settings->diff_sort == DIFF_BY_SHARE, &count);
-    json_list(json, keys[by]);
+    json_list(json, by_keys[by]);
     for (size_t i = 0; i < count && (!settings->top || i < settings->top); i++) {
         const struct compare_row *row = &compare->tables[by].rows[order[i]];
         json_object(json, NULL);
@@ -179,7 +179,7 @@ static void summary_members(struct json *json, const struct view *view, const st
     json_object(json, "runs_wanted");
     for (int by = 0; by < COMPARE_KINDS; by++)
         if (compare->tables[by].runs_wanted > 0)
-            json_unsigned(json, keys[by], (uint64_t)compare->tables[by].runs_wanted);
+            json_unsigned(json, by_keys[by], (uint64_t)compare->tables[by].runs_wanted);
     if (compare->tables[COMPARE_DSO].runs_wanted > 0)
         json_unsigned(json, "dsos", (uint64_t)compare->tables[COMPARE_DSO].runs_wanted);
     json_end_object(json);

@@ -18,7 +18,7 @@
 
 enum { STATUS_SIZE = 16384, LOOKS = 16, LOOK_NS = 1000000 };
 
-static const int ends[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
+static const int ending_signals[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
 
 /* A signal of our own faults must find its handler: a blocked one ends us. */
 static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
@@ -32,9 +32,9 @@ int signals_init(struct signals *signals)
         sigdelset(&all, faults[i]);
     sigprocmask(SIG_BLOCK, &all, &signals->old_mask);
     sigemptyset(&some);
-    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
-        sigaddset(&some, ends[i]);
-        sigdelset(&all, ends[i]);
+    for (size_t i = 0; i < sizeof ending_signals / sizeof ending_signals[0]; i++) {
+        sigaddset(&some, ending_signals[i]);
+        sigdelset(&all, ending_signals[i]);
     }
     signals->ends = signalfd(-1, &some, SFD_CLOEXEC | SFD_NONBLOCK);
     if (signals->ends >= 0)

@@ -19,15 +19,15 @@ static struct {
     size_t size; /* never changes */
 } regions[REGIONS];
 
-static uint32_t count; /* atomic, changed with the lock: regions that are complete, or free again */
-static bool begun;
+static uint32_t region_count; /* atomic, changed with the lock: regions that are complete, or free again */
+static bool has_handler;
 static struct sigaction others_action;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static bool replace(const char *at)
 {
     /* Pairs with the release in guard_add(). */
-    uint32_t known = __atomic_load_n(&count, __ATOMIC_ACQUIRE);
+    uint32_t known = __atomic_load_n(&region_count, __ATOMIC_ACQUIRE);
     for (uint32_t i = 0; i < known; i++) {
         char *start = __atomic_load_n(&regions[i].start, __ATOMIC_RELAXED);
         if (start && at >= start && at < start + regions[i].size)
@@ -51,8 +51,8 @@ bool guard_begin(void)
     struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};
     sigfillset(&action.sa_mask);
     pthread_mutex_lock(&lock);
-    bool done = !begun && sigaction(SIGBUS, &action, &others_action) == 0;
-    begun |= done;
+    bool done = !has_handler && sigaction(SIGBUS, &action, &others_action) == 0;
+    has_handler |= done;
     pthread_mutex_unlock(&lock);
     return done;
 }
@@ -60,7 +60,7 @@ bool guard_begin(void)
 static uint32_t find(const void *start, size_t size)
 {
     uint32_t at = 0;
-    while (at < count && (regions[at].start != start || regions[at].size != size))
+    while (at < region_count && (regions[at].start != start || regions[at].size != size))
         at++;
     return at;
 }
@@ -69,13 +69,13 @@ bool guard_add(void *start, size_t size)
 {
     pthread_mutex_lock(&lock);
     uint32_t at = find(NULL, size);
-    bool room = begun && at < REGIONS;
-    if (room && at == count)
+    bool room = has_handler && at < REGIONS;
+    if (room && at == region_count)
         regions[at].size = size;
     if (room)
         __atomic_store_n(&regions[at].start, start, __ATOMIC_RELAXED);
-    if (room && at == count)
-        __atomic_store_n(&count, at + 1, __ATOMIC_RELEASE);
+    if (room && at == region_count)
+        __atomic_store_n(&region_count, at + 1, __ATOMIC_RELEASE);
     pthread_mutex_unlock(&lock);
     return room;
 }
@@ -84,7 +84,7 @@ void guard_remove(const void *start, size_t size)
 {
     pthread_mutex_lock(&lock);
     uint32_t at = find(start, size);
-    if (at < count)
+    if (at < region_count)
         __atomic_store_n(&regions[at].start, NULL, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&lock);
 }
@@ -92,9 +92,9 @@ void guard_remove(const void *start, size_t size)
 void guard_end(void)
 {
     pthread_mutex_lock(&lock);
-    if (begun)
+    if (has_handler)
         sigaction(SIGBUS, &others_action, NULL);
-    begun = false;
-    __atomic_store_n(&count, 0, __ATOMIC_RELEASE);
+    has_handler = false;
+    __atomic_store_n(&region_count, 0, __ATOMIC_RELEASE);
     pthread_mutex_unlock(&lock);
 }
