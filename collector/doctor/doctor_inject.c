@@ -26,7 +26,7 @@ static void take_notifications(struct session *session, pid_t pid, struct doctor
          *next; notification; notification = next) {
         next = notification->next;
         if (notification->kind == PINJECT_PROCESS && notification->pid == pid) {
-            found->arrived = true;
+            found->notified = true;
             found->attached = notification->result;
             found->maps = notification->maps != NULL;
         }
@@ -161,7 +161,7 @@ void doctor_injection(const struct doctor_facts *facts, struct doctor_finding *f
 {
     if (explain_failed_try(facts, finding))
         return;
-    if (facts->shared->arrived) {
+    if (facts->shared->notified) {
         DOCTOR_TEXT(finding->value, "works: the preload object was loaded into /bin/sh and answered");
         return;
     }
@@ -178,7 +178,7 @@ void doctor_injection(const struct doctor_facts *facts, struct doctor_finding *f
 void doctor_outside(const struct doctor_facts *facts, struct doctor_finding *finding)
 {
     const struct doctor_shared *found = facts->shared;
-    if (!found->arrived) {
+    if (!found->notified) {
         finding->level = DOCTOR_NOTE;
         DOCTOR_TEXT(finding->value, "not tried: LD_PRELOAD does not work");
     } else if (found->user < 0 || found->config_status < 0) {

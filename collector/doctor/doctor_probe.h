@@ -58,7 +58,7 @@ struct doctor_shared {
     int memory_read; /* process_vm_readv() of itself: how timers walk stacks */
     /* A shell, started like any command: */
     int injection; /* starting it; the rest is known once it has ended: */
-    bool arrived, maps;
+    bool notified, maps;
     int attached;
     int inherited; /* inherited events: inherited_open() */
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * process-tree [MS] [raw]: threads and children that compute. Each prints a line "PID TID NANOSECONDS SWITCHES", the CPU
- * time and context switches of the thread, just before it ends. Built in several ways: static, for another libc, as
+ * process-tree [MS] [raw]: threads and children that compute. Each prints a line "PID TID NANOSECONDS SWITCHES", the
+ * CPU time and context switches of the thread, just before it ends. Built in several ways: static, for another libc, as
  * 32-bit.
  * raw: uses clone() instead of libc's functions, and a child with an empty environment.
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-// process-tree [/COMMAND...]: goroutines that compute on several threads, and a child (COMMAND). Prints what that wrote,
-// and the CPU time in ns that it used itself.
+// process-tree [/COMMAND...]: goroutines that compute on several threads, and a child (COMMAND). Prints what that
+// wrote, and the CPU time in ns that it used itself.
 package main
 
 import (

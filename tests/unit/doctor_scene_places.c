@@ -117,7 +117,7 @@ static void no_preload_without_proc(void)
 {
     no_preload();
     machine_fake_say("/proc/self/exe", NULL);
-    shared.arrived = false;
+    shared.notified = false;
 }
 
 static void closed_preload(void)
@@ -125,7 +125,7 @@ static void closed_preload(void)
     args.preload = "";
     args.preload_error = "it cannot be read";
     args.unreadable = "/opt/lib pinject.so";
-    shared.arrived = false;
+    shared.notified = false;
     facts.injection.tried = false;
 }
 
@@ -159,12 +159,12 @@ static void a_shell_that_hangs(void)
 static void no_session(void)
 {
     shared.injection = -ENOSPC;
-    shared.arrived = false;
+    shared.notified = false;
 }
 
 static void no_effect(void)
 {
-    shared.arrived = false;
+    shared.notified = false;
     strcpy(facts.injection.said, "ld.so: no");
 }
 

@@ -19,7 +19,7 @@ void doctor_inject_try(void *state)
 {
     struct doctor_facts *given = state;
     given->shared->injection = -ENOSPC;
-    given->shared->arrived = given->shared->config_status == 0;
+    given->shared->notified = given->shared->config_status == 0;
 }
 
 static int virtual_machine(const struct perf_event_attr *attr)
@@ -100,7 +100,7 @@ static void machine_that_works(void **state)
     assert_true(facts.perf.tried && facts.config.tried && facts.cost.tried && facts.timer.tried &&
                 facts.injection.tried);
     assert_int_equal(shared->injection, -ENOSPC);
-    assert_true(shared->arrived);
+    assert_true(shared->notified);
     assert_string_equal(facts.executable.path, "/bin/sh");
     doctor_facts_release(&facts);
     assert_null(facts.shared);
@@ -231,7 +231,7 @@ static void nothing_to_sample(void **state)
     assert_int_equal(facts.shared->config_status, -EINVAL);
     assert_string_equal(facts.config.said, "a frequency of 0 Hz takes no samples; use -F 1 or more, or --stat");
     assert_false(facts.cost.tried);
-    assert_false(facts.shared->arrived);
+    assert_false(facts.shared->notified);
     doctor_facts_release(&facts);
 }
 

@@ -75,7 +75,7 @@ static void set_usual(void)
     memset(&shared, 0, sizeof(shared));
     shared.refusal = -EINVAL;
     shared.timer_fired = true;
-    shared.arrived = shared.maps = true;
+    shared.notified = shared.maps = true;
     shared.cost = (struct doctor_cost){.samples = 60, .ns = 4321};
     config_usual(&shared.config);
     facts = (struct doctor_facts){.args = &args, .container = "", .paranoid = 2, .self = "/usr/bin/pinject-run"};

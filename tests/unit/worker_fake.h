@@ -168,7 +168,7 @@ UNUSED static struct notification *fake_notification(struct session *session)
     for (;;) {
         struct pollfd ready = {.fd = session->notifications.eventfd, .events = POLLIN};
         if (poll(&ready, 1, FAKE_PATIENCE_S * 1000) != 1)
-            fail_msg("nothing arrived");
+            fail_msg("no notification came");
         struct notification *notification = notifications_take(&session->notifications);
         if (!notification)
             continue;
