@@ -335,7 +335,7 @@ static struct sim_task *choose_task(void)
     return task;
 }
 
-static void act(struct sim_task *task)
+static void choose_action(struct sim_task *task)
 {
     const uint64_t what = sim_below(100);
     if (task->process->loaded && task->wants_request) {
@@ -373,7 +373,7 @@ bool script_step(void)
     if (sim_chance(300))
         let_ask(NULL);
     if (task)
-        act(task);
+        choose_action(task);
     return sim.root->tasks > 0;
 }
 

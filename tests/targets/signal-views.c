@@ -98,7 +98,7 @@ static void masks(void)
 }
 
 /* Uses signal NUMBER in the ways of a program. */
-static void use(int number)
+static void use_signal(int number)
 {
     struct sigaction action = {.sa_sigaction = take_value, .sa_flags = SA_SIGINFO | SA_RESTART}, old;
     sigset_t one, full, pending;
@@ -331,7 +331,7 @@ int main(int argc, char **argv)
         step_ns = burn_number(argv[1], "MS") * MS;
     masks();
     for (int number = SIGRTMIN; number <= SIGRTMAX; number++)
-        use(number);
+        use_signal(number);
     descriptors();
     deaths();
     inherited("/proc/self/exe");

@@ -33,7 +33,7 @@ static const char *way, *directory;
 static char **program;
 static char path[PATH_MAX + 512];
 
-static int is(const char *name)
+static int way_is(const char *name)
 {
     return strcmp(way, name) == 0;
 }
@@ -49,22 +49,22 @@ static int ended(pid_t pid)
 static void add_directory(posix_spawn_file_actions_t *actions)
 {
     int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (is("chdir") || is("search"))
+    if (way_is("chdir") || way_is("search"))
         posix_spawn_file_actions_addchdir_np(actions, directory);
-    if (is("fchdir"))
+    if (way_is("fchdir"))
         posix_spawn_file_actions_addfchdir_np(actions, fd);
-    if (is("chdir-twice")) {
+    if (way_is("chdir-twice")) {
         char parent[PATH_MAX + 8];
         snprintf(parent, sizeof(parent), "%s/..", directory);
         posix_spawn_file_actions_addchdir_np(actions, parent);
         posix_spawn_file_actions_addchdir_np(actions, strrchr(directory, '/') + 1);
     }
-    if (is("fchdir-moved")) {
+    if (way_is("fchdir-moved")) {
         posix_spawn_file_actions_adddup2(actions, fd, 77);
         posix_spawn_file_actions_adddup2(actions, 0, fd);
         posix_spawn_file_actions_addfchdir_np(actions, 77);
     }
-    if (is("fchdir-opened")) {
+    if (way_is("fchdir-opened")) {
         posix_spawn_file_actions_addopen(actions, 77, directory, O_RDONLY, 0);
         posix_spawn_file_actions_addfchdir_np(actions, 77);
     }
@@ -79,7 +79,7 @@ static int spawn(void)
     posix_spawn_file_actions_init(&actions);
     snprintf(path, sizeof(path), "./%s", program[0]);
     add_directory(&actions);
-    if (is("descriptor")) {
+    if (way_is("descriptor")) {
         /* In the parent it is the file in the working directory. */
         int fd = open(program[0], O_RDONLY);
         char inside[PATH_MAX];
@@ -87,14 +87,14 @@ static int spawn(void)
         posix_spawn_file_actions_addopen(&actions, fd, inside, O_RDONLY, 0);
         snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
     }
-    if (is("resetids")) {
+    if (way_is("resetids")) {
         posix_spawnattr_setflags(&attr, POSIX_SPAWN_RESETIDS);
         snprintf(path, sizeof(path), "%s/%s", directory, program[0]);
     }
     char *const *envp = environ;
-    if (is("search"))
+    if (way_is("search"))
         setenv("PATH", "/nonexistent:.", 1);
-    int error = is("search") ? posix_spawnp(&pid, program[0], &actions, &attr, program, envp)
+    int error = way_is("search") ? posix_spawnp(&pid, program[0], &actions, &attr, program, envp)
                              : posix_spawn(&pid, path, &actions, &attr, program, envp);
     if (error) {
         fprintf(stderr, "%s: %s\n", way, strerror(error));
@@ -148,19 +148,19 @@ static void make_search_path(void)
 static void become(void)
 {
     snprintf(path, sizeof(path), "%s/%s", directory, program[0]);
-    if (is("execvp")) {
+    if (way_is("execvp")) {
         make_long_path();
         execvp(path, program);
-    } else if (is("execlp-search")) {
+    } else if (way_is("execlp-search")) {
         make_search_path();
         execlp(program[0], program[0], program[1], (char *)NULL);
-    } else if (is("O_PATH")) {
+    } else if (way_is("O_PATH")) {
         fexecve(open(path, O_PATH | O_CLOEXEC), program, environ);
-    } else if (is("execveat")) {
+    } else if (way_is("execveat")) {
         execveat(open(directory, O_PATH | O_CLOEXEC), program[0], program, environ, AT_SYMLINK_NOFOLLOW);
-    } else if (is("syscall")) {
+    } else if (way_is("syscall")) {
         syscall(SYS_execve, path, program, environ);
-    } else if (is("syscall-at")) {
+    } else if (way_is("syscall-at")) {
         syscall(SYS_execveat, open(directory, O_PATH | O_CLOEXEC), program[0], program, environ, 0);
     }
     perror(way);
@@ -176,7 +176,7 @@ int main(int argc, char **argv)
     directory = argv[2];
     program = argv + 3;
     for (size_t i = 0; i < sizeof(execs) / sizeof(execs[0]); i++)
-        if (is(execs[i])) {
+        if (way_is(execs[i])) {
             pid_t pid = fork();
             if (pid == 0)
                 become();

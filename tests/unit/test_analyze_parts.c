@@ -28,7 +28,7 @@ int __wrap_clock_gettime(clockid_t id, struct timespec *ret)
 
 static char directory[] = "/tmp/pinject-parts-XXXXXX";
 
-static const char *in(const char *name)
+static const char *path_of(const char *name)
 {
     static char paths[4][256];
     static unsigned turn;
@@ -40,7 +40,7 @@ static const char *in(const char *name)
 static void make(const char *name, mode_t mode)
 {
     char path[256];
-    snprintf(path, sizeof(path), "%s", in(name));
+    snprintf(path, sizeof(path), "%s", path_of(name));
     for (char *at = path + strlen(directory) + 1; (at = strchr(at, '/')); at++) {
         *at = '\0';
         assert_true(mkdir(path, 0755) == 0 || errno == EEXIST);
@@ -81,62 +81,62 @@ static void test_sources_of_a_project(void **state)
         char mark[64];
         snprintf(mark, sizeof(mark), "home/versioned/%s/x", marks[i]);
         make(mark, 0644);
-        expect(in("home/versioned/src/a.c"), in("home/versioned/out/deep/er"), in("home/app"), "", NULL);
-        expect(in("home/versioned/src/a.c"), in("home/versioned"), in("home/app"), "", NULL);
-        assert_int_equal(unlink(in(mark)), 0);
+        expect(path_of("home/versioned/src/a.c"), path_of("home/versioned/out/deep/er"), path_of("home/app"), "", NULL);
+        expect(path_of("home/versioned/src/a.c"), path_of("home/versioned"), path_of("home/app"), "", NULL);
+        assert_int_equal(unlink(path_of(mark)), 0);
         *strrchr(mark, '/') = '\0';
-        assert_int_equal(rmdir(in(mark)), 0);
+        assert_int_equal(rmdir(path_of(mark)), 0);
     }
     /* Not under version control: the directory above the one of the compiler. */
-    expect(in("home/versioned/src/a.c"), in("home/versioned/out/deep/er"), in("home/app"), "", outside);
-    expect(in("home/versioned/out/b.c"), in("home/versioned/out/deep"), in("home/app"), "", NULL);
-    expect(in("home/versioned/src/a.c"), in("home/versioned/out"), in("home/app"), "", NULL);
-    expect(in("home/versioned-2/c.c"), in("home/versioned/out"), in("home/app"), "", outside);
+    expect(path_of("home/versioned/src/a.c"), path_of("home/versioned/out/deep/er"), path_of("home/app"), "", outside);
+    expect(path_of("home/versioned/out/b.c"), path_of("home/versioned/out/deep"), path_of("home/app"), "", NULL);
+    expect(path_of("home/versioned/src/a.c"), path_of("home/versioned/out"), path_of("home/app"), "", NULL);
+    expect(path_of("home/versioned-2/c.c"), path_of("home/versioned/out"), path_of("home/app"), "", outside);
     /* Never the home, unless it was compiled there, nor what is around it. */
-    expect(in("home/d.c"), in("home/versioned"), in("home/app"), "", outside);
-    expect(in("home/d.c"), in("home"), in("home/app"), "", NULL);
-    expect(in("e.c"), in("home"), in("home/app"), "", outside);
+    expect(path_of("home/d.c"), path_of("home/versioned"), path_of("home/app"), "", outside);
+    expect(path_of("home/d.c"), path_of("home"), path_of("home/app"), "", NULL);
+    expect(path_of("e.c"), path_of("home"), path_of("home/app"), "", outside);
     make("home/.git/x", 0644);
-    expect(in("home/d.c"), in("home/versioned"), in("home/app"), "", outside);
+    expect(path_of("home/d.c"), path_of("home/versioned"), path_of("home/app"), "", outside);
     /* Hidden files hold keys. */
     make("home/versioned/.git/x", 0644);
-    expect(in("home/versioned/.git/x"), in("home/versioned"), in("home/app"), "", outside);
+    expect(path_of("home/versioned/.git/x"), path_of("home/versioned"), path_of("home/app"), "", outside);
     /* Where nobody knows, or all would be the project. */
-    expect(in("home/versioned/src/a.c"), NULL, in("home/app"), "", outside);
-    expect(in("home/versioned/src/a.c"), "/", in("home/app"), "", outside);
-    expect(in("home/versioned/src/a.c"), "home", in("home/app"), "", outside);
-    expect(in("home/versioned/src/a.c"), in("gone"), in("home/app"), "", outside);
-    expect("home/versioned/src/a.c", in("home/versioned"), in("home/app"), "", "");
-    expect(in("home/versioned/src/gone.c"), in("home/versioned"), in("home/app"), "", "");
-    expect("/etc/passwd", "/etc", in("home/app"), "", outside);
+    expect(path_of("home/versioned/src/a.c"), NULL, path_of("home/app"), "", outside);
+    expect(path_of("home/versioned/src/a.c"), "/", path_of("home/app"), "", outside);
+    expect(path_of("home/versioned/src/a.c"), "home", path_of("home/app"), "", outside);
+    expect(path_of("home/versioned/src/a.c"), path_of("gone"), path_of("home/app"), "", outside);
+    expect("home/versioned/src/a.c", path_of("home/versioned"), path_of("home/app"), "", "");
+    expect(path_of("home/versioned/src/gone.c"), path_of("home/versioned"), path_of("home/app"), "", "");
+    expect("/etc/passwd", "/etc", path_of("home/app"), "", outside);
     /* A link leads where it leads. */
-    assert_int_equal(symlink(in("e.c"), in("home/versioned/src/link.c")), 0);
-    expect(in("home/versioned/src/link.c"), in("home/versioned"), in("home/app"), "", outside);
+    assert_int_equal(symlink(path_of("e.c"), path_of("home/versioned/src/link.c")), 0);
+    expect(path_of("home/versioned/src/link.c"), path_of("home/versioned"), path_of("home/app"), "", outside);
 }
 
 static void test_private_sources(void **state)
 {
     (void)state;
-    expect(in("home/versioned/src/private.c"), in("home/versioned"), in("home/app"), "", private);
-    expect(in("home/versioned/src/group.c"), in("home/versioned"), in("home/app"), "", private);
-    expect(in("home/versioned/src/private.c"), in("home/versioned"), in("home/private-app"), "", NULL);
-    expect(in("home/versioned/src/a.c"), in("home/versioned"), in("home/private-app"), "", NULL);
-    expect(in("home/versioned/src/a.c"), in("home/versioned"), in("home/gone"), "", private);
-    expect(in("home/versioned/src/a.c"), in("home/versioned"), NULL, "", private);
+    expect(path_of("home/versioned/src/private.c"), path_of("home/versioned"), path_of("home/app"), "", private);
+    expect(path_of("home/versioned/src/group.c"), path_of("home/versioned"), path_of("home/app"), "", private);
+    expect(path_of("home/versioned/src/private.c"), path_of("home/versioned"), path_of("home/private-app"), "", NULL);
+    expect(path_of("home/versioned/src/a.c"), path_of("home/versioned"), path_of("home/private-app"), "", NULL);
+    expect(path_of("home/versioned/src/a.c"), path_of("home/versioned"), path_of("home/gone"), "", private);
+    expect(path_of("home/versioned/src/a.c"), path_of("home/versioned"), NULL, "", private);
 }
 
 static void test_sources_below_symfs(void **state)
 {
     (void)state;
-    expect("/src/s.c", NULL, NULL, in("sym"), NULL);
-    expect("src/s.c", NULL, NULL, in("sym"), NULL);
-    expect("/src/../../e.c", NULL, NULL, in("sym"), out_of_symfs);
-    expect("/src/gone.c", NULL, NULL, in("sym"), "");
-    expect("/src/s.c", NULL, NULL, in("gone"), "");
+    expect("/src/s.c", NULL, NULL, path_of("sym"), NULL);
+    expect("src/s.c", NULL, NULL, path_of("sym"), NULL);
+    expect("/src/../../e.c", NULL, NULL, path_of("sym"), out_of_symfs);
+    expect("/src/gone.c", NULL, NULL, path_of("sym"), "");
+    expect("/src/s.c", NULL, NULL, path_of("gone"), "");
     /* All of the machine. */
-    expect(in("home/versioned/src/a.c"), NULL, NULL, "/", NULL);
+    expect(path_of("home/versioned/src/a.c"), NULL, NULL, "/", NULL);
     /* What is not there is looked for as without it. */
-    expect(in("home/versioned/src/a.c"), in("home/versioned"), in("home/app"), in("sym"), NULL);
+    expect(path_of("home/versioned/src/a.c"), path_of("home/versioned"), path_of("home/app"), path_of("sym"), NULL);
 }
 
 /* ---- progress */
@@ -280,7 +280,7 @@ static int set_up(void **state)
                  {"sym/src/s.c", 0600}};
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
         make(files[i].name, files[i].mode);
-    setenv("HOME", in("home"), 1);
+    setenv("HOME", path_of("home"), 1);
     return 0;
 }
 

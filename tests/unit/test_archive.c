@@ -14,7 +14,7 @@
 
 static char directory[] = "/tmp/pinject-archive-XXXXXX", program[4096];
 
-static const char *in(const char *name)
+static const char *path_of(const char *name)
 {
     static char paths[16][256];
     static unsigned turn;
@@ -90,15 +90,15 @@ static void test_packed(void **state)
         {"no-symbols.tar", NULL},    {"symbols.tgz", "symbols.tgz"}, {"out.symbols.tar", "out.symbols.tar"},
         {"out.symbols/", "symbols.tgz"}, {"symbols.symbols/", NULL}, {"a.symbols.tar.gz", "a.symbols.tar.gz"},
     };
-    assert_int_equal(mkdir(in("packed"), 0700), 0);
+    assert_int_equal(mkdir(path_of("packed"), 0700), 0);
     for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
         char name[64];
         snprintf(name, sizeof(name), "packed/%s", steps[i].make);
         if (strchr(steps[i].make, '/'))
-            assert_int_equal(mkdir(in(name), 0700), 0);
+            assert_int_equal(mkdir(path_of(name), 0700), 0);
         else
-            close(open(in(name), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
-        char *found = archive_find_packed(in("packed/out.1.2"));
+            close(open(path_of(name), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+        char *found = archive_find_packed(path_of("packed/out.1.2"));
         if (!found != !steps[i].found || (found && strcmp(strrchr(found, '/') + 1, steps[i].found) != 0))
             fail_msg("with %s: %s", steps[i].make, found ? found : "none");
         free(found);
@@ -115,26 +115,26 @@ static void test_files(void **state)
 {
     (void)state;
     struct archive archive;
-    const char *to = in("one");
+    const char *to = path_of("one");
     unsigned before = check_open_fds();
     assert_int_equal(archive_open(&archive, to, 0644), 0);
     assert_int_equal(archive_put(&archive, "a/b", "text", 4), 0);
-    expect_file(in("one/a/b"), "text");
+    expect_file(path_of("one/a/b"), "text");
     /* One that ended in the middle has left its file behind. */
-    int fd = open(in("one/a/b~"), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    int fd = open(path_of("one/a/b~"), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     assert_true(fd >= 0);
     close(fd);
     assert_int_equal(archive_put(&archive, "a/b", "other", 5), 0);
-    expect_file(in("one/a/b"), "other");
-    assert_int_equal(access(in("one/a/b~"), F_OK), -1);
+    expect_file(path_of("one/a/b"), "other");
+    assert_int_equal(access(path_of("one/a/b~"), F_OK), -1);
     /* Signals and short writes. */
     static const int slow[] = {2, -EINTR, 1, 3, 0};
     answers = slow;
     assert_int_equal(archive_put(&archive, "c", "123456789", 9), 0);
     assert_int_equal(*answers, 0);
-    expect_file(in("one/c"), "123456789");
+    expect_file(path_of("one/c"), "123456789");
     assert_int_equal(archive_put(&archive, "empty", "", 0), 0);
-    expect_file(in("one/empty"), "");
+    expect_file(path_of("one/empty"), "");
     assert_int_equal(archive.files, 4);
     assert_int_equal(archive.bytes, 18);
     assert_int_equal(archive_close(&archive, 0), 0);
@@ -147,7 +147,7 @@ static void test_full_disk(void **state)
     (void)state;
     struct archive archive;
     unsigned before = check_open_fds();
-    assert_int_equal(archive_open(&archive, in("two"), 0644), 0);
+    assert_int_equal(archive_open(&archive, path_of("two"), 0644), 0);
     assert_int_equal(archive_put(&archive, "a", "old", 3), 0);
     static const int full[] = {1, -ENOSPC, 0};
     answers = full;
@@ -156,8 +156,8 @@ static void test_full_disk(void **state)
     const char *said = check_captured();
     assert_int_equal(status, -ENOSPC);
     assert_non_null(strstr(said, "could not be written: No space left on device"));
-    expect_file(in("two/a"), "old");
-    assert_int_equal(access(in("two/a~"), F_OK), -1);
+    expect_file(path_of("two/a"), "old");
+    assert_int_equal(access(path_of("two/a~"), F_OK), -1);
     assert_int_equal(archive.files, 1);
     assert_int_equal(archive.bytes, 3);
     /* What is in the way of a file. */
@@ -166,12 +166,12 @@ static void test_full_disk(void **state)
     said = check_captured();
     assert_int_equal(status, -ENOTDIR);
     assert_non_null(strstr(said, "could not be written: Not a directory"));
-    assert_int_equal(mkdir(in("two/b"), 0700), 0);
+    assert_int_equal(mkdir(path_of("two/b"), 0700), 0);
     check_capture();
     status = archive_put(&archive, "b", "x", 1);
     check_captured();
     assert_true(status < 0);
-    assert_int_equal(access(in("two/b~"), F_OK), -1);
+    assert_int_equal(access(path_of("two/b~"), F_OK), -1);
     assert_int_equal(archive_close(&archive, status), status);
     assert_int_equal(check_open_fds(), before);
 }
@@ -254,7 +254,7 @@ static void test_dsos(void **state)
         debug_file = cases[i].debug;
         lines_file = cases[i].lines;
         snprintf(name, sizeof(name), "dso-%d", (int)i);
-        index_of_program(in(name), &index);
+        index_of_program(path_of(name), &index);
         for (const char *at = (char *)index.data; (at = strchr(at, '\n')); at++)
             lines++;
         assert_int_equal(lines, cases[i].files);
@@ -278,7 +278,7 @@ static void test_missing(void **state)
     (void)state;
     debug_file = lines_file = NULL;
     fake_new(&fake);
-    fake.settings.archive = in("missing");
+    fake.settings.archive = path_of("missing");
     check_capture();
     char *text = archive_of(&fake, &status);
     const char *said = check_captured();
@@ -326,7 +326,7 @@ static void test_commands(void **state)
         struct fake fake;
         int status;
         fake_new(&fake);
-        fake.settings.archive = in(cases[i].to);
+        fake.settings.archive = path_of(cases[i].to);
         check_capture();
         char *text = archive_of(&fake, &status);
         check_captured();
@@ -335,11 +335,11 @@ static void test_commands(void **state)
         free(text);
     }
     /* The size is that of the file. */
-    assert_int_equal(buffer_read_file(&bytes, in("it.tar"), 1 << 20), 0);
+    assert_int_equal(buffer_read_file(&bytes, path_of("it.tar"), 1 << 20), 0);
     assert_int_equal(bytes.size, 3 * 512);
     buffer_release(&bytes);
     struct archive archive;
-    assert_int_equal(archive_open(&archive, in("size.tar"), 0600), 0);
+    assert_int_equal(archive_open(&archive, path_of("size.tar"), 0600), 0);
     assert_int_equal(archive_put(&archive, "a", "text", 4), 0);
     assert_int_equal(archive_close(&archive, 0), 0);
     assert_int_equal(archive.bytes, 4 * 512);

@@ -18,7 +18,7 @@ static int set_up(void **state)
     return 0;
 }
 
-static void use(struct caller *caller, uint64_t ns)
+static void add_use(struct caller *caller, uint64_t ns)
 {
     caller->used_ns += ns;
     callers.used_ns += ns;
@@ -30,14 +30,14 @@ static void only_who_had_his_share_waits(void **state)
     (void)state;
     struct caller *one = callers_find(&callers, 1), *two = callers_find(&callers, 2);
     assert_ptr_equal(callers_find(&callers, 1), one);
-    use(one, ALLOWED);
+    add_use(one, ALLOWED);
     assert_false(callers_is_dear(&callers, one, ALLOWED)); /* nothing is short yet */
-    use(two, 1);
+    add_use(two, 1);
     assert_true(callers_is_dear(&callers, one, ALLOWED));
     assert_false(callers_is_dear(&callers, two, ALLOWED));
-    use(two, ALLOWED / 2 - 2);
+    add_use(two, ALLOWED / 2 - 2);
     assert_false(callers_is_dear(&callers, two, ALLOWED));
-    use(two, 1);
+    add_use(two, 1);
     assert_true(callers_is_dear(&callers, two, ALLOWED));
     callers_hold(&callers, two, 7, 0);
     callers_new_second(&callers);

@@ -43,12 +43,12 @@ static int of_range(struct code *code, const char *script, uint64_t start, uint6
     return code_init(code, &request, reason, sizeof(reason));
 }
 
-static int of(struct code *code, const char *script)
+static int code_of(struct code *code, const char *script)
 {
     return of_range(code, script, 0x1000, 0x2000, false);
 }
 
-static void is(const struct code *code, size_t index, uint64_t address, const char *text)
+static void expect_at(const struct code *code, size_t index, uint64_t address, const char *text)
 {
     assert_true(index < code->count);
     assert_true(code->list[index].address == address);
@@ -59,20 +59,21 @@ static void test_words(void **state)
 {
     struct code code;
     (void)state;
-    assert_int_equal(of(&code, "n=1000; for word; do printf '    %d:\\t%s\\n' $n \"$word\"; n=$((n + 1)); done"), 0);
+    assert_int_equal(
+        code_of(&code, "n=1000; for word; do printf '    %d:\\t%s\\n' $n \"$word\"; n=$((n + 1)); done"), 0);
     assert_int_equal(code.count, 7);
-    is(&code, 0, 0x1000, "-dwz");
-    is(&code, 1, 0x1001, "--no-show-raw-insn");
-    is(&code, 2, 0x1002, "--start-address=0x1000");
-    is(&code, 3, 0x1003, "--stop-address=0x2000");
-    is(&code, 4, 0x1004, "-C");
-    is(&code, 5, 0x1005, "--");
-    is(&code, 6, 0x1006, "/a file");
+    expect_at(&code, 0, 0x1000, "-dwz");
+    expect_at(&code, 1, 0x1001, "--no-show-raw-insn");
+    expect_at(&code, 2, 0x1002, "--start-address=0x1000");
+    expect_at(&code, 3, 0x1003, "--stop-address=0x2000");
+    expect_at(&code, 4, 0x1004, "-C");
+    expect_at(&code, 5, 0x1005, "--");
+    expect_at(&code, 6, 0x1006, "/a file");
     code_release(&code);
     assert_true(!code.list && !code.count);
     const char *script = "for word; do [ \"$word\" = -C ] && exit 3; done; printf '10:\\tnop'";
     assert_int_equal(of_range(&code, script, 0, UINT64_MAX, true), 0);
-    is(&code, 0, 0x10, "nop");
+    expect_at(&code, 0, 0x10, "nop");
     code_release(&code);
 }
 
@@ -89,18 +90,18 @@ static void test_environment(void **state)
     setenv("PINJECT_SECOND", "two", 1);
     while (environ[variables])
         variables++;
-    assert_int_equal(of(&code, "printf '1000:\\t%s %s %s %s\\n' $PINJECT_FIRST $PINJECT_SECOND $LC_ALLY $LC_ALL\n"
+    assert_int_equal(code_of(&code, "printf '1000:\\t%s %s %s %s\\n' $PINJECT_FIRST $PINJECT_SECOND $LC_ALLY $LC_ALL\n"
                                "printf '1001:\\t%s\\n' $(tr '\\0' '\\n' < /proc/$$/environ | grep -c ^LC_ALL=)\n"
                                "printf '1002:\\t%s\\n' $(tr -dc '\\0' < /proc/$$/environ | wc -c)"),
                      0);
-    is(&code, 0, 0x1000, "one two kept C");
-    is(&code, 1, 0x1001, "1");
+    expect_at(&code, 0, 0x1000, "one two kept C");
+    expect_at(&code, 1, 0x1001, "1");
     snprintf(count, sizeof(count), "%zu", variables);
-    is(&code, 2, 0x1002, count);
+    expect_at(&code, 2, 0x1002, count);
     code_release(&code);
     unsetenv("LC_ALL");
-    assert_int_equal(of(&code, "printf '1000:\\t%s\\n' $LC_ALL"), 0);
-    is(&code, 0, 0x1000, "C");
+    assert_int_equal(code_of(&code, "printf '1000:\\t%s\\n' $LC_ALL"), 0);
+    expect_at(&code, 0, 0x1000, "C");
     code_release(&code);
     unsetenv("LC_ALLY");
     unsetenv("PINJECT_FIRST");
@@ -119,16 +120,16 @@ static void test_descriptors_and_signals(void **state)
     assert_int_equal(dup2(ends[0], 0), 0);
     close(ends[0]);
     close(ends[1]);
-    assert_int_equal(of(&code, "printf '1000:\\t%s\\n' $(wc -c)\n"
+    assert_int_equal(code_of(&code, "printf '1000:\\t%s\\n' $(wc -c)\n"
                                "printf '1001:\\t%s\\n' $(readlink /proc/self/fd/0)\n"
                                "printf '1002:\\tto stderr\\n' >&2\n"
                                "mask=0x$(sed -n 's/^SigIgn:.*\\(....\\)$/\\1/p' /proc/self/status)\n"
                                "printf '1003:\\t%d\\n' $(($mask & 0x1000))"),
                      0);
-    is(&code, 0, 0x1000, "0");
-    is(&code, 1, 0x1001, "/dev/null");
-    is(&code, 2, 0x1002, "to stderr");
-    is(&code, 3, 0x1003, "0");
+    expect_at(&code, 0, 0x1000, "0");
+    expect_at(&code, 1, 0x1001, "/dev/null");
+    expect_at(&code, 2, 0x1002, "to stderr");
+    expect_at(&code, 3, 0x1003, "0");
     code_release(&code);
     signal(SIGPIPE, before);
     dup2(input, 0);
@@ -140,7 +141,7 @@ static void test_lines(void **state)
     struct code code;
     char text[500], script[600];
     (void)state;
-    assert_int_equal(of(&code, "cat <<'END'\n"
+    assert_int_equal(code_of(&code, "cat <<'END'\n"
                                "\n"
                                "a.out:     file format elf64-x86-64\n"
                                "0000000000001000 <main>:\n"
@@ -161,14 +162,14 @@ static void test_lines(void **state)
                                "END"),
                      0);
     assert_int_equal(code.count, 4);
-    is(&code, 0, 0x1000, "push   %rbp");
-    is(&code, 1, 0x1001, "mov %rsp,%rbp");
-    is(&code, 2, 0x1a0f, "");
-    is(&code, 3, 0x1fff, "last");
+    expect_at(&code, 0, 0x1000, "push   %rbp");
+    expect_at(&code, 1, 0x1001, "mov %rsp,%rbp");
+    expect_at(&code, 2, 0x1a0f, "");
+    expect_at(&code, 3, 0x1fff, "last");
     code_release(&code);
     memset(text, 'x', sizeof(text));
     snprintf(script, sizeof(script), "printf '1000:\\t%.*s'", (int)sizeof(text) - 1, text); /* no newline at its end */
-    assert_int_equal(of(&code, script), 0);
+    assert_int_equal(code_of(&code, script), 0);
     assert_int_equal(strlen(code.list[0].text), 400);
     code_release(&code);
 }
@@ -177,14 +178,14 @@ static void test_many_lines(void **state)
 {
     struct code code;
     (void)state;
-    assert_int_equal(of(&code, "n=0; while [ $n -lt 1000 ]\n"
+    assert_int_equal(code_of(&code, "n=0; while [ $n -lt 1000 ]\n"
                                "do printf '%x:\\tat %d\\n' $((n + 4096)) $n; n=$((n + 1)); done"),
                      0);
     assert_int_equal(code.count, 1000);
     for (size_t i = 0; i < code.count; i++) {
         char text[32];
         snprintf(text, sizeof(text), "at %zu", i);
-        is(&code, i, 0x1000 + i, text);
+        expect_at(&code, i, 0x1000 + i, text);
     }
     code_release(&code);
 }
@@ -227,7 +228,7 @@ static void test_failures(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct code code;
-        int status = of(&code, cases[i].script);
+        int status = code_of(&code, cases[i].script);
         if (status != cases[i].status || strcmp(reason, cases[i].reason) != 0)
             fail_msg("%s: %d, '%s'", cases[i].script, status, reason);
         assert_true(!code.list && !code.count);
@@ -252,7 +253,7 @@ static void test_no_such_program(void **state)
     setenv("PATH", directory, 1);
     request.objdump = NULL;
     assert_int_equal(code_init(&code, &request, reason, sizeof(reason)), 0);
-    is(&code, 0, 1, "of PATH");
+    expect_at(&code, 0, 1, "of PATH");
     setenv("PATH", path, 1);
     code_release(&code);
 }
@@ -304,7 +305,7 @@ static void test_no_memory(void **state)
     for (long i = 0; i < 6; i++) {
         allocations = 0;
         allowed = i;
-        int status = of(&code, script);
+        int status = code_of(&code, script);
         allowed = -1;
         assert_int_equal(status, -ENOMEM);
         assert_true(!code.list && !code.count);
@@ -313,7 +314,7 @@ static void test_no_memory(void **state)
     }
     allocations = 0;
     allowed = 6;
-    assert_int_equal(of(&code, script), 0);
+    assert_int_equal(code_of(&code, script), 0);
     allowed = -1;
     assert_int_equal(code.count, 3);
     code_release(&code);
@@ -328,7 +329,7 @@ static void test_no_descriptor_is_left(void **state)
     (void)state;
     close(before);
     for (size_t i = 0; i < sizeof(scripts) / sizeof(*scripts); i++) {
-        of(&code, scripts[i]);
+        code_of(&code, scripts[i]);
         code_release(&code);
     }
     const struct code_request request = {.objdump = "/no/such/objdump", .file = "/a", .start = 1, .end = 2};

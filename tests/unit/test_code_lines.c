@@ -62,7 +62,7 @@ char *__wrap_strdup(const char *text)
 
 /* ---- */
 
-static void of(struct code_lines *lines, const struct row *list, size_t count)
+static void init_lines(struct code_lines *lines, const struct row *list, size_t count)
 {
     rows = list;
     row_count = count;
@@ -71,7 +71,7 @@ static void of(struct code_lines *lines, const struct row *list, size_t count)
 }
 
 /* FILE NULL: ADDRESS has no line. */
-static void at(const struct code_lines *lines, uint64_t address, const char *file, uint32_t line)
+static void expect_line(const struct code_lines *lines, uint64_t address, const char *file, uint32_t line)
 {
     const struct code_lines_row *row = code_lines_at(lines, address);
     if (!file != !row || (row && (strcmp(lines->files[row->file], file) != 0 || row->line != line)))
@@ -84,19 +84,19 @@ static void test_ranges(void **state)
         {0x1000, "/src", "a.c", 1}, {0x1004, "/src", "b.h", 7}, {0x1010, NULL, NULL, 0}, {0x1020, "/src", "a.c", 2}};
     struct code_lines lines;
     (void)state;
-    of(&lines, list, 4);
+    init_lines(&lines, list, 4);
     assert_int_equal(lines.count, 4);
     assert_int_equal(lines.file_count, 2);
-    at(&lines, 0, NULL, 0);
-    at(&lines, 0xfff, NULL, 0);
-    at(&lines, 0x1000, "a.c", 1);
-    at(&lines, 0x1003, "a.c", 1);
-    at(&lines, 0x1004, "b.h", 7);
-    at(&lines, 0x100f, "b.h", 7);
-    at(&lines, 0x1010, NULL, 0);
-    at(&lines, 0x101f, NULL, 0);
-    at(&lines, 0x1020, "a.c", 2);
-    at(&lines, UINT64_MAX, "a.c", 2);
+    expect_line(&lines, 0, NULL, 0);
+    expect_line(&lines, 0xfff, NULL, 0);
+    expect_line(&lines, 0x1000, "a.c", 1);
+    expect_line(&lines, 0x1003, "a.c", 1);
+    expect_line(&lines, 0x1004, "b.h", 7);
+    expect_line(&lines, 0x100f, "b.h", 7);
+    expect_line(&lines, 0x1010, NULL, 0);
+    expect_line(&lines, 0x101f, NULL, 0);
+    expect_line(&lines, 0x1020, "a.c", 2);
+    expect_line(&lines, UINT64_MAX, "a.c", 2);
     code_lines_release(&lines);
     assert_true(!lines.rows && !lines.files && !lines.count);
 }
@@ -105,9 +105,9 @@ static void test_nothing(void **state)
 {
     struct code_lines lines;
     (void)state;
-    of(&lines, NULL, 0);
+    init_lines(&lines, NULL, 0);
     assert_int_equal(lines.count, 0);
-    at(&lines, 0x1000, NULL, 0);
+    expect_line(&lines, 0x1000, NULL, 0);
     code_lines_release(&lines);
 }
 
@@ -121,11 +121,11 @@ static void test_last_row_of_an_address(void **state)
                                       {0x1008, NULL, "a.c", 5}};
     struct code_lines lines;
     (void)state;
-    of(&lines, list, 5);
+    init_lines(&lines, list, 5);
     assert_int_equal(lines.count, 2);
-    at(&lines, 0x1000, "b.c", 3);
-    at(&lines, 0x1007, "b.c", 3);
-    at(&lines, 0x1008, "a.c", 5);
+    expect_line(&lines, 0x1000, "b.c", 3);
+    expect_line(&lines, 0x1007, "b.c", 3);
+    expect_line(&lines, 0x1008, "a.c", 5);
     code_lines_release(&lines);
 }
 
@@ -141,18 +141,18 @@ static void test_ends_of_sequences(void **state)
     };
     struct code_lines lines;
     (void)state;
-    of(&lines, list, sizeof(list) / sizeof(*list));
+    init_lines(&lines, list, sizeof(list) / sizeof(*list));
     assert_int_equal(lines.count, 7);
-    at(&lines, 0x100f, "a.c", 1);
-    at(&lines, 0x1010, "b.c", 2);
-    at(&lines, 0x101f, "b.c", 2);
-    at(&lines, 0x1020, NULL, 0);
-    at(&lines, 0x1030, "c.c", 3);
-    at(&lines, 0x103f, "c.c", 3);
-    at(&lines, 0x1040, "d.c", 4);
-    at(&lines, 0x104f, "d.c", 4);
-    at(&lines, 0x1050, NULL, 0);
-    at(&lines, 0x1060, NULL, 0);
+    expect_line(&lines, 0x100f, "a.c", 1);
+    expect_line(&lines, 0x1010, "b.c", 2);
+    expect_line(&lines, 0x101f, "b.c", 2);
+    expect_line(&lines, 0x1020, NULL, 0);
+    expect_line(&lines, 0x1030, "c.c", 3);
+    expect_line(&lines, 0x103f, "c.c", 3);
+    expect_line(&lines, 0x1040, "d.c", 4);
+    expect_line(&lines, 0x104f, "d.c", 4);
+    expect_line(&lines, 0x1050, NULL, 0);
+    expect_line(&lines, 0x1060, NULL, 0);
     code_lines_release(&lines);
 }
 
@@ -172,11 +172,11 @@ static void test_many(void **state)
         size_t place = (2 * ADDRESSES - 1 - i) % ADDRESSES, file = i % 7 ? place % FILES : 0;
         list[i] = (struct row){0x1000 + 4 * place, directories[file], files[file], (uint32_t)i + 1};
     }
-    of(&lines, list, 2 * ADDRESSES);
+    init_lines(&lines, list, 2 * ADDRESSES);
     assert_int_equal(lines.count, ADDRESSES);
     assert_int_equal(lines.file_count, FILES);
     for (size_t i = ADDRESSES; i < 2 * ADDRESSES; i++)
-        at(&lines, list[i].address + 3, list[i].file, list[i].line);
+        expect_line(&lines, list[i].address + 3, list[i].file, list[i].line);
     for (size_t i = 0; i < lines.file_count; i++) {
         unsigned number;
         assert_int_equal(sscanf(lines.files[i], "file%u.c", &number), 1);
@@ -192,13 +192,13 @@ static void test_directories(void **state)
         {0x1000, "/one", "x.h", 1}, {0x1001, "/two", "x.h", 2}, {0x1002, NULL, "y.h", 3}, {0x1003, "/three", "y.h", 4}};
     struct code_lines lines;
     (void)state;
-    of(&lines, list, 4);
+    init_lines(&lines, list, 4);
     assert_int_equal(lines.file_count, 2);
     assert_string_equal(lines.files[0], "x.h");
     assert_string_equal(lines.directories[0], "/one");
     assert_null(lines.directories[1]);
-    at(&lines, 0x1001, "x.h", 2);
-    at(&lines, 0x1003, "y.h", 4);
+    expect_line(&lines, 0x1001, "x.h", 2);
+    expect_line(&lines, 0x1003, "y.h", 4);
     code_lines_release(&lines);
 }
 

@@ -29,7 +29,7 @@ ssize_t __wrap_pread(int fd, void *ret, size_t size, off_t offset)
     return pread_result < 0 ? pread_result : __real_pread(fd, ret, size, offset);
 }
 
-static const char *in(const char *name)
+static const char *path_of(const char *name)
 {
     static char paths[4][300];
     static unsigned next;
@@ -41,7 +41,7 @@ static const char *in(const char *name)
 static int set_up(void **state)
 {
     (void)state;
-    return mkdtemp(directory) && mkdir(in(".debug"), 0700) == 0 && mkdir(in("root"), 0700) == 0 ? 0 : -1;
+    return mkdtemp(directory) && mkdir(path_of(".debug"), 0700) == 0 && mkdir(path_of("root"), 0700) == 0 ? 0 : -1;
 }
 
 static int tear_down(void **state)
@@ -126,21 +126,21 @@ static void test_crc(void **state)
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         for (int order = ELFDATA2LSB; order <= ELFDATA2MSB; order++) {
             const struct elf_kit_file file = {.order = order};
-            write_debug(in("it.debug"), &file, sizes[i]);
-            uint32_t crc = crc_of(in("it.debug"));
-            write_program(in("it"), &file, "it.debug", crc, 0);
-            assert_string_equal(found_for(in("it"), "", NULL), in("it.debug"));
+            write_debug(path_of("it.debug"), &file, sizes[i]);
+            uint32_t crc = crc_of(path_of("it.debug"));
+            write_program(path_of("it"), &file, "it.debug", crc, 0);
+            assert_string_equal(found_for(path_of("it"), "", NULL), path_of("it.debug"));
             for (int byte = 0; byte < 4; byte++) {
-                write_program(in("it"), &file, "it.debug", crc ^ 1u << 8 * byte, 0);
-                assert_null(found_for(in("it"), "", NULL));
+                write_program(path_of("it"), &file, "it.debug", crc ^ 1u << 8 * byte, 0);
+                assert_null(found_for(path_of("it"), "", NULL));
             }
         }
     }
-    write_program(in("it"), NULL, "it.debug", 0, 0);
+    write_program(path_of("it"), NULL, "it.debug", 0, 0);
     pread_result = -1;
-    assert_null(found_for(in("it"), "", NULL));
+    assert_null(found_for(path_of("it"), "", NULL));
     pread_result = 0;
-    assert_int_equal(unlink(in("it.debug")), 0);
+    assert_int_equal(unlink(path_of("it.debug")), 0);
 }
 
 /* The names that a link may have, and what of it must be there. */
@@ -152,35 +152,35 @@ static void test_links(void **state)
     longest[256] = '\0';
     static const char *const names[] = {"a", "ab", "abc", "abcd", "abcde"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        write_debug(in(names[i]), NULL, 10);
-        uint32_t crc = crc_of(in(names[i]));
+        write_debug(path_of(names[i]), NULL, 10);
+        uint32_t crc = crc_of(path_of(names[i]));
         for (size_t cut = 0; cut < 3; cut++) {
-            write_program(in("it"), NULL, names[i], crc, cut);
-            const char *found = found_for(in("it"), "", NULL);
+            write_program(path_of("it"), NULL, names[i], crc, cut);
+            const char *found = found_for(path_of("it"), "", NULL);
             if (cut)
                 assert_null(found);
             else
-                assert_string_equal(found, in(names[i]));
+                assert_string_equal(found, path_of(names[i]));
         }
     }
     for (size_t length = 255; length <= 256; length++) {
         longest[length] = '\0';
-        write_debug(in("a"), NULL, 10);
-        uint32_t crc = crc_of(in("a"));
+        write_debug(path_of("a"), NULL, 10);
+        uint32_t crc = crc_of(path_of("a"));
         if (length == 255)
-            assert_int_equal(rename(in("a"), in(longest)), 0);
-        write_program(in("it"), NULL, longest, crc, 0);
-        assert_int_equal(found_for(in("it"), "", NULL) != NULL, length == 255);
+            assert_int_equal(rename(path_of("a"), path_of(longest)), 0);
+        write_program(path_of("it"), NULL, longest, crc, 0);
+        assert_int_equal(found_for(path_of("it"), "", NULL) != NULL, length == 255);
         longest[length] = 'x';
     }
     /* Nothing leads elsewhere. */
-    write_debug(in("root/a"), NULL, 10);
-    write_program(in("it"), NULL, "root/a", crc_of(in("root/a")), 0);
-    assert_null(found_for(in("it"), "", NULL));
-    write_program(in("it"), NULL, "..", 0, 0);
-    assert_null(found_for(in("it"), "", NULL));
-    write_program(in("it"), NULL, "", 0, 0);
-    assert_null(found_for(in("it"), "", NULL));
+    write_debug(path_of("root/a"), NULL, 10);
+    write_program(path_of("it"), NULL, "root/a", crc_of(path_of("root/a")), 0);
+    assert_null(found_for(path_of("it"), "", NULL));
+    write_program(path_of("it"), NULL, "..", 0, 0);
+    assert_null(found_for(path_of("it"), "", NULL));
+    write_program(path_of("it"), NULL, "", 0, 0);
+    assert_null(found_for(path_of("it"), "", NULL));
 }
 
 /* Beside the program, in .debug there, below a root; in front of the first two stands symfs. */
@@ -188,26 +188,26 @@ static void test_places(void **state)
 {
     char recorded[300], directories[600], copy[300];
     (void)state;
-    write_debug(in("p.debug"), NULL, 10);
-    write_program(in("p"), NULL, "p.debug", crc_of(in("p.debug")), 0);
-    assert_string_equal(found_for(in("p"), "", in("root")), in("p.debug"));
-    assert_string_equal(found_for("/p", directory, NULL), in("p.debug"));
-    assert_int_equal(rename(in("p.debug"), in(".debug/p.debug")), 0);
-    assert_string_equal(found_for(in("p"), "", in("root")), in(".debug/p.debug"));
-    assert_string_equal(found_for("/p", directory, NULL), in(".debug/p.debug"));
+    write_debug(path_of("p.debug"), NULL, 10);
+    write_program(path_of("p"), NULL, "p.debug", crc_of(path_of("p.debug")), 0);
+    assert_string_equal(found_for(path_of("p"), "", path_of("root")), path_of("p.debug"));
+    assert_string_equal(found_for("/p", directory, NULL), path_of("p.debug"));
+    assert_int_equal(rename(path_of("p.debug"), path_of(".debug/p.debug")), 0);
+    assert_string_equal(found_for(path_of("p"), "", path_of("root")), path_of(".debug/p.debug"));
+    assert_string_equal(found_for("/p", directory, NULL), path_of(".debug/p.debug"));
     /* Below the root lies the recorded directory. */
     snprintf(directories, sizeof(directories), "mkdir -p %s/root%s && mv %s/.debug/p.debug %s/root%s/", directory,
              directory, directory, directory, directory);
     assert_int_equal(system(directories), 0);
     snprintf(copy, sizeof(copy), "%s/root%s/p.debug", directory, directory);
-    assert_string_equal(found_for(in("p"), "", in("root")), copy);
-    assert_null(found_for(in("p"), "", NULL));
-    assert_int_equal(rename(copy, in("root/p.debug")), 0);
-    assert_string_equal(found_for("/p", directory, in("root")), in("root/p.debug"));
+    assert_string_equal(found_for(path_of("p"), "", path_of("root")), copy);
+    assert_null(found_for(path_of("p"), "", NULL));
+    assert_int_equal(rename(copy, path_of("root/p.debug")), 0);
+    assert_string_equal(found_for("/p", directory, path_of("root")), path_of("root/p.debug"));
     /* A path without a directory says nothing. */
     assert_int_equal(chdir(directory), 0);
     snprintf(recorded, sizeof(recorded), "p");
-    assert_null(found_for(recorded, "", in("root")));
+    assert_null(found_for(recorded, "", path_of("root")));
     assert_int_equal(chdir("/"), 0);
 }
 
@@ -221,14 +221,14 @@ static void test_other_machines(void **state)
                                                  {ELFCLASS64, ELFDATA2LSB, EM_RISCV, NULL, 0}};
     (void)state;
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
-        write_debug(in("m.debug"), &others[i], 10);
-        write_program(in("m"), &own, "m.debug", crc_of(in("m.debug")), 0);
-        assert_int_equal(found_for(in("m"), "", NULL) != NULL, i == 0);
+        write_debug(path_of("m.debug"), &others[i], 10);
+        write_program(path_of("m"), &own, "m.debug", crc_of(path_of("m.debug")), 0);
+        assert_int_equal(found_for(path_of("m"), "", NULL) != NULL, i == 0);
     }
     const struct elf_kit_section no_symbols[] = {{".text", SHT_PROGBITS, .size = 10}};
-    elf_kit_write(in("m.debug"), &own, no_symbols, 1);
-    write_program(in("m"), &own, "m.debug", crc_of(in("m.debug")), 0);
-    assert_null(found_for(in("m"), "", NULL));
+    elf_kit_write(path_of("m.debug"), &own, no_symbols, 1);
+    write_program(path_of("m"), &own, "m.debug", crc_of(path_of("m.debug")), 0);
+    assert_null(found_for(path_of("m"), "", NULL));
 }
 
 /* ---- build-ids */
@@ -299,18 +299,18 @@ static void test_ids_and_links(void **state)
     (void)state;
     snprintf(command, sizeof(command), "mkdir -p %s/root/.build-id/ab", directory);
     assert_int_equal(system(command), 0);
-    write_with_id(in("i"), id, 3, false);
-    assert_null(found_for(in("i"), "", in("root")));
-    write_with_id(in("root/.build-id/ab/cdef"), id, 3, true);
-    assert_string_equal(found_for(in("i"), "", in("root")), in("root/.build-id/ab/cdef"));
-    write_with_id(in("root/.build-id/ab/cdef.debug"), id, 3, false); /* without names */
-    assert_string_equal(found_for(in("i"), "", in("root")), in("root/.build-id/ab/cdef"));
-    write_with_id(in("root/.build-id/ab/cdef.debug"), id, 3, true);
-    assert_string_equal(found_for(in("i"), "", in("root")), in("root/.build-id/ab/cdef.debug"));
+    write_with_id(path_of("i"), id, 3, false);
+    assert_null(found_for(path_of("i"), "", path_of("root")));
+    write_with_id(path_of("root/.build-id/ab/cdef"), id, 3, true);
+    assert_string_equal(found_for(path_of("i"), "", path_of("root")), path_of("root/.build-id/ab/cdef"));
+    write_with_id(path_of("root/.build-id/ab/cdef.debug"), id, 3, false); /* without names */
+    assert_string_equal(found_for(path_of("i"), "", path_of("root")), path_of("root/.build-id/ab/cdef"));
+    write_with_id(path_of("root/.build-id/ab/cdef.debug"), id, 3, true);
+    assert_string_equal(found_for(path_of("i"), "", path_of("root")), path_of("root/.build-id/ab/cdef.debug"));
     /* One that has names needs no other program. */
-    assert_int_equal(unlink(in("root/.build-id/ab/cdef.debug")), 0);
-    write_with_id(in("i"), id, 3, true);
-    assert_null(found_for(in("i"), "", in("root")));
+    assert_int_equal(unlink(path_of("root/.build-id/ab/cdef.debug")), 0);
+    write_with_id(path_of("i"), id, 3, true);
+    assert_null(found_for(path_of("i"), "", path_of("root")));
 }
 
 /* The names in perf's cache of build-ids, which archives have; those that debuggers know are taken first. */
@@ -326,19 +326,19 @@ static void test_names_of_perf(void **state)
     snprintf(root, sizeof(root), "%s/perf", directory);
     snprintf(command, sizeof(command), "mkdir -p %s/.build-id/cd/0102", root);
     assert_int_equal(system(command), 0);
-    write_with_id(in("i"), id, 3, false);
-    assert_null(found_for(in("i"), "", root));
-    write_with_id(in("perf/.build-id/cd/0102/elf"), id, 3, true);
-    assert_string_equal(found_for(in("i"), "", root), in("perf/.build-id/cd/0102/elf"));
-    write_with_id(in("perf/.build-id/cd/0102/debug"), id, 3, true);
-    assert_string_equal(found_for(in("i"), "", root), in("perf/.build-id/cd/0102/debug"));
+    write_with_id(path_of("i"), id, 3, false);
+    assert_null(found_for(path_of("i"), "", root));
+    write_with_id(path_of("perf/.build-id/cd/0102/elf"), id, 3, true);
+    assert_string_equal(found_for(path_of("i"), "", root), path_of("perf/.build-id/cd/0102/elf"));
+    write_with_id(path_of("perf/.build-id/cd/0102/debug"), id, 3, true);
+    assert_string_equal(found_for(path_of("i"), "", root), path_of("perf/.build-id/cd/0102/debug"));
     assert_int_equal(debug_file_by_build_id(&elf, &path, id, 3, "", &roots), 0);
-    assert_string_equal(path, in("perf/.build-id/cd/0102/elf"));
+    assert_string_equal(path, path_of("perf/.build-id/cd/0102/elf"));
     elf_file_release(&elf);
     free(path);
     assert_int_equal(debug_file_by_build_id(&elf, &path, id, 3, ".dwp", &roots), -ENOENT);
-    write_with_id(in("perf/.build-id/cd/0102.debug"), id, 3, true);
-    assert_string_equal(found_for(in("i"), "", root), in("perf/.build-id/cd/0102.debug"));
+    write_with_id(path_of("perf/.build-id/cd/0102.debug"), id, 3, true);
+    assert_string_equal(found_for(path_of("i"), "", root), path_of("perf/.build-id/cd/0102.debug"));
 }
 
 /* ---- descriptors */
@@ -347,19 +347,19 @@ static void test_names_of_perf(void **state)
 static void test_files_are_closed(void **state)
 {
     static const unsigned char id[] = {0x12, 0x34};
-    const char *root = in("root");
+    const char *root = path_of("root");
     const struct symbols_options options = {.debug_paths = &root, .debug_path_count = 1};
     struct symbols *symbols;
     char command[300];
     (void)state;
     snprintf(command, sizeof(command), "mkdir -p %s/root/.build-id/12", directory);
     assert_int_equal(system(command), 0);
-    write_with_id(in("c"), id, 2, false);
-    write_with_id(in("root/.build-id/12/34.debug"), id, 2, true);
+    write_with_id(path_of("c"), id, 2, false);
+    write_with_id(path_of("root/.build-id/12/34.debug"), id, 2, true);
     assert_int_equal(symbols_new(&options, &symbols), 0);
     unsigned fds = check_open_fds();
-    struct symbols_dso *dso = symbols_dso(symbols, in("c"), NULL, 0);
-    assert_string_equal(symbols_debug_file(dso), in("root/.build-id/12/34.debug"));
+    struct symbols_dso *dso = symbols_dso(symbols, path_of("c"), NULL, 0);
+    assert_string_equal(symbols_debug_file(dso), path_of("root/.build-id/12/34.debug"));
     assert_int_equal(check_open_fds(), fds);
     symbols_free(symbols);
 }
@@ -375,8 +375,8 @@ static size_t packed_size;
 static void pack(size_t size, lzma_check check)
 {
     static unsigned char plain[4 << 20];
-    write_debug(in("mini"), NULL, size);
-    FILE *file = fopen(in("mini"), "r");
+    write_debug(path_of("mini"), NULL, size);
+    FILE *file = fopen(path_of("mini"), "r");
     assert_non_null(file);
     size_t plain_size = fread(plain, 1, sizeof(plain), file);
     fclose(file);
@@ -390,8 +390,8 @@ static int unpacked(size_t *ret_size)
 {
     const struct elf_kit_section sections[] = {{".gnu_debugdata", SHT_PROGBITS, .bytes = packed, .size = packed_size}};
     struct elf_file elf, mini;
-    elf_kit_write(in("packed"), NULL, sections, 1);
-    assert_int_equal(elf_file_init(&elf, in("packed")), 0);
+    elf_kit_write(path_of("packed"), NULL, sections, 1);
+    assert_int_equal(elf_file_init(&elf, path_of("packed")), 0);
     int error = mini_debug_init(&mini, &elf);
     if (error == 0) {
         assert_non_null(elf_file_section_by_type(&mini, SHT_SYMTAB));
@@ -410,7 +410,7 @@ static void test_mini_debug(void **state)
     for (size_t more = 0; more < 3 << 20; more = more ? 2 * more : 30000) {
         pack(more, LZMA_CHECK_CRC32);
         assert_int_equal(unpacked(&size), 0);
-        assert_int_equal(stat(in("mini"), &status), 0);
+        assert_int_equal(stat(path_of("mini"), &status), 0);
         assert_int_equal(size, status.st_size);
     }
     pack(100000, LZMA_CHECK_CRC64);
@@ -446,8 +446,8 @@ static void test_own_names(void **state)
             {".gnu_debugdata", SHT_PROGBITS, .bytes = packed}};
         static unsigned char plain[65536];
         struct symbols *symbols_all;
-        elf_kit_write(in("mini"), NULL, sections, 3);
-        FILE *file = fopen(in("mini"), "r");
+        elf_kit_write(path_of("mini"), NULL, sections, 3);
+        FILE *file = fopen(path_of("mini"), "r");
         assert_non_null(file);
         size_t plain_size = fread(plain, 1, sizeof(plain), file);
         fclose(file);
@@ -458,9 +458,9 @@ static void test_own_names(void **state)
         sections[1].bytes = symbols[own];
         sections[1].type = own ? SHT_SYMTAB : SHT_PROGBITS;
         sections[3].size = packed_size;
-        elf_kit_write(in("both"), NULL, sections, 4);
+        elf_kit_write(path_of("both"), NULL, sections, 4);
         assert_int_equal(symbols_new(NULL, &symbols_all), 0);
-        struct symbols_dso *dso = symbols_dso(symbols_all, in("both"), NULL, 0);
+        struct symbols_dso *dso = symbols_dso(symbols_all, path_of("both"), NULL, 0);
         assert_int_equal(symbols_count(dso), 1);
         assert_int_equal(symbols_missing(dso), 0);
         symbols_free(symbols_all);
@@ -496,8 +496,8 @@ static void test_no_mini_debug(void **state)
     const struct elf_kit_section sections[] = {{".gnu_debugdat", SHT_PROGBITS, .size = 10}};
     struct elf_file elf, mini;
     (void)state;
-    elf_kit_write(in("none"), NULL, sections, 1);
-    assert_int_equal(elf_file_init(&elf, in("none")), 0);
+    elf_kit_write(path_of("none"), NULL, sections, 1);
+    assert_int_equal(elf_file_init(&elf, path_of("none")), 0);
     assert_int_equal(mini_debug_init(&mini, &elf), -ENOENT);
     elf_file_release(&elf);
 }

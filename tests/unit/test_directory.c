@@ -148,7 +148,7 @@ static void test_damage(void **state)
     remove_all();
 }
 
-static void be(uid_t user)
+static void become(uid_t user)
 {
     if (getuid() == 0)
         assert_int_equal(seteuid(user), 0);
@@ -165,17 +165,17 @@ static void test_not_allowed(void **state)
     save("data", "12345678", 8);
     assert_int_equal(chmod(in_directory("data"), 0), 0);
     assert_int_equal(chmod(directory, 0711), 0);
-    be(65534);
+    become(65534);
     assert_true(directory_is_perf(directory));
     int status = file_open(&file, directory, &problem);
-    be(0);
+    become(0);
     assert_int_equal(status, -EACCES);
     assert_string_equal(problem.text, "its file 'data' cannot be read: Permission denied");
     problem.text[0] = '\0';
     assert_int_equal(chmod(directory, 0300), 0);
-    be(65534);
+    become(65534);
     status = directory_open_parts(&parts, &count, directory, &problem);
-    be(0);
+    become(0);
     assert_int_equal(chmod(directory, 0700), 0);
     assert_int_equal(status, -EACCES);
     assert_string_equal(problem.text, "Permission denied");

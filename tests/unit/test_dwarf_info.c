@@ -163,7 +163,7 @@ static struct dwarf *read_all(struct name_pool *pool)
 }
 
 /* At ADDRESS lies the function NAME; "-": none. */
-static void at(struct dwarf *dwarf, uint64_t address, const char *name)
+static void expect_at(struct dwarf *dwarf, uint64_t address, const char *name)
 {
     static struct dwarf_frame frames[DWARF_FRAMES_MAX];
     size_t count = dwarf_find(dwarf, address, frames);
@@ -189,25 +189,25 @@ static void test_units(void **state)
     put_unit(UNIT, "behind code", 0x9000, 0x10, none);
     put_unit(UNIT, "data", 0x10000, 0x10, none);
     struct dwarf *dwarf = read_all(&pool);
-    at(dwarf, 0xfff, "-");
-    at(dwarf, 0x1000, "first");
-    at(dwarf, 0x100f, "first");
-    at(dwarf, 0x1010, "-");
-    at(dwarf, 0x2000, "short");
-    at(dwarf, 0x200f, "short");
-    at(dwarf, 0x2010, "long");
-    at(dwarf, 0x20ff, "long");
-    at(dwarf, 0x2100, "-");
-    at(dwarf, 0x3000, "-");
-    at(dwarf, 0x400f, "longer");
-    at(dwarf, 0x4010, "inside");
-    at(dwarf, 0x4030, "longer");
-    at(dwarf, 0x5000, "-");
-    at(dwarf, 0x8fff, "last code");
-    at(dwarf, 0x9000, "last code");
-    at(dwarf, 0x900f, "-");
-    at(dwarf, 0x10000, "-");
-    at(dwarf, UINT64_MAX, "-");
+    expect_at(dwarf, 0xfff, "-");
+    expect_at(dwarf, 0x1000, "first");
+    expect_at(dwarf, 0x100f, "first");
+    expect_at(dwarf, 0x1010, "-");
+    expect_at(dwarf, 0x2000, "short");
+    expect_at(dwarf, 0x200f, "short");
+    expect_at(dwarf, 0x2010, "long");
+    expect_at(dwarf, 0x20ff, "long");
+    expect_at(dwarf, 0x2100, "-");
+    expect_at(dwarf, 0x3000, "-");
+    expect_at(dwarf, 0x400f, "longer");
+    expect_at(dwarf, 0x4010, "inside");
+    expect_at(dwarf, 0x4030, "longer");
+    expect_at(dwarf, 0x5000, "-");
+    expect_at(dwarf, 0x8fff, "last code");
+    expect_at(dwarf, 0x9000, "last code");
+    expect_at(dwarf, 0x900f, "-");
+    expect_at(dwarf, 0x10000, "-");
+    expect_at(dwarf, UINT64_MAX, "-");
     assert_int_equal(dwarf_missing(dwarf), 0);
     dwarf_free(dwarf);
     dwarf_free(NULL);
@@ -259,12 +259,12 @@ static void test_names_of_other_units(void **state)
     assert_int_equal(info.size, behind);
     put_unit(UNIT, "behind", 0x6000, 0x10, none);
     struct dwarf *dwarf = read_all(&pool);
-    at(dwarf, 0x1000, "named");
-    at(dwarf, 0x2000, "named");
-    at(dwarf, 0x3000, "-");
-    at(dwarf, 0x4000, "-");
-    at(dwarf, 0x5000, "behind");
-    at(dwarf, 0x6000, "behind");
+    expect_at(dwarf, 0x1000, "named");
+    expect_at(dwarf, 0x2000, "named");
+    expect_at(dwarf, 0x3000, "-");
+    expect_at(dwarf, 0x4000, "-");
+    expect_at(dwarf, 0x5000, "behind");
+    expect_at(dwarf, 0x6000, "behind");
     dwarf_free(dwarf);
     name_pool_release(&pool);
 }
@@ -281,10 +281,10 @@ static void test_many_units(void **state)
         for (unsigned i = 0; i < between; i++)
             put_unit(UNIT, "inside", 0x2000 + 0x10 * i, 8, none);
         struct dwarf *dwarf = read_all(&pool);
-        at(dwarf, 0x1fff, "around");
-        at(dwarf, 0x2008, "around");
-        at(dwarf, 0x2000 + 0x10 * (between - 1), "inside");
-        at(dwarf, 0x4000, between < 64 ? "around" : "-");
+        expect_at(dwarf, 0x1fff, "around");
+        expect_at(dwarf, 0x2008, "around");
+        expect_at(dwarf, 0x2000 + 0x10 * (between - 1), "inside");
+        expect_at(dwarf, 0x4000, between < 64 ? "around" : "-");
         dwarf_free(dwarf);
         name_pool_release(&pool);
     }
@@ -399,11 +399,11 @@ static void test_units_without_ranges(void **state)
     uint32_t d = put_lines("d.c", 0x4000, 0x20, 44);
     put_unit(ADDRESSED, "d", 0x4000, 0x20, d);
     struct dwarf *dwarf = read_all(&pool);
-    at(dwarf, 0x2fff, "-");
-    at(dwarf, 0x3000, "c");
-    at(dwarf, 0x301f, "c");
-    at(dwarf, 0x3020, "-");
-    at(dwarf, 0x4000, "-");
+    expect_at(dwarf, 0x2fff, "-");
+    expect_at(dwarf, 0x3000, "c");
+    expect_at(dwarf, 0x301f, "c");
+    expect_at(dwarf, 0x3020, "-");
+    expect_at(dwarf, 0x4000, "-");
     assert_int_equal(dwarf_find(dwarf, 0x3010, frames), 1);
     assert_string_equal(frames[0].path, "c.s");
     assert_int_equal(frames[0].line, 33);
@@ -420,7 +420,7 @@ static void test_damaged_lines(void **state)
     put_three();
     put_unit(UNIT, "damaged", 0x5000, 0x20, (uint32_t)lines.size + 5);
     struct dwarf *dwarf = read_all(&pool);
-    at(dwarf, 0x1000, "a");
+    expect_at(dwarf, 0x1000, "a");
     assert_int_equal(dwarf_missing(dwarf), 0);
     for (int again = 0; again < 2; again++) {
         assert_int_equal(dwarf_find(dwarf, 0x5000, frames), 1);

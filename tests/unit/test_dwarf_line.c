@@ -132,7 +132,7 @@ static struct dwarf_lines *lines_of(uint16_t version)
 }
 
 /* The row at ADDRESS is "FILE:LINE:COLUMN"; "-": there is none. */
-static void at(const struct dwarf_lines *lines, uint64_t address, const char *expected)
+static void expect_at(const struct dwarf_lines *lines, uint64_t address, const char *expected)
 {
     const struct dwarf_row *row = dwarf_lines_find(lines, address);
     char text[64] = "-";
@@ -165,18 +165,18 @@ static void test_opcodes(void **state)
         assert_int_equal(lines->sequence_count, 1);
         assert_int_equal(lines->row_count, 6);
         assert_true(lines->sequences[0].low == 0x1000 && lines->sequences[0].high == 0x113f);
-        at(lines, 0xfff, "-");
-        at(lines, 0x1000, "1:1:0");
-        at(lines, 0x1005, "1:1:0");
-        at(lines, 0x1006, "2:10:7");
-        at(lines, 0x1009, "2:10:7");
-        at(lines, 0x100a, "2:11:7");
-        at(lines, 0x102b, "2:11:7");
-        at(lines, 0x102c, "2:11:7");
-        at(lines, 0x112e, "2:11:7");
-        at(lines, 0x112f, "2:3:7");
-        at(lines, 0x113e, "2:3:7");
-        at(lines, 0x113f, "-");
+        expect_at(lines, 0xfff, "-");
+        expect_at(lines, 0x1000, "1:1:0");
+        expect_at(lines, 0x1005, "1:1:0");
+        expect_at(lines, 0x1006, "2:10:7");
+        expect_at(lines, 0x1009, "2:10:7");
+        expect_at(lines, 0x100a, "2:11:7");
+        expect_at(lines, 0x102b, "2:11:7");
+        expect_at(lines, 0x102c, "2:11:7");
+        expect_at(lines, 0x112e, "2:11:7");
+        expect_at(lines, 0x112f, "2:3:7");
+        expect_at(lines, 0x113e, "2:3:7");
+        expect_at(lines, 0x113f, "-");
         assert_true(lines->rows[3].address == 0x102c && lines->rows[4].address == 0x112f);
         dwarf_lines_free(lines);
     }
@@ -212,25 +212,25 @@ static void test_sequences(void **state)
     assert_int_equal(lines->row_count, 6);
     assert_true(lines->sequences[0].low == 0x1000 && lines->sequences[0].high == 0x1010);
     assert_true(lines->sequences[1].low == 0x3000 && lines->sequences[1].high == 0x3010);
-    at(lines, 0, "-");
-    at(lines, 0x10, "-");
-    at(lines, 0xfff, "-");
-    at(lines, 0x1003, "1:10:0");
-    at(lines, 0x1004, "1:0:0");
-    at(lines, 0x100f, "1:11:0");
-    at(lines, 0x1010, "-");
-    at(lines, 0x2000, "-");
-    at(lines, 0x2fff, "-");
-    at(lines, 0x3000, "1:30:0");
-    at(lines, 0x300f, "1:30:0");
-    at(lines, 0x3010, "-");
-    at(lines, 0x4000, "-");
-    at(lines, 0x5000, "-");
-    at(lines, UINT64_MAX, "-");
+    expect_at(lines, 0, "-");
+    expect_at(lines, 0x10, "-");
+    expect_at(lines, 0xfff, "-");
+    expect_at(lines, 0x1003, "1:10:0");
+    expect_at(lines, 0x1004, "1:0:0");
+    expect_at(lines, 0x100f, "1:11:0");
+    expect_at(lines, 0x1010, "-");
+    expect_at(lines, 0x2000, "-");
+    expect_at(lines, 0x2fff, "-");
+    expect_at(lines, 0x3000, "1:30:0");
+    expect_at(lines, 0x300f, "1:30:0");
+    expect_at(lines, 0x3010, "-");
+    expect_at(lines, 0x4000, "-");
+    expect_at(lines, 0x5000, "-");
+    expect_at(lines, UINT64_MAX, "-");
     dwarf_lines_free(lines);
     program.size = 0; /* none at all */
     lines = lines_of(3);
-    at(lines, 0x1000, "-");
+    expect_at(lines, 0x1000, "-");
     dwarf_lines_free(lines);
 }
 
@@ -250,11 +250,11 @@ static void test_overlapping_sequences(void **state)
         }
         struct dwarf_lines *lines = lines_of(4);
         assert_int_equal(lines->sequence_count, inner + 1);
-        at(lines, 0x1107, "1:2:0");
-        at(lines, 0x1108, "1:60:0");
-        at(lines, 0x1fff, inner < 8 ? "1:60:0" : "-");
-        at(lines, 0x2000, "-");
-        at(lines, 0xfff, "-");
+        expect_at(lines, 0x1107, "1:2:0");
+        expect_at(lines, 0x1108, "1:60:0");
+        expect_at(lines, 0x1fff, inner < 8 ? "1:60:0" : "-");
+        expect_at(lines, 0x2000, "-");
+        expect_at(lines, 0xfff, "-");
         dwarf_lines_free(lines);
     }
     /* Of two from one address on the later one comes first. */
@@ -265,8 +265,8 @@ static void test_overlapping_sequences(void **state)
         end_sequence();
     }
     struct dwarf_lines *lines = lines_of(4);
-    at(lines, 0x6007, "1:21:0");
-    at(lines, 0x6008, "1:20:0");
+    expect_at(lines, 0x6007, "1:21:0");
+    expect_at(lines, 0x6008, "1:20:0");
     dwarf_lines_free(lines);
 }
 
@@ -333,7 +333,7 @@ static void test_new_names(void **state)
         path_is(lines, 2, NULL);
         path_is(lines, 3, NULL);
         path_is(lines, UINT64_MAX, NULL);
-        at(lines, 0x100f, rows ? "1:4:0" : "-");
+        expect_at(lines, 0x100f, rows ? "1:4:0" : "-");
         dwarf_lines_free(lines);
     }
     /* Names cost work as rows do: five of them, then three rows with their steps. */
@@ -378,13 +378,13 @@ static void test_wide(void **state)
     assert_int_equal(read_table(&lines, true, 1000), 0);
     path_is(lines, 0, "/src/x.c");
     path_is(lines, UINT64_MAX, NULL);
-    at(lines, 0x1000, "1:4:0");
+    expect_at(lines, 0x1000, "1:4:0");
     dwarf_lines_free(lines);
     /* Lists that say nothing of their entries are empty ones. */
     put_table(5, false, LINE_RANGE, (const unsigned char[]){0, 9, 0, 9}, 4);
     assert_int_equal(read_table(&lines, true, 1000), 0);
     assert_int_equal(lines->file_count + lines->directory_count, 0);
-    at(lines, 0x1000, "1:4:0");
+    expect_at(lines, 0x1000, "1:4:0");
     dwarf_lines_free(lines);
 }
 

@@ -148,7 +148,7 @@ static void put_program(void)
 }
 
 /* At ADDRESS the functions are WORDS, the innermost first, with the line of each call. */
-static void at(struct dwarf_file *file, struct dwarf_scopes *scopes, uint64_t address, const char *words)
+static void expect_at(struct dwarf_file *file, struct dwarf_scopes *scopes, uint64_t address, const char *words)
 {
     char text[200] = "";
     for (struct dwarf_scope *scope = dwarf_scopes_find(scopes, address); scope;
@@ -165,31 +165,31 @@ static void at(struct dwarf_file *file, struct dwarf_scopes *scopes, uint64_t ad
 
 static void check_program(struct dwarf_file *file, struct dwarf_scopes *scopes)
 {
-    at(file, scopes, 0, "");
-    at(file, scopes, 0xfff, "");
-    at(file, scopes, 0x1000, "plain");
-    at(file, scopes, 0x100f, "plain");
-    at(file, scopes, 0x1010, "one:301 plain");
-    at(file, scopes, 0x101f, "one:301 plain");
-    at(file, scopes, 0x1020, "two:402 one:301 plain");
-    at(file, scopes, 0x102f, "two:402 one:301 plain");
-    at(file, scopes, 0x1030, "one:301 plain");
-    at(file, scopes, 0x1040, "two:403 one:301 plain");
-    at(file, scopes, 0x104f, "two:403 one:301 plain");
-    at(file, scopes, 0x1050, "plain");
-    at(file, scopes, 0x10ff, "plain");
-    at(file, scopes, 0x1100, "behind");
-    at(file, scopes, 0x110f, "behind");
-    at(file, scopes, 0x1110, "");
-    at(file, scopes, 0x1fff, "");
-    at(file, scopes, 0x2000, "parted");
-    at(file, scopes, 0x2007, "parted");
-    at(file, scopes, 0x2008, "");
-    at(file, scopes, 0x3010, "parted");
-    at(file, scopes, 0x301f, "parted");
-    at(file, scopes, 0x3020, "");
-    at(file, scopes, 0x3030, "");
-    at(file, scopes, UINT64_MAX, "");
+    expect_at(file, scopes, 0, "");
+    expect_at(file, scopes, 0xfff, "");
+    expect_at(file, scopes, 0x1000, "plain");
+    expect_at(file, scopes, 0x100f, "plain");
+    expect_at(file, scopes, 0x1010, "one:301 plain");
+    expect_at(file, scopes, 0x101f, "one:301 plain");
+    expect_at(file, scopes, 0x1020, "two:402 one:301 plain");
+    expect_at(file, scopes, 0x102f, "two:402 one:301 plain");
+    expect_at(file, scopes, 0x1030, "one:301 plain");
+    expect_at(file, scopes, 0x1040, "two:403 one:301 plain");
+    expect_at(file, scopes, 0x104f, "two:403 one:301 plain");
+    expect_at(file, scopes, 0x1050, "plain");
+    expect_at(file, scopes, 0x10ff, "plain");
+    expect_at(file, scopes, 0x1100, "behind");
+    expect_at(file, scopes, 0x110f, "behind");
+    expect_at(file, scopes, 0x1110, "");
+    expect_at(file, scopes, 0x1fff, "");
+    expect_at(file, scopes, 0x2000, "parted");
+    expect_at(file, scopes, 0x2007, "parted");
+    expect_at(file, scopes, 0x2008, "");
+    expect_at(file, scopes, 0x3010, "parted");
+    expect_at(file, scopes, 0x301f, "parted");
+    expect_at(file, scopes, 0x3020, "");
+    expect_at(file, scopes, 0x3030, "");
+    expect_at(file, scopes, UINT64_MAX, "");
 }
 
 static void test_program(void **state)
@@ -306,7 +306,7 @@ static void test_cut_off(void **state)
         assert_non_null(scopes);
         assert_true(scopes->count <= 6);
         if (dwarf_scopes_find(scopes, 0x1050))
-            at(file, scopes, 0x1000, "plain");
+            expect_at(file, scopes, 0x1000, "plain");
         if (scopes->count == 6)
             check_program(file, scopes);
         dwarf_scopes_free(scopes);
@@ -334,8 +334,8 @@ static void test_deep_entries(void **state)
         struct dwarf_file *file = file_of(10000);
         assert_int_equal(dwarf_units_init(file), 0);
         assert_int_equal(dwarf_scopes_new(file, &file->units[0], &scopes), depths[i] < 2045 ? 0 : -ENOEXEC);
-        at(file, scopes, 0x1000, depths[i] < 3000 ? "deep:7 outer" : "outer");
-        at(file, scopes, 0x1010, "outer");
+        expect_at(file, scopes, 0x1000, depths[i] < 3000 ? "deep:7 outer" : "outer");
+        expect_at(file, scopes, 0x1010, "outer");
         dwarf_scopes_free(scopes);
         dwarf_file_free(file);
     }

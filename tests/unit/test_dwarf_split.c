@@ -268,7 +268,7 @@ static void test_parts(void **state)
 
 static char directory[] = "/tmp/pinject-dwarf-split-XXXXXX";
 
-static const char *in(const char *name)
+static const char *path_of(const char *name)
 {
     static char paths[16][300];
     static unsigned next;
@@ -311,7 +311,7 @@ static int linked(const char *name, size_t size, int last, const char *expected)
 {
     unsigned char link[600] = {0};
     const struct debug_roots roots = {NULL, 0, ""};
-    const struct dwarf_places places = {in("program"), "/program", &roots};
+    const struct dwarf_places places = {path_of("program"), "/program", &roots};
     struct dwarf_file *sup = NULL;
     struct elf_file debug;
     char *path = NULL;
@@ -321,8 +321,8 @@ static int linked(const char *name, size_t size, int last, const char *expected)
     link[length + size] = (unsigned char)last;
     const struct elf_kit_section sections[] = {
         {".gnu_debugaltlink", SHT_PROGBITS, .bytes = link, .size = length + 1 + size}};
-    elf_kit_write(in("program"), NULL, sections, 1);
-    assert_int_equal(elf_file_init(&debug, in("program")), 0);
+    elf_kit_write(path_of("program"), NULL, sections, 1);
+    assert_int_equal(elf_file_init(&debug, path_of("program")), 0);
     unsigned fds = check_open_fds();
     int error = dwarf_sup_new(&debug, &places, &sup, &path);
     assert_int_equal(check_open_fds(), fds);
@@ -347,15 +347,15 @@ static void test_links(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         uint32_t size = cases[i].size;
-        write_shared(in("shared"), size, false);
-        assert_int_equal(linked("shared", size, 7, in("shared")), cases[i].error);
-        assert_int_equal(linked(in("shared"), size, 7, in("shared")), cases[i].error);
+        write_shared(path_of("shared"), size, false);
+        assert_int_equal(linked("shared", size, 7, path_of("shared")), cases[i].error);
+        assert_int_equal(linked(path_of("shared"), size, 7, path_of("shared")), cases[i].error);
         assert_int_equal(linked("shared", size, 8, NULL), -ENOENT);
         assert_int_equal(linked("shared", size + 1, 7, NULL), -ENOENT);
-        write_shared(in("shared"), size, true);
+        write_shared(path_of("shared"), size, true);
         assert_int_equal(linked("shared", size, 7, NULL), -ENOENT);
     }
-    write_shared(in("shared"), 20, false);
+    write_shared(path_of("shared"), 20, false);
     assert_int_equal(linked("", 20, 7, NULL), -ENOENT);
     assert_int_equal(linked("other", 20, 7, NULL), -ENOENT);
     assert_int_equal(linked("/shared", 20, 7, NULL), -ENOENT);
@@ -365,13 +365,13 @@ static void test_no_link(void **state)
 {
     const struct elf_kit_section sections[] = {{".text", SHT_PROGBITS, .size = 8}};
     const struct debug_roots roots = {NULL, 0, ""};
-    const struct dwarf_places places = {in("program"), "/program", &roots};
+    const struct dwarf_places places = {path_of("program"), "/program", &roots};
     struct dwarf_file *sup = NULL;
     struct elf_file debug;
     char *path = NULL;
     (void)state;
-    elf_kit_write(in("program"), NULL, sections, 1);
-    assert_int_equal(elf_file_init(&debug, in("program")), 0);
+    elf_kit_write(path_of("program"), NULL, sections, 1);
+    assert_int_equal(elf_file_init(&debug, path_of("program")), 0);
     assert_int_equal(dwarf_sup_new(&debug, &places, &sup, &path), -ENODATA);
     assert_true(!sup && !path);
     elf_file_release(&debug);

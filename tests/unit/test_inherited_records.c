@@ -230,7 +230,7 @@ static void began_at(uint64_t time_ns)
     memcpy(played[played_count - 1] + 24, &time_ns, sizeof(time_ns));
 }
 
-static void play(uint32_t type, pid_t pid, pid_t tid, pid_t task)
+static void play_record(uint32_t type, pid_t pid, pid_t tid, pid_t task)
 {
     play_at(type, pid, tid, task, 1000 + played_count);
 }
@@ -263,18 +263,18 @@ static void the_root_has_its_numbers(void **state)
     assert_int_equal(pthread_create(&thread, NULL, stay, pipes), 0);
     assert_int_equal(read(pipes[2], &tid, sizeof(tid)), sizeof(tid));
     int status = inherited_open(sets, pid, tid, INHERIT_RUNS);
-    play(PERF_RECORD_COMM, pid, tid, 0);
-    play(PERF_RECORD_COMM, pid, pid, 0);
-    play(PERF_RECORD_COMM, OTHER, pid, 0);
-    play(PERF_RECORD_FORK, OTHER, OTHER, THIRD);
-    play(PERF_RECORD_COMM, pid, pid, 0);
-    play(PERF_RECORD_COMM, pid, tid, 0);
-    play(PERF_RECORD_LOST, pid, pid, 0);
-    play(PERF_RECORD_FORK, OTHER, OTHER, tid);
-    play(PERF_RECORD_COMM, pid, tid, 0);
-    play(PERF_RECORD_COMM, pid, pid, 0);
-    play(PERF_RECORD_FORK, OTHER, OTHER, pid);
-    play(PERF_RECORD_COMM, pid, pid, 0);
+    play_record(PERF_RECORD_COMM, pid, tid, 0);
+    play_record(PERF_RECORD_COMM, pid, pid, 0);
+    play_record(PERF_RECORD_COMM, OTHER, pid, 0);
+    play_record(PERF_RECORD_FORK, OTHER, OTHER, THIRD);
+    play_record(PERF_RECORD_COMM, pid, pid, 0);
+    play_record(PERF_RECORD_COMM, pid, tid, 0);
+    play_record(PERF_RECORD_LOST, pid, pid, 0);
+    play_record(PERF_RECORD_FORK, OTHER, OTHER, tid);
+    play_record(PERF_RECORD_COMM, pid, tid, 0);
+    play_record(PERF_RECORD_COMM, pid, pid, 0);
+    play_record(PERF_RECORD_FORK, OTHER, OTHER, pid);
+    play_record(PERF_RECORD_COMM, pid, pid, 0);
     const bool knows = inherited_know(sets, THIRD);
     struct inherited_record *kept = inherited_take(sets, UINT64_MAX, &lost);
     played_count = played_at = 0;
@@ -323,7 +323,7 @@ static void who_ended_without_a_record(void **state)
     const pid_t pid = getpid();
     struct inherited_sets *sets = with_set(pid, INHERIT_RUNS);
     for (pid_t tid = THIRD; tid <= FIFTH; tid++)
-        play(PERF_RECORD_FORK, pid, pid, tid);
+        play_record(PERF_RECORD_FORK, pid, pid, tid);
     assert_true(inherited_know(sets, THIRD) && is_covered(THIRD));
     inherited_forget(sets, THIRD);
     assert_false(inherited_know(sets, THIRD) || is_covered(THIRD));
@@ -349,7 +349,7 @@ static void who_ended_before_the_start_was_read(void **state)
     enum { THIRD = 78, FOURTH = 79, FIFTH = 80 };
     const pid_t pid = getpid();
     struct inherited_sets *sets = with_set(pid, INHERIT_RUNS);
-    play(PERF_RECORD_FORK, pid, pid, FOURTH);
+    play_record(PERF_RECORD_FORK, pid, pid, FOURTH);
     play_at(PERF_RECORD_EXIT, THIRD, THIRD, THIRD, 3000);
     play_at(PERF_RECORD_EXIT, FIFTH, FIFTH, FIFTH, 1500);
     play_at(PERF_RECORD_FORK, pid, pid, THIRD, 2000);
@@ -447,13 +447,13 @@ static void who_was_in_the_making(void **state)
         struct inherited_sets *sets = with_set(pid, cases[i].root);
         const uint64_t whole = sets->first->whole_ns ? sets->first->whole_ns : clock_ns(CLOCK_MONOTONIC);
         waited_ns = cases[i].waits == ENDED ? 0 : waited_ns + cases[i].waits;
-        play(PERF_RECORD_FORK, pid, pid, FOURTH); /* read before that of the first */
+        play_record(PERF_RECORD_FORK, pid, pid, FOURTH); /* read before that of the first */
         began_at(whole + cases[i].second);
-        play(PERF_RECORD_FORK, pid, pid, THIRD);
+        play_record(PERF_RECORD_FORK, pid, pid, THIRD);
         began_at(whole + cases[i].first);
-        play(PERF_RECORD_FORK, pid, pid, FIFTH);
+        play_record(PERF_RECORD_FORK, pid, pid, FIFTH);
         began_at(whole + cases[i].second + MS / 100);
-        play(PERF_RECORD_FORK, FOURTH, FOURTH, GRANDCHILD);
+        play_record(PERF_RECORD_FORK, FOURTH, FOURTH, GRANDCHILD);
         began_at(whole + cases[i].second + MS / 50);
         if (inherited_know(sets, THIRD) != cases[i].first_is_whole)
             fail_msg("case %zu", i);
@@ -471,7 +471,7 @@ static void who_began_before_the_exec(void **state)
     enum { THIRD = 78 };
     const pid_t pid = getpid();
     struct inherited_sets *sets = with_set(pid, INHERIT_EXECS);
-    play(PERF_RECORD_FORK, pid, pid, THIRD);
+    play_record(PERF_RECORD_FORK, pid, pid, THIRD);
     began_at(1);
     assert_true(inherited_know(sets, THIRD));
     played_count = played_at = 0;
@@ -487,9 +487,9 @@ static void who_began_behind_the_answer(void **state)
     const uint64_t before = clock_ns(CLOCK_MONOTONIC);
     struct inherited_sets *sets = with_set(pid, INHERIT_WAITS);
     const uint64_t behind = clock_ns(CLOCK_MONOTONIC);
-    play(PERF_RECORD_FORK, pid, pid, THIRD);
+    play_record(PERF_RECORD_FORK, pid, pid, THIRD);
     began_at(behind);
-    play(PERF_RECORD_FORK, pid, pid, FOURTH);
+    play_record(PERF_RECORD_FORK, pid, pid, FOURTH);
     began_at(before); /* it did not wait for so long */
     assert_true(inherited_know(sets, THIRD));
     assert_false(inherited_know(sets, FOURTH));
@@ -515,7 +515,7 @@ static void a_set_that_ends_leaves_nobody(void **state)
     }
     int other = inherited_open(sets, pid, pid, INHERIT_RUNS), status = inherited_open(sets, root, root, INHERIT_RUNS);
     if (status == 0 && other == 0) {
-        play(PERF_RECORD_FORK, root, root, THIRD);
+        play_record(PERF_RECORD_FORK, root, root, THIRD);
         assert_true(inherited_know(sets, THIRD) && is_covered(THIRD));
     }
     played_count = played_at = 0;
@@ -542,7 +542,7 @@ static void many_records_are_kept(void **state)
     fake_open(&fake);
     int status = inherited_open(fake.session.inherited_sets, root, root, INHERIT_RUNS);
     for (unsigned i = 0; i < MANY; i++)
-        play(PERF_RECORD_COMM, root, root, 0);
+        play_record(PERF_RECORD_COMM, root, root, 0);
     for (struct inherited_record *kept = inherited_take(fake.session.inherited_sets, UINT64_MAX, &lost),
          *next; kept; kept = next, count++) {
         next = kept->next;
@@ -576,7 +576,7 @@ static void who_waits_does_not_read_again(void **state)
     inherited_know(sets, INSIDE);
     const unsigned rings = begins;
     assert_true(rings > 0);
-    play(PERF_RECORD_FORK, root, root, INSIDE);
+    play_record(PERF_RECORD_FORK, root, root, INSIDE);
     begins = coming = 0;
     awaited = THREADS; /* the first one waits within until all have come */
     for (unsigned i = 0; i < THREADS; i++) {
@@ -608,12 +608,12 @@ static void what_nobody_takes_is_bounded(void **state)
     struct inherited_sets *sets = with_set(root, INHERIT_RUNS);
     const uint64_t rings = fake.session.ring_bytes, more = rings + (uint64_t)sysconf(_SC_NPROCESSORS_CONF) * ROOM;
     const uint64_t least = rings > LENT ? rings : LENT, most = more > LENT ? more : LENT;
-    play(PERF_RECORD_FORK, root, root, THIRD);
+    play_record(PERF_RECORD_FORK, root, root, THIRD);
     assert_true(inherited_know(sets, THIRD));
     read++;
     for (unsigned i = 0; i < 2; i++) {
         for (played_count = 0; played_count < MANY;)
-            play(types[i], root, root, 0);
+            play_record(types[i], root, root, 0);
         const uint64_t size = ((const struct perf_event_header *)(const void *)played[0])->size;
         for (uint64_t bytes = 0; bytes < 3 * most; bytes += MANY * size, read += MANY) {
             played_at = 0;
@@ -621,7 +621,7 @@ static void what_nobody_takes_is_bounded(void **state)
         }
     }
     played_at = played_count = 0;
-    play(PERF_RECORD_EXIT, root, THIRD, THIRD);
+    play_record(PERF_RECORD_EXIT, root, THIRD, THIRD);
     assert_false(inherited_know(sets, THIRD) || is_covered(THIRD));
     read++;
     for (struct inherited_record *kept = inherited_take(sets, UINT64_MAX, &lost), *next; kept; kept = next,
@@ -636,7 +636,7 @@ static void what_nobody_takes_is_bounded(void **state)
     assert_int_equal(kept_count + lost, read);
     /* What was taken makes room. */
     for (played_at = played_count = 0; played_count < MANY;)
-        play(PERF_RECORD_SAMPLE, root, root, 0);
+        play_record(PERF_RECORD_SAMPLE, root, root, 0);
     for (struct inherited_record *kept = inherited_take(sets, UINT64_MAX, &lost), *next; kept; kept = next,
          kept_count++) {
         next = kept->next;

@@ -148,7 +148,7 @@ static void add(struct tables *tables, const char *name, uint64_t start, uint64_
 }
 
 /* The name at ADDRESS and where it ends; "-": none. */
-static void at(struct tables *tables, uint64_t address, const char *name, uint64_t end)
+static void expect_at(struct tables *tables, uint64_t address, const char *name, uint64_t end)
 {
     struct name_entry *entry = name_table_find(&tables->table, address);
     assert_string_equal(entry ? name_table_name(&tables->table, entry) : "-", name);
@@ -212,9 +212,9 @@ static void test_flags_of_names(void **state)
         add(&tables, "puts", 0x1020, 0x10, NAME_PLT);
         name_table_finish(&tables.table, NAME_BEST_ALIAS);
         for (int again = 0; again < 2; again++) {
-            at(&tables, 0x1000, raw ? "_ZN2ns3fooEv" : "ns::foo", 0x1010);
-            at(&tables, 0x1010, raw ? "_ZN2ns3barEv@plt" : "ns::bar@plt", 0x1020);
-            at(&tables, 0x1020, "puts@plt", 0x1030);
+            expect_at(&tables, 0x1000, raw ? "_ZN2ns3fooEv" : "ns::foo", 0x1010);
+            expect_at(&tables, 0x1010, raw ? "_ZN2ns3barEv@plt" : "ns::bar@plt", 0x1020);
+            expect_at(&tables, 0x1020, "puts@plt", 0x1030);
         }
         struct name_entry *entry = name_table_find(&tables.table, 0x1020);
         assert_ptr_equal(name_table_name(&tables.table, entry), name_table_name(&tables.table, entry));
@@ -237,18 +237,18 @@ static void test_last_wins(void **state)
     add(&tables, "first", 0x1050, 0x10, 0);
     add(&tables, "second", 0x1050, 0x08, 0);
     name_table_finish(&tables.table, NAME_LAST_WINS);
-    at(&tables, 0x0fef, "-", 0);
-    at(&tables, 0x0ff0, "begin", 0x1010);
-    at(&tables, 0x0fff, "begin", 0x1010);
-    at(&tables, 0x1000, "over", 0x1040);
-    at(&tables, 0x1008, "in it", 0x1010);
-    at(&tables, 0x100f, "in it", 0x1010);
-    at(&tables, 0x1010, "over", 0x1040);
-    at(&tables, 0x101f, "over", 0x1040);
-    at(&tables, 0x103f, "over", 0x1040);
-    at(&tables, 0x1040, "touches", 0x1050);
-    at(&tables, 0x1050, "second", 0x1058);
-    at(&tables, 0x1058, "-", 0);
+    expect_at(&tables, 0x0fef, "-", 0);
+    expect_at(&tables, 0x0ff0, "begin", 0x1010);
+    expect_at(&tables, 0x0fff, "begin", 0x1010);
+    expect_at(&tables, 0x1000, "over", 0x1040);
+    expect_at(&tables, 0x1008, "in it", 0x1010);
+    expect_at(&tables, 0x100f, "in it", 0x1010);
+    expect_at(&tables, 0x1010, "over", 0x1040);
+    expect_at(&tables, 0x101f, "over", 0x1040);
+    expect_at(&tables, 0x103f, "over", 0x1040);
+    expect_at(&tables, 0x1040, "touches", 0x1050);
+    expect_at(&tables, 0x1050, "second", 0x1058);
+    expect_at(&tables, 0x1058, "-", 0);
     assert_int_equal(tables.table.finished, 5);
     tables_release(&tables);
 }
@@ -319,23 +319,23 @@ static void test_kernel_names(void **state)
     names_of(&tables, &names, text, "ref", &facts);
     assert_false(facts.hidden);
     assert_true(facts.reference == 0x1800);
-    at(&tables, 0xfff, "-", 0);
-    at(&tables, 0x1000, "core", 0x1010);
+    expect_at(&tables, 0xfff, "-", 0);
+    expect_at(&tables, 0x1000, "core", 0x1010);
     assert_string_equal(name_table_find(&tables.table, 0x1010)->module, "mod");
-    at(&tables, 0x1010, "ref", 0x1800);
-    at(&tables, 0x1800, "ref", 0x3000); /* the end of the page behind it */
+    expect_at(&tables, 0x1010, "ref", 0x1800);
+    expect_at(&tables, 0x1800, "ref", 0x3000); /* the end of the page behind it */
     assert_null(name_table_find(&tables.table, 0x1800)->module);
-    at(&tables, 0x3000, "one", 0x3010);
-    at(&tables, 0x3010, "two", 0x4000); /* another module begins there */
+    expect_at(&tables, 0x3000, "one", 0x3010);
+    expect_at(&tables, 0x3010, "two", 0x4000); /* another module begins there */
     assert_null(name_table_find(&tables.table, 0x4000)->module); /* without an end of its name */
-    at(&tables, 0x4000, "data", 0x9000);
-    at(&tables, 0x9000, "weak", 0x9800);
+    expect_at(&tables, 0x4000, "data", 0x9000);
+    expect_at(&tables, 0x9000, "weak", 0x9800);
     assert_int_equal(name_table_find(&tables.table, 0x9000)->flags, NAME_WEAK);
     assert_int_equal(name_table_find(&tables.table, 0x1000)->flags, NAME_GLOBAL);
     assert_int_equal(name_table_find(&tables.table, 0x3000)->flags, 0);
-    at(&tables, 0x9800, "last", 0xb000);
-    at(&tables, 0xafff, "last", 0xb000);
-    at(&tables, 0xb000, "-", 0);
+    expect_at(&tables, 0x9800, "last", 0xb000);
+    expect_at(&tables, 0xafff, "last", 0xb000);
+    expect_at(&tables, 0xb000, "-", 0);
     text_names_release(&names);
     tables_release(&tables);
     names_of(&tables, &names, "", "ref", &facts);
@@ -365,11 +365,11 @@ static void test_numbers(void **state)
     (void)state;
     names_of(&tables, &names, text, NULL, NULL);
     assert_int_equal(tables.table.finished, 4);
-    at(&tables, 0x1abc, "upper", 0x1acc);
-    at(&tables, 0x2000, "zeros", 0x2010);
-    at(&tables, 0x3000, "-", 0);
-    at(&tables, 0x4000, " leading space", 0x4010);
-    at(&tables, UINT64_MAX - 1, "top", UINT64_MAX);
+    expect_at(&tables, 0x1abc, "upper", 0x1acc);
+    expect_at(&tables, 0x2000, "zeros", 0x2010);
+    expect_at(&tables, 0x3000, "-", 0);
+    expect_at(&tables, 0x4000, " leading space", 0x4010);
+    expect_at(&tables, UINT64_MAX - 1, "top", UINT64_MAX);
     text_names_release(&names);
     tables_release(&tables);
 }

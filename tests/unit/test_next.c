@@ -51,7 +51,7 @@ void *pinject_symbols_find_late(int (*its)(int (*)(struct dl_phdr_info *, size_t
 
 /* ---- All is there ---- */
 
-static bool is(const char *name, const void *member)
+static bool member_is(const char *name, const void *member)
 {
     uintptr_t word;
     memcpy(&word, member, sizeof(word));
@@ -63,7 +63,7 @@ static bool is(const char *name, const void *member)
 
 #define CHECK(name, member)                     \
     do {                                        \
-        if (!is(name, &next->member))           \
+        if (!member_is(name, &next->member))           \
             return #member;                     \
     } while (0)
 
@@ -107,10 +107,10 @@ static const char *wrong_member(void)
                                          "aio_write64", "lio_listio", "lio_listio64", "mq_notify", "getaddrinfo_a"};
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
         void *found = pinject_next_find(others[i]);
-        if (!is(others[i], &found) || late_name)
+        if (!member_is(others[i], &found) || late_name)
             return others[i]; /* no look at the loader's list, as another thread may have its lock */
     }
-    if (!is("syscall", &pinject_next_syscall))
+    if (!member_is("syscall", &pinject_next_syscall))
         return "syscall";
     if (!next->pidfd_spawns)
         return "pidfd_spawns";

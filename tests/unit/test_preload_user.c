@@ -246,7 +246,7 @@ static void test_asks_as_setreuid(void **state)
     assert_int_equal(status, 0);
 }
 
-static bool be(uint32_t real, uint32_t effective, uint32_t saved)
+static bool become(uint32_t real, uint32_t effective, uint32_t saved)
 {
     return SYS_3(SYS_setresuid, real, effective, saved) == 0;
 }
@@ -261,8 +261,9 @@ static void test_asks_by_what_stays(void **state)
     if (pid == 0) {
         pinject_preload.pid = getpid();
         const bool root = geteuid() == 0;
-        if (root && !(be(0, 1201, 1202) && asks_for(SAME, 5, SAME) == 0 && be(SAME, 0, SAME) && be(1200, 1201, 0) &&
-                      asks_for(SAME, 5, SAME) == 0 && be(SAME, 0, SAME) && be(1200, 1201, 1202)))
+        if (root && !(become(0, 1201, 1202) && asks_for(SAME, 5, SAME) == 0 && become(SAME, 0, SAME) &&
+                      become(1200, 1201, 0) && asks_for(SAME, 5, SAME) == 0 && become(SAME, 0, SAME) &&
+                      become(1200, 1201, 1202)))
             _exit(9);
         const uint32_t me = root ? 1201 : geteuid();
         _exit(asks_for(SAME, SAME, SAME) != me || asks_for(SAME, 5, SAME) != 5 || asks_for(0, SAME, SAME) != 0 ||

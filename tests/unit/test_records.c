@@ -21,7 +21,7 @@ static int set_up(void **state)
     return 0;
 }
 
-static const struct perf_event_header *at(const struct buffer *buffer)
+static const struct perf_event_header *first_record(const struct buffer *buffer)
 {
     assert_false(buffer_failed(buffer));
     return (const struct perf_event_header *)(const void *)buffer->data;
@@ -32,7 +32,7 @@ static void test_comm(void **state)
     (void)state;
     struct buffer buffer = BUFFER_INIT;
     records_make_comm(&layout, &stamp, "some name", &buffer);
-    const struct perf_event_header *record = at(&buffer);
+    const struct perf_event_header *record = first_record(&buffer);
     assert_int_equal(record->type, PERF_RECORD_COMM);
     assert_int_equal(record->size, buffer.size);
     assert_int_equal(record->size, 8 + 8 + 16 + 8 + 8 + 8 + 8);
@@ -62,7 +62,7 @@ static void test_mmap(void **state)
     struct mapping *mapping = mapping_new(&values, "/usr/lib/libc.so.6");
     struct buffer buffer = BUFFER_INIT;
     records_make_mmap(&layout, &stamp, mapping, &buffer);
-    const struct perf_event_header *record = at(&buffer);
+    const struct perf_event_header *record = first_record(&buffer);
     assert_int_equal(record->type, PERF_RECORD_MMAP2);
     assert_int_equal(record->misc, PERF_RECORD_MISC_USER);
     assert_int_equal(record->size % 8, 0);
@@ -88,9 +88,9 @@ static void test_long_path_is_cut(void **state)
     struct mapping *mapping = mapping_new(&values, path);
     struct buffer buffer = BUFFER_INIT;
     records_make_mmap(&layout, &stamp, mapping, &buffer);
-    assert_int_equal(at(&buffer)->size, buffer.size);
-    assert_true(records_check(&layout, at(&buffer)));
-    assert_int_equal(strlen(records_parse_mmap(at(&buffer)).path), 4095);
+    assert_int_equal(first_record(&buffer)->size, buffer.size);
+    assert_true(records_check(&layout, first_record(&buffer)));
+    assert_int_equal(strlen(records_parse_mmap(first_record(&buffer)).path), 4095);
     mapping_put(mapping);
     buffer_release(&buffer);
 }
@@ -100,9 +100,9 @@ static void test_kernel(void **state)
     (void)state;
     struct buffer buffer = BUFFER_INIT;
     records_make_kernel(&layout, &stamp, 0xffffffff81000000, 0x1000, 0, "[kernel.kallsyms]_text", &buffer);
-    assert_int_equal(at(&buffer)->type, PERF_RECORD_MMAP);
-    assert_int_equal(at(&buffer)->misc, PERF_RECORD_MISC_KERNEL);
-    assert_true(records_check(&layout, at(&buffer)));
+    assert_int_equal(first_record(&buffer)->type, PERF_RECORD_MMAP);
+    assert_int_equal(first_record(&buffer)->misc, PERF_RECORD_MISC_KERNEL);
+    assert_true(records_check(&layout, first_record(&buffer)));
     assert_int_equal(((const int32_t *)(const void *)buffer.data)[2], -1);
     buffer_release(&buffer);
 }

@@ -56,7 +56,7 @@ static struct profile_file *a_file(void)
 }
 
 /* All that is said of it. */
-static void is(const char *expected)
+static void expect_info(const char *expected)
 {
     static const char *const paths[] = {"a"};
     int status;
@@ -72,25 +72,26 @@ static void test_format(void **state)
 {
     struct profile_file *file = a_file();
     (void)state;
-    is(HEAD);
+    expect_info(HEAD);
     file->pipe = true;
-    is("a\n  format     perf.data, written to a pipe, 1.0 kB, data 900 bytes\n");
+    expect_info("a\n  format     perf.data, written to a pipe, 1.0 kB, data 900 bytes\n");
     file->swapped = true;
     file->pipe = false;
-    is("a\n  format     perf.data, of the opposite byte order, 1.0 kB, data 900 bytes\n");
+    expect_info("a\n  format     perf.data, of the opposite byte order, 1.0 kB, data 900 bytes\n");
     file->ours = true;
     file->swapped = false;
-    is("a\n  format     perf.data, by pinject, 1.0 kB, data 900 bytes\n");
+    expect_info("a\n  format     perf.data, by pinject, 1.0 kB, data 900 bytes\n");
     file = a_file();
     file->parts = 1;
-    is(HEAD "  directory  1 file beside 'data', one for each recording thread\n");
+    expect_info(HEAD "  directory  1 file beside 'data', one for each recording thread\n");
     file->parts = 2;
-    is(HEAD "  directory  2 files beside 'data', one for each recording thread\n");
+    expect_info(HEAD "  directory  2 files beside 'data', one for each recording thread\n");
     file = a_file();
     file->truncated_bytes = 7;
     file->missing_bytes = 2000;
     file->problem = "its end is missing";
-    is(HEAD "  truncated  7 bytes at the end are an incomplete record\n  cut off    2.0 kB are missing at its end\n"
+    expect_info(HEAD "  truncated  7 bytes at the end are an incomplete record\n"
+            "  cut off    2.0 kB are missing at its end\n"
             "  problem    its end is missing\n");
 }
 
@@ -146,16 +147,16 @@ static void test_records(void **state)
         snprintf(line, sizeof(line), HEAD "  records    %-16s %12u\n", expected[type] ? expected[type] : name,
                  (unsigned)type + 1);
         file->records[type] = type + 1;
-        is(line);
+        expect_info(line);
         file->records[type] = 0;
         strcat(all, line + strlen(HEAD));
     }
     for (uint32_t type = 0; type < KINDS; type++)
         file->records[type] = type + 1;
-    is(all);
+    expect_info(all);
     file = a_file();
     file->records[9] = 1234567;
-    is(HEAD "  records    SAMPLE              1,234,567\n");
+    expect_info(HEAD "  records    SAMPLE              1,234,567\n");
 }
 
 static const char *const words[] = {"make", "-j 2"};
@@ -171,30 +172,30 @@ static void test_session(void **state)
     int status;
     (void)state;
     file->session = &session;
-    is(HEAD "  session    ab010000000000000000000000000000\n  root       77\n  recorder   1.0\n");
+    expect_info(HEAD "  session    ab010000000000000000000000000000\n  root       77\n  recorder   1.0\n");
     session.bare = true;
-    is(HEAD "  session    ab010000000000000000000000000000 (started by LD_PRELOAD alone)\n  root       77\n"
+    expect_info(HEAD "  session    ab010000000000000000000000000000 (started by LD_PRELOAD alone)\n  root       77\n"
             "  recorder   1.0\n");
     session = (struct profile_session){.version = ""};
-    is(HEAD);
+    expect_info(HEAD);
     session.arguments = words;
     session.argument_count = 2;
     session.hostname = "box";
     session.clock = "monotonic";
     session.memory_bytes = 8000000000;
-    is(HEAD "  command    make '-j 2'\n  host       box\n  memory     8.0 GB\n  clock      monotonic\n");
+    expect_info(HEAD "  command    make '-j 2'\n  host       box\n  memory     8.0 GB\n  clock      monotonic\n");
     session = (struct profile_session){.osrelease = "6.1"};
-    is(HEAD "  kernel     6.1 \n");
+    expect_info(HEAD "  kernel     6.1 \n");
     session.arch = "x86_64";
-    is(HEAD "  kernel     6.1 x86_64\n");
+    expect_info(HEAD "  kernel     6.1 x86_64\n");
     session.osrelease = NULL;
-    is(HEAD "  kernel     ? x86_64\n");
+    expect_info(HEAD "  kernel     ? x86_64\n");
     session = (struct profile_session){.cpus = 4};
-    is(HEAD "  cpus       4\n");
+    expect_info(HEAD "  cpus       4\n");
     session.cpudesc = "Some CPU";
-    is(HEAD "  cpus       4, Some CPU\n");
+    expect_info(HEAD "  cpus       4, Some CPU\n");
     session.cpus = 0;
-    is(HEAD);
+    expect_info(HEAD);
     session = (struct profile_session){.coverage_known = true,
                                        .cpu_ns = 2000000000,
                                        .attributed_ns = 1990000000,
@@ -202,11 +203,12 @@ static void test_session(void **state)
                                        .missed_count = 2,
                                        .notes = notes,
                                        .note_count = 3};
-    is(HEAD "  coverage   CPU time 2.00 s, in tasks 1.99 s, still running\n  missed     su: setuid, 1,000 times\n"
+    expect_info(HEAD "  coverage   CPU time 2.00 s, in tasks 1.99 s, still running\n"
+            "  missed     su: setuid, 1,000 times\n"
             "  missed     busybox: static, 1 times\n  note       one\n  note       two\n");
     session = (struct profile_session){
         .coverage_known = true, .coverage_complete = true, .cpu_ns = 12000000, .attributed_ns = 11000000};
-    is(HEAD "  coverage   CPU time 12.0 ms, in tasks 11.0 ms, complete\n");
+    expect_info(HEAD "  coverage   CPU time 12.0 ms, in tasks 11.0 ms, complete\n");
     session = (struct profile_session){.start_realtime_ns = 1700000000u * UINT64_C(1000000000)};
     text = info(paths, 1, 0, true, &status);
     has(text, HEAD "  started    2023-11-1");
@@ -227,7 +229,7 @@ static void test_events(void **state)
     (void)state;
     file->events = events;
     file->event_count = 6;
-    is(HEAD "  event      cycles, sampled at 999 Hz\n  event      cycles, sampled at 999 Hz\n"
+    expect_info(HEAD "  event      cycles, sampled at 999 Hz\n  event      cycles, sampled at 999 Hz\n"
             "  event      task-clock, sampled every 1000000 ns, user space only\n"
             "  event      branches, sampled every 4000\n  event      page-faults, counted\n"
             "  event      instructions, counted, user space only\n");
@@ -252,7 +254,8 @@ static void test_tasks(void **state)
     (void)state;
     file->tasks = tasks;
     file->task_count = 5;
-    is(HEAD "  task       10.10 make, 1 sample: make '-j 2'\n  task       10.11 worker, 1,234 samples by a timer\n"
+    expect_info(HEAD "  task       10.10 make, 1 sample: make '-j 2'\n"
+            "  task       10.11 worker, 1,234 samples by a timer\n"
             "  task       12.12 su, 0 samples, counted by the kernel\n"
             "  task       13.13 x\\033[2J, 0 samples\n  task       -1.-1 y, 0 samples\n");
 }
@@ -266,9 +269,9 @@ static void test_features(void **state)
     (void)state;
     file->feature_names = names;
     file->feature_count = 1;
-    is(HEAD "  features   HOSTNAME\n");
+    expect_info(HEAD "  features   HOSTNAME\n");
     file->feature_count = 4;
-    is(HEAD "  features   HOSTNAME OSRELEASE VERSION ARCH\n");
+    expect_info(HEAD "  features   HOSTNAME OSRELEASE VERSION ARCH\n");
     char *text = info(paths, 1, 24, true, &status);
     has(text, "  features   HOSTNAME OSRELEASE\n             VERSION\n             ARCH\n");
     free(text);

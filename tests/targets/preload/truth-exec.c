@@ -23,7 +23,7 @@ static const char *const names[WAYS] = {"execve", "execv",   "execvp",   "execvp
                                         "execle", "fexecve", "execveat", "posix_spawn", "posix_spawnp"};
 
 /* Returns an error, or waits for a spawned child. */
-static int go(enum way way, const char *path, char **argv, char **envp)
+static int call_exec(enum way way, const char *path, char **argv, char **envp)
 {
     pid_t pid;
     int error, fd;
@@ -76,15 +76,15 @@ static void errors(void)
     memset(long_argument, 'x', sizeof(long_argument) - 1);
     for (int way = 0; way < WAYS; way++) {
         int list = way == EXECL || way == EXECLP || way == EXECLE;
-        printf("%s: missing %d", names[way], go(way, "/nonexistent/x", args, plain));
-        printf(" directory %d", go(way, "/", args, plain));
-        printf(" data %d", go(way, "/etc/passwd", args, plain));
-        printf(" empty %d", go(way, "", args, plain));
-        printf(" envp %d", go(way, me, args, (char **)8));
-        printf(" entry %d", go(way, me, args, wild));
-        printf(" endless %d", go(way, me, args, vector_without_end()));
-        printf(" argument %d", go(way, me, wild_args, plain));
-        printf(" long %d\n", list ? 0 : go(way, me, long_args, plain));
+        printf("%s: missing %d", names[way], call_exec(way, "/nonexistent/x", args, plain));
+        printf(" directory %d", call_exec(way, "/", args, plain));
+        printf(" data %d", call_exec(way, "/etc/passwd", args, plain));
+        printf(" empty %d", call_exec(way, "", args, plain));
+        printf(" envp %d", call_exec(way, me, args, (char **)8));
+        printf(" entry %d", call_exec(way, me, args, wild));
+        printf(" endless %d", call_exec(way, me, args, vector_without_end()));
+        printf(" argument %d", call_exec(way, me, wild_args, plain));
+        printf(" long %d\n", list ? 0 : call_exec(way, me, long_args, plain));
         environ = saved;
     }
     const char *volatile wild_path = (char *)8;
@@ -114,7 +114,7 @@ static void in_child(int (*run)(void *), void *data)
 
 static int run_way(void *data)
 {
-    return go((enum way)(intptr_t)data, me, args, plain);
+    return call_exec((enum way)(intptr_t)data, me, args, plain);
 }
 
 static int run_null(void *data)
@@ -189,7 +189,7 @@ static void by_vfork(void)
         char **saved = environ;
         pid_t pid = vfork();
         if (pid == 0)
-            _exit(go(way, me, args, plain));
+            _exit(call_exec(way, me, args, plain));
         environ = saved;
         int status;
         waitpid(pid, &status, 0);

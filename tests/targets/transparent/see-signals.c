@@ -23,7 +23,7 @@ static void count(int number)
     seen[number]++;
 }
 
-static void on(int number, void (*handler)(int), int flags)
+static void set_handler(int number, void (*handler)(int), int flags)
 {
     struct sigaction action = {.sa_handler = handler, .sa_flags = flags};
     sigaction(number, &action, NULL);
@@ -32,7 +32,7 @@ static void on(int number, void (*handler)(int), int flags)
 /* One SIGCHLD for each child that ended, and none from anybody else. */
 static void children_that_end(void)
 {
-    on(SIGCHLD, count, SA_RESTART);
+    set_handler(SIGCHLD, count, SA_RESTART);
     for (int i = 0; i < 20; i++) {
         pid_t pid = fork();
         if (pid == 0)
@@ -48,9 +48,9 @@ static void children_that_end(void)
 
 static void children_ignored(void)
 {
-    on(SIGCHLD, SIG_IGN, 0);
+    set_handler(SIGCHLD, SIG_IGN, 0);
     see_exercise();
-    on(SIGCHLD, SIG_DFL, SA_NOCLDWAIT);
+    set_handler(SIGCHLD, SIG_DFL, SA_NOCLDWAIT);
     see_exercise();
 }
 
@@ -58,7 +58,7 @@ static void children_ignored(void)
 static void ticking(void)
 {
     struct itimerval often = {{0, 300}, {0, 300}}, off = {{0, 0}, {0, 0}};
-    on(SIGALRM, count, 0);
+    set_handler(SIGALRM, count, 0);
     setitimer(ITIMER_REAL, &often, NULL);
     int bad = 0;
     for (int i = 0; i < 200; i++) {
@@ -122,7 +122,7 @@ static void small_stack(void)
     char *memory = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     stack_t stack = {.ss_sp = memory, .ss_size = (size_t)size};
     see_result("sigaltstack", sigaltstack(&stack, NULL));
-    on(SIGUSR1, on_other_stack, SA_ONSTACK);
+    set_handler(SIGUSR1, on_other_stack, SA_ONSTACK);
     raise(SIGUSR1);
     printf("on it %d\n", (int)seen[SIGUSR1]);
     see_exercise();
