@@ -21,7 +21,8 @@ static bool has_ended(const struct process *process)
 static bool ended_before(const struct tasks *tasks, const struct process *process, uint64_t time_ns)
 {
     return has_ended(process) && process->end_ns && process->end_ns <= time_ns && !process->end_lost &&
-           !process->incomplete && !missed_has_thread(&tasks->missed, process->pid);
+           process->first == LEADER_ADMITTED && !process->thread_refused &&
+           !missed_has_thread(&tasks->missed, process->pid);
 }
 
 /* Ends are seen in any order, those of an inherited set a moment late: their times decide, if known. */
@@ -85,6 +86,15 @@ static void settle_unwaited(struct tasks *tasks, struct process *process, struct
 }
 
 /*
+ * May it have used much more CPU time than is known? Below a program that reports no waits, the cost of exits is in one
+ * figure with that of its ancestors anyway: a first thread whose record was lost is a small part of it.
+ */
+static bool hides_time(const struct process *process)
+{
+    return process->revoked || process->thread_refused || process->first == LEADER_MISSING;
+}
+
+/*
  * A zombie is not held for as long as it is one, and the report of a wait may be late: then the parent's children_ns
  * has what was a guess. Each guess is small enough to be kept for a while.
  */
@@ -99,7 +109,7 @@ static void guess_for_parent(struct tasks *tasks, const struct process *process,
                                   .used_ns = is_armed(process) ? 0 : used + children_of(process),
                                   .guessed_ns = used + children_of(process) + process->guessed_ns};
     parent->guessed_ns += unwaited->guessed_ns;
-    parent->untracked_children |= process->untracked_children || process->incomplete || process->revoked;
+    parent->untracked_children |= process->untracked_children || hides_time(process);
 }
 
 void account_was_waited_for(struct tasks *tasks, struct process *parent, pid_t pid, uint64_t time_ns)

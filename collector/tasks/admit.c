@@ -156,7 +156,9 @@ static void continue_process(struct process *process, const struct process *befo
     process->guessed_ns = before->guessed_ns;
     process->unwaited_ns = before->unwaited_ns;
     process->ended_tasks = before->ended_tasks;
-    process->incomplete = before->incomplete;
+    process->thread_refused = before->thread_refused;
+    process->untracked_children = before->untracked_children;
+    process->refused_children = before->refused_children;
     uint64_t *startup = &notification->startup_ns;
     *startup = *startup > before->clock_ns ? *startup - before->clock_ns : 0;
 }
@@ -176,7 +178,7 @@ static struct share *find_share(struct tasks *tasks, const struct notification *
 /* PROCESS was made for a thread whose notification came long before that of its first thread. */
 static bool is_begun_by_thread(const struct process *process, const struct notification *notification)
 {
-    return process && process->incomplete && !process->leader && !process->accounted && process->pidfd < 0 &&
+    return process && process->first != LEADER_ADMITTED && !process->leader && !process->accounted && process->pidfd < 0 &&
            notification->time_ns <= process->start_ns;
 }
 
@@ -207,6 +209,7 @@ static struct process *new_process(struct tasks *tasks, struct notification *not
     if (!process)
         return NULL;
     if (begun) {
+        process->first = LEADER_ADMITTED;
         process->ppid = notification->ppid;
         process->start_ns = notification->time_ns;
         program_put(process->program);
@@ -216,7 +219,7 @@ static struct process *new_process(struct tasks *tasks, struct notification *not
     }
     tasks_take_early_waits(tasks, process);
     process->told_ppid = told_ppid;
-    process->untracked_children = notification->waited_before;
+    process->untracked_children |= notification->waited_before;
     process->pidfd = notification->pidfd;
     notification->pidfd = -1;
     set_root(tasks, process, notification);
@@ -311,7 +314,7 @@ static void count_refused(struct tasks *tasks, const struct notification *notifi
                  strerror(notification->result < 0 ? -notification->result : EIO));
     missed_add(&tasks->missed, reason, notification->comm, 1, 0);
     if (process)
-        process->incomplete = true;
+        process->thread_refused = true;
     /* Its CPU time, and that of its children, may be in the parent's rusage. */
     struct process *parent = notification->kind != PINJECT_THREAD ? find_parent(tasks, notification) : NULL;
     if (parent)
@@ -387,7 +390,7 @@ static bool admit_task(struct tasks *tasks, struct notification *notification)
     if (!process) {
         process = tasks_add_process(tasks, notification->pid, notification->ppid, notification->time_ns);
         if (process)
-            process->incomplete = true;
+            process->first = notification->inherited ? LEADER_LOST : LEADER_MISSING;
     }
     struct task *task = process ? new_task(tasks, notification) : NULL;
     if (!task) {

@@ -150,7 +150,7 @@ static bool are_waited_for(const struct process *process)
 bool process_exit_cost(const struct process *process, uint64_t *ret_ns)
 {
     uint64_t most = process->rusage_ns, children = process->children_ns, guessed = process->guessed_ns;
-    if (process->incomplete || process->left)
+    if (process->first != LEADER_ADMITTED || process->thread_refused || process->left)
         return false;
     /* What a program without events starts has none either: its parent's wait has all of it in one figure. */
     if (process->own_ns && !(process->revoked && process->rusage_ns)) {
@@ -197,7 +197,7 @@ bool process_is_dead(const struct process *process)
 {
     /* If only a thread of it was admitted, the number has to do: if it is in use again, the process counts as alive. */
     if (process->pidfd < 0)
-        return process->incomplete && numbers_process_is_gone(process->pid);
+        return process->first != LEADER_ADMITTED && numbers_process_is_gone(process->pid);
     return pidfd_is_dead(process->pidfd);
 }
 

@@ -29,6 +29,13 @@ struct program *program_new(const char *exec, const char *cmdline, size_t cmdlin
 struct program *program_get(struct program *program);
 void program_put(struct program *program);
 
+/* A process can begin with one of its other threads. */
+enum process_leader {
+    LEADER_ADMITTED,
+    LEADER_MISSING, /* its notification may come yet */
+    LEADER_LOST     /* the same, but its record in the rings of an inherited set was lost */
+};
+
 struct process {
     struct process *next;        /* hash chain */
     struct process *held_prev, *held_next;   /* ended, but not yet written */
@@ -71,7 +78,8 @@ struct process {
     bool secure;                 /* its last program is setuid or unreadable, as far as the preload object saw */
     bool continued;              /* lost its events, and another entry of the table has its rest */
     bool revoked;                /* the kernel took its events away before its end */
-    bool incomplete;             /* a thread of it was not seen */
+    enum process_leader first;   /* its first thread: was it admitted? */
+    bool thread_refused;         /* a thread of it has no events */
     bool uncounted;              /* timers: a program of it was not counted, and only its accounting is known */
     unsigned refused_children;   /* without events, and no wait for them was seen */
     bool untracked_children;     /* it made untracked children: they may be in its rusage */

@@ -203,6 +203,11 @@ static void leave_process(struct process *process, struct task *task)
         process->main = NULL;
 }
 
+bool tasks_is_unread(const struct tasks *tasks, const struct task *task)
+{
+    return task->unread_prev || tasks->unread == task;
+}
+
 void tasks_forget_unread(struct tasks *tasks, struct task *task)
 {
     if (!tasks_is_unread(tasks, task))

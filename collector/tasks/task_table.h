@@ -32,10 +32,7 @@ void tasks_unlink(struct tasks *tasks, struct task *task);
 /* EVENT happens to TASK: the only way to change its state. What cannot come in that state is counted. */
 void tasks_step(struct tasks *tasks, struct task *task, enum task_event event);
 /* Is it in the list of tasks whose rings are read further in the next round? */
-static inline bool tasks_is_unread(const struct tasks *tasks, const struct task *task)
-{
-    return task->unread_prev || tasks->unread == task;
-}
+bool tasks_is_unread(const struct tasks *tasks, const struct task *task);
 /* Its ring is not to be read further in the next round. */
 void tasks_forget_unread(struct tasks *tasks, struct task *task);
 /* Freed at the next tasks_bury(). */

@@ -67,9 +67,9 @@ static void refusals(void **state)
     (void)state;
     struct process *process = tasks_find_process(tasks, 100);
     notify(PINJECT_PROCESS, 200, 200, -EACCES);
-    assert_false(process->incomplete);
+    assert_false(process->thread_refused);
     notify(PINJECT_THREAD, 100, 101, -ESRCH);
-    assert_true(process->incomplete);
+    assert_true(process->thread_refused);
     notify(PINJECT_FORK, 201, 201, -ESRCH);
     notify(PINJECT_PROCESS, 202, 202, 0);
     notify(PINJECT_ARM, 203, 203, -EMFILE);
@@ -397,7 +397,7 @@ static void thread_of_an_unknown_process(void **state)
     tasks_admit(tasks, notification);
     struct process *process = tasks_find_process(tasks, 300), *known = tasks_find_process(tasks, 100);
     assert_non_null(process);
-    assert_true(process->incomplete && !known->incomplete);
+    assert_true(process->first == LEADER_MISSING && known->first == LEADER_ADMITTED);
     assert_null(process->leader);
     process_set_waited(process, 0, 1000000);
     process_set_waited(known, 0, 1000000);

@@ -37,7 +37,8 @@ static void test_exit_cost(void **state)
     check_cost(&(struct process){.clock_ns = 30 * MS, .own_ns = 100 * MS + 1}, -1);
     check_cost(&(struct process){.clock_ns = 50 * MS, .rusage_ns = 48 * MS}, 0); /* 1 ms and a fiftieth less */
     check_cost(&(struct process){.clock_ns = 50 * MS, .rusage_ns = 48 * MS - 1}, -1);
-    check_cost(&(struct process){.clock_ns = 10 * MS, .rusage_ns = 11 * MS, .incomplete = true}, -1);
+    check_cost(&(struct process){.clock_ns = 10 * MS, .rusage_ns = 11 * MS, .thread_refused = true}, -1);
+    check_cost(&(struct process){.clock_ns = 10 * MS, .rusage_ns = 11 * MS, .first = LEADER_LOST}, -1);
     check_cost(&(struct process){.clock_ns = 10 * MS, .rusage_ns = 11 * MS, .left = true}, -1);
     check_cost(&(struct process){.clock_ns = 10 * MS, .rusage_ns = 11 * MS, .untracked_children = true}, -1);
     check_cost(&(struct process){.clock_ns = 10 * MS, .own_ns = 12 * MS}, 2 * MS);
