@@ -333,10 +333,7 @@ static void check_exits(void)
                      events->process->exit_ns, events->exit_ns);
 }
 
-/*
- * No CPU time of a process is in two places, unless it is told of long after what came next. A task that went on to a
- * program without events, and is attached late, has it twice.
- */
+/* No CPU time of a process is in two places, unless it is told of long after what came next. */
 static void check_processes(void)
 {
     const bool doubtful = sim.faults.late || sim.faults.small_rings || sim.has_lost;

@@ -445,7 +445,6 @@ void script_attach_late(struct sim_task *task, pid_t parent, uint64_t time_ns)
     notification->events = &events->attached;
     if (first && !notification->inherit_error)
         inherited_open_set(task, false);
-    sim.attached_late = true;
     sim_say("%d is attached late", (int)task->tid);
     if (tasks_admit(sim.collector, notification))
         tasks_attach_trees(sim.collector);

@@ -185,7 +185,6 @@ struct sim {
     } *kept, *kept_last;
     uint64_t records_lost;    /* not told yet */
     bool has_lost;
-    bool attached_late;       /* a task was */
     uint64_t unreported_ns;   /* costs of exits whose wait was not told */
     /* Result files. */
     unsigned files_open, files_done;
