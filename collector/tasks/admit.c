@@ -11,6 +11,7 @@
 #include "collector/sources/attach.h"
 #include "collector/sources/inherited.h"
 #include "collector/sources/notifications.h"
+#include "collector/system/numbers.h"
 #include "collector/system/pidfd.h"
 #include "collector/tasks/finish.h"
 #include "collector/tasks/generations.h"
@@ -178,7 +179,8 @@ static struct share *find_share(struct tasks *tasks, const struct notification *
 /* PROCESS was made for a thread whose notification came long before that of its first thread. */
 static bool is_begun_by_thread(const struct process *process, const struct notification *notification)
 {
-    return process && process->first != LEADER_ADMITTED && !process->leader && !process->accounted && process->pidfd < 0 &&
+    return process && process->first != LEADER_ADMITTED && !process->leader && !process->accounted &&
+           (process->pidfd < 0 || pidfd_are_same(process->pidfd, notification->pidfd)) &&
            notification->time_ns <= process->start_ns;
 }
 
@@ -220,6 +222,7 @@ static struct process *new_process(struct tasks *tasks, struct notification *not
     tasks_take_early_waits(tasks, process);
     process->told_ppid = told_ppid;
     process->untracked_children |= notification->waited_before;
+    pidfd_close(process->pidfd);
     process->pidfd = notification->pidfd;
     notification->pidfd = -1;
     set_root(tasks, process, notification);
@@ -373,6 +376,22 @@ static bool is_announced_by_nobody(const struct tasks *tasks, const struct notif
            (creator->coverage == TASK_BY_COUNTERS && !expected);
 }
 
+/* The process of a thread whose first thread is not known. NULL: out of memory. */
+static struct process *begin_by_thread(struct tasks *tasks, const struct notification *notification)
+{
+    struct process *process =
+        tasks_add_process(tasks, notification->pid, notification->ppid, notification->time_ns);
+    if (!process)
+        return NULL;
+    process->first = notification->inherited ? LEADER_LOST : LEADER_MISSING;
+    process->pidfd = pidfd_open_of(notification->pid);
+    if (process->pidfd >= 0 && !numbers_hold(process->pidfd, notification->pid, notification->tid)) {
+        pidfd_close(process->pidfd); /* the number may be another process' by now */
+        process->pidfd = -1;
+    }
+    return process;
+}
+
 /* True: it was attached late, and has a tree to be looked at. */
 static bool admit_task(struct tasks *tasks, struct notification *notification)
 {
@@ -387,11 +406,8 @@ static bool admit_task(struct tasks *tasks, struct notification *notification)
         tasks_task_ended(tasks, same, true);
     bool first = notification->kind != PINJECT_THREAD;
     struct process *process = first ? new_process(tasks, notification) : tasks_find_process(tasks, notification->pid);
-    if (!process) {
-        process = tasks_add_process(tasks, notification->pid, notification->ppid, notification->time_ns);
-        if (process)
-            process->first = notification->inherited ? LEADER_LOST : LEADER_MISSING;
-    }
+    if (!process && !first)
+        process = begin_by_thread(tasks, notification);
     struct task *task = process ? new_task(tasks, notification) : NULL;
     if (!task) {
         if (process && first)

@@ -94,6 +94,7 @@ static void leave_task(struct tasks *tasks, struct task *task, uint64_t time_ns,
 {
     task->end_ns = time_ns;
     task->process->left = true;
+    tids_add(&tasks->left, task->pid);
     free(task->values);
     task->values = take_snapshot(task, time_ns);
     missed_add(&tasks->missed, "program not followed after exec (--follow-exec follows it)", comm->name, 1, 0);

@@ -11,6 +11,7 @@
 enum {
     WAITING_MAX = 4096,                 /* so many wait at most */
     CHECKS = 16384,                     /* of those that wait, in one round */
+    OLDER = 64,                         /* of those, for each request of a program */
     RUNS = 32,                          /* sorted lists of 2^N notifications: more than there is memory for */
 };
 
@@ -55,6 +56,26 @@ static void admit_in_order(struct tasks *tasks, struct notification *notificatio
         tasks_attach_trees(tasks);
 }
 
+/*
+ * Does an older request for events of the same process wait for its creator? Its events have ended if that process has
+ * gone on to another program, whose request goes on from there.
+ */
+static bool has_older(const struct tasks *tasks, const struct notification *notification)
+{
+    const struct waiting *waiting = notification->kind == PINJECT_PROCESS ? tasks->waiting : NULL;
+    for (unsigned i = 0; i < OLDER && waiting && waiting->notification->time_ns < notification->time_ns; i++) {
+        if (waiting->notification->pid == notification->pid && waiting->notification->events)
+            return true;
+        waiting = waiting->next;
+    }
+    return false;
+}
+
+static bool is_ready(const struct tasks *tasks, const struct notification *notification)
+{
+    return tasks_is_ready(tasks, notification) && !has_older(tasks, notification);
+}
+
 /* *AT: where the last one went; later ones do not go before it. */
 static void let_wait(struct tasks *tasks, struct notification *notification, struct waiting ***at)
 {
@@ -84,7 +105,7 @@ static void retry_waiting(struct tasks *tasks)
         struct waiting *waiting = *at;
         bool due = tasks->closing || waiting->deadline_ns <= tasks->now_ns;
         checks += !due;
-        if (!due && !tasks_is_ready(tasks, waiting->notification)) {
+        if (!due && !is_ready(tasks, waiting->notification)) {
             at = &waiting->next;
             continue;
         }
@@ -107,7 +128,7 @@ void tasks_notify(struct tasks *tasks, struct notification *notifications)
         notifications = notification->next;
         notification->next = NULL;
         tasks->notifications++;
-        if (tasks_is_ready(tasks, notification))
+        if (is_ready(tasks, notification))
             admit_in_order(tasks, notification);
         else
             let_wait(tasks, notification, &at);

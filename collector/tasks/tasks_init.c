@@ -32,6 +32,8 @@ int tasks_init(struct tasks *tasks, struct session *session, struct results *res
     if (error == 0)
         error = tids_init(&tasks->unannounced);
     if (error == 0)
+        error = tids_init(&tasks->left);
+    if (error == 0)
         error = missed_init(&tasks->missed);
     if (error == 0)
         error = tasks_begin_stacks(tasks);
@@ -82,4 +84,5 @@ void tasks_release(struct tasks *tasks)
     missed_release(&tasks->missed);
     tids_release(&tasks->known);
     tids_release(&tasks->unannounced);
+    tids_release(&tasks->left);
 }

@@ -138,9 +138,10 @@ static bool is_in_set(struct tasks *tasks, pid_t tid)
     return false;
 }
 
+/* What left is not followed, whoever made it. */
 static bool is_untracked(struct tasks *tasks, pid_t tid)
 {
-    return tid > 0 && !tasks_find(tasks, tid) && !is_in_set(tasks, tid);
+    return tid > 0 && !tasks_find(tasks, tid) && !tids_has(&tasks->left, tid) && !is_in_set(tasks, tid);
 }
 
 /* NULL: it has ended, and /proc may show another process with its number. */

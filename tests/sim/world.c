@@ -369,7 +369,7 @@ void tasks_attach_trees(struct tasks *tasks)
         for (struct sim_task *task = sim.tasks; process && task; task = task->next) {
             const bool thread = task->process == process, child = task->process->parent == process;
             if (!(thread || (child && task->tid == task->process->pid)) || task->events || task->cover ||
-                tasks_find(tasks, task->tid))
+                tasks_find(tasks, task->tid) || tids_has(&tasks->left, task->tid))
                 continue;
             script_attach_late(task, process->pid, tree->time_ns);
         }
