@@ -117,7 +117,8 @@ static void tree_of_a_process(void **state)
     struct tasks *tasks = stage.tasks;
     known_by_set = 3999602;
     stage_process(&stage, getpid(), 1, T, 1000);
-    children = "3999601 3999602 100 3999603 junk 3999604";
+    tids_add(&tasks->left, 3999607);
+    children = "3999607 3999601 3999602 100 3999603 junk 3999604";
     tasks_attach_tree(tasks, getpid(), T + 5);
     assert_int_equal(opened, 2);
     /* Whoever has its number later is left alone. */
@@ -125,6 +126,7 @@ static void tree_of_a_process(void **state)
     assert_true(tasks_find(tasks, 3999601) && tasks_find(tasks, 3999603));
     assert_null(tasks_find(tasks, 3999602));
     assert_null(tasks_find(tasks, 3999604));
+    assert_null(tasks_find(tasks, 3999607)); /* it has left */
     assert_int_equal(tasks_find(tasks, 3999601)->start_ns, T + 5);
     assert_int_equal(tasks_find(tasks, 3999601)->parent_tid, getpid());
     assert_null(tasks->late_trees);

@@ -8,6 +8,7 @@
 #include "collector/sources/deferred_munmap.h"
 #include "collector/system/monotonic.h"
 #include "collector/tasks/finish.h"
+#include "collector/tasks/notification_order.h"
 #include "collector/tasks/task_file.h"
 #include "collector/tasks/task_table.h"
 #include "collector/tasks/tasks_init.h"
@@ -164,6 +165,29 @@ static void test_many_threads(void **state)
     stage_free(&stage);
 }
 
+/* A process may go on to its next program while its first request waits for its unknown creator. */
+static void test_next_program_does_not_overtake(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    struct notification *notification = stage_notification(PINJECT_FORK, 200, 200, 100, T + 1);
+    stage_events(&stage, notification, 1000);
+    stage_arrive(&stage, notification);
+    assert_null(stage_process(&stage, 200, 100, T + 5, 2000));
+    assert_int_equal(stage.tasks->waiting_count, 2);
+    assert_non_null(stage_process(&stage, 300, 100, T + 6, 2000)); /* another one */
+    stage.tasks->now_ns += 15000000;
+    tasks_notify(stage.tasks, NULL);
+    assert_int_equal(stage.tasks->waiting_count, 0);
+    const struct task *task = tasks_find(stage.tasks, 200);
+    assert_non_null(task);
+    assert_int_equal(task->start_ns, T + 5);
+    assert_int_equal(stage.tasks->live_count, 2);
+    stage_close(&stage);
+    stage_free(&stage);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -172,6 +196,7 @@ int main(void)
         cmocka_unit_test(test_stamps),
         cmocka_unit_test(test_released_unwritten),
         cmocka_unit_test(test_many_threads),
+        cmocka_unit_test(test_next_program_does_not_overtake),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

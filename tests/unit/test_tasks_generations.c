@@ -310,6 +310,7 @@ static void test_not_followed(void **state)
     stage_sample(task, 0x5000, T + 20);
     tasks_drain(stage.tasks, task);
     assert_null(tasks_find(stage.tasks, 100));
+    assert_true(tids_has(&stage.tasks->left, 100)); /* it is not attached late */
     stage_close(&stage);
     assert_int_equal(stage.tasks->samples, 1);
     assert_int_equal(stage.tasks->attributed_ns, 3333);
