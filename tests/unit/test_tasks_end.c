@@ -173,7 +173,7 @@ static void test_next_program_does_not_overtake(void **state)
     stage_new(&stage, PINJECT_SESSION_ALL, false);
     struct notification *notification = stage_notification(PINJECT_FORK, 200, 200, 100, T + 1);
     stage_events(&stage, notification, 1000);
-    stage_arrive(&stage, notification);
+    stage_notify(&stage, notification);
     assert_null(stage_process(&stage, 200, 100, T + 5, 2000));
     assert_int_equal(stage.tasks->waiting_count, 2);
     assert_non_null(stage_process(&stage, 300, 100, T + 6, 2000)); /* another one */
