@@ -142,8 +142,10 @@ static bool goes_on(const struct process *old, const struct notification *notifi
         return false;
     if (old->pidfd < 0) /* all that is known of it is a thread that called exec; no number is reused that soon */
         return old->revoked && !old->live && !notification->attached_late;
+    /* Where the first thread has ended, and there is one again, an exec has ended the others. */
     if (notification->attached_late)
-        return !old->live && pidfd_are_same(old->pidfd, notification->pidfd);
+        return (!old->live || (old->leader && !task_is_live(old->leader))) &&
+               pidfd_are_same(old->pidfd, notification->pidfd);
     return !process_is_dead(old) || pidfd_are_same(old->pidfd, notification->pidfd);
 }
 
@@ -435,11 +437,25 @@ static bool admit_task(struct tasks *tasks, struct notification *notification)
     return first && notification->attached_late && tasks_add_tree(tasks, task->pid, task->start_ns);
 }
 
+/*
+ * Is that of an inherited set still to be read which its process, as a part of the set, did before? The kernel ends its
+ * part in the exec of a setuid program, and the next program requests events.
+ */
+static bool may_have_been_covered(const struct tasks *tasks, const struct notification *notification)
+{
+    const struct process *parent = find_parent(tasks, notification);
+    const bool inherits = parent && (parent->inherits || (parent->leader && task_is_inherited(parent->leader)));
+    return notification->events && inherits && inherited_live(tasks->session->inherited_sets) &&
+           tasks->inherited_taken_ns <= notification->time_ns;
+}
+
 bool tasks_is_ready(const struct tasks *tasks, const struct notification *notification)
 {
     const struct task *task;
     switch (notification->kind) {
     case PINJECT_PROCESS:
+        if (may_have_been_covered(tasks, notification))
+            return false;
         /* A process that has ended may have had events before: see count_refused(). */
         return notification->events || notification->result != -ESRCH || tasks_find_process(tasks, notification->pid);
     case PINJECT_FORK:

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "collector/tasks/admit.h"
 #include "collector/tasks/finish.h"
 #include "collector/tasks/inherited_counts.h"
 #include "collector/tasks/inherited_tasks.h"
@@ -402,6 +403,24 @@ static void whom_an_unknown_task_made_waits(void **state)
     tasks_take_inherited(tasks, false); /* given back with the tasks */
 }
 
+/* A covered task that ran a setuid program requests events later: what it did before is known first. */
+static void requests_wait_for_sets(void **state)
+{
+    (void)state;
+    struct tasks *tasks = stage.tasks;
+    struct process *parent = tasks_find_process(tasks, 100);
+    struct notification *notification = stage_notification(PINJECT_PROCESS, 200, 200, 100, T + 10);
+    stage_events(&stage, notification, 0);
+    for (int inherits = 0; inherits < 2; inherits++) { /* what a process without a set makes is in none */
+        parent->inherits = inherits;
+        tasks->inherited_taken_ns = T + 10;
+        assert_int_equal(tasks_is_ready(tasks, notification), !inherits);
+        tasks->inherited_taken_ns = T + 11;
+        assert_true(tasks_is_ready(tasks, notification));
+    }
+    tasks_admit(tasks, notification);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -417,6 +436,7 @@ int main(void)
         TEST(who_has_a_part_is_expected),
         TEST(programs_that_are_not_followed),
         TEST(whom_an_unknown_task_made_waits),
+        TEST(requests_wait_for_sets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
