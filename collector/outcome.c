@@ -170,7 +170,7 @@ static void add_contradiction(const struct outcome *outcome, struct tasks *tasks
     uint64_t tree = outcome->cpu_ns;
     if (tree && outcome->attributed_ns > tree + tree / CONTRADICTS_PART + CONTRADICTS_NS)
         missed_add(&tasks->missed,
-                   "contradiction: tasks have more CPU time than the whole run, a program reported false times", "", 1,
+                   "false times: tasks have more CPU time than the whole run, as a program reported it", "", 1,
                    outcome->attributed_ns - tree);
 }
 

@@ -10,7 +10,7 @@
 struct known_task {
     pid_t parent;  /* process */
     char state;    /* Z: a zombie; X: it ends */
-    bool waited;   /* it has waited for children, by the faults that the kernel added to its own */
+    bool waited;   /* it has waited for children: its cminflt is not 0 */
 };
 
 /*

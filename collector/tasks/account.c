@@ -17,7 +17,7 @@ static bool has_ended(const struct process *process)
     return process->pidfd < 0 || process_is_dead(process);
 }
 
-/* When a process ended that had such threads, or lost the record of its end, is not known. */
+/* False where that is not known: threads that sent no request may have ended later, and records of ends get lost. */
 static bool ended_before(const struct tasks *tasks, const struct process *process, uint64_t time_ns)
 {
     return has_ended(process) && process->end_ns && process->end_ns <= time_ns && !process->end_lost &&
@@ -25,15 +25,13 @@ static bool ended_before(const struct tasks *tasks, const struct process *proces
            !missed_has_thread(&tasks->missed, process->pid);
 }
 
-/* Ends are seen in any order, those of an inherited set a moment late: their times decide, if known. */
+/* Ends are seen in any order, those of an inherited set a moment late: their times decide. */
 bool account_is_orphan(const struct tasks *tasks, const struct process *process)
 {
     const struct process *parent = tasks_find_process(tasks, process->ppid);
-    if (process->end_ns || process->end_lost)
-        return ended_before(tasks, parent, process->end_ns) ||
-               ended_before(tasks, tasks_find_process(tasks, tasks->root), process->end_ns) ||
-               (tasks->root_ended && !tasks->root_process);
-    return tasks->root_ended || has_ended(parent);
+    return ended_before(tasks, parent, process->end_ns) ||
+           ended_before(tasks, tasks_find_process(tasks, tasks->root), process->end_ns) ||
+           (tasks->root_ended && !tasks->root_process);
 }
 
 /*
@@ -147,7 +145,7 @@ static void account_one(struct tasks *tasks, struct process *process)
     const bool parent_dead = has_dead_parent(tasks, process);
     process_ask_clock(process);
     process->orphan |= parent_dead && process->own_ns;
-    process->untracked_children |= missed_has_untracked(&tasks->missed, process->pid) || process->refused_children;
+    process->untracked_children |= missed_has_untracked(&tasks->missed, process->pid);
     process->exit_known = process_exit_cost(process, &process->exit_ns);
     uint64_t used = process->clock_ns + (process->exit_known ? process->exit_ns : 0);
     struct process *parent = process->waited || process->orphan ? NULL : tasks_find_process(tasks, process->ppid);

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "collector/sources/attach.h"
@@ -105,8 +104,8 @@ static struct process *find_parent(const struct tasks *tasks, const struct notif
 }
 
 /*
- * The program that PROCESS ran when NOTIFICATION was sent: what is known of it may be newer. NULL: unknown. The time of
- * a task that is attached late is a bound.
+ * The program that PROCESS ran when NOTIFICATION was sent: what is known of it may be newer. NULL: unknown. A task that
+ * is attached late began before the time of its notification.
  */
 static struct program *find_program(const struct process *process, const struct notification *notification)
 {
@@ -161,7 +160,6 @@ static void continue_process(struct process *process, const struct process *befo
     process->ended_tasks = before->ended_tasks;
     process->thread_refused = before->thread_refused;
     process->untracked_children = before->untracked_children;
-    process->refused_children = before->refused_children;
     uint64_t *startup = &notification->startup_ns;
     *startup = *startup > before->clock_ns ? *startup - before->clock_ns : 0;
 }
@@ -311,7 +309,6 @@ static void count_refused(struct tasks *tasks, const struct notification *notifi
         missed_expected(&tasks->missed, notification->ppid, notification->pid, since);
         return;
     }
-    missed_requested(&tasks->missed, notification->tid);
     if (notification->result == -ESRCH)
         snprintf(reason, sizeof(reason), "%s exited before its events were open", what);
     else
@@ -320,10 +317,11 @@ static void count_refused(struct tasks *tasks, const struct notification *notifi
     missed_add(&tasks->missed, reason, notification->comm, 1, 0);
     if (process)
         process->thread_refused = true;
-    /* Its CPU time, and that of its children, may be in the parent's rusage. */
-    struct process *parent = notification->kind != PINJECT_THREAD ? find_parent(tasks, notification) : NULL;
+    const struct process *parent = notification->kind != PINJECT_THREAD ? find_parent(tasks, notification) : NULL;
     if (parent)
-        parent->refused_children++;
+        missed_refused_child(&tasks->missed, parent->pid, notification->pid, notification->time_ns);
+    else
+        missed_requested(&tasks->missed, notification->tid);
 }
 
 static void give_back(struct tasks *tasks, struct notification *notification)
@@ -412,7 +410,7 @@ static bool admit_task(struct tasks *tasks, struct notification *notification)
         process = begin_by_thread(tasks, notification);
     struct task *task = process ? new_task(tasks, notification) : NULL;
     if (!task) {
-        if (process && first)
+        if (process && first && !process->tasks && !process->held)
             tasks_remove_process(tasks, process);
         give_back(tasks, notification);
         return false;

@@ -53,6 +53,10 @@ static void add_late(struct tasks *tasks, struct process *process, uint64_t used
     process->exit_ns -= part;
     tasks->exit_ns -= part;
     tasks->attributed_ns += used_ns - part;
+    if (process->orphan && !process->waited)
+        tasks->orphans_ns += used_ns - part;
+    else if (!process->waited)
+        tasks->unwaited_ns += used_ns - part;
 }
 
 static void add_clock(struct tasks *tasks, struct process *process, uint64_t used_ns)

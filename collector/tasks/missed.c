@@ -111,7 +111,8 @@ struct untracked_task *missed_find(const struct missed *missed, pid_t tid)
 
 static void put_with_siblings(struct missed *missed, struct untracked_task *child)
 {
-    child->sibling_at = &missed->by_parent[(unsigned)child->parent % MISSED_TABLE];
+    struct untracked_task **table = child->followed && child->pid != child->tid ? missed->threads : missed->by_parent;
+    child->sibling_at = &table[(unsigned)child->parent % MISSED_TABLE];
     child->sibling = *child->sibling_at;
     if (child->sibling)
         child->sibling->sibling_at = &child->sibling;
@@ -132,6 +133,10 @@ static void drop_task(struct missed *missed, struct untracked_task **at)
 static void settle_task(struct missed *missed, struct untracked_task **at)
 {
     struct untracked_task *child = *at;
+    if (child->refused) {
+        drop_task(missed, at);
+        return;
+    }
     const char *reason = !child->followed ? reason_policy : child->pid == child->tid ? reason_process : reason_thread;
     if (child->followed && missed->dropped && __atomic_load_n(missed->dropped, __ATOMIC_RELAXED))
         reason = reason_no_slot;
@@ -148,7 +153,7 @@ void missed_announced(struct missed *missed, pid_t parent, pid_t pid, pid_t tid,
     struct untracked_task **at = find_child(missed, tid);
     if (*at && (*at)->expected && (*at)->parent == parent) {
         (*at)->expected = false;
-        (*at)->followed = followed;
+        (*at)->followed = followed && !(*at)->refused;
         return;
     }
     if (*at) /* an earlier task with this number never came */
@@ -207,6 +212,18 @@ void missed_requested(struct missed *missed, pid_t tid)
     drop_task(missed, at);
 }
 
+void missed_refused_child(struct missed *missed, pid_t parent, pid_t pid, uint64_t time_ns)
+{
+    struct untracked_task *child = missed_find(missed, pid);
+    if (!child || child->parent != parent)
+        missed_expected(missed, parent, pid, time_ns);
+    child = missed_find(missed, pid);
+    if (!child || child->pid != child->tid)
+        return;
+    child->refused = true;
+    child->followed = false; /* nobody looks for it */
+}
+
 bool missed_has_untracked(const struct missed *missed, pid_t parent)
 {
     const struct untracked_task *child = missed->by_parent[(unsigned)parent % MISSED_TABLE];
@@ -217,10 +234,10 @@ bool missed_has_untracked(const struct missed *missed, pid_t parent)
 
 bool missed_has_thread(const struct missed *missed, pid_t pid)
 {
-    const struct untracked_task *child = missed->by_parent[(unsigned)pid % MISSED_TABLE];
-    while (child && (child->parent != pid || child->pid != pid))
-        child = child->sibling;
-    return child;
+    const struct untracked_task *thread = missed->threads[(unsigned)pid % MISSED_TABLE];
+    while (thread && thread->pid != pid)
+        thread = thread->sibling;
+    return thread;
 }
 
 static bool is_wanted(const struct untracked_task *child, const struct missed_wanted *wanted)
@@ -287,7 +304,7 @@ void missed_look(struct missed *missed, uint64_t before_ns)
         return;
     for (size_t i = 0; i < MISSED_TABLE; i++)
         for (struct untracked_task *child = missed->table[i]; child && looks < LOOKS_AT_ONCE; child = child->next)
-            if (!child->ended && child->looks < LOOKS_MAX && child->time_ns < before_ns) {
+            if (!child->ended && !child->refused && child->looks < LOOKS_MAX && child->time_ns < before_ns) {
                 child->looks++;
                 looks++;
                 char comm[16];

@@ -20,14 +20,15 @@
  */
 enum { MISSED_LINES = 256, MISSED_NAMED = 192, MISSED_TABLE = 1024 };
 
-/* An untracked task: the kernel announced it, and it sent no request. */
+/* An untracked task: the kernel announced it and it sent no request, or its request was refused. */
 struct untracked_task {
     struct untracked_task *next;
-    struct untracked_task *sibling, **sibling_at; /* of the same parent, or of one with the same place in the table */
+    struct untracked_task *sibling, **sibling_at; /* in by_parent or threads */
     pid_t pid, tid, parent;
     bool followed;               /* the session follows it */
     bool expected;               /* missed_expected() announced it, and no FORK record yet */
     bool ended;                  /* its parent waited for it */
+    bool refused;                /* it sent a request, and has no events: it was counted then */
     unsigned char looks;         /* how often its name was looked up */
     unsigned char tries;         /* to attach it late */
     int error;                   /* -errno of the last try; 0: none failed */
@@ -42,6 +43,7 @@ struct missed {
     uint64_t uncounted;          /* tasks for which there was no memory */
     struct untracked_task *table[MISSED_TABLE];
     struct untracked_task *by_parent[MISSED_TABLE];
+    struct untracked_task *threads[MISSED_TABLE]; /* followed ones, by process; they are not in by_parent */
     size_t children;
     unsigned first, first_young; /* where missed_untracked() begins in the table */
     const uint32_t *dropped;     /* atomic, of the own channel: requests that found no slot; NULL: no channel */
@@ -64,15 +66,17 @@ void missed_announced(struct missed *missed, pid_t parent, pid_t pid, pid_t tid,
 void missed_expected(struct missed *missed, pid_t parent, pid_t pid, uint64_t time_ns);
 /* A request came for TID. */
 void missed_requested(struct missed *missed, pid_t tid);
+/* The same, for process PID, a child of PARENT: it was refused. Its CPU time may be in PARENT's rusage all the same. */
+void missed_refused_child(struct missed *missed, pid_t parent, pid_t pid, uint64_t time_ns);
 /*
  * Did a request come for TID that no announcement followed? Can be asked once: the number may be another task's next.
  */
 bool missed_take_requested(struct missed *missed, pid_t tid);
 /* The announced child TID that sent no request, or NULL. */
 struct untracked_task *missed_find(const struct missed *missed, pid_t tid);
-/* Did process PARENT make others that sent no request, and that it was not seen to wait for? */
+/* Did process PARENT make others that sent no request, or were refused, and that it was not seen to wait for? */
 bool missed_has_untracked(const struct missed *missed, pid_t parent);
-/* Did process PID make threads that sent no request? */
+/* Did process PID make threads that are followed, and sent no request? */
 bool missed_has_thread(const struct missed *missed, pid_t pid);
 /* What missed_untracked() looks for. */
 struct missed_wanted {

@@ -81,7 +81,6 @@ struct process {
     enum process_leader first;   /* its first thread: was it admitted? */
     bool thread_refused;         /* a thread of it has no events */
     bool uncounted;              /* timers: a program of it was not counted, and only its accounting is known */
-    unsigned refused_children;   /* without events, and no wait for them was seen */
     bool untracked_children;     /* it made untracked children: they may be in its rusage */
     bool orphan;                 /* its parent ended before it */
     bool waited;                 /* its parent's wait was seen */

@@ -41,6 +41,8 @@ void tasks_snapshot_notified(struct tasks *tasks, struct task *task, struct noti
         if (!task_is_live(task))
             return;
     }
+    if (task->snapshot_count == TASKS_SNAPSHOTS && task->snapshots[0].time_ns > notification->time_ns)
+        return;
     if (task->snapshot_count == TASKS_SNAPSHOTS) {
         free(task->snapshots[0].values);
         memmove(task->snapshots, task->snapshots + 1, --task->snapshot_count * sizeof(task->snapshots[0]));
@@ -75,7 +77,7 @@ static struct exec_generation *add_unannounced(struct tasks *tasks, struct task 
 void tasks_generation_notified(struct tasks *tasks, struct task *task, const struct notification *notification)
 {
     struct exec_generation *generation = find_at(task, notification->time_ns);
-    /* It is late, and about a task that had this number before. */
+    /* A late report of a task that had this number before. */
     if (!generation && task->generation_count)
         return;
     bool records_missing = task->coverage == TASK_BY_COUNTERS || task->lost_records || task->broken;

@@ -137,7 +137,6 @@ static void note_wait(struct tasks *tasks, const struct notification *notificati
     if (parent && parent != process) {
         parent->children_ns += used;
         parent->children_switches += notification->switches;
-        parent->refused_children -= !process && parent->refused_children;
     } else if (!parent) {
         keep_early_wait(tasks, process ? process->ppid : notification->tid, notification);
     }

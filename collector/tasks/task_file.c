@@ -186,7 +186,7 @@ void tasks_flush(struct tasks *tasks, struct task *task)
 static void count_back_end(struct tasks *tasks, const struct task *task)
 {
     /* With --stat no task is sampled, but a task that started no timer is not even counted. */
-    const bool counts_only = tasks_counts_only(tasks, task);
+    const bool counts_only = tasks_has_no_sampler(tasks, task);
     bool less = counts_only && (tasks->config->sampling || !task->timer_started);
     tasks->counted_only += counts_only && tasks->config->sampling;
     if (!task->refusal)
@@ -208,7 +208,7 @@ void tasks_write_task(struct tasks *tasks, struct task *task, const struct resul
     if (coverage)
         notes_add_fallbacks(&view.notes, tasks);
     task_view_show_notes(&view);
-    tasks->without_sample += !tasks_counts_only(tasks, task) && tasks->config->sampling && !task->samples;
+    tasks->without_sample += !tasks_has_no_sampler(tasks, task) && tasks->config->sampling && !task->samples;
     if (task->result)
         result_finish(task->result, &view.task, coverage);
     task->result = NULL;

@@ -78,7 +78,7 @@ static void view_values(const struct tasks *tasks, const struct task *task, stru
     view->task.lost = count_lost(tasks, view->task.values, task->lost_records - task->split_lost);
 }
 
-bool tasks_counts_only(const struct tasks *tasks, const struct task *task)
+bool tasks_has_no_sampler(const struct tasks *tasks, const struct task *task)
 {
     if (task_is_by_timer(task))
         return !task->timer_started || attach_timer_event(tasks->config) < 0;
@@ -131,7 +131,7 @@ void task_view_init(const struct tasks *tasks, const struct task *task, unsigned
         view->task.flags |= PINJECT_TASK_EXIT_COST;
         view->task.exit_ns = task->exit_ns;
     }
-    view->task.flags |= tasks_counts_only(tasks, task) ? PINJECT_TASK_COUNTED_ONLY : 0;
+    view->task.flags |= tasks_has_no_sampler(tasks, task) ? PINJECT_TASK_COUNTED_ONLY : 0;
     view->task.flags |= tasks->session->settings->split ? PINJECT_TASK_SPLIT : 0;
     view->task.flags |= task->root ? PINJECT_TASK_ROOT : 0;
     view_values(tasks, task, view, now, end);

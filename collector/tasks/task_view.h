@@ -23,8 +23,8 @@ struct task_view {
  */
 void task_view_init(const struct tasks *tasks, const struct task *task, unsigned end, const struct attach_value *now,
                     struct task_view *view);
-/* It is not sampled in a session that samples, or by a timer that never started. */
-bool tasks_counts_only(const struct tasks *tasks, const struct task *task);
+/* No sampler covers it: it is counted, or only the kernel's accounting knows it. */
+bool tasks_has_no_sampler(const struct tasks *tasks, const struct task *task);
 void task_view_release(struct task_view *view);
 /* After more notes were added. */
 void task_view_show_notes(struct task_view *view);

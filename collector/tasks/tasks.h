@@ -258,7 +258,7 @@ struct tasks {
     uint64_t seen, processes, threads, active_max, alive;
     uint64_t samples, lost, counted_only, without_sample;
     struct counts counts;
-    uint64_t timer_fallbacks, timer_fallbacks_counted; /* by_timer, in a session with events; of them: not sampled */
+    uint64_t timer_fallbacks, timer_fallbacks_counted; /* tasks by timer in a session with events; of them: not sampled */
     int refusal;                   /* -errno of the first of them */
     struct machine_time machine;   /* when the session began */
     uint64_t attributed_ns;

@@ -30,7 +30,7 @@ static bool expect_step(struct task_state *state, enum task_event event)
         return true;
     case TASK_EVENT_END:
     case TASK_EVENT_CLOSE:
-        if (!lives || (leaving && event == TASK_EVENT_END))
+        if (!lives)
             return false;
         state->cause = leaving ? TASK_LEFT : event == TASK_EVENT_END ? TASK_EXITED : TASK_CLOSED;
         state->life = armed ? TASK_STILLBORN : TASK_ENDED;

@@ -295,28 +295,28 @@ static void tree_of_a_bare_session(void **state)
 }
 
 /* The CPU time that tasks have beyond their tree's, as the list of missed tasks says; 0: it says nothing. */
-static uint64_t contradiction_ns(struct stage *stage, uint64_t attributed_ns)
+static uint64_t false_times_ns(struct stage *stage, uint64_t attributed_ns)
 {
     struct outcome outcome = {.tree = {.ru_utime.tv_sec = 1}};
     uint64_t ns = 0;
     stage->tasks->attributed_ns = attributed_ns;
     outcome_fill(&outcome, stage->tasks, false);
     for (unsigned i = 0; i < outcome.missed_count; i++)
-        if (!strncmp(outcome.missed[i].reason, "contradiction: ", 15))
+        if (!strncmp(outcome.missed[i].reason, "false times: ", 13))
             ns += outcome.missed[i].cpu_ns;
     outcome_release(&outcome);
     return ns;
 }
 
-static void contradiction_is_told(void **state)
+static void false_times_are_told(void **state)
 {
     struct stage stage;
     (void)state;
     stage_new(&stage, PINJECT_SESSION_ALL, false);
     stolen_ns = 0;
     /* The tree is completed by 10 us of rounding first. */
-    assert_int_equal(contradiction_ns(&stage, 1120011000), 0);
-    assert_int_equal(contradiction_ns(&stage, 1120011001), 120001001);
+    assert_int_equal(false_times_ns(&stage, 1120011000), 0);
+    assert_int_equal(false_times_ns(&stage, 1120011001), 120001001);
     stage_free(&stage);
 }
 
@@ -403,7 +403,7 @@ int main(void)
         cmocka_unit_test(losses_have_a_line_each), cmocka_unit_test(tasks_are_counted),
         cmocka_unit_test(tree_of_a_command),               cmocka_unit_test(tree_of_a_bare_session),
         cmocka_unit_test(stolen_time_is_told),             cmocka_unit_test(others_are_told),
-        cmocka_unit_test(contradiction_is_told),
+        cmocka_unit_test(false_times_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -336,17 +336,17 @@ static void test_ring_that_is_on_its_way(void **state)
     struct rings *rings = &stage.kit.session.rings;
     tasks_look_at_timer(stage.tasks, task);
     assert_false(task->timer_started);
-    assert_true(tasks_counts_only(stage.tasks, task));
+    assert_true(tasks_has_no_sampler(stage.tasks, task));
     events->number = rings_take(rings, 1000000, 3);
     rings_head(rings, events->number)->started = 1;
     tasks_look_at_timer(stage.tasks, task);
     assert_false(task->timer_started);
-    assert_true(tasks_counts_only(stage.tasks, task));
+    assert_true(tasks_has_no_sampler(stage.tasks, task));
     events->ring_size = PINJECT_RING_DATA;
     events->ring = rings_page(rings, events->number);
     tasks_look_at_timer(stage.tasks, task);
     assert_true(task->timer_started);
-    assert_false(tasks_counts_only(stage.tasks, task));
+    assert_false(tasks_has_no_sampler(stage.tasks, task));
     head_of(task)->started = 0;
     tasks_look_at_timer(stage.tasks, task);
     assert_false(task->timer_started);
@@ -357,11 +357,11 @@ static void test_ring_that_is_on_its_way(void **state)
     task->events = NULL;
     tasks_look_at_timer(stage.tasks, task);
     assert_true(task->timer_started);
-    assert_false(tasks_counts_only(stage.tasks, task));
+    assert_false(tasks_has_no_sampler(stage.tasks, task));
     /* Nothing is sampled in a session that counts. */
     stage.kit.config.events[0].samples = false;
     tasks_look_at_timer(stage.tasks, task);
-    assert_true(task->timer_started && tasks_counts_only(stage.tasks, task));
+    assert_true(task->timer_started && tasks_has_no_sampler(stage.tasks, task));
     stage.kit.config.events[0].samples = true;
     task->events = events;
     stage_close(&stage);
