@@ -118,6 +118,14 @@ void space_release(struct space *space)
     space->version = 0;
 }
 
+void space_move(struct space *space, struct space *to)
+{
+    space_release(to);
+    *to = *space;
+    space->list = NULL;
+    space->version = 0;
+}
+
 /* Makes the list ours alone, with room for one more. */
 static int make_writable(struct space *space)
 {

@@ -68,6 +68,8 @@ bool mapping_same_dso(const struct mapping *a, const struct mapping *b);
 
 void space_init(struct space *space);
 void space_release(struct space *space);
+/* TO becomes what SPACE is, and SPACE is empty. */
+void space_move(struct space *space, struct space *to);
 /*
  * Adds MAPPING, with a reference of its own, and forgets what it covers. 0; -ENOMEM; -ENOSPC: the quota is used up and
  * counts that.

@@ -128,7 +128,8 @@ static int copy_parent(struct tasks *tasks, struct process *process, const struc
     tasks_drain_process(tasks, parent);
     process->program = program_get(find_program(parent, notification));
     space_release(&process->space); /* of a process that a thread began */
-    return space_fork(&parent->space, notification->time_ns, &process->space);
+    const struct space *space = notification->time_ns < parent->exec_ns ? &parent->space_before : &parent->space;
+    return space_fork(space, notification->time_ns, &process->space);
 }
 
 /*

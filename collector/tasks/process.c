@@ -72,6 +72,7 @@ struct process *process_new(pid_t pid, pid_t ppid, uint64_t start_ns)
     process->start_ns = start_ns;
     process->pidfd = -1;
     space_init(&process->space);
+    space_init(&process->space_before);
     return process;
 }
 
@@ -86,6 +87,7 @@ void process_free(struct process *process)
     if (!process)
         return;
     space_release(&process->space);
+    space_release(&process->space_before);
     free(process->trust);
     program_put(process->program);
     program_put(process->announced);

@@ -53,6 +53,7 @@ struct process {
     struct task *leader;         /* the first thread, until its file is written; may have ended */
     struct task *main;           /* the task that has tid == pid now, NULL: ended or never seen */
     struct space space;
+    struct space space_before;   /* until its last exec: a child that was made before may be notified after it */
     struct program *program;     /* of the current exec generation; NULL: unknown */
     struct program *announced;   /* of the next one, if that will not report itself; NULL: unknown */
     uint64_t announced_ns;       /* when it was announced */

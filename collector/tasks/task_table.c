@@ -174,6 +174,7 @@ void tasks_rename(struct tasks *tasks, struct task *task, pid_t tid)
 void tasks_link(struct tasks *tasks, struct task *task, struct process *process)
 {
     tasks_let_go(tasks, process); /* a thread came late: held again when it ends */
+    process->ended_ns = 0;
     put_in_table(tasks, task, task->tid);
     task->live_prev = NULL;
     task->live_next = tasks->live;

@@ -363,6 +363,21 @@ static struct task *fork_of(pid_t pid, pid_t parent_tid, pid_t ppid, const char 
     return tasks_find(tasks, pid);
 }
 
+/* A fork that is notified after an exec of its parent has what the parent had mapped before. */
+static void a_fork_before_an_exec(void **state)
+{
+    (void)state;
+    struct task *task = tasks_find_process(tasks, 100)->leader;
+    const char *program = tasks_find_process(tasks, 100)->program->exec;
+    stage_comm(task, 100, 100, "next", true, T + 30);
+    stage_mmap(task, "/bin/next", 0x5000, T + 31);
+    struct process *forked = fork_of(200, 100, 100, "")->process; /* made at T + 20 */
+    assert_int_equal(tasks_find_process(tasks, 100)->exec_ns, T + 30);
+    assert_int_equal(space_count(&forked->space), 1);
+    assert_string_not_equal(space_find(&forked->space, 0x400000, NULL, NULL)->path, "/bin/next");
+    assert_string_equal(forked->program->exec, program);
+}
+
 /* A task that does not say its name has that of who made it; and its parent is the process of that one. */
 static void names_and_parents(void **state)
 {
@@ -476,6 +491,7 @@ int main(void)
         TEST(other_users_tell_of_their_own),
         TEST(other_users_are_no_children_of_his),
         TEST(who_waits_for_whom),
+        TEST(a_fork_before_an_exec),
         TEST(names_and_parents),
         TEST(thread_of_an_unknown_process),
         TEST(process_of_a_known_thread),
