@@ -374,7 +374,7 @@ static void a_fork_before_an_exec(void **state)
     struct process *forked = fork_of(200, 100, 100, "")->process; /* made at T + 20 */
     assert_int_equal(tasks_find_process(tasks, 100)->exec_ns, T + 30);
     assert_int_equal(space_count(&forked->space), 1);
-    assert_string_not_equal(space_find(&forked->space, 0x400000, NULL, NULL)->path, "/bin/next");
+    assert_string_equal(space_find(&forked->space, 0x1000, NULL, NULL)->path, "/bin/prog");
     assert_string_equal(forked->program->exec, program);
 }
 
