@@ -443,7 +443,10 @@ static bool admit_task(struct tasks *tasks, struct notification *notification)
 static bool may_have_been_covered(const struct tasks *tasks, const struct notification *notification)
 {
     const struct process *parent = find_parent(tasks, notification);
+    const struct process *process = tasks_find_process(tasks, notification->pid);
     const bool inherits = parent && (parent->inherits || (parent->leader && task_is_inherited(parent->leader)));
+    if (process && process->leader && !task_is_inherited(process->leader)) /* it had events of its own, and goes on */
+        return false;
     return notification->events && inherits && inherited_live(tasks->session->inherited_sets) &&
            tasks->inherited_taken_ns <= notification->time_ns;
 }
