@@ -141,10 +141,10 @@ static bool goes_on(const struct process *old, const struct notification *notifi
     if (notification->kind != PINJECT_PROCESS || old->accounted)
         return false;
     if (old->pidfd < 0) /* all that is known of it is a thread that called exec; no number is reused that soon */
-        return old->revoked && !old->live && !notification->attached_late;
+        return !old->leader && (old->revoked || (old->secure && !notification->attached_late));
     /* Where the first thread has ended, and there is one again, an exec has ended the others. */
     if (notification->attached_late)
-        return (!old->live || (old->leader && !task_is_live(old->leader))) &&
+        return (old->leader ? !task_is_live(old->leader) : old->revoked && !old->live) &&
                pidfd_are_same(old->pidfd, notification->pidfd);
     return !process_is_dead(old) || pidfd_are_same(old->pidfd, notification->pidfd);
 }
@@ -195,7 +195,8 @@ static struct process *new_process(struct tasks *tasks, struct notification *not
     if (parent && parent->pid != notification->pid)
         notification->ppid = parent->pid;
     struct process before = {.clock_ns = 0};
-    if (old && goes_on(old, notification)) { /* counted once in the totals, with the new one */
+    const bool first = is_begun_by_thread(old, notification) && !notification->attached_late;
+    if (old && !first && goes_on(old, notification)) { /* counted once in the totals, with the new one */
         while (old->tasks) /* the exec has ended them */
             tasks_task_ended(tasks, old->tasks, true);
         before = *old;
@@ -445,7 +446,7 @@ static bool may_have_been_covered(const struct tasks *tasks, const struct notifi
     const struct process *parent = find_parent(tasks, notification);
     const struct process *process = tasks_find_process(tasks, notification->pid);
     const bool inherits = parent && (parent->inherits || (parent->leader && task_is_inherited(parent->leader)));
-    if (process && process->leader && !task_is_inherited(process->leader)) /* it had events of its own, and goes on */
+    if (process && !(process->leader && task_is_inherited(process->leader))) /* it had events of its own, and goes on */
         return false;
     return notification->events && inherits && inherited_live(tasks->session->inherited_sets) &&
            tasks->inherited_taken_ns <= notification->time_ns;

@@ -28,6 +28,12 @@ static bool is_gone(const struct task *task)
     return task->ring_fd < 0 && numbers_task_is_gone(task->pid, task->key);
 }
 
+/* Its ring says so, and its counts are final: a parent that is written now must know it. */
+static bool has_exited(const struct task *task)
+{
+    return task->coverage == TASK_BY_EVENTS && task->end_ns;
+}
+
 static void sweep_task(struct tasks *tasks, struct task *task)
 {
     tasks_drain_some(tasks, task);
@@ -35,7 +41,7 @@ static void sweep_task(struct tasks *tasks, struct task *task)
         return;
     if (task_is_by_timer(task))
         tasks_look_at_timer(tasks, task);
-    if (task_is_inherited(task) ? tasks_inherited_gone(tasks, task) : is_gone(task)) {
+    if (has_exited(task) || (task_is_inherited(task) ? tasks_inherited_gone(tasks, task) : is_gone(task))) {
         tasks_task_ended(tasks, task, true);
         return;
     }

@@ -422,6 +422,15 @@ void script_begin(void)
 
 /* ---- Attached late ---- */
 
+/* What a thread of PROCESS requested has come, and waits for its process. */
+static bool is_waited_for(const struct sim_process *process)
+{
+    const struct waiting *waiting = sim.collector->waiting;
+    while (waiting && !(waiting->notification->events && waiting->notification->pid == process->pid))
+        waiting = waiting->next;
+    return waiting;
+}
+
 void script_attach_late(struct sim_task *task, pid_t parent, uint64_t time_ns)
 {
     struct sim_process *process = task->process;
@@ -442,6 +451,7 @@ void script_attach_late(struct sim_task *task, pid_t parent, uint64_t time_ns)
     struct sim_events *events = kernel_attach(task, false);
     events->startup_ns = task->cpu_ns;
     events->delivered = true;
+    process->unsure |= is_waited_for(process);
     notification->events = &events->attached;
     if (first && !notification->inherit_error)
         inherited_open_set(task, false);

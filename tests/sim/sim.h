@@ -105,6 +105,7 @@ struct sim_process {
     uint64_t told_ns;         /* in the files of its tasks, without exits */
     int status;
     unsigned execs;
+    bool unsure;              /* all that was known of it was a thread, reported after it had called exec */
     bool passes_on;           /* it has our variables, though it has not the preload object */
 };
 

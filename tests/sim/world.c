@@ -222,11 +222,13 @@ bool pidfd_clock(int pidfd, pid_t pid, uint64_t *ret_ns)
 
 bool numbers_hold(int pidfd, pid_t pid, pid_t tid)
 {
-    const struct sim_process *process = kernel_find(pid);
+    struct sim_process *process = kernel_find(pid);
     if (!process || (pidfd >= 0 && process->pidfd != pidfd))
         return false;
     const struct sim_task *task = kernel_find_task(tid);
-    return pid == tid || (task && task->process == process);
+    const bool hold = pid == tid || (task && task->process == process);
+    process->unsure |= pidfd >= 0 && !hold;
+    return hold;
 }
 
 bool numbers_are_anothers(int pidfd, pid_t pid)
