@@ -11,7 +11,7 @@
 enum {
     WAITING_MAX = 4096,                 /* so many wait at most */
     CHECKS = 16384,                     /* of those that wait, in one round */
-    OLDER = 64,                         /* of those, for each request of a program */
+    OLDER = 64,                         /* of the oldest, for each of the others */
     RUNS = 32,                          /* sorted lists of 2^N notifications: more than there is memory for */
 };
 
@@ -56,13 +56,10 @@ static void admit_in_order(struct tasks *tasks, struct notification *notificatio
         tasks_attach_trees(tasks);
 }
 
-/*
- * Does an older request for events of the same process wait for its creator? Its events have ended if that process has
- * gone on to another program, whose request goes on from there.
- */
+/* Does an older request for events of the same process wait? */
 static bool has_older(const struct tasks *tasks, const struct notification *notification)
 {
-    const struct waiting *waiting = notification->kind == PINJECT_PROCESS ? tasks->waiting : NULL;
+    const struct waiting *waiting = tasks->waiting;
     for (unsigned i = 0; i < OLDER && waiting && waiting->notification->time_ns < notification->time_ns; i++) {
         if (waiting->notification->pid == notification->pid && waiting->notification->events)
             return true;
@@ -71,9 +68,11 @@ static bool has_older(const struct tasks *tasks, const struct notification *noti
     return false;
 }
 
+/* The request of a next program goes on from that of the process, whose events have ended by then. */
 static bool is_ready(const struct tasks *tasks, const struct notification *notification)
 {
-    return tasks_is_ready(tasks, notification) && !has_older(tasks, notification);
+    return tasks_is_ready(tasks, notification) &&
+           !(notification->kind == PINJECT_PROCESS && has_older(tasks, notification));
 }
 
 /* *AT: where the last one went; later ones do not go before it. */
@@ -103,7 +102,8 @@ static void retry_waiting(struct tasks *tasks)
     unsigned checks = 0;
     for (struct waiting **at = &tasks->waiting; *at && checks < CHECKS;) {
         struct waiting *waiting = *at;
-        bool due = tasks->closing || waiting->deadline_ns <= tasks->now_ns;
+        bool over = waiting->deadline_ns <= tasks->now_ns && !has_older(tasks, waiting->notification);
+        bool due = tasks->closing || over;
         checks += !due;
         if (!due && !is_ready(tasks, waiting->notification)) {
             at = &waiting->next;
