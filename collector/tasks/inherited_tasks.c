@@ -155,10 +155,11 @@ static struct task *find_writer(struct tasks *tasks, const struct inherited_reco
                                 const struct perf_event_header *record)
 {
     struct task *task = tasks_find(tasks, kept->tid);
-    if (task && task_is_inherited(task))
+    const bool exiting = task && task->state.life == TASK_EXITING; /* some of its counts are late */
+    if (task && task_is_inherited(task) && !exiting)
         return task;
     struct task *renamed = find_renamed(tasks, kept, record);
-    return renamed && (!task || has_ended(tasks, task, kept->time_ns)) ? renamed : task;
+    return renamed && (!task || exiting || has_ended(tasks, task, kept->time_ns)) ? renamed : task;
 }
 
 /*

@@ -184,6 +184,19 @@ static void exec_of_a_thread(void **state)
     assert_string_equal(task->comm, "static");
 }
 
+/* So it does while its first thread has ended, and the last counts of that are late. */
+static void exec_of_a_thread_before_counts(void **state)
+{
+    (void)state;
+    put_fork(root, 200, 200, T + 10);
+    put_fork(child, 200, 201, T + 20);
+    put_exit(child, T + 30);
+    put_comm(child, "static\0", true, T + 40);
+    take();
+    assert_null(tasks_find(stage.tasks, 201));
+    assert_int_equal(tasks_find(stage.tasks, 200)->start_ns, T + 20);
+}
+
 /* A timer's task that went on to where none is. */
 static void samples_for_a_timer(void **state)
 {
@@ -429,6 +442,7 @@ int main(void)
         TEST(records_of_others_are_left_out),
         TEST(who_was_not_announced),
         TEST(exec_of_a_thread),
+        TEST(exec_of_a_thread_before_counts),
         TEST(samples_for_a_timer),
         TEST(estimates_and_ends),
         TEST(ends_that_nobody_recorded),
