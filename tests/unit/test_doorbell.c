@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A request that comes while a worker is about to sleep: it is seen, in whatever word of the doorbell its bit is. */
+#include "collector/sources/deferred_munmap.h"
 #include "worker_fake.h"
 
 static struct fake fake;
