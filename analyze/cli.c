@@ -43,8 +43,8 @@ static const struct cli_command commands[] = {
     {"annotate", ANNOTATE, CLI_PROFILE, view_annotate, "instructions and source lines of functions, with their shares"},
     {"diff", DIFF, CLI_PROFILE | CLI_PAIR, view_diff,
      "what changed between two versions of a program, from several runs of each"},
-    {"tree", TREE, CLI_PROFILE | CLI_COUNTS, view_tree,
-     "processes and threads: parents, times, exit status", "What ran"},
+    {"tree", TREE, CLI_PROFILE | CLI_COUNTS, view_tree, "processes and threads: parents, times, exit status",
+     "What ran"},
     {"counts", COUNTS, CLI_PROFILE | CLI_COUNTS, view_counts, "counters, in total and per task"},
     {"top", TOP, CLI_PROFILE | CLI_FOLLOW, view_top, "live view of a running program"},
     {"script", SCRIPT, CLI_PROFILE | CLI_WHOLE_SAMPLES, view_script, "every sample as text, like perf script"},
@@ -221,22 +221,17 @@ static const struct option_row rows[] = {
      "group boxes by this; task, process and comm are the first level (default: comm)"},
     {0, "by", "comm|dso|function|stack", 0, take_diff_by, FIELD(diff_by), 0, DIFF,
      "compare these (default: commands and functions)"},
-    {0, "total", NULL, 0, options_take_flag, FIELD(total), 0, DIFF,
-     "compare functions and DSOs by total, not by self"},
+    {0, "total", NULL, 0, options_take_flag, FIELD(total), 0, DIFF, "compare functions and DSOs by total, not by self"},
     {0, "sort", "weight|share", 0, take_choice, FIELD(diff_sort), 0, DIFF,
      "order by change of weight (the default) or by Points"},
     {0, "reverse", NULL, 0, options_take_flag, FIELD(reverse), 0, FLAME,
      "merge stacks from the sampled functions outwards, callees at the top"},
-    {0, "icicle", NULL, 0, options_take_enum, FIELD(layout), LAYOUT_HANGING, FLAME,
-     "callers at the top (the default)"},
+    {0, "icicle", NULL, 0, options_take_enum, FIELD(layout), LAYOUT_HANGING, FLAME, "callers at the top (the default)"},
     {0, "upright", NULL, 0, options_take_enum, FIELD(layout), LAYOUT_UPRIGHT, FLAME,
      "callers at the bottom, as in a classic flame graph"},
-    {0, "no-fold", NULL, 0, options_take_flag, FIELD(no_fold), 0, FLAME,
-     "do not merge recursive calls into one box"},
-    {0, "callers", NULL, 0, options_take_flag, FIELD(callers), 0, REPORT,
-     "callers below each function (bottom-up)"},
-    {0, "callees", NULL, 0, options_take_flag, FIELD(callees), 0, REPORT,
-     "callees below each function (top-down)"},
+    {0, "no-fold", NULL, 0, options_take_flag, FIELD(no_fold), 0, FLAME, "do not merge recursive calls into one box"},
+    {0, "callers", NULL, 0, options_take_flag, FIELD(callers), 0, REPORT, "callers below each function (bottom-up)"},
+    {0, "callees", NULL, 0, options_take_flag, FIELD(callees), 0, REPORT, "callees below each function (top-down)"},
     {0, "call-tree", NULL, 0, options_take_flag, FIELD(call_tree), 0, REPORT,
      "all calls as one tree, from the outermost function inwards"},
     {0, "reverse", NULL, 0, options_take_flag, FIELD(reverse), 0, REPORT,
@@ -263,8 +258,7 @@ static const struct option_row rows[] = {
      "only this command, by name or pattern such as 'cc1*'; may be repeated"},
     {0, "command-line", "TEXT", 0, take_list, FIELD(command_lines), 0, PROFILE | DIFF,
      "only tasks with TEXT in their command line, such as 'big.cpp'; may be repeated"},
-    {0, "dso", "NAME", 0, take_list, FIELD(dsos), 0, FLAME,
-     "only stacks through this DSO; may be repeated"},
+    {0, "dso", "NAME", 0, take_list, FIELD(dsos), 0, FLAME, "only stacks through this DSO; may be repeated"},
     {'o', "dso", "NAME", 0, take_list, FIELD(dsos), 0, REPORT | SCRIPT | SUMMARY | DIFF | ANNOTATE | TOP,
      "only functions of this DSO, by path, name or pattern; may be repeated"},
     {0, "object", "NAME", OPTION_SYNONYM, take_list, FIELD(dsos), 0,
@@ -283,10 +277,8 @@ static const struct option_row rows[] = {
      REPORT | SUMMARY | FLAME | DIFF | SCRIPT | ANNOTATE | EXPORT,
      "threads that read files and look up names (default: one per CPU)"},
     {.help = "Names"},
-    {0, "no-demangle", NULL, 0, options_take_flag, FIELD(no_demangle), 0, NAMES,
-     "do not demangle C++ and Rust names"},
-    {0, "symfs", "DIR", 0, options_take_string, FIELD(symfs), 0, NAMES,
-     "look for programs and libraries below DIR"},
+    {0, "no-demangle", NULL, 0, options_take_flag, FIELD(no_demangle), 0, NAMES, "do not demangle C++ and Rust names"},
+    {0, "symfs", "DIR", 0, options_take_string, FIELD(symfs), 0, NAMES, "look for programs and libraries below DIR"},
     {0, "debug-path", "DIR", 0, take_list, FIELD(debug_paths), 0, NAMES,
      "look for separate debug files in DIR before /usr/lib/debug; may be repeated"},
     {0, "unwinder", "ENGINE", 0, unwind_engine_take, FIELD(unwinder), 0, NAMES & ~(TREE | COUNTS),
@@ -294,8 +286,7 @@ static const struct option_row rows[] = {
     {0, "objdump", "PATH", 0, options_take_string, FIELD(objdump), 0, ANNOTATE,
      "disassembler (default: the objdump in PATH)"},
     {0, "lines", NULL, 0, options_take_flag, FIELD(lines), 0, SCRIPT, "source line below each address"},
-    {0, "inline", NULL, 0, options_take_flag, FIELD(inlined), 0, SCRIPT,
-     "inlined functions above each address"},
+    {0, "inline", NULL, 0, options_take_flag, FIELD(inlined), 0, SCRIPT, "inlined functions above each address"},
     {0, "inline", NULL, 0, options_take_flag, FIELD(inlined), 0, REPORT | FLAME,
      "show inlined functions in call chains, from debug information (the default)"},
     {0, "no-inline", NULL, 0, options_take_flag, FIELD(no_inline), 0, REPORT | FLAME | SCRIPT | EXPORT | DIFF,
@@ -405,14 +396,14 @@ static int divide_operands(struct cli *cli, char **operands)
 /* Refuses options that --group cannot show. */
 static int check_group(const struct settings *settings)
 {
-    const char *other = settings->call_tree                                       ? "--call-tree"
-                        : settings->callers                                       ? "--callers"
-                        : settings->callees                                       ? "--callees"
-                        : settings->by == BY_LINE || settings->by == BY_INLINE    ? "--by line and --by inline"
-                        : settings->by == BY_FILE                                 ? "--by file"
-                        : settings->sort_given && settings->sort == SORT_TOTAL    ? "--sort total"
-                        : settings->inlined                                       ? "--inline"
-                                                                                  : NULL;
+    const char *other = settings->call_tree                                    ? "--call-tree"
+                        : settings->callers                                    ? "--callers"
+                        : settings->callees                                    ? "--callees"
+                        : settings->by == BY_LINE || settings->by == BY_INLINE ? "--by line and --by inline"
+                        : settings->by == BY_FILE                              ? "--by file"
+                        : settings->sort_given && settings->sort == SORT_TOTAL ? "--sort total"
+                        : settings->inlined                                    ? "--inline"
+                                                                               : NULL;
     if (!settings->group || !other)
         return 0;
     report_error("--group shows only the self share of each event: leave out %s", other);
@@ -522,9 +513,8 @@ void cli_help(const struct cli_command *command, int width, FILE *to)
     }
     fputs("\nOptions of several commands ('panalyze help COMMAND' lists those of one):\n\n", to);
     options_help(rows, 0, OPTIONS_SHARED, width, to);
-    fputs(
-        "\nExit status: 0 success, 1 something could not be read or written, 2 wrong usage, 141 the reader of the "
-        "output "
-        "closed it.\n",
-        to);
+    fputs("\nExit status: 0 success, 1 something could not be read or written, 2 wrong usage, 141 the reader of the "
+          "output "
+          "closed it.\n",
+          to);
 }

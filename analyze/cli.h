@@ -28,7 +28,7 @@ struct cli_command {
     unsigned needs;                 /* enum cli_needs */
     int (*view)(struct view *view); /* NULL: help */
     const char *help;
-    const char *heading;            /* printed above this command in the list of commands; NULL: none */
+    const char *heading; /* printed above this command in the list of commands; NULL: none */
 };
 
 struct cli {

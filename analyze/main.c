@@ -224,7 +224,7 @@ static enum profile_merge merge_of(const struct cli *cli)
         return settings->json ? PROFILE_BY_COMM : PROFILE_BY_STACK;
     if (cli->command->view == view_flame && !by_task)
         return settings->aggregate || (settings->by_given && settings->by != BY_COMM) ? PROFILE_BY_STACK
-                                                                                     : PROFILE_BY_COMM;
+                                                                                      : PROFILE_BY_COMM;
     return cli->command->view == view_diff ? PROFILE_BY_COMM : PROFILE_BY_TASK;
 }
 
@@ -233,8 +233,7 @@ static bool shows_few_tasks(const struct cli *cli)
 {
     const struct settings *settings = &cli->settings;
     return cli->command->view == view_report && histogram_has_stacks(settings->by) && !settings->json &&
-        !settings->group &&
-           settings->top != SETTINGS_ALL && !settings->dsos.count && !settings->symbols.count &&
+           !settings->group && settings->top != SETTINGS_ALL && !settings->dsos.count && !settings->symbols.count &&
            !select_by_task(settings);
 }
 

@@ -39,20 +39,20 @@
 #include "common/report.h"
 
 enum {
-    EVENTS = 4096,                 /* of a round: more ends than tasks that begin meanwhile */
-    WRITE_SLICE = 8,               /* files between two looks at notifications */
-    WRITE_NS = 1000 * 1000,        /* and at most so long, in a storm */
-    WRITE_QUEUE = 8192,            /* complete tasks in memory; beyond that each round writes some */
-    WRITE_QUEUE_MAX = 65536,       /* beyond that too, whatever else is short */
-    GATHER_NS = 5 * 1000 * 1000,   /* between two rounds with notifications */
-    STORM_NS = 1000 * 1000,        /* the same in a storm: rings freed soon are in the caches when they are reused */
-    STORM = 2,                     /* events of a round that are a storm */
+    EVENTS = 4096,               /* of a round: more ends than tasks that begin meanwhile */
+    WRITE_SLICE = 8,             /* files between two looks at notifications */
+    WRITE_NS = 1000 * 1000,      /* and at most so long, in a storm */
+    WRITE_QUEUE = 8192,          /* complete tasks in memory; beyond that each round writes some */
+    WRITE_QUEUE_MAX = 65536,     /* beyond that too, whatever else is short */
+    GATHER_NS = 5 * 1000 * 1000, /* between two rounds with notifications */
+    STORM_NS = 1000 * 1000,      /* the same in a storm: rings freed soon are in the caches when they are reused */
+    STORM = 2,                   /* events of a round that are a storm */
     SWEEP_NS = 100 * 1000 * 1000,
     TIMER_SWEEP_NS = 25 * 1000 * 1000, /* with timers no event reports records, and mappings are seen late */
-    TRIM = 1024,                   /* ended tasks whose memory is worth a call */
-    STACK = 2 << 20,               /* of the loop's thread */
-    GRACE_NS = 500 * 1000 * 1000,  /* for tasks that are ending when the root has ended */
-    LINGER_NS = 300 * 1000 * 1000, /* without any task; a child of posix_spawn may still come */
+    TRIM = 1024,                       /* ended tasks whose memory is worth a call */
+    STACK = 2 << 20,                   /* of the loop's thread */
+    GRACE_NS = 500 * 1000 * 1000,      /* for tasks that are ending when the root has ended */
+    LINGER_NS = 300 * 1000 * 1000,     /* without any task; a child of posix_spawn may still come */
 };
 #define NOBODY_NS 10000000000ull /* bare: no task came at all */
 
@@ -61,20 +61,20 @@ struct collect {
     struct tasks tasks;
     int epoll;
     uint64_t swept_ns;
-    uint64_t gather_ns;      /* until then notifications are batched; 0: there were none */
-    uint64_t write_ns;       /* while there are notifications, no file is written before that */
-    uint64_t alone_ns;       /* bare, or lingering: since when there is no task; 0: there is one */
+    uint64_t gather_ns; /* until then notifications are batched; 0: there were none */
+    uint64_t write_ns;  /* while there are notifications, no file is written before that */
+    uint64_t alone_ns;  /* bare, or lingering: since when there is no task; 0: there is one */
     unsigned interrupts;
-    uint64_t trimmed;        /* number of tasks seen when memory was given back last */
-    bool trim;               /* threads were renewed since, or are about to be: memory can be given back */
-    bool alone;              /* no further thread could be started */
-    bool hand_over;          /* to a fresh thread, after this round */
+    uint64_t trimmed; /* number of tasks seen when memory was given back last */
+    bool trim;        /* threads were renewed since, or are about to be: memory can be given back */
+    bool alone;       /* no further thread could be started */
+    bool hand_over;   /* to a fresh thread, after this round */
     bool over;
-    bool stop;               /* a signal ends a bare session, or one that lingers */
+    bool stop; /* a signal ends a bare session, or one that lingers */
     bool root_ended;
-    bool stacks_wanted;      /* by SIGQUIT */
-    uint64_t stacks_ns;      /* time of --stacks-after; UINT64_MAX: never, or done */
-    bool stacks_run;         /* they are being taken */
+    bool stacks_wanted; /* by SIGQUIT */
+    uint64_t stacks_ns; /* time of --stacks-after; UINT64_MAX: never, or done */
+    bool stacks_run;    /* they are being taken */
     int root_status;
     struct rusage tree;
     struct epoll_event events[EVENTS];
@@ -184,7 +184,7 @@ static void admit_root(struct collect *collect)
                                           .startup_ns = args->root_startup_ns,
                                           .events = args->root_events,
                                           .pidfd = args->root_pidfd < 0 ? -1
-                                          : fcntl(args->root_pidfd, F_DUPFD_CLOEXEC, 0)};
+                                                                        : fcntl(args->root_pidfd, F_DUPFD_CLOEXEC, 0)};
     if (args->root_non_injectable)
         tell_program(notification, args);
     tasks_notify(tasks, notification);

@@ -39,10 +39,10 @@ struct collect_args {
     int root_pidfd;
     struct attached *root_events;
     uint64_t root_start_ns;
-    uint64_t root_startup_ns;     /* CPU time of the child between fork and exec, before its events started */
+    uint64_t root_startup_ns; /* CPU time of the child between fork and exec, before its events started */
     struct signals *signals;
-    char *const *root_non_injectable; /* arguments of a non-injectable command; NULL: it can be injected */
-    int root_inherit_error;           /* 0 or -errno of its inherited set */
+    char *const *root_non_injectable;    /* arguments of a non-injectable command; NULL: it can be injected */
+    int root_inherit_error;              /* 0 or -errno of its inherited set */
     const struct collect_stacks *stacks; /* NULL: not available here */
 };
 int collect_run(const struct collect_args *args, struct outcome *outcome);

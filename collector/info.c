@@ -161,9 +161,9 @@ static void print_event(FILE *to, const struct event_name *event)
         row(to, event->name, "refused: a kernel event, and kernel.perf_event_paranoid allows user space only");
     else
         row(to, event->name, "%s%s", how,
-            !event->nanoseconds                        ? ", user space only"
+            !event->nanoseconds                      ? ", user space only"
             : strcmp(how, "counts and samples") == 0 ? "; samples are of user space only"
-                                                       : "");
+                                                     : "");
 }
 
 static void print_events(FILE *to)

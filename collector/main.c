@@ -47,7 +47,7 @@ struct run {
     struct collect_args args;
     struct outcome outcome;
     char preload[PINJECT_PATH];
-    char outfile[PATH_MAX];              /* absolute */
+    char outfile[PATH_MAX];                   /* absolute */
     char base[PATH_MAX], directory[PATH_MAX]; /* as the user called them */
     struct signals signals;
 };
@@ -208,8 +208,7 @@ static int run_session(struct run *run)
     int status = STATUS_OWN, error;
     struct signals *signals = &run->signals;
     error = signals_init(signals);
-    if (!error &&
-        !launch_start(&run->launch, &run->session, run->line.settings.command, &signals->old_mask)) {
+    if (!error && !launch_start(&run->launch, &run->session, run->line.settings.command, &signals->old_mask)) {
         signals_set_root(signals, run->launch.pid, run->launch.apart);
         signals->stacks = show_stacks_of_tree() != NULL;
         run->args = (struct collect_args){.session = &run->session,
@@ -357,8 +356,7 @@ int main(int argc, char **argv)
         return STATUS_OWN;
     report_quiet(run.line.settings.quiet);
     switch (run.line.action) {
-    case SETTINGS_COLLECT:
-        return collect_session(&run);
+    case SETTINGS_COLLECT: return collect_session(&run);
     case SETTINGS_WAIT:
         if (run.line.wait_base)
             run.line.settings.outfile = run.line.wait_base;
@@ -366,20 +364,11 @@ int main(int argc, char **argv)
         find_outfile(&run);
         /* The directory of that name may have been made since the session began. */
         return wait_for(run.line.settings.outfile, run.line.settings.directory && !strchr(base, '/') ? base : NULL);
-    case SETTINGS_INFO:
-        info_print(stdout);
-        return flush_output();
-    case SETTINGS_DOCTOR:
-        return examine_machine(&run);
-    case SETTINGS_STACKS:
-        return print_stacks(&run.line);
-    case SETTINGS_VERSION:
-        printf("pinject-run %s\n", PINJECT_VERSION_STRING);
-        return flush_output();
-    case SETTINGS_HELP:
-        settings_help(stdout, run.line.help_all);
-        return flush_output();
-    default:
-        return run_session(&run);
+    case SETTINGS_INFO: info_print(stdout); return flush_output();
+    case SETTINGS_DOCTOR: return examine_machine(&run);
+    case SETTINGS_STACKS: return print_stacks(&run.line);
+    case SETTINGS_VERSION: printf("pinject-run %s\n", PINJECT_VERSION_STRING); return flush_output();
+    case SETTINGS_HELP: settings_help(stdout, run.line.help_all); return flush_output();
+    default: return run_session(&run);
     }
 }

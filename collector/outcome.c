@@ -25,8 +25,10 @@ static void add_files(struct tasks *tasks)
                counts.refused, 0);
     missed_add(&tasks->missed, "mapped file not read: the helper process exited, or could not be started", "",
                counts.failed, 0);
-    missed_add(&tasks->missed, "build id of a mapped file dropped: too many files (files that still exist are read "
-                               "again)", "", counts.forgotten, 0);
+    missed_add(&tasks->missed,
+               "build id of a mapped file dropped: too many files (files that still exist are read "
+               "again)",
+               "", counts.forgotten, 0);
 }
 
 /* Records of rings that were left out. */
@@ -78,8 +80,7 @@ static void add_losses(struct tasks *tasks)
                 "started before the collector answered: start-up counted but not sampled");
     add_counted(missed, session, CHANNEL_DROPPED,
                 "request queue full: a task got no events, or an exited child was not reported");
-    add_counted(missed, session, CHANNEL_BLOCKED,
-                "start not announced: blocked by the program's own seccomp filter");
+    add_counted(missed, session, CHANNEL_BLOCKED, "start not announced: blocked by the program's own seccomp filter");
     add_foreign(tasks, missed);
     missed_add(missed, "notification dropped: queue full", "",
                __atomic_load_n(&session->notifications.refused, __ATOMIC_RELAXED), 0);
@@ -96,16 +97,14 @@ static void add_losses(struct tasks *tasks)
     missed_add(missed, "requests paused: too many had no effect", "", channels_held(session), 0);
     missed_add(missed, "process of a user without a channel to the collector", "",
                __atomic_load_n(&session->users_refused, __ATOMIC_RELAXED), 0);
-    missed_add(missed,
-               "record of a non-injectable program's child lost: ring full or damaged", "",
+    missed_add(missed, "record of a non-injectable program's child lost: ring full or damaged", "",
                tasks->inherited_lost, 0);
     missed_add(missed,
                "descendant of a non-injectable program: started while the collector attached, or the kernel lost its "
-               "start record", "",
-               tasks->unannounced.count, 0);
-    missed_add(missed,
-               "descendant of a non-injectable program without counts: CPU time estimated from samples",
-               "", tasks->estimated, 0);
+               "start record",
+               "", tasks->unannounced.count, 0);
+    missed_add(missed, "descendant of a non-injectable program without counts: CPU time estimated from samples", "",
+               tasks->estimated, 0);
     missed_add(missed, "look-up in /proc given up: it took too long, or no thread was free for it", "",
                session->errands.given_up, 0);
     missed_add(missed, "request dropped: the collector has no memory or no descriptors left", "",
@@ -169,9 +168,8 @@ static void add_contradiction(const struct outcome *outcome, struct tasks *tasks
 {
     uint64_t tree = outcome->cpu_ns;
     if (tree && outcome->attributed_ns > tree + tree / CONTRADICTS_PART + CONTRADICTS_NS)
-        missed_add(&tasks->missed,
-                   "false times: tasks have more CPU time than the whole run, as a program reported it", "", 1,
-                   outcome->attributed_ns - tree);
+        missed_add(&tasks->missed, "false times: tasks have more CPU time than the whole run, as a program reported it",
+                   "", 1, outcome->attributed_ns - tree);
 }
 
 static uint64_t own_cpu_ns(const struct tasks *tasks)

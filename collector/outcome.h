@@ -18,23 +18,23 @@ enum { STOLEN_TEXT = 120 };
 /* For the closing summary and the exit status. Zeroed: empty. */
 struct outcome {
     bool root_ended;
-    int root_status;              /* as of wait(2) */
-    struct rusage tree;           /* of the root and all it waited for (launcher only) */
-    uint64_t tasks;               /* seen */
+    int root_status;    /* as of wait(2) */
+    struct rusage tree; /* of the root and all it waited for (launcher only) */
+    uint64_t tasks;     /* seen */
     uint64_t processes, threads;
-    uint64_t active_max;          /* most at the same time */
-    uint64_t alive;               /* still running when the session ended */
+    uint64_t active_max; /* most at the same time */
+    uint64_t alive;      /* still running when the session ended */
     uint64_t samples, lost;
-    struct counts counts;         /* at the end: see outcome_complete() */
-    uint64_t counted_only;        /* tasks without a ring */
-    char stacks[STACKS_TEXT];     /* how call stacks were made, if they are unwound; else "" */
-    uint64_t stacks_behind;       /* of them: by frame pointers because the collector had fallen behind */
+    struct counts counts;     /* at the end: see outcome_complete() */
+    uint64_t counted_only;    /* tasks without a ring */
+    char stacks[STACKS_TEXT]; /* how call stacks were made, if they are unwound; else "" */
+    uint64_t stacks_behind;   /* of them: by frame pointers because the collector had fallen behind */
     uint64_t without_sample;
     /* tasks whose events were refused, and in which the preload object was to start a timer */
     uint64_t timer_fallbacks;
     uint64_t timer_fallbacks_counted; /* of them: not sampled; in counted_only too */
     int refusal;                      /* -errno of the first of them */
-    uint64_t cpu_ns; /* of the tree by the kernel's accounting, with stolen time; 0: unknown */
+    uint64_t cpu_ns;                  /* of the tree by the kernel's accounting, with stolen time; 0: unknown */
     uint64_t stolen_ns;               /* part of cpu_ns; 0: too little to be reported */
     uint64_t machine_ns;              /* how long the machine's time was measured; 0: unknown */
     uint64_t others_ns;               /* CPU time of everything else on the machine in that time */
@@ -45,7 +45,7 @@ struct outcome {
     uint64_t elapsed_ns;          /* of the command; 0: it has not ended */
     struct result_missed *missed; /* strings owned */
     unsigned missed_count;
-    uint64_t uncounted;           /* further ones, and records, for which the collector had no memory */
+    uint64_t uncounted; /* further ones, and records, for which the collector had no memory */
 };
 
 /*

@@ -97,8 +97,7 @@ static int take_mode(void *state, const struct option_row *row, const char *valu
     errno = 0;
     unsigned long mode = strtoul(value, &end, 8);
     if (errno || *end || !isdigit((unsigned char)*value) || (mode & ~0666ul) || (mode & 0600) != 0600) {
-        report_error("--%s needs an octal file mode from 0600 to 0666, such as 0640, not '%s'",
-                     row->name, value);
+        report_error("--%s needs an octal file mode from 0600 to 0666, such as 0640, not '%s'", row->name, value);
         return -EINVAL;
     }
     ((struct settings *)state)->mode = (unsigned)mode;

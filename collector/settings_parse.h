@@ -9,12 +9,12 @@
 #include "collector/config/settings.h"
 
 enum settings_action {
-    SETTINGS_RUN,      /* profile settings.command */
-    SETTINGS_COLLECT,  /* bare: collect for the process that started us */
+    SETTINGS_RUN,     /* profile settings.command */
+    SETTINGS_COLLECT, /* bare: collect for the process that started us */
     SETTINGS_WAIT,
     SETTINGS_INFO,
-    SETTINGS_DOCTOR,   /* settings.command: NULL, or what is to be examined */
-    SETTINGS_STACKS,   /* settings.command: numbers of processes */
+    SETTINGS_DOCTOR, /* settings.command: NULL, or what is to be examined */
+    SETTINGS_STACKS, /* settings.command: numbers of processes */
     SETTINGS_VERSION,
     SETTINGS_HELP,
 };
@@ -27,7 +27,7 @@ struct settings_line {
     bool stacks, tree, json;  /* --stacks, --tree, --json */
     uint64_t collect_fd;      /* --collect */
     const char *preload;      /* --preload: path of the preload object that started us */
-    const char *started;  /* file to create when the command is let go; NULL: none */
+    const char *started;      /* file to create when the command is let go; NULL: none */
 };
 
 /* 0 or -EINVAL after report_error(). Strings point into ARGV. */

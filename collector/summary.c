@@ -59,7 +59,8 @@ static bool can_say(const struct outcome *outcome)
     buffer_release(&line);
     if (failed)
         report_error("out of memory: %" PRIu64 " tasks, %" PRIu64 " samples, %" PRIu64 " lost; the rest of the summary"
-                     " is missing", outcome->tasks, outcome->samples, outcome->lost);
+                     " is missing",
+                     outcome->tasks, outcome->samples, outcome->lost);
     return !failed;
 }
 
@@ -128,8 +129,10 @@ static void print_narrow(const struct settings *settings, const struct outcome *
         left_out |= strstr(outcome->missed[i].reason, "not followed") != NULL;
     if (percent >= FOLLOWED_PERCENT || !left_out || follow_is_all(settings->follow))
         return;
-    buffer_printf(line, "only %.1f %% of the CPU time is in this profile: --follow=%s left out other tasks "
-                  "(--follow=all profiles them)", percent, follow_text(follow, settings->follow));
+    buffer_printf(line,
+                  "only %.1f %% of the CPU time is in this profile: --follow=%s left out other tasks "
+                  "(--follow=all profiles them)",
+                  percent, follow_text(follow, settings->follow));
     print_note(line);
 }
 
@@ -244,7 +247,8 @@ static void print_fallbacks(const struct outcome *outcome, bool stat, struct buf
     uint64_t less = outcome->timer_fallbacks_counted, more = outcome->timer_fallbacks - less;
     if (more) {
         append_count(line, more, "task was", "tasks were");
-        buffer_printf(line, " %s: the kernel refused %s events (%s: not dumpable, or of another "
+        buffer_printf(line,
+                      " %s: the kernel refused %s events (%s: not dumpable, or of another "
                       "user; root may see %s)",
                       stat ? "counted by the preload object" : "sampled by timers", more == 1 ? "its" : "their", reason,
                       more == 1 ? "it" : "them");
@@ -282,7 +286,8 @@ static void print_limits(const struct event_config *config, const struct outcome
                          struct buffer *line)
 {
     uint64_t short_of_memory = outcome->counted_only > outcome->timer_fallbacks_counted
-                                   ? outcome->counted_only - outcome->timer_fallbacks_counted : 0;
+                                   ? outcome->counted_only - outcome->timer_fallbacks_counted
+                                   : 0;
     print_fallbacks(outcome, stat, line);
     if (outcome->counted_only && config->source == PINJECT_SOURCE_TIMER) {
         append_count(line, outcome->counted_only, "task was", "tasks were");
@@ -382,8 +387,7 @@ static unsigned say_count(uint64_t count, const char *one, const char *many)
     return count > 0;
 }
 
-unsigned summary_incomplete(const struct session *session, const struct results *results,
-                            const struct outcome *outcome)
+unsigned summary_incomplete(const struct session *session, const struct results *results, const struct outcome *outcome)
 {
     uint64_t failed, samples;
     int error = results_error(results, &failed, &samples);
@@ -393,8 +397,7 @@ unsigned summary_incomplete(const struct session *session, const struct results 
     reasons += say_count(outcome->lost, "sample was lost", "samples were lost");
     reasons += say_count(sampling ? outcome->counted_only : 0, "task was counted but not sampled",
                          "tasks were counted but not sampled");
-    reasons += say_count(outcome->stacks_behind,
-                         "call stack was unwound by frame pointer: the collector fell behind",
+    reasons += say_count(outcome->stacks_behind, "call stack was unwound by frame pointer: the collector fell behind",
                          "call stacks were unwound by frame pointer: the collector fell behind");
     reasons += say_count(outcome->alive, "task still runs: what it does from now on is missing",
                          "tasks still run: what they do from now on is missing");

@@ -12,20 +12,20 @@
 
 #include <stddef.h>
 
-#define BOUND_SEARCH(array, count, member, is_before, value)                                                          \
-    ({                                                                                                                \
-        const __typeof__((array)[0]) *bound_array = (array);                                                          \
-        _Static_assert(sizeof(value) <= sizeof((array)[0] member), "the value would be cut");                         \
-        const __typeof__(bound_array[0] member) bound_value = (value);                                                \
-        size_t bound_low = 0, bound_high = (count);                                                                   \
-        while (bound_low < bound_high) {                                                                              \
-            size_t bound_middle = bound_low + (bound_high - bound_low) / 2;                                           \
-            if (bound_array[bound_middle] member is_before bound_value)                                               \
-                bound_low = bound_middle + 1;                                                                         \
-            else                                                                                                      \
-                bound_high = bound_middle;                                                                            \
-        }                                                                                                             \
-        bound_low;                                                                                                    \
+#define BOUND_SEARCH(array, count, member, is_before, value)                                  \
+    ({                                                                                        \
+        const __typeof__((array)[0]) *bound_array = (array);                                  \
+        _Static_assert(sizeof(value) <= sizeof((array)[0] member), "the value would be cut"); \
+        const __typeof__(bound_array[0] member) bound_value = (value);                        \
+        size_t bound_low = 0, bound_high = (count);                                           \
+        while (bound_low < bound_high) {                                                      \
+            size_t bound_middle = bound_low + (bound_high - bound_low) / 2;                   \
+            if (bound_array[bound_middle] member is_before bound_value)                       \
+                bound_low = bound_middle + 1;                                                 \
+            else                                                                              \
+                bound_high = bound_middle;                                                    \
+        }                                                                                     \
+        bound_low;                                                                            \
     })
 
 /* Index of the first of COUNT elements whose MEMBER is VALUE or more; COUNT if there is none. */

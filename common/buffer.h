@@ -11,13 +11,16 @@
 #include <stdint.h>
 
 struct buffer {
-    unsigned char *data;  /* owned; NULL while empty */
-    size_t size;          /* bytes in use */
+    unsigned char *data; /* owned; NULL while empty */
+    size_t size;         /* bytes in use */
     size_t capacity;
     bool failed;
 };
 
-#define BUFFER_INIT {NULL, 0, 0, false}
+#define BUFFER_INIT       \
+    {                     \
+        NULL, 0, 0, false \
+    }
 
 void buffer_init(struct buffer *buffer);
 void buffer_release(struct buffer *buffer);

@@ -13,7 +13,7 @@
 struct cursor {
     const unsigned char *at;
     const unsigned char *end;
-    bool swap;    /* the bytes are of the other byte order */
+    bool swap; /* the bytes are of the other byte order */
     bool failed;
 };
 

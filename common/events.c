@@ -9,9 +9,18 @@
 #include "common/nearest.h"
 #include "common/report.h"
 
-#define HARDWARE(config, name, alias) {name, alias, PERF_TYPE_HARDWARE, PERF_COUNT_HW_##config, false}
-#define SOFTWARE(config, name, alias) {name, alias, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_##config, false}
-#define CLOCK(config, name) {name, NULL, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_##config, true}
+#define HARDWARE(config, name, alias)                                  \
+    {                                                                  \
+        name, alias, PERF_TYPE_HARDWARE, PERF_COUNT_HW_##config, false \
+    }
+#define SOFTWARE(config, name, alias)                                  \
+    {                                                                  \
+        name, alias, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_##config, false \
+    }
+#define CLOCK(config, name)                                          \
+    {                                                                \
+        name, NULL, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_##config, true \
+    }
 
 const struct event_name events_names[] = {
     HARDWARE(CPU_CYCLES, "cycles", "cpu-cycles"),
@@ -63,7 +72,8 @@ static void report_unknown(const char *name)
         report_error("unknown event '%s'; did you mean '%s'?", name, near);
     else
         report_error("unknown event '%s'; events are cycles, instructions, task-clock, page-faults and others (see "
-                     "'pinject-run --info')", name);
+                     "'pinject-run --info')",
+                     name);
 }
 
 static int parse_modifiers(const char *text, size_t size, struct event_choice *choice)
@@ -73,8 +83,7 @@ static int parse_modifiers(const char *text, size_t size, struct event_choice *c
         user |= text[i] == 'u';
         kernel |= text[i] == 'k';
         if (text[i] != 'u' && text[i] != 'k') {
-            report_error("event '%s': unknown modifier '%c'; use u (user space) or k (kernel)", choice->text,
-                         text[i]);
+            report_error("event '%s': unknown modifier '%c'; use u (user space) or k (kernel)", choice->text, text[i]);
             return -EINVAL;
         }
     }

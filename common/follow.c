@@ -14,8 +14,12 @@ static const struct {
     const char *name;
     unsigned flags;
 } names[] = {
-    {"fork", PINJECT_SESSION_FORK}, {"vfork", PINJECT_SESSION_VFORK},     {"threads", PINJECT_SESSION_PTHREAD},
-    {"exec", PINJECT_SESSION_EXEC}, {"pthread", PINJECT_SESSION_PTHREAD}, {"all", PINJECT_SESSION_ALL},
+    {"fork", PINJECT_SESSION_FORK},
+    {"vfork", PINJECT_SESSION_VFORK},
+    {"threads", PINJECT_SESSION_PTHREAD},
+    {"exec", PINJECT_SESSION_EXEC},
+    {"pthread", PINJECT_SESSION_PTHREAD},
+    {"all", PINJECT_SESSION_ALL},
     {"none", 0},
 };
 enum { NAMES = sizeof(names) / sizeof(names[0]), SINGLE = 4 };

@@ -11,8 +11,8 @@
 
 /* The column where descriptions start in --help, if labels are long. */
 #define LABEL_WIDTH 30
-#define MOST_WORDS 128
-#define UNLISTED (OPTION_HIDDEN | OPTION_SYNONYM)
+#define MOST_WORDS  128
+#define UNLISTED    (OPTION_HIDDEN | OPTION_SYNONYM)
 
 struct parser {
     const struct options *options;
@@ -60,8 +60,7 @@ int options_take_count(void *state, const struct option_row *row, const char *va
     uint64_t number = 0;
     bool good = value && *value;
     for (const char *digit = value; good && *digit; digit++)
-        good = *digit >= '0' && *digit <= '9' &&
-               !__builtin_mul_overflow(number, UINT64_C(10), &number) &&
+        good = *digit >= '0' && *digit <= '9' && !__builtin_mul_overflow(number, UINT64_C(10), &number) &&
                !__builtin_add_overflow(number, (uint64_t)(*digit - '0'), &number);
     if (!good || number == 0) {
         report_error("option '--%s' needs a whole number of at least 1, not '%s'", row->name, value ? value : "");
@@ -254,7 +253,10 @@ static int label_of(const struct option_row *row, char *ret, size_t size)
     char letter[8] = "    ";
     if (row->letter)
         snprintf(letter, sizeof(letter), "-%c, ", row->letter);
-    return snprintf(ret, size, "  %s--%s%s%s%s", letter, row->name, !row->value ? "" : optional ? "[=" : "=",
+    return snprintf(ret, size, "  %s--%s%s%s%s", letter, row->name,
+                    !row->value ? ""
+                    : optional  ? "[="
+                                : "=",
                     row->value ? row->value : "", row->value && optional ? "]" : "");
 }
 

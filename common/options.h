@@ -25,15 +25,15 @@ enum option_flags {
 };
 
 struct option_row {
-    char letter;        /* 0: none */
-    const char *name;   /* long name without "--"; NULL: a heading row, help is its text */
-    const char *value;  /* name of the value in --help ("HZ"); NULL: a flag */
+    char letter;       /* 0: none */
+    const char *name;  /* long name without "--"; NULL: a heading row, help is its text */
+    const char *value; /* name of the value in --help ("HZ"); NULL: a flag */
     unsigned flags;
     option_take *take;
-    size_t offset;      /* for the stock takers: offset of the member in STATE */
-    int64_t number;     /* for the stock takers: value to store; others may use it as they like */
-    uint32_t groups;    /* bit set of the commands that have the option; 0: all */
-    const char *help;   /* a brief --help ends at a semicolon */
+    size_t offset;    /* for the stock takers: offset of the member in STATE */
+    int64_t number;   /* for the stock takers: value to store; others may use it as they like */
+    uint32_t groups;  /* bit set of the commands that have the option; 0: all */
+    const char *help; /* a brief --help ends at a semicolon */
 };
 
 /* Stock takers: store into (char *)state + offset. */

@@ -17,8 +17,8 @@ struct perfdata_section {
 
 struct perfdata_header {
     uint64_t magic;
-    uint64_t size;       /* of this header: 104 */
-    uint64_t attr_size;  /* of one entry of attrs: sizeof(struct perf_event_attr) + a section of ids */
+    uint64_t size;      /* of this header: 104 */
+    uint64_t attr_size; /* of one entry of attrs: sizeof(struct perf_event_attr) + a section of ids */
     struct perfdata_section attrs;
     struct perfdata_section data;
     struct perfdata_section event_types;

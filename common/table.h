@@ -19,7 +19,7 @@
 /* The key for hashes, constant for the life of this process. Context: any thread; allocates nothing. */
 const uint64_t *table_key(void);
 
-#define HASH_NONFATAL_OOM 1
+#define HASH_NONFATAL_OOM                    1
 #define HASH_FUNCTION(bytes, size, ret_hash) ((ret_hash) = (unsigned)siphash(table_key(), bytes, size))
 #include <uthash.h>
 #ifndef uthash_nonfatal_oom

@@ -7,7 +7,7 @@
 
 #define SESSION PINJECT_ENV_SESSION "="
 #define PRELOAD "LD_PRELOAD="
-#define TRACE "LD_TRACE_LOADED_OBJECTS="
+#define TRACE   "LD_TRACE_LOADED_OBJECTS="
 
 enum { IS_OTHER, IS_SESSION, IS_PRELOAD, IS_TRACE };
 
@@ -250,7 +250,7 @@ int pinject_env_layout(struct pinject_env_layout *layout, char *const *envp, str
             continue;
         strings += size;
         layout->changes |= !join || size != strlen(envp[i]) + 1 ||
-            !names_preload(envp[i] + strlen(PRELOAD), ours.preload);
+                           !names_preload(envp[i] + strlen(PRELOAD), ours.preload);
     }
     if (join && layout->preload_at == layout->entries) {
         strings += strlen(PRELOAD) + strlen(ours.preload) + 1;

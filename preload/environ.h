@@ -44,11 +44,11 @@ struct pinject_env_layout {
     char *const *envp;
     struct pinject_ours ours;
     size_t entries;
-    size_t bytes;       /* memory for pinject_env_build() */
-    size_t preload_at;  /* join: the LD_PRELOAD that ld.so obeys, the last one; == entries: none */
-    bool join;          /* false also if the loader only lists DSOs (LD_TRACE_LOADED_OBJECTS) */
-    bool has_session;   /* join */
-    bool changes;       /* false: pass the vector on as it is */
+    size_t bytes;      /* memory for pinject_env_build() */
+    size_t preload_at; /* join: the LD_PRELOAD that ld.so obeys, the last one; == entries: none */
+    bool join;         /* false also if the loader only lists DSOs (LD_TRACE_LOADED_OBJECTS) */
+    bool has_session;  /* join */
+    bool changes;      /* false: pass the vector on as it is */
 };
 
 /*

@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 enum {
-    SCRIPTS = 6,       /* files in a chain of interpreters; also the kernel's limit */
-    LINE = 256,        /* bytes of a script that the kernel reads */
-    HEADERS = 65536,   /* bytes of program headers that the kernel accepts */
+    SCRIPTS = 6,     /* files in a chain of interpreters; also the kernel's limit */
+    LINE = 256,      /* bytes of a script that the kernel reads */
+    HEADERS = 65536, /* bytes of program headers that the kernel accepts */
     SELF_PATH = 32,
 };
 
@@ -38,7 +38,7 @@ static bool is_own_loader(const char *path)
     return false;
 }
 
-static enum pinject_exec_kind judge_loader(struct pinject_judge *judge, int fd, const ElfW(Phdr) *header)
+static enum pinject_exec_kind judge_loader(struct pinject_judge *judge, int fd, const ElfW(Phdr) * header)
 {
     char *name = judge->name;
     if (header->p_filesz < 2 || header->p_filesz > PATH_MAX)

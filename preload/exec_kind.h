@@ -13,9 +13,9 @@
 #include <stdint.h>
 
 enum pinject_exec_kind {
-    PINJECT_EXEC_MISSING,   /* exec will probably fail */
-    PINJECT_EXEC_TAKES,     /* takes a preload object */
-    PINJECT_EXEC_STATIC,    /* it would pass our variables on to whatever it starts */
+    PINJECT_EXEC_MISSING, /* exec will probably fail */
+    PINJECT_EXEC_TAKES,   /* takes a preload object */
+    PINJECT_EXEC_STATIC,  /* it would pass our variables on to whatever it starts */
     PINJECT_EXEC_REFUSES,
     PINJECT_EXEC_UNKNOWN, /* not judged: unknown format, or we could not look at it */
     /* exec changes its user or group, or the file is unreadable: the loader and the kernel may keep us out. */
@@ -44,8 +44,8 @@ static inline bool pinject_exec_is_secure(enum pinject_exec_kind exec_kind)
  * State for judging a program: 6 KiB, which no hook can expect of an unknown stack (room.h). The caller sets directory.
  */
 struct pinject_judge {
-    int directory;      /* working directory of the task that executes: AT_FDCWD, or its descriptor */
-    bool searches;   /* PATH is searched: files that cannot be executed are skipped */
+    int directory; /* working directory of the task that executes: AT_FDCWD, or its descriptor */
+    bool searches; /* PATH is searched: files that cannot be executed are skipped */
     char path[PATH_MAX + NAME_MAX + 2];
     char name[256];  /* of an interpreter */
     char head[1024]; /* the file's start: ELF and program headers as linkers place them */

@@ -77,24 +77,21 @@ static bool step(struct machine *machine, const struct sock_filter *code, const 
 {
     switch (BPF_CLASS(code->code)) {
     case BPF_LD:
-    case BPF_LDX:
-        return load(machine, code, data);
+    case BPF_LDX: return load(machine, code, data);
     case BPF_ST:
     case BPF_STX:
         if (code->k >= BPF_MEMWORDS)
             return false;
         machine->memory[code->k] = BPF_CLASS(code->code) == BPF_ST ? machine->a : machine->x;
         return true;
-    case BPF_ALU:
-        return calculate(machine, code);
+    case BPF_ALU: return calculate(machine, code);
     case BPF_MISC:
         if (code->code == (BPF_MISC | BPF_TAX))
             machine->x = machine->a;
         else
             machine->a = machine->x;
         return code->code == (BPF_MISC | BPF_TAX) || code->code == (BPF_MISC | BPF_TXA);
-    default:
-        return false;
+    default: return false;
     }
 }
 
@@ -105,9 +102,7 @@ bool pinject_filter_run(const struct sock_filter *code, size_t length, const str
     size_t skip;
     for (size_t at = 0; at < length; at++) {
         switch (BPF_CLASS(code[at].code)) {
-        case BPF_RET:
-            *ret_action = BPF_RVAL(code[at].code) == BPF_A ? machine.a : code[at].k;
-            return true;
+        case BPF_RET: *ret_action = BPF_RVAL(code[at].code) == BPF_A ? machine.a : code[at].k; return true;
         case BPF_JMP:
             if (!jump(&machine, &code[at], &skip) || skip >= length - at)
                 return false;
@@ -137,8 +132,8 @@ struct own_call {
 
 static bool is_harmed(const struct sock_filter *code, size_t length, const struct own_call *call)
 {
-    struct seccomp_data data = {.nr = call->number, .arch = OWN_ARCHITECTURE,
-                                .instruction_pointer = (uintptr_t)pinject_filter_harms};
+    struct seccomp_data data = {
+        .nr = call->number, .arch = OWN_ARCHITECTURE, .instruction_pointer = (uintptr_t)pinject_filter_harms};
     uint32_t action;
     for (int i = 0; i < 4; i++)
         data.args[i] = call->args[i];

@@ -32,16 +32,11 @@ static int exec_next(const struct exec_call *call, char *const *envp)
 {
     const struct pinject_next *next = pinject_next();
     switch (call->way) {
-    case BY_PATH:
-        return next->execve(call->path, call->argv, envp);
-    case BY_SEARCH:
-        return next->execvpe(call->path, call->argv, envp);
-    case BY_FD:
-        return next->fexecve(call->fd, call->argv, envp);
-    case BY_FD_AND_PATH:
-        return next->execveat(call->fd, call->path, call->argv, envp, call->flags);
-    case BY_NUMBER:
-        return (int)pinject_next_syscall(SYS_execve, call->path, call->argv, envp);
+    case BY_PATH: return next->execve(call->path, call->argv, envp);
+    case BY_SEARCH: return next->execvpe(call->path, call->argv, envp);
+    case BY_FD: return next->fexecve(call->fd, call->argv, envp);
+    case BY_FD_AND_PATH: return next->execveat(call->fd, call->path, call->argv, envp, call->flags);
+    case BY_NUMBER: return (int)pinject_next_syscall(SYS_execve, call->path, call->argv, envp);
     case BY_NUMBER_FD_AND_PATH:
         return (int)pinject_next_syscall(SYS_execveat, (long)call->fd, call->path, call->argv, envp, (long)call->flags);
     }
@@ -64,15 +59,11 @@ static enum pinject_exec_kind exec_kind_of(struct pinject_judge *judge, const st
     judge->searches = false;
     switch (call->way) {
     case BY_PATH:
-    case BY_NUMBER:
-        return pinject_exec_at(judge, AT_FDCWD, call->path);
-    case BY_SEARCH:
-        return pinject_exec_search(judge, call->path);
-    case BY_FD:
-        return pinject_exec_at(judge, call->fd, "");
+    case BY_NUMBER: return pinject_exec_at(judge, AT_FDCWD, call->path);
+    case BY_SEARCH: return pinject_exec_search(judge, call->path);
+    case BY_FD: return pinject_exec_at(judge, call->fd, "");
     case BY_FD_AND_PATH:
-    case BY_NUMBER_FD_AND_PATH:
-        return pinject_exec_at(judge, call->fd, call->path);
+    case BY_NUMBER_FD_AND_PATH: return pinject_exec_at(judge, call->fd, call->path);
     }
     return PINJECT_EXEC_UNKNOWN;
 }
@@ -122,19 +113,19 @@ __attribute__((noinline)) char *const *pinject_env_chosen(struct pinject_room *r
 
 struct preparation {
     const struct exec_call *call;
-    char *const *envp;   /* the program's own */
+    char *const *envp; /* the program's own */
     char *const *chosen;
     struct pinject_room *room;
-    uint32_t mark;       /* of the room */
-    bool joined;         /* our variables are in it */
+    uint32_t mark; /* of the room */
+    bool joined;   /* our variables are in it */
 };
 
 static void prepare_exec(void *data)
 {
     struct preparation *this = data;
     bool follow = exec_is_followed();
-    enum pinject_exec_kind exec_kind =
-        follow ? pinject_preload_admits(exec_kind_of(&this->room->judge, this->call)) : PINJECT_EXEC_UNKNOWN;
+    enum pinject_exec_kind exec_kind = follow ? pinject_preload_admits(exec_kind_of(&this->room->judge, this->call))
+                                              : PINJECT_EXEC_UNKNOWN;
     this->joined = follow && pinject_exec_takes(exec_kind);
     this->chosen = pinject_env_chosen(this->room, this->envp, this->joined);
     /* A shell tries one directory after the other: only a file that exists is worth the wait. */
@@ -208,22 +199,24 @@ PINJECT_HOOK int fexecve(int fd, char *const argv[], char *const envp[])
 
 PINJECT_HOOK int execveat(int fd, const char *path, char *const argv[], char *const envp[], int flags)
 {
-    return exec_program(&(struct exec_call){.way = BY_FD_AND_PATH, .fd = fd, .path = path, .argv = argv,
-                                            .flags = flags},
-                        envp);
+    return exec_program(
+        &(struct exec_call){.way = BY_FD_AND_PATH, .fd = fd, .path = path, .argv = argv, .flags = flags}, envp);
 }
 
 /* Called by syscall() for these two numbers. */
 __attribute__((used, visibility("hidden"))) long pinject_exec_by_syscall(long number, long a, long b, long c, long d,
-                                                                        long e);
+                                                                         long e);
 
 long pinject_exec_by_syscall(long number, long a, long b, long c, long d, long e)
 {
     if (number == SYS_execve)
         return exec_program(&(struct exec_call){.way = BY_NUMBER, .path = (const char *)a, .argv = (char *const *)b},
                             (char *const *)c);
-    return exec_program(&(struct exec_call){.way = BY_NUMBER_FD_AND_PATH, .fd = (int)a, .path = (const char *)b,
-                                            .argv = (char *const *)c, .flags = (int)e},
+    return exec_program(&(struct exec_call){.way = BY_NUMBER_FD_AND_PATH,
+                                            .fd = (int)a,
+                                            .path = (const char *)b,
+                                            .argv = (char *const *)c,
+                                            .flags = (int)e},
                         (char *const *)d);
 }
 
@@ -243,23 +236,23 @@ static size_t count_list(const char *first, va_list list)
  * Stores the arguments of a list in argv on the caller's stack, as libc does; `count` is from count_list(). The
  * arguments are `const char *` to the caller and `char *const` to execve: nobody writes to them.
  */
-#define COLLECT_LIST(argv, count, first, list)        \
-    do {                                              \
-        va_start(list, first);                        \
-        (argv)[0] = (char *)(uintptr_t)(first);       \
-        for (size_t i_ = 1; i_ < (count); i_++)       \
-            (argv)[i_] = va_arg(list, char *);        \
+#define COLLECT_LIST(argv, count, first, list)  \
+    do {                                        \
+        va_start(list, first);                  \
+        (argv)[0] = (char *)(uintptr_t)(first); \
+        for (size_t i_ = 1; i_ < (count); i_++) \
+            (argv)[i_] = va_arg(list, char *);  \
     } while (0)
 
-#define COUNT_LIST(count, first, list)                \
-    do {                                              \
-        va_start(list, first);                        \
-        (count) = count_list(first, list);            \
-        va_end(list);                                 \
-        if ((count) == 0) {                           \
-            errno = E2BIG;                            \
-            return -1;                                \
-        }                                             \
+#define COUNT_LIST(count, first, list)     \
+    do {                                   \
+        va_start(list, first);             \
+        (count) = count_list(first, list); \
+        va_end(list);                      \
+        if ((count) == 0) {                \
+            errno = E2BIG;                 \
+            return -1;                     \
+        }                                  \
     } while (0)
 
 PINJECT_HOOK int execl(const char *path, const char *first, ...)

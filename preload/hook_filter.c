@@ -110,7 +110,7 @@ __attribute__((visibility("hidden"))) void pinject_inherit_by_syscall(long numbe
 
 /* Called by syscall() for the two numbers that matter here; neither call has more arguments than fit in registers. */
 __attribute__((used, visibility("hidden"))) long pinject_filter_by_syscall(long number, long a, long b, long c, long d,
-                                                                          long e);
+                                                                           long e);
 
 long pinject_filter_by_syscall(long number, long a, long b, long c, long d, long e)
 {
@@ -142,8 +142,7 @@ __asm__(".pushsection .text\n"
         ".globl syscall\n"
         ".type syscall, @function\n"
         "syscall:\n"
-        ".cfi_startproc\n" LANDING
-        "    cmpq $317, %rdi\n"
+        ".cfi_startproc\n" LANDING "    cmpq $317, %rdi\n"
         "    je pinject_filter_by_syscall\n"
         "    cmpq $157, %rdi\n"
         "    je pinject_filter_by_syscall\n"
@@ -185,7 +184,8 @@ __asm__(".pushsection .text\n"
 
 _Static_assert(SYS_seccomp == 317 && SYS_prctl == 157 && SYS_execve == 59 && SYS_execveat == 322, "the numbers above");
 _Static_assert(SYS_clone == 56 && SYS_unshare == 272 && SYS_setns == 308 && SYS_io_uring_setup == 425 &&
-               SYS_clone3 == 435, "and those of pinject_inherit_by_syscall()");
+                   SYS_clone3 == 435,
+               "and those of pinject_inherit_by_syscall()");
 #elif defined(__aarch64__)
 /* All arguments are in registers. The C name differs because unistd.h declares syscall() as variadic. */
 PINJECT_HOOK long pinject_syscall(long number, long a, long b, long c, long d, long e, long f) __asm__("syscall");

@@ -30,14 +30,14 @@
 #define OTHER_WORLD (CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWUSER)
 
 /* Calls the function of that name, or fails with ENOSYS. */
-#define CALL_NEXT(type, name, ...)                              \
-    __extension__({                                             \
-        type;                                                   \
-        void *found_ = pinject_next_find(name);                 \
-        memcpy(&function, &found_, sizeof(found_));             \
-        if (!found_)                                            \
-            errno = ENOSYS;                                     \
-        found_ ? function(__VA_ARGS__) : -1;                    \
+#define CALL_NEXT(type, name, ...)                  \
+    __extension__({                                 \
+        type;                                       \
+        void *found_ = pinject_next_find(name);     \
+        memcpy(&function, &found_, sizeof(found_)); \
+        if (!found_)                                \
+            errno = ENOSYS;                         \
+        found_ ? function(__VA_ARGS__) : -1;        \
     })
 
 static bool makes_threads(const struct sigevent *event)
@@ -62,11 +62,11 @@ PINJECT_HOOK int mq_notify(mqd_t queue, const struct sigevent *event)
 }
 
 /* A thread does the work, however its end is reported. */
-#define AIO_HOOK(name, type)                                                        \
-    PINJECT_HOOK int name(struct type *block)                                       \
-    {                                                                               \
-        pinject_preload_inherit();                                                  \
-        return CALL_NEXT(int (*function)(struct type *), #name, block);             \
+#define AIO_HOOK(name, type)                                            \
+    PINJECT_HOOK int name(struct type *block)                           \
+    {                                                                   \
+        pinject_preload_inherit();                                      \
+        return CALL_NEXT(int (*function)(struct type *), #name, block); \
     }
 
 AIO_HOOK(aio_read, aiocb)
@@ -208,20 +208,13 @@ void pinject_inherit_by_syscall(long number, long a, long b)
     int saved = errno;
     switch (number) {
     case SYS_clone:
-    case SYS_unshare:
-        flags = (uint64_t)a;
-        break;
-    case SYS_clone3:
-        flags = flags_of_clone3((const uint64_t *)a);
-        break;
-    case SYS_setns:
-        flags = b ? (uint64_t)b : OTHER_WORLD;
-        break;
+    case SYS_unshare: flags = (uint64_t)a; break;
+    case SYS_clone3: flags = flags_of_clone3((const uint64_t *)a); break;
+    case SYS_setns: flags = b ? (uint64_t)b : OTHER_WORLD; break;
     case SYS_io_uring_setup:
         flags = CLONE_NEWPID; /* the kernel makes threads of this process that no hook sees */
         break;
-    default:
-        break;
+    default: break;
     }
     prepare_for_flags(flags); /* not undone: we do not see the result of the call */
     errno = saved;

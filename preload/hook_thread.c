@@ -4,9 +4,9 @@
  * pthread_cleanup_push() is a macro that calls these three. libc has them with the version of glibc 2.34; before, they
  * were in libpthread. So the macro calls ours, which look them up when a thread begins.
  */
-#define __pthread_register_cancel pinject_register_cancel
+#define __pthread_register_cancel   pinject_register_cancel
 #define __pthread_unregister_cancel pinject_unregister_cancel
-#define __pthread_unwind_next pinject_unwind_next
+#define __pthread_unwind_next       pinject_unwind_next
 
 #include "next.h"
 #include "preload.h"

@@ -103,14 +103,10 @@ PINJECT_HOOK pid_t wait(int *status)
 static int status_of(const siginfo_t *info)
 {
     switch (info->si_code) {
-    case CLD_EXITED:
-        return (info->si_status & 0xff) << 8;
-    case CLD_KILLED:
-        return info->si_status & 0x7f;
-    case CLD_DUMPED:
-        return (info->si_status & 0x7f) | 0x80;
-    default:
-        return 0x7f; /* stopped or continued: not reported */
+    case CLD_EXITED: return (info->si_status & 0xff) << 8;
+    case CLD_KILLED: return info->si_status & 0x7f;
+    case CLD_DUMPED: return (info->si_status & 0x7f) | 0x80;
+    default: return 0x7f; /* stopped or continued: not reported */
     }
 }
 

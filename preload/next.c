@@ -289,8 +289,8 @@ enum { MEMBERS = sizeof(members) / sizeof(members[0]) };
 
 /* Functions that few programs call; before glibc 2.34 they are in librt and libanl, which a program may load later. */
 static struct pinject_symbol others[] = {
-    {"aio_fsync", NULL}, {"aio_fsync64", NULL}, {"aio_read", NULL}, {"aio_read64", NULL}, {"aio_write", NULL},
-    {"aio_write64", NULL}, {"lio_listio", NULL}, {"lio_listio64", NULL}, {"mq_notify", NULL}, {"getaddrinfo_a", NULL},
+    {"aio_fsync", NULL},   {"aio_fsync64", NULL}, {"aio_read", NULL},     {"aio_read64", NULL}, {"aio_write", NULL},
+    {"aio_write64", NULL}, {"lio_listio", NULL},  {"lio_listio64", NULL}, {"mq_notify", NULL},  {"getaddrinfo_a", NULL},
 };
 
 enum { OTHERS = sizeof(others) / sizeof(others[0]) };

@@ -65,8 +65,8 @@ struct pinject_next {
     int (*timer_create)(clockid_t, struct sigevent *, timer_t *);
     int (*dl_iterate_phdr)(int (*)(struct dl_phdr_info *, size_t, void *), void *);
     bool sanitized; /* a sanitizer's runtime is among them; it records its callers */
-    int (*libc_start_main)(int (*)(int, char **, char **), int, char **, void (*)(void), void (*)(void),
-                           void (*)(void), void *);
+    int (*libc_start_main)(int (*)(int, char **, char **), int, char **, void (*)(void), void (*)(void), void (*)(void),
+                           void *);
 };
 
 /* Separate, because assembly code jumps through it. Before libc's function is known it is a plain system call. */

@@ -133,7 +133,7 @@ void pinject_own_environ_leave(char **initial, struct pinject_ours ours)
         pinject_env_leave_in_place(environ, ours, NULL, 0);
     size_t removed = pinject_env_leave_in_place(initial, ours, NULL, 0);
     if (!contiguous)
-        return; /* another DSO changed it before us */
+        return;  /* another DSO changed it before us */
     if (!copied) /* else the copy points to the strings */
         close_gaps(initial, block);
     bridge_to_auxv(initial, removed);

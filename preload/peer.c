@@ -93,8 +93,8 @@ static int receive_files(int fd, int ret_fds[2])
         struct cmsghdr header;
         char room[CMSG_SPACE(2 * sizeof(int))];
     } control;
-    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control,
-                             .msg_controllen = sizeof(control)};
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
     long size = SYS_3(SYS_recvmsg, fd, &message, MSG_CMSG_CLOEXEC);
     const struct cmsghdr *header = CMSG_FIRSTHDR(&message);
     if (size <= 0 || !header || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS)

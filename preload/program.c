@@ -40,8 +40,7 @@ bool pinject_program_execs_by_itself(void)
         if (headers[i].p_type == PT_PHDR)
             base = (uintptr_t)headers - headers[i].p_vaddr;
     for (size_t i = 0; i < count; i++)
-        if (headers[i].p_type == PT_NOTE &&
-            has_go_note((const char *)(base + headers[i].p_vaddr), headers[i].p_memsz))
+        if (headers[i].p_type == PT_NOTE && has_go_note((const char *)(base + headers[i].p_vaddr), headers[i].p_memsz))
             return true;
     return false;
 }

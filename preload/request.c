@@ -26,9 +26,8 @@ bool pinject_request_covered(const struct pinject_channel *channel, int32_t tid)
 static void raise_slots_claimed(struct pinject_requests *requests, uint32_t claimed)
 {
     uint32_t before = __atomic_load_n(&requests->slots_claimed, __ATOMIC_RELAXED);
-    while (before < claimed &&
-           !__atomic_compare_exchange_n(&requests->slots_claimed, &before, claimed, true, __ATOMIC_RELAXED,
-                                                            __ATOMIC_RELAXED))
+    while (before < claimed && !__atomic_compare_exchange_n(&requests->slots_claimed, &before, claimed, true,
+                                                            __ATOMIC_RELAXED, __ATOMIC_RELAXED))
         ;
 }
 
@@ -110,8 +109,8 @@ static void ring_doorbell(const struct pinject_channel *channel, uint32_t index,
     int cpu = sys_cpu();
     uint32_t number = cpu >= 0 && cpu < PINJECT_CPUS ? segment->doorbell_of_cpu[cpu] : 0;
     number = number < channel->doorbells_used ? number : 0;
-    struct pinject_doorbell *doorbell = &requests->doorbells[elsewhere ? (number + 1) % channel->doorbells_used
-                                                             : number];
+    struct pinject_doorbell *doorbell =
+        &requests->doorbells[elsewhere ? (number + 1) % channel->doorbells_used : number];
     /* Pairs with the worker's exchange, acquire. */
     __atomic_fetch_or(&doorbell->pending[index / 64], 1ull << (index % 64), __ATOMIC_RELEASE);
     if (!wake)

@@ -15,7 +15,7 @@ struct pinject_channel {
     const struct pinject_segment *segment; /* read-only memory */
     struct pinject_requests *requests;     /* of this process' user: see hook_user.c */
     uint32_t doorbells_used;
-    uint32_t wait_us;                      /* at most PINJECT_WAIT_MAX_US */
+    uint32_t wait_us; /* at most PINJECT_WAIT_MAX_US */
 };
 
 struct pinject_claim {

@@ -8,18 +8,18 @@
 #include <signal.h>
 
 enum {
-    ROOMS = 64,          /* tasks between judging a program and its exec */
+    ROOMS = 64, /* tasks between judging a program and its exec */
     ROUNDS = 8,
     PAUSE_NS = 500000,
-    KEPT = 262144,       /* bytes of a vector that is kept */
-    BLOCKED = 1 << 30,   /* flag in an owner: not a tid, but the thread's place in memory */
+    KEPT = 262144,     /* bytes of a vector that is kept */
+    BLOCKED = 1 << 30, /* flag in an owner: not a tid, but the thread's place in memory */
 };
 
 /* A room is set once and never given back. The first one needs no mapping. */
 struct pinject_room_entry {
-    uint32_t owner;      /* tid, 0: nobody. The kernel may clear it */
-    uint32_t value;      /* of the mark */
-    uint32_t *mark;      /* in the claimer's frame; NULL: nobody may take the room from its owner */
+    uint32_t owner; /* tid, 0: nobody. The kernel may clear it */
+    uint32_t value; /* of the mark */
+    uint32_t *mark; /* in the claimer's frame; NULL: nobody may take the room from its owner */
     struct pinject_room *room;
 };
 

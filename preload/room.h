@@ -33,10 +33,10 @@ struct pinject_room {
     char stack[PINJECT_ROOM_STACK] __attribute__((aligned(64)));
     char vector[PINJECT_ROOM_VECTOR] __attribute__((aligned(64)));
     struct pinject_room_entry *entry;
-    uint64_t mask;    /* the signal mask during pinject_room_call() */
-    void *more;       /* a larger vector; kept for the next owner unless it is too large. NULL: none */
+    uint64_t mask; /* the signal mask during pinject_room_call() */
+    void *more;    /* a larger vector; kept for the next owner unless it is too large. NULL: none */
     size_t more_size;
-    bool watched;     /* the kernel clears the owner word */
+    bool watched; /* the kernel clears the owner word */
 };
 
 /*

@@ -15,8 +15,9 @@
 #include <sys/stat.h>
 
 enum {
-    TURNS = 100, TURN_NS = 100000,
-    CHANGES = 8, /* of user, one after another, by several threads */
+    TURNS = 100,
+    TURN_NS = 100000,
+    CHANGES = 8,          /* of user, one after another, by several threads */
     NUMBER = 11 + 21 + 1, /* a dot and the digits of a user, the same of a name, a NUL */
 };
 

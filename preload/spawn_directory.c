@@ -30,11 +30,24 @@ enum tag { CLOSE, DUP2, OPEN, CHDIR, FCHDIR, CLOSEFROM, TCSETPGRP, TAGS };
 struct action {
     int tag;
     union {
-        struct { int fd; } close;
-        struct { int fd, to; } dup2;
-        struct { int fd; const char *path; int flags; unsigned mode; } open;
-        struct { const char *path; } chdir;
-        struct { int fd; } fchdir;
+        struct {
+            int fd;
+        } close;
+        struct {
+            int fd, to;
+        } dup2;
+        struct {
+            int fd;
+            const char *path;
+            int flags;
+            unsigned mode;
+        } open;
+        struct {
+            const char *path;
+        } chdir;
+        struct {
+            int fd;
+        } fchdir;
     } of;
 };
 
@@ -68,8 +81,7 @@ static int follow_actions(struct pinject_spawn_directory *directory, const struc
 {
     const struct action *action = &actions[at];
     switch (action->tag) {
-    case CHDIR:
-        return change_directory(directory, action->of.chdir.path);
+    case CHDIR: return change_directory(directory, action->of.chdir.path);
     case FCHDIR:
         pinject_spawn_directory_close(directory);
         directory->fd = find_source(actions, at, action->of.fchdir.fd);
@@ -77,13 +89,9 @@ static int follow_actions(struct pinject_spawn_directory *directory, const struc
     case CLOSE:
     case DUP2:
     case OPEN:
-    case CLOSEFROM:
-        directory->descriptors = true;
-        return 0;
-    case TCSETPGRP:
-        return 0;
-    default:
-        return -EINVAL;
+    case CLOSEFROM: directory->descriptors = true; return 0;
+    case TCSETPGRP: return 0;
+    default: return -EINVAL;
     }
 }
 

@@ -22,8 +22,8 @@
 
 enum {
     START_LIMIT_MS = 2000,
-    COLLECT_FD = 3,     /* the pipe, in the collector */
-    ERROR_FD = 4,       /* the program's stderr there; the loader of a collector for another libc gets none */
+    COLLECT_FD = 3, /* the pipe, in the collector */
+    ERROR_FD = 4,   /* the program's stderr there; the loader of a collector for another libc gets none */
     OUT_OF_THE_WAY = 10,
 };
 
@@ -31,10 +31,10 @@ struct start {
     char preload[PINJECT_PATH]; /* absolute, for LD_PRELOAD */
     char collector[PINJECT_PATH];
     char preload_option[PINJECT_PATH + 16];
-    char line[2 * PINJECT_PATH];  /* what the helper prints if no collector runs */
+    char line[2 * PINJECT_PATH]; /* what the helper prints if no collector runs */
     char **envp;
     int report[2];
-    bool found, verbose;          /* the collector; PINJECT_VERBOSE */
+    bool found, verbose; /* the collector; PINJECT_VERBOSE */
 };
 
 /* Writes NUMBER in decimal, for a descriptor's link in /proc. */
@@ -317,4 +317,3 @@ int pinject_start(char **envp)
         return -ENOENT;
     return ready ? pinject_preload_open(path) : -ECHILD;
 }
-

@@ -10,9 +10,9 @@
 #include <stdint.h>
 
 enum pinject_state {
-    PINJECT_NOTHING,  /* no session: hooks only call the next function */
+    PINJECT_NOTHING, /* no session: hooks only call the next function */
     PINJECT_FOLLOWED,
-    PINJECT_LEFT,     /* child of fork that is not followed: what it executes must not be followed either */
+    PINJECT_LEFT, /* child of fork that is not followed: what it executes must not be followed either */
 };
 
 /*
@@ -20,17 +20,17 @@ enum pinject_state {
  * lock; a vfork child must not write it.
  */
 struct pinject_preload {
-    uint32_t begun;     /* 0, 1: init runs, 2: done */
-    uint32_t state;     /* enum pinject_state */
-    uint32_t flags;     /* enum pinject_session_flags, of the segment */
+    uint32_t begun; /* 0, 1: init runs, 2: done */
+    uint32_t state; /* enum pinject_state */
+    uint32_t flags; /* enum pinject_session_flags, of the segment */
     int32_t pid;
-    uint32_t user;      /* the channel's user: the effective user when it was opened */
+    uint32_t user;       /* the channel's user: the effective user when it was opened */
     uint32_t user_fixed; /* atomic: number of filters that forbid a change of channel (hook_filter.c) */
-    uint32_t blocked; /* number of filters under which no request may be made (hook_filter.c) */
+    uint32_t blocked;    /* number of filters under which no request may be made (hook_filter.c) */
     struct pinject_channel channel;
     struct pinject_ours ours;
-    bool threads;       /* follow threads; in the first process always */
-    bool environ_join;  /* put our variables into environ as soon as libc has set it up (hook_process.c) */
+    bool threads;      /* follow threads; in the first process always */
+    bool environ_join; /* put our variables into environ as soon as libc has set it up (hook_process.c) */
     int argc;
     char **argv;
     char session[sizeof(PINJECT_ENV_SESSION "=") + PINJECT_PATH];

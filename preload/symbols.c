@@ -21,9 +21,9 @@ struct debug_extended {
 /* The parts of a DSO's dynamic section that we need. */
 struct table {
     uintptr_t base;
-    const ElfW(Sym) *symbols;
+    const ElfW(Sym) * symbols;
     const char *strings;
-    const ElfW(Half) *versions;
+    const ElfW(Half) * versions;
     const uint32_t *gnu_hash;
     const uint32_t *hash;
 };
@@ -46,27 +46,17 @@ static const void *relocate_address(const struct table *table, uintptr_t value)
     return (const void *)(value < table->base ? value + table->base : value);
 }
 
-static bool read_table(struct table *table, uintptr_t base, const ElfW(Dyn) *dynamic)
+static bool read_table(struct table *table, uintptr_t base, const ElfW(Dyn) * dynamic)
 {
     *table = (struct table){.base = base};
     for (; dynamic && dynamic->d_tag != DT_NULL; dynamic++) {
         const void *at = relocate_address(table, dynamic->d_un.d_ptr);
         switch (dynamic->d_tag) {
-        case DT_SYMTAB:
-            table->symbols = at;
-            break;
-        case DT_STRTAB:
-            table->strings = at;
-            break;
-        case DT_VERSYM:
-            table->versions = at;
-            break;
-        case DT_GNU_HASH:
-            table->gnu_hash = at;
-            break;
-        case DT_HASH:
-            table->hash = at;
-            break;
+        case DT_SYMTAB: table->symbols = at; break;
+        case DT_STRTAB: table->strings = at; break;
+        case DT_VERSYM: table->versions = at; break;
+        case DT_GNU_HASH: table->gnu_hash = at; break;
+        case DT_HASH: table->hash = at; break;
         }
     }
     return table->symbols && table->strings && (table->gnu_hash || table->hash);

@@ -59,11 +59,11 @@ static inline long sys_call(long number, long a, long b, long c, long d, long e,
 #endif
 }
 
-#define SYS_0(number) sys_call(number, 0, 0, 0, 0, 0, 0)
-#define SYS_1(number, a) sys_call(number, (long)(a), 0, 0, 0, 0, 0)
-#define SYS_2(number, a, b) sys_call(number, (long)(a), (long)(b), 0, 0, 0, 0)
-#define SYS_3(number, a, b, c) sys_call(number, (long)(a), (long)(b), (long)(c), 0, 0, 0)
-#define SYS_4(number, a, b, c, d) sys_call(number, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
+#define SYS_0(number)                sys_call(number, 0, 0, 0, 0, 0, 0)
+#define SYS_1(number, a)             sys_call(number, (long)(a), 0, 0, 0, 0, 0)
+#define SYS_2(number, a, b)          sys_call(number, (long)(a), (long)(b), 0, 0, 0, 0)
+#define SYS_3(number, a, b, c)       sys_call(number, (long)(a), (long)(b), (long)(c), 0, 0, 0)
+#define SYS_4(number, a, b, c, d)    sys_call(number, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
 #define SYS_5(number, a, b, c, d, e) sys_call(number, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), 0)
 #define SYS_6(number, a, b, c, d, e, f) \
     sys_call(number, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))

@@ -10,7 +10,7 @@ enum {
     MANY = 32, /* two workers answer so many in some milliseconds, also beside busy programs */
     FEW = 16,
     PATIENCE_NS = 4000000,
-    VAIN = 12,           /* about as long as one thread waits for its answer */
+    VAIN = 12, /* about as long as one thread waits for its answer */
 };
 
 /* A record is held from pthread_create() until its thread has its events: as many as threads start at the same time. */
@@ -18,10 +18,10 @@ static struct pinject_thread_record records[RECORDS];
 static uint32_t hint;
 
 static struct {
-    uint32_t held;       /* records */
-    uint32_t waiting;    /* creators */
-    uint32_t turns;      /* how often held came down to FEW */
-    uint32_t vain;       /* waits that timed out since the last record came back */
+    uint32_t held;    /* records */
+    uint32_t waiting; /* creators */
+    uint32_t turns;   /* how often held came down to FEW */
+    uint32_t vain;    /* waits that timed out since the last record came back */
 } crowd;
 
 static bool is_pooled(const struct pinject_thread_record *record)
@@ -40,8 +40,8 @@ static struct pinject_thread_record *find_record(void)
             __atomic_compare_exchange_n(&record->used, &expected, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
             return record;
     }
-    struct pinject_thread_record *page =
-        sys_map(sizeof(*page), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+    struct pinject_thread_record *page = sys_map(sizeof(*page), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                                                 -1);
     return sys_failed(page) ? NULL : page;
 }
 
@@ -59,8 +59,8 @@ void pinject_thread_record_give(struct pinject_thread_record *record)
         __atomic_store_n(&crowd.vain, 0, __ATOMIC_RELAXED);
     /* Sequentially consistent with a waiter, which counts itself and then reads turns and held. */
     uint32_t held = __atomic_load_n(&crowd.held, __ATOMIC_RELAXED);
-    while (held > 0 && !__atomic_compare_exchange_n(&crowd.held, &held, held - 1, false, __ATOMIC_SEQ_CST,
-                                                    __ATOMIC_RELAXED))
+    while (held > 0 &&
+           !__atomic_compare_exchange_n(&crowd.held, &held, held - 1, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
         continue; /* 0: taken before a fork */
     if (held == FEW + 1) {
         __atomic_fetch_add(&crowd.turns, 1, __ATOMIC_SEQ_CST);

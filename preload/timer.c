@@ -9,15 +9,16 @@
 #include <sys/auxv.h>
 
 enum {
-    THREAD_ID = 4,        /* SIGEV_THREAD_ID */
-    USER_TIME = 4 | 1,    /* CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_VIRT: user time of a thread */
+    THREAD_ID = 4,     /* SIGEV_THREAD_ID */
+    USER_TIME = 4 | 1, /* CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_VIRT: user time of a thread */
     INTERVAL_MIN_NS = 10000,
-    TURNS = 100, TURN_NS = 100000,
+    TURNS = 100,
+    TURN_NS = 100000,
     SUFFIX = sizeof(PINJECT_RINGS_SUFFIX) - 1,
     END = SUFFIX + 21 + 1, /* appended to the segment's path: a dot and the digits of a name, a NUL */
-    HANDLER = 1024,       /* bytes of stack for the handler itself */
+    HANDLER = 1024,        /* bytes of stack for the handler itself */
 #if defined(__x86_64__)
-    FRAME_MAX = 4096,     /* half of SIGSTKSZ from when that was a constant */
+    FRAME_MAX = 4096, /* half of SIGSTKSZ from when that was a constant */
 #else
     FRAME_MAX = 8192,
 #endif
@@ -137,8 +138,7 @@ static void init_sampler(struct pinject_sampler *sampler, void *map)
 
 static int make_timer(struct pinject_sampler *sampler)
 {
-    struct event event = {
-        .value = sampler, .signal = pinject_timer_signal(), .notify = THREAD_ID, .tid = sampler->tid};
+    struct event event = {.value = sampler, .signal = pinject_timer_signal(), .notify = THREAD_ID, .tid = sampler->tid};
     int timer, error = (int)SYS_3(SYS_timer_create, USER_CLOCK, &event, &timer);
     sampler->by_overrun = error == -EINVAL;
     if (error == -EINVAL) /* a kernel (or its emulation) without that clock: use the clock with kernel time */

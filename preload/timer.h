@@ -32,15 +32,15 @@ struct pinject_sampler {
     struct perf_event_mmap_page *page; /* the ring; NULL: nothing is sampled */
     struct pinject_timer_head *head;
     unsigned char *data;
-    uint64_t at;       /* bytes written: data_head, not read back while we write */
-    uint64_t told;     /* lost samples that the ring already reports */
+    uint64_t at;   /* bytes written: data_head, not read back while we write */
+    uint64_t told; /* lost samples that the ring already reports */
     uint64_t lost;
     uint64_t id, interval_ns, flags;
-    uint64_t user_ns;  /* the thread's user time at the last sample; 0: there was none */
-    bool by_overrun;   /* the timer's clock includes time in the kernel: only its own count is a weight */
-    bool paused;       /* our signal is really blocked in the thread, and its timer stopped: others take no expiry */
+    uint64_t user_ns; /* the thread's user time at the last sample; 0: there was none */
+    bool by_overrun;  /* the timer's clock includes time in the kernel: only its own count is a weight */
+    bool paused;      /* our signal is really blocked in the thread, and its timer stopped: others take no expiry */
     int32_t pid, tid;
-    int32_t timer;     /* the kernel's timer id + 1; 0: none. Atomic: whoever ends the timer takes it */
+    int32_t timer; /* the kernel's timer id + 1; 0: none. Atomic: whoever ends the timer takes it */
     /*
      * The program blocked our signal in this thread. It stays open, but the program sees it as blocked. child_masked:
      * the same for a vfork child of the thread, which runs on its memory; pinject_signal_masked() distinguishes them.

@@ -32,8 +32,8 @@ static void put_word(struct writer *writer, uint64_t word)
 
 static void put_header(struct pinject_sampler *sampler, uint32_t type, uint16_t misc, uint64_t size)
 {
-    struct perf_event_header *header =
-        (struct perf_event_header *)(void *)(sampler->data + (sampler->at & (PINJECT_RING_DATA - 1)));
+    struct perf_event_header *header = (struct perf_event_header *)(void *)(sampler->data +
+                                                                            (sampler->at & (PINJECT_RING_DATA - 1)));
     *header = (struct perf_event_header){.type = type, .misc = misc, .size = (uint16_t)size};
 }
 

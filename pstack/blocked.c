@@ -151,8 +151,9 @@ static void describe_socket(struct describing *to, uint64_t inode)
 {
     const struct blocked_net *net = net_of(to->blocked, to->target);
     const struct blocked_socket key = {.inode = inode};
-    const struct blocked_socket *found =
-        net && net->count ? bsearch(&key, net->sockets, net->count, sizeof(key), by_socket) : NULL;
+    const struct blocked_socket *found = net && net->count
+                                             ? bsearch(&key, net->sockets, net->count, sizeof(key), by_socket)
+                                             : NULL;
     if (found)
         buffer_printf(&to->text, " (%s)", found->text);
 }
@@ -257,7 +258,10 @@ static void describe_pipe(struct describing *to, uint64_t inode, int fd)
             continue;
         last = end->target;
         if (count < PIPE_ENDS_MAX)
-            buffer_printf(&to->text, "%s %d %s", count ? "," : reads ? ", written by" : ", read by",
+            buffer_printf(&to->text, "%s %d %s",
+                          count   ? ","
+                          : reads ? ", written by"
+                                  : ", read by",
                           (int)end->target->pid, end->target->comm);
         else
             buffer_printf(&to->text, ", and more");
@@ -456,8 +460,7 @@ static void describe_child(struct describing *to, int64_t child, bool all)
     buffer_printf(&to->text, "child %" PRId64, child);
     for (size_t i = 0; i < blocked->count; i++)
         for (size_t t = 0; t < blocked->targets[i].thread_count; t++)
-            if (blocked->targets[i].ppid == to->target->pid &&
-                blocked->targets[i].threads[t].inner == (pid_t)child) {
+            if (blocked->targets[i].ppid == to->target->pid && blocked->targets[i].threads[t].inner == (pid_t)child) {
                 buffer_printf(&to->text, " %s", blocked->targets[i].comm);
                 return;
             }
@@ -472,8 +475,7 @@ static void describe_time(struct describing *to, uint64_t address, clockid_t clo
     if (!read_memory(to, address, &time, sizeof(time)) || time.tv_sec < 0 ||
         (clock >= 0 && clock_gettime(clock, &now) < 0))
         return;
-    const double left_s =
-        (double)time.tv_sec - (double)now.tv_sec + ((double)time.tv_nsec - (double)now.tv_nsec) / 1e9;
+    const double left_s = (double)time.tv_sec - (double)now.tv_sec + ((double)time.tv_nsec - (double)now.tv_nsec) / 1e9;
     buffer_printf(&to->text, "%.3f s%s", left_s > 0 ? left_s : 0, clock >= 0 ? " more" : "");
 }
 
@@ -482,11 +484,15 @@ static void describe_time(struct describing *to, uint64_t address, clockid_t clo
 static bool takes_fd(long call)
 {
     static const long calls[] = {
-        SYS_read, SYS_write, SYS_readv, SYS_writev, SYS_pread64, SYS_pwrite64, SYS_preadv, SYS_pwritev, SYS_ioctl,
-        SYS_fcntl, SYS_flock, SYS_fsync, SYS_fdatasync, SYS_ftruncate, SYS_fallocate, SYS_getdents64, SYS_connect,
-        SYS_accept, SYS_accept4, SYS_recvfrom, SYS_recvmsg, SYS_recvmmsg, SYS_sendto, SYS_sendmsg, SYS_sendmmsg,
-        SYS_sync_file_range, SYS_syncfs, SYS_fstat, SYS_close, SYS_splice, SYS_copy_file_range, SYS_lseek,
-        SYS_io_uring_enter, SYS_fchmod, SYS_fchown,
+        SYS_read,           SYS_write,           SYS_readv,           SYS_writev,
+        SYS_pread64,        SYS_pwrite64,        SYS_preadv,          SYS_pwritev,
+        SYS_ioctl,          SYS_fcntl,           SYS_flock,           SYS_fsync,
+        SYS_fdatasync,      SYS_ftruncate,       SYS_fallocate,       SYS_getdents64,
+        SYS_connect,        SYS_accept,          SYS_accept4,         SYS_recvfrom,
+        SYS_recvmsg,        SYS_recvmmsg,        SYS_sendto,          SYS_sendmsg,
+        SYS_sendmmsg,       SYS_sync_file_range, SYS_syncfs,          SYS_fstat,
+        SYS_close,          SYS_splice,          SYS_copy_file_range, SYS_lseek,
+        SYS_io_uring_enter, SYS_fchmod,          SYS_fchown,
 #ifdef SYS_getdents
         SYS_getdents,
 #endif
@@ -504,27 +510,17 @@ static void describe_wait(struct describing *to)
 {
     const uint64_t *args = to->thread->args;
     switch (to->thread->call) {
-    case SYS_futex:
-        describe_futex(to);
-        break;
-    case SYS_wait4:
-        describe_child(to, (int)args[0], (int)args[0] <= 0);
-        break;
-    case SYS_waitid:
-        describe_child(to, (int)args[1], args[0] != 1 /* P_PID */);
-        break;
+    case SYS_futex: describe_futex(to); break;
+    case SYS_wait4: describe_child(to, (int)args[0], (int)args[0] <= 0); break;
+    case SYS_waitid: describe_child(to, (int)args[1], args[0] != 1 /* P_PID */); break;
 #ifdef SYS_poll
     case SYS_poll:
 #endif
-    case SYS_ppoll:
-        describe_poll(to, args[0], args[1]);
-        break;
+    case SYS_ppoll: describe_poll(to, args[0], args[1]); break;
 #ifdef SYS_select
     case SYS_select:
 #endif
-    case SYS_pselect6:
-        describe_select(to);
-        break;
+    case SYS_pselect6: describe_select(to); break;
 #ifdef SYS_epoll_wait
     case SYS_epoll_wait:
 #endif
@@ -534,12 +530,8 @@ static void describe_wait(struct describing *to)
 #endif
         describe_epoll(to, (int)args[0]);
         break;
-    case SYS_nanosleep:
-        describe_time(to, args[0], -1);
-        break;
-    case SYS_clock_nanosleep:
-        describe_time(to, args[2], args[1] & TIMER_ABSTIME ? (clockid_t)args[0] : -1);
-        break;
+    case SYS_nanosleep: describe_time(to, args[0], -1); break;
+    case SYS_clock_nanosleep: describe_time(to, args[2], args[1] & TIMER_ABSTIME ? (clockid_t)args[0] : -1); break;
     default:
         if (takes_fd(to->thread->call))
             describe_fd(to, (int)args[0]);
@@ -554,8 +546,7 @@ static bool is_of_call(const char *mark, const struct target_thread *thread)
 {
     long number;
     uint64_t address;
-    return sscanf(mark, "%ld %" SCNx64, &number, &address) == 2 && number == thread->call &&
-           address == thread->args[0];
+    return sscanf(mark, "%ld %" SCNx64, &number, &address) == 2 && number == thread->call && address == thread->args[0];
 }
 
 bool blocked_still(const struct target *target, const struct target_thread *thread)

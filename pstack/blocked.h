@@ -14,12 +14,12 @@ struct blocked_end {
 
 struct blocked_socket {
     uint64_t inode;
-    char *text;               /* owned: "TCP 127.0.0.1:80, listening" */
+    char *text; /* owned: "TCP 127.0.0.1:80, listening" */
 };
 
 /* The sockets of a network namespace. */
 struct blocked_net {
-    uint64_t space;           /* inode of /proc/PID/ns/net */
+    uint64_t space;                 /* inode of /proc/PID/ns/net */
     struct blocked_socket *sockets; /* owned; by inode */
     size_t count, capacity;
 };

@@ -123,18 +123,24 @@ static bool find_map(void *context, uint64_t address, struct unwind_map *ret)
     struct target_map *map = target_map_at(search->target, address);
     if (!map || !map->executable)
         return false;
-    *ret = (struct unwind_map){.start = map->start, .offset = map->offset, .low = map->start, .high = map->end,
-                               .file = tables_of(search->callchain, search->target, map), .anonymous = map->anonymous};
+    *ret = (struct unwind_map){.start = map->start,
+                               .offset = map->offset,
+                               .low = map->start,
+                               .high = map->end,
+                               .file = tables_of(search->callchain, search->target, map),
+                               .anonymous = map->anonymous};
     return true;
 }
 
-size_t callchain_find(struct callchain *callchain, struct target *target, struct target_thread *thread,
-                      uint64_t *ret, size_t capacity)
+size_t callchain_find(struct callchain *callchain, struct target *target, struct target_thread *thread, uint64_t *ret,
+                      size_t capacity)
 {
     struct search search = {callchain, target};
     const struct unwind_target unwind = {find_map, &search};
-    const struct unwind_dump dump = {.bytes = thread->stack, .start = thread->regs.value[UNWIND_SP],
-                                     .size = thread->stack_size, .full = thread->stack_full};
+    const struct unwind_dump dump = {.bytes = thread->stack,
+                                     .start = thread->regs.value[UNWIND_SP],
+                                     .size = thread->stack_size,
+                                     .full = thread->stack_full};
     struct unwind_outcome outcome;
     unsigned count = unwind_engine_stack(callchain->engine, 0, &unwind, &thread->regs, &dump, ret, (unsigned)capacity,
                                          &outcome);
@@ -180,7 +186,9 @@ static int name_address(struct callchain *callchain, struct target *target, stru
         if (!frame)
             return -ENOMEM;
         bool last = at + 1 >= count;
-        *frame = (struct target_frame){.ip = ip, .address = offset, .inlined = !last,
+        *frame = (struct target_frame){.ip = ip,
+                                       .address = offset,
+                                       .inlined = !last,
                                        .dso = map && !map->anonymous ? map->path : NULL,
                                        .unmapped = !map};
         if (dso)
@@ -198,8 +206,8 @@ static int name_address(struct callchain *callchain, struct target *target, stru
 
 static bool is_trampoline(const struct target_frame *frame)
 {
-    return frame->function && (strcmp(frame->function, "__restore_rt") == 0 ||
-                               strcmp(frame->function, "__kernel_rt_sigreturn") == 0);
+    return frame->function &&
+           (strcmp(frame->function, "__restore_rt") == 0 || strcmp(frame->function, "__kernel_rt_sigreturn") == 0);
 }
 
 int callchain_name(struct callchain *callchain, struct target *target, struct target_thread *thread,

@@ -135,20 +135,17 @@ bool capture_would_disturb(const struct target *target, const struct target_thre
 #ifdef SYS_epoll_wait
     case SYS_epoll_wait:
 #endif
-    case SYS_epoll_pwait:
-        return (int)args[3] > 0; /* milliseconds; -1: no limit */
+    case SYS_epoll_pwait: return (int)args[3] > 0; /* milliseconds; -1: no limit */
 #ifdef SYS_epoll_pwait2
     case SYS_epoll_pwait2:
 #endif
-    case SYS_semtimedop:
-        return args[3];
+    case SYS_semtimedop: return args[3];
     case SYS_io_getevents:
 #ifdef SYS_io_pgetevents
     case SYS_io_pgetevents:
 #endif
         return args[4];
-    case SYS_rt_sigtimedwait:
-        return args[2];
+    case SYS_rt_sigtimedwait: return args[2];
 #ifdef SYS_io_uring_enter
     case SYS_io_uring_enter: /* some of its requests may have been taken */
 #endif
@@ -167,20 +164,15 @@ bool capture_would_disturb(const struct target *target, const struct target_thre
     case SYS_splice:
     case SYS_tee:
     case SYS_vmsplice:
-    case SYS_copy_file_range:
-        return true;
-    case SYS_recvfrom:
-        return args[3] & MSG_WAITALL || has_time_limit(target, (int)args[0]);
-    case SYS_recvmsg:
-        return args[2] & MSG_WAITALL || has_time_limit(target, (int)args[0]);
+    case SYS_copy_file_range: return true;
+    case SYS_recvfrom: return args[3] & MSG_WAITALL || has_time_limit(target, (int)args[0]);
+    case SYS_recvmsg: return args[2] & MSG_WAITALL || has_time_limit(target, (int)args[0]);
     case SYS_accept:
     case SYS_accept4:
     case SYS_connect:
     case SYS_read:
-    case SYS_readv:
-        return has_time_limit(target, (int)args[0]);
-    default:
-        return false;
+    case SYS_readv: return has_time_limit(target, (int)args[0]);
+    default: return false;
     }
 }
 

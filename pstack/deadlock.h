@@ -8,7 +8,7 @@
 /* Threads of one process, where each waits for the next one, and the last for the first. */
 struct deadlock {
     const struct target *target;
-    size_t *threads;          /* owned; indices */
+    size_t *threads; /* owned; indices */
     size_t count;
 };
 

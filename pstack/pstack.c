@@ -18,7 +18,7 @@
 enum { STACKS_BYTES = 64 << 20, STACK_MIN = 64 << 10, STACK_MAX = 1 << 20, FRAMES_MAX = 1024 };
 
 struct addresses {
-    uint64_t *ips;            /* owned */
+    uint64_t *ips; /* owned */
     size_t count;
 };
 
@@ -90,8 +90,8 @@ static void fold_threads(struct target *target)
 {
     for (size_t i = 0; i < target->thread_count; i++) {
         size_t first = 0;
-        while (first < i && (target->threads[first].same_as != first ||
-                             !same_stack(&target->threads[first], &target->threads[i])))
+        while (first < i &&
+               (target->threads[first].same_as != first || !same_stack(&target->threads[first], &target->threads[i])))
             first++;
         target->threads[i].same_as = first;
     }
@@ -109,8 +109,7 @@ static bool has_ended(const struct target *target, struct target_thread *thread)
 }
 
 /* 0 or -ENOMEM. */
-static int look_at_thread(struct work *work, struct target *target, struct target_thread *thread,
-                          struct addresses *ret)
+static int look_at_thread(struct work *work, struct target *target, struct target_thread *thread, struct addresses *ret)
 {
     uint64_t ips[FRAMES_MAX];
     if (is_end_state(thread->state))
@@ -127,7 +126,7 @@ static int look_at_thread(struct work *work, struct target *target, struct targe
         return -ENOMEM;
     memcpy(ret->ips, ips, ret->count * sizeof(*ips));
     thread->hash = fnv(FNV_BEGIN, ips, ret->count * sizeof(*ips)); /* for a fast comparison of stacks */
-    free(thread->stack); /* only the chain is needed */
+    free(thread->stack);                                           /* only the chain is needed */
     thread->stack = NULL;
     return 0;
 }

@@ -19,9 +19,9 @@
 struct pstack_options {
     const pid_t *pids;
     size_t pid_count;
-    bool tree;                 /* with all their descendants */
+    bool tree; /* with all their descendants */
     bool json;
-    int unwinder;              /* enum unwind_engine_kind */
+    int unwinder; /* enum unwind_engine_kind */
 };
 
 /*

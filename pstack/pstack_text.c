@@ -75,8 +75,9 @@ static void refusal_text(const struct target *target, char ret[ANSWER_REASON])
         snprintf(ret, ANSWER_REASON, "kernel.yama.ptrace_scope is %d: %s", scope,
                  scope == 2 ? "run this as root" : "no process may trace until the next boot");
     else
-        snprintf(ret, ANSWER_REASON, "%s", geteuid() == 0 ? "root may not trace here: CAP_SYS_PTRACE is missing"
-                                     : "it belongs to another user, or has more rights than you; run this as root");
+        snprintf(ret, ANSWER_REASON, "%s",
+                 geteuid() == 0 ? "root may not trace here: CAP_SYS_PTRACE is missing"
+                                : "it belongs to another user, or has more rights than you; run this as root");
 }
 
 static void failure_text(const struct target *target, int error, char ret[ANSWER_REASON])
@@ -103,12 +104,12 @@ void answer_reason(const struct target *target, const struct target_thread *thre
         snprintf(ret, ANSWER_REASON, "it was not stopped: a stop could change the result or time limit of %s",
                  syscall_name(thread->call));
     else if (thread->end != UNWIND_BOTTOM)
-        snprintf(ret, ANSWER_REASON, "%s", thread->end == UNWIND_TRUNCATED  ? "the stack is deeper than what was copied"
-                                           : thread->end == UNWIND_TOO_DEEP ? "more than 1024 frames"
-                                           : thread->end == UNWIND_NO_TABLE ? "code without unwind tables"
-                                           : thread->state == 'D'
-                                               ? "unwinding needs its registers, and it cannot be stopped now"
-                                               : "the stack is corrupt from here on");
+        snprintf(ret, ANSWER_REASON, "%s",
+                 thread->end == UNWIND_TRUNCATED  ? "the stack is deeper than what was copied"
+                 : thread->end == UNWIND_TOO_DEEP ? "more than 1024 frames"
+                 : thread->end == UNWIND_NO_TABLE ? "code without unwind tables"
+                 : thread->state == 'D'           ? "unwinding needs its registers, and it cannot be stopped now"
+                                                  : "the stack is corrupt from here on");
 }
 
 /* ---- Threads ---- */
@@ -169,7 +170,8 @@ static void put_doing(FILE *to, const struct target *target, size_t first)
         fputs(answer_state(thread->state), to);
     if (name && thread->call == SYS_restart_syscall)
         fputs(thread->state == 'T' || thread->state == 't' ? ", in a restarted system call"
-                                                           : "waits in a restarted system call", to);
+                                                           : "waits in a restarted system call",
+              to);
     else if (name)
         fprintf(to, "%s %s", thread->state == 'T' || thread->state == 't' ? ", in" : "waits in", name);
     else if (thread->in_call)

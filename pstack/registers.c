@@ -51,10 +51,8 @@ static bool fails_when_stopped(long call)
     case SYS_read: /* of a socket with a time limit */
     case SYS_readv:
     case SYS_write:
-    case SYS_writev:
-        return true;
-    default:
-        return false;
+    case SYS_writev: return true;
+    default: return false;
     }
 }
 

@@ -10,7 +10,7 @@
 
 struct registers {
     struct unwind_regs regs;
-    bool in_call;      /* the stop interrupted a system call: `call` with `args` */
+    bool in_call; /* the stop interrupted a system call: `call` with `args` */
     long call;
     uint64_t args[6];
 };

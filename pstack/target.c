@@ -55,8 +55,7 @@ static bool parse_stat(const char *text, struct stat_line *ret)
     unsigned long long user, system, start;
     int ppid;
     *ret = (struct stat_line){0};
-    if (!close || sscanf(close + 1,
-                         " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %*d %*d %*d %*d %*d %*d %llu",
+    if (!close || sscanf(close + 1, " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %*d %*d %*d %*d %*d %*d %llu",
                          &ret->state, &ppid, &user, &system, &start) != 5)
         return false;
     size_t size = (size_t)(close - open - 1);
@@ -152,8 +151,7 @@ static void read_thread(struct target *target, struct target_thread *thread)
 
 static bool add_thread(struct target *target, pid_t tid)
 {
-    struct target_thread *threads =
-        reallocarray(target->threads, target->thread_count + 1, sizeof(*target->threads));
+    struct target_thread *threads = reallocarray(target->threads, target->thread_count + 1, sizeof(*target->threads));
     if (!threads)
         return false;
     target->threads = threads;
@@ -280,8 +278,8 @@ static bool is_narrow(pid_t pid)
     unsigned char ident[EI_NIDENT] = {0};
     snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    bool narrow = fd >= 0 && read(fd, ident, sizeof(ident)) == sizeof(ident) &&
-                  memcmp(ident, ELFMAG, SELFMAG) == 0 && ident[EI_CLASS] == ELFCLASS32;
+    bool narrow = fd >= 0 && read(fd, ident, sizeof(ident)) == sizeof(ident) && memcmp(ident, ELFMAG, SELFMAG) == 0 &&
+                  ident[EI_CLASS] == ELFCLASS32;
     if (fd >= 0)
         close(fd);
     return narrow;
@@ -363,7 +361,7 @@ void target_release(struct target *target)
 
 struct parent {
     pid_t pid, ppid;
-    bool taken;               /* it is in the tree */
+    bool taken; /* it is in the tree */
 };
 
 static int by_parent(const void *one, const void *other)
@@ -405,7 +403,7 @@ static int read_parents(struct parent **ret, size_t *ret_count)
 }
 
 struct tree {
-    struct parent *parents;   /* by parent */
+    struct parent *parents; /* by parent */
     size_t parent_count;
     pid_t *pids;
     unsigned *depths;

@@ -24,64 +24,64 @@ struct target_map {
 };
 
 struct target_frame {
-    uint64_t ip;              /* the same for a function and those inlined in it */
-    const char *function;     /* NULL: unknown; owned by the symbols */
-    const char *dso;          /* path as mapped; NULL: memory without a file */
-    const char *file;         /* source; NULL: unknown */
+    uint64_t ip;          /* the same for a function and those inlined in it */
+    const char *function; /* NULL: unknown; owned by the symbols */
+    const char *dso;      /* path as mapped; NULL: memory without a file */
+    const char *file;     /* source; NULL: unknown */
     uint32_t line;
-    uint64_t address;         /* in the DSO */
-    bool inlined, unmapped;   /* unmapped: nothing was mapped there */
+    uint64_t address;       /* in the DSO */
+    bool inlined, unmapped; /* unmapped: nothing was mapped there */
 };
 
 enum target_look {
-    LOOK_NONE,                /* its stack could not be read: see error */
-    LOOK_ASLEEP,              /* it slept in the kernel and was not touched */
-    LOOK_STOPPED,             /* it was stopped for a moment */
+    LOOK_NONE,    /* its stack could not be read: see error */
+    LOOK_ASLEEP,  /* it slept in the kernel and was not touched */
+    LOOK_STOPPED, /* it was stopped for a moment */
 };
 
 struct target_thread {
-    pid_t tid, inner;         /* inner: its tid in its own pid namespace */
+    pid_t tid, inner; /* inner: its tid in its own pid namespace */
     char comm[TARGET_NAME], wchan[TARGET_NAME];
-    char state;               /* a letter as in /proc/PID/stat; 0: it has ended */
+    char state; /* a letter as in /proc/PID/stat; 0: it has ended */
     uint64_t cpu_ns;
-    char *mark;               /* owned: its call and context switches; unchanged if it slept on. NULL: it ran */
+    char *mark; /* owned: its call and context switches; unchanged if it slept on. NULL: it ran */
     bool in_call;
-    long call;                /* number of the system call, if in_call */
+    long call; /* number of the system call, if in_call */
     uint64_t args[6];
     enum target_look look;
-    int error;                /* why the stack is missing or incomplete: -errno; 0: it is not */
-    bool spared;              /* not stopped, as that would change its call's result or time limit: callers missing */
+    int error;   /* why the stack is missing or incomplete: -errno; 0: it is not */
+    bool spared; /* not stopped, as that would change its call's result or time limit: callers missing */
     struct unwind_regs regs;
-    unsigned char *stack;     /* owned; from the stack pointer in regs on */
+    unsigned char *stack; /* owned; from the stack pointer in regs on */
     size_t stack_size;
-    bool stack_full;          /* the stack continues after that */
-    enum unwind_end end;      /* of the chain */
-    uint64_t hash;            /* of its addresses: different hashes mean different stacks */
+    bool stack_full;             /* the stack continues after that */
+    enum unwind_end end;         /* of the chain */
+    uint64_t hash;               /* of its addresses: different hashes mean different stacks */
     struct target_frame *frames; /* owned; innermost first, at most TARGET_FRAMES */
     size_t frame_count;
-    char *waits;              /* what its call waits for; owned; NULL: not known */
-    bool limited;             /* its call has a time limit */
-    pid_t holder;             /* tid of the thread that holds the lock, or that it joins; 0: not known */
-    bool joins;               /* it waits for the end of holder */
-    size_t same_as;           /* index of the first thread of its process with the same frames */
+    char *waits;    /* what its call waits for; owned; NULL: not known */
+    bool limited;   /* its call has a time limit */
+    pid_t holder;   /* tid of the thread that holds the lock, or that it joins; 0: not known */
+    bool joins;     /* it waits for the end of holder */
+    size_t same_as; /* index of the first thread of its process with the same frames */
 };
 
 struct target {
-    pid_t pid, ppid, tracer;  /* tracer: process that traces it already; 0: none */
-    unsigned depth;           /* in the tree, below a process that was asked for */
+    pid_t pid, ppid, tracer; /* tracer: process that traces it already; 0: none */
+    unsigned depth;          /* in the tree, below a process that was asked for */
     char comm[TARGET_NAME];
-    char *command;            /* owned; its command line, or [comm] if it has none */
-    char state;               /* 0: it has ended */
+    char *command; /* owned; its command line, or [comm] if it has none */
+    char state;    /* 0: it has ended */
     uid_t uid;
     uint64_t age_ns, cpu_ns;
-    int error;                /* why it could not be read: -errno; 0: it could */
-    pid_t via;                /* a live thread, since the first one may have ended: /proc/VIA shows the process */
-    bool narrow;              /* a 32-bit program */
-    bool other_root;          /* its root directory is not ours */
-    bool inner;               /* its pid namespace is not ours */
-    bool maps_again;          /* the mappings were read a second time */
-    char *maps_text;          /* owned */
-    struct target_map *maps;  /* owned; by address */
+    int error;               /* why it could not be read: -errno; 0: it could */
+    pid_t via;               /* a live thread, since the first one may have ended: /proc/VIA shows the process */
+    bool narrow;             /* a 32-bit program */
+    bool other_root;         /* its root directory is not ours */
+    bool inner;              /* its pid namespace is not ours */
+    bool maps_again;         /* the mappings were read a second time */
+    char *maps_text;         /* owned */
+    struct target_map *maps; /* owned; by address */
     size_t map_count;
     struct target_thread *threads; /* owned */
     size_t thread_count;

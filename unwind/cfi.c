@@ -18,10 +18,10 @@ enum { ENTRIES_MAX = 1 << 19 };
 
 /* One entry, a CIE or an FDE. */
 struct entry {
-    struct cursor body;  /* what follows the id */
-    size_t id_at;        /* offset of the id in the section */
+    struct cursor body; /* what follows the id */
+    size_t id_at;       /* offset of the id in the section */
     uint64_t id;
-    bool wide;           /* 64-bit DWARF */
+    bool wide; /* 64-bit DWARF */
     size_t next;
 };
 
@@ -59,23 +59,15 @@ static bool read_augmentation(const char *text, struct cursor *cursor, struct cf
     for (text++; *text && !data.failed; text++) {
         uint8_t encoding;
         switch (*text) {
-        case 'R':
-            ret->encoding = cursor_u8(&data);
-            break;
+        case 'R': ret->encoding = cursor_u8(&data); break;
         case 'P':
             encoding = cursor_u8(&data);
             pointer_read(&data, encoding & 0x0f, 0);
             break;
-        case 'L':
-            cursor_u8(&data);
-            break;
-        case 'S':
-            ret->signal = true;
-            break;
-        case 'B':
-            break;
-        default: /* unknown, so its size is, too: keep what was read so far */
-            return true;
+        case 'L': cursor_u8(&data); break;
+        case 'S': ret->signal = true; break;
+        case 'B': break;
+        default: /* unknown, so its size is, too: keep what was read so far */ return true;
         }
     }
     return !data.failed;

@@ -10,18 +10,18 @@
 #include "unwind/unwind.h"
 
 enum cfi_how {
-    CFI_SAME_VALUE,      /* the caller's value is the callee's */
-    CFI_UNDEFINED,       /* for the return address: there is no caller */
-    CFI_OFFSET,          /* in memory at CFA + number */
-    CFI_VAL_OFFSET,      /* it is CFA + number */
-    CFI_REGISTER,        /* it is in register `reg`; as the rule of the CFA: reg + number */
-    CFI_EXPRESSION,      /* in memory at the value of the expression */
+    CFI_SAME_VALUE, /* the caller's value is the callee's */
+    CFI_UNDEFINED,  /* for the return address: there is no caller */
+    CFI_OFFSET,     /* in memory at CFA + number */
+    CFI_VAL_OFFSET, /* it is CFA + number */
+    CFI_REGISTER,   /* it is in register `reg`; as the rule of the CFA: reg + number */
+    CFI_EXPRESSION, /* in memory at the value of the expression */
     CFI_VAL_EXPRESSION,
 };
 
 /* An expression is at `number` in the section's bytes, preceded by its length. */
 struct cfi_rule {
-    uint8_t how;         /* enum cfi_how */
+    uint8_t how; /* enum cfi_how */
     uint8_t reg;
     int32_t number;
 };
@@ -29,26 +29,26 @@ struct cfi_rule {
 struct cfi_row {
     struct cfi_rule cfa, rules[UNWIND_REGS];
     uint8_t return_reg;
-    bool signal;         /* a signal frame: its return address does not follow a call */
-    bool debug;          /* from .debug_frame, where its expressions are */
-    bool blanked;        /* AArch64: bytes of its programs were changed, see cfi_run.c */
-    uint32_t work;       /* cost of finding it: bytes of programs */
+    bool signal;   /* a signal frame: its return address does not follow a call */
+    bool debug;    /* from .debug_frame, where its expressions are */
+    bool blanked;  /* AArch64: bytes of its programs were changed, see cfi_run.c */
+    uint32_t work; /* cost of finding it: bytes of programs */
 };
 
 struct cfi_fde {
     uint64_t start;
-    uint32_t size;       /* 0: not read yet */
-    uint32_t at;         /* in the section */
+    uint32_t size; /* 0: not read yet */
+    uint32_t at;   /* in the section */
 };
 
 struct cfi {
     unsigned char *bytes; /* owned; NULL: there is none */
     size_t size;
-    uint64_t address;    /* where the section is loaded, for pc-relative pointers */
-    bool debug;          /* .debug_frame; else .eh_frame */
+    uint64_t address;     /* where the section is loaded, for pc-relative pointers */
+    bool debug;           /* .debug_frame; else .eh_frame */
     struct cfi_fde *fdes; /* by start */
     size_t count;
-    uint32_t *blocks;    /* for each 1 << block_shift bytes from the first start on: number of FDEs that start before */
+    uint32_t *blocks; /* for each 1 << block_shift bytes from the first start on: number of FDEs that start before */
     size_t block_count;
     unsigned block_shift;
 };

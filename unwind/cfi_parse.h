@@ -11,8 +11,8 @@ struct cfi_cie {
     uint64_t code_align;
     int64_t data_align;
     uint64_t return_reg;
-    uint8_t encoding;    /* of addresses in FDEs */
-    bool augmented;      /* FDEs have augmentation data */
+    uint8_t encoding; /* of addresses in FDEs */
+    bool augmented;   /* FDEs have augmentation data */
     bool signal;
 };
 

@@ -14,7 +14,7 @@ struct run {
     struct cursor cursor;
     struct cfi_row row, initial, states[STATES];
     unsigned depth;
-    uint64_t at, address;  /* the current row is valid from `at` on; the row of `address` is wanted */
+    uint64_t at, address; /* the current row is valid from `at` on; the row of `address` is wanted */
     bool failed, blanked;
 };
 
@@ -103,42 +103,20 @@ static void execute_rule(struct run *run, uint8_t code, uint64_t reg)
 {
     struct cursor *cursor = &run->cursor;
     switch (code) {
-    case DW_CFA_offset_extended:
-        set_rule(run, reg, CFI_OFFSET, factored(run, (int64_t)leb_unsigned(cursor)));
-        break;
-    case DW_CFA_restore_extended:
-        restore_rule(run, reg);
-        break;
-    case DW_CFA_undefined:
-        set_rule(run, reg, CFI_UNDEFINED, 0);
-        break;
-    case DW_CFA_same_value:
-        set_rule(run, reg, CFI_SAME_VALUE, 0);
-        break;
-    case DW_CFA_register:
-        set_register(run, reg, leb_unsigned(cursor));
-        break;
-    case DW_CFA_expression:
-        set_rule(run, reg, CFI_EXPRESSION, take_block(run));
-        break;
-    case DW_CFA_offset_extended_sf:
-        set_rule(run, reg, CFI_OFFSET, factored(run, leb_signed(cursor)));
-        break;
-    case DW_CFA_val_offset:
-        set_rule(run, reg, CFI_VAL_OFFSET, factored(run, (int64_t)leb_unsigned(cursor)));
-        break;
-    case DW_CFA_val_offset_sf:
-        set_rule(run, reg, CFI_VAL_OFFSET, factored(run, leb_signed(cursor)));
-        break;
-    case DW_CFA_val_expression:
-        set_rule(run, reg, CFI_VAL_EXPRESSION, take_block(run));
-        break;
+    case DW_CFA_offset_extended: set_rule(run, reg, CFI_OFFSET, factored(run, (int64_t)leb_unsigned(cursor))); break;
+    case DW_CFA_restore_extended: restore_rule(run, reg); break;
+    case DW_CFA_undefined: set_rule(run, reg, CFI_UNDEFINED, 0); break;
+    case DW_CFA_same_value: set_rule(run, reg, CFI_SAME_VALUE, 0); break;
+    case DW_CFA_register: set_register(run, reg, leb_unsigned(cursor)); break;
+    case DW_CFA_expression: set_rule(run, reg, CFI_EXPRESSION, take_block(run)); break;
+    case DW_CFA_offset_extended_sf: set_rule(run, reg, CFI_OFFSET, factored(run, leb_signed(cursor))); break;
+    case DW_CFA_val_offset: set_rule(run, reg, CFI_VAL_OFFSET, factored(run, (int64_t)leb_unsigned(cursor))); break;
+    case DW_CFA_val_offset_sf: set_rule(run, reg, CFI_VAL_OFFSET, factored(run, leb_signed(cursor))); break;
+    case DW_CFA_val_expression: set_rule(run, reg, CFI_VAL_EXPRESSION, take_block(run)); break;
     case DW_CFA_GNU_negative_offset_extended:
         set_rule(run, reg, CFI_OFFSET, (int64_t)(0 - (uint64_t)factored(run, (int64_t)leb_unsigned(cursor))));
         break;
-    default: /* unknown, so its size is, too */
-        run->failed = true;
-        break;
+    default: /* unknown, so its size is, too */ run->failed = true; break;
     }
 }
 
@@ -148,19 +126,13 @@ static void execute_register(struct run *run, uint8_t code)
     struct cursor *cursor = &run->cursor;
     uint64_t reg = leb_unsigned(cursor);
     switch (code) {
-    case DW_CFA_def_cfa:
-        set_cfa(run, reg, (int64_t)leb_unsigned(cursor));
-        break;
+    case DW_CFA_def_cfa: set_cfa(run, reg, (int64_t)leb_unsigned(cursor)); break;
     case DW_CFA_def_cfa_register:
         run->failed |= run->row.cfa.how != CFI_REGISTER;
         set_cfa(run, reg, run->row.cfa.number);
         break;
-    case DW_CFA_def_cfa_sf:
-        set_cfa(run, reg, factored(run, leb_signed(cursor)));
-        break;
-    default:
-        execute_rule(run, code, reg);
-        break;
+    case DW_CFA_def_cfa_sf: set_cfa(run, reg, factored(run, leb_signed(cursor))); break;
+    default: execute_rule(run, code, reg); break;
     }
 }
 
@@ -175,32 +147,20 @@ static bool execute_other(struct run *run, uint8_t code)
 {
     struct cursor *cursor = &run->cursor;
     switch (code) {
-    case DW_CFA_nop:
-        return false;
+    case DW_CFA_nop: return false;
     case DW_CFA_set_loc:
         return move_to(run, pointer_read(cursor, run->function->cie.encoding,
                                          run->cfi->address + (uint64_t)(cursor->at - run->cfi->bytes)));
-    case DW_CFA_advance_loc1:
-        return advance(run, cursor_u8(cursor));
-    case DW_CFA_advance_loc2:
-        return advance(run, cursor_u16(cursor));
-    case DW_CFA_advance_loc4:
-        return advance(run, cursor_u32(cursor));
-    case DW_CFA_remember_state:
-        remember_state(run);
-        return false;
-    case DW_CFA_restore_state:
-        restore_state(run);
-        return false;
-    case DW_CFA_def_cfa_offset:
-        set_cfa_offset(run, (int64_t)leb_unsigned(cursor));
-        return false;
+    case DW_CFA_advance_loc1: return advance(run, cursor_u8(cursor));
+    case DW_CFA_advance_loc2: return advance(run, cursor_u16(cursor));
+    case DW_CFA_advance_loc4: return advance(run, cursor_u32(cursor));
+    case DW_CFA_remember_state: remember_state(run); return false;
+    case DW_CFA_restore_state: restore_state(run); return false;
+    case DW_CFA_def_cfa_offset: set_cfa_offset(run, (int64_t)leb_unsigned(cursor)); return false;
     case DW_CFA_def_cfa_expression:
         run->row.cfa = (struct cfi_rule){.how = CFI_VAL_EXPRESSION, .number = narrow_to_int32(run, take_block(run))};
         return false;
-    case DW_CFA_def_cfa_offset_sf:
-        set_cfa_offset(run, factored(run, leb_signed(cursor)));
-        return false;
+    case DW_CFA_def_cfa_offset_sf: set_cfa_offset(run, factored(run, leb_signed(cursor))); return false;
 #if defined(__aarch64__)
     /*
      * On AArch64: DW_CFA_AARCH64_negate_ra_state. Signatures are always stripped, so it has no effect. libunwind 1.6
@@ -211,12 +171,8 @@ static bool execute_other(struct run *run, uint8_t code)
         run->blanked = true;
         return false;
 #endif
-    case DW_CFA_GNU_args_size:
-        leb_unsigned(cursor);
-        return false;
-    default:
-        execute_register(run, code);
-        return false;
+    case DW_CFA_GNU_args_size: leb_unsigned(cursor); return false;
+    default: execute_register(run, code); return false;
     }
 }
 
@@ -227,18 +183,10 @@ static void execute_program(struct run *run, struct cursor program)
     while (!complete && !run->failed && !run->cursor.failed && cursor_left(&run->cursor)) {
         uint8_t code = cursor_u8(&run->cursor), low = code & 0x3f;
         switch (code & 0xc0) {
-        case DW_CFA_advance_loc:
-            complete = advance(run, low);
-            break;
-        case DW_CFA_offset:
-            set_rule(run, low, CFI_OFFSET, factored(run, (int64_t)leb_unsigned(&run->cursor)));
-            break;
-        case DW_CFA_restore:
-            restore_rule(run, low);
-            break;
-        default:
-            complete = execute_other(run, code);
-            break;
+        case DW_CFA_advance_loc: complete = advance(run, low); break;
+        case DW_CFA_offset: set_rule(run, low, CFI_OFFSET, factored(run, (int64_t)leb_unsigned(&run->cursor))); break;
+        case DW_CFA_restore: restore_rule(run, low); break;
+        default: complete = execute_other(run, code); break;
         }
     }
     run->failed |= run->cursor.failed;

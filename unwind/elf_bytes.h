@@ -11,7 +11,7 @@ struct elf_bytes {
     const unsigned char *bytes; /* NULL: reads from fd */
     int fd;
     uint64_t size;
-    int copy;                   /* descriptor to which reads are copied, at the same offset; 0: none */
+    int copy; /* descriptor to which reads are copied, at the same offset; 0: none */
 };
 
 /* Reads all SIZE bytes at OFFSET, or returns false. */

@@ -119,8 +119,7 @@ static bool execute_constant(struct machine *machine, uint8_t code)
 {
     struct cursor *at = &machine->code;
     switch (code) {
-    case DW_OP_addr: /* a link-time address; the load bias is not known here */
-        return false;
+    case DW_OP_addr: /* a link-time address; the load bias is not known here */ return false;
     case DW_OP_const1u: push(machine, cursor_u8(at)); return true;
     case DW_OP_const1s: push(machine, (uint64_t)(int64_t)(int8_t)cursor_u8(at)); return true;
     case DW_OP_const2u: push(machine, cursor_u16(at)); return true;

@@ -48,14 +48,14 @@ struct walk {
     const struct unwind_target *target;
     const struct unwind_regs *regs;
     const struct unwind_dump *dump;
-    struct unwind_map map;  /* last one that was looked up */
+    struct unwind_map map;    /* last one that was looked up */
     struct unwind_file *file; /* the file of `map`, whose table libunwind reads now; NULL: none */
-    uint64_t bias;          /* from addresses of the file to those of the process */
-    uint64_t missed;        /* the address that could not be read; 0: none */
-    uint64_t trampoline;    /* the current frame is a signal trampoline at this address; 0: it is not */
+    uint64_t bias;            /* from addresses of the file to those of the process */
+    uint64_t missed;          /* the address that could not be read; 0: none */
+    uint64_t trampoline;      /* the current frame is a signal trampoline at this address; 0: it is not */
     unsigned reads;
-    bool parses;            /* libunwind reads an entry of a table */
-    bool no_table;          /* the current frame has none */
+    bool parses;   /* libunwind reads an entry of a table */
+    bool no_table; /* the current frame has none */
 };
 
 /* ---- What libunwind reads ---- */
@@ -251,10 +251,14 @@ void libunwind_engine_free(struct libunwind_engine *engine)
 /* The address space with the cached rows of VERSION; NULL: out of memory. */
 static unw_addr_space_t find_space(struct libunwind_engine *engine, uint64_t version)
 {
-    static unw_accessors_t accessors = {
-        .find_proc_info = find_proc_info, .put_unwind_info = put_unwind_info,
-        .get_dyn_info_list_addr = get_dyn_info_list_addr, .access_mem = access_mem, .access_reg = access_reg,
-        .access_fpreg = access_fpreg, .resume = resume, .get_proc_name = get_proc_name};
+    static unw_accessors_t accessors = {.find_proc_info = find_proc_info,
+                                        .put_unwind_info = put_unwind_info,
+                                        .get_dyn_info_list_addr = get_dyn_info_list_addr,
+                                        .access_mem = access_mem,
+                                        .access_reg = access_reg,
+                                        .access_fpreg = access_fpreg,
+                                        .resume = resume,
+                                        .get_proc_name = get_proc_name};
     struct space *found = &engine->spaces[0];
     for (unsigned i = 0; i < SPACES && (found->version != version || !found->space); i++)
         if (engine->spaces[i].used < found->used || (engine->spaces[i].space && engine->spaces[i].version == version))

@@ -16,8 +16,8 @@ struct libunwind_engine;
 
 struct libunwind_outcome {
     enum unwind_end end;
-    uint64_t top;      /* as in struct unwind_outcome */
-    bool guessed;      /* a frame was found without a table: by a frame pointer, or by a guess of libunwind */
+    uint64_t top; /* as in struct unwind_outcome */
+    bool guessed; /* a frame was found without a table: by a frame pointer, or by a guess of libunwind */
 };
 
 /* NULL: out of memory. */

@@ -21,11 +21,11 @@ enum { ROW_WAYS = 2 };
 extern const uint8_t row_cache_registers[ROW_KEPT];
 
 struct row_known {
-    uint64_t address;          /* 0: empty; no code is there */
-    int32_t cfa;               /* offset of the CFA from the value of cfa_reg */
+    uint64_t address; /* 0: empty; no code is there */
+    int32_t cfa;      /* offset of the CFA from the value of cfa_reg */
     uint8_t cfa_reg;
-    bool bottom;               /* there is no caller; the other members are not used */
-    int16_t at[ROW_KEPT];      /* offsets from the CFA; 0: same value as in the callee; the last one: only on AArch64 */
+    bool bottom;          /* there is no caller; the other members are not used */
+    int16_t at[ROW_KEPT]; /* offsets from the CFA; 0: same value as in the callee; the last one: only on AArch64 */
 };
 
 struct row_set {
@@ -34,9 +34,9 @@ struct row_set {
 
 /* Zeroed: empty. */
 struct row_cache {
-    struct row_set *sets;      /* owned; 1 << bits of them */
+    struct row_set *sets; /* owned; 1 << bits of them */
     unsigned bits;
-    size_t displaced;          /* rows that were pushed out since it grew */
+    size_t displaced; /* rows that were pushed out since it grew */
 };
 
 void row_cache_release(struct row_cache *cache);

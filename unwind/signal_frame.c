@@ -9,9 +9,9 @@
 #include "unwind/expression.h"
 
 /* struct rt_sigframe of the kernel: siginfo, then ucontext. */
-#define CONTEXT sizeof(siginfo_t)
+#define CONTEXT   sizeof(siginfo_t)
 #define REGISTERS (CONTEXT + offsetof(ucontext_t, uc_mcontext.regs))
-#define RECORDS (CONTEXT + offsetof(ucontext_t, uc_mcontext.__reserved))
+#define RECORDS   (CONTEXT + offsetof(ucontext_t, uc_mcontext.__reserved))
 
 _Static_assert(REGISTERS == 312 && RECORDS == 592, "the kernel's ABI");
 _Static_assert(offsetof(ucontext_t, uc_mcontext.pc) - offsetof(ucontext_t, uc_mcontext.regs) == 8 * UNWIND_IP,

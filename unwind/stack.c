@@ -30,10 +30,10 @@ struct walk {
     struct unwind_regs regs;
     struct unwind_map maps[MAPS]; /* last ones that were looked up */
     unsigned next_map;
-    uint64_t work;       /* so far, in units of WORK_MAX */
-    uint64_t missed;     /* the address that could not be read */
-    bool loose;          /* the stack pointer may be higher, since the callee has no table */
-    bool exact;          /* the address is the interrupted instruction, no return address */
+    uint64_t work;   /* so far, in units of WORK_MAX */
+    uint64_t missed; /* the address that could not be read */
+    bool loose;      /* the stack pointer may be higher, since the callee has no table */
+    bool exact;      /* the address is the interrupted instruction, no return address */
     bool leaf;
 };
 
@@ -172,19 +172,12 @@ static bool find_register(struct walk *walk, const struct cfi *cfi, const struct
             return true;
         }
         return read_stack(walk, address, ret);
-    case CFI_VAL_OFFSET:
-        *ret = address;
-        return true;
-    case CFI_REGISTER:
-        *ret = walk->regs.value[rule->reg];
-        return true;
+    case CFI_VAL_OFFSET: *ret = address; return true;
+    case CFI_REGISTER: *ret = walk->regs.value[rule->reg]; return true;
     case CFI_EXPRESSION:
         return run_expression(walk, cfi, rule->number, &cfa, &address) && read_stack(walk, address, ret);
-    case CFI_VAL_EXPRESSION:
-        return run_expression(walk, cfi, rule->number, &cfa, ret);
-    default:
-        *ret = walk->regs.value[index];
-        return true;
+    case CFI_VAL_EXPRESSION: return run_expression(walk, cfi, rule->number, &cfa, ret);
+    default: *ret = walk->regs.value[index]; return true;
     }
 }
 
@@ -390,8 +383,7 @@ unsigned unwind_stack(const struct unwind_target *target, const struct unwind_re
     return count;
 }
 
-unsigned unwind_frames(const struct unwind_regs *regs, const struct unwind_dump *dump, uint64_t *ips,
-                       unsigned capacity)
+unsigned unwind_frames(const struct unwind_regs *regs, const struct unwind_dump *dump, uint64_t *ips, unsigned capacity)
 {
     struct walk walk = {.dump = dump, .regs = *regs};
     unsigned count = 0;
@@ -420,7 +412,7 @@ static int dwarf_number(unsigned perf)
 #if defined(__aarch64__)
     return perf < UNWIND_REGS ? (int)perf : -1;
 #else
-    static const int8_t numbers[] = {0,  3,  2,  1,  4,  5,  6, 7, 16, -1, -1, -1,
+    static const int8_t numbers[] = {0,  3,  2,  1,  4, 5, 6,  7,  16, -1, -1, -1,
                                      -1, -1, -1, -1, 8, 9, 10, 11, 12, 13, 14, 15};
     return perf < sizeof(numbers) ? numbers[perf] : -1;
 #endif

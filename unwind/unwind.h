@@ -39,7 +39,7 @@ enum {
     UNWIND_IP = 16,
     UNWIND_RETURN = UNWIND_IP,
 };
-#define UNWIND_MACHINE EM_X86_64
+#define UNWIND_MACHINE   EM_X86_64
 #define UNWIND_PERF_REGS UINT64_C(0xff01ff)
 #endif
 
@@ -67,9 +67,9 @@ enum { UNWIND_ENDS = UNWIND_BAD_MEMORY + 1 };
 /* The mapping at an address. */
 struct unwind_map {
     uint64_t start, offset;
-    struct unwind_file *file;  /* NULL: anonymous, or it cannot be read */
-    uint64_t low, high;        /* it is valid for addresses from low to high, exclusive; both 0: not known */
-    bool anonymous;            /* memory without a file: JIT code */
+    struct unwind_file *file; /* NULL: anonymous, or it cannot be read */
+    uint64_t low, high;       /* it is valid for addresses from low to high, exclusive; both 0: not known */
+    bool anonymous;           /* memory without a file: JIT code */
 };
 
 /* CONTEXT's mapping at ADDRESS; false: nothing executable is mapped there. */
@@ -82,7 +82,7 @@ struct unwind_target {
 
 struct unwind_outcome {
     enum unwind_end end;
-    uint64_t top;      /* the stack pointer in the outermost frame: the stack was used up to here */
+    uint64_t top; /* the stack pointer in the outermost frame: the stack was used up to here */
 };
 
 /*

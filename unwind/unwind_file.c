@@ -12,7 +12,7 @@
  * Larger tables are invalid: that of a large browser has 30 MB. Also, tables are smaller than the code that they
  * describe: in 1627 programs and libraries at most a quarter of its size, where that was more than a few hundred KiB.
  */
-#define TABLE_MAX (UINT64_C(64) << 20)
+#define TABLE_MAX  (UINT64_C(64) << 20)
 #define TABLE_FREE (UINT64_C(1) << 20)
 enum { SECTIONS_MAX = 65536, NAMES_MAX = 1 << 22 };
 
@@ -46,8 +46,8 @@ static void read_segments(struct reading *reading)
     for (unsigned i = 0; i < reading->header.e_phnum; i++) {
         const Elf64_Phdr *program = &reading->programs[i];
         if (program->p_type == PT_LOAD && program->p_flags & PF_X && file->segment_count < UNWIND_FILE_SEGMENTS)
-            file->segments[file->segment_count++] =
-                (struct unwind_file_segment){program->p_offset, program->p_vaddr, program->p_filesz};
+            file->segments[file->segment_count++] = (struct unwind_file_segment){program->p_offset, program->p_vaddr,
+                                                                                 program->p_filesz};
     }
 }
 
@@ -98,8 +98,9 @@ static uint64_t table_limit(const struct reading *reading)
 static bool index_by_header(const struct reading *reading, struct cfi *cfi)
 {
     const Elf64_Phdr *program = find_program(reading, PT_GNU_EH_FRAME);
-    unsigned char *bytes =
-        program ? elf_bytes_load(reading->elf, program->p_offset, program->p_filesz, table_limit(reading)) : NULL;
+    unsigned char *bytes = program ? elf_bytes_load(reading->elf, program->p_offset, program->p_filesz,
+                                                    table_limit(reading))
+                                   : NULL;
     bool valid = bytes && cfi_index_by_header(cfi, bytes, (size_t)program->p_filesz, program->p_vaddr);
     free(bytes);
     return valid;

@@ -30,16 +30,16 @@ struct unwind_file_account {
 struct unwind_file {
     UT_hash_handle hh;
     struct unwind_file_account *account; /* NULL: none */
-    struct unwind_file *newer, *older; /* in the account's order */
-    bool leaves;               /* it is marked to be freed */
+    struct unwind_file *newer, *older;   /* in the account's order */
+    bool leaves;                         /* it is marked to be freed */
     struct unwind_file_key key;
-    char *name;                /* of an ELF file in memory; NULL: it is a file */
-    bool valid;                /* an ELF file of this machine */
+    char *name;                                                /* of an ELF file in memory; NULL: it is a file */
+    bool valid;                                                /* an ELF file of this machine */
     struct unwind_file_segment segments[UNWIND_FILE_SEGMENTS]; /* executable ones */
     unsigned segment_count;
     uint64_t entry;
-    struct cfi frames, debug;  /* .eh_frame, .debug_frame */
-    struct row_cache rows;     /* of both tables */
+    struct cfi frames, debug; /* .eh_frame, .debug_frame */
+    struct row_cache rows;    /* of both tables */
 };
 
 /*

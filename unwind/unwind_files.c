@@ -11,7 +11,7 @@
 #include "unwind/unwind_file.h"
 
 /* Above BYTES_MAX no file is added; trimming goes down to BYTES_KEPT. */
-#define BYTES_MAX (UINT64_C(512) << 20)
+#define BYTES_MAX  (UINT64_C(512) << 20)
 #define BYTES_KEPT (UINT64_C(256) << 20)
 enum { VDSO_MAX = 1 << 20 };
 

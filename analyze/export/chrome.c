@@ -17,8 +17,8 @@
 struct chrome {
     struct view *view;
     struct json json;
-    uint64_t start_ns;  /* of the session */
-    uint64_t last_ns;   /* used as the end of tasks whose end is not known */
+    uint64_t start_ns; /* of the session */
+    uint64_t last_ns;  /* used as the end of tasks whose end is not known */
     struct process_tree lineage;
     struct change *changes;
     size_t change_count, change_capacity;

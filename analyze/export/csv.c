@@ -98,7 +98,7 @@ static void put_function(struct row *row, const struct histogram *histogram, con
 
 int csv_write(struct view *view, struct output_file *out)
 {
-    static const char *const names[] = {"symbol", "object", "self_samples", "self_weight", "self_percent",
+    static const char *const names[] = {"symbol",        "object",       "self_samples",  "self_weight", "self_percent",
                                         "total_samples", "total_weight", "total_percent", NULL};
     const struct selection *selection = view->selection;
     struct row row = {.to = out->to};
@@ -162,9 +162,9 @@ static void put_task(struct row *row, const struct view *view, uint32_t index, s
 
 int csv_tasks_write(struct view *view, struct output_file *out)
 {
-    static const char *const names[] = {"pid", "tid", "ppid", "comm", "exec", "start_ns", "end_ns", "ended", "exit",
-                                        "cpu_ns", "startup_ns", "exit_ns", "samples", "weight", "lost", "command",
-                                        NULL};
+    static const char *const names[] = {"pid",     "tid",    "ppid", "comm",    "exec",       "start_ns",
+                                        "end_ns",  "ended",  "exit", "cpu_ns",  "startup_ns", "exit_ns",
+                                        "samples", "weight", "lost", "command", NULL};
     const struct profile *profile = view->profile;
     struct row row = {.to = out->to};
     struct counter *counters = memory_new(profile->event_count, sizeof(*counters));

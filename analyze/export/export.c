@@ -17,8 +17,9 @@
 #include "pinject/format.h"
 
 static const struct export_format formats[] = {
-    {"perf", ".data", OUTPUT_FILE_BINARY, EXPORT_UNPACKED, merge_write, "one perf.data of all files, for perf and "
-                                                                        "hotspot"},
+    {"perf", ".data", OUTPUT_FILE_BINARY, EXPORT_UNPACKED, merge_write,
+     "one perf.data of all files, for perf and "
+     "hotspot"},
     {"pprof", ".pb.gz .pprof", OUTPUT_FILE_BINARY | OUTPUT_FILE_GZIP, EXPORT_SAMPLES, pprof_write,
      "profile.proto, for go tool pprof"},
     {"speedscope", ".speedscope.json", 0, EXPORT_SAMPLES, speedscope_write,
@@ -114,13 +115,11 @@ const struct export_format *export_choose(const char *operand, const char *outpu
     if (!operand)
         report_error("no format given; type: panalyze export FORMAT [-o FILE] out.*; formats: %s", names);
     else if (output && stat(operand, &status) == 0)
-        report_error("cannot tell the format from the name '%s'; give one before the files: %s",
-                     output, names);
+        report_error("cannot tell the format from the name '%s'; give one before the files: %s", output, names);
     else
-        report_error("unknown format '%s'; %s%s%sformats: %s", operand, nearest_format(operand) ? "did you mean '"
-                     : "",
-                     nearest_format(operand) ? nearest_format(operand) : "", nearest_format(operand) ? "'? All "
-                     : "", names);
+        report_error("unknown format '%s'; %s%s%sformats: %s", operand, nearest_format(operand) ? "did you mean '" : "",
+                     nearest_format(operand) ? nearest_format(operand) : "", nearest_format(operand) ? "'? All " : "",
+                     names);
     return NULL;
 }
 
@@ -179,13 +178,11 @@ int export_view(struct view *view)
         return 1;
     }
     if (output && is_recording(format, output)) {
-        report_error("'%s' holds samples and is not overwritten; -o needs a file name",
-                     output);
+        report_error("'%s' holds samples and is not overwritten; -o needs a file name", output);
         return 1;
     }
     if ((format->needs & EXPORT_SAMPLES) && view->selection->total_samples == 0) {
-        report_error("no samples to write as %s; chrome, csv-tasks and perf contain the counters",
-                     format->name);
+        report_error("no samples to write as %s; chrome, csv-tasks and perf contain the counters", format->name);
         return 1;
     }
     if (packed && (format->needs & EXPORT_UNPACKED)) {

@@ -19,10 +19,10 @@ enum export_needs {
 };
 
 struct export_format {
-    const char *name;    /* "pprof" */
-    const char *endings; /* of file names, separated by spaces: ".pb.gz .pprof" */
-    unsigned flags;      /* enum output_file_flags */
-    unsigned needs;      /* enum export_needs */
+    const char *name;                                         /* "pprof" */
+    const char *endings;                                      /* of file names, separated by spaces: ".pb.gz .pprof" */
+    unsigned flags;                                           /* enum output_file_flags */
+    unsigned needs;                                           /* enum export_needs */
     int (*write)(struct view *view, struct output_file *out); /* returns an exit status, after a message */
     const char *help;
 };

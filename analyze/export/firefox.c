@@ -17,8 +17,8 @@
 #include "common/json.h"
 
 #define PROCESSED_VERSION 60
-#define GECKO_VERSION 30
-#define MS(ns) ((double)(ns) / 1e6)
+#define GECKO_VERSION     30
+#define MS(ns)            ((double)(ns) / 1e6)
 
 enum { CATEGORY_OTHER, CATEGORY_USER, CATEGORY_KERNEL };
 enum { RESOURCE_LIBRARY = 1 };
@@ -29,14 +29,14 @@ struct firefox {
     struct json json;
     struct tree tree;
     struct samples samples;
-    size_t *first;              /* by task: index of its first sample; samples.count: it has none */
+    size_t *first; /* by task: index of its first sample; samples.count: it has none */
     struct lives lives;
     struct map_strings strings;
-    struct map functions;       /* (function of the tree, string of the file + 1) */
+    struct map functions;         /* (function of the tree, string of the file + 1) */
     struct map_strings resources; /* paths of DSOs */
-    struct map files;           /* (string) */
-    struct map symbols;         /* (address of a frame's own symbol, resource) */
-    uint32_t *symbol_functions; /* by number in `symbols` */
+    struct map files;             /* (string) */
+    struct map symbols;           /* (address of a frame's own symbol, resource) */
+    uint32_t *symbol_functions;   /* by number in `symbols` */
     size_t symbol_capacity;
     uint64_t start_ns;
 };
@@ -59,7 +59,7 @@ static void put_repeated(struct json *json, const char *key, size_t count, const
     json_end_list(json);
 }
 
-#define put_nulls(json, key, count) put_repeated(json, key, count, NULL, 0)
+#define put_nulls(json, key, count)        put_repeated(json, key, count, NULL, 0)
 #define put_value(json, key, count, value) put_repeated(json, key, count, "", value)
 
 static void put_falses(struct json *json, const char *key, size_t count)
@@ -158,7 +158,7 @@ static void put_frames(struct firefox *firefox)
         enum frame_column column;
         const char *name;
     } columns[] = {{FRAME_ADDRESS, "address"}, {FRAME_INLINED, "inlineDepth"}, {FRAME_CATEGORY, "category"},
-                   {FRAME_FUNCTION, "func"}, {FRAME_SYMBOL, "nativeSymbol"}, {FRAME_LINE, "line"}};
+                   {FRAME_FUNCTION, "func"},   {FRAME_SYMBOL, "nativeSymbol"}, {FRAME_LINE, "line"}};
     struct json *json = &firefox->json;
     uint32_t count = tree_label_count(&firefox->tree);
     json_object(json, "frameTable");

@@ -15,8 +15,8 @@
 struct folded {
     struct view *view;
     struct tree tree;
-    struct map lines;    /* (comm, node) */
-    uint64_t *weights;   /* by line */
+    struct map lines;  /* (comm, node) */
+    uint64_t *weights; /* by line */
     size_t capacity;
 };
 

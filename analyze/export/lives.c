@@ -24,7 +24,7 @@ static const struct profile_task *leader_of(const struct lives *lives, const str
 {
     uint32_t parent = lives->lineage.parent[task->index];
     bool thread = task->pid != task->tid && parent != PROCESS_TREE_NONE &&
-        lives->profile->tasks[parent].pid == task->pid;
+                  lives->profile->tasks[parent].pid == task->pid;
     return thread ? &lives->profile->tasks[parent] : task;
 }
 
@@ -88,15 +88,17 @@ bool lives_get(const struct lives *lives, const struct samples *samples, const s
                uint32_t number, size_t from, struct life *ret)
 {
     const struct profile_task *leader = leader_of(lives, task);
-    const struct profile_generation *generation = leader == task && task->generation_count
-        ? &task->generations[number] : NULL;
+    const struct profile_generation *generation = leader == task && task->generation_count ? &task->generations[number]
+                                                                                           : NULL;
     const bool last = number + 1 >= lives_count(task);
     if (!*number_of(lives, task, number))
         return false;
     *ret = (struct life){.comm = last || !generation ? task->comm : generation->comm,
                          .exec = last || !generation ? task->exec : generation->exec,
                          .start_ns = number && generation ? generation->start_ns : task->start_ns,
-                         .end_ns = !last ? task->generations[number + 1].start_ns : task->ended ? task->end_ns : 0,
+                         .end_ns = !last         ? task->generations[number + 1].start_ns
+                                   : task->ended ? task->end_ns
+                                                 : 0,
                          .from = from};
     while (from < samples->count && samples->items[from].task == task->index &&
            (last || samples->items[from].time_ns < ret->end_ns))

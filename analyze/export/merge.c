@@ -28,8 +28,7 @@ static uint32_t event_of(struct merge *merge, const struct attr *attr)
     struct perf_event_attr perf = attr->perf;
     perf.size = 0; /* missing members are 0; see merge_attr_size() */
     for (size_t i = 0; i < merge->event_count && !merge->one_file; i++)
-        if (memcmp(&merge->events[i].attr, &perf, sizeof(perf)) == 0 &&
-            strcmp(merge->events[i].name, name) == 0)
+        if (memcmp(&merge->events[i].attr, &perf, sizeof(perf)) == 0 && strcmp(merge->events[i].name, name) == 0)
             return (uint32_t)i;
     merge->events = memory_grow(merge->events, &merge->event_capacity, merge->event_count + 1, sizeof(*merge->events));
     struct merge_event *event = &merge->events[merge->event_count];
@@ -116,8 +115,10 @@ static void replace_ids(unsigned char *copy, size_t size, uint32_t type, const s
     if (type == PERF_RECORD_LOST)
         set_id(copy, size, RECORD_HEADER, id);
     if (type == PERF_RECORD_READ && (format & PERF_FORMAT_ID))
-        set_id(copy, size, RECORD_HEADER + 16 + (format & PERF_FORMAT_TOTAL_TIME_ENABLED ? 8u : 0u) +
-               (format & PERF_FORMAT_TOTAL_TIME_RUNNING ? 8u : 0u), id);
+        set_id(copy, size,
+               RECORD_HEADER + 16 + (format & PERF_FORMAT_TOTAL_TIME_ENABLED ? 8u : 0u) +
+                   (format & PERF_FORMAT_TOTAL_TIME_RUNNING ? 8u : 0u),
+               id);
 }
 
 /* Whether ATTR is the event chosen by --event, whose value may be only a part of the name. */

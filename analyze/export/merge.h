@@ -33,9 +33,9 @@ struct merge_spool {
     FILE *to;
     const unsigned char *bytes; /* mapped, for reading */
     uint64_t size;
-    uint64_t *ends;             /* of each file's part */
+    uint64_t *ends; /* of each file's part */
     size_t end_count, end_capacity;
-    uint64_t last_ns;           /* of the file being added */
+    uint64_t last_ns; /* of the file being added */
     int error;
 };
 
@@ -55,11 +55,11 @@ struct merge {
     struct view *view;
     struct merge_event *events;
     size_t event_count, event_capacity;
-    uint32_t *event_of;         /* by attr of the file being read */
+    uint32_t *event_of; /* by attr of the file being read */
     size_t event_of_capacity;
-    bool one_file;              /* there is only one: its ids stay as they are */
+    bool one_file; /* there is only one: its ids stay as they are */
     struct merge_spool spool;
-    struct map tasks;           /* with a filter: selected ones, by (pid, tid) */
+    struct map tasks; /* with a filter: selected ones, by (pid, tid) */
     struct map_strings build_id_paths;
     struct feature_build_id *build_ids; /* by path; the member path is not used */
     size_t build_id_capacity;
@@ -69,9 +69,9 @@ struct merge {
     struct buffer texts;        /* HOSTNAME ... CPUID, CMDLINE as in the file */
     uint64_t first_ns, last_ns; /* of samples */
     bool sampled;
-    uint64_t refused;           /* records left out: hardware traces and the like */
-    const char *path;           /* of the file being read */
-    unsigned char *copy;        /* of a record, while its ids are replaced */
+    uint64_t refused;    /* records left out: hardware traces and the like */
+    const char *path;    /* of the file being read */
+    unsigned char *copy; /* of a record, while its ids are replaced */
 };
 
 /* The size of each attr in the result: that of the oldest version of the structure with all members that are set, since

@@ -8,7 +8,7 @@
 #include "common/perfdata.h"
 
 #define ID_SIZE_KNOWN (1u << 15) /* PERF_RECORD_MISC_BUILD_ID_SIZE */
-#define LONGEST_PATH 4096
+#define LONGEST_PATH  4096
 
 /* perf's struct build_id_event; the file's name follows it. */
 struct build_id_event {
@@ -53,9 +53,12 @@ static void take_texts(struct merge *merge, const struct features *features)
         uint64_t bit;
         const char *text;
     } texts[] = {
-        {PERFDATA_HOSTNAME, features->hostname}, {PERFDATA_OSRELEASE, features->osrelease},
-        {PERFDATA_VERSION, features->version},   {PERFDATA_ARCH, features->arch},
-        {PERFDATA_NRCPUS, NULL},                 {PERFDATA_CPUDESC, features->cpudesc},
+        {PERFDATA_HOSTNAME, features->hostname},
+        {PERFDATA_OSRELEASE, features->osrelease},
+        {PERFDATA_VERSION, features->version},
+        {PERFDATA_ARCH, features->arch},
+        {PERFDATA_NRCPUS, NULL},
+        {PERFDATA_CPUDESC, features->cpudesc},
         {PERFDATA_CPUID, features->cpuid},
     };
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
@@ -122,8 +125,8 @@ static struct feature_build_id *take_build_id(struct merge *merge, const struct 
         return NULL;
     uint32_t index = map_strings_add(&merge->build_id_paths, item->path);
     if (index == before) {
-        merge->build_ids =
-            memory_grow(merge->build_ids, &merge->build_id_capacity, before + 1, sizeof(*merge->build_ids));
+        merge->build_ids = memory_grow(merge->build_ids, &merge->build_id_capacity, before + 1,
+                                       sizeof(*merge->build_ids));
         merge->build_ids[index] = *item;
     }
     return &merge->build_ids[index];

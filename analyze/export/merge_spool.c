@@ -10,8 +10,8 @@
 #include "analyze/view/memory.h"
 #include "common/fnv.h"
 
-#define MOST_MAPPINGS 4096 /* remembered per process */
-#define COMM_EXEC (1u << 13) /* PERF_RECORD_MISC_COMM_EXEC */
+#define MOST_MAPPINGS 4096       /* remembered per process */
+#define COMM_EXEC     (1u << 13) /* PERF_RECORD_MISC_COMM_EXEC */
 
 int merge_spool_open(struct merge_spool *spool, const char *directory)
 {
@@ -98,10 +98,10 @@ struct space {
 
 struct merging {
     const struct merge_spool *spool;
-    struct run *heap;       /* the earliest on top */
+    struct run *heap; /* the earliest on top */
     size_t heap_count;
-    struct map processes;   /* (pid) */
-    struct space *spaces;   /* by process */
+    struct map processes; /* (pid) */
+    struct space *spaces; /* by process */
     size_t space_capacity;
 };
 

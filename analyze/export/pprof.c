@@ -16,14 +16,32 @@
 
 /* Fields of the messages, by message. */
 enum {
-    PROFILE_SAMPLE_TYPE = 1, PROFILE_SAMPLE, PROFILE_MAPPING, PROFILE_LOCATION, PROFILE_FUNCTION, PROFILE_STRINGS,
-    PROFILE_TIME = 9, PROFILE_DURATION, PROFILE_PERIOD_TYPE, PROFILE_PERIOD, PROFILE_COMMENT, PROFILE_DEFAULT_TYPE
+    PROFILE_SAMPLE_TYPE = 1,
+    PROFILE_SAMPLE,
+    PROFILE_MAPPING,
+    PROFILE_LOCATION,
+    PROFILE_FUNCTION,
+    PROFILE_STRINGS,
+    PROFILE_TIME = 9,
+    PROFILE_DURATION,
+    PROFILE_PERIOD_TYPE,
+    PROFILE_PERIOD,
+    PROFILE_COMMENT,
+    PROFILE_DEFAULT_TYPE
 };
 enum { TYPE_NAME = 1, TYPE_UNIT };
 enum { SAMPLE_LOCATIONS = 1, SAMPLE_VALUES, SAMPLE_LABEL };
 enum { LABEL_KEY = 1, LABEL_TEXT, LABEL_NUMBER };
-enum { MAPPING_ID = 1, MAPPING_LIMIT = 3, MAPPING_FILE = 5, MAPPING_BUILD_ID, MAPPING_FUNCTIONS, MAPPING_FILENAMES,
-       MAPPING_LINES, MAPPING_INLINES };
+enum {
+    MAPPING_ID = 1,
+    MAPPING_LIMIT = 3,
+    MAPPING_FILE = 5,
+    MAPPING_BUILD_ID,
+    MAPPING_FUNCTIONS,
+    MAPPING_FILENAMES,
+    MAPPING_LINES,
+    MAPPING_INLINES
+};
 enum { LOCATION_ID = 1, LOCATION_MAPPING, LOCATION_ADDRESS, LOCATION_LINE };
 enum { LINE_FUNCTION = 1, LINE_NUMBER };
 enum { FUNCTION_ID = 1, FUNCTION_NAME, FUNCTION_SYSTEM_NAME, FUNCTION_FILE };
@@ -39,18 +57,18 @@ struct pprof {
     struct view *view;
     struct output_file *out;
     struct map_strings strings;
-    struct tree tree;        /* used only for its functions */
-    struct map functions;    /* (function of the tree, string of the file) */
-    bool *located;           /* by frame: some sample has it */
-    uint64_t *limits;        /* by module: the highest address + 1 */
+    struct tree tree;     /* used only for its functions */
+    struct map functions; /* (function of the tree, string of the file) */
+    bool *located;        /* by frame: some sample has it */
+    uint64_t *limits;     /* by module: the highest address + 1 */
     struct map groups;
     struct group *group_list;
     size_t group_capacity;
-    uint32_t *column;        /* by event of the profile: number among the sampled ones; MAP_NONE: not sampled */
+    uint32_t *column; /* by event of the profile: number among the sampled ones; MAP_NONE: not sampled */
     uint32_t columns;
     bool lines;
     struct buffer message, part, packed;
-    bool failed;             /* out of memory */
+    bool failed; /* out of memory */
 };
 
 static uint32_t string_of(struct pprof *pprof, const char *text)

@@ -13,11 +13,11 @@
 #include "analyze/view/view.h"
 
 struct tree_call {
-    uint32_t frame;     /* of the profile */
-    uint32_t inlined;   /* 0: the frame's own symbol; else the depth of inlining into that */
-    uint32_t function;  /* see tree_function() */
-    const char *file;   /* NULL: unknown, or view->lines is NULL */
-    uint32_t line;      /* 0: unknown */
+    uint32_t frame;    /* of the profile */
+    uint32_t inlined;  /* 0: the frame's own symbol; else the depth of inlining into that */
+    uint32_t function; /* see tree_function() */
+    const char *file;  /* NULL: unknown, or view->lines is NULL */
+    uint32_t line;     /* 0: unknown */
 };
 
 struct tree_function {
@@ -27,12 +27,12 @@ struct tree_function {
 
 struct tree {
     struct view *view;
-    bool by_function;           /* all calls of a function get one label, whatever their frame */
-    bool inlined_apart;         /* except for its inlined calls, which get another label */
-    struct map nodes;           /* (node of the caller, label) */
-    struct map labels;          /* by call: (frame, inlined) */
-    struct map_strings files;   /* of lines */
-    struct tree_call *calls;    /* by label; with by_function the first call of each function */
+    bool by_function;         /* all calls of a function get one label, whatever their frame */
+    bool inlined_apart;       /* except for its inlined calls, which get another label */
+    struct map nodes;         /* (node of the caller, label) */
+    struct map labels;        /* by call: (frame, inlined) */
+    struct map_strings files; /* of lines */
+    struct tree_call *calls;  /* by label; with by_function the first call of each function */
     size_t call_count, call_capacity;
 };
 

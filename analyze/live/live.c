@@ -15,10 +15,10 @@
 #include "common/report.h"
 
 #define INTERVAL 2.0
-#define SOON_NS 200000000u /* interval while there is no file yet */
+#define SOON_NS  200000000u /* interval while there is no file yet */
 /* After each look there is a pause of at least this many times its duration: the analysis must not take the CPU from
  * the program. */
-#define REST 4
+#define REST        4
 #define BROKEN_PIPE 141
 
 struct live {
@@ -33,7 +33,7 @@ struct live {
     bool quit;
     int signals; /* signalfd of all signals but SIGTSTP */
     int stops;   /* signalfd of SIGTSTP, never read: see stop_live() */
-    int ending; /* signal that ends us; 0: none */
+    int ending;  /* signal that ends us; 0: none */
     int status;
     uint64_t next_ns; /* of the next look */
     uint64_t taken;
@@ -138,8 +138,8 @@ static void begin_look(struct live *live)
 {
     bool screen = live->on_screen;
     screen_measure(&live->screen);
-    int status =
-        snapshots_begin(&live->snapshots, screen ? live->screen.columns : 0, screen ? live->screen.rows - 1 : 0);
+    int status = snapshots_begin(&live->snapshots, screen ? live->screen.columns : 0,
+                                 screen ? live->screen.rows - 1 : 0);
     if (status < 0)
         snprintf(live->last.error, sizeof(live->last.error), "cannot start a process: %s", strerror(-status));
     live->next_ns = UINT64_MAX; /* until this look is done */

@@ -3,8 +3,8 @@
 
 #include "analyze/read/bytes.h"
 
-#define KNOWN_BITS 16
-#define DEFAULT_DEPTH 127           /* /proc/sys/kernel/perf_event_max_stack */
+#define KNOWN_BITS    16
+#define DEFAULT_DEPTH 127              /* /proc/sys/kernel/perf_event_max_stack */
 #define USER_DEFERRED ((uint64_t)-640) /* Linux 6.18: a cookie follows instead of the user part */
 
 struct chain_known {
@@ -28,9 +28,8 @@ int chain_init(struct chain *chain, struct store *store)
     chain->hypervisor_module = chain->guest_module = LOOKUP_NONE;
     struct profile_frame frame = {0};
     uint32_t unknown = store_frame(store, store_frame_hash(&frame), &frame);
-    chain->none = unknown == LOOKUP_NONE
-                      ? unknown
-                      : store_stack(store, store_stack_hash(&unknown, 1, false), &unknown, 1, false);
+    chain->none = unknown == LOOKUP_NONE ? unknown
+                                         : store_stack(store, store_stack_hash(&unknown, 1, false), &unknown, 1, false);
     return chain->known && chain->kernel_module != LOOKUP_NONE && chain->none != LOOKUP_NONE ? 0 : -ENOMEM;
 }
 
@@ -245,20 +244,19 @@ static uint64_t hash_of(const struct chain_place *place, const struct record *sa
     /* Mixed in one by one: two small counters that are mixed only with each other soon collide. */
     uint64_t hash = lookup_mix(lookup_mix(8, place->user->state), place->kernel->state);
     hash = lookup_mix(hash, sample->ip);
-    hash = lookup_mix(hash, (uint64_t)sample->cut << 32 | (uint64_t)sample->misc << 16 |
-                               sample->attr->perf.sample_max_stack);
+    hash = lookup_mix(hash,
+                      (uint64_t)sample->cut << 32 | (uint64_t)sample->misc << 16 | sample->attr->perf.sample_max_stack);
     if (sample->user_regs)
-        hash =
-            lookup_mix(hash, lookup_hash_bytes(sample->user_regs,
-                                               8 * (size_t)__builtin_popcountll(sample->attr->perf.sample_regs_user)));
+        hash = lookup_mix(hash, lookup_hash_bytes(sample->user_regs, 8 * (size_t)__builtin_popcountll(
+                                                                             sample->attr->perf.sample_regs_user)));
     return sample->chain ? lookup_mix(hash, lookup_hash_bytes(sample->chain, 8 * sample->chain_count)) : hash;
 }
 
 struct group {
     struct chain_sample *samples;
     uint32_t count;
-    uint64_t hashes[CHAIN_GROUP];   /* of the bytes of each sample, later of its entry */
-    uint64_t stacks[CHAIN_GROUP];   /* hashes of stacks */
+    uint64_t hashes[CHAIN_GROUP];    /* of the bytes of each sample, later of its entry */
+    uint64_t stacks[CHAIN_GROUP];    /* hashes of stacks */
     uint32_t first[CHAIN_GROUP + 1]; /* start of its frames in chain->wanted; it has none if its stack is known */
     bool truncated[CHAIN_GROUP];
 };

@@ -12,14 +12,14 @@
 struct chain {
     struct store *store;
     const struct profile_module *const *modules; /* that mappings refer to; NULL: those of the store */
-    struct chain_known *known;   /* stacks by hash; each slot has the last one */
-    uint32_t kernel_module;      /* "[kernel.kallsyms]" */
+    struct chain_known *known;                   /* stacks by hash; each slot has the last one */
+    uint32_t kernel_module;                      /* "[kernel.kallsyms]" */
     uint32_t hypervisor_module, guest_module;
-    uint32_t none;               /* the stack of samples whose chain is not wanted */
-    struct chain_frame *wanted;  /* frames of the stacks being resolved, */
-    uint32_t *frames;            /* and their indices in the store */
+    uint32_t none;              /* the stack of samples whose chain is not wanted */
+    struct chain_frame *wanted; /* frames of the stacks being resolved, */
+    uint32_t *frames;           /* and their indices in the store */
     uint32_t count, capacity;
-    bool truncated;              /* the last of these stacks */
+    bool truncated; /* the last of these stacks */
 };
 
 struct chain_frame {
@@ -36,7 +36,7 @@ enum chain_machine { CHAIN_OTHER, CHAIN_X86, CHAIN_ARM64 };
 
 struct chain_place {
     const struct space *user, *kernel;
-    enum chain_machine machine;  /* of the sample's registers */
+    enum chain_machine machine; /* of the sample's registers */
 };
 
 /* The frames of SAMPLE in chain->frames[0, count), their addresses in chain->wanted. 0 or -ENOMEM. */

@@ -8,12 +8,12 @@
 #include "analyze/model/loader.h"
 #include "common/report.h"
 
-#define ID_TEXT 33
-#define SHORT_BYTES 4 /* of an id, in messages */
+#define ID_TEXT           33
+#define SHORT_BYTES       4 /* of an id, in messages */
 #define LONGEST_DIRECTORY 60
-#define DESCRIPTION (LONGEST_DIRECTORY + 80)
-#define LISTED 4
-#define LIST (LISTED * (DESCRIPTION + 2) + 8)
+#define DESCRIPTION       (LONGEST_DIRECTORY + 80)
+#define LISTED            4
+#define LIST              (LISTED * (DESCRIPTION + 2) + 8)
 
 void choose_text(const uint8_t *id, size_t bytes, char *ret)
 {
@@ -37,8 +37,8 @@ static bool same_directory(const char *one, const char *other)
 /* " in DIRECTORY" if the sessions come from several directories, else "". */
 static void describe_directory(const struct loader *loader, const struct session_seen *session, char *ret, size_t size)
 {
-    const size_t length = directory_size(session->path), cut = length > LONGEST_DIRECTORY ? length - LONGEST_DIRECTORY
-        : 0;
+    const size_t length = directory_size(session->path),
+                 cut = length > LONGEST_DIRECTORY ? length - LONGEST_DIRECTORY : 0;
     bool apart = false;
     for (uint32_t i = 0; i < loader->session_count; i++)
         apart |= loader->sessions[i].files && !same_directory(loader->sessions[i].path, session->path);

@@ -26,8 +26,8 @@ static bool is_code_memory(const char *path, size_t size)
 bool code_is_generated(const char *path, size_t size)
 {
     return starts_with(path, size, "//anon") || starts_with(path, size, "/anon_hugepage") ||
-        starts_with(path, size, "/dev/zero") ||
-           starts_with(path, size, "[heap]") || starts_with(path, size, "[stack") || starts_with(path, size, "/SYSV") ||
+           starts_with(path, size, "/dev/zero") || starts_with(path, size, "[heap]") ||
+           starts_with(path, size, "[stack") || starts_with(path, size, "/SYSV") ||
            starts_with(path, size, "anon_inode:") || starts_with(path, size, "[anon") || is_code_memory(path, size);
 }
 
@@ -50,8 +50,8 @@ int code_take_dump(struct loader *loader, int32_t pid, const char *path)
             return 0;
     if (loader->jit_dump_count >= MOST_DUMPS)
         return 0;
-    if (arena_room(&loader->jit_dumps, &loader->jit_dump_capacity, loader->jit_dump_count,
-                   sizeof(*loader->jit_dumps)) < 0)
+    if (arena_room(&loader->jit_dumps, &loader->jit_dump_capacity, loader->jit_dump_count, sizeof(*loader->jit_dumps)) <
+        0)
         return -ENOMEM;
     loader->jit_dumps[loader->jit_dump_count++] = (struct profile_jit_dump){pid, path};
     return 0;

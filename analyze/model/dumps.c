@@ -9,7 +9,7 @@
 #include "analyze/read/bytes.h"
 #include "analyze/sym/debug_file.h"
 
-#define DELETED " (deleted)"
+#define DELETED      " (deleted)"
 #define SYSTEM_DEBUG "/usr/lib/debug"
 
 void dumps_release(struct dumps *dumps)
@@ -27,8 +27,8 @@ void dumps_release(struct dumps *dumps)
 
 static bool is_recorded_file(const struct profile_module *module, const struct elf_file *elf)
 {
-    return module->build_id_size == 0 || elf_file_same_build_id(module->build_id, module->build_id_size,
-                                                                elf->build_id, elf->build_id_size);
+    return module->build_id_size == 0 ||
+           elf_file_same_build_id(module->build_id, module->build_id_size, elf->build_id, elf->build_id_size);
 }
 
 /* Opens exactly the file that was mapped, wherever it is now; the tables of another build would be wrong. */
@@ -122,8 +122,10 @@ static unsigned unwind_sample(struct dumps *dumps, const struct record *sample, 
         dumps->engine = unwind_engine_new(dumps->unwinder);
     if (!dumps->files || !dumps->engine)
         return 0;
-    const struct unwind_dump dump = {.bytes = sample->user_stack, .start = regs.value[UNWIND_SP],
-                                     .size = sample->stack_size, .full = sample->stack_full};
+    const struct unwind_dump dump = {.bytes = sample->user_stack,
+                                     .start = regs.value[UNWIND_SP],
+                                     .size = sample->stack_size,
+                                     .full = sample->stack_full};
     const struct unwind_target target = {find_mapping, dumps};
     return unwind_engine_stack(dumps->engine, dumps->user->state, &target, &regs, &dump, dumps->chain + at, DUMPS_DEPTH,
                                ret);

@@ -28,12 +28,12 @@ struct dumps {
     const char *symfs;              /* "" for none; not owned */
     const char *const *debug_paths; /* not owned */
     size_t debug_path_count;
-    bool native;                    /* the dumps have the registers of this machine */
-    bool vdso;                      /* the recorded kernel is the running one */
-    const struct space *user;       /* of the stack being unwound */
+    bool native;              /* the dumps have the registers of this machine */
+    bool vdso;                /* the recorded kernel is the running one */
+    const struct space *user; /* of the stack being unwound */
     uint64_t chain[DUMPS_RECORDED + 1 + DUMPS_DEPTH];
-    uint64_t ends[UNWIND_ENDS];     /* number of stacks by how unwinding ended, */
-    uint64_t left;                  /* and of those where it could not begin */
+    uint64_t ends[UNWIND_ENDS]; /* number of stacks by how unwinding ended, */
+    uint64_t left;              /* and of those where it could not begin */
 };
 
 /*

@@ -12,8 +12,8 @@ struct pass {
     void *context;
     uint64_t *ips;
     uint32_t capacity;
-    uint32_t frames, events;     /* how many the first pass found: views have arrays of these sizes */
-    uint64_t strange;            /* samples of the file with a frame or event beyond them */
+    uint32_t frames, events; /* how many the first pass found: views have arrays of these sizes */
+    uint64_t strange;        /* samples of the file with a frame or event beyond them */
 };
 
 /* Whether the first pass found the sample's frames and event; if not, the file has changed since. */

@@ -49,9 +49,8 @@ uint32_t event_of_count(struct store *store, const struct file *file, const stru
 {
     if (count->event < file->attrs.count)
         return event_of_attr(store, &file->attrs.items[count->event]);
-    struct profile_event event = {.name = store_string(store, name),
-                                  .type = UINT32_MAX,
-                                  .nanoseconds = count->nanoseconds};
+    struct profile_event event = {
+        .name = store_string(store, name), .type = UINT32_MAX, .nanoseconds = count->nanoseconds};
     if (!event.name)
         return LOOKUP_NONE;
     /* Another file may have an attribute for the same event: one name is one row. */

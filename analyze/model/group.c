@@ -36,8 +36,8 @@ int group_member(struct group_values *values, const struct attr_list *attrs, con
 {
     uint64_t format = sample->attr->perf.read_format;
     bool group = format & PERF_FORMAT_GROUP;
-    size_t times = !!(format & PERF_FORMAT_TOTAL_TIME_ENABLED) + (size_t)!!(format & PERF_FORMAT_TOTAL_TIME_RUNNING);
-    const unsigned char *bytes = sample->read + at * 8 * (2 + (size_t)!!(format & RECORD_READ_LOST));
+    size_t times = !!(format & PERF_FORMAT_TOTAL_TIME_ENABLED) + (size_t) !!(format & PERF_FORMAT_TOTAL_TIME_RUNNING);
+    const unsigned char *bytes = sample->read + at * 8 * (2 + (size_t) !!(format & RECORD_READ_LOST));
     uint64_t value = bytes_u64(bytes, sample->swap);
     uint64_t id = bytes_u64(bytes + 8 * (group ? 1 : 1 + times), sample->swap);
     ret->attr = attr_with_id(attrs, id);

@@ -211,8 +211,8 @@ static int take_functions(struct reader *reader, const json_t *root)
 }
 
 /* The array of strings KEY of OBJECT; other elements become "". */
-static int take_words(const struct reader *reader, const json_t *object, const char *key,
-                      const char *const **ret, uint32_t *ret_count)
+static int take_words(const struct reader *reader, const json_t *object, const char *key, const char *const **ret,
+                      uint32_t *ret_count)
 {
     const json_t *list = json_object_get(object, key);
     struct store *store = &reader->loader->store;
@@ -300,8 +300,8 @@ static int take_commands(struct reader *reader, const json_t *root)
     const json_t *list = json_object_get(root, "commands");
     if (!json_is_array(list))
         return refuse_document(reader, "has no 'commands': an older panalyze wrote it; write the report again");
-    struct profile_entry *commands =
-        arena_take(&reader->loader->store.arena, (json_array_size(list) + 1) * sizeof(*commands));
+    struct profile_entry *commands = arena_take(&reader->loader->store.arena,
+                                                (json_array_size(list) + 1) * sizeof(*commands));
     struct amount sum = {0};
     int status = commands ? 0 : -ENOMEM;
     for (size_t i = 0; status == 0 && i < json_array_size(list); i++) {

@@ -130,8 +130,9 @@ void loader_describe(const struct file *file, struct problem *ret)
     else if (file->problem.text[0])
         problem_set(ret, 0, "%s", file->problem.text);
     else if (file->unfinished)
-        problem_set(ret, 0, "is not finished (its recorder still runs, or was killed); the part written so far is "
-                            "read");
+        problem_set(ret, 0,
+                    "is not finished (its recorder still runs, or was killed); the part written so far is "
+                    "read");
     else if (file->features_lost)
         problem_set(ret, 0, "has a damaged table of features; the rest is read");
     else if (file->unread && !file->pipe)
@@ -188,8 +189,8 @@ static bool is_given_twice(const struct loader *loader, const struct lookup *loo
 static void report_other_files(const struct loader *loader, const uint32_t shown[OTHERS_SHOWN], uint32_t others)
 {
     const char *more = others > OTHERS_SHOWN ? ", ..." : "";
-    const char *remedy =
-        others == loader->input_count ? "; 'pinject-run -- COMMAND' and 'perf record' write such files" : "";
+    const char *remedy = others == loader->input_count ? "; 'pinject-run -- COMMAND' and 'perf record' write such files"
+                                                       : "";
     if (others == 1 && !loader->inputs[shown[0]].bytes && document_is(loader->inputs[shown[0]].path))
         report_error("%s: is JSON, not a perf.data file; only 'panalyze diff' reads reports of --json",
                      loader->inputs[shown[0]].path);

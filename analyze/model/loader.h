@@ -22,30 +22,30 @@ struct task {
     struct task_generation {
         struct profile_generation shown;
         uint32_t number;
-    } *generations;
+    } * generations;
     uint32_t generation_count, generation_capacity;
     struct profile_count *counts; /* generation is its number here; an index once finished */
     uint32_t count_count, count_capacity;
     struct task_reading *readings;
     uint32_t reading_count, reading_capacity;
-    bool own_counts;                /* the file being read has count items: READ records add nothing */
-    bool split;                     /* it has a file per exec generation */
-    uint32_t first_generation;      /* of the file being read */
+    bool own_counts;           /* the file being read has count items: READ records add nothing */
+    bool split;                /* it has a file per exec generation */
+    uint32_t first_generation; /* of the file being read */
 };
 
 /* One input file. */
 struct input {
     const char *path;
-    const void *bytes;              /* memory to read instead of the file, or NULL */
+    const void *bytes; /* memory to read instead of the file, or NULL */
     size_t size;
     uint64_t device, inode;
-    uint32_t session;               /* index into loader->sessions; LOOKUP_NONE: not readable */
-    bool own;                       /* one of our files, with a task item */
-    int32_t pid, tid;               /* of our files: with start_ns, the order of a task's files */
+    uint32_t session; /* index into loader->sessions; LOOKUP_NONE: not readable */
+    bool own;         /* one of our files, with a task item */
+    int32_t pid, tid; /* of our files: with start_ns, the order of a task's files */
     uint64_t start_ns;
-    uint64_t bytes_to_read;         /* for progress */
-    uint64_t limit;                 /* bytes of data that profile_load() read */
-    uint32_t *tasks;                /* in the order in which its records created them */
+    uint64_t bytes_to_read; /* for progress */
+    uint64_t limit;         /* bytes of data that profile_load() read */
+    uint32_t *tasks;        /* in the order in which its records created them */
     uint32_t task_count, task_capacity;
 };
 
@@ -58,28 +58,28 @@ struct session_seen {
 };
 
 struct loader {
-    struct profile profile;         /* first member: profile_free() gets this address */
+    struct profile profile; /* first member: profile_free() gets this address */
     struct store store;
     struct chain chain;
     struct dumps dumps;
-    uint64_t states;                /* last state number of an address space */
+    uint64_t states; /* last state number of an address space */
     bool counts_only;
     enum profile_merge merged;
-    const bool *wanted;             /* tasks that the second pass gives; NULL: all */
-    profile_progress *progress;     /* or NULL */
+    const bool *wanted;         /* tasks that the second pass gives; NULL: all */
+    profile_progress *progress; /* or NULL */
     void *progress_context;
     uint64_t bytes_done, bytes_total; /* of the files before the one being read; of all files */
-    struct thread_pool *pool;       /* looks up stacks; NULL: no stacks are wanted, or all are found */
-    uint64_t guest_samples;         /* of the file being read */
-    uint64_t first_sample_ns;    /* earliest time of a sample; 0: none has a time */
+    struct thread_pool *pool;         /* looks up stacks; NULL: no stacks are wanted, or all are found */
+    uint64_t guest_samples;           /* of the file being read */
+    uint64_t first_sample_ns;         /* earliest time of a sample; 0: none has a time */
     struct input *inputs;
     uint32_t input_count;
     struct session_seen *sessions;
     uint32_t session_count, session_capacity;
-    struct task **tasks;            /* allocated one by one, so that adding a task moves none */
+    struct task **tasks; /* allocated one by one, so that adding a task moves none */
     uint32_t task_count, task_capacity;
-    struct lookup task_lookup;      /* tasks of our files, by pid and tid */
-    uint32_t *place_of_task;        /* by index in tasks: the index in profile.tasks */
+    struct lookup task_lookup; /* tasks of our files, by pid and tid */
+    uint32_t *place_of_task;   /* by index in tasks: the index in profile.tasks */
     struct profile_missed *missed;
     uint32_t missed_count, missed_capacity;
     struct profile_jit_dump *jit_dumps;

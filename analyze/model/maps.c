@@ -5,7 +5,7 @@
 
 #include "analyze/model/replay.h"
 
-#define KERNEL "[kernel.kallsyms]"
+#define KERNEL    "[kernel.kallsyms]"
 #define OTHER_PID 0xffffffffu /* pid of the kernel's mappings */
 
 struct named_mapping {
@@ -59,7 +59,7 @@ static bool parse_mapping(const struct record *record, struct named_mapping *ret
     ret->place.end = size <= UINT64_MAX - ret->place.start ? ret->place.start + size : UINT64_MAX;
     if (record->type == PERF_RECORD_MMAP2) {
         const unsigned char *file_id = cursor_bytes(&payload, 24); /* a build id, or device and inode */
-        cursor_u64(&payload); /* prot, flags */
+        cursor_u64(&payload);                                      /* prot, flags */
         if (file_id && (record->misc & PERF_RECORD_MISC_MMAP_BUILD_ID)) {
             ret->build_id_size = file_id[0] <= FEATURE_ID_SIZE ? file_id[0] : FEATURE_ID_SIZE;
             ret->build_id = file_id + 4;
@@ -89,7 +89,8 @@ static int map_user(struct replay *replay, struct named_mapping *named)
     uint32_t index = replay->own != LOOKUP_NONE ? replay->threads[replay->own].process
                                                 : threads_process(replay, (int32_t)named->pid);
     struct profile_module module = {.path = store_text(&replay->loader->store, named->path, named->path_size),
-                                    .build_id = named->build_id, .build_id_size = named->build_id_size};
+                                    .build_id = named->build_id,
+                                    .build_id_size = named->build_id_size};
     if (index == LOOKUP_NONE || !module.path)
         return -ENOMEM;
     struct process *process = &replay->processes[index];

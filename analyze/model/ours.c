@@ -5,7 +5,6 @@
 
 #include "analyze/model/loader.h"
 
-
 static struct cursor section_of(const struct file *file)
 {
     struct cursor cursor = cursor_of(file->features.pinject, file->features.pinject_size);
@@ -40,7 +39,7 @@ const char *ours_first_comm(const struct file *file)
     struct item item;
     struct pinject_item_generation generation;
     return find_item(file, PINJECT_ITEM_GENERATION, &item) && item_generation(&item, &generation) ? item_string(&item)
-        : "";
+                                                                                                  : "";
 }
 
 static int shell_status(int status)
@@ -86,8 +85,8 @@ static void fill_task(struct profile_task *task, const struct pinject_item_task 
     task->end_ns = item->end_ns;
     task->ended = item->flags & PINJECT_TASK_ENDED;
     task->exit = item->flags & PINJECT_TASK_STATUS ? shell_status(item->status) : -1;
-    task->source =
-        item->source <= PINJECT_SOURCE_ACCOUNTING ? (enum profile_task_source)item->source : PROFILE_SOURCE_UNKNOWN;
+    task->source = item->source <= PINJECT_SOURCE_ACCOUNTING ? (enum profile_task_source)item->source
+                                                             : PROFILE_SOURCE_UNKNOWN;
     task->startup_ns += item->startup_ns;
     task->exit_cost = item->flags & PINJECT_TASK_EXIT_COST;
     task->exit_ns = task->exit_cost ? item->exit_ns : 0;
@@ -133,11 +132,14 @@ static int take_count(struct loader *loader, const struct file *file, struct tas
     task->own_counts = true;
     /* In the file of one exec generation, a row for the whole task is about that exec generation. */
     uint32_t generation = fixed.generation == UINT32_MAX ? (task->split ? before : UINT32_MAX)
-        : before + fixed.generation;
+                                                         : before + fixed.generation;
     if (fixed.generation != UINT32_MAX && fixed.generation >= UINT32_MAX - before)
         return 0;
-    const struct profile_count count = {.event = event, .generation = generation, .value = fixed.value,
-                                        .enabled_ns = fixed.enabled_ns, .running_ns = fixed.running_ns};
+    const struct profile_count count = {.event = event,
+                                        .generation = generation,
+                                        .value = fixed.value,
+                                        .enabled_ns = fixed.enabled_ns,
+                                        .running_ns = fixed.running_ns};
     return task_add_count(task, &count);
 }
 
@@ -266,7 +268,7 @@ static void take_stacks(struct loader *loader, struct item *item)
     struct pinject_item_stacks fixed;
     if (!item_stacks(item, &fixed))
         return;
-    const uint64_t cut[] = {fixed.truncated, fixed.too_deep, fixed.no_table,
+    const uint64_t cut[] = {fixed.truncated,  fixed.too_deep, fixed.no_table,
                             fixed.bad_memory, fixed.behind,   fixed.foreign};
     uint64_t whole = add_saturated(fixed.bottom, fixed.chosen);
     session->whole_stacks = add_saturated(session->whole_stacks, whole);

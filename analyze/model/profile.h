@@ -15,23 +15,23 @@
 #include <stdint.h>
 
 struct profile_event {
-    const char *name;      /* "task-clock", "cycles:u" */
+    const char *name; /* "task-clock", "cycles:u" */
     uint32_t type;
     uint64_t config;
-    bool nanoseconds;      /* weights and counts are in nanoseconds */
-    bool sampled;          /* at least one file samples it */
-    bool frequency;        /* sample_value is in Hz, else a period */
+    bool nanoseconds; /* weights and counts are in nanoseconds */
+    bool sampled;     /* at least one file samples it */
+    bool frequency;   /* sample_value is in Hz, else a period */
     uint64_t sample_value;
     bool exclude_kernel;
-    uint64_t samples;      /* in all tasks */
-    uint64_t weight;       /* sum of their periods */
+    uint64_t samples; /* in all tasks */
+    uint64_t weight;  /* sum of their periods */
     uint64_t lost;
 };
 
 struct profile_count {
-    uint32_t event;        /* index into events */
-    uint32_t generation;   /* index into the task's exec generations, UINT32_MAX: the whole task */
-    uint64_t value;        /* as the kernel counted */
+    uint32_t event;      /* index into events */
+    uint32_t generation; /* index into the task's exec generations, UINT32_MAX: the whole task */
+    uint64_t value;      /* as the kernel counted */
     uint64_t enabled_ns;
     uint64_t running_ns;
     uint64_t scaled; /* value * enabled / running (an estimate if running < enabled); value if it never ran */
@@ -40,8 +40,8 @@ struct profile_count {
 struct profile_generation {
     uint64_t start_ns;
     const char *comm;
-    const char *exec;            /* "" when unknown */
-    const char *const *cmdline;  /* cmdline_count strings */
+    const char *exec;           /* "" when unknown */
+    const char *const *cmdline; /* cmdline_count strings */
     uint32_t cmdline_count;
 };
 
@@ -54,39 +54,39 @@ enum profile_task_source {
 };
 
 struct profile_task {
-    int32_t pid, tid, ppid;      /* ppid -1: unknown */
-    int32_t parent_tid;          /* creator; 0: unknown */
-    const char *file;            /* input file */
-    const char *comm;            /* the last one */
-    const char *exec;            /* of the last exec generation */
-    const char *const *cmdline;  /* of the last exec generation; a thread has that of its process */
+    int32_t pid, tid, ppid;     /* ppid -1: unknown */
+    int32_t parent_tid;         /* creator; 0: unknown */
+    const char *file;           /* input file */
+    const char *comm;           /* the last one */
+    const char *exec;           /* of the last exec generation */
+    const char *const *cmdline; /* of the last exec generation; a thread has that of its process */
     uint32_t cmdline_count;
     const struct profile_generation *generations;
     uint32_t generation_count;
-    uint64_t start_ns, end_ns;   /* in the session's clock; 0: unknown */
-    bool ended;                  /* it ended at end_ns */
-    int exit;                    /* exit status as a shell shows it; -1: unknown */
+    uint64_t start_ns, end_ns; /* in the session's clock; 0: unknown */
+    bool ended;                /* it ended at end_ns */
+    int exit;                  /* exit status as a shell shows it; -1: unknown */
     enum profile_task_source source;
     bool counted_only;
     bool root;
     uint64_t startup_ns, exit_ns;
-    bool exit_cost;              /* exit_ns is known */
-    uint64_t samples;            /* of all events */
-    uint64_t weight;             /* of the shown event: see profile_select_event() */
+    bool exit_cost;   /* exit_ns is known */
+    uint64_t samples; /* of all events */
+    uint64_t weight;  /* of the shown event: see profile_select_event() */
     uint64_t lost;
     const struct profile_count *counts;
     uint32_t count_count;
-    uint32_t index;              /* in tasks */
+    uint32_t index; /* in tasks */
 };
 
 struct profile_module {
     const char *path; /* as mapped: "/usr/lib/libc.so.6", "[vdso]", "//anon", "[kernel.kallsyms]", "[unknown]" */
     const unsigned char *build_id;
-    size_t build_id_size;        /* 0: unknown */
+    size_t build_id_size; /* 0: unknown */
     bool kernel;
-    int32_t pid; /* of memory without a file ("//anon", "[heap]": JIT code), a module per process; else 0 */
-    const char *symbol;          /* the kernel's name of the only function in it (a BPF program); else NULL */
-    uint64_t symbol_start;       /* its address */
+    int32_t pid;           /* of memory without a file ("//anon", "[heap]": JIT code), a module per process; else 0 */
+    const char *symbol;    /* the kernel's name of the only function in it (a BPF program); else NULL */
+    uint64_t symbol_start; /* its address */
     uint32_t index;
 };
 
@@ -99,25 +99,25 @@ struct profile_frame {
     const struct profile_module *module; /* NULL: no mapping known at that time */
     uint64_t offset; /* in the file (ip - start + pgoff); the address itself for the kernel, without a module, and
                         where module->pid is set. One less if caller */
-    uint64_t ip;                 /* one of its addresses, as recorded */
+    uint64_t ip;     /* one of its addresses, as recorded */
     bool kernel;
-    bool caller;                 /* a return address: 1 was subtracted */
-    uint32_t index;              /* in frames */
+    bool caller;    /* a return address: 1 was subtracted */
+    uint32_t index; /* in frames */
 };
 
 /* A call chain: frames[0] is the leaf, where the sample hit; the last one is the outermost caller. */
 struct profile_stack {
-    const uint32_t *frames;      /* indices into frames */
-    uint32_t depth;              /* at least 1 */
-    bool truncated;              /* callers are missing: the recorder's limit was reached */
+    const uint32_t *frames; /* indices into frames */
+    uint32_t depth;         /* at least 1 */
+    bool truncated;         /* callers are missing: the recorder's limit was reached */
 };
 
 /* The sum of samples that are equal in task, event, stack and comm. */
 struct profile_entry {
-    uint32_t task;               /* task, event, stack: indices */
+    uint32_t task; /* task, event, stack: indices */
     uint32_t event;
     uint32_t stack;
-    const char *comm;            /* at the time of the sample */
+    const char *comm; /* at the time of the sample */
     uint64_t samples;
     uint64_t weight;
 };
@@ -137,20 +137,20 @@ struct profile_jit_dump {
 
 struct profile_session {
     uint8_t id[16];
-    bool ours;                   /* false: a file of perf */
-    const char *version;         /* of the recorder */
+    bool ours;           /* false: a file of perf */
+    const char *version; /* of the recorder */
     uint64_t start_ns, start_realtime_ns;
     const char *const *arguments; /* the command line */
     uint32_t argument_count;
-    uint32_t flags;              /* enum pinject_session_flags */
+    uint32_t flags; /* enum pinject_session_flags */
     int32_t root;
     bool bare;
     bool exclude_kernel;
-    const char *event_reason;    /* why the default event is not cycles, or "" */
+    const char *event_reason; /* why the default event is not cycles, or "" */
     const char *hostname, *osrelease, *arch, *cpudesc;
     uint32_t cpus;
     uint64_t memory_bytes;
-    const char *clock;           /* "monotonic" */
+    const char *clock; /* "monotonic" */
     /* For the symbols of the kernel: */
     const unsigned char *kernel_build_id;
     size_t kernel_build_id_size;
@@ -160,7 +160,7 @@ struct profile_session {
     bool coverage_known, coverage_complete;
     uint64_t cpu_ns, attributed_ns, collector_ns, recorded_tasks, recorded_files;
     uint64_t incomplete_files, unwritten_samples; /* could not be written (a full disk) */
-    uint64_t user_ns, kernel_ns;    /* CPU time of the tree, from rusage; 0: not known */
+    uint64_t user_ns, kernel_ns;                  /* CPU time of the tree, from rusage; 0: not known */
     uint64_t machine_ns, others_ns; /* elapsed time, and CPU time of other programs meanwhile; 0: not known */
     /* Call stacks with a user part, if they were unwound (-g dwarf, auto): all of them, and those that reach the
      * outermost frame, by unwind tables or by frame pointers of a process that was found to have them. */
@@ -182,8 +182,8 @@ struct profile {
     struct profile_session session;
     const struct profile_event *events;
     uint32_t event_count;
-    uint32_t event;              /* the shown one: see profile_select_event() */
-    struct profile_task *tasks;  /* in order of start */
+    uint32_t event;             /* the shown one: see profile_select_event() */
+    struct profile_task *tasks; /* in order of start */
     uint32_t task_count;
     const struct profile_module *const *modules;
     uint32_t module_count;
@@ -203,7 +203,7 @@ struct profile {
     bool document;
     const struct profile_entry *commands;
     uint32_t command_count;
-    enum profile_merge merged;   /* unless PROFILE_BY_TASK, entries are of all tasks and have the first as their task */
+    enum profile_merge merged; /* unless PROFILE_BY_TASK, entries are of all tasks and have the first as their task */
     uint64_t lost;
     uint32_t files_read, files_bad, files_other_session; /* other_session: left out */
     /* Private state of the loader. */
@@ -216,20 +216,20 @@ typedef void profile_progress(void *context, uint64_t done, uint64_t total);
 struct profile_options {
     /* --session: prefix of the id in hex, NULL: the newest. "all" is refused: sessions are never mixed. */
     const char *session;
-    const char *event;           /* --event: name of the shown event, NULL: the first sampled one */
-    bool counts_only;            /* samples are not needed (tree, counts): chains may be skipped */
-    unsigned threads;            /* that look up stacks; 0: one per CPU. The result does not depend on it */
-    profile_progress *progress;  /* or NULL */
+    const char *event;          /* --event: name of the shown event, NULL: the first sampled one */
+    bool counts_only;           /* samples are not needed (tree, counts): chains may be skipped */
+    unsigned threads;           /* that look up stacks; 0: one per CPU. The result does not depend on it */
+    profile_progress *progress; /* or NULL */
     void *progress_context;
     enum profile_merge merged;
-    bool merged_foreign;         /* `merged` is only for files that are not ours; ours get PROFILE_BY_TASK */
-    uint64_t merge_above;        /* with more bytes of files PROFILE_BY_TASK becomes PROFILE_BY_STACK; 0: never.
+    bool merged_foreign;  /* `merged` is only for files that are not ours; ours get PROFILE_BY_TASK */
+    uint64_t merge_above; /* with more bytes of files PROFILE_BY_TASK becomes PROFILE_BY_STACK; 0: never.
                                     profile_add_entries() then gives single tasks */
     /* Where programs are, to unwind their stacks (perf record --call-graph dwarf), as for symbolization: */
-    const char *symfs;           /* prefix of every recorded path, or NULL */
+    const char *symfs; /* prefix of every recorded path, or NULL */
     const char *const *debug_paths;
     size_t debug_path_count;
-    int unwinder;                /* enum unwind_engine_kind */
+    int unwinder; /* enum unwind_engine_kind */
 };
 
 /*
@@ -254,12 +254,12 @@ struct profile_sample {
     const struct profile_task *task;
     uint32_t event;
     uint64_t time_ns;
-    uint32_t cpu;                /* UINT32_MAX: unknown */
+    uint32_t cpu; /* UINT32_MAX: unknown */
     uint64_t ip;
     uint64_t period;
     const char *comm;
-    const uint32_t *frames;      /* indices into profile->frames, leaf first */
-    const uint64_t *ips;         /* of the frames, as recorded (return addresses of callers) */
+    const uint32_t *frames; /* indices into profile->frames, leaf first */
+    const uint64_t *ips;    /* of the frames, as recorded (return addresses of callers) */
     uint32_t depth;
 };
 
@@ -282,8 +282,8 @@ struct profile_file {
     uint64_t size, data_size;
     uint32_t parts; /* of a directory of perf: files beside its `data` */
     bool ours, swapped, pipe;
-    uint64_t records[96];        /* by record type; the last counts all other types */
-    uint64_t truncated_bytes;    /* bytes at the end that are no whole record */
+    uint64_t records[96];     /* by record type; the last counts all other types */
+    uint64_t truncated_bytes; /* bytes at the end that are no whole record */
     const struct profile_session *session;
     const struct profile_event *events;
     uint32_t event_count;
@@ -291,9 +291,9 @@ struct profile_file {
     uint32_t task_count;
     const char *const *feature_names;
     uint32_t feature_count;
-    uint64_t missing_bytes;      /* of the data, by the header, beyond the end of the file: a cut-off copy */
-    const char *problem;         /* what is wrong with it, or "" */
-    void *loader;                /* private */
+    uint64_t missing_bytes; /* of the data, by the header, beyond the end of the file: a cut-off copy */
+    const char *problem;    /* what is wrong with it, or "" */
+    void *loader;           /* private */
 };
 /* 0, or -errno after report_error(). */
 int profile_file_load(const char *path, struct profile_file **ret);

@@ -10,7 +10,7 @@
 #include "unwind/unwind.h"
 
 #define RECORDS_PER_PROGRESS 16384
-#define MOST_MAPPINGS (4u << 20) /* of all address spaces of one file: 128 MiB */
+#define MOST_MAPPINGS        (4u << 20) /* of all address spaces of one file: 128 MiB */
 
 /* Makes room for the events so far; in pipe format they are among the records. */
 static int reserve_events(struct replay *replay)
@@ -127,8 +127,8 @@ static int add_sample(struct replay *replay, const struct record *sample, const 
         int status = chain_resolve(&loader->chain, &place, sample);
         return status < 0 ? status : replay->each(replay->context, thread->task, event, thread->comm, sample);
     }
-    struct profile_entry entry = {.task = thread->task, .event = event, .stack = loader->chain.none, .samples = 1,
-                                  .weight = sample->period};
+    struct profile_entry entry = {
+        .task = thread->task, .event = event, .stack = loader->chain.none, .samples = 1, .weight = sample->period};
     note_sample_time(replay, thread, sample->time);
     if (add_entry(&loader->store.sums, &entry) < 0)
         return -ENOMEM;

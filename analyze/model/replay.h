@@ -7,17 +7,17 @@
 
 struct thread {
     int32_t pid, tid;
-    uint32_t task;          /* index in loader->tasks; in the second pass in profile.tasks, LOOKUP_NONE: unknown */
+    uint32_t task; /* index in loader->tasks; in the second pass in profile.tasks, LOOKUP_NONE: unknown */
     uint32_t process;
     const char *comm;
     bool ended;
-    bool described;         /* perf described it from /proc, and no event has come since */
+    bool described; /* perf described it from /proc, and no event has come since */
 };
 
 struct process {
     int32_t pid;
     struct space space;
-    bool exec_wanted;       /* the next file that it maps is its executable */
+    bool exec_wanted; /* the next file that it maps is its executable */
     const char *exec;
 };
 
@@ -31,29 +31,29 @@ struct replay {
     struct loader *loader;
     struct input *input;
     struct file *file;
-    replay_each *each;      /* NULL: the first pass */
+    replay_each *each; /* NULL: the first pass */
     void *context;
-    uint32_t own;           /* of our files: the one thread that everything belongs to; LOOKUP_NONE: a file of perf */
+    uint32_t own; /* of our files: the one thread that everything belongs to; LOOKUP_NONE: a file of perf */
     struct thread *threads;
     uint32_t thread_count, thread_capacity;
-    struct lookup thread_lookup;   /* by tid; a reused tid has its last thread */
-    uint32_t last_thread;          /* a cache: most samples are of the thread of the sample before */
+    struct lookup thread_lookup; /* by tid; a reused tid has its last thread */
+    uint32_t last_thread;        /* a cache: most samples are of the thread of the sample before */
     struct process *processes;
     uint32_t process_count, process_capacity;
-    struct lookup process_lookup;  /* by pid */
+    struct lookup process_lookup; /* by pid */
     struct space kernel;
     struct space_limits limits;
-    enum chain_machine machine;    /* set at the first sample, since a pipe has the feature record before it */
+    enum chain_machine machine; /* set at the first sample, since a pipe has the feature record before it */
     bool machine_known;
     uint32_t tasks_made;
-    uint32_t *events;              /* by attr: index in the store; set for this many: */
+    uint32_t *events; /* by attr: index in the store; set for this many: */
     uint32_t events_known;
-    uint64_t *lost;                /* two per attr: of LOST, then of LOST_SAMPLES */
+    uint64_t *lost; /* two per attr: of LOST, then of LOST_SAMPLES */
     uint32_t attr_count;
     const char **build_id_paths;   /* interned, parallel to features.build_ids */
     struct lookup build_id_lookup; /* by path */
     bool mappings_refused;
-    struct group_values group;     /* of PERF_SAMPLE_READ */
+    struct group_values group; /* of PERF_SAMPLE_READ */
     uint64_t records;
 };
 
@@ -69,8 +69,8 @@ struct task *threads_task(struct replay *replay, const struct thread *thread);
 
 /* group.c */
 struct group_sample {
-    const struct attr *attr;       /* NULL: the file has no such event */
-    uint64_t period;               /* 0: it counted nothing since the last reading */
+    const struct attr *attr; /* NULL: the file has no such event */
+    uint64_t period;         /* 0: it counted nothing since the last reading */
 };
 /* Whether SAMPLE is a sample of each event that it read: read_count of them. */
 bool group_has(const struct record *sample);

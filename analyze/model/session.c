@@ -46,8 +46,10 @@ static int take_texts(struct loader *loader, const struct features *features)
     struct profile_session *session = &loader->profile.session;
     const struct {
         const char **to, *from;
-    } texts[] = {{&session->hostname, features->hostname}, {&session->osrelease, features->osrelease},
-                 {&session->arch, features->arch}, {&session->cpudesc, features->cpudesc}};
+    } texts[] = {{&session->hostname, features->hostname},
+                 {&session->osrelease, features->osrelease},
+                 {&session->arch, features->arch},
+                 {&session->cpudesc, features->cpudesc}};
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         if (!*texts[i].to || !(*texts[i].to)[0])
             *texts[i].to = store_string(&loader->store, texts[i].from);

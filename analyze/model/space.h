@@ -15,22 +15,21 @@
 struct mapping {
     uint64_t start, end; /* end: after the last byte */
     uint64_t pgoff;
-    uint32_t module;     /* index in the store */
+    uint32_t module; /* index in the store */
 };
 
 struct mappings;
 
 struct space {
     struct mappings *mappings; /* NULL: none */
-    struct mappings
-        *before; /* of before the last exec: a system call in progress still has the registers of then */
+    struct mappings *before;   /* of before the last exec: a system call in progress still has the registers of then */
     uint64_t state;            /* a new number after each change of the content */
 };
 
 /* Shared by all spaces of one file. */
 struct space_limits {
-    uint64_t *states;          /* last state number that was used */
-    uint64_t mappings;         /* how many more are allowed */
+    uint64_t *states;  /* last state number that was used */
+    uint64_t mappings; /* how many more are allowed */
 };
 
 void space_release(struct space *space);

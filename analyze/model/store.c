@@ -54,9 +54,9 @@ const char *store_string(struct store *store, const char *text)
 
 uint32_t store_module(struct store *store, const struct profile_module *wanted)
 {
-    uint64_t hash = lookup_mix((uintptr_t)wanted->path,
-                               lookup_hash_bytes(wanted->build_id_size ? wanted->build_id : (const void *)"",
-                                                 wanted->build_id_size));
+    uint64_t hash = lookup_mix(
+        (uintptr_t)wanted->path,
+        lookup_hash_bytes(wanted->build_id_size ? wanted->build_id : (const void *)"", wanted->build_id_size));
     hash = lookup_mix(hash, (uint32_t)wanted->pid + wanted->symbol_start);
     struct lookup_walk walk = lookup_start(&store->modules.lookup, hash);
     for (uint32_t i; (i = lookup_next(&walk)) != LOOKUP_NONE;) {

@@ -16,13 +16,13 @@ struct store_list {
 
 struct store {
     struct arena arena;
-    struct store_list texts;    /* const char * */
-    struct store_list modules;  /* const struct profile_module * */
-    struct store_list frames;   /* struct profile_frame */
-    struct store_list stacks;   /* struct profile_stack */
-    struct store_list events;   /* struct profile_event; few: no lookup */
-    struct store_list entries;  /* struct profile_entry */
-    struct store_list sums;     /* the same, without stacks */
+    struct store_list texts;   /* const char * */
+    struct store_list modules; /* const struct profile_module * */
+    struct store_list frames;  /* struct profile_frame */
+    struct store_list stacks;  /* struct profile_stack */
+    struct store_list events;  /* struct profile_event; few: no lookup */
+    struct store_list entries; /* struct profile_entry */
+    struct store_list sums;    /* the same, without stacks */
 };
 
 void store_release(struct store *store);

@@ -5,9 +5,9 @@
 #include "analyze/model/loader.h"
 
 /* Limits per task, above what any recorder writes: the searches are linear, and files are not trusted. */
-#define MOST_READINGS 4096 /* events times CPUs */
+#define MOST_READINGS    4096 /* events times CPUs */
 #define MOST_GENERATIONS 4096
-#define MOST_COUNTS 16384
+#define MOST_COUNTS      16384
 
 struct task *task_new(struct loader *loader, uint32_t *ret_index)
 {
@@ -42,8 +42,8 @@ struct task_generation *task_generation_at(struct task *task, uint32_t number)
             return &task->generations[at];
     if (task->generation_count >= MOST_GENERATIONS)
         return &task->generations[task->generation_count - 1];
-    if (arena_room(&task->generations, &task->generation_capacity, task->generation_count,
-                   sizeof(*task->generations)) < 0)
+    if (arena_room(&task->generations, &task->generation_capacity, task->generation_count, sizeof(*task->generations)) <
+        0)
         return NULL;
     memmove(task->generations + at + 1, task->generations + at,
             (task->generation_count - at) * sizeof(*task->generations));

@@ -9,9 +9,9 @@
 #include "analyze/model/thread_pool_private.h"
 
 #define BATCH_SAMPLES 1024u
-#define BATCH_BYTES (4u << 20)
-#define FEW_SAMPLES 50000u /* below this, threads cost more than they gain */
-#define MANY_ENTRIES (1u << 20) /* of all threads since the last merge: then the caller merges them */
+#define BATCH_BYTES   (4u << 20)
+#define FEW_SAMPLES   50000u     /* below this, threads cost more than they gain */
+#define MANY_ENTRIES  (1u << 20) /* of all threads since the last merge: then the caller merges them */
 
 unsigned thread_pool_size(unsigned wanted)
 {
@@ -88,9 +88,9 @@ static void *run_worker(void *argument)
         clear_batch(batch);
         pthread_mutex_lock(&pool->lock);
         pool->entries += worker->store.entries.count - entries;
-        pool->marks[batch->number] =
-            (struct thread_pool_mark){(uint32_t)(worker - pool->workers), worker->store.frames.count,
-                                      worker->store.stacks.count, worker->store.entries.count};
+        pool->marks[batch->number] = (struct thread_pool_mark){(uint32_t)(worker - pool->workers),
+                                                               worker->store.frames.count, worker->store.stacks.count,
+                                                               worker->store.entries.count};
         pool->failed |= failed;
         pool->busy--;
         batch->next = pool->idle;

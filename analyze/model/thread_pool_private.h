@@ -17,9 +17,9 @@ struct thread_pool_batch {
     uint64_t number;
     struct chain_sample *items;
     uint32_t count;
-    size_t bytes;                    /* copied, about */
-    struct arena arena;              /* chains, spaces, events, modules */
-    struct lookup spaces;            /* copies by state */
+    size_t bytes;         /* copied, about */
+    struct arena arena;   /* chains, spaces, events, modules */
+    struct lookup spaces; /* copies by state */
     struct space **space_list;
     uint32_t space_count, space_capacity;
     struct thread_pool_attr *attrs;
@@ -40,7 +40,7 @@ struct thread_pool_mark {
 };
 
 struct thread_pool {
-    struct chain *chain;             /* the caller's */
+    struct chain *chain; /* the caller's */
     uint64_t file;
     struct thread_pool_worker *workers;
     unsigned wanted, worker_count;     /* worker_count 0: too few samples so far, the caller does the work */
@@ -48,13 +48,13 @@ struct thread_pool {
     struct thread_pool_batch *filling; /* the caller's, being filled */
     uint64_t batches;                  /* handed over since the last merge */
 
-    pthread_mutex_t lock;            /* protects everything below */
+    pthread_mutex_t lock; /* protects everything below */
     pthread_cond_t work, done;
     struct thread_pool_batch *waiting, **last, *idle;
     unsigned busy;
     bool over, failed;
-    uint64_t entries;                /* new ones of the threads since the last merge */
-    struct thread_pool_mark *marks;  /* by number of batch */
+    uint64_t entries;               /* new ones of the threads since the last merge */
+    struct thread_pool_mark *marks; /* by number of batch */
     uint32_t mark_capacity;
 };
 

@@ -196,7 +196,7 @@ static int rename_generation(struct task *task, const char *comm, bool exec, uin
     if (fresh && task->generation_count == UINT32_MAX)
         return -ENOMEM;
     struct task_generation *generation = task_generation_at(task, fresh ? task->generation_count
-                                                            : task->generation_count - 1);
+                                                                        : task->generation_count - 1);
     if (!generation)
         return -ENOMEM;
     generation->shown.comm = comm;
@@ -254,12 +254,10 @@ int threads_comm(struct replay *replay, const struct record *record)
 
 int threads_own(struct replay *replay, uint32_t index)
 {
-    const struct profile_task *shown =
-        replay->each ? &replay->loader->profile.tasks[index] : &replay->loader->tasks[index]->shown;
-    struct thread own = {.pid = shown->pid,
-                         .tid = shown->tid,
-                         .task = index,
-                         .process = threads_process(replay, shown->pid)};
+    const struct profile_task *shown = replay->each ? &replay->loader->profile.tasks[index]
+                                                    : &replay->loader->tasks[index]->shown;
+    struct thread own = {
+        .pid = shown->pid, .tid = shown->tid, .task = index, .process = threads_process(replay, shown->pid)};
     if (own.process == LOOKUP_NONE || arena_room(&replay->threads, &replay->thread_capacity, 0, sizeof(own)) < 0)
         return -ENOMEM;
     const char *comm = ours_first_comm(replay->file);

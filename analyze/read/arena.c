@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define SMALLEST (16u << 10)
-#define LARGEST (1u << 20)
+#define LARGEST  (1u << 20)
 
 struct arena_block {
     struct arena_block *next;

@@ -14,7 +14,10 @@ struct arena {
     size_t left;
 };
 
-#define ARENA_INIT {NULL, NULL, 0}
+#define ARENA_INIT    \
+    {                 \
+        NULL, NULL, 0 \
+    }
 
 void arena_release(struct arena *arena);
 /* Not initialised. NULL: out of memory. */

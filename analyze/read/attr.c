@@ -8,8 +8,8 @@
 #include "analyze/read/bytes.h"
 
 #define MOST_ATTRS 16384
-#define HEADER sizeof(struct perf_event_header)
-#define FLAGS_AT 40 /* offset of the bit field that follows read_format */
+#define HEADER     sizeof(struct perf_event_header)
+#define FLAGS_AT   40 /* offset of the bit field that follows read_format */
 
 _Static_assert(offsetof(struct perf_event_attr, wakeup_events) == FLAGS_AT + 8, "the flags are 8 bytes");
 

@@ -16,7 +16,7 @@ struct attr {
     struct perf_event_attr perf; /* in this machine's byte order; fields that the file does not have are 0 */
     const char *name;            /* as the recorder named it, or NULL */
     uint64_t first_id;
-    uint32_t ids;                /* how many */
+    uint32_t ids; /* how many */
     uint32_t index;
 };
 
@@ -28,11 +28,11 @@ struct attr_id {
 struct attr_list {
     struct attr *items;
     uint32_t count, capacity;
-    struct attr_id *ids;         /* hash table by id, ids_mask + 1 slots */
+    struct attr_id *ids; /* hash table by id, ids_mask + 1 slots */
     uint32_t ids_mask, ids_used;
-    uint32_t id_limit;           /* most ids that fit into the file; more are refused */
-    int sample_id_at;            /* samples: bytes from the header's end to the id; -1: no id */
-    int other_id_back;           /* other records: bytes from the id to the record's end; -1: no id */
+    uint32_t id_limit; /* most ids that fit into the file; more are refused */
+    int sample_id_at;  /* samples: bytes from the header's end to the id; -1: no id */
+    int other_id_back; /* other records: bytes from the id to the record's end; -1: no id */
 };
 
 void attr_list_release(struct attr_list *list);

@@ -12,7 +12,7 @@
 #include "analyze/read/arena.h"
 #include "common/perfdata.h"
 
-#define PREFIX "data."
+#define PREFIX     "data."
 #define MOST_PARTS 4096 /* perf starts at most one thread per CPU; each part keeps a descriptor open */
 
 struct numbers {

@@ -10,15 +10,14 @@
 #include "common/perfdata.h"
 #include "pinject/format.h"
 
-#define KERNEL_MODE 1u
+#define KERNEL_MODE   1u
 #define ID_SIZE_KNOWN (1u << 15) /* PERF_RECORD_MISC_BUILD_ID_SIZE */
-#define KIND_MASK 7u             /* PERF_RECORD_MISC_CPUMODE_MASK */
+#define KIND_MASK     7u         /* PERF_RECORD_MISC_CPUMODE_MASK */
 
 void features_init(struct features *features, struct arena *arena)
 {
-    *features =
-        (struct features){.arena = arena, .hostname = "", .osrelease = "", .version = "", .arch = "", .cpudesc = "",
-                          .cpuid = ""};
+    *features = (struct features){
+        .arena = arena, .hostname = "", .osrelease = "", .version = "", .arch = "", .cpudesc = "", .cpuid = ""};
 }
 
 void features_release(struct features *features)
@@ -31,10 +30,37 @@ void features_release(struct features *features)
 const char *feature_name(uint32_t number)
 {
     static const char *const names[] = {
-        [1] = "TRACING_DATA", "BUILD_ID", "HOSTNAME", "OSRELEASE", "VERSION", "ARCH", "NRCPUS", "CPUDESC", "CPUID",
-        "TOTAL_MEM", "CMDLINE", "EVENT_DESC", "CPU_TOPOLOGY", "NUMA_TOPOLOGY", "BRANCH_STACK", "PMU_MAPPINGS",
-        "GROUP_DESC", "AUXTRACE", "STAT", "CACHE", "SAMPLE_TIME", "MEM_TOPOLOGY", "CLOCKID", "DIR_FORMAT",
-        "BPF_PROG_INFO", "BPF_BTF", "COMPRESSED", "CPU_PMU_CAPS", "CLOCK_DATA", "HYBRID_TOPOLOGY", "PMU_CAPS",
+        [1] = "TRACING_DATA",
+        "BUILD_ID",
+        "HOSTNAME",
+        "OSRELEASE",
+        "VERSION",
+        "ARCH",
+        "NRCPUS",
+        "CPUDESC",
+        "CPUID",
+        "TOTAL_MEM",
+        "CMDLINE",
+        "EVENT_DESC",
+        "CPU_TOPOLOGY",
+        "NUMA_TOPOLOGY",
+        "BRANCH_STACK",
+        "PMU_MAPPINGS",
+        "GROUP_DESC",
+        "AUXTRACE",
+        "STAT",
+        "CACHE",
+        "SAMPLE_TIME",
+        "MEM_TOPOLOGY",
+        "CLOCKID",
+        "DIR_FORMAT",
+        "BPF_PROG_INFO",
+        "BPF_BTF",
+        "COMPRESSED",
+        "CPU_PMU_CAPS",
+        "CLOCK_DATA",
+        "HYBRID_TOPOLOGY",
+        "PMU_CAPS",
     };
     if (number == PINJECT_FEATURE)
         return "PINJECT";
@@ -143,8 +169,8 @@ static void take_clock(struct features *features, struct cursor *content)
 
 static int take_pinject(struct features *features, struct cursor *content)
 {
-    int status =
-        item_unpack(*content, features->data_end, features->arena, &features->pinject, &features->pinject_size);
+    int status = item_unpack(*content, features->data_end, features->arena, &features->pinject,
+                             &features->pinject_size);
     if (status != -ENOENT)
         return status;
     features->pinject_size = cursor_left(content);

@@ -20,12 +20,12 @@ struct feature_build_id {
 };
 
 struct features {
-    struct arena *arena;          /* holds everything below */
+    struct arena *arena; /* holds everything below */
     uint64_t present[FEATURE_BITS / 64];
     const char *hostname, *osrelease, *version, *arch, *cpudesc, *cpuid; /* "" when unknown */
     uint32_t cpus;
     uint64_t memory_kb;
-    const char **arguments;       /* of the recorder */
+    const char **arguments; /* of the recorder */
     uint32_t argument_count;
     struct feature_build_id *build_ids; /* plain memory */
     uint32_t build_id_count, build_id_capacity;

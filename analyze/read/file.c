@@ -11,8 +11,8 @@
 #include "pinject/format.h"
 
 #define OLD_MAGIC "PERFFILE"
-#define ATTEMPTS 5 /* to read a header that changes meanwhile */
-#define PAUSE_US 2000
+#define ATTEMPTS  5 /* to read a header that changes meanwhile */
+#define PAUSE_US  2000
 
 static int no_memory(struct problem *problem)
 {
@@ -106,8 +106,8 @@ static int read_features(struct file *file, const struct perfdata_header *header
     for (uint32_t number = 0; number < FEATURE_BITS; number++) {
         if (!(header->features[number / 64] >> (number % 64) & 1))
             continue;
-        struct cursor table =
-            cursor_at(file, at + count++ * sizeof(struct perfdata_section), sizeof(struct perfdata_section));
+        struct cursor table = cursor_at(file, at + count++ * sizeof(struct perfdata_section),
+                                        sizeof(struct perfdata_section));
         struct perfdata_section section = take_section(&table);
         if (table.failed || !is_inside(file, section)) {
             file->features_lost = true;
@@ -256,7 +256,7 @@ static int open_once(struct file *file, const char *path, bool *ret_changed, str
     *ret_changed = false;
     bool directory = directory_is_perf(path);
     int status = directory ? directory_open_data(&file->source, path, problem)
-        : source_open(&file->source, path, problem);
+                           : source_open(&file->source, path, problem);
     if (status < 0)
         return status;
     const unsigned char *bytes = source_at(&file->source, 0, sizeof(header));

@@ -26,19 +26,19 @@ struct file {
     uint32_t part_count;
     struct arena arena;
     bool swap, pipe;
-    uint64_t data_offset, data_size;   /* the part of the data section that the file has */
-    uint64_t missing;                  /* bytes of the data section, by the header, beyond the end of the file */
-    bool unfinished;                   /* the recorder did not write the size of the data: it was killed */
-    bool features_lost;                /* feature sections are missing */
+    uint64_t data_offset, data_size; /* the part of the data section that the file has */
+    uint64_t missing;                /* bytes of the data section, by the header, beyond the end of the file */
+    bool unfinished;                 /* the recorder did not write the size of the data: it was killed */
+    bool features_lost;              /* feature sections are missing */
     struct attr_list attrs;
     struct features features;
-    struct problem problem;            /* what is wrong with the data; "": nothing */
+    struct problem problem; /* what is wrong with the data; "": nothing */
 
     /* Of the last file_records(): */
     uint64_t records[FILE_RECORD_TYPES]; /* by type; the last counts all other types */
-    uint64_t unread;                   /* bytes left at the end of the data: no whole record, or damaged */
-    uint64_t broken;                   /* records that are shorter than the fields of their event */
-    uint64_t unknown_event;            /* samples whose event is not in the file */
+    uint64_t unread;                     /* bytes left at the end of the data: no whole record, or damaged */
+    uint64_t broken;                     /* records that are shorter than the fields of their event */
+    uint64_t unknown_event;              /* samples whose event is not in the file */
 };
 
 /*

@@ -11,8 +11,8 @@
 #include "pinject/format.h"
 
 struct item {
-    uint32_t type;       /* enum pinject_item_type */
-    struct cursor body;  /* what follows struct pinject_item */
+    uint32_t type;      /* enum pinject_item_type */
+    struct cursor body; /* what follows struct pinject_item */
 };
 
 /* Decompresses a packed SECTION into ARENA. DATA: the end of the file's data, at most PINJECT_DICTIONARY_MAX bytes,

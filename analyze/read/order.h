@@ -17,7 +17,7 @@ struct order_entry {
     uint64_t time;
     const unsigned char *stable; /* the record; NULL: copied, to offset `copy` of bytes */
     size_t copy;
-    uint32_t sequence;           /* order of records with equal times */
+    uint32_t sequence; /* order of records with equal times */
     uint32_t size;
 };
 
@@ -26,9 +26,9 @@ struct order {
     uint32_t count, capacity;
     bool sorted;
     struct buffer bytes, spare;
-    size_t held;                 /* bytes of the entries and their records */
-    size_t limit;                /* of held: beyond it the older half is delivered */
-    uint64_t newest, round;      /* newest time of all records, and what it was at the last round */
+    size_t held;            /* bytes of the entries and their records */
+    size_t limit;           /* of held: beyond it the older half is delivered */
+    uint64_t newest, round; /* newest time of all records, and what it was at the last round */
 };
 
 /* Called for each record in order. Anything but 0 stops the delivery. */

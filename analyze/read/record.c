@@ -11,8 +11,8 @@
 #define PERF_SAMPLE_BRANCH_COUNTERS (1ull << 19)
 #endif
 
-#define TRAILER                                                                                                        \
-    (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU |                   \
+#define TRAILER                                                                                      \
+    (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | \
      PERF_SAMPLE_IDENTIFIER)
 
 static inline size_t trailer_size(const struct attr *attr)
@@ -219,8 +219,13 @@ static int parse_trailer(const struct attr *attr, struct walk *walk, struct reco
 
 int record_parse(const struct attr *attr, const unsigned char *raw, size_t size, bool swap, struct record *ret)
 {
-    *ret = (struct record){.type = bytes_u32(raw, swap), .misc = bytes_u16(raw + 4, swap), .swap = swap, .attr = attr,
-                           .payload = raw + RECORD_HEADER, .payload_size = size - RECORD_HEADER, .cpu = UINT32_MAX};
+    *ret = (struct record){.type = bytes_u32(raw, swap),
+                           .misc = bytes_u16(raw + 4, swap),
+                           .swap = swap,
+                           .attr = attr,
+                           .payload = raw + RECORD_HEADER,
+                           .payload_size = size - RECORD_HEADER,
+                           .cpu = UINT32_MAX};
     struct walk walk = {.at = ret->payload, .end = raw + size, .swap = swap};
     if (ret->type >= PERFDATA_RECORD_ATTR)
         return 0;

@@ -12,7 +12,7 @@
 enum { RECORD_HEADER = 8, RECORD_READ_LOST = 1 << 4 /* PERF_FORMAT_LOST, Linux 6.0 */ };
 
 struct record {
-    uint32_t type;                /* PERF_RECORD_*, or of enum perfdata_record */
+    uint32_t type; /* PERF_RECORD_*, or of enum perfdata_record */
     uint16_t misc;
     bool swap;
     const struct attr *attr;      /* NULL: unknown */
@@ -27,16 +27,16 @@ struct record {
 
     /* Samples only. */
     uint64_t ip, addr, period;
-    const unsigned char *chain;   /* chain_count times 8 bytes in the file's byte order */
+    const unsigned char *chain; /* chain_count times 8 bytes in the file's byte order */
     uint64_t chain_count;
-    const unsigned char *read;    /* first value of PERF_SAMPLE_READ, laid out by attr.read_format; NULL: none */
-    uint64_t read_count;          /* events that were read */
-    uint64_t user_abi;            /* ABI of the user registers, 0: no registers */
+    const unsigned char *read; /* first value of PERF_SAMPLE_READ, laid out by attr.read_format; NULL: none */
+    uint64_t read_count;       /* events that were read */
+    uint64_t user_abi;         /* ABI of the user registers, 0: no registers */
     const unsigned char *user_regs;
     const unsigned char *user_stack; /* stack dump, from the stack pointer upwards; NULL: none */
     uint64_t stack_size;
-    bool stack_full;              /* the dump is full: the stack may be larger */
-    bool unwound, cut;            /* chain was unwound from the stack dump; it lacks its outermost callers */
+    bool stack_full;   /* the dump is full: the stack may be larger */
+    bool unwound, cut; /* chain was unwound from the stack dump; it lacks its outermost callers */
 };
 
 /* The time of the record of SIZE bytes at RAW; 0: it has none. ATTR may be NULL. */

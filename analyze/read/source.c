@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SMALL (256u << 10)      /* read at once; most result files are smaller */
-#define AHEAD (64u << 10)
-#define LARGEST (64u << 20)     /* limit of one read; nothing in a file is larger */
+#define SMALL   (256u << 10) /* read at once; most result files are smaller */
+#define AHEAD   (64u << 10)
+#define LARGEST (64u << 20) /* limit of one read; nothing in a file is larger */
 
 static const char *kind_name(mode_t mode)
 {

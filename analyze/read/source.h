@@ -13,14 +13,14 @@
 #include "analyze/read/problem.h"
 
 struct source {
-    int fd;                      /* -1: memory */
-    uint64_t size;               /* at the time of the open */
-    uint64_t device, inode;      /* identify the file; 0 for memory */
-    uint64_t modified_ns;        /* CLOCK_REALTIME */
-    bool whole;                  /* window has the whole file: addresses stay valid until source_release() */
-    size_t ahead;                /* bytes to read at once, at least */
+    int fd;                 /* -1: memory */
+    uint64_t size;          /* at the time of the open */
+    uint64_t device, inode; /* identify the file; 0 for memory */
+    uint64_t modified_ns;   /* CLOCK_REALTIME */
+    bool whole;             /* window has the whole file: addresses stay valid until source_release() */
+    size_t ahead;           /* bytes to read at once, at least */
     const unsigned char *window;
-    unsigned char *owned;        /* memory of the window; NULL after source_of_memory() */
+    unsigned char *owned; /* memory of the window; NULL after source_of_memory() */
     size_t capacity;
     uint64_t window_offset;
     size_t window_size;

@@ -13,24 +13,24 @@
 #include "pinject/format.h"
 
 #define LARGEST_RECORD 65536u
-#define COMPRESSED2 83u /* PERF_RECORD_COMPRESSED2, Linux 6.16: says its own size, and is padded */
-#define AHEAD (1u << 20)
-#define HELD_MOST (64u << 20)
-#define HELD_OURS (4u << 20)  /* our files are nearly in order */
-#define UPDATE_NAME 2u
+#define COMPRESSED2    83u /* PERF_RECORD_COMPRESSED2, Linux 6.16: says its own size, and is padded */
+#define AHEAD          (1u << 20)
+#define HELD_MOST      (64u << 20)
+#define HELD_OURS      (4u << 20) /* our files are nearly in order */
+#define UPDATE_NAME    2u
 /*
  * Bytes of one part of a directory that are read at once. All parts together stay well below HELD_MOST, so records are
  * still sorted across the parts.
  */
 #define PART_AHEAD (128u << 10)
-#define PART_TURN (64u << 10)
+#define PART_TURN  (64u << 10)
 
 /* A run of records. A plain file has one. */
 struct part {
     struct source *source;
-    struct unzstd unzstd;  /* each recording thread has a stream of its own */
+    struct unzstd unzstd; /* each recording thread has a stream of its own */
     uint64_t at, left;
-    uint64_t newest;       /* latest time of its records so far */
+    uint64_t newest; /* latest time of its records so far */
     bool over;
 };
 
@@ -41,7 +41,7 @@ struct stream {
     struct order order;
     file_each *each;
     void *context;
-    bool nested;               /* reads decompressed records */
+    bool nested; /* reads decompressed records */
 };
 
 static int deliver_record(void *context, const unsigned char *raw, size_t size)
@@ -49,8 +49,8 @@ static int deliver_record(void *context, const unsigned char *raw, size_t size)
     struct stream *stream = context;
     struct file *file = stream->file;
     uint32_t type = bytes_u32(raw, file->swap);
-    const struct attr *attr =
-        type < PERFDATA_RECORD_ATTR ? attr_of_record(&file->attrs, raw, size, type, file->swap) : NULL;
+    const struct attr *attr = type < PERFDATA_RECORD_ATTR ? attr_of_record(&file->attrs, raw, size, type, file->swap)
+                                                          : NULL;
     struct record record;
     if (type == PERF_RECORD_SAMPLE && !attr) {
         file->unknown_event++;
@@ -282,8 +282,8 @@ static int start_parts(struct stream *stream, uint64_t limit)
     if (!stream->parts)
         return -ENOMEM;
     file->source.ahead = AHEAD;
-    stream->parts[0] = (struct part){.source = &file->source, .at = file->data_offset,
-                                     .left = limit < file->data_size ? limit : file->data_size};
+    stream->parts[0] = (struct part){
+        .source = &file->source, .at = file->data_offset, .left = limit < file->data_size ? limit : file->data_size};
     for (uint32_t i = 0; i < file->part_count; i++) {
         file->parts[i].ahead = PART_AHEAD;
         stream->parts[1 + i] = (struct part){.source = &file->parts[i], .left = file->parts[i].size};

@@ -12,7 +12,7 @@
 /* Up to 64 KiB of a record may be left over; the rest is for new bytes. */
 #define CAPACITY (512u << 10)
 /* The most similar records shrink to a hundredth; a decompression bomb grows 30000 times. */
-#define GROWTH 1000u
+#define GROWTH      1000u
 #define GROWTH_FREE (64u << 20)
 
 void unzstd_taken(struct unzstd *unzstd, size_t done)

@@ -109,9 +109,9 @@ int debuginfod_find(struct debuginfod *debuginfod, const unsigned char *build_id
     used = clock_ns(CLOCK_MONOTONIC) - begin;
     debuginfod->left_ns = used < debuginfod->left_ns ? debuginfod->left_ns - used : 0;
     if (fd < 0)
-        *ret_why = !debuginfod->left_ns  ? "the debuginfod servers were too slow"
-                   : fd == -ENOENT       ? "no debuginfod server has its debug information"
-                                         : "the debuginfod servers could not be asked";
+        *ret_why = !debuginfod->left_ns ? "the debuginfod servers were too slow"
+                   : fd == -ENOENT      ? "no debuginfod server has its debug information"
+                                        : "the debuginfod servers could not be asked";
     pthread_mutex_unlock(&debuginfod->lock);
     if (fd < 0)
         return fd;

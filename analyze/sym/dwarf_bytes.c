@@ -17,9 +17,9 @@
 #define ZSTD_TYPE      2 /* ELFCOMPRESS_ZSTD, which older elf.h do not know */
 
 static const char *const part_names[DWARF_PARTS] = {
-    [DWARF_INFO] = "info",           [DWARF_ABBREV] = "abbrev",           [DWARF_LINE] = "line",
-    [DWARF_STR] = "str",             [DWARF_LINE_STR] = "line_str",       [DWARF_RANGES] = "ranges",
-    [DWARF_RNGLISTS] = "rnglists",   [DWARF_ADDR] = "addr",               [DWARF_STR_OFFSETS] = "str_offsets",
+    [DWARF_INFO] = "info",         [DWARF_ABBREV] = "abbrev",     [DWARF_LINE] = "line",
+    [DWARF_STR] = "str",           [DWARF_LINE_STR] = "line_str", [DWARF_RANGES] = "ranges",
+    [DWARF_RNGLISTS] = "rnglists", [DWARF_ADDR] = "addr",         [DWARF_STR_OFFSETS] = "str_offsets",
     [DWARF_CU_INDEX] = "cu_index",
 };
 

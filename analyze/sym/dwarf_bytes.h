@@ -78,21 +78,15 @@ static inline uint64_t dwarf_uint(struct cursor *cursor, unsigned size)
     uint64_t low;
 
     switch (size) {
-    case 1:
-        return dwarf_u8(cursor);
-    case 2:
-        return cursor_u16(cursor);
+    case 1: return dwarf_u8(cursor);
+    case 2: return cursor_u16(cursor);
     case 3: /* addrx3, strx3 */
         low = dwarf_u8(cursor);
         return cursor->swap == (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__) ? low << 16 | cursor_u16(cursor)
-                                                                            : low | (uint64_t)cursor_u16(cursor) << 8;
-    case 4:
-        return cursor_u32(cursor);
-    case 8:
-        return cursor_u64(cursor);
-    default:
-        cursor->failed = true;
-        return 0;
+                                                                           : low | (uint64_t)cursor_u16(cursor) << 8;
+    case 4: return cursor_u32(cursor);
+    case 8: return cursor_u64(cursor);
+    default: cursor->failed = true; return 0;
     }
 }
 

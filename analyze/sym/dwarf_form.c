@@ -72,14 +72,10 @@ static const struct form forms[] = {
 static struct form form_of(uint64_t form)
 {
     switch (form) {
-    case DW_FORM_GNU_addr_index:
-        return (struct form){SIZE_ULEB, DWARF_ADDRESS_INDEX};
-    case DW_FORM_GNU_str_index:
-        return (struct form){SIZE_ULEB, DWARF_TEXT_INDEX};
-    case DW_FORM_GNU_ref_alt:
-        return (struct form){SIZE_OFFSET, DWARF_REF_SUP};
-    case DW_FORM_GNU_strp_alt:
-        return (struct form){SIZE_OFFSET, DWARF_TEXT_SUP};
+    case DW_FORM_GNU_addr_index: return (struct form){SIZE_ULEB, DWARF_ADDRESS_INDEX};
+    case DW_FORM_GNU_str_index: return (struct form){SIZE_ULEB, DWARF_TEXT_INDEX};
+    case DW_FORM_GNU_ref_alt: return (struct form){SIZE_OFFSET, DWARF_REF_SUP};
+    case DW_FORM_GNU_strp_alt: return (struct form){SIZE_OFFSET, DWARF_TEXT_SUP};
     default:
         if (form && form < sizeof(forms) / sizeof(forms[0]) && (forms[form].class || forms[form].size))
             return forms[form];
@@ -91,14 +87,10 @@ static struct form form_of(uint64_t form)
 static uint32_t fixed_size(uint8_t size, const struct dwarf_encoding *encoding)
 {
     switch (size) {
-    case SIZE_ADDRESS:
-        return encoding->address_size;
-    case SIZE_OFFSET:
-        return encoding->offset_size;
-    case SIZE_REF_ADDR:
-        return encoding->version <= 2 ? encoding->address_size : encoding->offset_size;
-    default:
-        return size <= 16 ? size : UINT32_MAX;
+    case SIZE_ADDRESS: return encoding->address_size;
+    case SIZE_OFFSET: return encoding->offset_size;
+    case SIZE_REF_ADDR: return encoding->version <= 2 ? encoding->address_size : encoding->offset_size;
+    default: return size <= 16 ? size : UINT32_MAX;
     }
 }
 
@@ -186,8 +178,8 @@ static int read_attributes(struct dwarf_abbrevs *abbrevs, struct dwarf_abbrev *a
                         sizeof(*abbrevs->attributes)))
             return -ENOMEM;
         /* Names beyond 16 bits are vendor extensions: not needed here. */
-        abbrevs->attributes[abbrevs->attribute_count++] =
-            (struct dwarf_attribute){name > UINT16_MAX ? 0 : (uint16_t)name, (uint16_t)form, constant};
+        abbrevs->attributes[abbrevs->attribute_count++] = (struct dwarf_attribute){
+            name > UINT16_MAX ? 0 : (uint16_t)name, (uint16_t)form, constant};
         total = size == UINT32_MAX || total >= UINT32_MAX ? UINT64_MAX / 2 : total + size;
     }
     abbrev->count = (uint32_t)abbrevs->attribute_count - abbrev->first;
@@ -268,16 +260,9 @@ void dwarf_abbrevs_skip(const struct dwarf_abbrevs *abbrevs, const struct dwarf_
 bool dwarf_extent_take(struct dwarf_extent *extent, uint16_t attribute, const struct dwarf_value *value)
 {
     switch (attribute) {
-    case DW_AT_low_pc:
-        extent->low = *value;
-        return true;
-    case DW_AT_high_pc:
-        extent->high = *value;
-        return true;
-    case DW_AT_ranges:
-        extent->ranges = *value;
-        return true;
-    default:
-        return false;
+    case DW_AT_low_pc: extent->low = *value; return true;
+    case DW_AT_high_pc: extent->high = *value; return true;
+    case DW_AT_ranges: extent->ranges = *value; return true;
+    default: return false;
     }
 }

@@ -18,8 +18,8 @@ struct reader {
     uint8_t min_length, line_range, opcode_base;
     int8_t line_base;
     uint8_t lengths[256]; /* number of operands of standard opcodes */
-    size_t first;  /* first row of the open sequence */
-    bool unsorted; /* its addresses went backwards: not usable */
+    size_t first;         /* first row of the open sequence */
+    bool unsorted;        /* its addresses went backwards: not usable */
     int error;
 };
 
@@ -191,8 +191,8 @@ static void end_sequence(struct reader *reader, struct dwarf_row *row)
         lines->row_count = first;
     } else if (grow_array(reader, (void **)&lines->sequences, &lines->sequence_capacity, lines->sequence_count,
                           sizeof(*lines->sequences))) {
-        lines->sequences[lines->sequence_count++] =
-            (struct dwarf_sequence){lines->rows[first].address, row->address, first, lines->row_count - first};
+        lines->sequences[lines->sequence_count++] = (struct dwarf_sequence){lines->rows[first].address, row->address,
+                                                                            first, lines->row_count - first};
     }
     reader->first = lines->row_count;
     reader->unsorted = false;
@@ -205,16 +205,13 @@ static void run_extended_opcode(struct reader *reader, struct dwarf_row *row)
     struct cursor part = cursor_part(&reader->cursor, size);
 
     switch (dwarf_u8(&part)) {
-    case DW_LNE_end_sequence:
-        end_sequence(reader, row);
-        break;
+    case DW_LNE_end_sequence: end_sequence(reader, row); break;
     case DW_LNE_set_address:
         row->address = dwarf_uint(&part, (unsigned)cursor_left(&part));
         if (part.failed)
             reader->unsorted = true;
         break;
-    default: /* DWARF 5 has no define_file; discriminators are not needed here */
-        break;
+    default: /* DWARF 5 has no define_file; discriminators are not needed here */ break;
     }
 }
 
@@ -223,28 +220,16 @@ static void run_standard_opcode(struct reader *reader, uint8_t opcode, struct dw
     struct cursor *cursor = &reader->cursor;
 
     switch (opcode) {
-    case DW_LNS_copy:
-        add_row(reader, row);
-        break;
-    case DW_LNS_advance_pc:
-        row->address += leb_unsigned(cursor) * reader->min_length;
-        break;
-    case DW_LNS_advance_line:
-        row->line = (uint32_t)(row->line + (uint64_t)leb_signed(cursor));
-        break;
-    case DW_LNS_set_file:
-        row->file = (uint32_t)leb_unsigned(cursor);
-        break;
-    case DW_LNS_set_column:
-        row->column = (uint32_t)leb_unsigned(cursor);
-        break;
+    case DW_LNS_copy: add_row(reader, row); break;
+    case DW_LNS_advance_pc: row->address += leb_unsigned(cursor) * reader->min_length; break;
+    case DW_LNS_advance_line: row->line = (uint32_t)(row->line + (uint64_t)leb_signed(cursor)); break;
+    case DW_LNS_set_file: row->file = (uint32_t)leb_unsigned(cursor); break;
+    case DW_LNS_set_column: row->column = (uint32_t)leb_unsigned(cursor); break;
     case DW_LNS_const_add_pc:
         if (reader->line_range)
             row->address += (uint64_t)((255 - reader->opcode_base) / reader->line_range) * reader->min_length;
         break;
-    case DW_LNS_fixed_advance_pc:
-        row->address += cursor_u16(cursor);
-        break;
+    case DW_LNS_fixed_advance_pc: row->address += cursor_u16(cursor); break;
     default:
         for (unsigned i = 0; i < reader->lengths[opcode]; i++)
             leb_unsigned(cursor);

@@ -64,8 +64,7 @@ static bool list_entry(struct walk *walk, struct cursor *cursor, uint64_t *ret_l
 
     *ret_low = *ret_high = 0;
     switch (dwarf_u8(cursor)) {
-    case DW_RLE_base_addressx:
-        return indexed_address(file, walk->unit, leb_unsigned(cursor), &walk->base);
+    case DW_RLE_base_addressx: return indexed_address(file, walk->unit, leb_unsigned(cursor), &walk->base);
     case DW_RLE_startx_endx:
         return indexed_address(file, walk->unit, leb_unsigned(cursor), ret_low) &&
                indexed_address(file, walk->unit, leb_unsigned(cursor), ret_high);
@@ -78,9 +77,7 @@ static bool list_entry(struct walk *walk, struct cursor *cursor, uint64_t *ret_l
         *ret_low = walk->base + leb_unsigned(cursor);
         *ret_high = walk->base + leb_unsigned(cursor);
         return true;
-    case DW_RLE_base_address:
-        walk->base = dwarf_uint(cursor, size);
-        return true;
+    case DW_RLE_base_address: walk->base = dwarf_uint(cursor, size); return true;
     case DW_RLE_start_end:
         *ret_low = dwarf_uint(cursor, size);
         *ret_high = dwarf_uint(cursor, size);
@@ -89,8 +86,7 @@ static bool list_entry(struct walk *walk, struct cursor *cursor, uint64_t *ret_l
         *ret_low = dwarf_uint(cursor, size);
         *ret_high = *ret_low + leb_unsigned(cursor);
         return true;
-    default:
-        return false;
+    default: return false;
     }
 }
 

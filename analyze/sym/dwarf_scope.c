@@ -70,17 +70,10 @@ static void take_attribute(struct found *found, uint16_t name, const struct dwar
     if (dwarf_extent_take(&found->extent, name, value))
         return;
     switch (name) {
-    case DW_AT_call_file:
-        found->scope.call_file = value->number;
-        break;
-    case DW_AT_call_line:
-        found->scope.call_line = (uint32_t)value->number;
-        break;
-    case DW_AT_call_column:
-        found->scope.call_column = (uint32_t)value->number;
-        break;
-    default:
-        break;
+    case DW_AT_call_file: found->scope.call_file = value->number; break;
+    case DW_AT_call_line: found->scope.call_line = (uint32_t)value->number; break;
+    case DW_AT_call_column: found->scope.call_column = (uint32_t)value->number; break;
+    default: break;
     }
 }
 
@@ -94,8 +87,7 @@ static uint32_t add_scope(struct walk *walk, const struct dwarf_abbrev *abbrev, 
 
     for (uint32_t i = 0; i < abbrev->count && !cursor->failed; i++) {
         const struct dwarf_attribute *attribute = &walk->abbrevs->attributes[abbrev->first + i];
-        struct dwarf_value value =
-            dwarf_form_read(cursor, &walk->unit->encoding, attribute->form, attribute->constant);
+        struct dwarf_value value = dwarf_form_read(cursor, &walk->unit->encoding, attribute->form, attribute->constant);
 
         take_attribute(&found, attribute->name, &value);
     }
@@ -256,24 +248,19 @@ static bool follow_reference(struct dwarf_file **file, uint64_t *die, const stru
                              const struct dwarf_value *value)
 {
     switch (value->class) {
-    case DWARF_REF:
-        *die = unit->offset + value->number;
-        return value->number < unit->end - unit->offset;
-    case DWARF_REF_INFO:
-        *die = value->number;
-        return true;
+    case DWARF_REF: *die = unit->offset + value->number; return value->number < unit->end - unit->offset;
+    case DWARF_REF_INFO: *die = value->number; return true;
     case DWARF_REF_SUP:
         *file = (*file)->sup;
         *die = value->number;
         return *file != NULL;
-    default:
-        return false;
+    default: return false;
     }
 }
 
 /* The names of one DIE; *ret_next: its reference to a DIE that may have more. */
-static void read_names(struct dwarf_file *file, const struct dwarf_unit *unit, uint64_t die,
-                       struct dwarf_scope *scope, struct dwarf_value *ret_next)
+static void read_names(struct dwarf_file *file, const struct dwarf_unit *unit, uint64_t die, struct dwarf_scope *scope,
+                       struct dwarf_value *ret_next)
 {
     const struct dwarf_abbrevs *abbrevs = dwarf_unit_abbrevs(file, unit);
     struct cursor cursor = dwarf_cursor(&file->sections, DWARF_INFO, die);

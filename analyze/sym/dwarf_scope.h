@@ -9,8 +9,8 @@ struct dwarf_scope {
     uint32_t parent; /* index + 1 of the scope it was inlined into; 0: it is a function */
     uint32_t call_line, call_column;
     uint64_t call_file;
-    uint64_t die;   /* in .debug_info */
-    bool named;     /* its names were looked up */
+    uint64_t die; /* in .debug_info */
+    bool named;   /* its names were looked up */
     const char *linkage, *name;
     const char *shown; /* for the caller: see struct dwarf_frame */
 };

@@ -55,8 +55,7 @@ static bool open_by_id(struct elf_file *elf, char **ret_path, const struct elf_f
     return debug->build_id_size > 1 && open_at(elf, ret_path, "%s/.build-id/%.2s/%s%s", root, hex, hex + 2, suffix);
 }
 
-static void find_package(struct dwarf_package *package, const struct dwarf_places *places,
-                         const struct elf_file *debug)
+static void find_package(struct dwarf_package *package, const struct dwarf_places *places, const struct elf_file *debug)
 {
     const struct debug_roots *roots = places->roots;
     struct elf_file *elf = &package->elf;
@@ -118,18 +117,12 @@ static uint32_t row_of(const struct dwarf_sections *sections, uint64_t id, struc
 static int part_of_column(uint32_t column, uint32_t version)
 {
     switch (column) {
-    case 1:
-        return DWARF_INFO;
-    case 3:
-        return DWARF_ABBREV;
-    case 4:
-        return DWARF_LINE;
-    case 6:
-        return DWARF_STR_OFFSETS;
-    case 8:
-        return version == 2 ? -1 : DWARF_RNGLISTS;
-    default:
-        return -1;
+    case 1: return DWARF_INFO;
+    case 3: return DWARF_ABBREV;
+    case 4: return DWARF_LINE;
+    case 6: return DWARF_STR_OFFSETS;
+    case 8: return version == 2 ? -1 : DWARF_RNGLISTS;
+    default: return -1;
     }
 }
 

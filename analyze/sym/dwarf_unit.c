@@ -103,21 +103,14 @@ static void take_base(struct dwarf_unit *unit, uint16_t attribute, const struct 
         unit->has_str_offsets_base = true;
         break;
     case DW_AT_addr_base:
-    case DW_AT_GNU_addr_base:
-        unit->addr_base = value->number;
-        break;
+    case DW_AT_GNU_addr_base: unit->addr_base = value->number; break;
     case DW_AT_rnglists_base:
         unit->rnglists_base = value->number;
         unit->has_rnglists_base = true;
         break;
-    case DW_AT_GNU_ranges_base:
-        unit->gnu_ranges_base = value->number;
-        break;
-    case DW_AT_GNU_dwo_id:
-        unit->dwo_id = value->number;
-        break;
-    default:
-        break;
+    case DW_AT_GNU_ranges_base: unit->gnu_ranges_base = value->number; break;
+    case DW_AT_GNU_dwo_id: unit->dwo_id = value->number; break;
+    default: break;
     }
 }
 
@@ -131,18 +124,11 @@ static void take_attribute(struct dwarf_unit *unit, uint16_t attribute, const st
         unit->lines_offset = value->number;
         unit->has_lines = true;
         break;
-    case DW_AT_name:
-        texts->name = *value;
-        break;
-    case DW_AT_comp_dir:
-        texts->directory = *value;
-        break;
+    case DW_AT_name: texts->name = *value; break;
+    case DW_AT_comp_dir: texts->directory = *value; break;
     case DW_AT_dwo_name:
-    case DW_AT_GNU_dwo_name:
-        texts->dwo_name = *value;
-        break;
-    default:
-        take_base(unit, attribute, value);
+    case DW_AT_GNU_dwo_name: texts->dwo_name = *value; break;
+    default: take_base(unit, attribute, value);
     }
 }
 
@@ -234,17 +220,11 @@ const char *dwarf_value_text(const struct dwarf_file *file, const struct dwarf_u
                              const struct dwarf_value *value)
 {
     switch (value->class) {
-    case DWARF_TEXT:
-        return value->text;
-    case DWARF_TEXT_STR:
-        return dwarf_text(&file->sections, DWARF_STR, value->number);
-    case DWARF_TEXT_LINE_STR:
-        return dwarf_text(&file->sections, DWARF_LINE_STR, value->number);
-    case DWARF_TEXT_INDEX:
-        return indexed_text(file, unit, value->number);
-    case DWARF_TEXT_SUP:
-        return file->sup ? dwarf_text(&file->sup->sections, DWARF_STR, value->number) : NULL;
-    default:
-        return NULL;
+    case DWARF_TEXT: return value->text;
+    case DWARF_TEXT_STR: return dwarf_text(&file->sections, DWARF_STR, value->number);
+    case DWARF_TEXT_LINE_STR: return dwarf_text(&file->sections, DWARF_LINE_STR, value->number);
+    case DWARF_TEXT_INDEX: return indexed_text(file, unit, value->number);
+    case DWARF_TEXT_SUP: return file->sup ? dwarf_text(&file->sup->sections, DWARF_STR, value->number) : NULL;
+    default: return NULL;
     }
 }

@@ -39,14 +39,14 @@ struct dwarf_unit {
 struct dwarf_file {
     struct dwarf_sections sections;
     struct elf_file elf;
-    bool has_elf;           /* owned; the sections point into it */
-    bool dwo;               /* split: addresses and range lists are the skeleton's */
+    bool has_elf; /* owned; the sections point into it */
+    bool dwo;     /* split: addresses and range lists are the skeleton's */
     dwarf_is_code *is_code;
-    const void *code;       /* its context */
-    uint64_t work;          /* steps that are left for reading */
+    const void *code; /* its context */
+    uint64_t work;    /* steps that are left for reading */
     struct dwarf_unit *units;
     size_t unit_count;
-    struct dwarf_file *sup; /* not owned; NULL: none */
+    struct dwarf_file *sup;                 /* not owned; NULL: none */
     const struct dwarf_file *skeleton_file; /* of a split file */
     const struct dwarf_unit *skeleton;
     struct dwarf_abbrevs abbrevs[DWARF_ABBREV_SLOTS];

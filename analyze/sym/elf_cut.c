@@ -21,11 +21,11 @@ enum {
 struct cut {
     const struct elf_file *from;
     Elf *to;
-    uint64_t end;        /* of the output so far, above `low_end` */
-    uint64_t low;        /* of the output so far, below `low_end` */
-    uint64_t low_end;    /* sections below it keep their offsets; 0: none do */
-    bool plt_moves;      /* the PLT is above LOW_MAX and cannot keep its offset */
-    void **packed; /* by section; freed after the file was written */
+    uint64_t end;     /* of the output so far, above `low_end` */
+    uint64_t low;     /* of the output so far, below `low_end` */
+    uint64_t low_end; /* sections below it keep their offsets; 0: none do */
+    bool plt_moves;   /* the PLT is above LOW_MAX and cannot keep its offset */
+    void **packed;    /* by section; freed after the file was written */
 };
 
 static bool is_debug(const char *name, bool *ret_gnu)
@@ -50,8 +50,8 @@ static bool is_plt(const struct elf_file_section *section)
 
 static bool is_kept(const struct cut *cut, const struct elf_file_section *section)
 {
-    static const char *const names[] = {".shstrtab", ".strtab", ".dynstr", ".gnu_debugdata", ".gnu_debuglink",
-                                        ".gnu_debugaltlink"};
+    static const char *const names[] = {".shstrtab",      ".strtab",        ".dynstr",
+                                        ".gnu_debugdata", ".gnu_debuglink", ".gnu_debugaltlink"};
     uint32_t type = section->header.sh_type;
     size_t number = (size_t)(section - cut->from->sections) + 1, strings = 0;
     bool gnu;
@@ -90,8 +90,7 @@ static void *pack_section(const struct elf_file *elf, Elf_Data *data, GElf_Shdr 
     if (data->d_size < PACK_AT_LEAST || (header->sh_flags & SHF_COMPRESSED) || has_swapped_head(elf))
         return NULL;
     bytes = malloc(head + size);
-    if (!bytes || compress2(bytes + head, &size, data->d_buf, data->d_size, 6) != Z_OK ||
-        head + size >= data->d_size) {
+    if (!bytes || compress2(bytes + head, &size, data->d_buf, data->d_size, 6) != Z_OK || head + size >= data->d_size) {
         free(bytes);
         return NULL;
     }
@@ -162,7 +161,10 @@ static int add_section(struct cut *cut, size_t index)
         if (!data)
             return -ENOMEM;
         /* As bytes: nothing is converted, and damaged tables are copied as they are. */
-        *data = (Elf_Data){.d_buf = (void *)(uintptr_t)bytes, .d_size = size, .d_type = ELF_T_BYTE, .d_align = 1,
+        *data = (Elf_Data){.d_buf = (void *)(uintptr_t)bytes,
+                           .d_size = size,
+                           .d_type = ELF_T_BYTE,
+                           .d_align = 1,
                            .d_version = EV_CURRENT};
         if (is_debug(from->name, &gnu) && !gnu)
             cut->packed[index] = pack_section(cut->from, data, &header);

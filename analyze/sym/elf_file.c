@@ -148,8 +148,7 @@ static void read_build_id(struct elf_file *elf)
     for (size_t i = 0; i < count && i < ELF_FILE_LOADS_MAX && looked_at < ELF_FILE_NOTES_MAX; i++) {
         GElf_Phdr header;
 
-        if (!gelf_getphdr(elf->elf, (int)i, &header) || header.p_type != PT_NOTE ||
-            header.p_filesz > ELF_FILE_NOTE_MAX)
+        if (!gelf_getphdr(elf->elf, (int)i, &header) || header.p_type != PT_NOTE || header.p_filesz > ELF_FILE_NOTE_MAX)
             continue;
         looked_at++;
         if (build_id_of_notes(elf, elf_getdata_rawchunk(elf->elf, (int64_t)header.p_offset, header.p_filesz,

@@ -33,17 +33,13 @@ static bool is_mapping_symbol(const struct elf_file *elf, const char *name)
 static bool is_function(const GElf_Sym *symbol, uint32_t *ret_flags)
 {
     switch (GELF_ST_TYPE(symbol->st_info)) {
-    case STT_FUNC:
-        return true;
-    case STT_GNU_IFUNC:
-        *ret_flags |= NAME_IFUNC;
-        return true;
+    case STT_FUNC: return true;
+    case STT_GNU_IFUNC: *ret_flags |= NAME_IFUNC; return true;
     case STT_NOTYPE:
         *ret_flags |= NAME_LABEL;
         return GELF_ST_VISIBILITY(symbol->st_other) != STV_HIDDEN &&
                GELF_ST_VISIBILITY(symbol->st_other) != STV_INTERNAL;
-    default:
-        return false;
+    default: return false;
     }
 }
 

@@ -21,8 +21,8 @@ struct slot {
 struct plt {
     struct name_table *table;
     const struct elf_file *elf;
-    const struct elf_file_section *symbols;  /* .dynsym */
-    struct slot *slots;                      /* by address */
+    const struct elf_file_section *symbols; /* .dynsym */
+    struct slot *slots;                     /* by address */
     size_t slot_count, slot_capacity;
     struct slot *jumps; /* slots of .rela.plt, in its order */
     size_t jump_count, jump_capacity;
@@ -47,14 +47,10 @@ static bool keep_slot(struct slot **slots, size_t *count, size_t *capacity, cons
 static bool is_irelative(const struct elf_file *elf, uint64_t type)
 {
     switch (elf->header.e_machine) {
-    case EM_X86_64:
-        return type == R_X86_64_IRELATIVE;
-    case EM_386:
-        return type == R_386_IRELATIVE;
-    case EM_AARCH64:
-        return type == R_AARCH64_IRELATIVE;
-    default:
-        return false;
+    case EM_X86_64: return type == R_X86_64_IRELATIVE;
+    case EM_386: return type == R_386_IRELATIVE;
+    case EM_AARCH64: return type == R_AARCH64_IRELATIVE;
+    default: return false;
     }
 }
 
@@ -74,8 +70,8 @@ static bool read_relocations(struct plt *plt, const struct elf_file_section *sec
 {
     bool of_plt = !strcmp(section->name, ".rela.plt") || !strcmp(section->name, ".rel.plt");
     Elf_Data *data = section->header.sh_size <= ELF_FILE_DATA_MAX ? elf_getdata(section->scn, NULL) : NULL;
-    size_t entry_size =
-        gelf_fsize(plt->elf->elf, section->header.sh_type == SHT_RELA ? ELF_T_RELA : ELF_T_REL, 1, EV_CURRENT);
+    size_t entry_size = gelf_fsize(plt->elf->elf, section->header.sh_type == SHT_RELA ? ELF_T_RELA : ELF_T_REL, 1,
+                                   EV_CURRENT);
 
     for (size_t i = 0; data && data->d_buf && entry_size && i < data->d_size / entry_size; i++) {
         struct slot slot = {0};

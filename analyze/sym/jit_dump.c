@@ -21,7 +21,7 @@ enum {
     WINDOW = 256 << 10,
 };
 
-#define MAGIC 0x4a695444u /* "JiTD" */
+#define MAGIC      0x4a695444u /* "JiTD" */
 #define MOST_BYTES (512u << 20)
 
 enum jit_record { JIT_LOAD = 0, JIT_MOVE = 1, JIT_CLOSE = 3 };
@@ -58,8 +58,8 @@ static struct cursor cursor_at(struct dump *dump, uint64_t at, size_t size)
 
 static void add_code(struct dump *dump, uint64_t start, uint64_t size, const char *raw)
 {
-    struct name_entry entry = {.start = start, .end = start + size, .limit = UINT64_MAX, .raw = raw,
-                               .flags = NAME_GLOBAL};
+    struct name_entry entry = {
+        .start = start, .end = start + size, .limit = UINT64_MAX, .raw = raw, .flags = NAME_GLOBAL};
     if (size == 0 || size > UINT64_MAX - start || !raw || !raw[0])
         return;
     dump->names++;

@@ -7,7 +7,7 @@
 #ifdef PINJECT_LZMA
 #include <lzma.h>
 
-#define PLAIN_MAX  ((size_t)256 << 20) /* uncompressed; real ones have a few hundred KiB */
+#define PLAIN_MAX  ((size_t)256 << 20)   /* uncompressed; real ones have a few hundred KiB */
 #define MEMORY_MAX ((uint64_t)128 << 20) /* of the decompressor */
 
 /* Decompresses all of BYTES[SIZE]. 0, -ENOEXEC or -ENOMEM. */

@@ -46,15 +46,15 @@ struct symbols_dso {
     unsigned missing;
     const char *why;
     bool has_elf, has_debug, has_mini;
-    bool replaced; /* its path has another build */
+    bool replaced;                    /* its path has another build */
     struct elf_file elf, debug, mini; /* mini: of .gnu_debugdata */
     char *file, *debug_file;
     struct text_names text;
     struct name_pool pool;
     struct name_table table;
     struct elf_functions functions; /* of a stripped file */
-    char *listing;  /* of a kernel: the file with its symbols, or NULL */
-    uint64_t shift; /* recorded kernel addresses minus present ones */
+    char *listing;                  /* of a kernel: the file with its symbols, or NULL */
+    uint64_t shift;                 /* recorded kernel addresses minus present ones */
 
     /* Debug information, from the first symbols_lines() on: */
     bool lines_loaded;

@@ -35,32 +35,21 @@ static void missing_by_error(struct symbols_dso *dso, int error)
 {
     switch (error) {
     case -ENOENT:
-    case -ENOTDIR:
-        sym_dso_missing(dso, SYMBOLS_NO_FILE, "the file is gone");
-        break;
+    case -ENOTDIR: sym_dso_missing(dso, SYMBOLS_NO_FILE, "the file is gone"); break;
     case -EACCES:
-    case -EPERM:
-        sym_dso_missing(dso, SYMBOLS_NO_FILE, "no permission to read the file");
-        break;
-    case -EINVAL:
-        sym_dso_missing(dso, SYMBOLS_NO_FILE, "not a regular file");
-        break;
-    case -ENOEXEC:
-        sym_dso_missing(dso, SYMBOLS_BROKEN, "not an ELF file, or a damaged one");
-        break;
-    case -ENOMEM:
-        sym_dso_missing(dso, SYMBOLS_NO_MEMORY, "out of memory");
-        break;
-    default:
-        sym_dso_missing(dso, SYMBOLS_NO_FILE, "the file cannot be read");
+    case -EPERM: sym_dso_missing(dso, SYMBOLS_NO_FILE, "no permission to read the file"); break;
+    case -EINVAL: sym_dso_missing(dso, SYMBOLS_NO_FILE, "not a regular file"); break;
+    case -ENOEXEC: sym_dso_missing(dso, SYMBOLS_BROKEN, "not an ELF file, or a damaged one"); break;
+    case -ENOMEM: sym_dso_missing(dso, SYMBOLS_NO_MEMORY, "out of memory"); break;
+    default: sym_dso_missing(dso, SYMBOLS_NO_FILE, "the file cannot be read");
     }
 }
 
 /* Whether the opened ELF file is the one that was mapped, as far as the build-id tells. */
 static bool is_recorded_file(const struct symbols_dso *dso)
 {
-    return !dso->build_id_size || elf_file_same_build_id(dso->build_id, dso->build_id_size,
-                                                         dso->elf.build_id, dso->elf.build_id_size);
+    return !dso->build_id_size ||
+           elf_file_same_build_id(dso->build_id, dso->build_id_size, dso->elf.build_id, dso->elf.build_id_size);
 }
 
 /* The size of this process's mapping at START, the [vdso]; 0: not found. */
@@ -134,8 +123,7 @@ static void open_file(struct symbols_dso *dso, const char *path, bool deleted)
         return;
     free(dso->file);
     dso->file = NULL;
-    if (debug_file_by_build_id(&dso->elf, &dso->file, dso->build_id, dso->build_id_size, "",
-                               &symbols->roots) == 0)
+    if (debug_file_by_build_id(&dso->elf, &dso->file, dso->build_id, dso->build_id_size, "", &symbols->roots) == 0)
         dso->has_elf = true;
     else if (dso->replaced)
         sym_dso_missing(dso, SYMBOLS_OTHER_BUILD_ID, "the file has another build-id");
@@ -150,8 +138,7 @@ static void add_symtab(struct symbols_dso *dso, const char *path)
 {
     const struct elf_file_section *symtab;
 
-    dso->has_debug =
-        debug_file_init(&dso->debug, &dso->debug_file, &dso->elf, path, &dso->owner->roots) == 0;
+    dso->has_debug = debug_file_init(&dso->debug, &dso->debug_file, &dso->elf, path, &dso->owner->roots) == 0;
     if (dso->has_debug) {
         /* strip may remove even the section headers; then the debug file says where code is. */
         const struct elf_file *text = dso->elf.text_count ? &dso->elf : &dso->debug;

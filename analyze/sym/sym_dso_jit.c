@@ -54,8 +54,7 @@ static bool read_dump(struct symbols_dso *dso)
         sym_dso_missing(dso, SYMBOLS_NO_FILE, "the jitdump file belongs to another user");
         return true;
     case JIT_DUMP_MISSING:
-    default:
-        return false;
+    default: return false;
     }
 }
 
@@ -67,8 +66,7 @@ void sym_dso_load_jit(struct symbols_dso *dso)
     if (dso->table.failed)
         sym_dso_missing(dso, SYMBOLS_NO_MEMORY, "out of memory");
     else if (!map && !dump && dso->dump)
-        sym_dso_missing(dso, SYMBOLS_ANONYMOUS,
-                        "generated code: its jitdump file is gone or cannot be read");
+        sym_dso_missing(dso, SYMBOLS_ANONYMOUS, "generated code: its jitdump file is gone or cannot be read");
     else if (!map && !dump)
         sym_dso_missing(dso, SYMBOLS_ANONYMOUS, "memory without a file, and the program left no perf map in /tmp");
 }

@@ -13,8 +13,8 @@ static bool reopen_elf(struct elf_file *ret, const char *path, const struct elf_
 {
     if (!path || elf_file_init(ret, path) != 0)
         return false;
-    if (ret->build_id_size == before->build_id_size &&
-        !memcmp(ret->build_id, before->build_id, ret->build_id_size) && dwarf_sections_present(ret))
+    if (ret->build_id_size == before->build_id_size && !memcmp(ret->build_id, before->build_id, ret->build_id_size) &&
+        dwarf_sections_present(ret))
         return true;
     elf_file_release(ret);
     return false;
@@ -32,8 +32,8 @@ static bool find_debug(struct symbols_dso *dso, struct elf_file *ret)
         return reopen_elf(ret, dso->file, &dso->elf);
     }
     if (!dso->owner->debuginfod || !dso->elf.build_id_size ||
-        debuginfod_find(dso->owner->debuginfod, dso->elf.build_id, dso->elf.build_id_size,
-                        &dso->fetched_file, &dso->lines_why) != 0)
+        debuginfod_find(dso->owner->debuginfod, dso->elf.build_id, dso->elf.build_id_size, &dso->fetched_file,
+                        &dso->lines_why) != 0)
         return false;
     dso->lines_file = dso->fetched_file;
     return reopen_elf(ret, dso->fetched_file, &dso->elf);

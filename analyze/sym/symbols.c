@@ -222,8 +222,8 @@ struct symbols_dso *symbols_kernel(struct symbols *symbols, const struct symbols
         dso->reference = kernel->reference_name ? strdup(kernel->reference_name) : NULL;
         dso->reference_address = kernel->reference_address;
         copy_build_id(dso, kernel->build_id, build_id_size);
-        check_copy(dso, !dso->path || (kernel->osrelease && !dso->osrelease) ||
-                               (kernel->reference_name && !dso->reference));
+        check_copy(dso,
+                   !dso->path || (kernel->osrelease && !dso->osrelease) || (kernel->reference_name && !dso->reference));
     }
     return dso;
 }

@@ -17,15 +17,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct symbols;        /* all DSOs of one analysis, cached by (path, build-id) */
-struct symbols_dso;    /* one mapped file (or vdso, kernel, JIT code); owned by its struct symbols */
+struct symbols;     /* all DSOs of one analysis, cached by (path, build-id) */
+struct symbols_dso; /* one mapped file (or vdso, kernel, JIT code); owned by its struct symbols */
 
 struct symbols_options {
     const char *symfs;              /* prefix of every recorded path, or NULL */
     const char *const *debug_paths; /* roots of separate debug files, tried before /usr/lib/debug */
     size_t debug_path_count;
-    bool no_demangle; /* name is raw_name */
-    bool no_kernel;   /* never read /proc/kallsyms */
+    bool no_demangle;            /* name is raw_name */
+    bool no_kernel;              /* never read /proc/kallsyms */
     unsigned debuginfod_seconds; /* limit for asking the servers of DEBUGINFOD_URLS, in all; 0: never ask */
 };
 

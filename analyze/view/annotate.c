@@ -35,8 +35,8 @@ static struct annotate_function *function_of(struct annotate *annotate, struct m
     uint32_t index = map_add(keys, (uintptr_t)dso, start);
     if (index == annotate->count) {
         annotate->list = memory_grow(annotate->list, &annotate->capacity, annotate->count + 1, sizeof(*annotate->list));
-        annotate->list[annotate->count++] =
-            (struct annotate_function){.dso = dso, .symbol = place->symbol, .dso_name = place->dso, .start = start};
+        annotate->list[annotate->count++] = (struct annotate_function){
+            .dso = dso, .symbol = place->symbol, .dso_name = place->dso, .start = start};
     }
     return &annotate->list[index];
 }
@@ -45,9 +45,8 @@ static void add_sample(struct annotate_function *function, uint64_t address, con
 {
     function->samples += entry->samples;
     function->weight += entry->weight;
-    function->histogram =
-        memory_grow(function->histogram, &function->address_capacity, function->address_count + 1,
-                    sizeof(*function->histogram));
+    function->histogram = memory_grow(function->histogram, &function->address_capacity, function->address_count + 1,
+                                      sizeof(*function->histogram));
     function->histogram[function->address_count++] = (struct annotate_address){address, entry->samples, entry->weight};
 }
 
@@ -95,8 +94,8 @@ static void add_total(struct annotate *annotate, const struct map *keys, const s
         if (map_find(numbers, names_function_of(view->names, frame), 0) == MAP_NONE)
             continue;
         const struct names_place *place = names_frame(view->names, frame);
-        const uint32_t index =
-            map_find(keys, (uintptr_t)names_symbols(view->names, frame), place->address - place->offset);
+        const uint32_t index = map_find(keys, (uintptr_t)names_symbols(view->names, frame),
+                                        place->address - place->offset);
         if (index == MAP_NONE || counted[index] == stamp)
             continue;
         counted[index] = stamp;
@@ -196,8 +195,8 @@ static void add_lines(struct annotate_code *code)
         uint32_t index = map_add(&keys, row->file, row->line);
         if (index == code->heavy_count) {
             code->heavy = memory_grow(code->heavy, &capacity, code->heavy_count + 1, sizeof(*code->heavy));
-            code->heavy[code->heavy_count++] =
-                (struct annotate_line){.file = row->file, .line = row->line, .address = code->code.list[i].address};
+            code->heavy[code->heavy_count++] = (struct annotate_line){
+                .file = row->file, .line = row->line, .address = code->code.list[i].address};
         }
         code->heavy[index].samples += code->samples[i];
         code->heavy[index].weight += code->weights[i];
@@ -246,8 +245,10 @@ static bool is_without_code(const struct annotate_function *function, const stru
     const char *path = symbols_path(function->dso), *symfs = settings->symfs ? settings->symfs : "";
     if (symbols_has_code(function->dso, function->start))
         return false;
-    snprintf(reason, size, "the archive has names, no code, and %s%s is %s; copy the recorded one to DIR%s and add "
-             "--symfs=DIR", symfs, path, symbols_replaced(function->dso) ? "another build" : "not there", path);
+    snprintf(reason, size,
+             "the archive has names, no code, and %s%s is %s; copy the recorded one to DIR%s and add "
+             "--symfs=DIR",
+             symfs, path, symbols_replaced(function->dso) ? "another build" : "not there", path);
     return true;
 }
 
@@ -296,8 +297,8 @@ void annotate_code_release(struct annotate_code *code)
 
 enum {
     INLINED_COLUMNS = 40, /* of the name of an inlined function beside its line */
-    HEAVY_LINES = 10, /* at most, and only lines with at least HEAVY_PERCENT of the function */
-    AROUND = 3,       /* instructions before and after a sampled one, in an excerpt */
+    HEAVY_LINES = 10,     /* at most, and only lines with at least HEAVY_PERCENT of the function */
+    AROUND = 3,           /* instructions before and after a sampled one, in an excerpt */
     SHARE_COLUMNS = 9,
 };
 #define HEAVY_PERCENT 0.5

@@ -23,8 +23,8 @@ struct annotate_function {
     const char *symbol, *dso_name;
     const char *why; /* why there is no code to show: static text; NULL: there may be */
     uint64_t start, size;
-    uint64_t shift;           /* addresses minus file offsets of the code */
-    uint64_t samples, weight; /* at all its addresses */
+    uint64_t shift;                       /* addresses minus file offsets of the code */
+    uint64_t samples, weight;             /* at all its addresses */
     uint64_t total_samples, total_weight; /* with everything that its code called; a sample counts once */
     struct annotate_address *histogram;
     size_t address_count, address_capacity;

@@ -15,13 +15,13 @@
 #define ARCHIVE_SUFFIX ".symbols"
 
 struct archive {
-    const char *to;   /* as the user gave it */
+    const char *to; /* as the user gave it */
     bool is_tar;
     char *directory;        /* the directory's name in a tar file, or NULL */
     struct output_file tar; /* if `directory` is not NULL */
     uint64_t bytes;         /* of the contents; of a tar file after it is closed: its size */
     uint64_t files;
-    mode_t rights;    /* of the files in it */
+    mode_t rights; /* of the files in it */
 };
 
 /* Whether PATH is an archive: a directory with the index, or a tar file by its name. */

@@ -12,7 +12,7 @@
 /* ---- Names of functions, and paths ---- */
 
 /* In bytes. Longer names are only cut. */
-#define LONGEST 16384
+#define LONGEST       16384
 #define LONGEST_INNER 1024 /* after folding; longer names keep their namespaces */
 
 /* Does AT follow the word "operator" in NAME? Then the operator's symbol is at AT. */
@@ -52,8 +52,7 @@ static const char *behind_brackets(const char *at)
  * namespace)" and Go's "main.(*T).f", where it begins a name. */
 static bool is_argument(const char *name, const char *at)
 {
-    return at > name && (isalnum((unsigned char)at[-1]) || strchr("_>:)]}$", at[-1])) &&
-           (*at == '<' || at[-1] != ':');
+    return at > name && (isalnum((unsigned char)at[-1]) || strchr("_>:)]}$", at[-1])) && (*at == '<' || at[-1] != ':');
 }
 
 static char *fold_brackets(const char *name, bool templates)
@@ -74,7 +73,7 @@ static char *fold_brackets(const char *name, bool templates)
         const bool bracket = *at == '(' || (templates && *at == '<');
         if (closed && bracket && (is_argument(name, at) || (at == name_end && at > name)))
             closed = (behind = behind_brackets(at)) != NULL; /* after an unclosed one, brackets are not folded */
-        if (!behind || behind <= at + 5) { /* "(...)" would not be shorter */
+        if (!behind || behind <= at + 5) {                   /* "(...)" would not be shorter */
             *to++ = *at++;
             continue;
         }
@@ -198,9 +197,9 @@ static bool is_file(struct word word)
 /* The word after such an option is no input of the command. */
 static bool takes_other_file(struct word word)
 {
-    static const char *const options[] = {"-o",  "-MF",      "-MT",      "-MQ",      "-MD",      "-I",
-                                          "-L",  "-isystem", "-include", "-dumpbase", "-dumpdir", "-auxbase",
-                                          "-iquote", "-T",    "-plugin",  "-rpath",   "-soname",  "-dynamic-linker"};
+    static const char *const options[] = {
+        "-o",        "-MF",      "-MT",      "-MQ",     "-MD", "-I",      "-L",     "-isystem", "-include",
+        "-dumpbase", "-dumpdir", "-auxbase", "-iquote", "-T",  "-plugin", "-rpath", "-soname",  "-dynamic-linker"};
     for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
         if (is_word(word, options[i]))
             return true;

@@ -170,8 +170,8 @@ const char *calls_dso(struct calls *calls, uint32_t node)
 
 /* ---- The tree as text and as JSON ---- */
 
-#define CUT_PERCENT 0.5 /* without --min */
-#define DEEPEST 100     /* forks above a line */
+#define CUT_PERCENT  0.5 /* without --min */
+#define DEEPEST      100 /* forks above a line */
 #define DEEPEST_JSON 400
 
 struct tree {

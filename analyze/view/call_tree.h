@@ -21,7 +21,7 @@ struct calls_node {
     uint64_t key;                 /* as in histogram.h */
     uint64_t samples, weight;     /* with everything below */
     uint64_t self_samples, self_weight;
-    uint32_t repeats;             /* consecutive calls of the function, in the deepest stack; 0: a group */
+    uint32_t repeats; /* consecutive calls of the function, in the deepest stack; 0: a group */
 };
 
 struct calls {

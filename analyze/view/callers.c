@@ -15,7 +15,7 @@
 /* ---- Call trees of one function ---- */
 
 #define CUT_PERCENT 0.5
-#define DEEPEST 200 /* levels that are shown */
+#define DEEPEST     200 /* levels that are shown */
 
 struct node {
     uint32_t first, next; /* numbers of first child and next sibling; 0: none */
@@ -321,8 +321,8 @@ static void print_side(struct view *view, struct histogram *histogram, const str
 void butterfly_print(struct view *view, struct histogram *histogram, const struct histogram_row *row,
                      const uint32_t *entries, uint32_t count)
 {
-    char total[TEXT_AMOUNT], total_share[TEXT_AMOUNT], self[TEXT_AMOUNT], self_share[TEXT_AMOUNT],
-        samples[TEXT_AMOUNT], own[TEXT_AMOUNT], own_share[TEXT_AMOUNT];
+    char total[TEXT_AMOUNT], total_share[TEXT_AMOUNT], self[TEXT_AMOUNT], self_share[TEXT_AMOUNT], samples[TEXT_AMOUNT],
+        own[TEXT_AMOUNT], own_share[TEXT_AMOUNT];
     bool nanoseconds = view->profile->events[view->profile->event].nanoseconds;
     char *label = calls_frame_label(histogram, row->frame);
     fputc('\n', view->output->to);

@@ -19,8 +19,8 @@ enum chains_direction { CHAINS_CALLERS, CHAINS_CALLEES };
 struct chains_part {
     const uint32_t *entries; /* indices into those of the profile */
     uint32_t count;
-    const uint32_t *marks;   /* of histogram_mark_stacks(); NULL: each stack is searched */
-    unsigned bit;            /* the row's bit in the marks */
+    const uint32_t *marks; /* of histogram_mark_stacks(); NULL: each stack is searched */
+    unsigned bit;          /* the row's bit in the marks */
 };
 
 /*

@@ -51,11 +51,11 @@ static uint32_t add_row(const struct compare *compare, struct compare_table *tab
     if (index == table->count) {
         size_t runs = run_count(compare);
         table->rows = memory_grow(table->rows, &table->capacity, table->count + 1, sizeof(*table->rows));
-        table->weights =
-            memory_grow(table->weights, &table->weight_capacity, (table->count + 1) * runs, sizeof(*table->weights));
+        table->weights = memory_grow(table->weights, &table->weight_capacity, (table->count + 1) * runs,
+                                     sizeof(*table->weights));
         memset(table->weights + table->count * runs, 0, runs * sizeof(*table->weights));
-        table->rows[table->count++] =
-            (struct compare_row){.first = first, .second = second, .weight_limit = INFINITY, .points_limit = INFINITY};
+        table->rows[table->count++] = (struct compare_row){
+            .first = first, .second = second, .weight_limit = INFINITY, .points_limit = INFINITY};
     }
     return index;
 }
@@ -87,8 +87,8 @@ struct adding {
     struct compare *compare;
     struct view *view;
     int side;
-    size_t run;                    /* counted over both sides */
-    uint32_t *functions, *dsos;    /* by frame: row + 1 */
+    size_t run;                 /* counted over both sides */
+    uint32_t *functions, *dsos; /* by frame: row + 1 */
 };
 
 static void add_to_row(struct adding *adding, struct compare_table *table, uint32_t row,
@@ -252,8 +252,8 @@ void compare_look(struct compare *compare, struct view *view, int side)
         const uint32_t dso = dso_of(compare, side, names_frame(view->names, frame)->dso);
         struct compare_gone *gone = find_gone(compare, dso);
         if (!gone) {
-            compare->gone =
-                memory_grow(compare->gone, &compare->gone_capacity, compare->gone_count + 1, sizeof(*compare->gone));
+            compare->gone = memory_grow(compare->gone, &compare->gone_capacity, compare->gone_count + 1,
+                                        sizeof(*compare->gone));
             gone = &compare->gone[compare->gone_count++];
             *gone = (struct compare_gone){dso, why, {0}};
         }
@@ -363,7 +363,7 @@ enum compare_verdict compare_verdict(const struct compare *compare)
     if (!compare_judges(compare))
         return verdict_of_noise(noise_of_weight(sides, sums), sums);
     return fabs(compare_weight_change(compare, sums)) > compare->limit && !compare->apart ? COMPARE_CHANGED
-                                                                                        : COMPARE_NOISE;
+                                                                                          : COMPARE_NOISE;
 }
 
 double compare_dso_share(const struct compare *compare, uint32_t dso, int side)

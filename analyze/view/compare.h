@@ -47,8 +47,8 @@ struct compare_table {
 
 /* A DSO whose file is no longer the one that ran, on at least one side: its functions have no names to compare. */
 struct compare_gone {
-    uint32_t dso;     /* number of a text */
-    const char *why;  /* of symbols_why() */
+    uint32_t dso;        /* number of a text */
+    const char *why;     /* of symbols_why() */
     uint64_t weights[2]; /* of samples in it without a name */
 };
 
@@ -63,7 +63,7 @@ struct compare {
     size_t runs[2];
     uint64_t *run_weights; /* [run]: its whole weight; the runs of the first side come first */
     double limit;          /* smallest change of the whole weight that counts, as weight_limit of a row */
-    bool total; /* with callees, where possible; else self */
+    bool total;            /* with callees, where possible; else self */
     bool no_executables;
     /* To be set before compare_finish(): the machine was loaded and the sides ran at different times, so weights are
      * not judged. */

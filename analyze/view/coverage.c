@@ -9,7 +9,7 @@
 #include "analyze/view/memory.h"
 #include "analyze/view/text.h"
 
-#define MOST_MISSED 12
+#define MOST_MISSED   12
 #define SIDES_PERCENT 3 /* most that the parts together may differ from the total */
 
 /* Prints one line; in Markdown a list item, where '<' must not begin a tag. */

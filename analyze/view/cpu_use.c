@@ -16,18 +16,18 @@
 /* Percent. A process counts if it was busy for at least LEAST_BUSY of its own time, and used at least LEAST_OF_ALL of
  * all CPU time or of the elapsed time, whichever is less. Times alone below LEAST_ALONE of the elapsed time are not
  * reported. */
-#define LEAST_BUSY 10
-#define LEAST_OF_ALL 0.5
-#define LEAST_ALONE 10
-#define LEAST_OTHERS 0.1 /* CPUs of other programs */
-#define ALL_BUSY 0.9 /* of the CPUs: from here on tasks wait for a CPU */
-#define LONGEST_NAME 80 /* columns */
+#define LEAST_BUSY         10
+#define LEAST_OF_ALL       0.5
+#define LEAST_ALONE        10
+#define LEAST_OTHERS       0.1 /* CPUs of other programs */
+#define ALL_BUSY           0.9 /* of the CPUs: from here on tasks wait for a CPU */
+#define LONGEST_NAME       80  /* columns */
 #define LONGEST_OF_SEVERAL 40
-#define AT_THE_END 2 /* percent of the time, at most, that passed after it */
-#define GAP_NS 20000000 /* a process that starts so soon after another one's end continues its work */
-#define GAP_PERCENT 1   /* of the time alone: a longer gap counts as well if it is at most this */
-#define MOST_NAMED 3
-#define LEAST_HEAVY 10 /* percent of the time alone: from here on the process's file is named */
+#define AT_THE_END         2        /* percent of the time, at most, that passed after it */
+#define GAP_NS             20000000 /* a process that starts so soon after another one's end continues its work */
+#define GAP_PERCENT        1        /* of the time alone: a longer gap counts as well if it is at most this */
+#define MOST_NAMED         3
+#define LEAST_HEAVY        10 /* percent of the time alone: from here on the process's file is named */
 
 struct process {
     uint64_t start, end, cpu;

@@ -103,8 +103,7 @@ static void change_members(struct json *json, const struct compare *compare, con
     json_number(json, "points_change", row->points);
     json_number(json, "points_sigmas", share);
     json_bool(json, "points_noise", noise_is(share, row->sums));
-    verdict_members(json, "points_verdict", compare_points_verdict(compare, row), "points_limit",
-                    row->points_limit);
+    verdict_members(json, "points_verdict", compare_points_verdict(compare, row), "points_limit", row->points_limit);
     judgement_members(json, row);
 }
 

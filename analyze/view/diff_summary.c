@@ -16,7 +16,7 @@
 
 #define MOST_ROWS 64  /* that are judged: bits of a mask */
 #define EXPLAINED 0.5 /* part of a function's change that is in one of its callees */
-#define WHOLE 90      /* percent of both sides: main, and what leads to it */
+#define WHOLE     90  /* percent of both sides: main, and what leads to it */
 
 enum rank { RANK_REASON, RANK_CALLER, RANK_WHOLE, RANKS };
 
@@ -112,14 +112,14 @@ size_t deepest_first(const struct compare *compare, uint32_t *rows, size_t count
 
 /* ---- The summary ---- */
 
-#define MOST_NAMED 5      /* changes that are named above the tables */
-#define MOST_RUNS 200.0   /* that are recommended */
-#define MOST_PERCENT 1e6  /* shown as the change of a row */
-#define LOADED 0.25      /* CPUs of other programs from which on they are given as a reason for changes */
-#define APART 0.9        /* part of the pairs of runs, one of each side, where the same side came first */
-#define REST 0.25        /* part of the total's change that belongs to no changed function */
-#define FEW 1.5          /* more runs are recommended if this many times as many are wanted, an inexact estimate */
-#define WIDTH_OF_PIPE 80 /* of sentences */
+#define MOST_NAMED    5     /* changes that are named above the tables */
+#define MOST_RUNS     200.0 /* that are recommended */
+#define MOST_PERCENT  1e6   /* shown as the change of a row */
+#define LOADED        0.25  /* CPUs of other programs from which on they are given as a reason for changes */
+#define APART         0.9   /* part of the pairs of runs, one of each side, where the same side came first */
+#define REST          0.25  /* part of the total's change that belongs to no changed function */
+#define FEW           1.5   /* more runs are recommended if this many times as many are wanted, an inexact estimate */
+#define WIDTH_OF_PIPE 80    /* of sentences */
 
 const char *const diff_one_row[] = {"command", "DSO", "function", "stack"};
 const char *const diff_many_rows[] = {"commands", "DSOs", "functions", "stacks"};
@@ -220,7 +220,10 @@ const char *diff_change_text(char *ret, double change, bool nanoseconds, enum co
     char amount[TEXT_AMOUNT];
     uint64_t size = diff_rounded(fabs(change));
     text_weight(amount, size, nanoseconds);
-    snprintf(ret, TEXT_AMOUNT + 2, "%s%s%s", size ? diff_mark(verdict) : "", !size ? "" : change > 0 ? "+" : "-",
+    snprintf(ret, TEXT_AMOUNT + 2, "%s%s%s", size ? diff_mark(verdict) : "",
+             !size        ? ""
+             : change > 0 ? "+"
+                          : "-",
              amount);
     return ret;
 }
@@ -276,9 +279,8 @@ static void print_named(struct view *view, const struct compare *compare, enum c
         limit = memory_print(" %s%s", plus_minus, diff_limit_text(amount, row->weight_limit, nanoseconds));
         points = memory_text("");
     }
-    char *line = memory_print("%s: %s%s (%s to %s%s)%s", name,
-                              diff_change_text(change, weight, nanoseconds, worth), limit,
-                              text_weight(from, diff_rounded(before), nanoseconds),
+    char *line = memory_print("%s: %s%s (%s to %s%s)%s", name, diff_change_text(change, weight, nanoseconds, worth),
+                              limit, text_weight(from, diff_rounded(before), nanoseconds),
                               text_weight(to, diff_rounded(compare_weight(compare, row->sums, 1)), nanoseconds),
                               relative_text(relative, before, weight), points);
     print_indented(view, line);

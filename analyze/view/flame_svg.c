@@ -26,20 +26,11 @@ static size_t size_of(unsigned char first)
 static void put_character(FILE *to, char character)
 {
     switch (character) {
-    case '&':
-        fputs("&amp;", to);
-        break;
-    case '<':
-        fputs("&lt;", to);
-        break;
-    case '>':
-        fputs("&gt;", to);
-        break;
-    case '"':
-        fputs("&quot;", to);
-        break;
-    default:
-        fputc(character, to);
+    case '&': fputs("&amp;", to); break;
+    case '<': fputs("&lt;", to); break;
+    case '>': fputs("&gt;", to); break;
+    case '"': fputs("&quot;", to); break;
+    default: fputc(character, to);
     }
 }
 
@@ -62,30 +53,30 @@ void markup_text(FILE *to, const char *text)
 /* ---- The picture ---- */
 
 /* In pixels. LETTER to LEAST_WIDTH are the same in flame.js, which fits the picture to its window. */
-#define WIDTH 1200
-#define SIDE 10
-#define TOP 70
-#define DETAILS 60
-#define HEIGHT 16
-#define LETTER 6.6
-#define GAP 3
-#define LEAST_LETTERS 4
-#define SEAM 0.5 /* between neighbours */
-#define LEAST_WIDTH 0.1
-#define LINE 17
-#define LEGEND_WIDTH 236
+#define WIDTH          1200
+#define SIDE           10
+#define TOP            70
+#define DETAILS        60
+#define HEIGHT         16
+#define LETTER         6.6
+#define GAP            3
+#define LEAST_LETTERS  4
+#define SEAM           0.5 /* between neighbours */
+#define LEAST_WIDTH    0.1
+#define LINE           17
+#define LEGEND_WIDTH   236
 #define LEGEND_COLUMNS 5
-#define TITLE_LETTERS 110
-#define FACTS_LETTERS 135
-#define LONGEST_NAME 2000  /* columns, in the details of a box */
-#define EXACT (1ull << 50) /* JavaScript counts exactly up to 2^53 */
+#define TITLE_LETTERS  110
+#define FACTS_LETTERS  135
+#define LONGEST_NAME   2000         /* columns, in the details of a box */
+#define EXACT          (1ull << 50) /* JavaScript counts exactly up to 2^53 */
 
 extern const char flame_script[];
 
 /* For DSOs in the order of their weight; the last colour is for all others. */
 static const char *const colors[FLAME_COLORS + 1] = {"#f4a582", "#92c5de", "#b8e186", "#fdd49e", "#c2a5cf", "#80cdc1",
                                                      "#f1b6da", "#e6e49a", "#bdb6e8", "#d8b79a", "#d4d4d4"};
-#define GROUP_COLOR "#cfd8dc"
+#define GROUP_COLOR  "#cfd8dc"
 #define FOLDED_COLOR "#eceff1"
 
 static const char style[] =
@@ -171,8 +162,8 @@ static void box_title(struct flame *flame, uint32_t index, const char *label, FI
         fputc('\n', to);
         cut_text(to, calls_dso(&flame->calls, index), LONGEST_NAME);
     }
-    fprintf(to, "\n%s, %s, %s", text_weight(total, node->weight, nanoseconds),
-            text_percent(share, node->weight, whole), text_plural(samples, node->samples, "sample", "samples"));
+    fprintf(to, "\n%s, %s, %s", text_weight(total, node->weight, nanoseconds), text_percent(share, node->weight, whole),
+            text_plural(samples, node->samples, "sample", "samples"));
     if (node->self_weight)
         fprintf(to, "; self %s, %s", text_weight(self, node->self_weight, nanoseconds),
                 text_percent(share, node->self_weight, whole));
@@ -194,8 +185,8 @@ static void begin_box(const struct flame *flame, const struct span *span, const 
 static void end_box(const struct flame *flame, const struct span *span, const char *color, const char *label, FILE *to)
 {
     struct place place = place_of(flame, span);
-    fprintf(to, "<rect x=\"%.2f\" y=\"%.0f\" width=\"%.2f\" height=\"%d\" fill=\"%s\"/>", place.x, place.y,
-            place.width, HEIGHT - 1, color);
+    fprintf(to, "<rect x=\"%.2f\" y=\"%.0f\" width=\"%.2f\" height=\"%d\" fill=\"%s\"/>", place.x, place.y, place.width,
+            HEIGHT - 1, color);
     double room = (place.width - 2 * GAP) / LETTER;
     if (room >= LEAST_LETTERS) {
         char *clean = text_clean(label, true), *brief = brief_name(clean, (size_t)room, true);

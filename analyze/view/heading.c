@@ -269,7 +269,8 @@ char *heading_user_part(const struct profile *profile, const char *what)
         session->kernel_ns < HEADING_LEAST_SIDE_NS)
         return NULL;
     return memory_print("%s that call the kernel show only their user-space time: their order does not reflect the %s "
-                        "of this run in the kernel.", what, text_time(time, session->kernel_ns));
+                        "of this run in the kernel.",
+                        what, text_time(time, session->kernel_ns));
 }
 
 bool heading_sampled(const struct profile *profile, uint64_t *ret_ns)
@@ -337,7 +338,7 @@ static void append_loss(struct buffer *line, const struct view *view)
     if (has_samples(view) && (!*unwritten || view->selection->lost)) {
         text_plural(number, view->selection->lost, "sample", "samples");
         snprintf(part, sizeof(part), "%s lost%s", view->selection->lost ? number : "no samples",
-                 view->selection->filtered                     ? " in these tasks"
+                 view->selection->filtered                      ? " in these tasks"
                  : session->ours && !session->coverage_known    ? " in these files"
                  : session->ours && !session->coverage_complete ? " so far"
                                                                 : "");

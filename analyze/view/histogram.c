@@ -34,8 +34,7 @@ void histogram_release(struct histogram *histogram)
 
 bool histogram_has_stacks(int by)
 {
-    return by == BY_FUNCTION || by == BY_DSO || by == BY_ADDRESS || by == BY_LINE || by == BY_INLINE ||
-           by == BY_FILE;
+    return by == BY_FUNCTION || by == BY_DSO || by == BY_ADDRESS || by == BY_LINE || by == BY_INLINE || by == BY_FILE;
 }
 
 static uint32_t number_of(struct histogram *histogram, uint32_t frame)
@@ -68,8 +67,8 @@ static struct histogram_row *add_row(struct histogram *histogram, uint64_t key, 
 {
     histogram->rows = memory_grow(histogram->rows, &histogram->capacity, histogram->count + 1,
                                   sizeof(*histogram->rows));
-    histogram->rows[histogram->count] =
-             (struct histogram_row){.key = key, .frame = frame, .task = task, .number = (uint32_t)histogram->count};
+    histogram->rows[histogram->count] = (struct histogram_row){
+        .key = key, .frame = frame, .task = task, .number = (uint32_t)histogram->count};
     return &histogram->rows[histogram->count++];
 }
 
@@ -173,7 +172,7 @@ void histogram_add(struct histogram *histogram, const struct profile_entry *entr
 static struct histogram_other *other_of(struct histogram *histogram, const struct histogram_row *row, uint32_t event)
 {
     size_t events = histogram->profile->event_count, needed = histogram->count * events,
-        before = histogram->other_capacity;
+           before = histogram->other_capacity;
     if (!histogram->other_sums)
         histogram->other_sums = memory_new(events, sizeof(*histogram->other_sums));
     histogram->others = memory_grow(histogram->others, &histogram->other_capacity, needed, sizeof(*histogram->others));
@@ -185,9 +184,9 @@ static struct histogram_other *other_of(struct histogram *histogram, const struc
 void histogram_add_other(struct histogram *histogram, const struct profile_entry *entry)
 {
     struct histogram_row *row = histogram_has_stacks(histogram->by)
-                               ? row_of_frame(histogram, histogram->profile->stacks[entry->stack].frames[0],
-                                              entry->task)
-                               : row_of_key(histogram, task_key(histogram, entry), entry->task);
+                                    ? row_of_frame(histogram, histogram->profile->stacks[entry->stack].frames[0],
+                                                   entry->task)
+                                    : row_of_key(histogram, task_key(histogram, entry), entry->task);
     struct histogram_other *other = other_of(histogram, row, entry->event), *sum = &histogram->other_sums[entry->event];
     other->samples += entry->samples;
     other->weight += entry->weight;
@@ -250,8 +249,8 @@ void histogram_count_inlined(struct histogram *histogram)
 void histogram_sort(struct histogram *histogram, int sort)
 {
     if (histogram->count)
-        qsort_r(histogram->rows, histogram->count, sizeof(*histogram->rows), sort == SORT_TOTAL ? by_total
-                : by_self, histogram);
+        qsort_r(histogram->rows, histogram->count, sizeof(*histogram->rows), sort == SORT_TOTAL ? by_total : by_self,
+                histogram);
 }
 
 /* ---- All sampled events side by side ---- */
@@ -324,7 +323,7 @@ void event_group_json(struct json *json, const struct view *view, const struct h
     json_list(json, "events");
     for (uint32_t i = 0; i < count; i++) {
         struct histogram_other self = histogram_of_event(histogram, row, events[i]),
-            all = histogram_of_event(histogram, NULL, events[i]);
+                               all = histogram_of_event(histogram, NULL, events[i]);
         json_object(json, NULL);
         json_string(json, "event", view->profile->events[events[i]].name);
         json_unsigned(json, "self_samples", self.samples);

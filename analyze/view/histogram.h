@@ -18,7 +18,7 @@ struct histogram_row {
     uint32_t frame; /* if rows have stacks: one of its frames */
     uint32_t task;  /* index of one of its tasks */
     uint64_t self_samples, self_weight;
-    uint64_t own_samples, own_weight; /* self without inlined functions; an inlined function has only this */
+    uint64_t own_samples, own_weight;     /* self without inlined functions; an inlined function has only this */
     uint64_t total_samples, total_weight; /* a row counts once per sample, however often it is in the stack */
     uint64_t stamp;
     uint32_t number; /* in order of first appearance */
@@ -38,7 +38,7 @@ struct histogram {
     const uint32_t *numbers; /* by frame: its key + 1, 0: not known yet; NULL: a frame is its own key */
     uint32_t *row_of;        /* if rows have stacks: by key, the row + 1 */
     size_t row_of_capacity;
-    struct map keys;         /* if they have none */
+    struct map keys; /* if they have none */
     uint64_t samples, weight, stamp;
     struct histogram_other *others; /* --group: by number of the row, then by event; NULL until one is added */
     size_t other_capacity;

@@ -11,15 +11,15 @@
 #include "analyze/view/names.h"
 #include "analyze/view/text.h"
 
-#define HEAVY_PERCENT 5    /* of everything, as self: inlined code is looked up in functions with so much */
-#define MOST_HEAVY 20      /* functions; there cannot be more */
-#define THIRD 33.33        /* percent of the function that an inlined one needs to be shown */
-#define MOST_NAMED 3
-#define NAME_COLUMNS 40
+#define HEAVY_PERCENT 5     /* of everything, as self: inlined code is looked up in functions with so much */
+#define MOST_HEAVY    20    /* functions; there cannot be more */
+#define THIRD         33.33 /* percent of the function that an inlined one needs to be shown */
+#define MOST_NAMED    3
+#define NAME_COLUMNS  40
 
 /* A function that is inlined in a heavy one. */
 struct part {
-    uint32_t in, function; /* index of the heavy one; number in struct lines */
+    uint32_t in, function;              /* index of the heavy one; number in struct lines */
     uint64_t self_samples, self_weight; /* where it is the innermost function */
     uint64_t total_samples, total_weight, stamp;
     double distance; /* sum of its distance from the innermost function, times the weight */
@@ -39,8 +39,8 @@ struct inlines {
 static bool is_wanted(const struct view *view)
 {
     const struct settings *settings = view->settings;
-    return settings->by == BY_FUNCTION && !view->lines && !settings->group &&
-           !settings->no_inline && !settings->callers && !settings->callees && !settings->call_tree;
+    return settings->by == BY_FUNCTION && !view->lines && !settings->group && !settings->no_inline &&
+           !settings->callers && !settings->callees && !settings->call_tree;
 }
 
 static void find_heavy(struct inlines *inlines, const struct rows *rows)

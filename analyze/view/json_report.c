@@ -19,8 +19,8 @@
 #define TASK_FUNCTIONS 20 /* of one task, without --top */
 
 static void function_object(struct json *json, struct view *view, struct histogram *histogram,
-                            const struct histogram_row *row,
-                            const struct inlines *inlines, const uint32_t *entries, uint32_t count)
+                            const struct histogram_row *row, const struct inlines *inlines, const uint32_t *entries,
+                            uint32_t count)
 {
     struct names_function function = names_function(histogram->names, (uint32_t)row->key);
     json_object(json, NULL);

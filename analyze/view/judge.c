@@ -14,13 +14,13 @@
  * itself, so that its verdicts do not depend on what else is shown.
  */
 #define FALSE_CHANGES 0.005
-#define LEAST_OF_RUN 3    /* samples of a row per run, on average, that are needed to judge it */
-#define LEAST_REST 0.02   /* part of the whole weight that must be left to compare with */
-#define SINGLE_STEPS 30   /* that take out one changed row each; later steps take out all changed rows */
-#define MOST_STEPS 40
-#define SUSPECTS 2
-#define SUSPICIOUS 0.5    /* part of the limit of its points from which on a row is a suspect */
-#define WHOLE 0.98        /* a row with this part of the rest, or more, cannot be compared with it */
+#define LEAST_OF_RUN  3    /* samples of a row per run, on average, that are needed to judge it */
+#define LEAST_REST    0.02 /* part of the whole weight that must be left to compare with */
+#define SINGLE_STEPS  30   /* that take out one changed row each; later steps take out all changed rows */
+#define MOST_STEPS    40
+#define SUSPECTS      2
+#define SUSPICIOUS    0.5  /* part of the limit of its points from which on a row is a suspect */
+#define WHOLE         0.98 /* a row with this part of the rest, or more, cannot be compared with it */
 
 /* Rows of a table that are judged together. */
 struct judged {
@@ -30,12 +30,12 @@ struct judged {
     double *values, *sampling; /* of the figure being judged */
     double *weight_limits, *weight_deviations, *points, *points_limits, *points_deviations, *parts;
     double *room; /* added to the limit of points: as many points as suspects may have caused */
-    bool *out; /* it is not part of the rest */
+    bool *out;    /* it is not part of the rest */
 };
 
 /* The rest, which rows are compared with. */
 struct measure {
-    double *rest; /* [run]: weight of the unchanged rows; all 0: there is no rest */
+    double *rest;                                 /* [run]: weight of the unchanged rows; all 0: there is no rest */
     const struct compare_row *suspects[SUSPECTS]; /* rows of the rest that may have changed, but not certainly */
     double *without[SUSPECTS];                    /* [run]: the rest without that suspect */
     size_t count;
@@ -94,9 +94,10 @@ static void judged_init(struct judged *judged, const struct compare *compare, st
 
 static void judged_release(struct judged *judged)
 {
-    double *const arrays[] = {judged->values,        judged->sampling, judged->weight_limits, judged->weight_deviations,
-                              judged->points,        judged->points_limits,
-                              judged->points_deviations, judged->parts, judged->room};
+    double *const arrays[] = {
+        judged->values, judged->sampling,      judged->weight_limits,     judged->weight_deviations,
+        judged->points, judged->points_limits, judged->points_deviations, judged->parts,
+        judged->room};
     for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++)
         free(arrays[i]);
     free(judged->out);
@@ -153,8 +154,9 @@ static void judge_against(const struct compare *compare, struct judged *judged, 
         double sign = judged->out[i] ? -1 : 1;
         judged->points[i] = mean_of(values + first, runs - first) - mean_of(values, first);
         judged->parts[i] = judged->out[i] ? 0 : part;
-        judged->sampling[i] =
-            has_samples(compare, judged->rows[i]) && sign * part < WHOLE ? mean * (1 - sign * part) * grain : 0;
+        judged->sampling[i] = has_samples(compare, judged->rows[i]) && sign * part < WHOLE
+                                  ? mean * (1 - sign * part) * grain
+                                  : 0;
     }
     significance_limits(&group, judged->values, judged->sampling, judged->count, judged->points_limits,
                         judged->points_deviations);
@@ -253,7 +255,8 @@ static double change_per_limit(const struct compare *compare, const struct judge
 {
     if (points_decide(compare, judged, i))
         return isfinite(judged->points_limits[i])
-                   ? fabs(judged->points[i]) / (judged->points_limits[i] + judged->room[i]) : 0;
+                   ? fabs(judged->points[i]) / (judged->points_limits[i] + judged->room[i])
+                   : 0;
     double change = compare_weight_change(compare, judged->rows[i]->sums);
     return isfinite(judged->weight_limits[i]) ? fabs(change) / judged->weight_limits[i] : 0;
 }

@@ -14,13 +14,13 @@
 #include "analyze/view/text.h"
 #include "analyze/view/text_table.h"
 
-#define MOST_MISSING 5
-#define READ_FIRST 5      /* top rows of a table, which every reader sees */
-#define MOST_CALLERS 3    /* calling lines that are named below the table */
-#define CALLERS_PERCENT 5 /* of everything that such a line needs */
-#define SAME_PERCENT 80   /* of a line's total: another line with so much of it, that it called, explains it */
-#define MOSTLY_SELF 50    /* percent of a line's total: with so much self weight it belongs to the table */
-#define CALLER_COLUMNS 40
+#define MOST_MISSING    5
+#define READ_FIRST      5  /* top rows of a table, which every reader sees */
+#define MOST_CALLERS    3  /* calling lines that are named below the table */
+#define CALLERS_PERCENT 5  /* of everything that such a line needs */
+#define SAME_PERCENT    80 /* of a line's total: another line with so much of it, that it called, explains it */
+#define MOSTLY_SELF     50 /* percent of a line's total: with so much self weight it belongs to the table */
+#define CALLER_COLUMNS  40
 
 struct row {
     uint32_t key; /* number of a line or a function of struct lines */
@@ -346,16 +346,15 @@ static void print_callers(struct view *view, struct sum *sum, const uint32_t *en
         if (is_on_top(sum, row->key) || leads_on(&callers, i) ||
             text_share(row->self_weight, row->total_weight) >= MOSTLY_SELF)
             continue;
-        char *text = caller_text(view, sum, row), *more = memory_print("%s%s%s", list ? list : "", list ? ", " : "",
-                                                                       text);
+        char *text = caller_text(view, sum, row),
+             *more = memory_print("%s%s%s", list ? list : "", list ? ", " : "", text);
         free(text);
         free(list);
         list = more;
         shown++;
     }
     if (list) {
-        char *line = memory_print("Lines with little self time, by total time: %s; --sort=total lists all",
-                                  list);
+        char *line = memory_print("Lines with little self time, by total time: %s; --sort=total lists all", list);
         output_wrapped(view->output, 2, line);
         free(line);
     }
@@ -372,7 +371,10 @@ void line_histogram_print(struct view *view, const uint32_t *entries, uint32_t c
     struct text_table_column columns[] = {{"Self", true},
                                           {nanoseconds ? "Time" : "Weight", true},
                                           {"Total", true},
-                                          {files ? "File" : by_line ? "Line" : "DSO", false, sum.by == BY_INLINE},
+                                          {files     ? "File"
+                                           : by_line ? "Line"
+                                                     : "DSO",
+                                           false, sum.by == BY_INLINE},
                                           {"Function"}};
     struct text_table *table = text_table_new(columns, sizeof(columns) / sizeof(columns[0]) - files,
                                               view->output->utf8);
@@ -453,9 +455,8 @@ static struct missing_lines find_missing(struct view *view)
         if (lines_line(view->lines, part->line).file || !is_wanted(view, by_line ? part->line : part->function))
             continue;
         const struct names_place *place = names_frame(view->names, frame);
-        struct missing_line *missing = missing_of(&all, place->dso, is_plt_stub(place->symbol)
-                                                               ? "PLT stubs have no lines"
-                                                               : lines_why(view->lines, frame));
+        struct missing_line *missing = missing_of(
+            &all, place->dso, is_plt_stub(place->symbol) ? "PLT stubs have no lines" : lines_why(view->lines, frame));
         missing->samples += entry->samples;
         missing->weight += entry->weight;
         missing->addresses += !seen[frame];

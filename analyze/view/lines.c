@@ -71,8 +71,8 @@ static uint32_t number_function(struct lines *lines, const char *symbol, const c
                                 map_strings_add(&lines->strings, linkage), inlined};
     const size_t before = lines->functions.count;
     uint32_t index = map_add(&lines->functions, function.dso, (uint64_t)function.symbol * 2 + inlined);
-    lines->function_list =
-        memory_grow(lines->function_list, &lines->function_capacity, lines->functions.count, sizeof(function));
+    lines->function_list = memory_grow(lines->function_list, &lines->function_capacity, lines->functions.count,
+                                       sizeof(function));
     if (lines->functions.count > before)
         lines->function_list[index] = function;
     return index;
@@ -203,8 +203,9 @@ int lines_order(const struct lines *lines, uint32_t a, uint32_t b)
 {
     struct lines_line x = lines_line(lines, a), y = lines_line(lines, b);
     if (!x.file || !y.file)
-        return x.file ? -1 : y.file ? 1 : lines_order_functions(lines, lines->line_list[a].function,
-                                                                lines->line_list[b].function);
+        return x.file   ? -1
+               : y.file ? 1
+                        : lines_order_functions(lines, lines->line_list[a].function, lines->line_list[b].function);
     int order = strcmp(x.file, y.file);
     return order ? order : order_smaller(x.number, y.number);
 }

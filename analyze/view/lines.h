@@ -27,14 +27,14 @@ struct lines_function {
 };
 
 struct lines_line {
-    const char *file; /* NULL: not known; then the line stands for all such code of one function */
-    uint32_t number;  /* 0: code that the compiler added, without a line */
+    const char *file;         /* NULL: not known; then the line stands for all such code of one function */
+    uint32_t number;          /* 0: code that the compiler added, without a line */
     const char *symbol, *dso; /* of the first code with this line */
 };
 
 struct lines_source {
-    const char *file;   /* NULL: not known; then it stands for all such code of one DSO */
-    const char *dso;    /* that DSO; NULL if the file is known */
+    const char *file; /* NULL: not known; then it stands for all such code of one DSO */
+    const char *dso;  /* that DSO; NULL if the file is known */
 };
 
 struct lines *lines_new(struct names *names, uint32_t frame_count);

@@ -20,7 +20,7 @@
 /* ---- Runtimes with JIT compilers ---- */
 
 /* The first version of Java that can write a perf map, and the first in which that is no diagnostic option. */
-#define JAVA_MAPS 17
+#define JAVA_MAPS  17
 #define JAVA_PLAIN 19
 
 static bool begins_with(const char *text, const char *beginning)
@@ -88,14 +88,14 @@ char *runtime_advice(const struct profile_task *task, const char *symfs)
 /* ---- DSOs without names ---- */
 
 #define LEAST_PERCENT 1 /* from which on DSOs without names are reported */
-#define MOST_DSOS 5
+#define MOST_DSOS     5
 
 struct missing {
     struct view *view;
-    struct map_strings dsos;    /* with samples that have no name, */
-    uint64_t *weights;          /* their weight, */
-    uint32_t *tasks;            /* and the first task with such a sample; */
-    size_t sampled;             /* the number of these DSOs */
+    struct map_strings dsos; /* with samples that have no name, */
+    uint64_t *weights;       /* their weight, */
+    uint32_t *tasks;         /* and the first task with such a sample; */
+    size_t sampled;          /* the number of these DSOs */
     uint32_t told;
     void (*tell)(struct view *view, const char *line);
 };

@@ -42,7 +42,7 @@ struct names {
     uint32_t *inlined_at;
     uint32_t *inlined; /* lists: the count, then the frames, the innermost first */
     size_t inlined_count, inlined_capacity;
-    uint32_t *stack;   /* last result of names_stack() with inlined functions */
+    uint32_t *stack; /* last result of names_stack() with inlined functions */
     size_t stack_capacity;
 };
 
@@ -172,8 +172,7 @@ static void name_address(const struct names_place *place, const struct profile_f
         snprintf(ret, size, "0x%" PRIx64, frame->module || frame->kernel ? place->address : frame->ip);
 }
 
-uint32_t names_number(struct names *names, const char *dso, const char *symbol, const char *linkage,
-                      unsigned flags)
+uint32_t names_number(struct names *names, const char *dso, const char *symbol, const char *linkage, unsigned flags)
 {
     const size_t before = names->functions.count;
     uint32_t dso_id = map_strings_add(&names->strings, dso);
@@ -183,9 +182,8 @@ uint32_t names_number(struct names *names, const char *dso, const char *symbol, 
     names->function_list = memory_grow(names->function_list, &names->function_capacity, names->functions.count,
                                        sizeof(*names->function_list));
     if (names->functions.count > before)
-        names->function_list[function] =
-            (struct names_entry){symbol_id, dso_id, linkage ? map_strings_add(&names->strings, linkage) : symbol_id,
-                                 flags};
+        names->function_list[function] = (struct names_entry){
+            symbol_id, dso_id, linkage ? map_strings_add(&names->strings, linkage) : symbol_id, flags};
     return function;
 }
 
@@ -251,10 +249,9 @@ static void reserve_frames(struct names *names, size_t count)
     if (count <= names->frame_count)
         return;
     names->places = memory_grow(names->places, &names->frame_capacity[0], count, sizeof(*names->places));
-    names->functions_of =
-        memory_grow(names->functions_of, &names->frame_capacity[1], count, sizeof(*names->functions_of));
-    names->dsos_of =
-        memory_grow(names->dsos_of, &names->frame_capacity[2], count, sizeof(*names->dsos_of));
+    names->functions_of = memory_grow(names->functions_of, &names->frame_capacity[1], count,
+                                      sizeof(*names->functions_of));
+    names->dsos_of = memory_grow(names->dsos_of, &names->frame_capacity[2], count, sizeof(*names->dsos_of));
     for (; names->frame_count < count; names->frame_count++) {
         names->places[names->frame_count] = NULL;
         names->functions_of[names->frame_count] = names->dsos_of[names->frame_count] = 0;
@@ -395,8 +392,8 @@ static uint32_t inlined_frame(struct names *names, struct map *known, uint32_t f
 
 static void put_inlined(struct names *names, uint32_t number)
 {
-    names->inlined =
-        memory_grow(names->inlined, &names->inlined_capacity, names->inlined_count + 1, sizeof(*names->inlined));
+    names->inlined = memory_grow(names->inlined, &names->inlined_capacity, names->inlined_count + 1,
+                                 sizeof(*names->inlined));
     names->inlined[names->inlined_count++] = number;
 }
 
@@ -533,16 +530,11 @@ int order_frames(struct names *names, const struct profile *profile, uint32_t a,
 int order_keys(struct names *names, const struct profile *profile, int by, uint64_t a, uint64_t b)
 {
     switch (by) {
-    case BY_DSO:
-        return order_dsos(names, (uint32_t)a, (uint32_t)b);
-    case BY_ADDRESS:
-        return order_frames(names, profile, (uint32_t)a, (uint32_t)b);
-    case BY_COMM:
-        return strcmp((const char *)(uintptr_t)a, (const char *)(uintptr_t)b);
+    case BY_DSO: return order_dsos(names, (uint32_t)a, (uint32_t)b);
+    case BY_ADDRESS: return order_frames(names, profile, (uint32_t)a, (uint32_t)b);
+    case BY_COMM: return strcmp((const char *)(uintptr_t)a, (const char *)(uintptr_t)b);
     case BY_TASK:
-    case BY_PROCESS:
-        return order_smaller(a, b);
-    default:
-        return order_functions(names, (uint32_t)a, (uint32_t)b);
+    case BY_PROCESS: return order_smaller(a, b);
+    default: return order_functions(names, (uint32_t)a, (uint32_t)b);
     }
 }

@@ -24,7 +24,7 @@ struct names_place {
     bool named;         /* it has a symbol */
     bool bounded;       /* it has none, but the start of the function is known: `symbol` is DSO+0xSTART */
     bool kernel;
-    bool inlined;       /* an inlined function, without an address: see names_stack() */
+    bool inlined; /* an inlined function, without an address: see names_stack() */
 };
 
 struct names *names_new(const struct profile *profile, const struct settings *settings);
@@ -75,8 +75,7 @@ struct names_function {
 struct names_function names_function(const struct names *names, uint32_t function);
 const char *names_dso(const struct names *names, uint32_t dso_id);
 /* The number of a function. LINKAGE: the mangled name; NULL: not known. The first one counts. */
-uint32_t names_number(struct names *names, const char *dso, const char *symbol, const char *linkage,
-                      unsigned flags);
+uint32_t names_number(struct names *names, const char *dso, const char *symbol, const char *linkage, unsigned flags);
 
 /* Calls EACH for every DSO that lacked names that were wanted. MISSING: bits of enum symbols_missing. */
 typedef void names_each_missing(void *context, const char *path, const char *why, unsigned missing);

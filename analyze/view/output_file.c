@@ -14,9 +14,9 @@
 #include "common/buffer.h"
 #include "common/report.h"
 
-#define ZIP_BUFFER (64u << 10)
+#define ZIP_BUFFER  (64u << 10)
 #define GZIP_WINDOW (15 + 16) /* a gzip header without name and time: equal input gives equal output */
-#define ATTEMPTS 100
+#define ATTEMPTS    100
 
 struct output_file_zip {
     z_stream stream;
@@ -243,8 +243,7 @@ int output_file_close(struct output_file *out, bool good)
     int error = out->error;
     bool direct = !out->path;
     if (error && !(direct && error == EPIPE))
-        report_error("%s could not be written: %s%s", out->name, strerror(error),
-                     direct ? "" : "; no file was left");
+        report_error("%s could not be written: %s%s", out->name, strerror(error), direct ? "" : "; no file was left");
     release_file(out);
     return error == EPIPE && direct ? OUTPUT_BROKEN_PIPE : error ? 1 : 0;
 }

@@ -14,7 +14,7 @@
 struct output_file_zip;
 
 struct output_file {
-    FILE *to;              /* to write to */
+    FILE *to; /* to write to */
     int fd;
     const char *name;            /* for messages */
     char *path;                  /* the final name; NULL: fd is written to directly */

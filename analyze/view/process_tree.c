@@ -128,10 +128,10 @@ uint32_t process_tree_next(const struct process_tree *tree, uint32_t task)
 
 /* ---- The view ---- */
 
-#define DEEPEST 40         /* levels that are indented */
-#define MOST_GENERATIONS 6 /* earlier exec generations that are named */
+#define DEEPEST          40 /* levels that are indented */
+#define MOST_GENERATIONS 6  /* earlier exec generations that are named */
 /* A task that ends within WAITED_NS, or within 1/WAITED_PART of its own time, after a child has only waited for it. */
-#define WAITED_NS 10000000
+#define WAITED_NS   10000000
 #define WAITED_PART 50
 
 /* The branches to the left of TASK, from its outermost shown ancestor down. */
@@ -166,7 +166,7 @@ static char *history_text(const struct profile *profile, const struct process_tr
     for (uint32_t i = first; i + 1 < task->generation_count; i++) {
         bool skip = i - first >= MOST_GENERATIONS;
         const char *name = *task->generations[i].exec ? text_base(task->generations[i].exec)
-            : task->generations[i].comm;
+                                                      : task->generations[i].comm;
         char *longer = memory_print("%s%s%s", text, skip ? "..." : name, utf8 ? " » " : " > ");
         free(text);
         text = longer;
@@ -189,9 +189,9 @@ struct tree {
     struct text_table *table;
     struct total *totals; /* by task */
     uint64_t origin;
-    uint32_t last; /* the task that ran last; PROCESS_TREE_NONE: not known */
-    bool flat;     /* a list, without branches */
-    bool marked;   /* the task `last` was shown */
+    uint32_t last;     /* the task that ran last; PROCESS_TREE_NONE: not known */
+    bool flat;         /* a list, without branches */
+    bool marked;       /* the task `last` was shown */
     bool exit_unknown; /* a task with unknown exit status was shown */
 };
 
@@ -307,8 +307,8 @@ static uint64_t *find_ends_below(const struct tree *tree)
     uint64_t *ends = memory_new(profile->task_count, sizeof(*ends));
     for (uint32_t i = 0; i < profile->task_count; i++) {
         const struct profile_task *task = &profile->tasks[i];
-        for (uint32_t at = i; tree->view->selection->tasks[i] &&
-             (at = tree->lineage.parent[at]) != PROCESS_TREE_NONE;) {
+        for (uint32_t at = i;
+             tree->view->selection->tasks[i] && (at = tree->lineage.parent[at]) != PROCESS_TREE_NONE;) {
             if (profile->tasks[at].pid == task->pid) /* the process of a thread */
                 continue;
             if (ends[at] >= task->end_ns)

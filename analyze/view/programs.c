@@ -13,15 +13,15 @@
 #include "analyze/view/text.h"
 #include "analyze/view/text_table.h"
 
-#define LINES 5
-#define INCLUSIVE_PROGRAMS 3 /* whose functions are shown, */
-#define INCLUSIVE_LINES 5    /* so many of each */
-#define FLAT 10              /* top functions: if they have less self weight than FLAT_PERCENT, they say little */
-#define FLAT_PERCENT 25
-#define NEARLY_ALL 90        /* percent of a program: main, and what leads to it */
-#define LEAST_PERCENT 1      /* of the whole */
-#define SAME_PERCENT 80      /* of the totals of two functions in common: they call each other */
-#define MOSTLY_SELF 50       /* percent of a function's total as self: the list by self weight has it */
+#define LINES              5
+#define INCLUSIVE_PROGRAMS 3  /* whose functions are shown, */
+#define INCLUSIVE_LINES    5  /* so many of each */
+#define FLAT               10 /* top functions: if they have less self weight than FLAT_PERCENT, they say little */
+#define FLAT_PERCENT       25
+#define NEARLY_ALL         90 /* percent of a program: main, and what leads to it */
+#define LEAST_PERCENT      1  /* of the whole */
+#define SAME_PERCENT       80 /* of the totals of two functions in common: they call each other */
+#define MOSTLY_SELF        50 /* percent of a function's total as self: the list by self weight has it */
 
 struct program {
     const char *name; /* in the map of strings */
@@ -200,7 +200,7 @@ static bool says_little(const struct histogram *histogram, bool many)
 static int by_total(const void *left, const void *right, void *context)
 {
     const struct histogram_row *a = *(const struct histogram_row *const *)left,
-        *b = *(const struct histogram_row *const *)right;
+                               *b = *(const struct histogram_row *const *)right;
     const struct histogram *histogram = context;
     int order = order_larger(a->total_weight, b->total_weight);
     return order ? order : order_functions(histogram->names, (uint32_t)a->key, (uint32_t)b->key);

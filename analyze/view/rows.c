@@ -45,8 +45,7 @@ static bool is_little(const struct view *view, const struct histogram *histogram
     const struct settings *settings = view->settings;
     return histogram_has_stacks(histogram->by) && !settings->top && !settings->json && !settings->group &&
            !settings->symbols.count && !settings->dsos.count && !settings->callers && !settings->callees &&
-           settings->sort == SORT_SELF &&
-           text_share(row->self_weight, histogram->weight) < LEAST_PERCENT;
+           settings->sort == SORT_SELF && text_share(row->self_weight, histogram->weight) < LEAST_PERCENT;
 }
 
 void rows_choose(struct rows *rows, const struct view *view, const struct histogram *histogram, uint64_t limit,
@@ -79,14 +78,14 @@ void rows_release(struct rows *rows)
 static const struct text_table_column function_columns[] = {
     {"Self", true}, {"Time", true}, {"Total", true}, {"DSO", false, true}, {"Function"}};
 static const struct text_table_column dso_columns[] = {{"Self", true}, {"Time", true}, {"Total", true}, {"DSO"}};
-static const struct text_table_column address_columns[] = {{"Self", true},    {"Time", true},          {"Total", true},
+static const struct text_table_column address_columns[] = {{"Self", true},    {"Time", true},       {"Total", true},
                                                            {"Address", true}, {"DSO", false, true}, {"Function"}};
 static const struct text_table_column task_columns[] = {
     {"Share", true}, {"Time", true}, {"Samples", true}, {"PID.TID", true}, {"Command"}};
 static const struct text_table_column process_columns[] = {
     {"Share", true}, {"Time", true}, {"Samples", true}, {"PID", true}, {"Command"}};
-static const struct text_table_column comm_columns[] = {{"Share", true}, {"Time", true}, {"Samples", true},
-                                                        {"Command"}};
+static const struct text_table_column comm_columns[] = {
+    {"Share", true}, {"Time", true}, {"Samples", true}, {"Command"}};
 
 struct kind {
     const struct text_table_column *columns;
@@ -94,9 +93,9 @@ struct kind {
     const char *one, *many;
 };
 
-#define KIND(columns, one, many)                                                                                       \
-    {                                                                                                                  \
-        columns, sizeof(columns) / sizeof((columns)[0]), one, many                                                     \
+#define KIND(columns, one, many)                                   \
+    {                                                              \
+        columns, sizeof(columns) / sizeof((columns)[0]), one, many \
     }
 static const struct kind kinds[] = {
     [BY_FUNCTION] = KIND(function_columns, "function", "functions"),
@@ -107,7 +106,7 @@ static const struct kind kinds[] = {
     [BY_ADDRESS] = KIND(address_columns, "address", "addresses"),
 };
 
-#define FIGURES 3 /* columns with figures, before those with names */
+#define FIGURES      3 /* columns with figures, before those with names */
 #define MOST_COLUMNS 8
 
 static void add_label(struct text_table *table, const struct histogram *histogram, const struct histogram_row *row)
@@ -147,7 +146,7 @@ static void add_task_label(struct text_table *table, const struct view *view, co
         snprintf(number, sizeof(number), "%" PRId32, task->pid);
     char *command = text_task_command(task);
     char *thread = histogram->by == BY_TASK && task->tid != task->pid ? memory_print("{%s} ", task->comm)
-        : memory_text("");
+                                                                      : memory_text("");
     text_table_cell(table, OUTPUT_PLAIN, number);
     text_table_brief(table, OUTPUT_PLAIN, thread, command, command_brief);
     free(thread);
@@ -225,8 +224,8 @@ static uint32_t *mark_stacks(struct histogram *histogram, const struct rows *row
                              uint32_t count)
 {
     size_t left = rows->count - from;
-    return histogram_mark_stacks(histogram, rows->list + from, left < HISTOGRAM_MARKED ? left
-                                 : HISTOGRAM_MARKED, entries, count);
+    return histogram_mark_stacks(histogram, rows->list + from, left < HISTOGRAM_MARKED ? left : HISTOGRAM_MARKED,
+                                 entries, count);
 }
 
 /* Adds the rows, each with its call trees if TREES, else with the functions inlined in it. */

@@ -20,7 +20,7 @@ struct selection {
     uint32_t task_count; /* shown ones */
     uint32_t *entries;   /* selected ones, grouped by task: see `first` */
     uint32_t entry_count;
-    uint32_t *first; /* by task, and one more: where its entries start */
+    uint32_t *first;  /* by task, and one more: where its entries start */
     uint32_t *others; /* --group: entries of the other sampled events; else none */
     uint32_t other_count;
     uint32_t *first_other;

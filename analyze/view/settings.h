@@ -36,30 +36,30 @@ struct settings {
     bool pager, no_pager, no_demangle, help, version;
     bool lines, inlined, no_inline, debuginfod;
     int by, sort, color;
-    int tasks; /* enum settings_tasks */
+    int tasks;    /* enum settings_tasks */
     int unwinder; /* enum unwind_engine_kind */
-    int layout; /* flame: enum settings_layout */
+    int layout;   /* flame: enum settings_layout */
     bool no_fold;
     bool by_given, sort_given, min_given;
     bool group; /* report: all sampled events, one column each */
     bool total; /* diff: functions with everything they called */
     int diff_by, diff_sort;
     bool diff_by_given;
-    uint64_t top; /* 0: the view's own choice, SETTINGS_ALL: everything */
-    double cum;   /* percent, 0: no limit */
-    double min;   /* percent: smaller parts are summed up or not drawn; valid if min_given */
+    uint64_t top;     /* 0: the view's own choice, SETTINGS_ALL: everything */
+    double cum;       /* percent, 0: no limit */
+    double min;       /* percent: smaller parts are summed up or not drawn; valid if min_given */
     uint64_t threads; /* 0: one per CPU */
     struct settings_numbers pids, tids;
     struct settings_list comms, command_lines, dsos, symbols, debug_paths;
     const char *event, *session, *symfs, *file, *title;
     const struct export_format *format; /* of export */
-    double interval;       /* seconds between two looks of top; 0: the default */
-    uint64_t snapshots;    /* number of looks of top; 0: until the end */
-    const char *base;      /* top: result files BASE.PID.TID, also those that appear later; NULL: the operands */
-    uint64_t until;        /* top: ends when this descriptor reports its end; 0: none */
+    double interval;                    /* seconds between two looks of top; 0: the default */
+    uint64_t snapshots;                 /* number of looks of top; 0: until the end */
+    const char *base;            /* top: result files BASE.PID.TID, also those that appear later; NULL: the operands */
+    uint64_t until;              /* top: ends when this descriptor reports its end; 0: none */
     const struct top_look *look; /* of top; NULL: the first and only one */
-    const char *objdump; /* NULL: the one in PATH */
-    const char *archive; /* where to write it; NULL: beside the results */
+    const char *objdump;         /* NULL: the one in PATH */
+    const char *archive;         /* where to write it; NULL: beside the results */
 };
 
 #endif

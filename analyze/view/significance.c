@@ -9,10 +9,10 @@
 
 /* ---- Student's t distribution ---- */
 
-#define STEPS 300       /* of the continued fraction; the worst case needs about 50 */
-#define SMALLEST 1e-300 /* replaces a zero divisor */
-#define SERIES_FROM 8.0 /* from here on the asymptotic series give 10 digits */
-#define NORMAL_FROM 1e7 /* degrees of freedom that count as infinite */
+#define STEPS       300    /* of the continued fraction; the worst case needs about 50 */
+#define SMALLEST    1e-300 /* replaces a zero divisor */
+#define SERIES_FROM 8.0    /* from here on the asymptotic series give 10 digits */
+#define NORMAL_FROM 1e7    /* degrees of freedom that count as infinite */
 
 /* The continued fraction of the incomplete beta function, by Lentz's method (Abramowitz and Stegun 26.5.8). */
 static double beta_fraction(double x, double a, double b)
@@ -131,8 +131,8 @@ double noise_of_weight(const struct noise_side sides[2], const struct noise_sum 
 {
     double grain0 = sides[0].grain > 0 ? sides[0].grain : sides[1].grain;
     double grain1 = sides[1].grain > 0 ? sides[1].grain : grain0;
-    double count =
-        (grain0 > 0 ? (double)sums[0].weight / grain0 : 0) + (grain1 > 0 ? (double)sums[1].weight / grain1 : 0);
+    double count = (grain0 > 0 ? (double)sums[0].weight / grain0 : 0) +
+                   (grain1 > 0 ? (double)sums[1].weight / grain1 : 0);
     double deviation = sqrt(count * grain0 * grain1);
     return deviation > 0 ? ((double)sums[1].weight - (double)sums[0].weight) / deviation : 0;
 }
@@ -159,9 +159,9 @@ bool noise_is(double sigmas, const struct noise_sum sums[2])
 
 /* ---- Groups of runs ---- */
 
-#define LEAST_ROWS 10 /* that are needed to say something about variances of others */
-#define OUTLIER 4.0   /* standard deviations of the logarithm of a variance */
-#define MISSED 0.1    /* part of the changes of a given size that are missed with the recommended number of runs */
+#define LEAST_ROWS 10  /* that are needed to say something about variances of others */
+#define OUTLIER    4.0 /* standard deviations of the logarithm of a variance */
+#define MISSED     0.1 /* part of the changes of a given size that are missed with the recommended number of runs */
 
 /* The variance within a group, estimated from all rows: SCALE * size^SLOPE times that of sampling alone. */
 struct prior {

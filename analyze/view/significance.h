@@ -49,8 +49,8 @@ double student_trigamma_inverse(double y);
 
 /* Whether two sums of samples differ by more than sampling alone explains. */
 
-#define NOISE_SIGMAS 3.0       /* a change below this many standard deviations is noise */
-#define NOISE_LEAST_SAMPLES 10 /* on both sides together; fewer cannot be judged */
+#define NOISE_SIGMAS        3.0 /* a change below this many standard deviations is noise */
+#define NOISE_LEAST_SAMPLES 10  /* on both sides together; fewer cannot be judged */
 
 struct noise_sum {
     uint64_t samples, weight;

@@ -141,8 +141,7 @@ int source_rights_open(const struct source_place *place, const char *symfs, uint
     fd = elf_file_open_regular(place->file, 0, ret_size);
     if (fd < 0)
         return fd;
-    if (!real_path(fd, path) || is_system(path) ||
-        (!is_below(path, "/usr") && !is_in_project(path, place->directory)))
+    if (!real_path(fd, path) || is_system(path) || (!is_below(path, "/usr") && !is_in_project(path, place->directory)))
         return refuse_source(fd, "it lies outside of the project that was compiled; --symfs=/ shows it", ret_why);
     if (is_more_private(fd, place->dso))
         return refuse_source(fd, "fewer users may read it than the program; --symfs=/ shows it", ret_why);

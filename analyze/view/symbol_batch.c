@@ -111,8 +111,7 @@ static size_t find_jobs(struct symbol_batch *batch, const bool *wanted)
         uint32_t index = map_add(&dsos, (uintptr_t)dso, 0);
         if (index == batch->job_count) {
             batch->jobs = memory_grow(batch->jobs, &batch->job_capacity, index + 1, sizeof(*batch->jobs));
-            batch->jobs[batch->job_count++] =
-                (struct job){.dso = dso, .kernel = batch->profile->frames[i].kernel};
+            batch->jobs[batch->job_count++] = (struct job){.dso = dso, .kernel = batch->profile->frames[i].kernel};
         }
         batch->jobs[index].frame_count++;
         batch->frames[i].job = index + 1;

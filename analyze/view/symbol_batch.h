@@ -22,7 +22,7 @@ enum symbol_batch_what {
 };
 
 struct symbol_batch_frame {
-    const char *name;   /* as in struct symbol; NULL: not looked up, or there is none */
+    const char *name; /* as in struct symbol; NULL: not looked up, or there is none */
     const char *raw_name;
     const char *module;
     uint32_t job; /* the DSO's number + 1; 0: not looked up */

@@ -7,10 +7,10 @@
 #include "analyze/view/memory.h"
 #include "analyze/view/text.h"
 
-#define GAP 2
-#define LEAST 8       /* width below which columns are not cut */
+#define GAP        2
+#define LEAST      8  /* width below which columns are not cut */
 #define LEAST_LAST 10 /* the same for the last column, which has the name */
-#define INDENT 4      /* of the last column on a line of its own */
+#define INDENT     4  /* of the last column on a line of its own */
 
 struct cell {
     char *text; /* clean */

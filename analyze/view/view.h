@@ -29,8 +29,8 @@ struct view {
     struct names *names;
     struct selection *selection;
     const struct view_runs *runs; /* diff: this is the first of them; NULL elsewhere */
-    bool inlined;        /* call chains show inlined functions */
-    struct lines *lines; /* NULL: the view needs none */
+    bool inlined;                 /* call chains show inlined functions */
+    struct lines *lines;          /* NULL: the view needs none */
 };
 
 int view_report(struct view *view);

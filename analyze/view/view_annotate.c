@@ -16,7 +16,7 @@
 
 /* Number of functions without --top: of the heaviest ones, or with --symbol. */
 #define TOP_HEAVIEST 5
-#define TOP_NAMED 20
+#define TOP_NAMED    20
 
 /* Why names are missing in the first DSO that the filters want: the reason why a function is not found. */
 struct missing_code {
@@ -96,10 +96,9 @@ static int refuse_no_hit(struct view *view)
     if (!view->selection->total_samples)
         report_error("there are no samples; 'panalyze counts' shows what was counted");
     else if (named)
-        report_error(
-            "no sample hit a function like '%s'%s%s",
-            view->settings->symbols.count ? view->settings->symbols.items[0] : view->settings->dsos.items[0],
-            *hint ? hint : "; 'panalyze report' lists those that were hit", *hint ? "" : why);
+        report_error("no sample hit a function like '%s'%s%s",
+                     view->settings->symbols.count ? view->settings->symbols.items[0] : view->settings->dsos.items[0],
+                     *hint ? hint : "; 'panalyze report' lists those that were hit", *hint ? "" : why);
     else
         report_error("no sample hit a named function%s", why);
     free(hint);

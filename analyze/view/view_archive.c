@@ -32,7 +32,7 @@ struct left_out {
 struct keeper {
     struct view *view;
     struct archive archive;
-    char *index;     /* the text of ARCHIVE_INDEX */
+    char *index; /* the text of ARCHIVE_INDEX */
     size_t index_size, index_capacity;
     char **places; /* that were written, since DSOs share files */
     size_t place_count, place_capacity;
@@ -60,8 +60,8 @@ static bool is_place_known(struct keeper *keeper, const char *place)
     for (size_t i = 0; i < keeper->place_count; i++)
         if (strcmp(keeper->places[i], place) == 0)
             return true;
-    keeper->places =
-        memory_grow(keeper->places, &keeper->place_capacity, keeper->place_count + 1, sizeof(*keeper->places));
+    keeper->places = memory_grow(keeper->places, &keeper->place_capacity, keeper->place_count + 1,
+                                 sizeof(*keeper->places));
     keeper->places[keeper->place_count++] = memory_text(place);
     return false;
 }
@@ -143,7 +143,9 @@ static void put_dso(struct keeper *keeper, struct symbols_dso *dso)
     if (!file || size < 2) {
         const char *why = symbols_why(dso);
         leave_out(keeper, symbols_path(dso),
-                  file ? "it has no build-id (-Wl,--build-id gives one)" : why ? why : "it is not a file");
+                  file  ? "it has no build-id (-Wl,--build-id gives one)"
+                  : why ? why
+                        : "it is not a file");
         return;
     }
     int used = snprintf(place, sizeof(place), ".build-id/%02x/", id[0]);
@@ -324,9 +326,8 @@ static void print_result(const struct keeper *keeper, const char *to, const char
     const uint64_t whole = keeper->view->selection->total_weight;
     char bytes[TEXT_AMOUNT], dsos[TEXT_AMOUNT], share[TEXT_AMOUNT];
     output_text(output, to);
-    fprintf(output->to, ": symbols and lines of %s%s, %s\n",
-            text_plural(dsos, keeper->dsos, "DSO", "DSOs"), keeper->kernel ? " and the kernel" : "",
-            text_bytes(bytes, keeper->archive.bytes));
+    fprintf(output->to, ": symbols and lines of %s%s, %s\n", text_plural(dsos, keeper->dsos, "DSO", "DSOs"),
+            keeper->kernel ? " and the kernel" : "", text_bytes(bytes, keeper->archive.bytes));
     for (size_t i = 0; i < keeper->left_count; i++) {
         const struct left_out *left = &keeper->left[i];
         text_percent(share, left->weight, whole);

@@ -13,10 +13,10 @@
 #include "common/report.h"
 
 #define TOP_OF_COMMANDS 10 /* together with another table, without --top */
-#define TOP_ALONE 30
-#define MOST_COLUMNS 10
-#define LONGEST_STACK 12 /* functions of a stack that are shown in text */
-#define LEAST_GONE 1.0   /* percent of a side: less in DSOs without names is not reported */
+#define TOP_ALONE       30
+#define MOST_COLUMNS    10
+#define LONGEST_STACK   12  /* functions of a stack that are shown in text */
+#define LEAST_GONE      1.0 /* percent of a side: less in DSOs without names is not reported */
 
 int diff_wanted(const struct settings *settings)
 {
@@ -133,17 +133,16 @@ static int check_document(const struct view *view, size_t number)
 {
     const struct view *run = &view->runs->views[number];
     const struct settings *settings = view->settings;
-    const char *option = settings->total                                                           ? "--total"
-                         : settings->inlined                                                       ? "--inline"
-                         : settings->comms.count                                                   ? "--comm"
-                         : settings->command_lines.count                                           ? "--command-line"
-                         : settings->no_demangle                                                   ? "--no-demangle"
+    const char *option = settings->total                                                      ? "--total"
+                         : settings->inlined                                                  ? "--inline"
+                         : settings->comms.count                                              ? "--comm"
+                         : settings->command_lines.count                                      ? "--command-line"
+                         : settings->no_demangle                                              ? "--no-demangle"
                          : settings->diff_by_given && settings->diff_by == (int)COMPARE_STACK ? "--by stack"
-                                                                                               : NULL;
+                                                                                              : NULL;
     if (!run->profile->document || !option)
         return 0;
-    report_error("%s: a JSON report has no data for %s; compare the result files instead",
-                 run->paths[0], option);
+    report_error("%s: a JSON report has no data for %s; compare the result files instead", run->paths[0], option);
     return -1;
 }
 
@@ -232,11 +231,11 @@ static char *facts_of_runs(const struct view *view, const struct compare *compar
     }
     char from[TEXT_AMOUNT], to[TEXT_AMOUNT], samples[TEXT_AMOUNT], missing[TEXT_AMOUNT];
     char *missed = heading_unwritten(incomplete, unwritten);
-    char *facts = memory_print(
-        "%zu runs, each with %s to %s of %s%s; %s in all, %s lost%s%s", compare->runs[side],
-        text_weight(from, least, event->nanoseconds), text_weight(to, most, event->nanoseconds), event->name, duration,
-        text_plural(samples, compare->sides[side].all.samples, "sample", "samples"),
-        lost ? text_count(missing, lost) : "none", *missed ? "; " : "", missed);
+    char *facts = memory_print("%zu runs, each with %s to %s of %s%s; %s in all, %s lost%s%s", compare->runs[side],
+                               text_weight(from, least, event->nanoseconds), text_weight(to, most, event->nanoseconds),
+                               event->name, duration,
+                               text_plural(samples, compare->sides[side].all.samples, "sample", "samples"),
+                               lost ? text_count(missing, lost) : "none", *missed ? "; " : "", missed);
     free(missed);
     free(duration);
     return facts;
@@ -292,7 +291,7 @@ static void add_sums(struct text_table *table, const struct view *view, const st
     if (compare_judges(compare))
         text_table_cell(table, OUTPUT_DIM,
                         row->by_points || !compare_judged(row) ? ""
-                        : diff_limit_text(text, row->weight_limit, nanoseconds));
+                                                               : diff_limit_text(text, row->weight_limit, nanoseconds));
     for (int i = 0; i < 2; i++)
         text_table_cell(table, OUTPUT_PLAIN,
                         row->sums[i].samples
@@ -336,8 +335,7 @@ char *diff_row_name(const struct compare *compare, enum compare_by by, const str
         return stack_text(compare, row);
     const char *name = compare_text(compare, row->first);
     const char *executable = by == COMPARE_COMM ? compare_text(compare, row->second) : "";
-    return *executable && strcmp(executable, name) != 0 ? memory_print("%s (%s)", name, executable)
-                                                        : memory_text(name);
+    return *executable && strcmp(executable, name) != 0 ? memory_print("%s (%s)", name, executable) : memory_text(name);
 }
 
 static void add_label(struct text_table *table, const struct compare *compare, enum compare_by by,
@@ -497,8 +495,7 @@ static void print_text(struct view *view, const struct compare *compare)
     print_side(view, compare, 0);
     print_side(view, compare, 1);
     if (diff_of_one_run(view))
-        output_wrapped(view->output, 2,
-                       "A and B are parts of one run: this is how they differ, not what has changed.");
+        output_wrapped(view->output, 2, "A and B are parts of one run: this is how they differ, not what has changed.");
     diff_summary(view, compare, kinds);
     print_gone(view, compare);
     for (int by = 0; by < COMPARE_KINDS; by++)
@@ -529,8 +526,7 @@ int view_diff(struct view *view)
         return 1;
     compare_init(&compare, view->runs->counts, view->settings->total);
     for (size_t i = 0; i < run_count(view); i++)
-        compare.no_executables |=
-            !view->runs->views[i].profile->session.ours || view->runs->views[i].profile->document;
+        compare.no_executables |= !view->runs->views[i].profile->session.ours || view->runs->views[i].profile->document;
     add_runs(view, &compare);
     compare.apart = compare_judges(&compare) && diff_loaded(view) && diff_apart(view);
     compare_finish(&compare);

@@ -15,7 +15,7 @@
 /* ---- The graph ---- */
 
 #define MOST_BOXES 10000 /* without --min: as many as a browser can handle smoothly */
-#define DEEPEST 300      /* levels that are drawn */
+#define DEEPEST    300   /* levels that are drawn */
 
 struct place {
     uint32_t node, at; /* at: position in the tree, from the top and from the left */

@@ -163,12 +163,9 @@ static void print_events(struct view *view, const struct profile_file *file)
 static const char *source_suffix(const struct profile_task *task)
 {
     switch (task->source) {
-    case PROFILE_SOURCE_TIMER:
-        return " by a timer";
-    case PROFILE_SOURCE_ACCOUNTING:
-        return ", counted by the kernel";
-    default:
-        return "";
+    case PROFILE_SOURCE_TIMER: return " by a timer";
+    case PROFILE_SOURCE_ACCOUNTING: return ", counted by the kernel";
+    default: return "";
     }
 }
 
@@ -179,8 +176,8 @@ static void print_tasks(struct view *view, const struct profile_file *file)
         char *command = text_command(task->cmdline, task->cmdline_count);
         char samples[TEXT_AMOUNT];
         print_field(view, "task", "%" PRId32 ".%" PRId32 " %s, %s%s%s%s", task->pid, task->tid, task->comm,
-                    text_plural(samples, task->samples, "sample", "samples"), source_suffix(task),
-                    *command ? ": " : "", command);
+                    text_plural(samples, task->samples, "sample", "samples"), source_suffix(task), *command ? ": " : "",
+                    command);
         free(command);
     }
 }

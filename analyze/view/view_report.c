@@ -20,15 +20,15 @@
 #include "common/report.h"
 
 /* Number of rows without --top. */
-#define TOP_ALL_TASKS 30
-#define TOP_WITH_TREES 20
-#define TOP_OF_TASK 10
+#define TOP_ALL_TASKS       30
+#define TOP_WITH_TREES      20
+#define TOP_OF_TASK         10
 #define TOP_AFTER_INCLUSIVE 10
-#define TREE_ALL_TASKS 200
-#define TREE_OF_TASK 60
-#define LEAST_SECTIONS 10
-#define MOST_SECTIONS 25
-#define ENOUGH_PERCENT 95 /* no more sections once they cover this */
+#define TREE_ALL_TASKS      200
+#define TREE_OF_TASK        60
+#define LEAST_SECTIONS      10
+#define MOST_SECTIONS       25
+#define ENOUGH_PERCENT      95 /* no more sections once they cover this */
 
 static uint64_t limit_of(const struct view *view, uint64_t usual)
 {
@@ -45,17 +45,15 @@ static bool is_first_look(const struct view *view)
 {
     const struct settings *settings = view->settings;
     return settings->by == BY_FUNCTION && settings->tasks != TASKS_APART && !settings->call_tree &&
-           !settings->callers && !settings->callees && !settings->group &&
-           !settings->sort_given && !settings->symbols.count &&
-           !settings->dsos.count;
+           !settings->callers && !settings->callees && !settings->group && !settings->sort_given &&
+           !settings->symbols.count && !settings->dsos.count;
 }
 
 /* ENTRIES[COUNT]: those of TASK, or of all tasks. */
 static void print_sum(struct view *view, uint32_t task, const uint32_t *entries, uint32_t count, uint64_t usual)
 {
     if (view->settings->call_tree) {
-        call_tree_print(view, entries, count,
-                        limit_of(view, usual == TOP_OF_TASK ? TREE_OF_TASK : TREE_ALL_TASKS));
+        call_tree_print(view, entries, count, limit_of(view, usual == TOP_OF_TASK ? TREE_OF_TASK : TREE_ALL_TASKS));
         return;
     }
     struct histogram histogram;
@@ -122,9 +120,9 @@ static void print_more_tasks(struct view *view, uint32_t shown)
     }
     char number[TEXT_AMOUNT], share[TEXT_AMOUNT];
     if (with_samples)
-        fprintf(
-            view->output->to, "\nand %s more with %s together; '--by task' lists them\n",
-            text_plural(number, with_samples, "task", "tasks"), text_percent(share, weight, selection->total_weight));
+        fprintf(view->output->to, "\nand %s more with %s together; '--by task' lists them\n",
+                text_plural(number, with_samples, "task", "tasks"),
+                text_percent(share, weight, selection->total_weight));
 }
 
 /* The entries of one task: the selected ones, or, in a merged profile, those from FIRST on. Owned by the caller. */

@@ -18,9 +18,9 @@
 #include "analyze/view/text_table.h"
 #include "analyze/view/view.h"
 
-#define LINES 10
-#define LONGEST 100 /* of a command line in Markdown */
-#define LONGEST_LINE 300
+#define LINES         10
+#define LONGEST       100 /* of a command line in Markdown */
+#define LONGEST_LINE  300
 #define LONGEST_PIPED 200 /* of a command line without a terminal: the output must stay one page */
 
 struct command {
@@ -147,8 +147,8 @@ static void print_row_markdown(struct view *view, const struct commands *command
 {
     FILE *to = view->output->to;
     char time[TEXT_AMOUNT], share[TEXT_AMOUNT];
-    fprintf(to, "| %s | %s | %" PRIu64 " | %s", text_time(time, row->cpu),
-            text_percent(share, row->cpu, commands->cpu), row->tasks, before);
+    fprintf(to, "| %s | %s | %" PRIu64 " | %s", text_time(time, row->cpu), text_percent(share, row->cpu, commands->cpu),
+            row->tasks, before);
     print_code(view->output, row->text, command_brief);
     fputs(" |\n", to);
 }
@@ -185,8 +185,8 @@ static void add_row(struct view *view, struct text_table *table, const struct co
 
 static void print_commands(struct view *view, const struct commands *commands)
 {
-    static const struct text_table_column columns[] = {{"CPU time", true}, {"Share", true}, {"Runs", true},
-                                                       {"Command"}};
+    static const struct text_table_column columns[] = {
+        {"CPU time", true}, {"Share", true}, {"Runs", true}, {"Command"}};
     struct text_table *table = text_table_new(columns, 4, view->output->utf8);
     for (size_t i = 0; i < commands->group_count && i < LINES; i++) {
         const struct group *group = &commands->groups[i];

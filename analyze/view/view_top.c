@@ -242,12 +242,12 @@ static void print_facts(struct top *top)
     output_color(view->output, OUTPUT_PLAIN);
     free(clean);
     free(command);
-    char *line =
-        memory_print("%s %s: %s, %" PRIu32 " alive, %.2f CPUs busy, CPU time %s, %s, %s lost",
-                     complete ? "ended after" : "runs for", text_time(took, heading_duration(view->profile)),
-                     text_plural(tasks, selection->task_count, "task", "tasks"), top->alive, top->busy,
-                     text_time(cpu, top->cpu_ns), text_plural(samples, selection->total_samples, "sample", "samples"),
-                     selection->lost ? text_count(lost, selection->lost) : "none");
+    char *line = memory_print("%s %s: %s, %" PRIu32 " alive, %.2f CPUs busy, CPU time %s, %s, %s lost",
+                              complete ? "ended after" : "runs for", text_time(took, heading_duration(view->profile)),
+                              text_plural(tasks, selection->task_count, "task", "tasks"), top->alive, top->busy,
+                              text_time(cpu, top->cpu_ns),
+                              text_plural(samples, selection->total_samples, "sample", "samples"),
+                              selection->lost ? text_count(lost, selection->lost) : "none");
     if (view->output->width)
         text_cut(line, (size_t)view->output->width, view->output->utf8);
     fprintf(view->output->to, "%s\n\n", line);
@@ -280,8 +280,8 @@ static void print_tasks(struct top *top, size_t limit)
 
 static void print_functions(struct top *top, size_t limit)
 {
-    static const struct text_table_column columns[] = {{"Now", true}, {"Self", true}, {"DSO", false, true},
-                                                       {"Function"}};
+    static const struct text_table_column columns[] = {
+        {"Now", true}, {"Self", true}, {"DSO", false, true}, {"Function"}};
     struct view *view = top->view;
     struct text_table *table = text_table_new(columns, 4, view->output->utf8);
     for (size_t i = 0, shown = 0; i < top->functions.count && shown < limit; i++) {

@@ -12,7 +12,7 @@ struct config_event;
 struct settings;
 
 enum {
-    STACKS_DUMP = 16384,      /* bytes of stack with each sample, unless --call-graph dwarf,DUMP says otherwise */
+    STACKS_DUMP = 16384,        /* bytes of stack with each sample, unless --call-graph dwarf,DUMP says otherwise */
     STACKS_DUMP_RAISED = 32768, /* so many at most where the user did not choose, and many stacks are deeper */
     STACKS_DUMP_MIN = 512,
     STACKS_DUMP_MAX = 65528 - 4096, /* a record has 65535 bytes at most */

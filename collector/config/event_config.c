@@ -20,7 +20,7 @@ enum { CLOCK_PERIOD_MIN = 10000 };
  * A ring has to hold samples of so many nanoseconds, since it is drained when a quarter is full. Stack dumps leave no
  * room to spare: if all CPUs are busy, the collector sometimes waits 20 ms for one.
  */
-#define RING_SPAN_NS UINT64_C(20000000)
+#define RING_SPAN_NS      UINT64_C(20000000)
 #define DUMP_RING_SPAN_NS UINT64_C(40000000)
 enum { RING_MIN = 64 << 10, RING_MAX = 512 << 10, DUMP_RING_MAX = 4 << 20, STAT_RING = 16 << 10 };
 enum { SAMPLE_SIZE = 64, CHAIN_SIZE = 32 * 8 };
@@ -29,14 +29,10 @@ static const struct {
     uint32_t type;
     uint64_t config;
 } default_counters[] = {
-    {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK},
-    {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS},
-    {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES},
-    {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS},
-    {PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES},
-    {PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS},
-    {PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS},
-    {PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES},
+    {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK},          {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS},
+    {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES},    {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS},
+    {PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES},          {PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS},
+    {PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS}, {PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES},
     {PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES},
 };
 
@@ -49,8 +45,8 @@ struct setup {
     struct event_config *config;
     const struct settings *settings;
     uint64_t read_format;
-    struct names missing;  /* defaults that the machine does not have */
-    struct names blind;    /* defaults that count nothing if the kernel may not be seen */
+    struct names missing; /* defaults that the machine does not have */
+    struct names blind;   /* defaults that count nothing if the kernel may not be seen */
 };
 
 static void add_name(struct names *names, const char *name)
@@ -110,7 +106,8 @@ static int find_rights(struct setup *setup)
     }
     close(fd);
     if (setup->config->exclude_kernel && !setup->settings->stat)
-        event_config_note(setup->config, "kernel code is not sampled, shares are of the time in user space: "
+        event_config_note(setup->config,
+                          "kernel code is not sampled, shares are of the time in user space: "
                           "kernel.perf_event_paranoid is %" PRId64 "%s; 'pinject-run --doctor' says what to change",
                           probe_read_sysctl("perf_event_paranoid", 2),
                           probe_user_namespace() ? ", and root in a user namespace has no rights to it" : "");
@@ -246,7 +243,8 @@ static int add_timer_choice(struct setup *setup, const struct event_choice *choi
     attr.exclude_kernel = attr.exclude_hv = samples;
     if (!is_of_timers(choice, samples)) {
         report_error("event '%s' cannot be used: perf_event_open is refused (%s), and timers can only sample "
-                     "task-clock; remove the event, or run 'pinject-run --doctor'", choice->text, config->refusal);
+                     "task-clock; remove the event, or run 'pinject-run --doctor'",
+                     choice->text, config->refusal);
         return -EACCES;
     }
     return has_event(config, &attr) ? 0 : add_event(setup, choice->text, attr, samples);
@@ -271,7 +269,8 @@ static int add_choice(struct setup *setup, const struct event_choice *choice, bo
     /* The kernel's clocks do not tell user space from the kernel: samples do, counts do not. */
     if (!samples && is_clock(attr.type, attr.config) && (choice->exclude_user || choice->exclude_kernel))
         report_warning("%s counts all CPU time: clock events cannot count user space and the kernel separately; the "
-                       "line 'elapsed' shows both", choice->text);
+                       "line 'elapsed' shows both",
+                       choice->text);
     if (has_event(setup->config, &attr))
         return 0;
     int status = add_event(setup, choice->text, attr, samples);

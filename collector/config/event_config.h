@@ -31,19 +31,19 @@ struct config_event {
 struct event_config {
     struct config_event events[CONFIG_EVENTS]; /* sampling ones first */
     unsigned count;
-    unsigned sampling;           /* how many of them sample; with --stat none does, see dummy */
-    bool dummy;                  /* --stat: events[0] is not reported: it has the ring, for COMM, MMAP2 ... */
+    unsigned sampling;               /* how many of them sample; with --stat none does, see dummy */
+    bool dummy;                      /* --stat: events[0] is not reported: it has the ring, for COMM, MMAP2 ... */
     enum pinject_task_source source; /* PERF; TIMER if perf_event_open is refused: nothing is opened then */
-    char refusal[64];            /* why, as strerror() says it */
-    bool exclude_kernel;         /* the kernel may not be sampled */
-    uint32_t dump;               /* bytes of stack with each sample, to be unwound (stacks.h); 0: none */
-    int unwinder;                /* enum unwind_engine_kind */
-    bool dump_auto;              /* frame pointers are used if they prove right */
-    bool dump_fixed;             /* the user chose its size */
+    char refusal[64];                /* why, as strerror() says it */
+    bool exclude_kernel;             /* the kernel may not be sampled */
+    uint32_t dump;                   /* bytes of stack with each sample, to be unwound (stacks.h); 0: none */
+    int unwinder;                    /* enum unwind_engine_kind */
+    bool dump_auto;                  /* frame pointers are used if they prove right */
+    bool dump_fixed;                 /* the user chose its size */
     /* number, from 1, of the note that says why there are none though the user asked; 0: none */
     unsigned dump_note;
-    size_t ring_pages;           /* data pages of the ring of a process' first thread, a power of two */
-    size_t thread_ring_pages;    /* of further threads */
+    size_t ring_pages;               /* data pages of the ring of a process' first thread, a power of two */
+    size_t thread_ring_pages;        /* of further threads */
     char missing[CONFIG_EVENTS][64]; /* --stat: names of events that this machine does not have */
     unsigned missing_count;
     char reason[128];              /* why the default event is not cycles; "" when it is, or when the user chose */

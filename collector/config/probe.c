@@ -53,8 +53,8 @@ struct perf_event_attr probe_attr(uint32_t type, uint64_t config)
         .size = sizeof(struct perf_event_attr),
         .type = type,
         .config = config,
-        .sample_type =
-            PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_PERIOD,
+        .sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+                       PERF_SAMPLE_PERIOD,
         .read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING | PERF_FORMAT_ID |
                        PERF_FORMAT_LOST,
         .sample_id_all = 1,
@@ -99,11 +99,15 @@ void probe_explain(int status, char *ret, size_t size)
     if (status == -ENOSYS || (probe_is_refused(status) && paranoid == INT64_MIN))
         snprintf(ret, size, "this kernel or sandbox has no perf_event_open; run outside of it");
     else if (probe_is_refused(status) && paranoid > 2)
-        snprintf(ret, size, "kernel.perf_event_paranoid is %" PRId64 "; as root 'sysctl kernel.perf_event_paranoid=2' "
-                 "allows it", paranoid);
+        snprintf(ret, size,
+                 "kernel.perf_event_paranoid is %" PRId64 "; as root 'sysctl kernel.perf_event_paranoid=2' "
+                 "allows it",
+                 paranoid);
     else if (probe_is_refused(status))
-        snprintf(ret, size, "perf_event_open is refused (%s) though kernel.perf_event_paranoid is %" PRId64
-                 "; in a container allow it by a seccomp profile or --cap-add PERFMON", strerror(-status), paranoid);
+        snprintf(ret, size,
+                 "perf_event_open is refused (%s) though kernel.perf_event_paranoid is %" PRId64
+                 "; in a container allow it by a seccomp profile or --cap-add PERFMON",
+                 strerror(-status), paranoid);
     else if (status == -EMFILE)
         snprintf(ret, size, "too many open files; raise 'ulimit -n'");
     else if (probe_is_missing(status))

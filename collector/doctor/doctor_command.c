@@ -69,8 +69,8 @@ static const char *name_machine(const struct doctor_executable *executable, char
     if (known)
         snprintf(ret, size, "%s", known);
     else
-        snprintf(ret, size, "ELF machine %u, %s-bit", executable->machine, executable->elf_class == ELFCLASS64 ? "64"
-                 : "32");
+        snprintf(ret, size, "ELF machine %u, %s-bit", executable->machine,
+                 executable->elf_class == ELFCLASS64 ? "64" : "32");
     return ret;
 }
 
@@ -106,8 +106,8 @@ static void explain_executable(const struct doctor_facts *facts, struct doctor_f
     case DOCTOR_EXECUTABLE_STATIC:
     case DOCTOR_EXECUTABLE_STATIC_PIE:
         DOCTOR_TEXT(finding->value, "statically linked%s%s",
-                    executable->kind == DOCTOR_EXECUTABLE_STATIC_PIE ? " (static-pie)" : "", executable->go
-                    ? ", written in Go" : "");
+                    executable->kind == DOCTOR_EXECUTABLE_STATIC_PIE ? " (static-pie)" : "",
+                    executable->go ? ", written in Go" : "");
         doctor_remedy(finding, "%s",
                       executable->go ? "go build -ldflags=-linkmode=external ...    # links it dynamically"
                                      : "cc ...    # link it without -static and -static-pie");
@@ -195,8 +195,8 @@ static void judge_list(const struct doctor_facts *facts, struct doctor_finding *
         DOCTOR_TEXT(finding->value, "loads the preload object (checked without running the program)");
     } else {
         finding->level = DOCTOR_LIMITED;
-        DOCTOR_TEXT(finding->value, "does not load the preload object%s%s", guarded->said[0] ? ": "
-                    : "", guarded->said);
+        DOCTOR_TEXT(finding->value, "does not load the preload object%s%s", guarded->said[0] ? ": " : "",
+                    guarded->said);
         say_not_injected(facts, finding);
         doctor_remedy(finding, "LD_PRELOAD=%s %s --list %s    # shows the error", preload, facts->executable.loader,
                       doctor_word(facts->executable.path));
@@ -210,8 +210,7 @@ void doctor_command_loader(const struct doctor_facts *facts, struct doctor_findi
     const char *why, *const argv[] = {executable->loader, "--list", executable->path, NULL};
     struct doctor_guarded guarded;
     bool asked = executable->kind == DOCTOR_EXECUTABLE_DYNAMIC && !gains_rights(facts, &why) &&
-        facts->args->preload[0] &&
-                 is_glibc_loader(executable->loader);
+                 facts->args->preload[0] && is_glibc_loader(executable->loader);
     char *list = asked ? malloc(LISTED) : NULL;
     if (list) {
         doctor_guard_program(argv, facts->args->preload, &guarded, list, LISTED);

@@ -18,12 +18,12 @@
 #include "pinject/ring.h"
 
 enum {
-    RATE = 4000,       /* Hz: rare enough that the kernel does not lower its limit */
+    RATE = 4000, /* Hz: rare enough that the kernel does not lower its limit */
     SPIN_NS = 60000000,
     GAPS = 8192,
-    LEAST_NS = 300,    /* longer than the gap between two looks at the clock that nothing interrupts */
+    LEAST_NS = 300, /* longer than the gap between two looks at the clock that nothing interrupts */
     LEAST_SAMPLES = 20,
-    DEAR_US = 5,       /* below that the rate is expensive, not the machine */
+    DEAR_US = 5, /* below that the rate is expensive, not the machine */
     DEAR_PERCENT = 1,
 };
 

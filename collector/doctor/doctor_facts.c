@@ -159,8 +159,7 @@ static void read_status(struct doctor_facts *facts)
 
 int doctor_facts_init(struct doctor_facts *facts, const struct doctor_args *args)
 {
-    *facts = (struct doctor_facts){
-        .args = args, .uid = geteuid(), .gid = getegid(), .container = find_container()};
+    *facts = (struct doctor_facts){.args = args, .uid = geteuid(), .gid = getegid(), .container = find_container()};
     facts->paranoid = probe_read_sysctl("perf_event_paranoid", INT64_MIN);
     read_status(facts);
     ssize_t size = readlink("/proc/self/exe", facts->self, sizeof(facts->self) - 1);

@@ -22,8 +22,8 @@
 
 static void take_notifications(struct session *session, pid_t pid, struct doctor_shared *found)
 {
-    for (struct notification *notification = notifications_take(&session->notifications),
-         *next; notification; notification = next) {
+    for (struct notification *notification = notifications_take(&session->notifications), *next; notification;
+         notification = next) {
         next = notification->next;
         if (notification->kind == PINJECT_PROCESS && notification->pid == pid) {
             found->notified = true;
@@ -168,8 +168,8 @@ void doctor_injection(const struct doctor_facts *facts, struct doctor_finding *f
     const char *preload = doctor_word(facts->args->preload);
     finding->level = DOCTOR_REFUSED;
     DOCTOR_TEXT(finding->value, "no effect: /bin/sh did not load the preload object");
-    DOCTOR_TEXT(finding->meaning, "threads and children cannot be followed%s%s",
-                facts->injection.said[0] ? "; " : "", facts->injection.said);
+    DOCTOR_TEXT(finding->meaning, "threads and children cannot be followed%s%s", facts->injection.said[0] ? "; " : "",
+                facts->injection.said);
     doctor_remedy(finding, "LD_PRELOAD=%s /bin/sh -c :    # shows the loader's error", preload);
     doctor_remedy(finding, "findmnt -o TARGET,OPTIONS -T %s    # with noexec it cannot be loaded", preload);
     doctor_remedy(finding, "cmake --install BUILD-DIRECTORY --prefix /usr/local    # if nothing else helps");
@@ -188,8 +188,7 @@ void doctor_outside(const struct doctor_facts *facts, struct doctor_finding *fin
         finding->level = DOCTOR_REFUSED;
         DOCTOR_TEXT(finding->value, "events of another process of this user are refused: %s",
                     strerror(-found->attached));
-        DOCTOR_TEXT(finding->meaning,
-                    "a security module allows perf_event_open for the calling process only");
+        DOCTOR_TEXT(finding->meaning, "a security module allows perf_event_open for the calling process only");
     } else if (!found->maps) {
         finding->level = DOCTOR_LIMITED;
         DOCTOR_TEXT(finding->value, "/proc/PID/maps of another process cannot be read");
@@ -212,7 +211,6 @@ void doctor_yama(const struct doctor_facts *facts, struct doctor_finding *findin
     if (scope < 0)
         DOCTOR_TEXT(finding->value, "not active");
     else
-        DOCTOR_TEXT(finding->value,
-                    "kernel.yama.ptrace_scope is %" PRId64 "; it restricts debuggers, not pinject",
+        DOCTOR_TEXT(finding->value, "kernel.yama.ptrace_scope is %" PRId64 "; it restricts debuggers, not pinject",
                     scope);
 }

@@ -71,9 +71,8 @@ void doctor_rings(const struct doctor_facts *facts, struct doctor_finding *findi
         DOCTOR_TEXT(finding->value, "the kernel refuses a ring buffer of %zu pages: %s", found->config.ring_pages,
                     strerror(-found->ring));
         DOCTOR_TEXT(finding->meaning, "%s",
-                    found->ring == -EPERM
-                        ? "this user's locked memory is used up: tasks are counted, not sampled"
-                        : "tasks get smaller ring buffers, or none");
+                    found->ring == -EPERM ? "this user's locked memory is used up: tasks are counted, not sampled"
+                                          : "tasks get smaller ring buffers, or none");
         change_locked_memory(finding, facts->container);
     } else if (budget == UINT64_MAX) {
         DOCTOR_TEXT(finding->value, "no limit (a ring buffer of %zu KiB was mapped)",
@@ -117,8 +116,7 @@ void doctor_descriptors(const struct doctor_facts *facts, struct doctor_finding 
     else {
         DOCTOR_TEXT(finding->value,
                     "%" PRIu64 " open files: enough to sample %u tasks at a time, %u of them with counters", hard,
-                    sampled,
-                    counted);
+                    sampled, counted);
         if (soft < hard)
             DOCTOR_TEXT(finding->meaning, "pinject-run raises the soft limit of %" PRIu64, soft);
     }
@@ -227,7 +225,6 @@ void doctor_output(const struct doctor_facts *facts, struct doctor_finding *find
     if (free_mib >= ENOUGH_MIB)
         return;
     finding->level = DOCTOR_LIMITED;
-    DOCTOR_TEXT(finding->meaning,
-                "one busy CPU writes about 0.1 MiB a second; on a full disk, result files end early");
+    DOCTOR_TEXT(finding->meaning, "one busy CPU writes about 0.1 MiB a second; on a full disk, result files end early");
     doctor_remedy(finding, "pinject-run --outfile /tmp/out ...");
 }

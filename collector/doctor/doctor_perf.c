@@ -61,8 +61,9 @@ static void lift_filter(const struct doctor_facts *facts, struct doctor_finding 
     bool known = facts->container[0];
     doctor_remedy(finding, "%s run --security-opt seccomp=unconfined %s--cap-add PERFMON --cap-add SYSLOG ...%s",
                   known ? facts->container : "docker", facts->user_namespace ? "--userns=host " : "",
-                  facts->user_namespace ? "    # of a container, as root on the host" : known ? ""
-                                                                                              : "    # in a container");
+                  facts->user_namespace ? "    # of a container, as root on the host"
+                  : known               ? ""
+                                        : "    # in a container");
     doctor_remedy(finding, "systemctl edit UNIT    # of a systemd service: SystemCallFilter=perf_event_open");
 }
 
@@ -139,9 +140,12 @@ static void allow_in_container(const struct doctor_facts *facts, struct doctor_f
         return;
     doctor_remedy(finding, "%s run %s--cap-add PERFMON --cap-add SYSLOG ...    # or this%s%s", facts->container,
                   facts->user_namespace ? "--userns=host " : "", facts->user_namespace ? ", as root on the host" : "",
-                  root ? "" : ambient ? ", and in that container:" : ", and in its image:");
+                  root      ? ""
+                  : ambient ? ", and in that container:"
+                            : ", and in its image:");
     if (ambient) {
-        doctor_remedy(finding, "setpriv --reuid=%u --regid=%u --clear-groups --inh-caps=+perfmon,+syslog "
+        doctor_remedy(finding,
+                      "setpriv --reuid=%u --regid=%u --clear-groups --inh-caps=+perfmon,+syslog "
                       "--ambient-caps=+perfmon,+syslog %s ...    # as root; the same with panalyze",
                       facts->uid, facts->gid, doctor_word(facts->self));
     } else if (!root) {
@@ -153,8 +157,10 @@ static void allow_in_container(const struct doctor_facts *facts, struct doctor_f
 
 static void say_not_allowed(struct doctor_finding *finding, const char *capability)
 {
-    DOCTOR_MORE(finding->meaning, "%ssetcap alone does not help: the capability bounding set lacks %s, and no program "
-                "with it can start here", finding->meaning[0] ? "; " : "", capability);
+    DOCTOR_MORE(finding->meaning,
+                "%ssetcap alone does not help: the capability bounding set lacks %s, and no program "
+                "with it can start here",
+                finding->meaning[0] ? "; " : "", capability);
 }
 
 static void allow_kernel(const struct doctor_facts *facts, struct doctor_finding *finding)
@@ -222,9 +228,7 @@ static void explain_refusal(const struct doctor_facts *facts, struct doctor_find
     const char *reason = strerror(-facts->shared->user);
     switch (cause) {
     case DOCTOR_BY_SECCOMP:
-    case DOCTOR_BY_SECCOMP_KILL:
-        explain_filter(facts, finding, cause == DOCTOR_BY_SECCOMP_KILL);
-        break;
+    case DOCTOR_BY_SECCOMP_KILL: explain_filter(facts, finding, cause == DOCTOR_BY_SECCOMP_KILL); break;
     case DOCTOR_BY_SANDBOX:
         DOCTOR_TEXT(finding->value, "refused by a sandbox: %s", strerror(-facts->shared->refusal));
         DOCTOR_TEXT(finding->meaning,
@@ -244,12 +248,8 @@ static void explain_refusal(const struct doctor_facts *facts, struct doctor_find
         DOCTOR_TEXT(finding->value, "no file descriptors left: %s", reason);
         doctor_remedy(finding, "ulimit -n 4096");
         break;
-    case DOCTOR_BY_MODULE:
-        explain_module(facts, finding);
-        break;
-    default:
-        DOCTOR_TEXT(finding->value, "%s", reason);
-        break;
+    case DOCTOR_BY_MODULE: explain_module(facts, finding); break;
+    default: DOCTOR_TEXT(finding->value, "%s", reason); break;
     }
 }
 
@@ -269,7 +269,7 @@ void doctor_perf_events(const struct doctor_facts *facts, struct doctor_finding 
     /* Timers are the alternative. */
     const bool timers = facts->timer.tried && facts->shared->timer == 0 && facts->shared->timer_fired;
     finding->level = facts->config.tried && facts->shared->config_status == 0 && timers ? DOCTOR_LIMITED
-        : DOCTOR_REFUSED;
+                                                                                        : DOCTOR_REFUSED;
     explain_refusal(facts, finding, cause);
 }
 
@@ -287,8 +287,7 @@ void doctor_kernel_samples(const struct doctor_facts *facts, struct doctor_findi
     }
     bool paranoid = facts->paranoid > 1 && !has_perfmon(facts);
     if (paranoid)
-        DOCTOR_TEXT(finding->value, "kernel.perf_event_paranoid is %" PRId64,
-                    facts->paranoid);
+        DOCTOR_TEXT(finding->value, "kernel.perf_event_paranoid is %" PRId64, facts->paranoid);
     else
         DOCTOR_TEXT(finding->value, "refused by a security module or kernel lockdown: %s",
                     strerror(-facts->shared->kernel));
@@ -353,8 +352,8 @@ void doctor_rate(const struct doctor_facts *facts, struct doctor_finding *findin
         DOCTOR_TEXT(finding->value, "the limit is unknown");
     } else if (wanted > (uint64_t)limit) {
         finding->level = DOCTOR_REFUSED;
-        DOCTOR_TEXT(finding->value, "-F %" PRIu64 " is above kernel.perf_event_max_sample_rate, %" PRId64 " Hz",
-                    wanted, limit);
+        DOCTOR_TEXT(finding->value, "-F %" PRIu64 " is above kernel.perf_event_max_sample_rate, %" PRId64 " Hz", wanted,
+                    limit);
         doctor_remedy(finding, "pinject-run -F %" PRId64 " ...", limit > 0 ? limit : 1);
         doctor_remedy(finding, "sysctl -w kernel.perf_event_max_sample_rate=%" PRIu64 "    # as root", wanted);
     } else {
@@ -391,8 +390,10 @@ static void explain_hidden(const struct doctor_facts *facts, struct doctor_findi
     if (access("/proc/kallsyms", R_OK) < 0)
         DOCTOR_TEXT(finding->value, "/proc/kallsyms cannot be read");
     else if (restrict_level == 0 && facts->paranoid > 1 && !syslog)
-        DOCTOR_TEXT(finding->value, "/proc/kallsyms hides the addresses (kernel.perf_event_paranoid is %" PRId64
-                    ", and CAP_SYSLOG is missing)", facts->paranoid);
+        DOCTOR_TEXT(finding->value,
+                    "/proc/kallsyms hides the addresses (kernel.perf_event_paranoid is %" PRId64
+                    ", and CAP_SYSLOG is missing)",
+                    facts->paranoid);
     else if (restrict_level > 0)
         DOCTOR_TEXT(finding->value, "/proc/kallsyms hides the addresses (kernel.kptr_restrict is %" PRId64 "%s)",
                     restrict_level, restrict_level == 1 && !syslog ? ", and CAP_SYSLOG is missing" : "");

@@ -51,7 +51,7 @@ struct doctor_shared {
     int cycles;  /* the hardware's cycles, as far as our rights allow */
     int config_status;
     struct event_config config;
-    int ring;  /* mapping a ring of the configured size */
+    int ring; /* mapping a ring of the configured size */
     struct doctor_cost cost;
     int timer; /* timer_create() of the thread's CPU time */
     int timer_fired;

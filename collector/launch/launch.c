@@ -262,8 +262,10 @@ int launch_look_for_preload(char *ret, char *reason, size_t size)
             continue;
         }
         if (strpbrk(found, ": \t\n")) {
-            snprintf(reason, size, "LD_PRELOAD cannot contain '%s', which has a blank or colon; install pinject "
-                                   "elsewhere", found);
+            snprintf(reason, size,
+                     "LD_PRELOAD cannot contain '%s', which has a blank or colon; install pinject "
+                     "elsewhere",
+                     found);
             return -EINVAL;
         }
         if (strlen(found) >= PINJECT_PATH)

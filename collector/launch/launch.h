@@ -17,8 +17,8 @@
 struct launch {
     pid_t pid;
     int pidfd;
-    int gate;    /* the child waits for a byte */
-    int report;  /* the child's CPU time, then the error of a failed exec */
+    int gate;            /* the child waits for a byte */
+    int report;          /* the child's CPU time, then the error of a failed exec */
     uint64_t startup_ns; /* CPU time of the child before exec */
     bool apart;          /* we lead our session; so the command leads one of its own */
     /* static, another class or libc: the command gets neither the preload object nor our variables */

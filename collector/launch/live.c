@@ -112,8 +112,7 @@ int live_init(struct live *live, const struct settings *settings)
         if (settings->live_to)
             report_error("--live: '%s' cannot be written: %s", settings->live_to, strerror(-error));
         else
-            report_error("--live: no terminal (%s); --live=FILE writes the view to FILE",
-                         strerror(-error));
+            report_error("--live: no terminal (%s); --live=FILE writes the view to FILE", strerror(-error));
         return error;
     }
     fcntl(live->to, F_SETFL, fcntl(live->to, F_GETFL) & ~O_NONBLOCK);

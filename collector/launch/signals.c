@@ -67,8 +67,8 @@ static void send_on(pid_t to, const struct signalfd_siginfo *info)
 }
 
 enum quit {
-    QUIT_ENDS,    /* it would end the process in a thread */
-    QUIT_HELD,    /* it is blocked, or awaited by sigwait(), which does not show as blocked */
+    QUIT_ENDS, /* it would end the process in a thread */
+    QUIT_HELD, /* it is blocked, or awaited by sigwait(), which does not show as blocked */
     QUIT_HANDLED,
 };
 

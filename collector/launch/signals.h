@@ -19,9 +19,9 @@ struct signals {
     int others; /* signalfd: all others, SIGCHLD among them */
     sigset_t old_mask;
     struct witness witness;
-    bool leads; /* we are the leader of our session */
-    pid_t root; /* the command; 0: a detached collector has none */
-    bool apart; /* it has a session of its own */
+    bool leads;  /* we are the leader of our session */
+    pid_t root;  /* the command; 0: a detached collector has none */
+    bool apart;  /* it has a session of its own */
     bool stacks; /* SIGQUIT asks us for stacks; set by the caller after signals_init() */
 };
 

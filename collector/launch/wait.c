@@ -174,8 +174,7 @@ static void sweep_one(void *context, int dir, const char *name, const struct fou
 {
     (void)context;
     /* A session that has just begun has no lock yet. */
-    if (is_locked(found->fd) ||
-        (!(found->flags & PINJECT_SESSION_LOCKED) && time(NULL) - found->changed <= RUIN_S))
+    if (is_locked(found->fd) || (!(found->flags & PINJECT_SESSION_LOCKED) && time(NULL) - found->changed <= RUIN_S))
         return;
     /* First: without the segment they would not be found. */
     remove_files(dir, name);

@@ -63,8 +63,7 @@ void witness_start(struct witness *witness)
 {
     pid_t parent = getpid();
     *witness = (struct witness){0};
-    struct witness_page *page =
-        mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct witness_page *page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED)
         return;
     witness->page = page;

@@ -27,7 +27,7 @@ struct key {
 
 struct entry {
     UT_hash_handle hh;
-    uid_t user;      /* of the process that mapped it first; -1: unknown, it has ended */
+    uid_t user; /* of the process that mapped it first; -1: unknown, it has ended */
     uint64_t checked_ns;
     uint64_t ticket; /* of a question that is not answered yet; 0: none */
     bool asked;      /* a question was accepted; otherwise all were refused */
@@ -64,8 +64,8 @@ static bool vdso_id(struct buildids *buildids, struct buildid *ret)
         const ElfW(Phdr) *segments = (const void *)(generation + header->e_phoff);
         for (unsigned i = 0; i < header->e_phnum; i++)
             if (segments[i].p_type == PT_NOTE &&
-                buildid_of_notes(generation + segments[i].p_offset, segments[i].p_filesz,
-                                                                  false, segments[i].p_align, &buildids->vdso))
+                buildid_of_notes(generation + segments[i].p_offset, segments[i].p_filesz, false, segments[i].p_align,
+                                 &buildids->vdso))
                 break;
     }
     buildids->vdso_known = true;
@@ -197,8 +197,7 @@ void buildids_expect(struct buildids *buildids, const struct mapped_file *mapped
 
 bool buildids_find(struct buildids *buildids, const struct result_module *module, struct buildid *ret)
 {
-    const struct mapped_file file = {
-        .maj = module->maj, .min = module->min, .ino = module->ino, .path = module->path};
+    const struct mapped_file file = {.maj = module->maj, .min = module->min, .ino = module->ino, .path = module->path};
     if (strcmp(file.path, "[kernel.kallsyms]") == 0)
         return kernel_id(buildids, ret);
     if (strcmp(file.path, "[vdso]") == 0)

@@ -67,15 +67,14 @@ static void prepare_attrs(struct features *features)
     const struct event_config *config = features->session->config;
     /* perf wants the same trailer and read format for all events of a file, and perf script wants an address for
        each kind of event. */
-    const uint64_t sample_type =
-        config->events[0].attr.sample_type | PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
-            PERF_SAMPLE_TIME;
+    const uint64_t sample_type = config->events[0].attr.sample_type | PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP |
+                                 PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
     for (unsigned i = 0; i < config->count; i++) {
         struct perf_event_attr *attr = &features->attrs[i];
         *attr = config->events[i].attr;
         attr->size = ATTR_SIZE;
-        attr->read_format =
-            PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING | PERF_FORMAT_ID | PERF_FORMAT_LOST;
+        attr->read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING | PERF_FORMAT_ID |
+                            PERF_FORMAT_LOST;
         attr->sample_id_all = 1;
         /* Records of a sampling event are as its attr says; other events only have our READ records. */
         if (!config->events[i].samples) {
@@ -122,10 +121,8 @@ static bool is_told_once(unsigned bit)
     case PERFDATA_CPUID:
     case PERFDATA_TOTAL_MEM:
     case PERFDATA_CMDLINE:
-    case PERFDATA_CLOCKID:
-        return true;
-    default:
-        return false;
+    case PERFDATA_CLOCKID: return true;
+    default: return false;
     }
 }
 

@@ -25,8 +25,8 @@ struct features_part {
 struct features {
     const struct session *session;
     struct machine machine;
-    size_t attrs_at;                             /* offset of the attrs, after the ids */
-    size_t front; /* bytes before the data: room for all events of the event configuration */
+    size_t attrs_at; /* offset of the attrs, after the ids */
+    size_t front;    /* bytes before the data: room for all events of the event configuration */
     struct perf_event_attr attrs[CONFIG_EVENTS]; /* as the files have them */
     struct buffer constant;                      /* sections that are the same in every file */
     struct buffer once;                          /* those that only the first task's file has */

@@ -133,8 +133,7 @@ static int refuse_base(const struct files *files, int status)
     else if (status == -ENOENT)
         report_error(
             "cannot write result files '%s.*': there is no directory '%.*s': create it, or choose another with -o",
-            base,
-            directory, shown);
+            base, directory, shown);
     else
         report_error("cannot write result files '%s.*' in '%.*s': %s: choose another place with -o", base, directory,
                      shown, strerror(-status));
@@ -362,7 +361,7 @@ int files_create(struct files *files, const char *path, int *fd)
         return -EBUSY;
     /* Moved or unlinked, not truncated: its readers keep the old one. */
     if (empty ? unlinkat(files->directory_fd, path + files->directory, 0) < 0 && errno != ENOENT
-        : !move_aside(files, path))
+              : !move_aside(files, path))
         return -EEXIST;
     return take_name(files, path, fd);
 }

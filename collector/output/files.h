@@ -17,9 +17,9 @@ struct files {
     mode_t mode;      /* of each file */
     bool unnamed;     /* the file system has files without a name (O_TMPFILE) that can be named later */
     int reserve;      /* a descriptor that is given up when all others are in use */
-    uint16_t *given; /* by tid: how often a name with it was given; NULL: no memory, names has all */
+    uint16_t *given;  /* by tid: how often a name with it was given; NULL: no memory, names has all */
     struct files_name *names; /* names with a program, and those of tids that were given too often */
-    uint64_t moved; /* files of earlier sessions that were renamed to PATH.old */
+    uint64_t moved;           /* files of earlier sessions that were renamed to PATH.old */
 };
 
 /* Checks BASE by creating and removing a file beside it. 0 or -errno after report_error(). */

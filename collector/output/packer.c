@@ -19,8 +19,8 @@ struct packer {
 struct packer *packer_new(void)
 {
     struct packer *packer = calloc(1, sizeof(*packer));
-    if (packer && deflateInit2(&packer->stream, LEVEL, Z_DEFLATED, -WINDOW_BITS, MEMORY_LEVEL,
-                               Z_DEFAULT_STRATEGY) != Z_OK) {
+    if (packer &&
+        deflateInit2(&packer->stream, LEVEL, Z_DEFLATED, -WINDOW_BITS, MEMORY_LEVEL, Z_DEFAULT_STRATEGY) != Z_OK) {
         free(packer);
         return NULL;
     }

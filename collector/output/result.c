@@ -205,20 +205,14 @@ const char *result_path(const struct result *result)
 static const char *way_out(int error)
 {
     switch (error) {
-    case ENOSPC:
-        return "make room, or choose another place with -o";
-    case EDQUOT:
-        return "the quota is used up: choose another place with -o";
-    case EFBIG:
-        return "raise the limit of file sizes (ulimit -f)";
+    case ENOSPC: return "make room, or choose another place with -o";
+    case EDQUOT: return "the quota is used up: choose another place with -o";
+    case EFBIG: return "raise the limit of file sizes (ulimit -f)";
     case EMFILE:
-    case ENFILE:
-        return "raise the limit of open files (ulimit -n)";
+    case ENFILE: return "raise the limit of open files (ulimit -n)";
     case EEXIST:
-    case EBUSY:
-        return "something else has that name: choose another with -o";
-    default:
-        return "choose another place with -o";
+    case EBUSY: return "something else has that name: choose another with -o";
+    default: return "choose another place with -o";
     }
 }
 
@@ -237,7 +231,8 @@ static void note_error(struct result *result, int status)
     results->error = status;
     if (status == -ESTALE)
         report_error("result file '%s' was deleted, moved or replaced while it was written; leave the files of a "
-                     "running session alone, and use a different -o for each session", result->path);
+                     "running session alone, and use a different -o for each session",
+                     result->path);
     else
         report_error("cannot write result file '%s': %s; %s (what cannot be written is missing in the files)",
                      result->path, strerror(-status), way_out(-status));
@@ -253,7 +248,8 @@ static void note_shared(struct result *result, const char *name)
 {
     if (!result->results->shared)
         report_warning("result file '%s' may belong to another running session: it is kept, and '%s' is written "
-                       "instead; use a different -o for each session", name, result->path);
+                       "instead; use a different -o for each session",
+                       name, result->path);
     result->results->shared = true;
 }
 
@@ -399,8 +395,7 @@ static void append_something(struct buffer *to)
 
 /* COVERAGE with what could not be written up to now, in *RET; NULL if COVERAGE is NULL. */
 static const struct result_coverage *tell_unwritten(const struct results *results,
-                                                    const struct result_coverage *coverage,
-                                                    struct result_coverage *ret)
+                                                    const struct result_coverage *coverage, struct result_coverage *ret)
 {
     if (!coverage)
         return NULL;

@@ -57,8 +57,8 @@ struct result_missed {
 /* For the file of the root task, when the session ends. */
 struct result_coverage {
     uint64_t cpu_ns, attributed_ns, tasks, files, collector_ns;
-    uint64_t machine_ns, others_ns; /* see outcome.h */
-    uint64_t user_ns, kernel_ns;    /* of cpu_ns, where that is known; else 0 */
+    uint64_t machine_ns, others_ns;               /* see outcome.h */
+    uint64_t user_ns, kernel_ns;                  /* of cpu_ns, where that is known; else 0 */
     uint64_t incomplete_files, unwritten_samples; /* see results_error(); set by result_flush() and result_finish() */
     bool complete;
     const struct result_missed *missed;

@@ -13,15 +13,15 @@
 
 struct kernelmap_module {
     uint64_t start, size;
-    char name[64];               /* "[ext4]" */
+    char name[64]; /* "[ext4]" */
 };
 
 struct kernelmap {
     bool read;
-    uint64_t text;               /* address of _text; 0: the kernel hides it */
+    uint64_t text; /* address of _text; 0: the kernel hides it */
     struct kernelmap_module *modules;
     size_t count;
-    uint64_t start, end;         /* all modules are within */
+    uint64_t start, end; /* all modules are within */
 };
 
 void kernelmap_init(struct kernelmap *map);

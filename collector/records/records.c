@@ -138,28 +138,17 @@ static size_t fixed_size(uint32_t type, size_t *ret_string)
 {
     *ret_string = 0;
     switch (type) {
-    case PERF_RECORD_COMM:
-        *ret_string = sizeof(struct comm_record);
-        return *ret_string + 8;
-    case PERF_RECORD_MMAP:
-        *ret_string = sizeof(struct mmap_record);
-        return *ret_string + 8;
-    case PERF_RECORD_MMAP2:
-        *ret_string = sizeof(struct mmap2_record);
-        return *ret_string + 8;
+    case PERF_RECORD_COMM: *ret_string = sizeof(struct comm_record); return *ret_string + 8;
+    case PERF_RECORD_MMAP: *ret_string = sizeof(struct mmap_record); return *ret_string + 8;
+    case PERF_RECORD_MMAP2: *ret_string = sizeof(struct mmap2_record); return *ret_string + 8;
     case PERF_RECORD_FORK:
-    case PERF_RECORD_EXIT:
-        return sizeof(struct task_record);
+    case PERF_RECORD_EXIT: return sizeof(struct task_record);
     case PERF_RECORD_LOST:
-    case PERF_RECORD_READ:
-        return sizeof(struct perf_event_header) + 16;
-    case PERF_RECORD_LOST_SAMPLES:
-        return sizeof(struct perf_event_header) + 8;
+    case PERF_RECORD_READ: return sizeof(struct perf_event_header) + 16;
+    case PERF_RECORD_LOST_SAMPLES: return sizeof(struct perf_event_header) + 8;
     case PERF_RECORD_THROTTLE:
-    case PERF_RECORD_UNTHROTTLE:
-        return sizeof(struct perf_event_header) + 24;
-    default:
-        return sizeof(struct perf_event_header);
+    case PERF_RECORD_UNTHROTTLE: return sizeof(struct perf_event_header) + 24;
+    default: return sizeof(struct perf_event_header);
     }
 }
 
@@ -177,8 +166,8 @@ bool records_check(const struct records_layout *layout, const struct perf_event_
 struct records_comm records_parse_comm(const struct perf_event_header *record)
 {
     const struct comm_record *comm = (const struct comm_record *)record;
-    return (struct records_comm){
-        (pid_t)comm->pid, (pid_t)comm->tid, (record->misc & PERF_RECORD_MISC_COMM_EXEC) != 0, comm->comm};
+    return (struct records_comm){(pid_t)comm->pid, (pid_t)comm->tid, (record->misc & PERF_RECORD_MISC_COMM_EXEC) != 0,
+                                 comm->comm};
 }
 
 struct records_task records_parse_task(const struct perf_event_header *record)

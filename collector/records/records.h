@@ -23,15 +23,15 @@ struct records_layout {
     unsigned count;
     uint64_t sample_type[CONFIG_EVENTS];
     uint64_t read_format;
-    bool lost_known;             /* the counters report lost samples */
+    bool lost_known; /* the counters report lost samples */
 };
 
 /* The writer of a record: task, event and time. */
 struct records_stamp {
     pid_t pid, tid;
     uint64_t time_ns;
-    uint64_t id;                 /* of the event that owns the task's ring */
-    unsigned event;              /* its index in the event configuration */
+    uint64_t id;    /* of the event that owns the task's ring */
+    unsigned event; /* its index in the event configuration */
 };
 
 /* The fields of COMM, FORK, EXIT and MMAP2 that we use. Pointers go into the record. */
@@ -47,7 +47,7 @@ struct records_task {
 struct records_mmap {
     pid_t pid, tid;
     const char *path;
-    struct mapping values;       /* without time and path */
+    struct mapping values; /* without time and path */
 };
 
 void records_layout_init(struct records_layout *layout, const struct event_config *config);

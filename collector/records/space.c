@@ -342,8 +342,7 @@ bool space_has(const struct space *space, const struct mapping *mapping, bool ds
     for (size_t i = space_count(space); i-- > 0;) {
         const struct mapping_range *range = &space->list->ranges[i];
         if (range->start == mapping->start && range->size == mapping->size &&
-            space_at(space, i)->offset == mapping->offset &&
-            (!dso || mapping_same_dso(space_at(space, i), mapping)))
+            space_at(space, i)->offset == mapping->offset && (!dso || mapping_same_dso(space_at(space, i), mapping)))
             return true;
     }
     return false;

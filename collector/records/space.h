@@ -24,16 +24,16 @@ enum { SPACE_MAPPINGS = 4096 };
 enum { SPACE_BYTES = 48 << 20 };
 
 struct space_quota {
-    uint64_t bytes;              /* of the mappings that are in spaces */
-    uint64_t refused;            /* mappings that exceeded it */
+    uint64_t bytes;   /* of the mappings that are in spaces */
+    uint64_t refused; /* mappings that exceeded it */
 };
 
 /* One executable mapping. Shared and, except for its quota, immutable. */
 struct mapping {
     unsigned references;
-    struct space_quota *quota;    /* the one that counts it, which outlives it; NULL: none */
+    struct space_quota *quota; /* the one that counts it, which outlives it; NULL: none */
     uint32_t maj, min;
-    uint32_t prot, flags;        /* as mmap(2) */
+    uint32_t prot, flags; /* as mmap(2) */
     uint64_t time_ns;
     uint64_t start, size, offset;
     uint64_t ino, ino_generation;
@@ -48,15 +48,15 @@ struct mapping_range {
 struct mapping_list {
     unsigned references;
     size_t count, capacity;
-    struct mapping **items;      /* oldest first */
+    struct mapping **items;       /* oldest first */
     struct mapping_range *ranges; /* of each */
 };
 
 struct space {
-    struct mapping_list *list;   /* NULL: nothing is mapped */
-    struct space_quota *quota;    /* of new mappings; NULL: no bound. Not ours, stays when it is released */
-    uint64_t forgotten;          /* mappings that were dropped for want of room; stays when it is released */
-    uint64_t version;            /* changes with the mappings; equal ones of any two spaces mean the same mappings */
+    struct mapping_list *list; /* NULL: nothing is mapped */
+    struct space_quota *quota; /* of new mappings; NULL: no bound. Not ours, stays when it is released */
+    uint64_t forgotten;        /* mappings that were dropped for want of room; stays when it is released */
+    uint64_t version;          /* changes with the mappings; equal ones of any two spaces mean the same mappings */
 };
 
 /* A copy of VALUES with PATH; NULL when out of memory. The caller owns one reference. */

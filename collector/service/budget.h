@@ -12,17 +12,17 @@
 #include <stdint.h>
 
 struct budget {
-    uint64_t window_ns;  /* atomic: when the current tenth of a second began */
-    uint64_t wasted_ns;  /* atomic: CPU time of requests that came to nothing, as far as not forgotten */
-    uint32_t told;       /* atomic: requests that open nothing: exec generations, ends, those of covered tasks */
-    uint64_t held;       /* atomic: how often the limit was reached */
+    uint64_t window_ns; /* atomic: when the current tenth of a second began */
+    uint64_t wasted_ns; /* atomic: CPU time of requests that came to nothing, as far as not forgotten */
+    uint32_t told;      /* atomic: requests that open nothing: exec generations, ends, those of covered tasks */
+    uint64_t held;      /* atomic: how often the limit was reached */
 };
 
 enum {
     BUDGET_WINDOW_NS = 100 * 1000 * 1000,
-    BUDGET_REFILL_NS = 1500 * 1000,        /* forgotten with each window: 1.5 % of a CPU... */
-    BUDGET_WASTED_NS = 6 * 1000 * 1000,    /* ... and so much at once: in storms tasks end before they are served */
-    BUDGET_TOLD_PER_CPU = 250,             /* per window: twice what fork, exec and exit of `true` reach on a CPU */
+    BUDGET_REFILL_NS = 1500 * 1000,     /* forgotten with each window: 1.5 % of a CPU... */
+    BUDGET_WASTED_NS = 6 * 1000 * 1000, /* ... and so much at once: in storms tasks end before they are served */
+    BUDGET_TOLD_PER_CPU = 250,          /* per window: twice what fork, exec and exit of `true` reach on a CPU */
 };
 
 void budget_waste(struct budget *budget, uint64_t now_ns, uint64_t cpu_ns);

@@ -11,9 +11,9 @@
 #include <sys/types.h>
 
 enum {
-    CALLERS_USERS = 33, /* further users in one second share the last place */
-    CALLERS_HELD = 16,  /* of one user; another one replaces the oldest */
-    CALLERS_ALL = 32,   /* of all users: result files may need the descriptors */
+    CALLERS_USERS = 33,         /* further users in one second share the last place */
+    CALLERS_HELD = 16,          /* of one user; another one replaces the oldest */
+    CALLERS_ALL = 32,           /* of all users: result files may need the descriptors */
     CALLERS_LATE_NS = 40000000, /* by then its preload object has given up, or is about to */
 };
 

@@ -22,15 +22,15 @@ struct channel {
     struct session *session;
     struct pinject_requests *requests; /* hostile memory */
     uid_t user;
-    bool own;                          /* of the collector's user */
-    bool guarded;                      /* guard_remove() is to be called */
+    bool own;     /* of the collector's user */
+    bool guarded; /* guard_remove() is to be called */
     int fd;
-    char path[PINJECT_PATH];           /* "": it has none */
-    uint64_t name;                     /* the end of it, as the segment tells it; 0: none */
-    char mapping[64];                  /* how /proc/PID/maps tells it: device and inode */
+    char path[PINJECT_PATH]; /* "": it has none */
+    uint64_t name;           /* the end of it, as the segment tells it; 0: none */
+    char mapping[64];        /* how /proc/PID/maps tells it: device and inode */
     struct budget budget;
-    struct worker *workers;            /* private to worker.c */
-    struct worker *left;               /* private to worker.c: threads that did not end in time still use them */
+    struct worker *workers; /* private to worker.c */
+    struct worker *left;    /* private to worker.c: threads that did not end in time still use them */
 };
 
 #endif

@@ -278,14 +278,10 @@ uint64_t channels_held(const struct session *session)
 static uint32_t counter_of(const struct pinject_requests *requests, enum channel_count which)
 {
     switch (which) {
-    case CHANNEL_UNANSWERED:
-        return __atomic_load_n(&requests->unanswered, __ATOMIC_RELAXED);
-    case CHANNEL_DROPPED:
-        return __atomic_load_n(&requests->dropped, __ATOMIC_RELAXED);
-    case CHANNEL_FOREIGN:
-        return __atomic_load_n(&requests->foreign, __ATOMIC_RELAXED);
-    case CHANNEL_BLOCKED:
-        return __atomic_load_n(&requests->blocked, __ATOMIC_RELAXED);
+    case CHANNEL_UNANSWERED: return __atomic_load_n(&requests->unanswered, __ATOMIC_RELAXED);
+    case CHANNEL_DROPPED: return __atomic_load_n(&requests->dropped, __ATOMIC_RELAXED);
+    case CHANNEL_FOREIGN: return __atomic_load_n(&requests->foreign, __ATOMIC_RELAXED);
+    case CHANNEL_BLOCKED: return __atomic_load_n(&requests->blocked, __ATOMIC_RELAXED);
     }
     return 0;
 }

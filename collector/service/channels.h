@@ -18,11 +18,11 @@ enum {
 
 struct channels {
     struct channel *list[CHANNELS_MAX];
-    uint32_t count;        /* atomic: those before it are complete, and stay until channels_free() */
+    uint32_t count; /* atomic: those before it are complete, and stay until channels_free() */
     pthread_mutex_t lock;
-    bool workers_run;      /* new ones get workers at once */
-    bool closed;           /* the session ends: there are no new ones */
-    uint64_t again_ns;     /* CLOCK_MONOTONIC: channels_prepare() makes none before, as it could not */
+    bool workers_run;  /* new ones get workers at once */
+    bool closed;       /* the session ends: there are no new ones */
+    uint64_t again_ns; /* CLOCK_MONOTONIC: channels_prepare() makes none before, as it could not */
 };
 
 enum channel_count {

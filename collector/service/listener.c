@@ -83,8 +83,8 @@ static void send_files(int peer, int segment, int requests)
         struct cmsghdr header;
         char room[CMSG_SPACE(sizeof(fds))];
     } control = {.room = {0}};
-    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control,
-                             .msg_controllen = sizeof(control)};
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
     struct cmsghdr *header = CMSG_FIRSTHDR(&message);
     header->cmsg_level = SOL_SOCKET;
     header->cmsg_type = SCM_RIGHTS;

@@ -14,10 +14,10 @@ struct session;
 
 struct listener {
     struct session *session;
-    int socket;        /* -1: none; then such processes are attached late */
-    int segment;       /* the segment, for reading */
-    int stop;          /* eventfd */
-    uint64_t free_ns;  /* CPU time a second, for each CPU, without a rest; beyond that answers are 2 ms apart */
+    int socket;       /* -1: none; then such processes are attached late */
+    int segment;      /* the segment, for reading */
+    int stop;         /* eventfd */
+    uint64_t free_ns; /* CPU time a second, for each CPU, without a rest; beyond that answers are 2 ms apart */
     bool running;
     pthread_t thread;
 };

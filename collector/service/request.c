@@ -439,8 +439,7 @@ int request_begin(struct channel *channel, const struct request *request, struct
     /* The kernel cannot be asked whose it was. For the own user's, it is reported that it ended too soon. */
     bool gone = origin == -ESRCH && (notification->limited || notification->kind == PINJECT_SPAWN ||
                                      notification->kind == PINJECT_INHERIT_EXEC ||
-                                     notification->kind == PINJECT_SNAPSHOT ||
-                                     notification->kind == PINJECT_BECOME);
+                                     notification->kind == PINJECT_SNAPSHOT || notification->kind == PINJECT_BECOME);
     if (origin == -EPERM || gone) {
         __atomic_fetch_add(gone ? &session->ended : &session->denied, 1, __ATOMIC_RELAXED);
         notification_free(notification);

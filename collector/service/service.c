@@ -243,7 +243,8 @@ static int open_own_channel(struct session *session)
         session->own_dropped = &session->own->requests->dropped;
     else
         report_error("cannot create the shared memory of the session '%s.%u': %s; set TMPDIR to a directory with 2 MiB "
-                     "free", session->path, geteuid(), strerror(-error));
+                     "free",
+                     session->path, geteuid(), strerror(-error));
     return error;
 }
 

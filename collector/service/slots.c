@@ -88,7 +88,7 @@ static void charge_budget(struct channel *channel, uint64_t began, bool told)
 static bool only_tells(uint32_t kind)
 {
     return kind == PINJECT_REAPED || kind == PINJECT_GENERATION || kind == PINJECT_SNAPSHOT ||
-        kind == PINJECT_INHERIT_EXEC;
+           kind == PINJECT_INHERIT_EXEC;
 }
 
 /*

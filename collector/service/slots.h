@@ -21,10 +21,10 @@ struct slots {
     struct channel *channel;
     pthread_mutex_t locks[PINJECT_SLOTS]; /* held while a slot is served: only one thread frees it */
     /* From the last sweep; for the thread that sweeps. */
-    uint32_t seen[PINJECT_SLOTS];         /* states */
-    uint8_t still[PINJECT_SLOTS];         /* sweeps that found the same state */
-    uint32_t hint;                        /* of the channel */
-    bool idle;                            /* all were free */
+    uint32_t seen[PINJECT_SLOTS]; /* states */
+    uint8_t still[PINJECT_SLOTS]; /* sweeps that found the same state */
+    uint32_t hint;                /* of the channel */
+    bool idle;                    /* all were free */
 };
 
 void slots_init(struct slots *slots, struct channel *channel);

@@ -30,9 +30,9 @@ enum { WAKE_AGAIN_NS = 10 * 1000 * 1000 };
 struct worker_pool {
     struct session *session;
     struct channel *channel;
-    bool stop;                               /* atomic */
-    uint32_t awake;                          /* workers that have run, as a futex */
-    pthread_mutex_t change;                  /* held while a worker hands over, and while stop is set */
+    bool stop;              /* atomic */
+    uint32_t awake;         /* workers that have run, as a futex */
+    pthread_mutex_t change; /* held while a worker hands over, and while stop is set */
     struct slots slots;
 };
 
@@ -40,9 +40,9 @@ struct worker {
     struct worker_pool *pool;
     struct pinject_doorbell *doorbell;
     unsigned number;
-    bool renew;                              /* atomic: the thread is to hand over */
-    uint32_t taken;                          /* atomic: notifications that woke it, and that the event loop took */
-    pthread_t thread, before;                /* before: the thread that handed over to this one, if there was one */
+    bool renew;               /* atomic: the thread is to hand over */
+    uint32_t taken;           /* atomic: notifications that woke it, and that the event loop took */
+    pthread_t thread, before; /* before: the thread that handed over to this one, if there was one */
 };
 
 static void futex_wake(uint32_t *word)

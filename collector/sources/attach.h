@@ -25,20 +25,20 @@ struct attached {
     struct stack_sizes *sizes;   /* of programs of its name; NULL: unknown */
     int error;                   /* -errno of the first counter that was refused or dropped (EMFILE); 0: all are open */
     unsigned descriptors;        /* how many are open, including end_fd */
-    int number; /* of the timer's ring (rings.h), which RING is then; -1: RING is the kernel's, or NULL */
-    bool timer;                  /* no events: a timer of the preload object samples, if there is a ring */
-    int refusal;                 /* of a timer's task in a session with events: -errno why it has no events */
-    bool armed;                  /* timer: before the first exec generation that can start it */
-    int64_t base_ns;             /* CPU time before the timer: not in the counts. Atomic: set by workers */
-    int end_fd;                 /* only without a kernel ring, whose fd reports the end by EPOLLHUP: pidfd, EPOLLIN
+    int number;      /* of the timer's ring (rings.h), which RING is then; -1: RING is the kernel's, or NULL */
+    bool timer;      /* no events: a timer of the preload object samples, if there is a ring */
+    int refusal;     /* of a timer's task in a session with events: -errno why it has no events */
+    bool armed;      /* timer: before the first exec generation that can start it */
+    int64_t base_ns; /* CPU time before the timer: not in the counts. Atomic: set by workers */
+    int end_fd;      /* only without a kernel ring, whose fd reports the end by EPOLLHUP: pidfd, EPOLLIN
                                    at the end; -1: none */
 
     /* Private to attach.c, attach_table.c and attach_timer.c: */
     struct session *session;
-    pid_t pid;                  /* thread group */
-    pid_t key;                  /* tid in the table: changes when a thread other than the first calls exec */
+    pid_t pid; /* thread group */
+    pid_t key; /* tid in the table: changes when a thread other than the first calls exec */
     bool listed;
-    bool exec_told;             /* another thread of the process called exec, with that CPU time */
+    bool exec_told; /* another thread of the process called exec, with that CPU time */
     uint64_t exec_clock_ns;
     /* Hash chain of the session's table of live tasks, by key, and what points here. The same by pid, for tasks
        whose tid is not their pid. */
@@ -54,9 +54,9 @@ static inline void *attach_ring(const struct attached *attached)
 }
 
 enum attach_how {
-    ATTACH_RUNNING,  /* counts from now on: process, fork child */
-    ATTACH_THREAD,   /* the same with the smaller ring of threads */
-    ATTACH_ON_EXEC,  /* counts from inside the next execve */
+    ATTACH_RUNNING, /* counts from now on: process, fork child */
+    ATTACH_THREAD,  /* the same with the smaller ring of threads */
+    ATTACH_ON_EXEC, /* counts from inside the next execve */
 };
 
 /*

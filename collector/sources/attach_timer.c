@@ -5,7 +5,6 @@
  */
 #include "collector/sources/attach.h"
 
-
 #include "collector/sources/rings.h"
 #include "collector/sources/session.h"
 #include "common/clock.h"
@@ -34,8 +33,8 @@ bool attach_timer_counts(const struct event_config *config, unsigned index)
     const struct perf_event_attr *attr = &config->events[index].attr;
     /* Clocks count all of a task's time, whatever their samples exclude; getrusage() excludes nothing. */
     bool all = !attr->exclude_user && !attr->exclude_kernel;
-    return is_clock(attr) || (all && (is_software(attr, PERF_COUNT_SW_PAGE_FAULTS) ||
-                                      is_software(attr, PERF_COUNT_SW_CONTEXT_SWITCHES)));
+    return is_clock(attr) ||
+           (all && (is_software(attr, PERF_COUNT_SW_PAGE_FAULTS) || is_software(attr, PERF_COUNT_SW_CONTEXT_SWITCHES)));
 }
 
 static uint64_t interval_of(const struct event_config *config)
@@ -130,8 +129,9 @@ static uint64_t read_lost(const struct pinject_timer_head *head, uint64_t most_n
 void attach_timer_read(const struct attached *attached, struct attach_value *values)
 {
     const struct event_config *config = attached->session->config;
-    const struct pinject_timer_head *head =
-        attach_ring(attached) ? rings_head(&attached->session->rings, attached->number) : NULL;
+    const struct pinject_timer_head *head = attach_ring(attached)
+                                                ? rings_head(&attached->session->rings, attached->number)
+                                                : NULL;
     uint64_t most = elapsed_ns(attached->session), clock = head ? read_clock(attached, head, most) : 0;
     for (unsigned i = 0; i < attached->count; i++) {
         const struct perf_event_attr *attr = &config->events[i].attr;

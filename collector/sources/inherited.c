@@ -30,7 +30,8 @@
 enum {
     COPY_NS = 1000 * 1000,               /* a fork takes so long from copying its events to writing its record */
     COPY_LONGEST_NS = 200 * 1000 * 1000, /* the same with the time that its task waits for a CPU in between */
-    LENT = 4 << 20, LENT_ALL = 32 << 20,
+    LENT = 4 << 20,
+    LENT_ALL = 32 << 20,
 };
 
 /* ---- Opening and closing ---- */
@@ -87,8 +88,8 @@ int inherited_open_of(struct inherited_sets *sets, pid_t pid, pid_t tid, int pid
     /* Where timers sample there are no events to inherit. */
     if (sets->session->config->source == PINJECT_SOURCE_TIMER || inherited_know(sets, tid) || has_root(sets, pid, tid))
         return 0;
-    struct inherited_set *set = inherited_has_room(sets, count)
-        ? calloc(1, sizeof(*set) + count * sizeof(set->cpus[0])) : NULL;
+    struct inherited_set *set = inherited_has_room(sets, count) ? calloc(1, sizeof(*set) + count * sizeof(set->cpus[0]))
+                                                                : NULL;
     if (!set)
         return -ENOMEM;
     set->pid = pid;

@@ -25,12 +25,12 @@ struct inherited_sets;
 struct inherited_record {
     struct inherited_record *next;
     uint64_t time_ns;
-    uint64_t order;              /* in which it was read */
-    uint64_t inherited_set;      /* number of its inherited set */
-    pid_t pid, tid;              /* of its writer */
-    unsigned event;              /* of the event configuration */
-    unsigned readings;           /* READ records that each task of its set writes at its end */
-    bool root;                   /* written by the root of the set */
+    uint64_t order;         /* in which it was read */
+    uint64_t inherited_set; /* number of its inherited set */
+    pid_t pid, tid;         /* of its writer */
+    unsigned event;         /* of the event configuration */
+    unsigned readings;      /* READ records that each task of its set writes at its end */
+    bool root;              /* written by the root of the set */
     bool part; /* FORK of a task that began while the set was opened: it has the events of some CPUs only */
     _Alignas(8) unsigned char bytes[];
 };

@@ -25,12 +25,12 @@
 #define INHERITED_BYTES (UINT64_C(256) << 20)
 
 enum {
-    SPARE_FDS = 256,   /* left for everything else of the collector */
-    RINGS = 4096,      /* or those of one set, if a machine has more CPUs */
-    RING_FACTOR = 16,  /* all tasks of a CPU share one ring: it is so many times as large as usual */
-    DUMP_FACTOR = 4,   /* the same with stack dumps, where rings are large */
-    RING_SHARE = 16,   /* of the memory that is left */
-    ROOM = 64 << 10,   /* bytes per ring for records that were read and not taken: that, or the ring's size if larger */
+    SPARE_FDS = 256,  /* left for everything else of the collector */
+    RINGS = 4096,     /* or those of one set, if a machine has more CPUs */
+    RING_FACTOR = 16, /* all tasks of a CPU share one ring: it is so many times as large as usual */
+    DUMP_FACTOR = 4,  /* the same with stack dumps, where rings are large */
+    RING_SHARE = 16,  /* of the memory that is left */
+    ROOM = 64 << 10,  /* bytes per ring for records that were read and not taken: that, or the ring's size if larger */
 };
 
 /* Is there room for one more set, with the smallest ring on each CPU? */

@@ -13,26 +13,26 @@
 /* The events of an inherited set on one CPU. */
 struct inherited_cpu {
     int number;
-    int ring_fd;                 /* while the set is opened; -1: none */
-    int fds[CONFIG_EVENTS];      /* -1: refused */
+    int ring_fd;            /* while the set is opened; -1: none */
+    int fds[CONFIG_EVENTS]; /* -1: refused */
     uint64_t ids[CONFIG_EVENTS];
     struct inherited_ring ring;
-    void *map;                   /* NULL: none */
+    void *map; /* NULL: none */
     size_t map_size;
 };
 
 struct inherited_set {
     struct inherited_set *next;
     uint64_t number;
-    pid_t pid, tid;              /* its root: 0 when the number is in use again */
-    int pidfd;                   /* of pid; -1: unknown */
-    uint64_t whole_ns;           /* a task that the root made before that has only a part */
-    bool root_ran;               /* the root ran until then: it may have been making a task */
-    uint64_t waited_ns;          /* how long it had waited for a CPU by then */
-    uint64_t first_ns;           /* when it made the first task after that; 0: it has not */
+    pid_t pid, tid;     /* its root: 0 when the number is in use again */
+    int pidfd;          /* of pid; -1: unknown */
+    uint64_t whole_ns;  /* a task that the root made before that has only a part */
+    bool root_ran;      /* the root ran until then: it may have been making a task */
+    uint64_t waited_ns; /* how long it had waited for a CPU by then */
+    uint64_t first_ns;  /* when it made the first task after that; 0: it has not */
     unsigned readings;
-    uint64_t room, kept;         /* bytes of records: the bound, and those kept since the last were taken */
-    uint64_t members;            /* tasks marked as being in it: at least all that are */
+    uint64_t room, kept; /* bytes of records: the bound, and those kept since the last were taken */
+    uint64_t members;    /* tasks marked as being in it: at least all that are */
     unsigned cpu_count;
     struct inherited_cpu cpus[];
 };
@@ -42,13 +42,13 @@ struct inherited_sets {
     struct records_layout layout;
     pthread_mutex_t lock;
     int epoll;
-    unsigned live;               /* atomic */
-    uint64_t fds, rings, bytes;  /* atomic: of all of them */
-    uint64_t numbers;            /* of sets so far */
-    uint64_t begun;              /* atomic: how often a thread began to read all rings, under the lock */
+    unsigned live;              /* atomic */
+    uint64_t fds, rings, bytes; /* atomic: of all of them */
+    uint64_t numbers;           /* of sets so far */
+    uint64_t begun;             /* atomic: how often a thread began to read all rings, under the lock */
     struct inherited_set *first;
     uint64_t ids[CONFIG_EVENTS];
-    uint32_t *inside; /* per live tid: the number of its set, written under the lock, atomic; 0: none */
+    uint32_t *inside;                 /* per live tid: the number of its set, written under the lock, atomic; 0: none */
     pid_t highest;                    /* the highest tid in it */
     struct inherited_records records; /* read, not taken */
     uint64_t kept;                    /* the sum of kept of all sets */

@@ -37,7 +37,7 @@ struct inherited_record *inherited_records_add(struct inherited_records *records
 static int compare_times(const void *one, const void *other)
 {
     const struct inherited_record *a = *(struct inherited_record *const *)one,
-        *b = *(struct inherited_record *const *)other;
+                                  *b = *(struct inherited_record *const *)other;
     if (a->time_ns != b->time_ns)
         return a->time_ns > b->time_ns ? 1 : -1;
     return (a->order > b->order) - (a->order < b->order);

@@ -66,10 +66,9 @@ static bool is_full(const struct notifications *notifications, const struct noti
         (notification->limited &&
          __atomic_load_n(&notifications->others_bytes, __ATOMIC_RELAXED) > NOTIFICATIONS_BYTES / 2))
         return true;
-    return !texts_alone &&
-           (__atomic_load_n(&notifications->count, __ATOMIC_RELAXED) > NOTIFICATIONS_MAX ||
-            (notification->limited &&
-             __atomic_load_n(&notifications->others, __ATOMIC_RELAXED) > NOTIFICATIONS_MAX / 2));
+    return !texts_alone && (__atomic_load_n(&notifications->count, __ATOMIC_RELAXED) > NOTIFICATIONS_MAX ||
+                            (notification->limited &&
+                             __atomic_load_n(&notifications->others, __ATOMIC_RELAXED) > NOTIFICATIONS_MAX / 2));
 }
 
 /* Counts NOTIFICATION in. False: there is no room for it. */

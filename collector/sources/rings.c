@@ -44,8 +44,7 @@ static int map_all(struct rings *rings)
 {
     for (;; rings->count /= 2) {
         if (ftruncate(rings->fd, (off_t)rings_size(rings)) == 0) {
-            void *map =
-                mmap(NULL, rings_size(rings), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, rings->fd, 0);
+            void *map = mmap(NULL, rings_size(rings), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, rings->fd, 0);
             rings->map = map == MAP_FAILED ? NULL : map;
         }
         if (rings->map)

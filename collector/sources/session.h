@@ -59,12 +59,12 @@ enum { NOTIFICATIONS_MANY = 2048, NOTIFICATIONS_MAX = 8192, NOTIFICATIONS_BYTES 
 struct notifications {
     struct notification *head; /* atomic, newest first */
     int eventfd;
-    uint32_t count;       /* atomic: of the queue */
-    uint32_t others;      /* atomic: of them, of other users than the session's */
-    uint64_t bytes;       /* atomic: of their texts */
+    uint32_t count;  /* atomic: of the queue */
+    uint32_t others; /* atomic: of them, of other users than the session's */
+    uint64_t bytes;  /* atomic: of their texts */
     uint64_t others_bytes;
-    uint64_t refused;     /* atomic: notifications that found no room */
-    uint64_t cut;         /* atomic: tasks whose mappings and arguments found none */
+    uint64_t refused; /* atomic: notifications that found no room */
+    uint64_t cut;     /* atomic: tasks whose mappings and arguments found none */
 };
 
 /* Are there so many that no more should come? */
@@ -87,12 +87,12 @@ struct pressure {
 /* ---- rings.h ---- */
 
 struct rings {
-    int fd;                  /* -1: there are none */
-    unsigned char *map;      /* of the whole file, which has pages only where rings are used; NULL: none */
+    int fd;             /* -1: there are none */
+    unsigned char *map; /* of the whole file, which has pages only where rings are used; NULL: none */
     uint32_t count;
     uint64_t used[PINJECT_RINGS_MAX / 64]; /* a bit per ring; atomic */
-    uint64_t next_id;        /* atomic */
-    uint64_t name;           /* random end of its path, for the segment: nobody can have made that before */
+    uint64_t next_id;                      /* atomic */
+    uint64_t name; /* random end of its path, for the segment: nobody can have made that before */
     char path[PINJECT_PATH + sizeof(PINJECT_RINGS_SUFFIX) + 24];
 };
 
@@ -102,11 +102,11 @@ struct session {
     const struct settings *settings;
     const struct event_config *config;
     struct pinject_segment *segment; /* what preload objects believe; nobody but we writes to it */
-    char path[PINJECT_PATH];     /* of the segment file: the value of PINJECT_SESSION */
+    char path[PINJECT_PATH];         /* of the segment file: the value of PINJECT_SESSION */
     int segment_fd;
-    pid_t self;                  /* this process, which no request may name; 0: a unit test names itself */
+    pid_t self; /* this process, which no request may name; 0: a unit test names itself */
     uint64_t id[2];
-    uint64_t start_ns;           /* CLOCK_MONOTONIC */
+    uint64_t start_ns; /* CLOCK_MONOTONIC */
     uint64_t start_realtime_ns;
     struct notifications notifications;
     struct inherited_sets *inherited_sets;
@@ -120,34 +120,34 @@ struct session {
     uint32_t users;              /* atomic: that have a channel */
     /* Makes the channel of a USER of whom there is no process yet: channels_prepare(). */
     int (*prepare_user)(struct session *session, uid_t user);
-    unsigned doorbells;          /* of each channel */
-    unsigned cpus;               /* of the machine */
+    unsigned doorbells; /* of each channel */
+    unsigned cpus;      /* of the machine */
     struct listener *listener;
     struct attach_table table;              /* live tasks, for workers and snapshots */
     struct deferred_munmap deferred_munmap; /* rings of ended ones */
     struct rings rings; /* of tasks with timers; where there are events, none until one is refused them */
     pthread_mutex_t rings_lock;
-    uint32_t rings_asked;        /* atomic: rings_need() was called */
+    uint32_t rings_asked; /* atomic: rings_need() was called */
     int rings_error;
-    uint64_t ring_budget;        /* bytes of rings that the kernel lets us lock; UINT64_MAX: no limit */
-    uint64_t ring_bytes;         /* atomic: of them in use */
-    struct dump_sizes dumps;     /* of those who come now */
-    uint64_t fd_limit;           /* RLIMIT_NOFILE as raised */
+    uint64_t ring_budget;    /* bytes of rings that the kernel lets us lock; UINT64_MAX: no limit */
+    uint64_t ring_bytes;     /* atomic: of them in use */
+    struct dump_sizes dumps; /* of those who come now */
+    uint64_t fd_limit;       /* RLIMIT_NOFILE as raised */
     struct pressure pressure;
     struct rlimit old_nofile, old_memlock;
-    bool open;                   /* not released yet */
-    bool guarded;                /* guard_begin() was called */
-    int tree_fd;                 /* bare: task-clock of the first process and all that come from it; -1: none. Atomic */
-    int tree_end_fd;             /* bare: hangs up when all of them have ended; -1: none. Atomic */
-    void *tree_end_ring;         /* without it, it would always hang up */
+    bool open;           /* not released yet */
+    bool guarded;        /* guard_begin() was called */
+    int tree_fd;         /* bare: task-clock of the first process and all that come from it; -1: none. Atomic */
+    int tree_end_fd;     /* bare: hangs up when all of them have ended; -1: none. Atomic */
+    void *tree_end_ring; /* without it, it would always hang up */
     /* Counted by worker.c, atomic: */
-    uint64_t refused;            /* tasks without any event */
-    uint64_t malformed;          /* requests that made no sense */
-    uint64_t ended;              /* requests about tasks that were gone, where it takes the task to judge them */
-    uint64_t denied;             /* requests about tasks that are not the session's, or not of the channel's user */
-    uint64_t users_refused;      /* users beyond CHANNELS_MAX, or for whom there were no memory and threads */
+    uint64_t refused;                /* tasks without any event */
+    uint64_t malformed;              /* requests that made no sense */
+    uint64_t ended;                  /* requests about tasks that were gone, where it takes the task to judge them */
+    uint64_t denied;                 /* requests about tasks that are not the session's, or not of the channel's user */
+    uint64_t users_refused;          /* users beyond CHANNELS_MAX, or for whom there were no memory and threads */
     uint64_t inherited, uninherited; /* atomic: INHERIT requests that were fulfilled, or not */
-    uint64_t no_memory;          /* requests for which there was no memory, or no descriptor to ask whose they are */
+    uint64_t no_memory; /* requests for which there was no memory, or no descriptor to ask whose they are */
 };
 
 /* Has nobody but the collector's user a channel? */

@@ -66,16 +66,15 @@ static void put_file(struct stacks *stacks, struct stack_dso *dso, struct unwind
 }
 
 /* In the loop itself, where the files of each user have a share of its time. */
-static struct unwind_file *read_tables(struct stacks *stacks, struct stack_dso *dso,
-                                       const struct unwind_stat *stat, int fd)
+static struct unwind_file *read_tables(struct stacks *stacks, struct stack_dso *dso, const struct unwind_stat *stat,
+                                       int fd)
 {
     struct unwind_file *file;
     const bool before = dso->put_off;
     dso->put_off = false;
     if (unwind_files_know(stacks->files, stat, &file))
         return file;
-    struct table_user *user = table_time_of(&stacks->time, dso->user == (uid_t)-1 ? procfs_uid(dso->pid)
-                                                                                  : dso->user);
+    struct table_user *user = table_time_of(&stacks->time, dso->user == (uid_t)-1 ? procfs_uid(dso->pid) : dso->user);
     dso->put_off = !table_time_begin(&stacks->time, user, monotonic_ns());
     stacks->time.put_off += dso->put_off && !before;
     if (dso->put_off)
@@ -183,7 +182,10 @@ static struct stack_block find_block(const struct stack_search *search, uint64_t
         block.map.high = address + 1;
         return block;
     }
-    block.map = (struct unwind_map){.start = mapping->start, .offset = mapping->offset, .low = low, .high = high,
+    block.map = (struct unwind_map){.start = mapping->start,
+                                    .offset = mapping->offset,
+                                    .low = low,
+                                    .high = high,
                                     .anonymous = !is_file(mapping) && strcmp(mapping->path, "[vdso]") != 0};
     bool put_off = false;
     block.map.file = find_file(search->stacks, search->owner, mapping, &put_off);

@@ -72,9 +72,9 @@ void stack_sizes_add_stack(struct stack_sizes *sizes, uint64_t bytes, bool cut)
     if (!sizes)
         return;
     while (class < PREDICTOR_CLASSES - 1 && bytes > (uint64_t)PREDICTOR_STACK_MIN << class)
-        class++;
+        class ++;
     if (cut && class < PREDICTOR_CLASSES - 1)
-        class++;
+        class ++;
     set(&sizes->stacks[class], get(&sizes->stacks[class]) + 1);
     set(&sizes->stacks_all, get(&sizes->stacks_all) + 1);
     if (get(&sizes->stacks_all) >= STACKS_LONG)
@@ -95,7 +95,7 @@ uint32_t stack_sizes_predict(const struct stack_sizes *sizes)
     if (!sizes || (get(&sizes->stacks_all) < STACKS_KNOWN && get(&sizes->tasks) < TASKS_KNOWN))
         return 0;
     /* The first class with at most one of 100 beyond it. */
-    for (; class < PREDICTOR_CLASSES - 2; class++) {
+    for (; class < PREDICTOR_CLASSES - 2; class ++) {
         uint64_t beyond = 0;
         for (unsigned i = class + 1; i < PREDICTOR_CLASSES; i++)
             beyond += get(&sizes->stacks[i]);

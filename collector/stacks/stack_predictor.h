@@ -24,11 +24,11 @@ struct stack_sizes {
     char name[PREDICTOR_NAME];
     uint32_t stacks[PREDICTOR_CLASSES];
     uint32_t stacks_all;
-    uint32_t tasks;         /* that ended, with or without stacks */
+    uint32_t tasks; /* that ended, with or without stacks */
 };
 
 struct stack_predictor {
-    pthread_mutex_t lock;   /* of COUNT and names */
+    pthread_mutex_t lock; /* of COUNT and names */
     unsigned count;
     struct stack_sizes names[PREDICTOR_NAMES];
 };

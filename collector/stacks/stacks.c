@@ -18,21 +18,21 @@
 #include "common/cursor.h"
 
 enum {
-    CHAIN_MAX = 2048,          /* entries that the kernel may write */
-    AUTO_TRIES = 64,           /* auto: so many chains are compared before frame pointers are trusted */
-    AUTO_AGAIN = 16,           /* and then one of so many */
-    AUTO_WRONG = 50,           /* at most one wrong chain in so many */
-    RAISE_AFTER = 128,         /* chains between two looks at how many were cut */
+    CHAIN_MAX = 2048,  /* entries that the kernel may write */
+    AUTO_TRIES = 64,   /* auto: so many chains are compared before frame pointers are trusted */
+    AUTO_AGAIN = 16,   /* and then one of so many */
+    AUTO_WRONG = 50,   /* at most one wrong chain in so many */
+    RAISE_AFTER = 128, /* chains between two looks at how many were cut */
 };
 
 /* The parts of a raw sample. */
 struct raw {
-    size_t prefix;             /* bytes before the chain, header included */
-    const uint64_t *chain;     /* the kernel's */
+    size_t prefix;         /* bytes before the chain, header included */
+    const uint64_t *chain; /* the kernel's */
     size_t chain_count;
-    size_t kernel_count;       /* entries before the user-space part */
-    bool user;                 /* there are registers of user space */
-    bool native;               /* a 64-bit program */
+    size_t kernel_count; /* entries before the user-space part */
+    bool user;           /* there are registers of user space */
+    bool native;         /* a 64-bit program */
     struct unwind_regs regs;
     struct unwind_dump dump;
 };
@@ -179,8 +179,8 @@ static bool parse_dump(struct cursor *cursor, struct raw *raw)
 static bool parse_sample(const struct records_layout *layout, unsigned event, const struct perf_event_header *record,
                          struct raw *raw)
 {
-    const uint64_t before =
-        PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_PERIOD;
+    const uint64_t before = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+                            PERF_SAMPLE_PERIOD;
     struct cursor cursor = cursor_of(record, record->size);
     *raw = (struct raw){0};
     raw->prefix = sizeof(*record) + 8 * (size_t)__builtin_popcountll(layout->sample_type[event] & before);
@@ -426,8 +426,7 @@ static void lower_dump(struct stacks *stacks, const struct stack_owner *owner)
         stacks->lowest = less;
 }
 
-void stacks_round(struct stacks *stacks, const struct stack_owner *owner, uint64_t lost, uint64_t filled,
-                  uint64_t size)
+void stacks_round(struct stacks *stacks, const struct stack_owner *owner, uint64_t lost, uint64_t filled, uint64_t size)
 {
     struct stack_fill *fill = owner->fill;
     /* Once may be a busy machine; a ring that is nearly full twice in a row fills faster than it is read. */

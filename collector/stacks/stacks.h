@@ -23,8 +23,8 @@ struct space;
 struct stack_sizes;
 
 enum {
-    STACKS_FRAMES = 1024,     /* of a user's part */
-    STACKS_TAIL = 2,          /* frames below main() or a thread's start routine that frame pointers do not find */
+    STACKS_FRAMES = 1024, /* of a user's part */
+    STACKS_TAIL = 2,      /* frames below main() or a thread's start routine that frame pointers do not find */
     STACKS_BLOCKS = 1024,
     STACKS_DSOS = 1024,
     STACKS_TEXT = 512,
@@ -39,7 +39,7 @@ enum { STACKS_AT_ONCE_NS = 1000 * 1000 * 1000 };
 struct stack_trust {
     unsigned compared, wrong, taken;
     struct stack_tail {
-        uint64_t after;       /* 0: none */
+        uint64_t after; /* 0: none */
         uint64_t ips[STACKS_TAIL];
         unsigned count;
     } tails[2];
@@ -48,10 +48,10 @@ struct stack_trust {
 /* What became of the samples with a user-space part. */
 struct stack_counts {
     uint64_t ends[UNWIND_ENDS]; /* unwound by tables, by why they ended */
-    uint64_t extended;        /* part of TRUNCATED: frame pointers continued the chain */
-    uint64_t chosen;          /* auto: by frame pointers, because the process has them */
-    uint64_t behind;          /* by frame pointers, because the collector had fallen behind */
-    uint64_t foreign;         /* by frame pointers: a 32-bit program, or no registers came */
+    uint64_t extended;          /* part of TRUNCATED: frame pointers continued the chain */
+    uint64_t chosen;            /* auto: by frame pointers, because the process has them */
+    uint64_t behind;            /* by frame pointers, because the collector had fallen behind */
+    uint64_t foreign;           /* by frame pointers: a 32-bit program, or no registers came */
 };
 
 /* How full a task's ring was at its last rounds. */
@@ -62,22 +62,22 @@ struct stack_fill {
 
 /* The task whose samples are unwound. Valid for one call. */
 struct stack_owner {
-    pid_t pid;                    /* whose mapped files are asked for */
-    uid_t user;                   /* -1: not known */
+    pid_t pid;  /* whose mapped files are asked for */
+    uid_t user; /* -1: not known */
     const struct space *space;
-    void *process;                /* for look_at_maps() */
-    struct stack_trust **trust;   /* of the process; *TRUST may be NULL: allocated when needed */
+    void *process;              /* for look_at_maps() */
+    struct stack_trust **trust; /* of the process; *TRUST may be NULL: allocated when needed */
     struct stack_counts *counts;
     struct stack_fill *fill;
-    struct stack_sizes *sizes;    /* of its program; NULL: not known */
-    uint32_t dump_limit;          /* lowered size of its dumps; 0: not lowered */
-    uint64_t *at_once_ns;         /* time spent on its user's stacks in this round; NULL: no limit */
+    struct stack_sizes *sizes; /* of its program; NULL: not known */
+    uint32_t dump_limit;       /* lowered size of its dumps; 0: not lowered */
+    uint64_t *at_once_ns;      /* time spent on its user's stacks in this round; NULL: no limit */
     uint64_t now_ns;
 };
 
 /* What is mapped at a block of an address space. */
 struct stack_block {
-    uint64_t version;         /* of struct space; 0: empty */
+    uint64_t version; /* of struct space; 0: empty */
     struct unwind_map map;
     bool mapped;
 };
@@ -90,7 +90,7 @@ struct stack_dso {
     struct unwind_file *file; /* NULL: it has none */
     pid_t pid;                /* the process that had it mapped at that look, and its user; -1: unknown */
     uid_t user;
-    bool put_off;             /* its tables were not read: its user's files took too long */
+    bool put_off; /* its tables were not read: its user's files took too long */
 };
 
 struct stacks {
@@ -102,16 +102,16 @@ struct stacks {
     void *context;
     struct unwind_files *files;
     struct unwind_engine *engine;
-    struct opener *opener;    /* what reads them; not ours */
+    struct opener *opener; /* what reads them; not ours */
     struct stack_block blocks[STACKS_BLOCKS];
     struct stack_dso dsos[STACKS_DSOS];
     struct stack_counts counts;
-    struct table_time time;   /* for reading tables */
-    uint64_t no_room;         /* files whose tables had no room at once */
-    uint64_t lowered;         /* how often the dump was made smaller for new tasks of a user */
-    uint32_t lowest;          /* then: the smallest */
-    uint64_t raised;          /* how often it was made larger for all, since stacks were deeper */
-    uint64_t seen, cut;       /* since the last look: chains, and those deeper than their dump */
+    struct table_time time; /* for reading tables */
+    uint64_t no_room;       /* files whose tables had no room at once */
+    uint64_t lowered;       /* how often the dump was made smaller for new tasks of a user */
+    uint32_t lowest;        /* then: the smallest */
+    uint64_t raised;        /* how often it was made larger for all, since stacks were deeper */
+    uint64_t seen, cut;     /* since the last look: chains, and those deeper than their dump */
     uint64_t ips[STACKS_FRAMES];
     _Alignas(8) unsigned char record[65536]; /* the sample that was made last */
 };

@@ -17,16 +17,16 @@
 enum { TABLE_TIME_SHARE = 20, TABLE_USERS = 32 };
 
 struct table_user {
-    uid_t user;               /* -1: of processes that ended before their user was known */
+    uid_t user; /* -1: of processes that ended before their user was known */
     int64_t left_ns;
-    uint64_t at_ns;           /* time of left_ns; 0: nothing was read so far */
+    uint64_t at_ns; /* time of left_ns; 0: nothing was read so far */
 };
 
 /* Zeroed: nothing was read. */
 struct table_time {
     struct table_user users[TABLE_USERS]; /* further users share the last place */
     unsigned count;
-    uint64_t put_off;         /* files that were not read at once, for want of time */
+    uint64_t put_off; /* files that were not read at once, for want of time */
     uint64_t began_ns;
 };
 

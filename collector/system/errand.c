@@ -15,9 +15,9 @@
 #include "common/clock.h"
 
 #define PATIENCE_NS INT64_C(100000000)
-#define LEAST_NS INT64_C(1000000) /* without patience: normally a look takes microseconds */
-#define BUSY_NS UINT64_C(1000000000) /* at most, for a thread that gets no CPU */
-#define AGAIN_NS UINT64_C(5000000)
+#define LEAST_NS    INT64_C(1000000)     /* without patience: normally a look takes microseconds */
+#define BUSY_NS     UINT64_C(1000000000) /* at most, for a thread that gets no CPU */
+#define AGAIN_NS    UINT64_C(5000000)
 enum { STACK = 256 << 10, PATIENCE_SHARE = 50, STATUS_MAX = 8192 };
 
 struct errand_worker {

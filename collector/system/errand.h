@@ -35,7 +35,7 @@ struct errands {
     unsigned hung;                /* atomic: threads that were left behind and have not come back */
     bool taken[ERRANDS_HUNG];     /* atomic: one place for each of them; USERS: whose process it looks at */
     uid_t users[ERRANDS_HUNG];
-    uint64_t given_up;            /* errands that were left behind or refused */
+    uint64_t given_up; /* errands that were left behind or refused */
     int64_t patience_ns;
     uint64_t patience_at_ns;
 };

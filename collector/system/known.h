@@ -8,9 +8,9 @@
 #include <sys/types.h>
 
 struct known_task {
-    pid_t parent;  /* process */
-    char state;    /* Z: a zombie; X: it ends */
-    bool waited;   /* it has waited for children: its cminflt is not 0 */
+    pid_t parent; /* process */
+    char state;   /* Z: a zombie; X: it ends */
+    bool waited;  /* it has waited for children: its cminflt is not 0 */
 };
 
 /*

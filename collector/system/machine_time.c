@@ -9,7 +9,15 @@
 #include "common/clock.h"
 
 enum {
-    USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL, COLUMNS, /* of /proc/stat */
+    USER,
+    NICE,
+    SYSTEM,
+    IDLE,
+    IOWAIT,
+    IRQ,
+    SOFTIRQ,
+    STEAL,
+    COLUMNS,                 /* of /proc/stat */
     ROUNDING_NS = 10 * 1000, /* wait(2) gives microseconds, separately for user and system time */
 };
 

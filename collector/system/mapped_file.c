@@ -29,7 +29,7 @@ enum { NO_MAGIC_LINKS = 0x02, IN_ROOT = 0x10, CACHED = 0x20 };
 
 /* linux/magic.h */
 #define OVERLAY_MAGIC 0x794c7630
-#define BTRFS_MAGIC 0x9123683e
+#define BTRFS_MAGIC   0x9123683e
 /* linux/nsfs.h: the user namespace that owns another one */
 #define OWNER_OF_NAMESPACE _IO(0xb7, 1)
 

@@ -13,7 +13,7 @@
 
 /* A mapping as the kernel reports it. */
 struct mapped_file {
-    pid_t pid;            /* a process that has it mapped; 0: unknown, or it has ended */
+    pid_t pid; /* a process that has it mapped; 0: unknown, or it has ended */
     uint32_t maj, min;
     uint64_t ino;
     uint64_t start, size; /* where; 0: not known */

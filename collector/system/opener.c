@@ -12,12 +12,12 @@
 
 #include "collector/system/opener_helper.h"
 
-#define LOOK_NS UINT64_C(10000000)      /* between two looks at a helper that does not answer */
-#define SETTLE_NS UINT64_C(2000000000)  /* at most, if helpers wait for a CPU */
-#define END_NS UINT64_C(50000000)       /* for killed helpers to end */
+#define LOOK_NS   UINT64_C(10000000)   /* between two looks at a helper that does not answer */
+#define SETTLE_NS UINT64_C(2000000000) /* at most, if helpers wait for a CPU */
+#define END_NS    UINT64_C(50000000)   /* for killed helpers to end */
 enum {
-    WINDOW = 16,            /* questions that a helper has */
-    HOLD = 64,              /* questions of one user, while he is slow */
+    WINDOW = 16, /* questions that a helper has */
+    HOLD = 64,   /* questions of one user, while he is slow */
 };
 
 static bool has_job(const struct jobs *jobs, uint64_t ticket)
@@ -150,8 +150,7 @@ static void look_at_time(struct opener *opener, struct helper *helper)
         helper->user = first->user;
         helper->user->slow++;
     }
-    if (helper->apart && now - helper->since_ns >= OPENER_HUNG_NS &&
-        helper_is_slow(helper, OPENER_HUNG_NS)) {
+    if (helper->apart && now - helper->since_ns >= OPENER_HUNG_NS && helper_is_slow(helper, OPENER_HUNG_NS)) {
         struct user *user = first->user;
         finish(opener, jobs_take(&helper->flying, &helper->flying.first), -ETIMEDOUT);
         opener->counts.hung++;

@@ -24,11 +24,11 @@
 #define OPENER_SLOW_NS UINT64_C(100000000)
 #define OPENER_HUNG_NS UINT64_C(2000000000)
 enum {
-    OPENER_HELPERS = 8, /* at the same time, those that hang included */
-    OPENER_SHARE = 2,   /* of them, for the processes of one user */
-    OPENER_QUEUE = 4096,     /* questions that wait for an answer; further ones are refused */
+    OPENER_HELPERS = 8,                    /* at the same time, those that hang included */
+    OPENER_SHARE = 2,                      /* of them, for the processes of one user */
+    OPENER_QUEUE = 4096,                   /* questions that wait for an answer; further ones are refused */
     OPENER_QUEUE_SHARE = OPENER_QUEUE / 4, /* of them, for the processes of one user */
-    OPENER_LOCAL = 1024,     /* answered without a helper, and not handed over yet; further ones go to the queue */
+    OPENER_LOCAL = 1024, /* answered without a helper, and not handed over yet; further ones go to the queue */
 };
 
 /* Takes the answer to question TICKET. */
@@ -37,9 +37,9 @@ typedef void opener_done(void *context, uint64_t ticket, const struct opener_ans
 /* The results of all questions. */
 struct opener_counts {
     uint64_t asked;
-    uint64_t hung;     /* given up */
-    uint64_t refused;  /* not even asked: too many at a time, of their user or of all, or the user's share hangs */
-    uint64_t failed;   /* there was no helper, or it ended */
+    uint64_t hung;      /* given up */
+    uint64_t refused;   /* not even asked: too many at a time, of their user or of all, or the user's share hangs */
+    uint64_t failed;    /* there was no helper, or it ended */
     uint64_t forgotten; /* build ids: see opener_forgot() */
 };
 

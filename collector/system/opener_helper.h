@@ -10,12 +10,12 @@ enum { OPENER_USERS = 64 }; /* if all of them have questions or helpers, further
 
 struct user {
     uid_t uid;
-    unsigned slow;          /* helpers that have been at a question of his for long */
-    unsigned hung;          /* helpers that were given up, and still exist */
+    unsigned slow; /* helpers that have been at a question of his for long */
+    unsigned hung; /* helpers that were given up, and still exist */
     unsigned queued;
     int64_t patience_ns;
     uint64_t patience_at_ns;
-    uint64_t asked_ns;      /* when he was looked up last */
+    uint64_t asked_ns; /* when he was looked up last */
 };
 
 struct job {
@@ -25,7 +25,7 @@ struct job {
     opener_done *done;
     void *context;
     struct opener_answer answer; /* of one that no helper answered */
-    struct opener_wire wire; /* cut after its path */
+    struct opener_wire wire;     /* cut after its path */
 };
 
 struct jobs {
@@ -33,26 +33,26 @@ struct jobs {
 };
 
 struct helper {
-    pid_t pid;              /* 0: this entry is free */
-    int fd;                 /* -1: given up */
-    bool apart;             /* others go on with the rest of its questions */
-    struct user *user;      /* apart: the user whose question holds it */
+    pid_t pid;         /* 0: this entry is free */
+    int fd;            /* -1: given up */
+    bool apart;        /* others go on with the rest of its questions */
+    struct user *user; /* apart: the user whose question holds it */
     struct jobs flying;
     unsigned count;
-    uint64_t since_ns;      /* when it began with the first of them */
-    uint64_t since_cpu_ns;  /* CPU time when it was first found slow; 0: it was not */
+    uint64_t since_ns;     /* when it began with the first of them */
+    uint64_t since_cpu_ns; /* CPU time when it was first found slow; 0: it was not */
 };
 
 struct opener {
     struct helper helpers[OPENER_HELPERS];
     struct user users[OPENER_USERS];
-    struct user nobody;     /* of questions that need no helper */
+    struct user nobody; /* of questions that need no helper */
     unsigned user_count, queued;
     struct jobs queue;
-    struct jobs over;       /* not answered by a helper, and not handed over yet */
+    struct jobs over; /* not answered by a helper, and not handed over yet */
     uint64_t last_ticket;
     uint64_t again_ns;
-    uint64_t cpu_ns;        /* of helpers that have ended */
+    uint64_t cpu_ns; /* of helpers that have ended */
     opener_open *open;
     struct opener_counts counts;
 };

@@ -147,8 +147,8 @@ static bool send_reply(struct opener_reply *reply)
     if (fd >= 0) {
         message.msg_control = &control;
         message.msg_controllen = sizeof(control);
-        control.header =
-            (struct cmsghdr){.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(fd))};
+        control.header = (struct cmsghdr){
+            .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(fd))};
         memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
     }
     ssize_t sent = sendmsg(SOCKET, &message, MSG_NOSIGNAL);

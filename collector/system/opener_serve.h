@@ -14,12 +14,12 @@ enum opener_kind {
 };
 
 struct opener_answer {
-    int status;        /* 0 or -errno: -ENOENT, it is not there; -ETIMEDOUT, given up; -EBUSY, refused */
+    int status; /* 0 or -errno: -ENOENT, it is not there; -ETIMEDOUT, given up; -EBUSY, refused */
     uint64_t dev, ino, size;
     int64_t mtime_ns, ctime_ns;
-    uint8_t id_size;   /* OPENER_ID, 0: none */
+    uint8_t id_size; /* OPENER_ID, 0: none */
     uint8_t id[20];
-    int fd;            /* OPENER_TABLES: the file, or a copy of those parts that tables are in; closed after DONE */
+    int fd; /* OPENER_TABLES: the file, or a copy of those parts that tables are in; closed after DONE */
 };
 
 /* Between the collector and a helper, over a socket. */

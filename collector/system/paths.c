@@ -13,15 +13,10 @@ const char *paths_segment_place(unsigned number)
 {
     const char *temporary;
     switch (number) {
-    case 0:
-        return "/dev/shm";
-    case 1:
-        temporary = getenv("TMPDIR");
-        return temporary && temporary[0] == '/' ? temporary : NULL;
-    case 2:
-        return "/tmp";
-    default:
-        return NULL;
+    case 0: return "/dev/shm";
+    case 1: temporary = getenv("TMPDIR"); return temporary && temporary[0] == '/' ? temporary : NULL;
+    case 2: return "/tmp";
+    default: return NULL;
     }
 }
 

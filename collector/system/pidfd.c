@@ -22,7 +22,7 @@ struct info_of_pidfd {
 };
 _Static_assert(sizeof(struct info_of_pidfd) == 64, "first version of struct pidfd_info");
 #define INFO_OF_PIDFD _IOWR(0xFF, 11, struct info_of_pidfd)
-#define INFO_EXIT (1u << 3)
+#define INFO_EXIT     (1u << 3)
 /* PID_FS_MAGIC of linux/magic.h: before it all pidfds had one inode. */
 enum { PIDFD_FS = 0x50494446 };
 

@@ -90,7 +90,7 @@ static void set_root(struct tasks *tasks, struct process *process, const struct 
 static bool may_say(const struct notification *notification, const struct process *parent)
 {
     return !notification->limited || parent->pid == notification->ppid ||
-        (parent->limited && parent->user == notification->user);
+           (parent->limited && parent->user == notification->user);
 }
 
 /* Finds the creator by its thread, since getppid() is 1 once the parent has ended. */
@@ -197,7 +197,7 @@ static struct process *new_process(struct tasks *tasks, struct notification *not
     struct process before = {.clock_ns = 0};
     const bool first = is_begun_by_thread(old, notification) && !notification->attached_late;
     if (old && !first && goes_on(old, notification)) { /* counted once in the totals, with the new one */
-        while (old->tasks) /* the exec has ended them */
+        while (old->tasks)                             /* the exec has ended them */
             tasks_task_ended(tasks, old->tasks, true);
         before = *old;
         old->accounted = old->continued = true;
@@ -208,7 +208,8 @@ static struct process *new_process(struct tasks *tasks, struct notification *not
     if (old && old->leader && !task_is_live(old->leader))
         tasks_finish_process(tasks, old); /* its pid is in use again */
     struct process *process = begun ? old
-                              : tasks_add_process(tasks, notification->pid, notification->ppid, notification->time_ns);
+                                    : tasks_add_process(tasks, notification->pid, notification->ppid,
+                                                        notification->time_ns);
     int error = 0;
     if (!process)
         return NULL;
@@ -381,8 +382,7 @@ static bool is_announced_by_nobody(const struct tasks *tasks, const struct notif
 /* The process of a thread whose first thread is not known. NULL: out of memory. */
 static struct process *begin_by_thread(struct tasks *tasks, const struct notification *notification)
 {
-    struct process *process =
-        tasks_add_process(tasks, notification->pid, notification->ppid, notification->time_ns);
+    struct process *process = tasks_add_process(tasks, notification->pid, notification->ppid, notification->time_ns);
     if (!process)
         return NULL;
     process->first = notification->inherited ? LEADER_LOST : LEADER_MISSING;
@@ -461,22 +461,18 @@ bool tasks_is_ready(const struct tasks *tasks, const struct notification *notifi
             return false;
         /* A process that has ended may have had events before: see count_refused(). */
         return notification->events || notification->result != -ESRCH || tasks_find_process(tasks, notification->pid);
-    case PINJECT_FORK:
-        return find_parent(tasks, notification);
+    case PINJECT_FORK: return find_parent(tasks, notification);
     case PINJECT_GENERATION:
         task = tasks_find(tasks, notification->tid);
         /* Its exec must be known first. */
         return task && task_is_inherited(task) ? tasks->inherited_taken_ns > notification->time_ns
                                                : tasks_find_process(tasks, notification->pid) != NULL;
-    case PINJECT_SNAPSHOT:
-        return notification->result || find_sender(tasks, notification);
+    case PINJECT_SNAPSHOT: return notification->result || find_sender(tasks, notification);
     case PINJECT_THREAD:
-    case PINJECT_INHERIT_EXEC:
-        return tasks_find_process(tasks, notification->pid);
+    case PINJECT_INHERIT_EXEC: return tasks_find_process(tasks, notification->pid);
     case PINJECT_REAPED: /* a tracer's wait reports threads too */
         return tasks_find_process(tasks, notification->pid) || tasks_knows_thread(tasks, notification->pid);
-    default:
-        return true;
+    default: return true;
     }
 }
 
@@ -515,9 +511,7 @@ bool tasks_admit(struct tasks *tasks, struct notification *notification)
     switch (notification->kind) {
     case PINJECT_PROCESS:
     case PINJECT_FORK:
-    case PINJECT_THREAD:
-        late = admit_task(tasks, notification);
-        break;
+    case PINJECT_THREAD: late = admit_task(tasks, notification); break;
     case PINJECT_ARM:
         late = admit_task(tasks, notification);
         tasks_leave_timer(tasks, notification);
@@ -537,11 +531,8 @@ bool tasks_admit(struct tasks *tasks, struct notification *notification)
             announce_program(tasks, tasks_find_process(tasks, notification->pid), notification);
         tasks_leave_timer(tasks, notification);
         break;
-    case PINJECT_REAPED:
-        tasks_reaped(tasks, notification);
-        break;
-    default:
-        break;
+    case PINJECT_REAPED: tasks_reaped(tasks, notification); break;
+    default: break;
     }
     note_user(tasks, notification);
     attach_free(notification->events); /* NULL unless nobody took them */

@@ -132,19 +132,14 @@ bool tasks_take_record(struct tasks *tasks, struct task *task, const struct perf
         if (!take_mmap(tasks, task, record, time_ns))
             return true;
         break;
-    case PERF_RECORD_FORK:
-        take_fork(tasks, task, record);
-        break;
+    case PERF_RECORD_FORK: take_fork(tasks, task, record); break;
     case PERF_RECORD_EXIT:
         if (records_parse_task(record).tid == task->key || !task->end_ns)
             task->end_ns = time_ns;
         break;
     case PERF_RECORD_LOST:
-    case PERF_RECORD_LOST_SAMPLES:
-        task->lost_records += records_parse_lost(record);
-        break;
-    default:
-        break;
+    case PERF_RECORD_LOST_SAMPLES: task->lost_records += records_parse_lost(record); break;
+    default: break;
     }
     tasks_put_record(tasks, task, record, record->size);
     return true;

@@ -20,8 +20,8 @@
 #include "collector/tasks/tasks.h"
 
 enum {
-    BEHIND_NS = 1000 * 1000,       /* records of one moment reach the rings of several CPUs within this time */
-    STATUS_MAX = 8192,             /* bytes of /proc/PID/task/TID/status */
+    BEHIND_NS = 1000 * 1000,         /* records of one moment reach the rings of several CPUs within this time */
+    STATUS_MAX = 8192,               /* bytes of /proc/PID/task/TID/status */
     READINGS_NS = 200 * 1000 * 1000, /* an ended task waits so long for its counts */
     TWICE_NS = 10 * 1000 * 1000,     /* no number is reused that soon */
 };

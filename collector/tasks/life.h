@@ -10,7 +10,7 @@
 
 enum task_life {
     TASK_RUNNING,
-    TASK_ARMED,   /* it has events, but runs the program of its creator (vfork, posix_spawn): counted from its exec on */
+    TASK_ARMED, /* it has events, but runs the program of its creator (vfork, posix_spawn): counted from its exec on */
     TASK_EXITING, /* covered by an inherited set: its EXIT was read, its counts come */
     TASK_LEAVING, /* its exec led to a program that is not followed: later records are not ours */
     /* Those above are in the table of live tasks. */
@@ -51,8 +51,8 @@ enum task_coverage {
     TASK_BY_EVENTS,      /* its own, with a ring */
     TASK_BY_COUNTERS,    /* its own, without a ring: counted, not sampled */
     TASK_BY_INHERITANCE, /* an inherited set */
-    TASK_BY_TIMER,       /* a timer of the preload object, if that starts one; otherwise the kernel's accounting alone */
-    TASK_NOT_SAMPLED,    /* as by timer, but it went on to a program without one */
+    TASK_BY_TIMER,    /* a timer of the preload object, if that starts one; otherwise the kernel's accounting alone */
+    TASK_NOT_SAMPLED, /* as by timer, but it went on to a program without one */
 };
 
 /* False: this event cannot come in this state, which stays as it is. */

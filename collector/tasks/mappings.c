@@ -10,9 +10,9 @@
 #include "collector/tasks/tasks.h"
 
 enum {
-    MAPS_AGAIN_NS = 20 * 1000 * 1000,  /* between two looks at the mappings of a process */
-    MAPS_SHARE = 20,                   /* looks take at most one part in so many of a process' time */
-    MAPS_LONG_NS = 1000 * 1000,        /* after a look that took longer, there is none at any process for as long */
+    MAPS_AGAIN_NS = 20 * 1000 * 1000, /* between two looks at the mappings of a process */
+    MAPS_SHARE = 20,                  /* looks take at most one part in so many of a process' time */
+    MAPS_LONG_NS = 1000 * 1000,       /* after a look that took longer, there is none at any process for as long */
 };
 
 #define USER_END (UINT64_C(1) << 63)

@@ -25,16 +25,16 @@ struct untracked_task {
     struct untracked_task *next;
     struct untracked_task *sibling, **sibling_at; /* in by_parent or threads */
     pid_t pid, tid, parent;
-    bool followed;               /* the session follows it */
-    bool expected;               /* missed_expected() announced it, and no FORK record yet */
-    bool ended;                  /* its parent waited for it */
-    bool refused;                /* it sent a request, and has no events: it was counted then */
-    unsigned char looks;         /* how often its name was looked up */
-    unsigned char tries;         /* to attach it late */
-    int error;                   /* -errno of the last try; 0: none failed */
-    uint64_t time_ns;            /* of the announcement */
+    bool followed;       /* the session follows it */
+    bool expected;       /* missed_expected() announced it, and no FORK record yet */
+    bool ended;          /* its parent waited for it */
+    bool refused;        /* it sent a request, and has no events: it was counted then */
+    unsigned char looks; /* how often its name was looked up */
+    unsigned char tries; /* to attach it late */
+    int error;           /* -errno of the last try; 0: none failed */
+    uint64_t time_ns;    /* of the announcement */
     uint64_t cpu_ns;
-    char comm[16];               /* "": not known */
+    char comm[16]; /* "": not known */
 };
 
 struct missed {
@@ -80,8 +80,8 @@ bool missed_has_untracked(const struct missed *missed, pid_t parent);
 bool missed_has_thread(const struct missed *missed, pid_t pid);
 /* What missed_untracked() looks for. */
 struct missed_wanted {
-    uint64_t before_ns;          /* announced before that */
-    uint64_t patient_ns;         /* a process that was announced later counts only if it has used BUSY_NS of CPU time */
+    uint64_t before_ns;  /* announced before that */
+    uint64_t patient_ns; /* a process that was announced later counts only if it has used BUSY_NS of CPU time */
     uint64_t busy_ns;
     unsigned tries; /* only tasks with fewer calls of missed_refused() */
 };

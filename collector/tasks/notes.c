@@ -27,7 +27,8 @@ static void note_no_timer(struct notes *notes, const struct task *task)
         snprintf(text, sizeof(text), "counted by the kernel, not sampled: its timer was refused (%s)",
                  strerror(-task->ring_error));
     else
-        snprintf(text, sizeof(text), "counted by the kernel, not sampled: no timer started in it (static, setuid or "
+        snprintf(text, sizeof(text),
+                 "counted by the kernel, not sampled: no timer started in it (static, setuid or "
                  "very short?)");
     notes_add(notes, text);
 }
@@ -36,7 +37,7 @@ static void note_no_timer(struct notes *notes, const struct task *task)
 static void note_refusal(struct notes *notes, const struct tasks *tasks, const struct task *task)
 {
     char text[NOTES_SIZE];
-    const char *how = !task->timer_started                  ? "without events"
+    const char *how = !task->timer_started                     ? "without events"
                       : attach_timer_event(tasks->config) >= 0 ? "sampled by a timer"
                       : tasks->config->sampling                ? "counted, not sampled (timers sample only task-clock)"
                                                                : "counted by the preload object";
@@ -77,7 +78,7 @@ void notes_make(struct notes *notes, const struct tasks *tasks, const struct tas
 {
     char text[NOTES_SIZE];
     const struct exec_generation *generation = task->generation_count ? &task->generations[task->generation_count - 1]
-        : NULL;
+                                                                      : NULL;
     const bool inherits = task->covers || (task->process && task->process->inherits);
     if (task->refusal)
         note_refusal(notes, tasks, task);

@@ -9,10 +9,10 @@
 #include "collector/tasks/untracked.h"
 
 enum {
-    WAITING_MAX = 4096,                 /* so many wait at most */
-    CHECKS = 16384,                     /* of those that wait, in one round */
-    OLDER = 64,                         /* of the oldest, for each of the others */
-    RUNS = 32,                          /* sorted lists of 2^N notifications: more than there is memory for */
+    WAITING_MAX = 4096, /* so many wait at most */
+    CHECKS = 16384,     /* of those that wait, in one round */
+    OLDER = 64,         /* of the oldest, for each of the others */
+    RUNS = 32,          /* sorted lists of 2^N notifications: more than there is memory for */
 };
 
 /* Both are sorted; of equal times those of OLDER come first. */

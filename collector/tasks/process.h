@@ -19,7 +19,7 @@ struct task;
  */
 struct program {
     unsigned references;
-    char *exec;              /* path, "" when unknown */
+    char *exec; /* path, "" when unknown */
     char *cmdline;
     size_t cmdline_size;
 };
@@ -37,68 +37,68 @@ enum process_leader {
 };
 
 struct process {
-    struct process *next;        /* hash chain */
-    struct process *held_prev, *held_next;   /* ended, but not yet written */
-    struct process *parent;      /* while held, if the parent is in the table; the list of such children follows */
+    struct process *next;                  /* hash chain */
+    struct process *held_prev, *held_next; /* ended, but not yet written */
+    struct process *parent; /* while held, if the parent is in the table; the list of such children follows */
     struct process *ended, *ended_prev, *ended_next;
-    struct process *to_account;  /* account.c: the next one of ENDED; and the one for which this one is accounted */
+    struct process *to_account; /* account.c: the next one of ENDED; and the one for which this one is accounted */
     struct process *accounts_for;
     pid_t pid, ppid;
-    pid_t told_ppid;             /* its parent at its request: not its creator if that has ended (or CLONE_PARENT) */
-    bool limited;                /* USER is known, and has a channel of his own */
+    pid_t told_ppid; /* its parent at its request: not its creator if that has ended (or CLONE_PARENT) */
+    bool limited;    /* USER is known, and has a channel of his own */
     uid_t user;
-    struct share *share;         /* of its user, if that is known; not ours */
-    struct task *tasks;          /* live ones */
+    struct share *share; /* of its user, if that is known; not ours */
+    struct task *tasks;  /* live ones */
     unsigned live;
-    struct task *leader;         /* the first thread, until its file is written; may have ended */
-    struct task *main;           /* the task that has tid == pid now, NULL: ended or never seen */
+    struct task *leader; /* the first thread, until its file is written; may have ended */
+    struct task *main;   /* the task that has tid == pid now, NULL: ended or never seen */
     struct space space;
-    struct space space_before;   /* until its last exec: a child that was made before may be notified after it */
-    struct program *program;     /* of the current exec generation; NULL: unknown */
-    struct program *announced;   /* of the next one, if that will not report itself; NULL: unknown */
-    uint64_t announced_ns;       /* when it was announced */
-    bool inherits;               /* an inherited set is under it */
-    bool inherit_refused;        /* an exec generation sent no request; its descendants cannot be covered */
-    unsigned inherit_owed;       /* tries left: the set was refused before the exec, when it was not dumpable */
-    int pidfd;                   /* -1: none */
+    struct space space_before; /* until its last exec: a child that was made before may be notified after it */
+    struct program *program;   /* of the current exec generation; NULL: unknown */
+    struct program *announced; /* of the next one, if that will not report itself; NULL: unknown */
+    uint64_t announced_ns;     /* when it was announced */
+    bool inherits;             /* an inherited set is under it */
+    bool inherit_refused;      /* an exec generation sent no request; its descendants cannot be covered */
+    unsigned inherit_owed;     /* tries left: the set was refused before the exec, when it was not dumpable */
+    int pidfd;                 /* -1: none */
     uint64_t start_ns;
-    uint64_t maps_ns;            /* when its mappings were read because an address was in none; 0: at its start */
-    uint64_t round, spent_ns;    /* how long its rings were read in that round of the loop */
-    uint64_t told_second, told;  /* in that second: bytes of copies of its mappings, and the like (task_file.c) */
-    uint64_t maps_next_ns;       /* they are not read again before that, since it takes long */
-    uint64_t exec_ns;            /* of the last exec */
-    uint64_t end_ns;             /* of the task that ended last so far, by its records; 0: none has */
-    bool end_lost;               /* the record of an end was lost: the process may have ended after end_ns */
-    uint64_t ended_ns;           /* the last task's end was seen; 0: it lives */
-    uint64_t deadline_ns;        /* while held: write then */
+    uint64_t maps_ns;           /* when its mappings were read because an address was in none; 0: at its start */
+    uint64_t round, spent_ns;   /* how long its rings were read in that round of the loop */
+    uint64_t told_second, told; /* in that second: bytes of copies of its mappings, and the like (task_file.c) */
+    uint64_t maps_next_ns;      /* they are not read again before that, since it takes long */
+    uint64_t exec_ns;           /* of the last exec */
+    uint64_t end_ns;            /* of the task that ended last so far, by its records; 0: none has */
+    bool end_lost;              /* the record of an end was lost: the process may have ended after end_ns */
+    uint64_t ended_ns;          /* the last task's end was seen; 0: it lives */
+    uint64_t deadline_ns;       /* while held: write then */
     bool held;
-    bool accounted;              /* in the totals */
+    bool accounted; /* in the totals */
     bool exit_known;
     bool root;
-    bool left;                   /* after exec it went on to a program that is not followed */
-    bool secure;                 /* its last program is setuid or unreadable, as far as the preload object saw */
-    bool continued;              /* lost its events, and another entry of the table has its rest */
-    bool revoked;                /* the kernel took its events away before its end */
-    enum process_leader first;   /* its first thread: was it admitted? */
-    bool thread_refused;         /* a thread of it has no events */
-    bool uncounted;              /* timers: a program of it was not counted, and only its accounting is known */
-    bool untracked_children;     /* it made untracked children: they may be in its rusage */
-    bool orphan;                 /* its parent ended before it */
-    bool waited;                 /* its parent's wait was seen */
+    bool left;                 /* after exec it went on to a program that is not followed */
+    bool secure;               /* its last program is setuid or unreadable, as far as the preload object saw */
+    bool continued;            /* lost its events, and another entry of the table has its rest */
+    bool revoked;              /* the kernel took its events away before its end */
+    enum process_leader first; /* its first thread: was it admitted? */
+    bool thread_refused;       /* a thread of it has no events */
+    bool uncounted;            /* timers: a program of it was not counted, and only its accounting is known */
+    bool untracked_children;   /* it made untracked children: they may be in its rusage */
+    bool orphan;               /* its parent ended before it */
+    bool waited;               /* its parent's wait was seen */
     bool status_known;
     int status;
     uint64_t ended_tasks;
-    uint64_t clock_ns;           /* CPU time of its ended tasks, as counted */
-    uint64_t children_ns;        /* CPU time of the children that it waited for, with theirs */
-    uint64_t counted_ns;         /* limited: part of it that the kernel counted, once they are accounted for */
-    uint64_t guessed_ns;         /* the same of ended children whose wait was not seen (inside libc: system, popen) */
-    uint64_t unwaited_ns;        /* part of these, and of theirs, that is in the tasks' unwaited_ns */
-    struct stack_trust *trust;   /* --call-graph auto; NULL: nothing was compared yet */
-    uint64_t rusage_ns;          /* CPU time as wait(2) reports it, with its children's; 0: unknown */
-    uint64_t rusage_switches;    /* its context switches, likewise */
-    uint64_t children_switches;  /* part of them: of the children that it waited for */
-    uint64_t exit_ns;            /* with exit_known: the cost of its exit */
-    uint64_t own_ns;             /* CPU time without children, from elsewhere; 0: unknown */
+    uint64_t clock_ns;          /* CPU time of its ended tasks, as counted */
+    uint64_t children_ns;       /* CPU time of the children that it waited for, with theirs */
+    uint64_t counted_ns;        /* limited: part of it that the kernel counted, once they are accounted for */
+    uint64_t guessed_ns;        /* the same of ended children whose wait was not seen (inside libc: system, popen) */
+    uint64_t unwaited_ns;       /* part of these, and of theirs, that is in the tasks' unwaited_ns */
+    struct stack_trust *trust;  /* --call-graph auto; NULL: nothing was compared yet */
+    uint64_t rusage_ns;         /* CPU time as wait(2) reports it, with its children's; 0: unknown */
+    uint64_t rusage_switches;   /* its context switches, likewise */
+    uint64_t children_switches; /* part of them: of the children that it waited for */
+    uint64_t exit_ns;           /* with exit_known: the cost of its exit */
+    uint64_t own_ns;            /* CPU time without children, from elsewhere; 0: unknown */
 };
 
 struct process *process_new(pid_t pid, pid_t ppid, uint64_t start_ns);

@@ -83,9 +83,10 @@ void tasks_generation_notified(struct tasks *tasks, struct task *task, const str
     bool records_missing = task->coverage == TASK_BY_COUNTERS || task->lost_records || task->broken;
     /* It was announced as not sampled, but it reports. */
     bool known = task->coverage == TASK_NOT_SAMPLED && generation && generation == tasks_last_generation(task) &&
-        !strcmp(generation->comm, notification->comm);
+                 !strcmp(generation->comm, notification->comm);
     bool new_one = task_is_by_timer(task) ? !known
-        : generation && generation->named && generation == tasks_last_generation(task) && records_missing;
+                                          : generation && generation->named &&
+                                                generation == tasks_last_generation(task) && records_missing;
     if (!generation || new_one)
         generation = add_unannounced(tasks, task, notification);
     if (!generation)
@@ -124,9 +125,9 @@ static struct exec_generation *find_next(struct task *task, uint64_t time_ns)
 
 void tasks_program_announced(struct tasks *tasks, struct process *process, const struct notification *notification)
 {
-    struct program *program =
-        notification->cmdline ? program_new(notification->exec, notification->cmdline, notification->cmdline_size)
-            : NULL;
+    struct program *program = notification->cmdline
+                                  ? program_new(notification->exec, notification->cmdline, notification->cmdline_size)
+                                  : NULL;
     struct exec_generation *generation = process->main ? find_next(process->main, notification->time_ns) : NULL;
     if (generation && generation->program) { /* its exec record was read before the notification */
         if (program && !generation->named)
@@ -168,7 +169,7 @@ void tasks_look_for_programs(struct tasks *tasks, struct task *task)
     generation = tasks_last_generation(task);
     /* The records of an inherited set are older than what /proc shows. */
     bool other = task_is_inherited(task) && exec &&
-        (!generation || !generation->program || !ends_with(exec, generation->program->exec));
+                 (!generation || !generation->program || !ends_with(exec, generation->program->exec));
     if (exec && cmdline && !anothers && !other && task_is_live(task) && count == task->generation_count &&
         !generation->named) {
         tasks_set_program(tasks, task, generation, program_new(exec, cmdline, size));

@@ -38,7 +38,7 @@ static struct process *waiter_of(const struct tasks *tasks, const struct notific
 static bool may_tell(const struct tasks *tasks, const struct notification *notification)
 {
     const struct process *process = tasks_find_process(tasks, notification->pid),
-        *waiting = waiter_of(tasks, notification);
+                         *waiting = waiter_of(tasks, notification);
     if (!notification->limited && waiting && waiting->limited)
         return false;
     if (!notification->limited && !(process && process->limited))
@@ -64,7 +64,7 @@ static bool was_alive(const struct process *process, uint64_t time_ns)
 static bool is_tracers_wait(struct tasks *tasks, const struct notification *notification)
 {
     const struct process *process = tasks_find_process(tasks, notification->pid),
-        *waiter = waiter_of(tasks, notification);
+                         *waiter = waiter_of(tasks, notification);
     if (!process)
         return tasks_knows_thread(tasks, notification->pid);
     struct process *parent = tasks_find_process(tasks, process->ppid);
@@ -89,11 +89,11 @@ static void traced_ended(struct tasks *tasks, const struct notification *notific
 
 static void keep_early_wait(struct tasks *tasks, pid_t waiter, const struct notification *notification)
 {
-    tasks->early_waits[tasks->early_wait] =
-        (struct early_wait){.pid = waiter,
-                            .time_ns = notification->time_ns,
-                            .used_ns = notification->utime_ns + notification->stime_ns,
-                            .switches = notification->switches};
+    tasks->early_waits[tasks->early_wait] = (struct early_wait){.pid = waiter,
+                                                                .time_ns = notification->time_ns,
+                                                                .used_ns = notification->utime_ns +
+                                                                           notification->stime_ns,
+                                                                .switches = notification->switches};
     tasks->early_wait = (tasks->early_wait + 1) % TASKS_EARLY_WAITS;
 }
 
@@ -127,7 +127,7 @@ static void note_wait(struct tasks *tasks, const struct notification *notificati
     uint64_t used = notification->utime_ns + notification->stime_ns;
     /* A task that timers sample announces no child. If the child sends no request, this is all that is known of it. */
     bool quiet = tasks->config->source == PINJECT_SOURCE_TIMER ||
-        (parent && parent->leader && task_is_by_timer(parent->leader));
+                 (parent && parent->leader && task_is_by_timer(parent->leader));
     if (quiet && !missed_take_requested(&tasks->missed, notification->pid) && !process)
         missed_add(&tasks->missed,
                    "child without events (not followed, setuid, or exited at once): known only from its parent's wait",

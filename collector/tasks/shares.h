@@ -23,7 +23,7 @@ struct share {
 
 /* Zeroed: nobody did anything. */
 struct shares {
-    struct share own;           /* of the collector's user, and of tasks whose user no channel shows */
+    struct share own;               /* of the collector's user, and of tasks whose user no channel shows */
     struct share users[SHARES - 1]; /* further users share the last place */
     unsigned count;
 };

@@ -15,12 +15,12 @@
 #include "collector/tasks/untracked.h"
 
 enum {
-    NUMBER_NS = 2000 * 1000 * 1000,     /* an ended process is held at most so long, while it has its number */
-    NUMBER_LOOK_NS = 20 * 1000 * 1000,  /* between looks whether it still has one */
-    NUMBERS = 1024,                     /* only while no more than these are held: each has descriptors */
-    FLUSH_NS = 1000 * 1000 * 1000,      /* growing files */
-    PROGRAM_NS = 1000 * 1000 * 1000,    /* an ended process is held so long while its last program is unknown */
-    LOOK_NS = 100 * 1000 * 1000,        /* a task that has sent no request by then will not */
+    NUMBER_NS = 2000 * 1000 * 1000,    /* an ended process is held at most so long, while it has its number */
+    NUMBER_LOOK_NS = 20 * 1000 * 1000, /* between looks whether it still has one */
+    NUMBERS = 1024,                    /* only while no more than these are held: each has descriptors */
+    FLUSH_NS = 1000 * 1000 * 1000,     /* growing files */
+    PROGRAM_NS = 1000 * 1000 * 1000,   /* an ended process is held so long while its last program is unknown */
+    LOOK_NS = 100 * 1000 * 1000,       /* a task that has sent no request by then will not */
 };
 
 static bool is_gone(const struct task *task)

@@ -124,8 +124,8 @@ void tasks_name_file(struct tasks *tasks, struct task *task)
     if (task->file != FILE_UNNAMED || !generation)
         return;
     if (!program || !program->exec[0]) {
-        generation->program = program_new(generation->comm[0] ? generation->comm : "?", program ? program->cmdline
-                                          : NULL, program ? program->cmdline_size : 0);
+        generation->program = program_new(generation->comm[0] ? generation->comm : "?",
+                                          program ? program->cmdline : NULL, program ? program->cmdline_size : 0);
         program_put(program);
     }
     tasks_begin_file(tasks, task);

@@ -104,20 +104,20 @@ void task_view_init(const struct tasks *tasks, const struct task *task, unsigned
                     struct task_view *view)
 {
     bool last = end == task->generation_count;
-    *view = (struct task_view){
-        .task = {.pid = task->pid,
-                 .tid = task->tid,
-                 .ppid = task->ppid,
-                 .parent_tid = task->parent_tid,
-                 .source = source_of(task),
-                 .kind = task->kind,
-                 .start_ns = task->generation_first ? task->generations[task->generation_first].start_ns
-                 : task->start_ns,
-                 .end_ns = last && task->end_ns ? task->end_ns : tasks->now_ns,
-                 .startup_ns = task->generation_first ? 0 : task->startup_ns,
-                 .first_sample_ns = task->first_sample_ns,
-                 .last_sample_ns = task->last_sample_ns,
-                 .stacks = task->stacks}};
+    *view = (struct task_view){.task = {.pid = task->pid,
+                                        .tid = task->tid,
+                                        .ppid = task->ppid,
+                                        .parent_tid = task->parent_tid,
+                                        .source = source_of(task),
+                                        .kind = task->kind,
+                                        .start_ns = task->generation_first
+                                                        ? task->generations[task->generation_first].start_ns
+                                                        : task->start_ns,
+                                        .end_ns = last && task->end_ns ? task->end_ns : tasks->now_ns,
+                                        .startup_ns = task->generation_first ? 0 : task->startup_ns,
+                                        .first_sample_ns = task->first_sample_ns,
+                                        .last_sample_ns = task->last_sample_ns,
+                                        .stacks = task->stacks}};
     memcpy(view->task.ids, task->ids, sizeof(task->ids));
     if (!last)
         view->task.end_ns = task->generations[end].start_ns;

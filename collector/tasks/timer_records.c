@@ -7,10 +7,10 @@
 #include "collector/tasks/tasks.h"
 
 enum {
-    SAMPLE_WORDS = 6,                  /* header, IDENTIFIER, IP, TID, TIME, PERIOD */
-    LOST_WORDS = 6,                    /* header, id, lost, TID, TIME, IDENTIFIER */
+    SAMPLE_WORDS = 6, /* header, IDENTIFIER, IP, TID, TIME, PERIOD */
+    LOST_WORDS = 6,   /* header, id, lost, TID, TIME, IDENTIFIER */
     CHAIN_MAX = 256,
-    LATE_NS = 1000 * 1000 * 1000,      /* of a sample, after the time of its round */
+    LATE_NS = 1000 * 1000 * 1000, /* of a sample, after the time of its round */
 };
 
 static uint64_t task_word(const struct task *task)

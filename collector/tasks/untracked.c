@@ -24,10 +24,10 @@ enum {
     WAIT_NS = 20 * 1000 * 1000, /* a request has come by then, except on a machine with more work than CPUs */
     BATCH = 64,                 /* in one sweep */
     TRIES = 3,
-    BUSY_NS = 5 * 1000 * 1000,  /* on such a machine a task has not used so much before its request... */
+    BUSY_NS = 5 * 1000 * 1000,      /* on such a machine a task has not used so much before its request... */
     PATIENT_NS = 500 * 1000 * 1000, /* ... and sends it by then */
     UNREPORTED_NS = 20 * 1000 * 1000,
-    CHILDREN_MAX = 1 << 20,     /* bytes of a list */
+    CHILDREN_MAX = 1 << 20,      /* bytes of a list */
     SLICE_NS = 20 * 1000 * 1000, /* in one sweep: the rest is handled in the next one */
 };
 
@@ -61,8 +61,8 @@ static int open_late(struct session *session, struct notification *notification)
     struct late_attach *late_attach = calloc(1, sizeof(*late_attach));
     int status = -ENOMEM;
     if (late_attach) {
-        *late_attach = (struct late_attach){{run_late_attach, abandon_late_attach, notification->pid}, session,
-                                            notification, -EBUSY};
+        *late_attach = (struct late_attach){
+            {run_late_attach, abandon_late_attach, notification->pid}, session, notification, -EBUSY};
         if (!errands_do(&session->errands, &late_attach->errand))
             return -EBUSY;
         status = late_attach->status;
@@ -100,8 +100,12 @@ static int open_inherited(struct session *session, const struct process *process
     struct inheriting *inheriting = calloc(1, sizeof(*inheriting));
     if (!inheriting)
         return -ENOMEM;
-    *inheriting = (struct inheriting){{run_inheriting, abandon_inheriting, process->pid}, session->inherited_sets,
-                                      process->pid, tid, pidfd_copy(process->pidfd), -EBUSY};
+    *inheriting = (struct inheriting){{run_inheriting, abandon_inheriting, process->pid},
+                                      session->inherited_sets,
+                                      process->pid,
+                                      tid,
+                                      pidfd_copy(process->pidfd),
+                                      -EBUSY};
     if (!errands_do(&session->errands, &inheriting->errand))
         return -EBUSY;
     int status = inheriting->status;
@@ -187,9 +191,13 @@ static bool attach_children(struct tasks *tasks, struct late_tree *tree, pid_t t
         if (tasks_find(tasks, child))
             continue;
         if (is_untracked(tasks, child))
-            attach_late(tasks,
-                        (struct notification){.pid = child, .tid = child, .ppid = pid, .parent_tid = tid, .pidfd = -1,
-                                                     .time_ns = tree->time_ns, .known_ns = known_ns,
+            attach_late(tasks, (struct notification){.pid = child,
+                                                     .tid = child,
+                                                     .ppid = pid,
+                                                     .parent_tid = tid,
+                                                     .pidfd = -1,
+                                                     .time_ns = tree->time_ns,
+                                                     .known_ns = known_ns,
                                                      .of_parent = true});
         tree->child = child;
         done = monotonic_ns() < end_ns;
@@ -217,7 +225,10 @@ static bool attach_threads(struct tasks *tasks, struct late_tree *tree, uint64_t
             continue;
         }
         if (tid != pid && is_untracked(tasks, tid))
-            attach_late(tasks, (struct notification){.pid = pid, .tid = tid, .ppid = pid, .time_ns = tree->time_ns,
+            attach_late(tasks, (struct notification){.pid = pid,
+                                                     .tid = tid,
+                                                     .ppid = pid,
+                                                     .time_ns = tree->time_ns,
                                                      .pidfd = pidfd_copy(process->pidfd)});
         done = attach_children(tasks, tree, tid, end_ns);
         if (!done)
@@ -345,9 +356,11 @@ void tasks_attach_untracked(struct tasks *tasks)
     for (size_t i = 0; i < count && monotonic_ns() < end; i++) {
         const struct untracked_task *child = &found[i];
         missed_tried(&tasks->missed, child->tid);
-        int status = attach_late(tasks,
-                                 (struct notification){.pid = child->pid, .tid = child->tid, .ppid = child->parent,
-                                                              .time_ns = child->time_ns, .known_ns = child->time_ns,
+        int status = attach_late(tasks, (struct notification){.pid = child->pid,
+                                                              .tid = child->tid,
+                                                              .ppid = child->parent,
+                                                              .time_ns = child->time_ns,
+                                                              .known_ns = child->time_ns,
                                                               .pidfd = -1});
         /* A thread hangs, or there is none: this task must not cost another one. */
         for (unsigned tries = status == -EBUSY ? TRIES : status < 0; tries; tries--)

@@ -12,8 +12,8 @@
 #endif
 
 /* Newer headers define some of these as enumerators, with the same values. */
-#define PERF_SAMPLE_DATA_PAGE_SIZE (UINT64_C(1) << 22) /* Linux 5.11 */
-#define PERF_SAMPLE_CODE_PAGE_SIZE (UINT64_C(1) << 23)
+#define PERF_SAMPLE_DATA_PAGE_SIZE    (UINT64_C(1) << 22) /* Linux 5.11 */
+#define PERF_SAMPLE_CODE_PAGE_SIZE    (UINT64_C(1) << 23)
 #define PERF_COUNT_SW_CGROUP_SWITCHES 11 /* Linux 5.13 */
 #ifndef PERF_SAMPLE_WEIGHT_TYPE
 #define PERF_SAMPLE_WEIGHT_TYPE (PERF_SAMPLE_WEIGHT | UINT64_C(1) << 24) /* Linux 5.12 */

@@ -22,11 +22,11 @@ enum { PINJECT_RING_RECORD_MAX = 65536 };
 struct pinject_ring {
     struct perf_event_mmap_page *page;
     const unsigned char *data;
-    uint64_t size;     /* bytes of data, a power of two */
-    uint64_t head;     /* as of pinject_ring_begin() */
-    uint64_t tail;     /* the consumer's own value: data_tail is never read back */
-    bool broken;       /* given up: no more records are read */
-    bool immutable;    /* only the kernel writes: a record never changes. Set after pinject_ring_init() */
+    uint64_t size;  /* bytes of data, a power of two */
+    uint64_t head;  /* as of pinject_ring_begin() */
+    uint64_t tail;  /* the consumer's own value: data_tail is never read back */
+    bool broken;    /* given up: no more records are read */
+    bool immutable; /* only the kernel writes: a record never changes. Set after pinject_ring_init() */
 };
 
 /* The ring is broken if SIZE, the size of DATA, is not a power of two. */

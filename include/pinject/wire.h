@@ -64,25 +64,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PINJECT_WIRE_MAGIC 0x31656c69776a6e70ull /* "pnjwile1", little endian */
+#define PINJECT_WIRE_MAGIC   0x31656c69776a6e70ull /* "pnjwile1", little endian */
 #define PINJECT_WIRE_VERSION 7u
 
 /*
  * Environment. All other PINJECT_* variables are options of a collector that the preload object starts:
  * docs/ENVIRONMENT.md.
  */
-#define PINJECT_ENV_SESSION "PINJECT_SESSION"     /* path of the segment file */
+#define PINJECT_ENV_SESSION   "PINJECT_SESSION"   /* path of the segment file */
 #define PINJECT_ENV_COLLECTOR "PINJECT_COLLECTOR" /* path of pinject-run, for the bare LD_PRELOAD */
 
 #define PINJECT_SOCKET_PREFIX "pinject:" /* abstract: after a NUL */
 
 enum {
     PINJECT_SLOTS = 256,
-    PINJECT_SLOTS_FIRST = 64,   /* other slots are used only if none of these is free, or the collector is stalled */
-    PINJECT_DOORBELLS = 64,     /* at most that many worker threads */
-    PINJECT_CPUS = 4096,        /* higher CPU numbers use doorbell 0 */
-    PINJECT_TASKS = 1 << 22,    /* PID_MAX_LIMIT: bits of the covered map */
-    PINJECT_USERS = 32,         /* users with a channel, at most */
+    PINJECT_SLOTS_FIRST = 64, /* other slots are used only if none of these is free, or the collector is stalled */
+    PINJECT_DOORBELLS = 64,   /* at most that many worker threads */
+    PINJECT_CPUS = 4096,      /* higher CPU numbers use doorbell 0 */
+    PINJECT_TASKS = 1 << 22,  /* PID_MAX_LIMIT: bits of the covered map */
+    PINJECT_USERS = 32,       /* users with a channel, at most */
     PINJECT_PATH = 4096,
     PINJECT_WAIT_MAX_US = 50000, /* no preload object waits longer, whatever the segment says */
     PINJECT_SLOT_SIZE = 4096,
@@ -99,8 +99,8 @@ enum pinject_phase {
 };
 
 #define PINJECT_STATE(generation, phase) (((uint32_t)(generation) << 8) | (uint32_t)(phase))
-#define PINJECT_STATE_PHASE(state) ((state) & 0xffu)
-#define PINJECT_STATE_GENERATION(state) ((state) >> 8)
+#define PINJECT_STATE_PHASE(state)       ((state)&0xffu)
+#define PINJECT_STATE_GENERATION(state)  ((state) >> 8)
 
 enum pinject_kind {
     /*
@@ -158,25 +158,25 @@ enum pinject_request_flags {
  */
 struct pinject_slot {
     uint32_t state;
-    int32_t owner;          /* tid of the claimer, written right after the claim */
-    uint32_t kind;          /* enum pinject_kind */
-    uint32_t flags;         /* enum pinject_request_flags */
-    int32_t pid;            /* the task that the request is about, in the collector's pid namespace */
+    int32_t owner;  /* tid of the claimer, written right after the claim */
+    uint32_t kind;  /* enum pinject_kind */
+    uint32_t flags; /* enum pinject_request_flags */
+    int32_t pid;    /* the task that the request is about, in the collector's pid namespace */
     int32_t tid;
-    int32_t ppid;           /* its parent process */
-    int32_t parent_tid;     /* the thread that created it; 0: unknown */
-    uint64_t time_ns;       /* CLOCK_MONOTONIC, when the request was written */
-    uint64_t startup_ns;    /* CPU time of the task before the events started (its CLOCK_THREAD_CPUTIME_ID) */
-    uint64_t utime_ns;      /* REAPED */
-    uint64_t stime_ns;      /* REAPED */
-    int32_t status;         /* REAPED: as wait(2) reports it */
-    int32_t result;         /* answer: 0 or -errno */
-    uint32_t exec_size;     /* text: name of the executable as given to exec (AT_EXECFN), with its NUL */
-    uint32_t cmdline_size;  /* text: the arguments that follow it, each with its NUL */
-    char comm[16];          /* name of the task (PR_GET_NAME) */
-    char program[16];       /* ARM, with DUMPS: its name after the exec, from the program's path; "": unknown */
-    uint64_t switches;      /* REAPED: context switches, including those of its waited-for children */
-    uint32_t user;          /* BECOME */
+    int32_t ppid;          /* its parent process */
+    int32_t parent_tid;    /* the thread that created it; 0: unknown */
+    uint64_t time_ns;      /* CLOCK_MONOTONIC, when the request was written */
+    uint64_t startup_ns;   /* CPU time of the task before the events started (its CLOCK_THREAD_CPUTIME_ID) */
+    uint64_t utime_ns;     /* REAPED */
+    uint64_t stime_ns;     /* REAPED */
+    int32_t status;        /* REAPED: as wait(2) reports it */
+    int32_t result;        /* answer: 0 or -errno */
+    uint32_t exec_size;    /* text: name of the executable as given to exec (AT_EXECFN), with its NUL */
+    uint32_t cmdline_size; /* text: the arguments that follow it, each with its NUL */
+    char comm[16];         /* name of the task (PR_GET_NAME) */
+    char program[16];      /* ARM, with DUMPS: its name after the exec, from the program's path; "": unknown */
+    uint64_t switches;     /* REAPED: context switches, including those of its waited-for children */
+    uint32_t user;         /* BECOME */
     uint32_t reserved;
     char text[PINJECT_TEXT];
 };
@@ -188,7 +188,7 @@ struct pinject_slot {
  * next round, or a worker that happens to run earlier.
  */
 struct pinject_doorbell {
-    uint32_t count;     /* futex word */
+    uint32_t count;    /* futex word */
     uint32_t sleeping; /* the worker is about to sleep or sleeps: a wake is needed (both sides order it with seq_cst) */
     uint64_t reserved;
     uint64_t pending[PINJECT_SLOTS / 64];
@@ -202,10 +202,10 @@ enum pinject_stalled {
 };
 
 enum pinject_session_flags {
-    PINJECT_SESSION_FORK = 1,     /* follow children of fork */
-    PINJECT_SESSION_VFORK = 2,    /* follow children of vfork and of posix_spawn */
-    PINJECT_SESSION_PTHREAD = 4,  /* follow threads */
-    PINJECT_SESSION_EXEC = 8,     /* follow across exec */
+    PINJECT_SESSION_FORK = 1,    /* follow children of fork */
+    PINJECT_SESSION_VFORK = 2,   /* follow children of vfork and of posix_spawn */
+    PINJECT_SESSION_PTHREAD = 4, /* follow threads */
+    PINJECT_SESSION_EXEC = 8,    /* follow across exec */
     /* the preload object announces every exec (for counts per exec generation, or if following ends at exec) */
     PINJECT_SESSION_SNAPSHOT = 16,
     PINJECT_SESSION_REAPED = 32, /* the preload object reports what wait() returns about children */
@@ -214,7 +214,7 @@ enum pinject_session_flags {
        costs a tenth of reading /proc/self/ns/pid. */
     PINJECT_SESSION_LOCKED = 64,
     PINJECT_SESSION_TIMER = 128,
-        /* No events: the preload object samples with timers. Each exec generation sends PROCESS, never GENERATION.
+    /* No events: the preload object samples with timers. Each exec generation sends PROCESS, never GENERATION.
            ARM (with INHERIT_EXEC) and INHERIT_EXEC say that the next exec generation has no timer. */
     PINJECT_SESSION_DUMPS = 256, /* samples have a stack dump: ARM gives the name of the program that will run */
     PINJECT_SESSION_ALL = 15,
@@ -234,24 +234,24 @@ struct pinject_user {
 struct pinject_segment {
     uint64_t magic;
     uint32_t version;
-    uint32_t size;            /* sizeof(struct pinject_segment) */
-    uint64_t id[2];           /* session id */
-    uint64_t pid_namespace;   /* inode of /proc/PID/ns/pid of the collector: pids are valid only there */
-    uint32_t flags;           /* enum pinject_session_flags */
-    uint32_t doorbells_used;  /* 1 ... PINJECT_DOORBELLS */
-    uint32_t wait_us;         /* how long a preload object waits for an answer, at most */
-    int32_t collector;        /* pid */
-    int32_t root;             /* pid of the first process; 0 until it is known */
-    uint32_t user;            /* the collector's uid in its own user namespace: the owner of PATH uses its channel */
-    char path[PINJECT_PATH];     /* of the segment file; the value of PINJECT_SESSION */
-    char preload[PINJECT_PATH];  /* of the preload object, as LD_PRELOAD has it */
-    char outfile[PINJECT_PATH];  /* absolute BASE of the result files: for pinject-run --wait */
+    uint32_t size;              /* sizeof(struct pinject_segment) */
+    uint64_t id[2];             /* session id */
+    uint64_t pid_namespace;     /* inode of /proc/PID/ns/pid of the collector: pids are valid only there */
+    uint32_t flags;             /* enum pinject_session_flags */
+    uint32_t doorbells_used;    /* 1 ... PINJECT_DOORBELLS */
+    uint32_t wait_us;           /* how long a preload object waits for an answer, at most */
+    int32_t collector;          /* pid */
+    int32_t root;               /* pid of the first process; 0 until it is known */
+    uint32_t user;              /* the collector's uid in its own user namespace: the owner of PATH uses its channel */
+    char path[PINJECT_PATH];    /* of the segment file; the value of PINJECT_SESSION */
+    char preload[PINJECT_PATH]; /* of the preload object, as LD_PRELOAD has it */
+    char outfile[PINJECT_PATH]; /* absolute BASE of the result files: for pinject-run --wait */
     uint8_t doorbell_of_cpu[PINJECT_CPUS];
-    uint32_t filters;         /* seccomp filters that the collector is under; UINT32_MAX: unknown */
-    uint64_t user_namespace;  /* inode of /proc/PID/ns/user of the collector: its uids are valid only there */
+    uint32_t filters;        /* seccomp filters that the collector is under; UINT32_MAX: unknown */
+    uint64_t user_namespace; /* inode of /proc/PID/ns/user of the collector: its uids are valid only there */
 
     uint32_t closed __attribute__((aligned(64))); /* atomic: the session is over; send no request any more */
-    uint32_t users_count;     /* atomic, release: number of complete entries of users */
+    uint32_t users_count;                         /* atomic, release: number of complete entries of users */
     struct pinject_user users[PINJECT_USERS];
     /* Atomic, release: the random end of the name of the rings' file, so that nobody can have created that file
        before. 0: there is no such file yet. */
@@ -268,9 +268,9 @@ struct pinject_requests {
      * FULL
      */
     uint32_t stalled;
-    uint32_t unanswered;    /* counted by preload objects: went on without an answer (timeout, stalled) */
-    uint32_t dropped;       /* counted by preload objects: requests that found no free slot */
-    uint32_t foreign;       /* counted by preload objects: tasks of another pid namespace */
+    uint32_t unanswered; /* counted by preload objects: went on without an answer (timeout, stalled) */
+    uint32_t dropped;    /* counted by preload objects: requests that found no free slot */
+    uint32_t foreign;    /* counted by preload objects: tasks of another pid namespace */
     /* counted by preload objects: starts not announced, because the program's seccomp filter forbids our calls */
     uint32_t blocked;
     uint32_t hint;          /* where to look for a free slot next */
@@ -285,7 +285,7 @@ enum {
     PINJECT_RINGS_MAX = 4096,
     PINJECT_RING_DATA = 64 << 10, /* bytes, after as many for the head: some machines have pages of that size */
     PINJECT_RING_STRIDE = 2 * PINJECT_RING_DATA,
-    PINJECT_TIMER_HEAD = 2048,    /* after all fields of struct perf_event_mmap_page */
+    PINJECT_TIMER_HEAD = 2048, /* after all fields of struct perf_event_mmap_page */
 };
 
 enum pinject_timer_flags {
@@ -299,18 +299,18 @@ enum pinject_timer_flags {
  */
 struct pinject_timer_head {
     /* Written by the collector before it answers. */
-    uint64_t id;          /* of the sampling event: IDENTIFIER of the samples */
+    uint64_t id; /* of the sampling event: IDENTIFIER of the samples */
     uint64_t interval_ns;
-    uint64_t flags;       /* enum pinject_timer_flags */
+    uint64_t flags; /* enum pinject_timer_flags */
     /* Preload object. 1: this thread is not its process' first and is about to exec; it will become the first. */
     uint64_t execs;
     /* Preload object: the kernel's figures of the thread, with each sample and at its end. */
-    uint64_t cpu_ns;      /* CLOCK_THREAD_CPUTIME_ID */
+    uint64_t cpu_ns; /* CLOCK_THREAD_CPUTIME_ID */
     uint64_t faults;
     uint64_t switches;
-    uint64_t lost;        /* samples for which there was no room */
-    uint32_t started;     /* number of the task's exec generations that started a timer */
-    int32_t error;        /* -errno of the last failed start of a timer */
+    uint64_t lost;    /* samples for which there was no room */
+    uint32_t started; /* number of the task's exec generations that started a timer */
+    int32_t error;    /* -errno of the last failed start of a timer */
 };
 
 _Static_assert(sizeof(struct pinject_timer_head) == 72, "wire: head of a timer's ring");

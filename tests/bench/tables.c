@@ -126,7 +126,7 @@ static struct cost stacks_of_ours(const uint32_t *turns)
     struct lookup lookup = {0};
     size_t before = used(), capacity = 64;
     double start = now();
-    uint32_t (*kept)[DEPTH] = need(malloc(capacity * sizeof(*kept)));
+    uint32_t(*kept)[DEPTH] = need(malloc(capacity * sizeof(*kept)));
     for (uint32_t i = 0; i < STACKS; i++) {
         if (i == capacity)
             kept = need(realloc(kept, (capacity *= 2) * sizeof(*kept)));

@@ -7,12 +7,12 @@
 
 #define BYTES (1u << 25)
 
-#define FUNCTION(number)                                                                                               \
-    static uint64_t __attribute__((noinline)) work##number(uint64_t value, uint64_t rounds)                            \
-    {                                                                                                                  \
-        for (uint64_t i = 0; i < rounds; i++)                                                                          \
-            value = value * 6364136223846793005u + 1442695040888963407u + number;                                      \
-        return value;                                                                                                  \
+#define FUNCTION(number)                                                                    \
+    static uint64_t __attribute__((noinline)) work##number(uint64_t value, uint64_t rounds) \
+    {                                                                                       \
+        for (uint64_t i = 0; i < rounds; i++)                                               \
+            value = value * 6364136223846793005u + 1442695040888963407u + number;           \
+        return value;                                                                       \
     }
 FUNCTION(0)
 FUNCTION(1)
@@ -35,9 +35,9 @@ FUNCTION(17)
 FUNCTION(18)
 FUNCTION(19)
 
-static uint64_t (*const functions[])(uint64_t, uint64_t) = {
-    work0,  work1,  work2,  work3,  work4,  work5,  work6,  work7,  work8,  work9,
-    work10, work11, work12, work13, work14, work15, work16, work17, work18, work19};
+static uint64_t (*const functions[])(uint64_t, uint64_t) = {work0,  work1,  work2,  work3,  work4,  work5,  work6,
+                                                            work7,  work8,  work9,  work10, work11, work12, work13,
+                                                            work14, work15, work16, work17, work18, work19};
 
 static uint64_t __attribute__((noinline)) chase(const unsigned char *memory, uint64_t value, uint64_t rounds)
 {

@@ -225,17 +225,10 @@ static void mutate(uint8_t *bytes, size_t size, uint64_t *state)
     while (times--) {
         size_t at = dice(state) % size, from = dice(state) % size, length = 1 + dice(state) % 8;
         switch (dice(state) % 4) {
-        case 0:
-            bytes[at] ^= (uint8_t)(1 << dice(state) % 8);
-            break;
-        case 1:
-            bytes[at] = extremes[dice(state) % sizeof(extremes)];
-            break;
-        case 2:
-            bytes[at] = (uint8_t)(bytes[at] + 1 - 2 * (dice(state) & 1));
-            break;
-        default:
-            memmove(bytes + at, bytes + from, length < size - (at > from ? at : from) ? length : 1);
+        case 0: bytes[at] ^= (uint8_t)(1 << dice(state) % 8); break;
+        case 1: bytes[at] = extremes[dice(state) % sizeof(extremes)]; break;
+        case 2: bytes[at] = (uint8_t)(bytes[at] + 1 - 2 * (dice(state) & 1)); break;
+        default: memmove(bytes + at, bytes + from, length < size - (at > from ? at : from) ? length : 1);
         }
     }
 }

@@ -28,11 +28,11 @@ static void configure(void)
     config->events[0].attr = probe_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK);
     config->events[1].attr = probe_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES);
     for (unsigned i = 0; i < 2; i++)
-        config->events[i].attr.read_format =
-            PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING | PERF_FORMAT_LOST;
+        config->events[i].attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING |
+                                             PERF_FORMAT_LOST;
     config->events[0].samples = config->events[0].nanoseconds = true;
-    config->events[0].attr.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
-                                         PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN;
+    config->events[0].attr.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_IP |
+                                         PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN;
     config->events[0].attr.sample_id_all = 1;
 }
 
@@ -453,8 +453,8 @@ void collector_end(void)
     check_missed();
     check_totals();
     const unsigned missed = collector.missed.count;
-    sim_say("%" PRIu64 " tasks, %u files, %u reasons, %" PRIu64 " of %" PRIu64 " us", collector.seen,
-            sim.files_done, missed, collector.attributed_ns / 1000, sim.given_ns / 1000);
+    sim_say("%" PRIu64 " tasks, %u files, %u reasons, %" PRIu64 " of %" PRIu64 " us", collector.seen, sim.files_done,
+            missed, collector.attributed_ns / 1000, sim.given_ns / 1000);
     if (!is_doubtful() && collector.unannounced.count)
         sim_fail("%" PRIu64 " tasks were not announced", (uint64_t)collector.unannounced.count);
     if (sim.clean && missed)

@@ -52,7 +52,7 @@ void inherited_sample(struct sim_task *task)
 {
     const uint64_t ip = 0x1000 + sim_below(0x1000);
     const uint64_t words[] = {ids[0], ip, kernel_pair(task->process->pid, task->tid), sim.now_ns + 1, SIM_SAMPLE_NS,
-                              1, ip};
+                              1,      ip};
     if (task->cover)
         task->cover->sampled++;
     inherited_write(task, 0, &(struct sim_record){PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, words, 7, NULL});

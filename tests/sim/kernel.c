@@ -115,8 +115,13 @@ static bool write_record(struct sim_events *events, const struct sim_record *rec
 static void write_sample(struct sim_task *task)
 {
     const uint64_t ip = 0x1000 + sim_below(0x1000);
-    const uint64_t words[] = {task->events->attached.ids[0], ip, kernel_pair(task->process->pid, task->tid), sim.now_ns,
-                              SIM_SAMPLE_NS, 1, ip};
+    const uint64_t words[] = {task->events->attached.ids[0],
+                              ip,
+                              kernel_pair(task->process->pid, task->tid),
+                              sim.now_ns,
+                              SIM_SAMPLE_NS,
+                              1,
+                              ip};
     task->events->sampled++;
     write_record(task->events, &(struct sim_record){PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, words, 7, NULL});
 }
@@ -301,8 +306,8 @@ static void note_exec(struct sim_events *events)
 static void write_exec(struct sim_task *task, const char *name)
 {
     static const char *const paths[] = {"/opt/injectable", "/opt/static", "/opt/setuid", "/opt/cleaned"};
-    const uint64_t words[] = {kernel_pair(task->process->pid, task->tid), 0x1000, 0x1000, 0, kernel_pair(8, 1), 99, 0,
-                              kernel_pair(5, 2)};
+    const uint64_t words[] = {
+        kernel_pair(task->process->pid, task->tid), 0x1000, 0x1000, 0, kernel_pair(8, 1), 99, 0, kernel_pair(5, 2)};
     const struct sim_record comm = {PERF_RECORD_COMM, PERF_RECORD_MISC_COMM_EXEC, words, 1, name};
     const struct sim_record mapping = {PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER, words, 8,
                                        paths[task->process->program]};

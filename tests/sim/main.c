@@ -129,11 +129,10 @@ static const char *run_session(uint64_t seed, bool verbose)
     sim_say("follow %x%s%s; of 1000: late %u by %" PRIu64 " ms, never %u, twice %u, refused %u, unasked %u, "
             "unreported waits %u, raw clones %u, no wait %u, odd programs %u, failing exec %u, stalls %u, "
             "static programs %u, lost records %u%s%s",
-            sim.follow, sim.clean ? ", clean" : "", sim.split ? ", split" : "", faults->late,
-            faults->late_ns / SIM_MS, faults->never, faults->twice, faults->refused, faults->unasked,
-            faults->unreported_wait, faults->raw_clone, faults->no_wait, faults->odd_program, faults->failing_exec,
-            faults->stall, faults->static_program, faults->lost_records,
-            faults->small_rings ? ", small rings" : "", faults->slow ? ", slow" : "");
+            sim.follow, sim.clean ? ", clean" : "", sim.split ? ", split" : "", faults->late, faults->late_ns / SIM_MS,
+            faults->never, faults->twice, faults->refused, faults->unasked, faults->unreported_wait, faults->raw_clone,
+            faults->no_wait, faults->odd_program, faults->failing_exec, faults->stall, faults->static_program,
+            faults->lost_records, faults->small_rings ? ", small rings" : "", faults->slow ? ", slow" : "");
     collector_begin();
     script_begin();
     const uint64_t steps = 10 + sim_below(sim_chance(100) ? 1000 : 150);
@@ -238,7 +237,7 @@ int main(int argc, char **argv)
         }
     }
     printf("sim: %" PRIu64 " sessions from seed %" PRIu64 ", %" PRIu64 " failed; inherited sets covered %" PRIu64
-           " tasks; in %" PRIu64 " sessions guesses gave tasks up to %.1f ms too much\n", done, seed, failures,
-           sim_over.covered, sim_over.sessions, (double)sim_over.most_ns / SIM_MS);
+           " tasks; in %" PRIu64 " sessions guesses gave tasks up to %.1f ms too much\n",
+           done, seed, failures, sim_over.covered, sim_over.sessions, (double)sim_over.most_ns / SIM_MS);
     return failures > 0;
 }

@@ -19,32 +19,32 @@
 #include "collector/tasks/untracked.h"
 
 enum {
-    SIM_PIDS = 32768,           /* numbers of tasks */
-    SIM_FEW_PIDS = 300,         /* so few are used again at once */
-    SIM_TASKS = 192,            /* alive at most */
-    SIM_RING = 8192,            /* bytes */
+    SIM_PIDS = 32768,   /* numbers of tasks */
+    SIM_FEW_PIDS = 300, /* so few are used again at once */
+    SIM_TASKS = 192,    /* alive at most */
+    SIM_RING = 8192,    /* bytes */
     SIM_US = 1000,
     SIM_MS = 1000 * 1000,
     SIM_SAMPLE_NS = 250 * SIM_US, /* of CPU time, between samples */
-    SIM_EXECS = 16,             /* of one task, that are checked */
+    SIM_EXECS = 16,               /* of one task, that are checked */
     SIM_CPUS = 2,
-    SIM_RECORD = 256,           /* bytes of the longest one */
+    SIM_RECORD = 256, /* bytes of the longest one */
 };
 
 /* An exec that the events of a task survived. */
 struct sim_exec {
     uint64_t time_ns, counted_ns;
-    bool told;                /* the counts were told just before it */
+    bool told; /* the counts were told just before it */
 };
 
 /* Events that the descendants of a task inherit. */
 struct sim_set {
     struct sim_set *next;
     uint64_t number;
-    struct sim_task *root;    /* NULL: it has ended */
-    pid_t pid, tid;           /* of the root, also after its end; 0: in use again */
-    unsigned members;         /* alive, without the root */
-    bool enabled;             /* from the next exec of the root on */
+    struct sim_task *root; /* NULL: it has ended */
+    pid_t pid, tid;        /* of the root, also after its end; 0: in use again */
+    unsigned members;      /* alive, without the root */
+    bool enabled;          /* from the next exec of the root on */
 };
 
 /* The events of a task, or its part of an inherited set. The collector owns the former. They outlive the task. */
@@ -55,26 +55,26 @@ struct sim_events {
     struct sim_process *process;
     uint64_t serial;
     uint64_t counted_ns, slices;
-    bool enabled;             /* armed ones begin at an exec */
+    bool enabled; /* armed ones begin at an exec */
     bool hung_up;
-    bool delivered;           /* the collector was told of them */
+    bool delivered; /* the collector was told of them */
     bool freed;
-    unsigned files;           /* result files that were completed for them */
-    uint64_t startup_ns;      /* as told: what the task had used before */
-    struct sim_set *set;      /* NULL: they are its own */
+    unsigned files;      /* result files that were completed for them */
+    uint64_t startup_ns; /* as told: what the task had used before */
+    struct sim_set *set; /* NULL: they are its own */
     uint64_t start_ns;
     struct {
         uint64_t ns, slices;
     } cpu[SIM_CPUS];
     uint64_t sampled, lost, lost_told; /* samples: written to the ring, or not since it was full */
-    struct sim_exec execs[SIM_EXECS]; /* while they counted */
-    unsigned exec_count;      /* SIM_EXECS + 1: more */
-    bool snapshot;            /* the counts were told, and they count on */
-    bool reported;            /* the last program has told its name */
-    unsigned generations;     /* in its files so far */
+    struct sim_exec execs[SIM_EXECS];  /* while they counted */
+    unsigned exec_count;               /* SIM_EXECS + 1: more */
+    bool snapshot;                     /* the counts were told, and they count on */
+    bool reported;                     /* the last program has told its name */
+    unsigned generations;              /* in its files so far */
     uint64_t hung_up_ns;
-    uint64_t exit_ns;         /* of its file: UINT64_MAX: unknown */
-    bool left;                /* an exec that is not followed came; counts up to there matter */
+    uint64_t exit_ns; /* of its file: UINT64_MAX: unknown */
+    bool left;        /* an exec that is not followed came; counts up to there matter */
 };
 
 /* A program, as what it is for us. */
@@ -87,26 +87,26 @@ enum sim_program {
 };
 
 struct sim_process {
-    struct sim_process *next; /* all of the session, the dead too */
+    struct sim_process *next;   /* all of the session, the dead too */
     struct sim_process *parent; /* NULL: init */
     pid_t pid;
-    unsigned pidfds;          /* open ones */
-    int pidfd;                /* their number: the same for all */
+    unsigned pidfds; /* open ones */
+    int pidfd;       /* their number: the same for all */
     enum sim_program program;
-    bool loaded;              /* the preload object is in it, and follows it */
-    bool zombie, gone;        /* has ended; and was waited for */
-    bool vforked;             /* runs its parent's program: nothing but exec and _exit is to be done */
-    unsigned tasks;           /* alive */
-    uint64_t cpu_ns;          /* used, without children */
-    uint64_t children_ns;     /* of children it waited for, and theirs */
+    bool loaded;          /* the preload object is in it, and follows it */
+    bool zombie, gone;    /* has ended; and was waited for */
+    bool vforked;         /* runs its parent's program: nothing but exec and _exit is to be done */
+    unsigned tasks;       /* alive */
+    uint64_t cpu_ns;      /* used, without children */
+    uint64_t children_ns; /* of children it waited for, and theirs */
     uint64_t switches, children_switches;
-    uint64_t end_ns;          /* zombie: since then */
-    uint64_t exit_ns;         /* what it used in its exit */
-    uint64_t told_ns;         /* in the files of its tasks, without exits */
+    uint64_t end_ns;  /* zombie: since then */
+    uint64_t exit_ns; /* what it used in its exit */
+    uint64_t told_ns; /* in the files of its tasks, without exits */
     int status;
     unsigned execs;
-    bool unsure;              /* all that was known of it was a thread, reported after it had called exec */
-    bool passes_on;           /* it has our variables, though it has not the preload object */
+    bool unsure;    /* all that was known of it was a thread, reported after it had called exec */
+    bool passes_on; /* it has our variables, though it has not the preload object */
 };
 
 struct sim_task {
@@ -117,50 +117,50 @@ struct sim_task {
     struct sim_events *events; /* its own; NULL: none */
     struct sim_events *cover;  /* of an inherited set; NULL: none */
     struct sim_set *root_of;
-    uint64_t sample_ns;        /* CPU time at the next sample */
-    bool raw;                  /* made behind libc's back */
-    bool announced;            /* by its creator's ring */
+    uint64_t sample_ns; /* CPU time at the next sample */
+    bool raw;           /* made behind libc's back */
+    bool announced;     /* by its creator's ring */
     bool had_events;
-    bool wants_request;        /* it begins with one */
-    uint32_t request;          /* of this kind */
+    bool wants_request; /* it begins with one */
+    uint32_t request;   /* of this kind */
     pid_t creator;
     char comm[16];
 };
 
 /* What may go wrong in a session, in parts of 1000. */
 struct sim_faults {
-    unsigned late;      /* a notification comes up to LATE_NS later */
+    unsigned late; /* a notification comes up to LATE_NS later */
     uint64_t late_ns;
-    unsigned never;     /* one that carries no events is dropped */
-    unsigned twice;     /* one that carries no events comes twice */
-    unsigned refused;   /* the kernel refuses events */
-    unsigned unasked;   /* no slot is free: the task never asks */
+    unsigned never;           /* one that carries no events is dropped */
+    unsigned twice;           /* one that carries no events comes twice */
+    unsigned refused;         /* the kernel refuses events */
+    unsigned unasked;         /* no slot is free: the task never asks */
     unsigned unreported_wait; /* the wait is within libc: nobody tells it */
-    unsigned raw_clone; /* a child made behind libc's back, which never asks */
-    unsigned no_wait;   /* a parent does not wait */
-    unsigned odd_program; /* an exec is of another program than an injectable one */
+    unsigned raw_clone;       /* a child made behind libc's back, which never asks */
+    unsigned no_wait;         /* a parent does not wait */
+    unsigned odd_program;     /* an exec is of another program than an injectable one */
     unsigned failing_exec;
-    unsigned stall;     /* the collector sleeps for up to a second */
+    unsigned stall;          /* the collector sleeps for up to a second */
     unsigned static_program; /* in clean sessions */
-    unsigned lost_records; /* of inherited sets */
-    bool small_rings;   /* they overflow */
-    bool slow;          /* reading rings takes so long that some are left for the next round */
+    unsigned lost_records;   /* of inherited sets */
+    bool small_rings;        /* they overflow */
+    bool slow;               /* reading rings takes so long that some are left for the next round */
 };
 
 struct sim {
     uint64_t seed, random;
     bool verbose;
     uint64_t now_ns;
-    uint64_t given_ns;        /* CPU time that all tasks have used */
-    uint64_t read_ns;         /* how long the collector has read rings: the clock stands still meanwhile */
+    uint64_t given_ns; /* CPU time that all tasks have used */
+    uint64_t read_ns;  /* how long the collector has read rings: the clock stands still meanwhile */
     struct sim_faults faults;
-    bool clean;               /* none of these */
-    bool only_waits;          /* only waits are unreported */
+    bool clean;      /* none of these */
+    bool only_waits; /* only waits are unreported */
     unsigned follow;
     bool split, snapshots;
-    bool has_status;          /* the kernel tells the status of processes that are gone */
-    unsigned programs;        /* names given so far */
-    pid_t pids;               /* numbers that are in use */
+    bool has_status;   /* the kernel tells the status of processes that are gone */
+    unsigned programs; /* names given so far */
+    pid_t pids;        /* numbers that are in use */
     struct sim_process *processes, *root;
     struct sim_task *tasks;
     unsigned task_count;
@@ -176,24 +176,24 @@ struct sim {
         struct sim_notification *next;
         uint64_t due_ns;
         struct notification *notification;
-    } *notifications;
+    } * notifications;
     /* Records of inherited sets, oldest first. */
     struct sim_kept {
         struct sim_kept *next;
         uint64_t visible_ns;
         bool noted;
         struct inherited_record *kept;
-    } *kept, *kept_last;
-    uint64_t records_lost;    /* not told yet */
+    } * kept, *kept_last;
+    uint64_t records_lost; /* not told yet */
     bool has_lost;
-    uint64_t unreported_ns;   /* costs of exits whose wait was not told */
+    uint64_t unreported_ns; /* costs of exits whose wait was not told */
     /* Result files. */
     unsigned files_open, files_done;
     uint64_t samples, counted_ns; /* in all of them; the latter with what is before and after the events */
     unsigned without_sample;
     unsigned notifications_alive;
-    unsigned unknown;         /* ended tasks that were announced, and have had no events */
-    const char *failed;       /* what is wrong; NULL: nothing */
+    unsigned unknown;   /* ended tasks that were announced, and have had no events */
+    const char *failed; /* what is wrong; NULL: nothing */
     /* The collector. */
     struct session session;
     struct settings settings;
@@ -216,7 +216,7 @@ extern struct sim sim;
 /* Of all sessions, and those in which guesses gave tasks more CPU time than was used. */
 struct sim_over {
     uint64_t sessions, most_ns;
-    uint64_t covered;         /* tasks of all sessions, by inherited sets */
+    uint64_t covered; /* tasks of all sessions, by inherited sets */
 };
 extern struct sim_over sim_over;
 

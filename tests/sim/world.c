@@ -347,8 +347,7 @@ const struct perf_event_header *stacks_take(struct stacks *stacks, const struct 
     return record;
 }
 
-void stacks_round(struct stacks *stacks, const struct stack_owner *owner, uint64_t lost, uint64_t filled,
-                  uint64_t size)
+void stacks_round(struct stacks *stacks, const struct stack_owner *owner, uint64_t lost, uint64_t filled, uint64_t size)
 {
     (void)stacks;
     (void)owner;

@@ -79,8 +79,8 @@ static void by_aio(unsigned count)
     static char bytes[4096];
     int file = open("/proc/self/exe", O_RDONLY);
     for (unsigned i = 0; i < count; i++) {
-        struct aiocb block = {.aio_fildes = file, .aio_buf = bytes, .aio_nbytes = sizeof(bytes),
-                              .aio_sigevent = call_back()};
+        struct aiocb block = {
+            .aio_fildes = file, .aio_buf = bytes, .aio_nbytes = sizeof(bytes), .aio_sigevent = call_back()};
         if (aio_read(&block))
             exit(99);
         sem_wait(&done);
@@ -117,8 +117,8 @@ static void by_uring(unsigned count)
     uint32_t *tail = (uint32_t *)(void *)(queue + setup.sq_off.tail);
     uint32_t *array = (uint32_t *)(void *)(queue + setup.sq_off.array);
     while (usage_ns(RUSAGE_SELF) < count * ms * UINT64_C(1000000)) {
-        entries[0] = (struct io_uring_sqe){.opcode = IORING_OP_READ, .flags = IOSQE_ASYNC, .fd = zero,
-                                           .addr = (uintptr_t)piece, .len = PIECE};
+        entries[0] = (struct io_uring_sqe){
+            .opcode = IORING_OP_READ, .flags = IOSQE_ASYNC, .fd = zero, .addr = (uintptr_t)piece, .len = PIECE};
         array[*tail % ENTRIES] = 0;
         __atomic_store_n(tail, *tail + 1, __ATOMIC_RELEASE);
         if (syscall(SYS_io_uring_enter, ring, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0) < 0)

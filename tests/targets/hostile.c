@@ -154,9 +154,8 @@ static void look(void)
         const char *name = dot ? dot : " segment";
         bool changes = mprotect(mapping->start, 4096, PROT_READ | PROT_WRITE) == 0;
         printf("%.*s: %s write, %s make it writable, %s write by /proc, %s open it to write\n",
-               (int)strcspn(name + 1, "."), name + 1,
-               answer(mapping->writable), answer(changes), answer(write_through_proc(mapping->start)),
-               answer(opens(mapping->path, O_RDWR)));
+               (int)strcspn(name + 1, "."), name + 1, answer(mapping->writable), answer(changes),
+               answer(write_through_proc(mapping->start)), answer(opens(mapping->path, O_RDWR)));
     }
 }
 

@@ -39,11 +39,11 @@ unsigned long knock(const char *path, uint64_t limit);
 
 /* How to attack. */
 struct strike {
-    uint64_t limit;        /* in ms of now_ms() */
-    unsigned burst_ms;     /* length of a burst; 0: no pauses */
-    unsigned rest_ms;      /* pause between two bursts */
-    const char *attack;    /* the only one; NULL: any, except those that must be asked for by name */
-    const char *bait;      /* a file that must not be opened, for the paths in requests; may be NULL */
+    uint64_t limit;     /* in ms of now_ms() */
+    unsigned burst_ms;  /* length of a burst; 0: no pauses */
+    unsigned rest_ms;   /* pause between two bursts */
+    const char *attack; /* the only one; NULL: any, except those that must be asked for by name */
+    const char *bait;   /* a file that must not be opened, for the paths in requests; may be NULL */
 };
 
 /* Returns the number of strokes; -1: there is no attack of that name. */

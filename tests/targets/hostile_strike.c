@@ -23,7 +23,7 @@ enum { KEEP_SIZE = 1, PUNCH_HOLE = 2, ADD_SEALS = 1033, RIGHTS = 64 };
 
 static int32_t tasks[TASKS];
 static unsigned task_count;
-static int32_t reused;             /* pid of an ended process: free, or another process's by now */
+static int32_t reused; /* pid of an ended process: free, or another process's by now */
 static const char *bait = "/etc/shadow";
 
 static void find_tasks(void)
@@ -50,8 +50,8 @@ static int32_t any_task(void)
 /* Small numbers and limits are more dangerous than random numbers. */
 static uint32_t any_word(void)
 {
-    static const uint32_t nasty[] = {0,    1,    2,    3,    4,    5,    6,     7,         8,         9,
-                                     255,  3967, 3968, 3969, 4095, 4096, 65535, INT32_MAX, 1u << 31u, UINT32_MAX};
+    static const uint32_t nasty[] = {0,   1,    2,    3,    4,    5,    6,     7,         8,         9,
+                                     255, 3967, 3968, 3969, 4095, 4096, 65535, INT32_MAX, 1u << 31u, UINT32_MAX};
     uint64_t random = next_random();
     return random & 0x300 ? nasty[(random >> 16) % (sizeof(nasty) / sizeof(nasty[0]))] : (uint32_t)(random >> 32);
 }
@@ -165,8 +165,8 @@ static void hold_all(struct pinject_requests *requests)
     for (unsigned i = 0; i < PINJECT_SLOTS; i++) {
         uint32_t state = __atomic_load_n(&requests->slots[i].state, __ATOMIC_RELAXED);
         requests->slots[i].owner = 1;
-        __atomic_store_n(&requests->slots[i].state,
-                         PINJECT_STATE(PINJECT_STATE_GENERATION(state) + 1, PINJECT_CLAIMED), __ATOMIC_RELEASE);
+        __atomic_store_n(&requests->slots[i].state, PINJECT_STATE(PINJECT_STATE_GENERATION(state) + 1, PINJECT_CLAIMED),
+                         __ATOMIC_RELEASE);
     }
 }
 
@@ -187,8 +187,8 @@ static void answer_others(struct pinject_requests *requests)
 
 static void spoil_counters(struct pinject_requests *requests)
 {
-    uint32_t *words[] = {&requests->stalled, &requests->unanswered, &requests->dropped, &requests->foreign,
-                         &requests->blocked,  &requests->hint,       &requests->slots_claimed};
+    uint32_t *words[] = {&requests->stalled, &requests->unanswered, &requests->dropped,      &requests->foreign,
+                         &requests->blocked, &requests->hint,       &requests->slots_claimed};
     for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++)
         if (next_random() % 2)
             __atomic_store_n(words[i], any_word(), __ATOMIC_RELAXED);
@@ -295,8 +295,8 @@ static void send_rights(int peer)
     } control = {.room = {0}};
     char byte = 0;
     struct iovec part = {&byte, 1};
-    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control,
-                             .msg_controllen = sizeof(control)};
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
     struct cmsghdr *header = CMSG_FIRSTHDR(&message);
     for (unsigned i = 0; i < RIGHTS; i++)
         fds[i] = peer;
@@ -400,11 +400,11 @@ static const struct {
     void (*stroke)(struct pinject_requests *requests);
     bool named; /* only if it is asked for by name */
 } attacks[] = {
-    {"ask", ask_anything, false},     {"ends", tell_ends, false},      {"race", race, false},
-    {"seize", seize_all, false},      {"hold", hold_all, false},       {"answer", answer_others, false},
+    {"ask", ask_anything, false},        {"ends", tell_ends, false},    {"race", race, false},
+    {"seize", seize_all, false},         {"hold", hold_all, false},     {"answer", answer_others, false},
     {"counters", spoil_counters, false}, {"scribble", scribble, false}, {"rings", spoil_rings, false},
-    {"file", spoil_file, false},      {"talk", talk, false},           {"flood", flood, false},
-    {"tasks", make_tasks, false},     {"cut", cut_file, true},
+    {"file", spoil_file, false},         {"talk", talk, false},         {"flood", flood, false},
+    {"tasks", make_tasks, false},        {"cut", cut_file, true},
 };
 
 /* The index of the attack NAME, NULL: a random one; -1: there is none of that name. */

@@ -70,10 +70,8 @@ static bool is_scope(Dwarf_Die *die)
     case DW_TAG_module:
     case DW_TAG_class_type:
     case DW_TAG_structure_type:
-    case DW_TAG_union_type:
-        return true;
-    default:
-        return false;
+    case DW_TAG_union_type: return true;
+    default: return false;
     }
 }
 

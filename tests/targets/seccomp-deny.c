@@ -38,15 +38,52 @@ struct name {
     long number;
 };
 
-#define CALL(name) {#name, SYS_##name}
+#define CALL(name)        \
+    {                     \
+#name, SYS_##name \
+    }
 static const struct name calls[] = {
-    CALL(perf_event_open), CALL(timer_create), CALL(timer_settime), CALL(process_vm_readv), CALL(openat),
-    CALL(mmap), CALL(statx), CALL(fcntl), CALL(futex), CALL(kill), CALL(tgkill), CALL(pidfd_open), CALL(prctl),
-    CALL(rt_sigaction), CALL(rt_sigprocmask), CALL(clone), CALL(wait4), CALL(waitid), CALL(getpid), CALL(gettid),
-    CALL(getppid), CALL(clock_gettime), CALL(memfd_create), CALL(close_range), CALL(ftruncate), CALL(fallocate),
-    CALL(sched_getaffinity), CALL(sched_setaffinity), CALL(socket), CALL(setsid), CALL(execve), CALL(execveat),
-    CALL(getrusage), CALL(setrlimit), CALL(prlimit64), CALL(eventfd2), CALL(epoll_create1), CALL(signalfd4),
-    CALL(setpriority), CALL(sched_setattr), CALL(mremap),
+    CALL(perf_event_open),
+    CALL(timer_create),
+    CALL(timer_settime),
+    CALL(process_vm_readv),
+    CALL(openat),
+    CALL(mmap),
+    CALL(statx),
+    CALL(fcntl),
+    CALL(futex),
+    CALL(kill),
+    CALL(tgkill),
+    CALL(pidfd_open),
+    CALL(prctl),
+    CALL(rt_sigaction),
+    CALL(rt_sigprocmask),
+    CALL(clone),
+    CALL(wait4),
+    CALL(waitid),
+    CALL(getpid),
+    CALL(gettid),
+    CALL(getppid),
+    CALL(clock_gettime),
+    CALL(memfd_create),
+    CALL(close_range),
+    CALL(ftruncate),
+    CALL(fallocate),
+    CALL(sched_getaffinity),
+    CALL(sched_setaffinity),
+    CALL(socket),
+    CALL(setsid),
+    CALL(execve),
+    CALL(execveat),
+    CALL(getrusage),
+    CALL(setrlimit),
+    CALL(prlimit64),
+    CALL(eventfd2),
+    CALL(epoll_create1),
+    CALL(signalfd4),
+    CALL(setpriority),
+    CALL(sched_setattr),
+    CALL(mremap),
 };
 
 static const struct name errors[] = {

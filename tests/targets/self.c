@@ -42,8 +42,8 @@ static void count_tasks(void)
 
 static void show_status(void)
 {
-    static const char *const wanted[] = {"SigPnd:", "ShdPnd:", "SigBlk:", "SigIgn:", "SigCgt:", "NoNewPrivs:",
-                                         "Seccomp:", "TracerPid:"};
+    static const char *const wanted[] = {
+        "SigPnd:", "ShdPnd:", "SigBlk:", "SigIgn:", "SigCgt:", "NoNewPrivs:", "Seccomp:", "TracerPid:"};
     char line[256];
     FILE *status = fopen("/proc/self/status", "re");
     while (status && fgets(line, sizeof(line), status))

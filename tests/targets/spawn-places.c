@@ -95,7 +95,7 @@ static int spawn(void)
     if (way_is("search"))
         setenv("PATH", "/nonexistent:.", 1);
     int error = way_is("search") ? posix_spawnp(&pid, program[0], &actions, &attr, program, envp)
-                             : posix_spawn(&pid, path, &actions, &attr, program, envp);
+                                 : posix_spawn(&pid, path, &actions, &attr, program, envp);
     if (error) {
         fprintf(stderr, "%s: %s\n", way, strerror(error));
         return 97;

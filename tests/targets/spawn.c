@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 /* The list forms get a fixed number of arguments: MOST of them, with NULL after the last one. */
-#define MOST 8
+#define MOST    8
 #define LIST(a) (a)[0], (a)[1], (a)[2], (a)[3], (a)[4], (a)[5], (a)[6], (a)[7], (char *)NULL
 
 static char *clean[] = {(char *)"PATH=/usr/local/bin:/usr/bin:/bin", NULL};

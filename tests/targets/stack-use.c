@@ -37,8 +37,8 @@ extern char **environ;
 enum { STACK = 256 << 10, PAINT = 0xa5, CHILD_STACK = 16 << 10, BELOW = 64 << 10 };
 
 static unsigned char stack[STACK] __attribute__((aligned(4096)));
-static char **large;          /* environment */
-static char denied[64];       /* a static program that may not be executed: exec reads it, and fails */
+static char **large;    /* environment */
+static char denied[64]; /* a static program that may not be executed: exec reads it, and fails */
 static char *arguments[] = {denied, NULL};
 
 /* Paints the stack up to its own frame, which is where the frame of a measured call will be. */
@@ -57,28 +57,78 @@ static size_t used_below(const unsigned char *top)
 
 /* ---- Calls ---- */
 
-static void nothing(void) {}
-static void call_execve(void) { execve(denied, arguments, environ); }
-static void call_execve_large(void) { execve(denied, arguments, large); }
-static void call_execv(void) { execv(denied, arguments); }
-static void call_execvp(void) { execvp(denied, arguments); }
-static void call_execvp_search(void) { execvp("denied", arguments); }
-static void call_execvpe(void) { execvpe("denied", arguments, large); }
-static void call_execl(void) { execl(denied, denied, "1", "2", (char *)NULL); }
-static void call_execlp(void) { execlp(denied, denied, "1", "2", (char *)NULL); }
-static void call_execle(void) { execle(denied, denied, "1", "2", (char *)NULL, large); }
-static void call_execveat(void) { execveat(AT_FDCWD, denied, arguments, large, 0); }
-static void call_syscall_exec(void) { syscall(SYS_execve, denied, arguments, large); }
+static void nothing(void)
+{
+}
+static void call_execve(void)
+{
+    execve(denied, arguments, environ);
+}
+static void call_execve_large(void)
+{
+    execve(denied, arguments, large);
+}
+static void call_execv(void)
+{
+    execv(denied, arguments);
+}
+static void call_execvp(void)
+{
+    execvp(denied, arguments);
+}
+static void call_execvp_search(void)
+{
+    execvp("denied", arguments);
+}
+static void call_execvpe(void)
+{
+    execvpe("denied", arguments, large);
+}
+static void call_execl(void)
+{
+    execl(denied, denied, "1", "2", (char *)NULL);
+}
+static void call_execlp(void)
+{
+    execlp(denied, denied, "1", "2", (char *)NULL);
+}
+static void call_execle(void)
+{
+    execle(denied, denied, "1", "2", (char *)NULL, large);
+}
+static void call_execveat(void)
+{
+    execveat(AT_FDCWD, denied, arguments, large, 0);
+}
+static void call_syscall_exec(void)
+{
+    syscall(SYS_execve, denied, arguments, large);
+}
 
 static int descriptor;
-static void call_fexecve(void) { fexecve(descriptor, arguments, large); }
+static void call_fexecve(void)
+{
+    fexecve(descriptor, arguments, large);
+}
 
 static pid_t child;
-static char *noop[] = {(char *)(uintptr_t)"true", NULL};
-static void call_spawn(void) { posix_spawn(&child, "/bin/true", NULL, NULL, noop, environ); }
-static void call_spawn_large(void) { posix_spawn(&child, "/bin/true", NULL, NULL, noop, large); }
-static void call_spawnp(void) { posix_spawnp(&child, "true", NULL, NULL, noop, large); }
-static void call_spawn_denied(void) { posix_spawn(&child, denied, NULL, NULL, arguments, large); }
+static char *noop[] = {(char *)(uintptr_t) "true", NULL};
+static void call_spawn(void)
+{
+    posix_spawn(&child, "/bin/true", NULL, NULL, noop, environ);
+}
+static void call_spawn_large(void)
+{
+    posix_spawn(&child, "/bin/true", NULL, NULL, noop, large);
+}
+static void call_spawnp(void)
+{
+    posix_spawnp(&child, "true", NULL, NULL, noop, large);
+}
+static void call_spawn_denied(void)
+{
+    posix_spawn(&child, denied, NULL, NULL, arguments, large);
+}
 
 static void call_spawn_chdir(void)
 {
@@ -92,32 +142,83 @@ static void call_spawn_chdir(void)
     posix_spawn(&child, "./true", &actions, NULL, noop, large);
 }
 
-static void *run_posix(void *data) { return data; }
-static int run_c11(void *data) { return data != NULL; }
+static void *run_posix(void *data)
+{
+    return data;
+}
+static int run_c11(void *data)
+{
+    return data != NULL;
+}
 
 static pthread_t thread;
 static thrd_t c11_thread;
-static void call_pthread_create(void) { pthread_create(&thread, NULL, run_posix, NULL); }
-static void call_thrd_create(void) { thrd_create(&c11_thread, run_c11, NULL); }
+static void call_pthread_create(void)
+{
+    pthread_create(&thread, NULL, run_posix, NULL);
+}
+static void call_thrd_create(void)
+{
+    thrd_create(&c11_thread, run_c11, NULL);
+}
 
 static int status;
 static siginfo_t info;
 static struct rusage usage;
-static void call_wait(void) { wait(&status); }
-static void call_waitpid(void) { waitpid(child, &status, 0); }
-static void call_wait3(void) { wait3(&status, 0, &usage); }
-static void call_wait4(void) { wait4(child, &status, 0, NULL); }
-static void call_waitid(void) { waitid(P_PID, (id_t)child, &info, WEXITED); }
-static void call_waitid_none(void) { waitid(P_ALL, 0, &info, WEXITED | WNOHANG); }
+static void call_wait(void)
+{
+    wait(&status);
+}
+static void call_waitpid(void)
+{
+    waitpid(child, &status, 0);
+}
+static void call_wait3(void)
+{
+    wait3(&status, 0, &usage);
+}
+static void call_wait4(void)
+{
+    wait4(child, &status, 0, NULL);
+}
+static void call_waitid(void)
+{
+    waitid(P_PID, (id_t)child, &info, WEXITED);
+}
+static void call_waitid_none(void)
+{
+    waitid(P_ALL, 0, &info, WEXITED | WNOHANG);
+}
 
-static void call_prctl(void) { prctl(PR_GET_NAME, denied, 0, 0, 0); }
-static void call_sigaction(void) { sigaction(SIGUSR2, &(struct sigaction){.sa_handler = SIG_IGN}, NULL); }
-static void call_signal(void) { signal(SIGUSR2, SIG_DFL); }
-static void call_sigprocmask(void) { sigprocmask(SIG_BLOCK, NULL, NULL); }
-static void call_pthread_sigmask(void) { pthread_sigmask(SIG_BLOCK, NULL, NULL); }
-static void call_getpid(void) { syscall(SYS_getpid); }
+static void call_prctl(void)
+{
+    prctl(PR_GET_NAME, denied, 0, 0, 0);
+}
+static void call_sigaction(void)
+{
+    sigaction(SIGUSR2, &(struct sigaction){.sa_handler = SIG_IGN}, NULL);
+}
+static void call_signal(void)
+{
+    signal(SIGUSR2, SIG_DFL);
+}
+static void call_sigprocmask(void)
+{
+    sigprocmask(SIG_BLOCK, NULL, NULL);
+}
+static void call_pthread_sigmask(void)
+{
+    pthread_sigmask(SIG_BLOCK, NULL, NULL);
+}
+static void call_getpid(void)
+{
+    syscall(SYS_getpid);
+}
 
-static void call_system(void) { status = system("exit 0"); }
+static void call_system(void)
+{
+    status = system("exit 0");
+}
 
 static void call_popen(void)
 {
@@ -126,7 +227,10 @@ static void call_popen(void)
         pclose(file);
 }
 
-static int end_child(void *data) { return data != NULL; }
+static int end_child(void *data)
+{
+    return data != NULL;
+}
 static unsigned char child_stack[CHILD_STACK] __attribute__((aligned(16)));
 
 static void call_clone(void)
@@ -141,11 +245,26 @@ static void call_timer_create(void)
         timer_delete(timer);
 }
 
-static void call_unshare(void) { unshare(CLONE_NEWNS | CLONE_THREAD); } /* refused: this process has threads */
-static void call_setns(void) { setns(-1, 0); }
-static void call_syscall_unshare(void) { syscall(SYS_unshare, CLONE_NEWNS | CLONE_THREAD); }
-static void call_seteuid(void) { status = seteuid(geteuid()); }
-static void call_setresuid(void) { status = setresuid((uid_t)-1, (uid_t)-1, (uid_t)-1); }
+static void call_unshare(void)
+{
+    unshare(CLONE_NEWNS | CLONE_THREAD);
+} /* refused: this process has threads */
+static void call_setns(void)
+{
+    setns(-1, 0);
+}
+static void call_syscall_unshare(void)
+{
+    syscall(SYS_unshare, CLONE_NEWNS | CLONE_THREAD);
+}
+static void call_seteuid(void)
+{
+    status = seteuid(geteuid());
+}
+static void call_setresuid(void)
+{
+    status = setresuid((uid_t)-1, (uid_t)-1, (uid_t)-1);
+}
 
 static void filter_by(int way)
 {
@@ -161,8 +280,14 @@ static void filter_by(int way)
         syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program);
 }
 
-static void call_filter(void) { filter_by(0); }
-static void call_filter_syscall(void) { filter_by(1); }
+static void call_filter(void)
+{
+    filter_by(0);
+}
+static void call_filter_syscall(void)
+{
+    filter_by(1);
+}
 
 /* ---- Measuring ---- */
 
@@ -173,9 +298,18 @@ static void make_child(void)
         _exit(0);
 }
 
-static void reap(void) { waitpid(child, NULL, 0); }
-static void join(void) { pthread_join(thread, NULL); }
-static void join_c11(void) { thrd_join(c11_thread, NULL); }
+static void reap(void)
+{
+    waitpid(child, NULL, 0);
+}
+static void join(void)
+{
+    pthread_join(thread, NULL);
+}
+static void join_c11(void)
+{
+    thrd_join(c11_thread, NULL);
+}
 
 struct measured {
     const char *name;
@@ -251,27 +385,48 @@ static void *measure(void *unused)
 {
     static const struct measured calls[] = {
         {"nothing", nothing, NULL, NULL},
-        {"execve", call_execve, NULL, NULL}, {"execve-2000", call_execve_large, NULL, NULL},
-        {"execv", call_execv, NULL, NULL}, {"execvp", call_execvp, NULL, NULL},
-        {"execvp-search", call_execvp_search, NULL, NULL}, {"execvpe", call_execvpe, NULL, NULL},
-        {"execl", call_execl, NULL, NULL}, {"execlp", call_execlp, NULL, NULL}, {"execle", call_execle, NULL, NULL},
-        {"execveat", call_execveat, NULL, NULL}, {"fexecve", call_fexecve, NULL, NULL},
+        {"execve", call_execve, NULL, NULL},
+        {"execve-2000", call_execve_large, NULL, NULL},
+        {"execv", call_execv, NULL, NULL},
+        {"execvp", call_execvp, NULL, NULL},
+        {"execvp-search", call_execvp_search, NULL, NULL},
+        {"execvpe", call_execvpe, NULL, NULL},
+        {"execl", call_execl, NULL, NULL},
+        {"execlp", call_execlp, NULL, NULL},
+        {"execle", call_execle, NULL, NULL},
+        {"execveat", call_execveat, NULL, NULL},
+        {"fexecve", call_fexecve, NULL, NULL},
         {"syscall-execve", call_syscall_exec, NULL, NULL},
-        {"posix_spawn", call_spawn, NULL, reap}, {"posix_spawn-2000", call_spawn_large, NULL, reap},
-        {"posix_spawnp", call_spawnp, NULL, reap}, {"posix_spawn-denied", call_spawn_denied, NULL, NULL},
+        {"posix_spawn", call_spawn, NULL, reap},
+        {"posix_spawn-2000", call_spawn_large, NULL, reap},
+        {"posix_spawnp", call_spawnp, NULL, reap},
+        {"posix_spawn-denied", call_spawn_denied, NULL, NULL},
         {"posix_spawn-chdir", call_spawn_chdir, NULL, reap},
-        {"pthread_create", call_pthread_create, NULL, join}, {"thrd_create", call_thrd_create, NULL, join_c11},
-        {"wait", call_wait, make_child, NULL}, {"waitpid", call_waitpid, make_child, NULL},
-        {"wait3", call_wait3, make_child, NULL}, {"wait4", call_wait4, make_child, NULL},
-        {"waitid", call_waitid, make_child, NULL}, {"waitid-none", call_waitid_none, NULL, NULL},
-        {"system", call_system, NULL, NULL}, {"popen", call_popen, NULL, NULL}, {"clone", call_clone, NULL, reap},
-        {"timer_create", call_timer_create, NULL, NULL}, {"unshare", call_unshare, NULL, NULL},
-        {"setns", call_setns, NULL, NULL}, {"syscall-unshare", call_syscall_unshare, NULL, NULL},
-        {"seteuid", call_seteuid, NULL, NULL}, {"setresuid", call_setresuid, NULL, NULL},
-        {"prctl", call_prctl, NULL, NULL}, {"syscall", call_getpid, NULL, NULL},
-        {"sigaction", call_sigaction, NULL, NULL}, {"signal", call_signal, NULL, NULL},
-        {"sigprocmask", call_sigprocmask, NULL, NULL}, {"pthread_sigmask", call_pthread_sigmask, NULL, NULL},
-        {"prctl-seccomp", call_filter, NULL, NULL}, {"syscall-seccomp", call_filter_syscall, NULL, NULL},
+        {"pthread_create", call_pthread_create, NULL, join},
+        {"thrd_create", call_thrd_create, NULL, join_c11},
+        {"wait", call_wait, make_child, NULL},
+        {"waitpid", call_waitpid, make_child, NULL},
+        {"wait3", call_wait3, make_child, NULL},
+        {"wait4", call_wait4, make_child, NULL},
+        {"waitid", call_waitid, make_child, NULL},
+        {"waitid-none", call_waitid_none, NULL, NULL},
+        {"system", call_system, NULL, NULL},
+        {"popen", call_popen, NULL, NULL},
+        {"clone", call_clone, NULL, reap},
+        {"timer_create", call_timer_create, NULL, NULL},
+        {"unshare", call_unshare, NULL, NULL},
+        {"setns", call_setns, NULL, NULL},
+        {"syscall-unshare", call_syscall_unshare, NULL, NULL},
+        {"seteuid", call_seteuid, NULL, NULL},
+        {"setresuid", call_setresuid, NULL, NULL},
+        {"prctl", call_prctl, NULL, NULL},
+        {"syscall", call_getpid, NULL, NULL},
+        {"sigaction", call_sigaction, NULL, NULL},
+        {"signal", call_signal, NULL, NULL},
+        {"sigprocmask", call_sigprocmask, NULL, NULL},
+        {"pthread_sigmask", call_pthread_sigmask, NULL, NULL},
+        {"prctl-seccomp", call_filter, NULL, NULL},
+        {"syscall-seccomp", call_filter_syscall, NULL, NULL},
     };
     (void)unused;
     measure_fork("fork", fork);
@@ -420,7 +575,7 @@ static void *start_children(void *data)
     char number[LONGEST], count[LONGEST];
     char **vector = calloc(variables_of_all + 1, sizeof(*vector));
     char *texts = malloc(variables_of_all * LONGEST + 1);
-    char *words[] = {self, (char *)(uintptr_t)"check", number, count, NULL};
+    char *words[] = {self, (char *)(uintptr_t) "check", number, count, NULL};
     uintptr_t failed = 0;
     snprintf(number, sizeof(number), "%zu", (size_t)(uintptr_t)data);
     snprintf(count, sizeof(count), "%zu", variables_of_all);

@@ -24,9 +24,9 @@ enum { FRAMES = 512, DEPTH = 40, DEEP = 3000 };
 static const char *name;
 static long burn_ms;
 static volatile unsigned long sink;
-static void *above[FRAMES];      /* for code without tables: the return addresses above it */
+static void *above[FRAMES]; /* for code without tables: the return addresses above it */
 static int above_count;
-static uintptr_t made;           /* return address in that code; 0: none */
+static uintptr_t made; /* return address in that code; 0: none */
 
 extern char __start_burn_text[], __stop_burn_text[];
 
@@ -56,7 +56,8 @@ __attribute__((noinline)) static void print_chain(void)
 #ifndef __clang__
 __attribute__((noclone))
 #endif
-__attribute__((noinline, section("burn_text"))) static void burn(void)
+__attribute__((noinline, section("burn_text"))) static void
+burn(void)
 {
     long end = used_ms() + burn_ms;
     print_chain();
@@ -204,8 +205,7 @@ static const struct {
     void (*run)(void);
 } kinds[] = {
     {"recursion", recursion}, {"deep", deep},     {"callback", callback},   {"handler", in_handler},
-    {"thread", in_thread},    {"loaded", loaded}, {"generated", generated},
-    {"tall", tall},
+    {"thread", in_thread},    {"loaded", loaded}, {"generated", generated}, {"tall", tall},
 };
 
 int main(int argc, char **argv)

@@ -90,8 +90,7 @@ static void serve_one(int fuse, const struct fuse_in_header *request)
     }
     case FUSE_FORGET:
     case FUSE_BATCH_FORGET:
-    case FUSE_INTERRUPT:
-        return;
+    case FUSE_INTERRUPT: return;
     case FUSE_FLUSH:
     case FUSE_RELEASE:
         if (mute_at_close) {
@@ -102,8 +101,7 @@ static void serve_one(int fuse, const struct fuse_in_header *request)
         }
         answer(fuse, request->unique, 0, NULL, 0);
         return;
-    default:
-        break;
+    default: break;
     }
     if (mute)
         return;

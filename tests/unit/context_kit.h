@@ -17,9 +17,9 @@ static inline struct unwind_regs context_regs(const ucontext_t *context)
     regs.value[UNWIND_SP] = from->sp;
     regs.value[UNWIND_IP] = from->pc;
 #else
-    static const int order[UNWIND_REGS] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP,
-                                           REG_R8, REG_R9, REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15,
-                                           REG_RIP};
+    static const int order[UNWIND_REGS] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI,
+                                           REG_RBP, REG_RSP, REG_R8,  REG_R9,  REG_R10, REG_R11,
+                                           REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP};
     for (unsigned i = 0; i < UNWIND_REGS; i++)
         regs.value[i] = (uint64_t)context->uc_mcontext.gregs[order[i]];
 #endif

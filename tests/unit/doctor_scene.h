@@ -16,7 +16,10 @@ extern char directory[64];              /* the working directory */
 extern char scene_preload[128];         /* a file that a situation has made; "": none */
 extern const char *listed, *complained; /* what the command's loader says */
 
-#define SITUATION(function) {#function, function}
+#define SITUATION(function) \
+    {                       \
+#function, function \
+    }
 struct situation {
     const char *name; /* NULL: the end */
     void (*set)(void);

@@ -34,8 +34,11 @@ static void add_section(Elf *elf, const struct elf_kit_section *section, uint32_
     Elf_Data *data = elf_newdata(scn);
     assert_non_null(data);
     assert_true(section->bytes || section->size <= sizeof(zeros));
-    *data = (Elf_Data){.d_buf = (void *)(uintptr_t)(section->bytes ? section->bytes : zeros), .d_size = section->size,
-                       .d_type = section->as, .d_align = 1, .d_version = EV_CURRENT};
+    *data = (Elf_Data){.d_buf = (void *)(uintptr_t)(section->bytes ? section->bytes : zeros),
+                       .d_size = section->size,
+                       .d_type = section->as,
+                       .d_align = 1,
+                       .d_version = EV_CURRENT};
 }
 
 void elf_kit_write(const char *path, const struct elf_kit_file *file, const struct elf_kit_section *sections,

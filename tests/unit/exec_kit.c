@@ -6,8 +6,7 @@
 char *const arguments[3] = {(char *)"name", (char *)"one", NULL};
 char *const empty_env[1] = {NULL};
 char *const other_env[2] = {(char *)"A=b", NULL};
-char *const joined_env[4] = {(char *)"A=b", (char *)"PINJECT_SESSION=/s", (char *)"LD_PRELOAD=/p/libpinject.so",
-                                   NULL};
+char *const joined_env[4] = {(char *)"A=b", (char *)"PINJECT_SESSION=/s", (char *)"LD_PRELOAD=/p/libpinject.so", NULL};
 
 /* ---- The next functions ---- */
 

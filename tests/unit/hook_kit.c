@@ -21,7 +21,7 @@ struct pinject_preload pinject_preload;
 static struct {
     uint32_t used;
     char text[16384];
-} *lines; /* shared with children */
+} * lines; /* shared with children */
 
 void hook_note(const char *format, ...)
 {

@@ -18,17 +18,17 @@
 
 /* The results of the preload object's other parts, and of the next functions. */
 struct hook_kit {
-    long result;              /* of the next function */
-    int error;                /* errno that it sets; 0: none */
-    int error_once;           /* the same, only for its first call (result -1, or the error, if it is returned) */
+    long result;    /* of the next function */
+    int error;      /* errno that it sets; 0: none */
+    int error_once; /* the same, only for its first call (result -1, or the error, if it is returned) */
     enum pinject_exec_kind exec_kind;
     bool unreachable; /* a new exec generation could not open the session */
     bool covered, timer_runs, used, masked, paused;
-    int signal;               /* 0: none is taken */
+    int signal;                       /* 0: none is taken */
     bool signal_changes, timer_tells; /* at an exec */
     bool no_room, no_vector, no_record, no_function;
-    char *const *envp;        /* of the test: "same" in the lines */
-    void (*meanwhile)(void);  /* called by the next function */
+    char *const *envp;       /* of the test: "same" in the lines */
+    void (*meanwhile)(void); /* called by the next function */
 };
 
 extern struct hook_kit hook_kit;

@@ -188,8 +188,8 @@ void put_comm(struct writer writer, const char *eight, bool exec, uint64_t time_
 {
     uint64_t name;
     memcpy(&name, eight, sizeof(name));
-    PUT(writer, time_ns, HEAD(PERF_RECORD_COMM, exec ? PERF_RECORD_MISC_COMM_EXEC : 0, 0),
-        PAIR(writer.pid, writer.tid), name, 0, TRAILER(writer, time_ns));
+    PUT(writer, time_ns, HEAD(PERF_RECORD_COMM, exec ? PERF_RECORD_MISC_COMM_EXEC : 0, 0), PAIR(writer.pid, writer.tid),
+        name, 0, TRAILER(writer, time_ns));
 }
 
 void put_sample(struct writer writer, uint16_t misc, uint64_t time_ns)

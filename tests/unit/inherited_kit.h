@@ -11,9 +11,9 @@
 #include "collector/sources/inherited.h"
 #include "test_tasks_kit.h"
 
-#define T 2000000000ull
+#define T                      2000000000ull
 #define HEAD(type, misc, size) ((uint64_t)(type) | (uint64_t)(misc) << 32 | (uint64_t)(size) << 48)
-#define PAIR(a, b) ((uint64_t)(uint32_t)(a) | (uint64_t)(uint32_t)(b) << 32)
+#define PAIR(a, b)             ((uint64_t)(uint32_t)(a) | (uint64_t)(uint32_t)(b) << 32)
 
 enum { SET = 7, READINGS = 3 };
 
@@ -33,13 +33,13 @@ extern int open_status, inherit_status;
 extern unsigned opened, inherited_laid;
 extern pid_t known_by_set, number_given_away;
 extern pid_t forgotten, made_by, made_one; /* reported to the inherited sets */
-extern bool laid_by_pidfd;         /* the last inherited set: of a process held by a pidfd */
-extern bool looks_hang;            /* no answer comes in time */
-extern bool part_alone;            /* records announce tasks that started while the inherited set was opened */
+extern bool laid_by_pidfd;                 /* the last inherited set: of a process held by a pidfd */
+extern bool looks_hang;                    /* no answer comes in time */
+extern bool part_alone;                    /* records announce tasks that started while the inherited set was opened */
 extern unsigned errands_begun;
 extern unsigned at_once;                /* samples taken as those of rings that are read to their ends */
 extern struct notification last_wanted; /* the last task to be attached */
-extern uint64_t clock_ns, clock_step; /* clock_step: added by each reading of the clock */
+extern uint64_t clock_ns, clock_step;   /* clock_step: added by each reading of the clock */
 
 #define PUT(writer, time, ...) \
     put(writer, time, (const uint64_t[]){__VA_ARGS__}, sizeof((const uint64_t[]){__VA_ARGS__}))

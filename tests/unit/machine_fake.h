@@ -25,13 +25,13 @@ struct machine_fake {
     uint64_t free_bytes;               /* of every file system */
     unsigned long mount_flags;
     bool statvfs_fails;
-    uint64_t children_us;              /* CPU time of ended children */
-    int fallocate_errors[4];           /* errno of each call of fallocate(), in turn */
+    uint64_t children_us;    /* CPU time of ended children */
+    int fallocate_errors[4]; /* errno of each call of fallocate(), in turn */
     unsigned fallocate_calls;
-    int tmpfile_error;                 /* errno of open(O_TMPFILE); 0: the real one is called */
-    unsigned user;                     /* geteuid() */
-    int stacks_status;                 /* of stacks_try() */
-    int refusal;                       /* -errno of perf_event_open() without attributes */
+    int tmpfile_error; /* errno of open(O_TMPFILE); 0: the real one is called */
+    unsigned user;     /* geteuid() */
+    int stacks_status; /* of stacks_try() */
+    int refusal;       /* -errno of perf_event_open() without attributes */
     /* perf_event_open(): 0 or -errno. NULL: it always succeeds. */
     int (*perf)(const struct perf_event_attr *attr);
 };

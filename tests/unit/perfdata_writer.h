@@ -13,12 +13,15 @@
 #include "common/buffer.h"
 #include "pinject/format.h"
 
-enum { WRITER_ATTRS = 8, WRITER_SAMPLE = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
-                                         PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN };
+enum {
+    WRITER_ATTRS = 8,
+    WRITER_SAMPLE = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
+                    PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN
+};
 
 struct writer {
     bool swap, pipe;
-    struct buffer data;                    /* records */
+    struct buffer data; /* records */
     struct perf_event_attr attrs[WRITER_ATTRS];
     const char *names[WRITER_ATTRS];
     uint64_t ids[WRITER_ATTRS];
@@ -27,7 +30,7 @@ struct writer {
     /* Of the trailer and of samples: */
     uint32_t pid, tid, cpu;
     uint64_t time;
-    size_t record;                         /* where the record that is being written begins */
+    size_t record; /* where the record that is being written begins */
 };
 
 void writer_init(struct writer *writer, bool swap, bool pipe);

@@ -16,12 +16,12 @@ long played_yield(void);
 bool played_is_real_time(void);
 int played_cpu(void);
 
-#define sys_clock_ns played_clock_ns
-#define sys_sleep_ns played_sleep_ns
+#define sys_clock_ns         played_clock_ns
+#define sys_sleep_ns         played_sleep_ns
 #define sys_futex_wait_until played_futex_wait_until
-#define sys_futex_wake played_futex_wake
-#define sys_yield played_yield
-#define sys_is_real_time played_is_real_time
-#define sys_cpu played_cpu
+#define sys_futex_wake       played_futex_wake
+#define sys_yield            played_yield
+#define sys_is_real_time     played_is_real_time
+#define sys_cpu              played_cpu
 
 #endif

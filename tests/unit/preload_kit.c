@@ -25,7 +25,7 @@ uint32_t begun_before_main;
 static struct {
     uint32_t used;
     char text[16384];
-} *lines;
+} * lines;
 
 void preload_kit_begin(void)
 {
@@ -75,14 +75,10 @@ static const char *whose(int32_t number)
 unsigned long own_getauxval(unsigned long type)
 {
     switch (type) {
-    case AT_SECURE:
-        return play.secure;
-    case AT_EUID:
-        return 4242;
-    case AT_EXECFN:
-        return play.exec_name;
-    default:
-        return 0;
+    case AT_SECURE: return play.secure;
+    case AT_EUID: return 4242;
+    case AT_EXECFN: return play.exec_name;
+    default: return 0;
     }
 }
 

@@ -19,9 +19,9 @@
 
 struct preload_play {
     int open_error, start_error, answer;
-    uint32_t flags;            /* of the session that is opened */
+    uint32_t flags; /* of the session that is opened */
     bool covered, no_slot, raw_execs, unreachable, secure;
-    unsigned long exec_name;   /* AT_EXECFN */
+    unsigned long exec_name; /* AT_EXECFN */
 };
 
 extern struct preload_play play;
@@ -30,10 +30,10 @@ extern struct pinject_requests requests;
 extern struct pinject_slot slot; /* of the last request */
 extern uint32_t begun_before_main;
 
-void preload_kit_begin(void);          /* to be called in main() */
-const char *notes(void);               /* the lines since the last call */
-void reset(uint32_t flags);            /* as before the constructor */
-void begin(uint32_t flags);            /* a followed process */
+void preload_kit_begin(void); /* to be called in main() */
+const char *notes(void);      /* the lines since the last call */
+void reset(uint32_t flags);   /* as before the constructor */
+void begin(uint32_t flags);   /* a followed process */
 
 #define assert_notes(expected) assert_string_equal(notes(), expected)
 /* A request about the calling thread. */

@@ -12,9 +12,9 @@
 #include "common/perfdata.h"
 #include "perfdata_writer.h"
 
-#define USER PERF_RECORD_MISC_USER
+#define USER   PERF_RECORD_MISC_USER
 #define KERNEL PERF_RECORD_MISC_KERNEL
-#define ENDED (PINJECT_TASK_ENDED | PINJECT_TASK_STATUS)
+#define ENDED  (PINJECT_TASK_ENDED | PINJECT_TASK_STATUS)
 
 /* The test program creates and removes it. */
 static char directory[] = "/tmp/pinject-profile-XXXXXX";
@@ -63,7 +63,7 @@ static inline const struct profile_task *task_of(const struct profile *profile, 
 }
 
 static inline const struct profile_count *count_of(const struct profile *profile, const struct profile_task *task,
-                                            const char *event, uint32_t generation)
+                                                   const char *event, uint32_t generation)
 {
     for (uint32_t i = 0; i < task->count_count; i++)
         if (task->counts[i].generation == generation && strcmp(profile->events[task->counts[i].event].name, event) == 0)

@@ -29,7 +29,7 @@ static char directory[] = "/tmp/pinject-unit-XXXXXX";
 static int ends; /* here signals that end us are told */
 static const struct round *rounds;
 static uint64_t now_ns;
-static bool gathers;            /* in the loop's pause between two rounds */
+static bool gathers; /* in the loop's pause between two rounds */
 static int loop_epoll;
 
 /* ---- In the place of the kernel, and of what ended ---- */
@@ -265,4 +265,3 @@ void none_done(void)
     set_done(0);
     room();
 }
-

@@ -12,29 +12,29 @@
 #include "collector/tasks/tasks.h"
 
 #define MS 1000000ull
-#define S 1000000000ull
+#define S  1000000000ull
 enum { ROUNDS = 64, ROUND_END = -1 };
 
 /* What a round gets from epoll_wait(), and what it does then. */
 struct round {
-    int events;               /* number of events; ROUND_END: a signal that ends the session */
-    uint64_t waited_ns;       /* time until they come */
-    void (*change)(void);     /* other changes. Runs in the loop's thread: no assertions */
-    unsigned files;           /* written in that round */
-    int timeout_ms;           /* of its epoll_wait() */
-    uint64_t rested_ns;       /* before the round: how long events gathered, */
-    unsigned gathered;        /* and the files written meanwhile */
-    bool unburied;            /* a written task still exists when the next one is written, or in the next round */
+    int events;           /* number of events; ROUND_END: a signal that ends the session */
+    uint64_t waited_ns;   /* time until they come */
+    void (*change)(void); /* other changes. Runs in the loop's thread: no assertions */
+    unsigned files;       /* written in that round */
+    int timeout_ms;       /* of its epoll_wait() */
+    uint64_t rested_ns;   /* before the round: how long events gathered, */
+    unsigned gathered;    /* and the files written meanwhile */
+    bool unburied;        /* a written task still exists when the next one is written, or in the next round */
 };
 
 extern struct fake fake;
-extern struct tasks *tasks;     /* of the loop */
+extern struct tasks *tasks; /* of the loop */
 extern struct round seen[ROUNDS];
-extern unsigned round_number;   /* rounds so far */
-extern uint64_t file_ns;        /* time to write a file */
-extern int urgent;              /* result of ppoll() while events gather */
+extern unsigned round_number;                 /* rounds so far */
+extern uint64_t file_ns;                      /* time to write a file */
+extern int urgent;                            /* result of ppoll() while events gather */
 extern unsigned renewed, trimmed, given_back; /* counts for workers, results, memory */
-extern unsigned answers_taken;  /* how often it took answers of the opener */
+extern unsigned answers_taken;                /* how often it took answers of the opener */
 
 /* For the group of tests: make and remove its directory. */
 int rounds_enter(void **state);

@@ -15,13 +15,13 @@
 #include <sys/wait.h>
 
 struct session_peer {
-    int error;             /* of the socket */
-    const char *files[2];  /* files that it passes */
+    int error;            /* of the socket */
+    const char *files[2]; /* files that it passes */
     unsigned asked;
     char path[128];
     bool with_segment;
     uint32_t user;
-    uint32_t own_user;     /* this process's user in /proc */
+    uint32_t own_user; /* this process's user in /proc */
     void (*when_asked)(void);
 };
 

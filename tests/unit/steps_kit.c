@@ -76,7 +76,6 @@ bool expression_run(struct cursor expression, const struct unwind_regs *its, con
     return true;
 }
 
-
 bool dump_read(const struct unwind_dump *its, uint64_t address, uint64_t *ret)
 {
     if (its != &dump || address < STACK || address + 8 > STACK + dump.size || address % 8)
@@ -92,8 +91,8 @@ static bool find(void *context, uint64_t address, struct unwind_map *ret)
         return false;
     /* Each 64 KiB are a mapping, all of the same place in the file; the last one is of none. */
     uint64_t start = address & ~UINT64_C(0xffff);
-    *ret = (struct unwind_map){.start = start, .offset = OFFSET, .file = start < 0x470000 ? &file : NULL,
-                               .anonymous = start == 0x470000};
+    *ret = (struct unwind_map){
+        .start = start, .offset = OFFSET, .file = start < 0x470000 ? &file : NULL, .anonymous = start == 0x470000};
     if (with_limits)
         ret->low = start, ret->high = start + 0x10000;
     return true;

@@ -14,8 +14,7 @@ struct symbols_dso *__wrap_symbols_kernel(struct symbols *symbols, const struct 
 struct symbols_dso *__wrap_symbols_jit(struct symbols *symbols, uint32_t pid);
 void __wrap_symbols_jit_dump(struct symbols_dso *dso, const char *path);
 bool __wrap_symbols_find(struct symbols_dso *dso, uint64_t file_offset, struct symbol *ret);
-bool __wrap_symbols_bounds(struct symbols_dso *dso, uint64_t file_offset, uint64_t *ret_start,
-                           uint64_t *ret_size);
+bool __wrap_symbols_bounds(struct symbols_dso *dso, uint64_t file_offset, uint64_t *ret_start, uint64_t *ret_size);
 bool __wrap_symbols_address(struct symbols_dso *dso, uint64_t file_offset, uint64_t *ret_address);
 const char *__wrap_symbols_path(const struct symbols_dso *dso);
 const char *__wrap_symbols_file(struct symbols_dso *dso);
@@ -23,8 +22,7 @@ bool __wrap_symbols_has_code(struct symbols_dso *dso, uint64_t address);
 bool __wrap_symbols_replaced(struct symbols_dso *dso);
 unsigned __wrap_symbols_missing(struct symbols_dso *dso);
 const char *__wrap_symbols_why(struct symbols_dso *dso);
-void __wrap_symbols_rows(struct symbols_dso *dso, uint64_t start, uint64_t end, symbols_each_row *each,
-                         void *context);
+void __wrap_symbols_rows(struct symbols_dso *dso, uint64_t start, uint64_t end, symbols_each_row *each, void *context);
 size_t __wrap_symbols_lines(struct symbols_dso *dso, uint64_t file_offset, struct symbol_line *ret);
 const char *__wrap_symbols_lines_why(struct symbols_dso *dso);
 
@@ -63,8 +61,7 @@ void __wrap_symbols_jit_dump(struct symbols_dso *dso, const char *path)
     dso->jit_dump = path;
 }
 
-static const struct symbols_fake_function *function_at(const struct symbols_dso *dso, uint64_t address,
-                                                       bool named)
+static const struct symbols_fake_function *function_at(const struct symbols_dso *dso, uint64_t address, bool named)
 {
     for (size_t i = 0; i < dso->function_count; i++) {
         const struct symbols_fake_function *function = &dso->functions[i];
@@ -140,8 +137,7 @@ const char *__wrap_symbols_why(struct symbols_dso *dso)
     return dso->why;
 }
 
-void __wrap_symbols_rows(struct symbols_dso *dso, uint64_t start, uint64_t end, symbols_each_row *each,
-                         void *context)
+void __wrap_symbols_rows(struct symbols_dso *dso, uint64_t start, uint64_t end, symbols_each_row *each, void *context)
 {
     for (size_t i = 0; i < dso->row_count; i++)
         if (dso->rows[i].address >= start && dso->rows[i].address <= end)

@@ -29,8 +29,8 @@ struct symbols_dso {
     const char *path; /* as mapped; "[kernel]", and "[jit]" for JIT code */
     const char *file; /* NULL: none */
     bool no_code, replaced;
-    uint64_t shift;   /* address - offset */
-    uint64_t end;     /* no part of it has addresses from here on */
+    uint64_t shift; /* address - offset */
+    uint64_t end;   /* no part of it has addresses from here on */
     const struct symbols_fake_function *functions;
     size_t function_count;
     const struct symbols_fake_row *rows;

@@ -128,7 +128,7 @@ static void who_is_gone_is_named_by_his_own_user(void **state)
     struct process *process = tasks_find_process(tasks, 100);
     struct task *task = process->leader;
     task->file = FILE_BEGUN;
-    task->lost_records = 1; /* so that a report alone names a program */
+    task->lost_records = 1;                /* so that a report alone names a program */
     tell_generation(99, 100, true, false); /* another process */
     assert_string_equal(last_name(task), "prog");
     assert_int_equal(tasks->session->denied, 1);
@@ -298,8 +298,14 @@ static void other_users_tell_of_their_own(void **state)
 /* Whether a parent is found. */
 static bool has_parent(pid_t told, pid_t kernels, uid_t user)
 {
-    const struct notification notification = {.kind = PINJECT_FORK, .pid = 400, .tid = 400, .parent_tid = told,
-                                              .ppid = kernels, .limited = user != 0, .user = user, .time_ns = T + 70};
+    const struct notification notification = {.kind = PINJECT_FORK,
+                                              .pid = 400,
+                                              .tid = 400,
+                                              .parent_tid = told,
+                                              .ppid = kernels,
+                                              .limited = user != 0,
+                                              .user = user,
+                                              .time_ns = T + 70};
     return tasks_is_ready(tasks, &notification);
 }
 
@@ -321,8 +327,8 @@ static void other_users_are_no_children_of_his(void **state)
 
 static bool is_ready(uint32_t kind, pid_t pid, pid_t tid, pid_t ppid, int result)
 {
-    struct notification notification = {.kind = kind, .pid = pid, .tid = tid, .ppid = ppid, .result = result,
-                                        .time_ns = T + 10};
+    struct notification notification = {
+        .kind = kind, .pid = pid, .tid = tid, .ppid = ppid, .result = result, .time_ns = T + 10};
     return tasks_is_ready(tasks, &notification);
 }
 

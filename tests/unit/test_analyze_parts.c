@@ -67,8 +67,7 @@ static void expect(const char *file, const char *dir, const char *dso, const cha
     int fd = source_rights_open(&place, symfs, &size, &said);
     bool right = why ? fd < 0 && (*why ? said && strcmp(said, why) == 0 : !said) : fd >= 0 && !said && size == 4;
     if (!right)
-        fail_msg("%s, compiled in %s: %d, %s, %d bytes", file, dir ? dir : "nowhere", fd, said ? said : "-",
-                 (int)size);
+        fail_msg("%s, compiled in %s: %d, %s, %d bytes", file, dir ? dir : "nowhere", fd, said ? said : "-", (int)size);
     if (fd >= 0)
         close(fd);
 }

@@ -315,8 +315,10 @@ static int remove_directory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_alone),         cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_fewer_threads), cmocka_unit_test(test_settled_often),
+        cmocka_unit_test(test_alone),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_fewer_threads),
+        cmocka_unit_test(test_settled_often),
         cmocka_unit_test(test_memory_of_threads),
         cmocka_unit_test(test_size),
     };

@@ -18,12 +18,9 @@ static const struct profile_module app = {.path = "/opt/app", .index = 0},
                                        .path = "[bpf]", .symbol = "bpf_prog", .symbol_start = 0xb000, .index = 5};
 static const struct profile_module *const modules[] = {&app, &kernel, &generated, &vdso, &gone, &program};
 
-static const struct symbols_fake_function app_functions[] = {{0x1100, 0x40, "alpha", NULL},
-                                                             {0x1200, 0x40, "alpha", NULL},
-                                                             {0x1300, 0, "label", NULL},
-                                                             {0x1400, 0x80, NULL, NULL},
-                                                             {0x1500, 0x10, "_beta", NULL},
-                                                             {0x1600, 0x10, "fast@plt", NULL}};
+static const struct symbols_fake_function app_functions[] = {
+    {0x1100, 0x40, "alpha", NULL}, {0x1200, 0x40, "alpha", NULL}, {0x1300, 0, "label", NULL},
+    {0x1400, 0x80, NULL, NULL},    {0x1500, 0x10, "_beta", NULL}, {0x1600, 0x10, "fast@plt", NULL}};
 static const struct symbols_fake_function kernel_functions[] = {{0x8000, 0x100, "schedule", NULL}},
                                           jit_functions[] = {{0x7000, 0x10, "script", NULL}},
                                           vdso_functions[] = {{0x600, 0x10, "clock", NULL}},
@@ -111,8 +108,8 @@ static void prepare(const uint64_t *weights)
         chains[i][1] = BETA;
         stacks[i] = (struct profile_stack){chains[i], 2, false};
         if (weights[i])
-            entries[fake.profile.entry_count++] =
-                (struct profile_entry){.stack = i, .comm = comm, .samples = weights[i] / 2, .weight = weights[i]};
+            entries[fake.profile.entry_count++] = (struct profile_entry){
+                .stack = i, .comm = comm, .samples = weights[i] / 2, .weight = weights[i]};
     }
 }
 
@@ -142,8 +139,8 @@ static void function_is(size_t index, const char *symbol, const char *dso_name, 
     const struct annotate_function *function = &annotate.list[index];
     assert_true(index < annotate.count);
     if (strcmp(function->symbol, symbol) != 0 || strcmp(function->dso_name, dso_name) != 0 ||
-        function->start != start ||
-        function->size != size || function->weight != weight || function->samples != weight / 2)
+        function->start != start || function->size != size || function->weight != weight ||
+        function->samples != weight / 2)
         fail_msg("%zu: %s in %s, at 0x%x, size 0x%x, weight %u, samples %u", index, function->symbol,
                  function->dso_name, (unsigned)function->start, (unsigned)function->size, (unsigned)function->weight,
                  (unsigned)function->samples);
@@ -324,9 +321,9 @@ static void test_names_of_stubs(void **state)
         {"call   1600 <*ABS*+0x2b5f0@plt>", "call   1600 <fast@plt>"},
         {"bnd jmp 1608 <*ABS*+0x2b5f0@plt> # 1", "bnd jmp 1608 <fast@plt> # 1"},
         {"jmp *0x5(%rip) # 1600 <*ABS*+0x2b5f0@plt>", "jmp *0x5(%rip) # 1600 <fast@plt>"},
-        {"call   1700 <*ABS*+0x2b5f0@plt>", NULL},                 /* no name */
-        {"call   10 <*ABS*+0x2b5f0@plt>", NULL},                   /* in front of the file */
-        {"call   160x <*ABS*+0x2b5f0@plt>", NULL},                 /* no address */
+        {"call   1700 <*ABS*+0x2b5f0@plt>", NULL}, /* no name */
+        {"call   10 <*ABS*+0x2b5f0@plt>", NULL},   /* in front of the file */
+        {"call   160x <*ABS*+0x2b5f0@plt>", NULL}, /* no address */
         {"<*ABS*+0x2b5f0@plt>", NULL},
         {"call   1600 <*ABS*+0x2b5f0@plt-0x10>", NULL},
         {"call   1600 <*ABS*+0x2b5f0>", NULL},

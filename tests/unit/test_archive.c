@@ -86,9 +86,15 @@ static void test_packed(void **state)
     static const struct {
         const char *make, *found; /* by the names in the directory "packed"; NULL: none */
     } steps[] = {
-        {"out.1.2", NULL},           {"packed.tar.gz", NULL},       {"symbols.tar.zst", NULL},
-        {"no-symbols.tar", NULL},    {"symbols.tgz", "symbols.tgz"}, {"out.symbols.tar", "out.symbols.tar"},
-        {"out.symbols/", "symbols.tgz"}, {"symbols.symbols/", NULL}, {"a.symbols.tar.gz", "a.symbols.tar.gz"},
+        {"out.1.2", NULL},
+        {"packed.tar.gz", NULL},
+        {"symbols.tar.zst", NULL},
+        {"no-symbols.tar", NULL},
+        {"symbols.tgz", "symbols.tgz"},
+        {"out.symbols.tar", "out.symbols.tar"},
+        {"out.symbols/", "symbols.tgz"},
+        {"symbols.symbols/", NULL},
+        {"a.symbols.tar.gz", "a.symbols.tar.gz"},
     };
     assert_int_equal(mkdir(path_of("packed"), 0700), 0);
     for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
@@ -203,8 +209,8 @@ static char *archive_of(struct fake *fake, int *ret_status)
     char *text = NULL;
     size_t size = 0;
     output.to = open_memstream(&text, &size);
-    fake->view = (struct view){.settings = &fake->settings, .profile = &fake->profile, .output = &output,
-                               .paths = paths, .path_count = 2};
+    fake->view = (struct view){
+        .settings = &fake->settings, .profile = &fake->profile, .output = &output, .paths = paths, .path_count = 2};
     fake->view.names = names_new(&fake->profile, &fake->settings);
     fake->view.selection = select_new(&fake->profile, &fake->settings, fake->view.names, false);
     *ret_status = view_archive(&fake->view);
@@ -245,8 +251,8 @@ static void test_dsos(void **state)
     static const struct {
         const char *debug, *lines;
         int files;
-    } cases[] = {{NULL, NULL, 1}, {NULL, program, 1}, {NULL, "/bin/sh", 2}, {"/bin/sh", NULL, 2},
-                 {"/bin/sh", program, 2}};
+    } cases[] = {
+        {NULL, NULL, 1}, {NULL, program, 1}, {NULL, "/bin/sh", 2}, {"/bin/sh", NULL, 2}, {"/bin/sh", program, 2}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct buffer index = BUFFER_INIT;
         char name[16];
@@ -383,14 +389,9 @@ static int remove_directory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_packed),
-        cmocka_unit_test(test_files),
-        cmocka_unit_test(test_full_disk),
-        cmocka_unit_test(test_dsos),
-        cmocka_unit_test(test_missing),
-        cmocka_unit_test(test_commands),
-        cmocka_unit_test(test_results),
+        cmocka_unit_test(test_names),     cmocka_unit_test(test_packed),  cmocka_unit_test(test_files),
+        cmocka_unit_test(test_full_disk), cmocka_unit_test(test_dsos),    cmocka_unit_test(test_missing),
+        cmocka_unit_test(test_commands),  cmocka_unit_test(test_results),
     };
     return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

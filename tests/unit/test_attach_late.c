@@ -467,10 +467,9 @@ static void what_was_used_before(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_process_has_a_set_first),  TEST(a_set_that_is_refused_is_told), TEST(a_thread_has_events_alone),
-        TEST(who_is_known_is_left_alone), TEST(events_that_are_refused),       TEST(arguments_come_a_moment_later),
-        TEST(what_was_used_before),       TEST(a_parent_may_end_meanwhile),
-        TEST(who_began_later_is_another),
+        TEST(a_process_has_a_set_first),  TEST(a_set_that_is_refused_is_told),    TEST(a_thread_has_events_alone),
+        TEST(who_is_known_is_left_alone), TEST(events_that_are_refused),          TEST(arguments_come_a_moment_later),
+        TEST(what_was_used_before),       TEST(a_parent_may_end_meanwhile),       TEST(who_began_later_is_another),
         TEST(we_began_before_now),        TEST(who_has_its_number_is_left_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -183,12 +183,8 @@ static void snapshots(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(tasks_come_and_go),
-        TEST(rings_are_told),
-        TEST(processes_are_known_by_threads),
-        TEST(any_of_many_goes),
-        TEST(exec_of_a_thread),
-        TEST(snapshots),
+        TEST(tasks_come_and_go), TEST(rings_are_told),   TEST(processes_are_known_by_threads),
+        TEST(any_of_many_goes),  TEST(exec_of_a_thread), TEST(snapshots),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

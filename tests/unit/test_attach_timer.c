@@ -251,11 +251,9 @@ static void which_events_timers_know(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_timer_is_the_fallback),
-        cmocka_unit_test(a_thread_that_execs),
-        cmocka_unit_test(the_path_is_not_known), cmocka_unit_test(no_rings),
-        cmocka_unit_test(descriptor_of_stdin),
-        cmocka_unit_test(which_events_timers_know),
+        cmocka_unit_test(a_timer_is_the_fallback), cmocka_unit_test(a_thread_that_execs),
+        cmocka_unit_test(the_path_is_not_known),   cmocka_unit_test(no_rings),
+        cmocka_unit_test(descriptor_of_stdin),     cmocka_unit_test(which_events_timers_know),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

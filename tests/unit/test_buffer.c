@@ -133,7 +133,10 @@ static void test_write_in_pieces(void **state)
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(WEXITSTATUS(status), EFBIG);
     assert_int_equal(pread(fd, bytes, sizeof(bytes), 0), 10);
-    assert_memory_equal(bytes, "\0\0\0" "0123456", 10);
+    assert_memory_equal(bytes,
+                        "\0\0\0"
+                        "0123456",
+                        10);
     close(fd);
 }
 
@@ -171,7 +174,7 @@ static void test_write_all(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_append), cmocka_unit_test(test_text), cmocka_unit_test(test_extend_and_align),
+        cmocka_unit_test(test_append),         cmocka_unit_test(test_text),  cmocka_unit_test(test_extend_and_align),
         cmocka_unit_test(test_failure_sticks), cmocka_unit_test(test_files), cmocka_unit_test(test_write_in_pieces),
         cmocka_unit_test(test_write_all),
     };

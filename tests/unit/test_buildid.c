@@ -30,7 +30,7 @@ static struct asked {
 } asked[ASKED];
 static unsigned asked_count, settled_count;
 static bool is_refused; /* no question is taken */
-static bool is_noted; /* else the opener itself is asked */
+static bool is_noted;   /* else the opener itself is asked */
 
 uint64_t __real_opener_ask(struct opener *opener, enum opener_kind kind, const struct mapped_file *file,
                            opener_done *done, void *context);
@@ -294,8 +294,7 @@ static void module_of(struct result_module *module, const char *path)
 /* As a task would: it maps the file at NOW, and its record is written a bit later. */
 static bool find(struct buildids *buildids, const struct result_module *module, uint64_t now, struct buildid *id)
 {
-    const struct mapped_file file = {
-        .maj = module->maj, .min = module->min, .ino = module->ino, .path = module->path};
+    const struct mapped_file file = {.maj = module->maj, .min = module->min, .ino = module->ino, .path = module->path};
     buildids_expect(buildids, &file, module->ino_generation, now);
     return buildids_find(buildids, module, id);
 }
@@ -410,7 +409,7 @@ static void test_questions(void **state)
     assert_int_equal(settled_count, 2);
     answer(1, 1, 0, 0x11);
     assert_int_equal(known(buildids, 1), 0x11);
-    assert_int_equal(settled_count, 2); /* it is here */
+    assert_int_equal(settled_count, 2);                              /* it is here */
     assert_int_equal(expected(buildids, 1, now + 2 * fresh - 1), 0); /* it was looked at when it was mapped last */
     assert_int_equal(expected(buildids, 1, now + 2 * fresh), 1);
     answer(2, 2, -ENOENT, 0x22); /* it is gone: what was known stays */
@@ -538,9 +537,13 @@ static void test_this_machine(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_classes),      cmocka_unit_test(test_hostile),
-        cmocka_unit_test(test_notes),        cmocka_unit_test(test_note_segments),
-        cmocka_unit_test(test_cache),        cmocka_unit_test(test_no_files), cmocka_unit_test(test_many),
+        cmocka_unit_test(test_classes),
+        cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_notes),
+        cmocka_unit_test(test_note_segments),
+        cmocka_unit_test(test_cache),
+        cmocka_unit_test(test_no_files),
+        cmocka_unit_test(test_many),
         cmocka_unit_test_setup_teardown(test_questions, begin_notes, end_notes),
         cmocka_unit_test_setup_teardown(test_refused, begin_notes, end_notes),
         cmocka_unit_test_setup_teardown(test_keys, begin_notes, end_notes),

@@ -13,8 +13,9 @@
 /* A CIE, and one FDE of 0x1000-0x1100 with PROGRAM, as .debug_frame. */
 static bool row_at(const uint8_t *program, size_t size, uint64_t address, struct cfi_row *ret)
 {
-    static const uint8_t cie[] = {20, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 1, 0, 1, 0x78, 16,
-                                  DW_CFA_def_cfa, 7, 8, DW_CFA_offset | 16, 1, 0, 0, 0, 0, 0, 0};
+    static const uint8_t cie[] = {
+        20, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 1, 0, 1, 0x78, 16, DW_CFA_def_cfa, 7, 8, DW_CFA_offset | 16,
+        1,  0, 0, 0, 0,    0,    0};
     struct cfi cfi = {.bytes = malloc(256), .debug = true};
     uint32_t head[] = {(uint32_t)(20 + size), 0};
     uint64_t range[] = {0x1000, 0x100};
@@ -33,11 +34,23 @@ static bool row_at(const uint8_t *program, size_t size, uint64_t address, struct
 static void test_rows(void **state)
 {
     /* push %rbp: +1; mov %rsp, %rbp: +3; remembered; leave at 0x50; back at 0x51 */
-    static const uint8_t program[] = {
-        DW_CFA_advance_loc | 1, DW_CFA_def_cfa_offset, 16, DW_CFA_offset | 6, 2,
-        DW_CFA_advance_loc | 3, DW_CFA_def_cfa_register, 6, DW_CFA_remember_state,
-        DW_CFA_advance_loc1, 0x4c, DW_CFA_def_cfa, 7, 8, DW_CFA_restore | 6,
-        DW_CFA_advance_loc | 1, DW_CFA_restore_state};
+    static const uint8_t program[] = {DW_CFA_advance_loc | 1,
+                                      DW_CFA_def_cfa_offset,
+                                      16,
+                                      DW_CFA_offset | 6,
+                                      2,
+                                      DW_CFA_advance_loc | 3,
+                                      DW_CFA_def_cfa_register,
+                                      6,
+                                      DW_CFA_remember_state,
+                                      DW_CFA_advance_loc1,
+                                      0x4c,
+                                      DW_CFA_def_cfa,
+                                      7,
+                                      8,
+                                      DW_CFA_restore | 6,
+                                      DW_CFA_advance_loc | 1,
+                                      DW_CFA_restore_state};
     struct cfi_row row;
     (void)state;
     assert_true(row_at(program, sizeof(program), 0x1000, &row));
@@ -61,7 +74,7 @@ static void test_rows(void **state)
     assert_false(row_at(program, sizeof(program), 0x1100, &row));
     assert_false(row_at(program, sizeof(program), 0xfff, &row));
     assert_false(row_at(BYTES(DW_CFA_restore_state), 0x1000, &row)); /* nothing was remembered */
-    assert_false(row_at(BYTES(0x3f), 0x1000, &row)); /* no such instruction */
+    assert_false(row_at(BYTES(0x3f), 0x1000, &row));                 /* no such instruction */
     assert_false(row_at(BYTES(DW_CFA_def_cfa, 40, 8), 0x1000, &row));
 }
 
@@ -123,10 +136,17 @@ static void test_rules(void **state)
 /* DW_CFA_AARCH64_negate_ra_state has the number of DW_CFA_GNU_window_save. It says nothing of where a register lies. */
 static void test_signed_return_addresses(void **state)
 {
-    static const uint8_t program[] = {
-        DW_CFA_advance_loc | 1, DW_CFA_GNU_window_save, DW_CFA_remember_state, DW_CFA_offset | 3, 3,
-        DW_CFA_GNU_window_save, DW_CFA_advance_loc | 1, DW_CFA_restore_state, DW_CFA_GNU_window_save,
-        DW_CFA_offset | 6, 2};
+    static const uint8_t program[] = {DW_CFA_advance_loc | 1,
+                                      DW_CFA_GNU_window_save,
+                                      DW_CFA_remember_state,
+                                      DW_CFA_offset | 3,
+                                      3,
+                                      DW_CFA_GNU_window_save,
+                                      DW_CFA_advance_loc | 1,
+                                      DW_CFA_restore_state,
+                                      DW_CFA_GNU_window_save,
+                                      DW_CFA_offset | 6,
+                                      2};
     struct cfi_row row = {0};
     (void)state;
 #if defined(__aarch64__)
@@ -232,8 +252,7 @@ static void test_pointers(void **state)
 }
 
 /* A section .eh_frame at 0x8000 with a function at 0x9000: its CIE has VERSION, AUGMENTATION and DATA for it. */
-static bool augmented(uint8_t version, const char *augmentation, const uint8_t *data, size_t size,
-                      struct cfi_row *ret)
+static bool augmented(uint8_t version, const char *augmentation, const uint8_t *data, size_t size, struct cfi_row *ret)
 {
     struct cfi cfi = {.bytes = calloc(1, 256), .address = 0x8000};
     uint8_t *at = cfi.bytes + 8;
@@ -299,8 +318,9 @@ static void test_augmentations(void **state)
 /* A section with COUNT functions; the one at BOTTOM has no caller. */
 static struct cfi make_section(const uint64_t (*ranges)[2], unsigned count, unsigned bottom)
 {
-    static const uint8_t cie[] = {20, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 1, 0, 1, 0x78, 16,
-                                  DW_CFA_def_cfa, 7, 8, DW_CFA_offset | 16, 1, 0, 0, 0, 0, 0, 0};
+    static const uint8_t cie[] = {
+        20, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 1, 0, 1, 0x78, 16, DW_CFA_def_cfa, 7, 8, DW_CFA_offset | 16,
+        1,  0, 0, 0, 0,    0,    0};
     size_t size = sizeof(cie);
     struct cfi cfi = {.bytes = malloc(size + count * 28), .debug = true};
     assert_non_null(cfi.bytes);
@@ -531,11 +551,18 @@ static void test_headers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows),     cmocka_unit_test(test_rules),         cmocka_unit_test(test_frames),
+        cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_frames),
         cmocka_unit_test(test_signed_return_addresses),
-        cmocka_unit_test(test_pointers), cmocka_unit_test(test_augmentations), cmocka_unit_test(test_split),
-        cmocka_unit_test(test_functions), cmocka_unit_test(test_headers),      cmocka_unit_test(test_dropped_function),
-        cmocka_unit_test(test_work),     cmocka_unit_test(test_many_entries),
+        cmocka_unit_test(test_pointers),
+        cmocka_unit_test(test_augmentations),
+        cmocka_unit_test(test_split),
+        cmocka_unit_test(test_functions),
+        cmocka_unit_test(test_headers),
+        cmocka_unit_test(test_dropped_function),
+        cmocka_unit_test(test_work),
+        cmocka_unit_test(test_many_entries),
         cmocka_unit_test(test_many_entries_by_header),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #define FEATURES_AT 72 /* of struct perfdata_header */
-#define ATTEMPTS 5
+#define ATTEMPTS    5
 
 _Static_assert(offsetof(struct perfdata_header, features) == FEATURES_AT, "the bits of the features");
 

@@ -169,8 +169,8 @@ static void test_lists(void **state)
     assert_int_equal(settings->pids.items[3], 0);
     assert_int_equal(settings->tids.count, 1);
     assert_int_equal(settings->tids.items[0], 7);
-    static const char *const wrong[] = {"-p 1,,2", "-p 1,", "-p ,1", "-p x", "-p 1x", "-p -1", "-p 2147483648",
-                                        "-p 99999999999999999999", "-p +1"};
+    static const char *const wrong[] = {
+        "-p 1,,2", "-p 1,", "-p ,1", "-p x", "-p 1x", "-p -1", "-p 2147483648", "-p 99999999999999999999", "-p +1"};
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
         bad(wrong[i], "option '--pid' needs numbers separated by commas");
     settings = good("-c sh -c cc1* -S main -o app --debug-path /x --debug-path /y");
@@ -180,8 +180,8 @@ static void test_lists(void **state)
     assert_string_equal(settings->dsos.items[0], "app");
     assert_int_equal(settings->debug_paths.count, 2);
     bad("--comm=", "option '--comm' needs a value that is not empty");
-    static const char *const commands[] = {"report", "summary", "tree",   "counts", "script", "flame",
-                                           "annotate", "top", "archive", "export perf", "diff a b"};
+    static const char *const commands[] = {"report",   "summary", "tree",    "counts",      "script",  "flame",
+                                           "annotate", "top",     "archive", "export perf", "diff a b"};
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
         char line[64];
         snprintf(line, sizeof(line), "%s --command-line a.c --command-line=b.c", commands[i]);

@@ -59,8 +59,8 @@ static void test_words(void **state)
 {
     struct code code;
     (void)state;
-    assert_int_equal(
-        code_of(&code, "n=1000; for word; do printf '    %d:\\t%s\\n' $n \"$word\"; n=$((n + 1)); done"), 0);
+    assert_int_equal(code_of(&code, "n=1000; for word; do printf '    %d:\\t%s\\n' $n \"$word\"; n=$((n + 1)); done"),
+                     0);
     assert_int_equal(code.count, 7);
     expect_at(&code, 0, 0x1000, "-dwz");
     expect_at(&code, 1, 0x1001, "--no-show-raw-insn");
@@ -91,8 +91,8 @@ static void test_environment(void **state)
     while (environ[variables])
         variables++;
     assert_int_equal(code_of(&code, "printf '1000:\\t%s %s %s %s\\n' $PINJECT_FIRST $PINJECT_SECOND $LC_ALLY $LC_ALL\n"
-                               "printf '1001:\\t%s\\n' $(tr '\\0' '\\n' < /proc/$$/environ | grep -c ^LC_ALL=)\n"
-                               "printf '1002:\\t%s\\n' $(tr -dc '\\0' < /proc/$$/environ | wc -c)"),
+                                    "printf '1001:\\t%s\\n' $(tr '\\0' '\\n' < /proc/$$/environ | grep -c ^LC_ALL=)\n"
+                                    "printf '1002:\\t%s\\n' $(tr -dc '\\0' < /proc/$$/environ | wc -c)"),
                      0);
     expect_at(&code, 0, 0x1000, "one two kept C");
     expect_at(&code, 1, 0x1001, "1");
@@ -121,10 +121,10 @@ static void test_descriptors_and_signals(void **state)
     close(ends[0]);
     close(ends[1]);
     assert_int_equal(code_of(&code, "printf '1000:\\t%s\\n' $(wc -c)\n"
-                               "printf '1001:\\t%s\\n' $(readlink /proc/self/fd/0)\n"
-                               "printf '1002:\\tto stderr\\n' >&2\n"
-                               "mask=0x$(sed -n 's/^SigIgn:.*\\(....\\)$/\\1/p' /proc/self/status)\n"
-                               "printf '1003:\\t%d\\n' $(($mask & 0x1000))"),
+                                    "printf '1001:\\t%s\\n' $(readlink /proc/self/fd/0)\n"
+                                    "printf '1002:\\tto stderr\\n' >&2\n"
+                                    "mask=0x$(sed -n 's/^SigIgn:.*\\(....\\)$/\\1/p' /proc/self/status)\n"
+                                    "printf '1003:\\t%d\\n' $(($mask & 0x1000))"),
                      0);
     expect_at(&code, 0, 0x1000, "0");
     expect_at(&code, 1, 0x1001, "/dev/null");
@@ -142,24 +142,24 @@ static void test_lines(void **state)
     char text[500], script[600];
     (void)state;
     assert_int_equal(code_of(&code, "cat <<'END'\n"
-                               "\n"
-                               "a.out:     file format elf64-x86-64\n"
-                               "0000000000001000 <main>:\n"
-                               "     fff:\tbefore\n"
-                               "    1000:\tpush   %rbp\n"
-                               "1001:\t \tmov\t%rsp,%rbp \t\n"
-                               "    1001:\tagain\n"
-                               "    1000:\tbackwards\n"
-                               "    1004 \tno colon\n"
-                               "    1005: no tab\n"
-                               "\t1006:\ta tab in front\n"
-                               "    10G6:\tno digit\n"
-                               "    ABC0:\tlarge letters\n"
-                               "    :\tnothing\n"
-                               "    1a0f:\t\n"
-                               "    1fff:\tlast\n"
-                               "    2000:\tbehind\n"
-                               "END"),
+                                    "\n"
+                                    "a.out:     file format elf64-x86-64\n"
+                                    "0000000000001000 <main>:\n"
+                                    "     fff:\tbefore\n"
+                                    "    1000:\tpush   %rbp\n"
+                                    "1001:\t \tmov\t%rsp,%rbp \t\n"
+                                    "    1001:\tagain\n"
+                                    "    1000:\tbackwards\n"
+                                    "    1004 \tno colon\n"
+                                    "    1005: no tab\n"
+                                    "\t1006:\ta tab in front\n"
+                                    "    10G6:\tno digit\n"
+                                    "    ABC0:\tlarge letters\n"
+                                    "    :\tnothing\n"
+                                    "    1a0f:\t\n"
+                                    "    1fff:\tlast\n"
+                                    "    2000:\tbehind\n"
+                                    "END"),
                      0);
     assert_int_equal(code.count, 4);
     expect_at(&code, 0, 0x1000, "push   %rbp");
@@ -179,7 +179,7 @@ static void test_many_lines(void **state)
     struct code code;
     (void)state;
     assert_int_equal(code_of(&code, "n=0; while [ $n -lt 1000 ]\n"
-                               "do printf '%x:\\tat %d\\n' $((n + 4096)) $n; n=$((n + 1)); done"),
+                                    "do printf '%x:\\tat %d\\n' $((n + 4096)) $n; n=$((n + 1)); done"),
                      0);
     assert_int_equal(code.count, 1000);
     for (size_t i = 0; i < code.count; i++) {

@@ -16,11 +16,9 @@ static const struct row *rows;
 static size_t row_count;
 static uint64_t asked_start, asked_end;
 
-void __wrap_symbols_rows(struct symbols_dso *dso, uint64_t start, uint64_t end, symbols_each_row *each,
-                         void *context);
+void __wrap_symbols_rows(struct symbols_dso *dso, uint64_t start, uint64_t end, symbols_each_row *each, void *context);
 
-void __wrap_symbols_rows(struct symbols_dso *dso, uint64_t start, uint64_t end, symbols_each_row *each,
-                         void *context)
+void __wrap_symbols_rows(struct symbols_dso *dso, uint64_t start, uint64_t end, symbols_each_row *each, void *context)
 {
     (void)dso;
     asked_start = start;

@@ -47,14 +47,13 @@ static void cheap_files(void)
 /* Nothing else is to be done: up to eight files a round, short of descriptors or not. */
 static void quiet_rounds_write_files(void **state)
 {
-    static const struct round given[] = {
-        {.events = 0, .waited_ns = MS, .timeout_ms = SWEEP_MS + 1},
-        {.events = 0, .change = some_done, .files = 8, .timeout_ms = SWEEP_MS},
-        {.events = 0, .files = 8},
-        {.events = 0, .change = no_room, .files = 8},
-        {.events = 0, .change = many_done, .files = 8},
-        {.events = 0, .change = none_done},
-        {.events = ROUND_END}};
+    static const struct round given[] = {{.events = 0, .waited_ns = MS, .timeout_ms = SWEEP_MS + 1},
+                                         {.events = 0, .change = some_done, .files = 8, .timeout_ms = SWEEP_MS},
+                                         {.events = 0, .files = 8},
+                                         {.events = 0, .change = no_room, .files = 8},
+                                         {.events = 0, .change = many_done, .files = 8},
+                                         {.events = 0, .change = none_done},
+                                         {.events = ROUND_END}};
     (void)state;
     rounds_expect(given);
 }
@@ -62,14 +61,13 @@ static void quiet_rounds_write_files(void **state)
 /* Short of descriptors, none is written while events come. */
 static void events_come_before_files(void **state)
 {
-    static const struct round given[] = {
-        {.events = 1, .change = some_done, .files = 1, .timeout_ms = SWEEP_MS + 1},
-        {.events = 1, .waited_ns = 10 * MS, .change = no_room, .files = 0},
-        {.events = 1, .waited_ns = 10 * MS, .files = 0},
-        {.events = 0, .files = 8}, /* now there is time */
-        {.events = 1, .waited_ns = 10 * MS, .change = room, .files = 1},
-        {.events = 1, .waited_ns = 10 * MS, .change = none_done},
-        {.events = ROUND_END}};
+    static const struct round given[] = {{.events = 1, .change = some_done, .files = 1, .timeout_ms = SWEEP_MS + 1},
+                                         {.events = 1, .waited_ns = 10 * MS, .change = no_room, .files = 0},
+                                         {.events = 1, .waited_ns = 10 * MS, .files = 0},
+                                         {.events = 0, .files = 8}, /* now there is time */
+                                         {.events = 1, .waited_ns = 10 * MS, .change = room, .files = 1},
+                                         {.events = 1, .waited_ns = 10 * MS, .change = none_done},
+                                         {.events = ROUND_END}};
     (void)state;
     urgent = 1; /* none is written in pauses */
     rounds_expect(given);
@@ -78,13 +76,12 @@ static void events_come_before_files(void **state)
 /* A quarter of the time, where few wait: one file, then three times as long none. */
 static void a_file_keeps_others_waiting(void **state)
 {
-    static const struct round given[] = {
-        {.events = 1, .change = some_done, .files = 1, .timeout_ms = SWEEP_MS + 1},
-        {.events = 1, .waited_ns = 18 * MS - 1, .files = 0},
-        {.events = 1, .waited_ns = 1, .files = 1},
-        {.events = 1, .waited_ns = 18 * MS - 1, .files = 0},
-        {.events = 0, .files = 8}, /* no event: whatever it costs */
-        {.events = ROUND_END}};
+    static const struct round given[] = {{.events = 1, .change = some_done, .files = 1, .timeout_ms = SWEEP_MS + 1},
+                                         {.events = 1, .waited_ns = 18 * MS - 1, .files = 0},
+                                         {.events = 1, .waited_ns = 1, .files = 1},
+                                         {.events = 1, .waited_ns = 18 * MS - 1, .files = 0},
+                                         {.events = 0, .files = 8}, /* no event: whatever it costs */
+                                         {.events = ROUND_END}};
     (void)state;
     urgent = 1;
     file_ns = 6 * MS;

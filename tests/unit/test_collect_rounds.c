@@ -109,11 +109,10 @@ static void pauses_end(void **state)
 /* Signals are met at once, though files wait: none is written before. */
 static void urgent_comes_before_files(void **state)
 {
-    static const struct round given[] = {
-        {.events = 1, .change = some_done, .files = 1, .timeout_ms = SWEEP_MS + 1},
-        {.events = 1, .gathered = 0, .change = nothing_urgent, .files = 0},
-        {.events = 0, .gathered = 50, .change = none_done},
-        {.events = ROUND_END}};
+    static const struct round given[] = {{.events = 1, .change = some_done, .files = 1, .timeout_ms = SWEEP_MS + 1},
+                                         {.events = 1, .gathered = 0, .change = nothing_urgent, .files = 0},
+                                         {.events = 0, .gathered = 50, .change = none_done},
+                                         {.events = ROUND_END}};
     (void)state;
     urgent = 1;
     rounds_expect(given);
@@ -134,19 +133,18 @@ static void no_timers(void)
 /* Until the next sweep is due: 100 ms after the last, 25 where timers sample. */
 static void sweeps_have_their_time(void **state)
 {
-    static const struct round given[] = {
-        {.waited_ns = SWEEP_MS * MS - 1, .timeout_ms = SWEEP_MS + 1},
-        {.waited_ns = 1, .timeout_ms = 1},               /* swept */
-        {.waited_ns = 70 * MS, .timeout_ms = SWEEP_MS + 1},
-        {.waited_ns = 30 * MS, .timeout_ms = 31},        /* swept */
-        {.change = timers_sample, .timeout_ms = SWEEP_MS + 1},
-        {.waited_ns = 24 * MS, .timeout_ms = 26},
-        {.waited_ns = 1 * MS, .timeout_ms = 2},          /* swept */
-        {.waited_ns = 30 * MS, .timeout_ms = 26},        /* swept */
-        {.waited_ns = 26 * MS, .change = no_timers, .timeout_ms = 26},
-        {.waited_ns = 100 * MS, .timeout_ms = 75},       /* swept */
-        {.waited_ns = 250 * MS, .timeout_ms = SWEEP_MS + 1},
-        {.events = ROUND_END}};
+    static const struct round given[] = {{.waited_ns = SWEEP_MS * MS - 1, .timeout_ms = SWEEP_MS + 1},
+                                         {.waited_ns = 1, .timeout_ms = 1}, /* swept */
+                                         {.waited_ns = 70 * MS, .timeout_ms = SWEEP_MS + 1},
+                                         {.waited_ns = 30 * MS, .timeout_ms = 31}, /* swept */
+                                         {.change = timers_sample, .timeout_ms = SWEEP_MS + 1},
+                                         {.waited_ns = 24 * MS, .timeout_ms = 26},
+                                         {.waited_ns = 1 * MS, .timeout_ms = 2},   /* swept */
+                                         {.waited_ns = 30 * MS, .timeout_ms = 26}, /* swept */
+                                         {.waited_ns = 26 * MS, .change = no_timers, .timeout_ms = 26},
+                                         {.waited_ns = 100 * MS, .timeout_ms = 75}, /* swept */
+                                         {.waited_ns = 250 * MS, .timeout_ms = SWEEP_MS + 1},
+                                         {.events = ROUND_END}};
     (void)state;
     rounds_expect(given);
 }
@@ -193,10 +191,10 @@ static void all_go(void **state)
 {
     static const struct round given[] = {
         {.waited_ns = 20 * S, .change = somebody_came},
-        {.waited_ns = 20 * S},                             /* it is there */
-        {.waited_ns = 1 * S, .change = all_have_gone},     /* from here on nobody */
+        {.waited_ns = 20 * S},                         /* it is there */
+        {.waited_ns = 1 * S, .change = all_have_gone}, /* from here on nobody */
         {.waited_ns = 299 * MS},
-        {.waited_ns = 1 * MS, .change = somebody_came},    /* just in time */
+        {.waited_ns = 1 * MS, .change = somebody_came}, /* just in time */
         {.waited_ns = 20 * S},
         {.waited_ns = 1 * S, .change = all_have_gone},
         {.waited_ns = 200 * MS, .change = somebody_waits}, /* for one that is not known yet */
@@ -234,13 +232,19 @@ static unsigned rounds_after(const struct round *given)
 static void who_ends_with_the_command_is_let_in(void **state)
 {
     static const struct round nothing[] = {{.waited_ns = 100 * MS}, {.waited_ns = 1}, {.waited_ns = 1 * S}};
-    static const struct round notified[] = {{.waited_ns = 100 * MS},     {.events = 1},  {.change = somebody_waits},
-                                            {.change = nobody_waits}, {.waited_ns = 1 * S}};
+    static const struct round notified[] = {{.waited_ns = 100 * MS},
+                                            {.events = 1},
+                                            {.change = somebody_waits},
+                                            {.change = nobody_waits},
+                                            {.waited_ns = 1 * S}};
     static const struct round long_ago[] = {
         {.waited_ns = 100 * MS}, {.events = 1, .waited_ns = 494 * MS}, {.events = 1, .waited_ns = MS - 1},
-        {.events = 1}, {.events = 1, .waited_ns = 1 * S}, {.waited_ns = 1 * S}};
-    static const struct round interrupted[] = {{.waited_ns = 100 * MS}, {.events = ROUND_END}, {.events = ROUND_END},
-                                               {.waited_ns = 1 * S},    {.waited_ns = 1 * S}};
+        {.events = 1},           {.events = 1, .waited_ns = 1 * S},    {.waited_ns = 1 * S}};
+    static const struct round interrupted[] = {{.waited_ns = 100 * MS},
+                                               {.events = ROUND_END},
+                                               {.events = ROUND_END},
+                                               {.waited_ns = 1 * S},
+                                               {.waited_ns = 1 * S}};
     (void)state;
     assert_int_equal(rounds_after(nothing), 2);
     assert_int_equal(rounds_after(notified), 4);

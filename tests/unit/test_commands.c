@@ -276,11 +276,11 @@ static void run_file(const char *name)
     buffer_release(&all);
 }
 
-#define TEST_OF(name)                                                                                                  \
-    static void test_##name(void **state)                                                                              \
-    {                                                                                                                  \
-        (void)state;                                                                                                   \
-        run_file(#name);                                                                                               \
+#define TEST_OF(name)                     \
+    static void test_##name(void **state) \
+    {                                     \
+        (void)state;                      \
+        run_file(#name);                  \
     }
 
 TEST_OF(usage)
@@ -305,8 +305,17 @@ static int in_inputs(void **state)
 
 void commands_environment(void)
 {
-    static const char *const unset[] = {"NO_COLOR", "COLUMNS", "LINES", "PAGER", "LESS", "DEBUGINFOD_URLS", "LANG",
-                                        "LC_CTYPE", "XDG_CACHE_HOME", "DEBUGINFOD_CACHE_PATH", "PATH"};
+    static const char *const unset[] = {"NO_COLOR",
+                                        "COLUMNS",
+                                        "LINES",
+                                        "PAGER",
+                                        "LESS",
+                                        "DEBUGINFOD_URLS",
+                                        "LANG",
+                                        "LC_CTYPE",
+                                        "XDG_CACHE_HOME",
+                                        "DEBUGINFOD_CACHE_PATH",
+                                        "PATH"};
     for (size_t i = 0; i < sizeof(unset) / sizeof(unset[0]); i++)
         unsetenv(unset[i]);
     setenv("PATH", "bin:/usr/bin:/bin", 1);
@@ -346,16 +355,8 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        FILE_TEST(usage),
-        FILE_TEST(views),
-        FILE_TEST(names),
-        FILE_TEST(exports),
-        FILE_TEST(diffs),
-        FILE_TEST(files),
-        FILE_TEST(code),
-        FILE_TEST(found),
-        FILE_TEST(large),
-        FILE_TEST(terminal),
+        FILE_TEST(usage),   FILE_TEST(views), FILE_TEST(names), FILE_TEST(exports), FILE_TEST(diffs),
+        FILE_TEST(files),   FILE_TEST(code),  FILE_TEST(found), FILE_TEST(large),   FILE_TEST(terminal),
 #ifdef PINJECT_JANSSON
         FILE_TEST(reports),
 #endif

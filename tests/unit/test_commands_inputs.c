@@ -16,9 +16,9 @@
 #include "common/perfdata.h"
 #include "test_commands_kit.h"
 
-#define ENDED (PINJECT_TASK_ENDED | PINJECT_TASK_STATUS)
+#define ENDED       (PINJECT_TASK_ENDED | PINJECT_TASK_STATUS)
 #define KERNEL_TEXT UINT64_C(0xffffffff81000000)
-#define TIME UINT64_C(1700000000123456789)
+#define TIME        UINT64_C(1700000000123456789)
 
 /* ---- sessions of ours */
 
@@ -63,8 +63,8 @@ static void begin(struct writer *writer, unsigned char id, const struct task *ta
 {
     writer_init(writer, false, false);
     writer_attr(writer, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, MS, "task-clock");
-    struct perf_event_attr *cycles =
-        writer_attr(writer, PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, 4000, "cycles:u");
+    struct perf_event_attr *cycles = writer_attr(writer, PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, 4000,
+                                                 "cycles:u");
     cycles->freq = cycles->exclude_kernel = 1;
     writer_attr(writer, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, 0, "page-faults");
     writer_attr(writer, PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, 0, "instructions");
@@ -133,18 +133,32 @@ static void put_coverage(struct writer *writer, bool complete)
     writer_item(writer, PINJECT_ITEM_STACKS, &stacks, sizeof(stacks), NULL, 0);
 }
 
-static const struct task leader = {100, 100, 1, 0, ENDED | PINJECT_TASK_ROOT | PINJECT_TASK_EXIT_COST,
-                                   PINJECT_SOURCE_PERF, 3 << 8, 1000, 1400, 2, 3, 5, "make", "/usr/bin/make", "-j 2"};
-static const struct task thread = {100, 101, 1, 100, PINJECT_TASK_ENDED, PINJECT_SOURCE_PERF, 0, 1010, 1200, 0, 0, 0,
-                                   "worker", NULL, NULL};
-static const struct task child = {200, 200, 100, 101, ENDED, PINJECT_SOURCE_INHERITED, 11, 1020, 1300, 1, 0, 1, "cc1",
-                                  "/usr/lib/cc1", "a b.c"};
-static const struct task by_timer = {200, 201, 100, 200, PINJECT_TASK_ENDED, PINJECT_SOURCE_TIMER, 0, 1030, 1290, 0, 0,
-                                     0, "cc1", NULL, NULL};
-static const struct task counted = {300, 300, 100, 100, PINJECT_TASK_COUNTED_ONLY, PINJECT_SOURCE_ACCOUNTING, 0, 1040,
-                                    1300, 4, 0, 0, "as\033[2J", "/usr/bin/as", ""};
-static const struct task late = {400, 400, 200, 0, ENDED, PINJECT_SOURCE_PERF, 0, 1350, 1399, 0, 0, 0, "ld",
-                                 "/usr/bin/ld", "'quoted'"};
+static const struct task leader = {100,
+                                   100,
+                                   1,
+                                   0,
+                                   ENDED | PINJECT_TASK_ROOT | PINJECT_TASK_EXIT_COST,
+                                   PINJECT_SOURCE_PERF,
+                                   3 << 8,
+                                   1000,
+                                   1400,
+                                   2,
+                                   3,
+                                   5,
+                                   "make",
+                                   "/usr/bin/make",
+                                   "-j 2"};
+static const struct task thread = {
+    100, 101, 1, 100, PINJECT_TASK_ENDED, PINJECT_SOURCE_PERF, 0, 1010, 1200, 0, 0, 0, "worker", NULL, NULL};
+static const struct task child = {200,  200, 100, 101, ENDED, PINJECT_SOURCE_INHERITED, 11,     1020,
+                                  1300, 1,   0,   1,   "cc1", "/usr/lib/cc1",           "a b.c"};
+static const struct task by_timer = {
+    200, 201, 100, 200, PINJECT_TASK_ENDED, PINJECT_SOURCE_TIMER, 0, 1030, 1290, 0, 0, 0, "cc1", NULL, NULL};
+static const struct task counted = {
+    300, 300,         100,           100, PINJECT_TASK_COUNTED_ONLY, PINJECT_SOURCE_ACCOUNTING, 0, 1040, 1300, 4, 0,
+    0,   "as\033[2J", "/usr/bin/as", ""};
+static const struct task late = {400,  400, 200, 0, ENDED, PINJECT_SOURCE_PERF, 0,         1350,
+                                 1399, 0,   0,   0, "ld",  "/usr/bin/ld",       "'quoted'"};
 
 /* WEIGHT makes the second session differ from the first. */
 static void save_session(const char *directory, unsigned char id, unsigned weight)
@@ -208,13 +222,26 @@ static void save_session(const char *directory, unsigned char id, unsigned weigh
 /* Only timers, without the kernel, still running; names of all kinds, exec generations in files of their own. */
 static void save_third(void)
 {
-    static const struct task wide = {500, 500, 1, 0, PINJECT_TASK_ROOT, PINJECT_SOURCE_TIMER, 0, 1000, 1100, 0, 0, 7,
-                                     "gr\303\266\303\237e", "/opt/\346\274\242/\346\274\242", "\377\302\200 x"};
-    static const struct task parts[2] = {
-        {600, 600, 500, 500, PINJECT_TASK_SPLIT | PINJECT_TASK_ENDED, PINJECT_SOURCE_TIMER, 0, 1010, 1030, 1, 0, 0,
-         "first", "/bin/first", "1"},
-        {600, 600, 500, 500, PINJECT_TASK_SPLIT | ENDED | PINJECT_TASK_EXIT_COST, PINJECT_SOURCE_TIMER, 1 << 8, 1030,
-         1090, 0, 2, 0, "second", "/bin/second", "2"}};
+    static const struct task wide = {500,
+                                     500,
+                                     1,
+                                     0,
+                                     PINJECT_TASK_ROOT,
+                                     PINJECT_SOURCE_TIMER,
+                                     0,
+                                     1000,
+                                     1100,
+                                     0,
+                                     0,
+                                     7,
+                                     "gr\303\266\303\237e",
+                                     "/opt/\346\274\242/\346\274\242",
+                                     "\377\302\200 x"};
+    static const struct task parts[2] = {{600, 600, 500, 500, PINJECT_TASK_SPLIT | PINJECT_TASK_ENDED,
+                                          PINJECT_SOURCE_TIMER, 0, 1010, 1030, 1, 0, 0, "first", "/bin/first", "1"},
+                                         {600, 600, 500, 500, PINJECT_TASK_SPLIT | ENDED | PINJECT_TASK_EXIT_COST,
+                                          PINJECT_SOURCE_TIMER, 1 << 8, 1030, 1090, 0, 2, 0, "second", "/bin/second",
+                                          "2"}};
     const char *strings[] = {"0.1.0", "task-clock", "perf events may not be used"};
     struct pinject_item_session session = {
         .start_ns = 1000 * MS, .start_realtime_ns = TIME, .root = 500, .bare = 1, .exclude_kernel = 1};

@@ -5,11 +5,11 @@
 
 #include "perfdata_writer.h"
 
-#define USER PERF_RECORD_MISC_USER
+#define USER   PERF_RECORD_MISC_USER
 #define KERNEL PERF_RECORD_MISC_KERNEL
-#define MS UINT64_C(1000000)
-#define APP UINT64_C(0x555500000000)
-#define LIB(n) (UINT64_C(0x7f0000000000) + (uint64_t)(n) * 0x10000)
+#define MS     UINT64_C(1000000)
+#define APP    UINT64_C(0x555500000000)
+#define LIB(n) (UINT64_C(0x7f0000000000) + (uint64_t)(n)*0x10000)
 
 /* The names of a machine that does not exist, so that no data of the machine that runs the tests is used. */
 void inputs_machine(struct writer *writer);

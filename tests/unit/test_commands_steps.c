@@ -248,10 +248,9 @@ static const struct step {
     int words;
     void (*run)(const struct line *line, struct buffer *to);
 } steps[] = {
-    {"@cat", 2, step_cat},   {"@proto", 2, step_proto},   {"@cut", 4, step_cut}, {"@poke", 4, step_poke},
-    {"@rights", 2, step_rights}, {"@rm", 0, step_remove}, {"@cd", 2, step_cd}, {"@date", 0, step_date},
-    {"@tar", 2, step_tar},   {"@records", 2, step_records}, {"@mkdir", 2, step_mkdir},
-    {"@fifo", 2, step_fifo},
+    {"@cat", 2, step_cat},       {"@proto", 2, step_proto},     {"@cut", 4, step_cut},     {"@poke", 4, step_poke},
+    {"@rights", 2, step_rights}, {"@rm", 0, step_remove},       {"@cd", 2, step_cd},       {"@date", 0, step_date},
+    {"@tar", 2, step_tar},       {"@records", 2, step_records}, {"@mkdir", 2, step_mkdir}, {"@fifo", 2, step_fifo},
 };
 
 bool commands_step(const struct line *line, struct buffer *to)

@@ -6,14 +6,19 @@
 #include "test_view_fake.h"
 
 #define MS 1000000ull
-#define T 1000000ull
+#define T  1000000ull
 
 enum { MOST = 9 };
 
-static const char *const words[MOST][3] = {
-    {"make", "-j2"}, {"/usr/bin/cc1", "-quiet", "a.c"}, {"/usr/bin/cc1", "-quiet", "big.c"},
-    {"sleep", "1"},  {"worker"}, {"/usr/bin/as", "-o", "big.o"}, {"ld", "-o", "prog"}, {"strip", "prog"},
-    {"cp", "prog"}};
+static const char *const words[MOST][3] = {{"make", "-j2"},
+                                           {"/usr/bin/cc1", "-quiet", "a.c"},
+                                           {"/usr/bin/cc1", "-quiet", "big.c"},
+                                           {"sleep", "1"},
+                                           {"worker"},
+                                           {"/usr/bin/as", "-o", "big.o"},
+                                           {"ld", "-o", "prog"},
+                                           {"strip", "prog"},
+                                           {"cp", "prog"}};
 static struct profile_task tasks[MOST];
 static struct profile_entry entries[MOST];
 static struct fake fake;
@@ -28,7 +33,9 @@ static void put(unsigned at, int32_t pid, uint64_t start_ms, uint64_t end_ms, ui
                                       .comm = words[at][0],
                                       .exec = "",
                                       .cmdline = (const char **)(uintptr_t)words[at],
-                                      .cmdline_count = !words[at][1] ? 1 : words[at][2] ? 3 : 2,
+                                      .cmdline_count = !words[at][1]  ? 1
+                                                       : words[at][2] ? 3
+                                                                      : 2,
                                       .start_ns = T + start_ms * MS,
                                       .end_ns = T + end_ms * MS,
                                       .ended = true,
@@ -191,12 +198,9 @@ static void test_nothing_known(void **state)
 int main(void)
 {
     const struct CMUnitTest tests_of_this[] = {
-        cmocka_unit_test(test_alone),
-        cmocka_unit_test(test_beside_others),
-        cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_one_after_the_other),
-        cmocka_unit_test(test_after_many),
-        cmocka_unit_test(test_of_the_whole_run),
+        cmocka_unit_test(test_alone),         cmocka_unit_test(test_beside_others),
+        cmocka_unit_test(test_threads),       cmocka_unit_test(test_one_after_the_other),
+        cmocka_unit_test(test_after_many),    cmocka_unit_test(test_of_the_whole_run),
         cmocka_unit_test(test_nothing_known),
     };
     return cmocka_run_group_tests(tests_of_this, NULL, NULL);

@@ -87,8 +87,8 @@ static void test_string_and_part(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_numbers), cmocka_unit_test(test_swapped), cmocka_unit_test(test_end_is_sticky),
-        cmocka_unit_test(test_sizes), cmocka_unit_test(test_string_and_part),
+        cmocka_unit_test(test_numbers), cmocka_unit_test(test_swapped),         cmocka_unit_test(test_end_is_sticky),
+        cmocka_unit_test(test_sizes),   cmocka_unit_test(test_string_and_part),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

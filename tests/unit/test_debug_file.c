@@ -87,9 +87,8 @@ static void write_program(const char *path, const struct elf_kit_file *file, con
     memcpy(link, name, strlen(name));
     for (unsigned i = 0; i < 4; i++)
         link[size + i] = (unsigned char)(crc >> 8 * (big ? 3 - i : i));
-    const struct elf_kit_section sections[] = {
-        {".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, 0x1000, .size = 16},
-        {".gnu_debuglink", SHT_PROGBITS, .bytes = link, .size = size + 4 - cut}};
+    const struct elf_kit_section sections[] = {{".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, 0x1000, .size = 16},
+                                               {".gnu_debuglink", SHT_PROGBITS, .bytes = link, .size = size + 4 - cut}};
     elf_kit_write(path, file, sections, 2);
 }
 
@@ -452,9 +451,9 @@ static void test_own_names(void **state)
         size_t plain_size = fread(plain, 1, sizeof(plain), file);
         fclose(file);
         packed_size = 0;
-        assert_int_equal(lzma_easy_buffer_encode(6, LZMA_CHECK_CRC32, NULL, plain, plain_size, packed, &packed_size,
-                                                 sizeof(packed)),
-                         LZMA_OK);
+        assert_int_equal(
+            lzma_easy_buffer_encode(6, LZMA_CHECK_CRC32, NULL, plain, plain_size, packed, &packed_size, sizeof(packed)),
+            LZMA_OK);
         sections[1].bytes = symbols[own];
         sections[1].type = own ? SHT_SYMTAB : SHT_PROGBITS;
         sections[3].size = packed_size;

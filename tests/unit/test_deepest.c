@@ -49,7 +49,7 @@ static void add(const uint32_t *path, size_t depth, uint64_t before, uint64_t af
     compare.sides[1].all.weight += after;
 }
 
-#define ADD(before, after, ...)                                                                                        \
+#define ADD(before, after, ...) \
     add((const uint32_t[]){__VA_ARGS__}, sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t), before, after)
 
 /* The names, in the order of ROWS[COUNT] = EXPECTED; NAMED of them are worth a name. */
@@ -57,8 +57,8 @@ static void check(uint32_t *rows, size_t count, size_t named, const uint32_t *ex
 {
     for (size_t i = 0; i < FUNCTIONS; i++)
         for (int side = 0; side < 2; side++)
-            functions[i].shares[side] =
-                100 * (double)functions[i].sums[side].weight / (double)compare.sides[side].all.weight;
+            functions[i].shares[side] = 100 * (double)functions[i].sums[side].weight /
+                                        (double)compare.sides[side].all.weight;
     assert_int_equal(deepest_first(&compare, rows, count), named);
     for (size_t i = 0; i < count; i++)
         assert_int_equal(rows[i], expected[i]);

@@ -266,8 +266,8 @@ static void expect_parts(int status, uint32_t count, const char *text)
 static void test_parts(void **state)
 {
     (void)state;
-    static const char *const names[] = {"data.0", "data.7", "data.999999", "data.", "data.x", "data.01", "data.1000000",
-                                        "data.1.old", "dat.1"};
+    static const char *const names[] = {"data.0",  "data.7",       "data.999999", "data.", "data.x",
+                                        "data.01", "data.1000000", "data.1.old",  "dat.1"};
     expect_parts(0, 0, "");
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         save(names[i], "x", 1);
@@ -302,12 +302,8 @@ static int remove_directory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order),
-        cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_what_is_one),
-        cmocka_unit_test(test_parts),
-        cmocka_unit_test(test_not_allowed),
-        cmocka_unit_test(test_no_descriptor),
+        cmocka_unit_test(test_order),     cmocka_unit_test(test_damage),      cmocka_unit_test(test_what_is_one),
+        cmocka_unit_test(test_parts),     cmocka_unit_test(test_not_allowed), cmocka_unit_test(test_no_descriptor),
         cmocka_unit_test(test_long_name),
     };
     return cmocka_run_group_tests(tests, make_directory, remove_directory);

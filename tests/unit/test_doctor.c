@@ -54,9 +54,9 @@ static void perf_that_is_refused(void **state)
 static void status_of_a_process(void **state)
 {
     (void)state;
-    struct doctor_status status =
-        doctor_parse_status("Name:\tCapEff:\tff\nCapEff:\t000001ffffffffff\nCapBnd:\t0000000000000010\n"
-                            "NoNewPrivs:\t1\nSeccomp:\t2\nSeccomp_filters:\t1\n");
+    struct doctor_status status = doctor_parse_status(
+        "Name:\tCapEff:\tff\nCapEff:\t000001ffffffffff\nCapBnd:\t0000000000000010\n"
+        "NoNewPrivs:\t1\nSeccomp:\t2\nSeccomp_filters:\t1\n");
     assert_true(status.capabilities == 0x1ffffffffff);
     assert_true(status.bounding == 0x10);
     assert_int_equal(status.seccomp, 2);
@@ -251,10 +251,9 @@ static void children_are_guarded(void **state)
 /* What the trial's shell has said stands behind what its silence means. */
 static void what_the_loader_says(void **state)
 {
-    static const char *const said[][2] = {
-        {"", "threads and children cannot be followed"},
-        {"x", "threads and children cannot be followed; x"},
-        {"ld.so: no", "threads and children cannot be followed; ld.so: no"}};
+    static const char *const said[][2] = {{"", "threads and children cannot be followed"},
+                                          {"x", "threads and children cannot be followed; x"},
+                                          {"ld.so: no", "threads and children cannot be followed; ld.so: no"}};
     static struct doctor_shared found;
     static struct doctor_args args = {.preload = "/opt/a b.so"};
     static struct doctor_facts facts = {.args = &args, .shared = &found};

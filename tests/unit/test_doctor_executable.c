@@ -11,10 +11,10 @@
 #include "collector/doctor/doctor_executable.h"
 
 #if defined(__x86_64__)
-#define OWN_MACHINE EM_X86_64
+#define OWN_MACHINE   EM_X86_64
 #define OTHER_MACHINE EM_AARCH64
 #else
-#define OWN_MACHINE EM_AARCH64
+#define OWN_MACHINE   EM_AARCH64
 #define OTHER_MACHINE EM_X86_64
 #endif
 

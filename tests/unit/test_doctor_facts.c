@@ -265,9 +265,12 @@ int main(void)
 {
     report_program("pinject-run");
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(machine_that_works, set_up), cmocka_unit_test_setup(user_sees_user_space, set_up),
-        cmocka_unit_test_setup(only_timers, set_up),        cmocka_unit_test_setup(call_that_kills, set_up),
-        cmocka_unit_test_setup(nothing_to_sample, set_up),  cmocka_unit_test_setup(no_timer, set_up),
+        cmocka_unit_test_setup(machine_that_works, set_up),
+        cmocka_unit_test_setup(user_sees_user_space, set_up),
+        cmocka_unit_test_setup(only_timers, set_up),
+        cmocka_unit_test_setup(call_that_kills, set_up),
+        cmocka_unit_test_setup(nothing_to_sample, set_up),
+        cmocka_unit_test_setup(no_timer, set_up),
         cmocka_unit_test_setup(places_without_nameless_files, set_up),
         cmocka_unit_test_setup(no_cost, set_up),
     };

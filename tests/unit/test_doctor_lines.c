@@ -69,8 +69,7 @@ static void set_usual(void)
     machine_fake_init();
     machine_fake.limits[RLIMIT_NOFILE] = (struct rlimit){1024, 65536};
     setenv("TMPDIR", directory, 1);
-    settings = (struct settings){.outfile = "out", .frequency = 999, .follow = PINJECT_SESSION_ALL,
-                                 .command = command};
+    settings = (struct settings){.outfile = "out", .frequency = 999, .follow = PINJECT_SESSION_ALL, .command = command};
     args = (struct doctor_args){.settings = &settings, .preload = "/dev/null", .preload_error = ""};
     memset(&shared, 0, sizeof(shared));
     shared.refusal = -EINVAL;
@@ -82,10 +81,13 @@ static void set_usual(void)
     facts.shared = &shared;
     facts.status = (struct doctor_status){.capabilities = UINT64_MAX, .bounding = UINT64_MAX};
     facts.perf.tried = facts.config.tried = facts.cost.tried = facts.timer.tried = facts.injection.tried = true;
-    facts.executable = (struct doctor_executable){.kind = DOCTOR_EXECUTABLE_DYNAMIC, .path = "/opt/prog",
+    facts.executable = (struct doctor_executable){.kind = DOCTOR_EXECUTABLE_DYNAMIC,
+                                                  .path = "/opt/prog",
                                                   .chain = "./prog",
-                                                  .loader = "/lib64/ld-linux-x86-64.so.2", .elf_class = ELFCLASS64,
-                                                  .machine = EM_X86_64, .mode = 0755};
+                                                  .loader = "/lib64/ld-linux-x86-64.so.2",
+                                                  .elf_class = ELFCLASS64,
+                                                  .machine = EM_X86_64,
+                                                  .mode = 0755};
     listed = "/dev/null (0x7f)\nlibc.so.6";
     complained = "";
 }

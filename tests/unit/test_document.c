@@ -12,24 +12,25 @@
 
 static char path[] = "/tmp/pinject-document-XXXXXX";
 
-#define HEAD "{\"schema\":\"pinject.report/1\",\"event\":\"task-clock\",\"nanoseconds\":true,"
+#define HEAD  "{\"schema\":\"pinject.report/1\",\"event\":\"task-clock\",\"nanoseconds\":true,"
 #define TOTAL "\"total\":{\"samples\":5,\"weight\":50,\"lost\":1},"
-#define FUNCTION(symbol, samples, weight)                                                     \
+#define FUNCTION(symbol, samples, weight) \
     "{\"symbol\":\"" symbol "\",\"dso\":\"/opt/app\",\"self_samples\":" samples ",\"self_weight\":" weight "}"
-#define FUNCTIONS                                                                             \
-    "\"functions\":[" FUNCTION("work", "2", "20") "," FUNCTION("app+0x10", "1", "10") ","     \
-        FUNCTION("0x20", "1", "10") "," FUNCTION("ap+0x20", "1", "10") "," FUNCTION("main", "0", "0") "],"
-#define TASK(samples, weight)                                                                 \
-    "{\"pid\":7,\"tid\":7,\"comm\":\"app\",\"cmdline\":[\"./app\",\"-x\"],\"start_ns\":100,"  \
+#define FUNCTIONS                                                                                   \
+    "\"functions\":[" FUNCTION("work", "2", "20") "," FUNCTION("app+0x10", "1", "10") "," FUNCTION( \
+        "0x20", "1", "10") "," FUNCTION("ap+0x20", "1", "10") "," FUNCTION("main", "0", "0") "],"
+#define TASK(samples, weight)                                                                \
+    "{\"pid\":7,\"tid\":7,\"comm\":\"app\",\"cmdline\":[\"./app\",\"-x\"],\"start_ns\":100," \
     "\"end_ns\":900,\"ended\":true,\"root\":true,\"samples\":" samples ",\"weight\":" weight ",\"lost\":0}"
-#define TASKS "\"tasks\":[" TASK("5", "50") ",{\"pid\":-1,\"tid\":-1,\"comm\":\"\",\"samples\":0,\"weight\":0," \
-    "\"start_ns\":null,\"end_ns\":null,\"lost\":0}],"
+#define TASKS                                                                                         \
+    "\"tasks\":[" TASK("5", "50") ",{\"pid\":-1,\"tid\":-1,\"comm\":\"\",\"samples\":0,\"weight\":0," \
+                                  "\"start_ns\":null,\"end_ns\":null,\"lost\":0}],"
 #define COMMAND(samples, weight) \
     "\"commands\":[{\"comm\":\"app\",\"self_samples\":" samples ",\"self_weight\":" weight "}],"
 #define COMMANDS COMMAND("5", "50")
-#define COVERAGE                                                                                                       \
+#define COVERAGE \
     "\"coverage\":{\"cpu_ns\":60,\"attributed_ns\":50,\"incomplete_files\":2,\"unwritten_samples\":9,\"complete\":true},"
-#define SESSION                                                                               \
+#define SESSION                                                                                         \
     "\"session\":{\"id\":\"00ff0000000000000000000000000000\",\"cmdline\":[\"pinject-run\",\"./app\"]," \
     "\"start_ns\":90,\"start_realtime_ns\":5}}"
 #define END TASKS COMMANDS COVERAGE SESSION
@@ -176,8 +177,9 @@ static void test_others(void **state)
         {HEAD TOTAL ONE("5.5", "50") END, "'self_samples' should be a count"},
         {HEAD TOTAL ONE("5", "49") END, "its functions do not add up"},
         {HEAD TOTAL ONE("4", "50") END, "its functions do not add up"},
-        {HEAD TOTAL "\"functions\":[" FUNCTION("a", "5", "9223372036854775807") ","
-             FUNCTION("b", "0", "9223372036854775807") "," FUNCTION("c", "0", "52") "]," END, "its sums overflow"},
+        {HEAD TOTAL "\"functions\":[" FUNCTION("a", "5", "9223372036854775807") "," FUNCTION(
+             "b", "0", "9223372036854775807") "," FUNCTION("c", "0", "52") "]," END,
+         "its sums overflow"},
         {HEAD TOTAL FUNCTIONS COMMANDS COVERAGE SESSION, "no list 'tasks'"},
         {HEAD TOTAL FUNCTIONS "\"tasks\":[]," COMMANDS COVERAGE SESSION, "its tasks do not add up"},
         {HEAD TOTAL FUNCTIONS "\"tasks\":[" TASK("5", "51") "]," COMMANDS COVERAGE SESSION, "its tasks do not add up"},
@@ -228,7 +230,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_is_one),  cmocka_unit_test(test_all_of_it), cmocka_unit_test(test_kernel),
-        cmocka_unit_test(test_options), cmocka_unit_test(test_others),   cmocka_unit_test(test_no_file),
+        cmocka_unit_test(test_options), cmocka_unit_test(test_others),    cmocka_unit_test(test_no_file),
     };
     int fd = mkstemp(path);
     if (fd < 0)

@@ -4,11 +4,11 @@
 #include "worker_fake.h"
 
 static struct fake fake;
-static pid_t worker;        /* atomic: of the first doorbell, which is known by its waits */
-static unsigned waits;      /* atomic: that it has begun */
-static int armed = -1;      /* atomic: the slot that is posted before the next wait; -1: none */
-static int posted = -1;     /* by the worker's thread alone, which has seen it or not */
-static unsigned overslept;  /* atomic: waits that began while the bit of POSTED was set */
+static pid_t worker;       /* atomic: of the first doorbell, which is known by its waits */
+static unsigned waits;     /* atomic: that it has begun */
+static int armed = -1;     /* atomic: the slot that is posted before the next wait; -1: none */
+static int posted = -1;    /* by the worker's thread alone, which has seen it or not */
+static unsigned overslept; /* atomic: waits that began while the bit of POSTED was set */
 
 static struct pinject_requests *requests(void)
 {
@@ -73,8 +73,8 @@ static void no_bit_is_overslept(void **state)
             fail_msg("the worker slept though slot %u was posted", numbers[i]);
     }
     service_stop_workers(&fake.session);
-    for (struct notification *notification = notifications_take(&fake.session.notifications),
-         *next; notification; notification = next) {
+    for (struct notification *notification = notifications_take(&fake.session.notifications), *next; notification;
+         notification = next) {
         next = notification->next;
         if (notification->events)
             attach_retire(&fake.session, notification->events);

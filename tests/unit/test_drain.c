@@ -432,16 +432,11 @@ static void one_that_leaves_does_not_wait(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(loss_is_what_such_records_say),
-        TEST(its_own_end_counts),
-        TEST(samples_have_first_and_last),
-        TEST(names_that_others_give),
-        TEST(modules_where_they_are_met),
-        TEST(mappings_from_before_an_exec),
-        TEST(much_that_is_new_is_written),
-        TEST(threads_share_a_round),
-        TEST(processes_do_not_share),
-        TEST(a_long_ring_is_read_in_parts),
+        TEST(loss_is_what_such_records_say), TEST(its_own_end_counts),
+        TEST(samples_have_first_and_last),   TEST(names_that_others_give),
+        TEST(modules_where_they_are_met),    TEST(mappings_from_before_an_exec),
+        TEST(much_that_is_new_is_written),   TEST(threads_share_a_round),
+        TEST(processes_do_not_share),        TEST(a_long_ring_is_read_in_parts),
         TEST(one_that_leaves_does_not_wait),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -171,11 +171,8 @@ static void test_pages(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_given),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_timers_bring_none),
-        cmocka_unit_test(test_attributes),
-        cmocka_unit_test(test_pages),
+        cmocka_unit_test(test_given),      cmocka_unit_test(test_refused), cmocka_unit_test(test_timers_bring_none),
+        cmocka_unit_test(test_attributes), cmocka_unit_test(test_pages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -269,11 +269,29 @@ static int table(struct dwarf_abbrevs *abbrevs, const void *bytes, size_t size, 
     return dwarf_abbrevs_init(abbrevs, &sections, offset, &dwarf5, work);
 }
 
-static const unsigned char two_codes[] = {
-    9, 9, 9, /* of another unit */
-    2, DW_TAG_subprogram, DW_CHILDREN_yes, DW_AT_name, DW_FORM_strp, DW_AT_low_pc, DW_FORM_addr, 0, 0,
-    1, DW_TAG_variable, DW_CHILDREN_no, DW_AT_name, DW_FORM_string, DW_AT_decl_line, DW_FORM_implicit_const, 0x7d, 0, 0,
-    0}; /* 0x7d: -3 */
+static const unsigned char two_codes[] = {9,
+                                          9,
+                                          9, /* of another unit */
+                                          2,
+                                          DW_TAG_subprogram,
+                                          DW_CHILDREN_yes,
+                                          DW_AT_name,
+                                          DW_FORM_strp,
+                                          DW_AT_low_pc,
+                                          DW_FORM_addr,
+                                          0,
+                                          0,
+                                          1,
+                                          DW_TAG_variable,
+                                          DW_CHILDREN_no,
+                                          DW_AT_name,
+                                          DW_FORM_string,
+                                          DW_AT_decl_line,
+                                          DW_FORM_implicit_const,
+                                          0x7d,
+                                          0,
+                                          0,
+                                          0}; /* 0x7d: -3 */
 
 static void test_table(void **state)
 {

@@ -115,9 +115,8 @@ static int read_table(struct dwarf_lines **ret, bool rows, uint64_t work)
     file.sections.part[DWARF_LINE_STR] = (struct dwarf_slice){(const unsigned char *)line_texts, sizeof(line_texts)};
     file.is_code = is_code;
     file.work = work;
-    unit = (struct dwarf_unit){.encoding = {.version = 4, .address_size = 8, .offset_size = 4},
-                               .name = "main.c",
-                               .directory = "/build"};
+    unit = (struct dwarf_unit){
+        .encoding = {.version = 4, .address_size = 8, .offset_size = 4}, .name = "main.c", .directory = "/build"};
     *ret = NULL;
     return dwarf_lines_new(&file, &unit, 0, rows, ret);
 }
@@ -149,16 +148,16 @@ static void test_opcodes(void **state)
     for (uint16_t version = 2; version <= 4; version++) {
         program.size = 0;
         set_address(0x1000);
-        CODE(DW_LNS_copy);                             /* 0x1000 1:1:0 */
+        CODE(DW_LNS_copy); /* 0x1000 1:1:0 */
         CODE(DW_LNS_advance_pc, 3, DW_LNS_advance_line, 9, DW_LNS_set_file, 2, DW_LNS_set_column, 7, DW_LNS_copy);
         CODE(DW_LNS_negate_stmt, DW_LNS_set_basic_block);
-        CODE(OPCODE_BASE + 2 * LINE_RANGE + 4);        /* 0x100a: two steps, one line on */
-        CODE(DW_LNS_const_add_pc, DW_LNS_copy);        /* 0x102c: 17 steps, as opcode 255 does */
+        CODE(OPCODE_BASE + 2 * LINE_RANGE + 4);                 /* 0x100a: two steps, one line on */
+        CODE(DW_LNS_const_add_pc, DW_LNS_copy);                 /* 0x102c: 17 steps, as opcode 255 does */
         CODE(DW_LNS_fixed_advance_pc, 0x03, 0x01, DW_LNS_copy); /* 0x112f */
-        CODE(12, 1, 0x81, 1);                          /* an unknown one with two operands */
+        CODE(12, 1, 0x81, 1);                                   /* an unknown one with two operands */
         CODE(0, 2, DW_LNE_set_discriminator, 5);
-        CODE(0, 4, 0x80, 1, 2, 3);                     /* some vendor's */
-        CODE(DW_LNS_advance_line, 0x7b, OPCODE_BASE);  /* 0x112f: five lines back, three more; the last word counts */
+        CODE(0, 4, 0x80, 1, 2, 3);                    /* some vendor's */
+        CODE(DW_LNS_advance_line, 0x7b, OPCODE_BASE); /* 0x112f: five lines back, three more; the last word counts */
         CODE(DW_LNS_advance_pc, 8);
         end_sequence();
         struct dwarf_lines *lines = lines_of(version);
@@ -306,13 +305,89 @@ static void test_old_names(void **state)
     }
 }
 
-static const unsigned char new_names[] = {
-    1, DW_LNCT_path, DW_FORM_line_strp,                                               /* directories */
-    2, 1, 0, 0, 0, 6, 0, 0, 0,                                                        /* "/src", "sub" */
-    3, DW_LNCT_path, DW_FORM_line_strp, DW_LNCT_directory_index, DW_FORM_udata, DW_LNCT_MD5, DW_FORM_data16, /* files */
-    3, 10, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,          /* x.c */
-    14, 0, 0, 0, 1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,             /* y.c */
-    99, 0, 0, 0, 1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};            /* no such text */
+static const unsigned char new_names[] = {1,
+                                          DW_LNCT_path,
+                                          DW_FORM_line_strp, /* directories */
+                                          2,
+                                          1,
+                                          0,
+                                          0,
+                                          0,
+                                          6,
+                                          0,
+                                          0,
+                                          0, /* "/src", "sub" */
+                                          3,
+                                          DW_LNCT_path,
+                                          DW_FORM_line_strp,
+                                          DW_LNCT_directory_index,
+                                          DW_FORM_udata,
+                                          DW_LNCT_MD5,
+                                          DW_FORM_data16, /* files */
+                                          3,
+                                          10,
+                                          0,
+                                          0,
+                                          0,
+                                          0,
+                                          0,
+                                          1,
+                                          2,
+                                          3,
+                                          4,
+                                          5,
+                                          6,
+                                          7,
+                                          8,
+                                          9,
+                                          10,
+                                          11,
+                                          12,
+                                          13,
+                                          14,
+                                          15, /* x.c */
+                                          14,
+                                          0,
+                                          0,
+                                          0,
+                                          1,
+                                          0,
+                                          1,
+                                          2,
+                                          3,
+                                          4,
+                                          5,
+                                          6,
+                                          7,
+                                          8,
+                                          9,
+                                          10,
+                                          11,
+                                          12,
+                                          13,
+                                          14,
+                                          15, /* y.c */
+                                          99,
+                                          0,
+                                          0,
+                                          0,
+                                          1,
+                                          0,
+                                          1,
+                                          2,
+                                          3,
+                                          4,
+                                          5,
+                                          6,
+                                          7,
+                                          8,
+                                          9,
+                                          10,
+                                          11,
+                                          12,
+                                          13,
+                                          14,
+                                          15}; /* no such text */
 
 /* Version 5: names are numbered from 0 on, and directories are below that of the unit. */
 static void test_new_names(void **state)
@@ -349,7 +424,7 @@ static void test_new_names(void **state)
 /* Where no directory is said it is the first one. */
 static void test_names_without_directories(void **state)
 {
-    static const unsigned char names[] = {1, DW_LNCT_path, DW_FORM_string, 2, '/', 'a', 0, '/', 'b', 0,
+    static const unsigned char names[] = {1, DW_LNCT_path, DW_FORM_string, 2, '/', 'a', 0,   '/', 'b', 0,
                                           1, DW_LNCT_path, DW_FORM_string, 1, 'x', '.', 'c', 0};
     struct dwarf_lines *lines;
     (void)state;
@@ -366,7 +441,7 @@ static void test_names_without_directories(void **state)
 /* Offsets of 8 bytes, those of the names too. */
 static void test_wide(void **state)
 {
-    static const unsigned char names[] = {1, DW_LNCT_path, DW_FORM_line_strp, 1, 1, 0, 0, 0, 0, 0, 0, 0,
+    static const unsigned char names[] = {1, DW_LNCT_path, DW_FORM_line_strp, 1, 1,  0, 0, 0, 0, 0, 0, 0,
                                           1, DW_LNCT_path, DW_FORM_line_strp, 1, 10, 0, 0, 0, 0, 0, 0, 0};
     struct dwarf_lines *lines;
     (void)state;
@@ -443,7 +518,8 @@ int main(void)
         cmocka_unit_test(test_sequences),
         cmocka_unit_test(test_overlapping_sequences),
         cmocka_unit_test(test_old_names),
-        cmocka_unit_test(test_names_without_directories), cmocka_unit_test(test_new_names),
+        cmocka_unit_test(test_names_without_directories),
+        cmocka_unit_test(test_new_names),
         cmocka_unit_test(test_wide),
         cmocka_unit_test(test_bad_heads),
         cmocka_unit_test(test_work),

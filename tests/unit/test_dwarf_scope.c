@@ -28,17 +28,74 @@ static void put_all(struct bytes *bytes, const void *from, size_t size)
 
 enum { UNIT = 1, FUNCTION, INLINED, NAMED, PARTS, LATER, LIST, OTHER };
 
-static const unsigned char abbreviations[] = {
-    UNIT, DW_TAG_compile_unit, 1, DW_AT_low_pc, DW_FORM_addr, 0, 0,
-    FUNCTION, DW_TAG_subprogram, 1, DW_AT_name, DW_FORM_string, DW_AT_low_pc, DW_FORM_addr, DW_AT_high_pc,
-    DW_FORM_data4, 0, 0,
-    INLINED, DW_TAG_inlined_subroutine, 1, DW_AT_abstract_origin, DW_FORM_ref4, DW_AT_low_pc, DW_FORM_addr,
-    DW_AT_high_pc, DW_FORM_data4, DW_AT_call_file, DW_FORM_data1, DW_AT_call_line, DW_FORM_data2, DW_AT_call_column,
-    DW_FORM_data1, 0, 0,
-    NAMED, DW_TAG_subprogram, 0, DW_AT_name, DW_FORM_string, DW_AT_linkage_name, DW_FORM_string, 0, 0,
-    PARTS, DW_TAG_subprogram, 0, DW_AT_name, DW_FORM_string, DW_AT_ranges, DW_FORM_sec_offset, 0, 0,
-    LATER, DW_TAG_subprogram, 0, DW_AT_specification, DW_FORM_ref4, 0, 0,
-    OTHER, DW_TAG_lexical_block, 1, DW_AT_low_pc, DW_FORM_addr, 0, 0, 0};
+static const unsigned char abbreviations[] = {UNIT,
+                                              DW_TAG_compile_unit,
+                                              1,
+                                              DW_AT_low_pc,
+                                              DW_FORM_addr,
+                                              0,
+                                              0,
+                                              FUNCTION,
+                                              DW_TAG_subprogram,
+                                              1,
+                                              DW_AT_name,
+                                              DW_FORM_string,
+                                              DW_AT_low_pc,
+                                              DW_FORM_addr,
+                                              DW_AT_high_pc,
+                                              DW_FORM_data4,
+                                              0,
+                                              0,
+                                              INLINED,
+                                              DW_TAG_inlined_subroutine,
+                                              1,
+                                              DW_AT_abstract_origin,
+                                              DW_FORM_ref4,
+                                              DW_AT_low_pc,
+                                              DW_FORM_addr,
+                                              DW_AT_high_pc,
+                                              DW_FORM_data4,
+                                              DW_AT_call_file,
+                                              DW_FORM_data1,
+                                              DW_AT_call_line,
+                                              DW_FORM_data2,
+                                              DW_AT_call_column,
+                                              DW_FORM_data1,
+                                              0,
+                                              0,
+                                              NAMED,
+                                              DW_TAG_subprogram,
+                                              0,
+                                              DW_AT_name,
+                                              DW_FORM_string,
+                                              DW_AT_linkage_name,
+                                              DW_FORM_string,
+                                              0,
+                                              0,
+                                              PARTS,
+                                              DW_TAG_subprogram,
+                                              0,
+                                              DW_AT_name,
+                                              DW_FORM_string,
+                                              DW_AT_ranges,
+                                              DW_FORM_sec_offset,
+                                              0,
+                                              0,
+                                              LATER,
+                                              DW_TAG_subprogram,
+                                              0,
+                                              DW_AT_specification,
+                                              DW_FORM_ref4,
+                                              0,
+                                              0,
+                                              OTHER,
+                                              DW_TAG_lexical_block,
+                                              1,
+                                              DW_AT_low_pc,
+                                              DW_FORM_addr,
+                                              0,
+                                              0,
+                                              0};
 
 static struct bytes info, ranges;
 
@@ -410,8 +467,8 @@ static void ranges_are(struct dwarf_extent extent, uint16_t version, const struc
     struct dwarf_file *file = file_of(work);
     struct dwarf_unit unit = {
         .encoding = {.version = version, .address_size = 8, .offset_size = 4}, .base = 0x5000, .addr_base = 8};
-    file->sections.part[DWARF_RANGES] = file->sections.part[DWARF_RNGLISTS] =
-        (struct dwarf_slice){lists ? lists->at : NULL, lists ? lists->size : 0};
+    file->sections.part[DWARF_RANGES] = file->sections.part[DWARF_RNGLISTS] = (struct dwarf_slice){
+        lists ? lists->at : NULL, lists ? lists->size : 0};
     file->sections.part[DWARF_ADDR] = (struct dwarf_slice){addresses, sizeof(addresses)};
     found[0] = '\0';
     dwarf_unit_ranges(file, &unit, &extent, add_range, &most);
@@ -499,10 +556,9 @@ static void test_pairs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_program),      cmocka_unit_test(test_no_memory),
-        cmocka_unit_test(test_work),       cmocka_unit_test(test_cut_off),
-        cmocka_unit_test(test_deep_entries), cmocka_unit_test(test_references), cmocka_unit_test(test_bounds),
-        cmocka_unit_test(test_lists),        cmocka_unit_test(test_pairs),
+        cmocka_unit_test(test_program), cmocka_unit_test(test_no_memory),    cmocka_unit_test(test_work),
+        cmocka_unit_test(test_cut_off), cmocka_unit_test(test_deep_entries), cmocka_unit_test(test_references),
+        cmocka_unit_test(test_bounds),  cmocka_unit_test(test_lists),        cmocka_unit_test(test_pairs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,10 +16,10 @@ static char path[] = "/tmp/pinject-elf-cut-XXXXXX";
 /* ---- calls that the test leads */
 
 static struct {
-    size_t most;    /* of a pread(); 0: all */
-    size_t end;     /* behind it a pread() gives what `at_end` says; 0: nowhere */
+    size_t most; /* of a pread(); 0: all */
+    size_t end;  /* behind it a pread() gives what `at_end` says; 0: nowhere */
     ssize_t at_end;
-    int no_memfd;   /* errno of memfd_create() */
+    int no_memfd; /* errno of memfd_create() */
 } leads;
 
 ssize_t __real_pread(int fd, void *ret, size_t size, off_t offset);
@@ -110,8 +110,10 @@ static const struct elf_kit_section dropped_sections[] = {
 
 static void test_sections(void **state)
 {
-    enum { KEPT = sizeof(kept_sections) / sizeof(kept_sections[0]),
-           DROPPED = sizeof(dropped_sections) / sizeof(dropped_sections[0]) };
+    enum {
+        KEPT = sizeof(kept_sections) / sizeof(kept_sections[0]),
+        DROPPED = sizeof(dropped_sections) / sizeof(dropped_sections[0])
+    };
     struct elf_kit_section all[KEPT + DROPPED + 1] = {{NULL}};
     /* What is not loaded is no piece of memory. */
     const GElf_Phdr programs[] = {{.p_type = PT_NOTE, .p_flags = PF_R, .p_vaddr = 0x1000, .p_filesz = 0x20},
@@ -274,7 +276,7 @@ static void test_packed(void **state)
         {".debug_line", SHT_PROGBITS, 0, .bytes = debug_bytes, .size = 511},
         {".debug_str", SHT_PROGBITS, 0, .bytes = noise, .size = sizeof(noise)},
     };
-    for (int class = ELFCLASS32; class <= ELFCLASS64; class++) {
+    for (int class = ELFCLASS32; class <= ELFCLASS64; class ++) {
         for (int order = ELFDATA2LSB; order <= ELFDATA2MSB; order++) {
             const struct elf_kit_file file = {class, order, EM_PPC64, NULL, 0};
             bool packs = order == (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB);
@@ -398,8 +400,8 @@ static void test_notes(void **state)
         uint32_t type, size;
         bool is_id;
     } cases[] = {
-        {"GNU", NT_GNU_BUILD_ID, 20, true}, {"GNU", NT_GNU_BUILD_ID, 1, true},  {"GNU", NT_GNU_BUILD_ID, 64, true},
-        {"GNU", NT_GNU_BUILD_ID, 65, false}, {"GNU", NT_GNU_BUILD_ID, 0, false}, {"GNU", NT_GNU_ABI_TAG, 16, false},
+        {"GNU", NT_GNU_BUILD_ID, 20, true},  {"GNU", NT_GNU_BUILD_ID, 1, true},    {"GNU", NT_GNU_BUILD_ID, 64, true},
+        {"GNU", NT_GNU_BUILD_ID, 65, false}, {"GNU", NT_GNU_BUILD_ID, 0, false},   {"GNU", NT_GNU_ABI_TAG, 16, false},
         {"GNX", NT_GNU_BUILD_ID, 20, false}, {"GNUS", NT_GNU_BUILD_ID, 20, false}, {"GN", NT_GNU_BUILD_ID, 20, false},
     };
     (void)state;
@@ -413,9 +415,8 @@ static void test_notes(void **state)
         put_note(&notes, "GNU", NT_GNU_BUILD_ID, 33, 4);
         struct notes more = {.count = 0};
         put_note(&more, "GNU", NT_GNU_BUILD_ID, 44, 4);
-        const struct elf_kit_section both[] = {
-            {".note", SHT_NOTE, .bytes = notes.words, .size = notes.count * 4},
-            {".note.2", SHT_NOTE, .bytes = more.words, .size = more.count * 4}};
+        const struct elf_kit_section both[] = {{".note", SHT_NOTE, .bytes = notes.words, .size = notes.count * 4},
+                                               {".note.2", SHT_NOTE, .bytes = more.words, .size = more.count * 4}};
         elf_kit_write(path, NULL, both, 2);
         id_is(cases[i].is_id ? cases[i].size : 33);
     }
@@ -458,9 +459,13 @@ static void test_notes_of_programs(void **state)
             Elf64_Phdr programs[5];
             unsigned char notes[512];
         } file = {.header = {.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
-                             .e_type = ET_DYN, .e_machine = EM_X86_64, .e_version = EV_CURRENT,
-                             .e_phoff = sizeof(Elf64_Ehdr), .e_ehsize = sizeof(Elf64_Ehdr),
-                             .e_phentsize = sizeof(Elf64_Phdr), .e_phnum = 5}};
+                             .e_type = ET_DYN,
+                             .e_machine = EM_X86_64,
+                             .e_version = EV_CURRENT,
+                             .e_phoff = sizeof(Elf64_Ehdr),
+                             .e_ehsize = sizeof(Elf64_Ehdr),
+                             .e_phentsize = sizeof(Elf64_Phdr),
+                             .e_phnum = 5}};
         struct notes notes = {.count = 0}, wrong = {.count = 0};
         size_t at = offsetof(__typeof__(file), notes);
         put_note(&notes, "GNU", 5, 4, align);
@@ -470,10 +475,9 @@ static void test_notes_of_programs(void **state)
         memcpy(file.notes + 384, notes.words, notes.count * 4);
         file.programs[0] = (Elf64_Phdr){.p_type = PT_LOAD, .p_offset = at, .p_filesz = wrong.count * 4};
         file.programs[1] = (Elf64_Phdr){.p_type = PT_NOTE, .p_offset = at, .p_filesz = (1 << 20) + 1};
-        file.programs[2] = file.programs[3] =
-            (Elf64_Phdr){.p_type = PT_NOTE, .p_offset = at + 300, .p_filesz = 12, .p_align = align};
-        file.programs[4] = (Elf64_Phdr){.p_type = PT_NOTE, .p_offset = at + 384, .p_filesz = 1 << 20,
-                                        .p_align = align};
+        file.programs[2] = file.programs[3] = (Elf64_Phdr){
+            .p_type = PT_NOTE, .p_offset = at + 300, .p_filesz = 12, .p_align = align};
+        file.programs[4] = (Elf64_Phdr){.p_type = PT_NOTE, .p_offset = at + 384, .p_filesz = 1 << 20, .p_align = align};
         FILE *out = fopen(path, "w");
         assert_non_null(out);
         assert_int_equal(fwrite(&file, sizeof(file), 1, out), 1);
@@ -509,10 +513,10 @@ static void test_addresses(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sections), cmocka_unit_test(test_far_plt),    cmocka_unit_test(test_overlap),
-        cmocka_unit_test(test_stripped), cmocka_unit_test(test_packed),
-        cmocka_unit_test(test_failures), cmocka_unit_test(test_notes),      cmocka_unit_test(test_many_notes),
-        cmocka_unit_test(test_notes_of_programs), cmocka_unit_test(test_addresses),
+        cmocka_unit_test(test_sections),  cmocka_unit_test(test_far_plt),    cmocka_unit_test(test_overlap),
+        cmocka_unit_test(test_stripped),  cmocka_unit_test(test_packed),     cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_notes),     cmocka_unit_test(test_many_notes), cmocka_unit_test(test_notes_of_programs),
+        cmocka_unit_test(test_addresses),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -42,7 +42,7 @@ static void test_symbols(void **state)
     put_symbol("no text", STB_GLOBAL, STT_FUNC, 1, 0x1060, 8)->st_name = (Elf64_Word)strings_size + 8;
     size_t last = symbol_count;
     put_symbol("z", STB_GLOBAL, STT_FUNC, 1, 0x10ff, 1);
-    symbols[last - 1].st_name = (Elf64_Word)strings_size;       /* behind the last byte */
+    symbols[last - 1].st_name = (Elf64_Word)strings_size; /* behind the last byte */
     symbols[last].st_name = (Elf64_Word)strings_size - 2; /* the last name of all */
     write_symbols(NULL, NULL, 0);
     read_names();
@@ -107,8 +107,8 @@ static void test_mapping_symbols(void **state)
         const char *name;
         bool kept;
     } cases[] = {
-        {EM_AARCH64, "$x", false}, {EM_AARCH64, "$x.12", false}, {EM_AARCH64, "$", true},  {EM_AARCH64, "$xy", true},
-        {EM_AARCH64, "x", true},   {EM_ARM, "$t", false},        {EM_ARM, "$t.1", false},  {EM_ARM, "$tt", true},
+        {EM_AARCH64, "$x", false}, {EM_AARCH64, "$x.12", false}, {EM_AARCH64, "$", true}, {EM_AARCH64, "$xy", true},
+        {EM_AARCH64, "x", true},   {EM_ARM, "$t", false},        {EM_ARM, "$t.1", false}, {EM_ARM, "$tt", true},
         {EM_RISCV, "$x", false},   {EM_RISCV, "$xrv64", false},  {EM_X86_64, "$x", true}, {EM_RISCV, "$", true},
     };
     (void)state;

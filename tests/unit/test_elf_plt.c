@@ -249,9 +249,9 @@ static void test_in_order(void **state)
         const char *name;
         uint64_t first; /* where the first stub is; 0: none */
     } cases[] = {
-        {16, 64, ".plt", 0x2020}, {16, 32, ".plt", 0x2000}, {16, 31, ".plt", 0}, {4, 32, ".plt", 0x2018},
-        {64, 128, ".plt", 0x2000}, {3, 32, ".plt", 0}, {65, 256, ".plt", 0}, {16, 64, ".plt.got", 0},
-        {0, 64, ".plt", 0},
+        {16, 64, ".plt", 0x2020}, {16, 32, ".plt", 0x2000},  {16, 31, ".plt", 0},
+        {4, 32, ".plt", 0x2018},  {64, 128, ".plt", 0x2000}, {3, 32, ".plt", 0},
+        {65, 256, ".plt", 0},     {16, 64, ".plt.got", 0},   {0, 64, ".plt", 0},
     };
     const Elf64_Rela plt[] = {{0x3000, ELF64_R_INFO(1, R_RISCV_JUMP_SLOT), 0},
                               {0x3008, ELF64_R_INFO(2, R_RISCV_JUMP_SLOT), 0}};
@@ -283,14 +283,15 @@ static void test_many_sections(void **state)
     put_imports();
     for (size_t i = 0; i < 17; i++) {
         relocations[i] = (Elf64_Rela){0x3000 + 8 * i, ELF64_R_INFO(1, R_X86_64_GLOB_DAT), 0};
-        more[i] = (struct elf_kit_section){".rela.dyn", SHT_RELA, SHF_ALLOC, 0x400, sizeof(Elf64_Rela), 2,
+        more[i] = (struct elf_kit_section){".rela.dyn",     SHT_RELA,           SHF_ALLOC, 0x400, sizeof(Elf64_Rela), 2,
                                            &relocations[i], sizeof(Elf64_Rela), ELF_T_RELA};
         /* All but the last two through the slot of their own; these through the 16th and the first one. */
         size_t slot = i < 15 ? i : i == 15 ? 15 : 0;
         put(&codes[i], 0x25ff, 2);
         put(&codes[i], 0x3000 + 8 * slot - (0x2000 + 0x20 * i + 6), 4);
-        more[17 + i] = (struct elf_kit_section){".plt", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, 0x2000 + 0x20 * i, 16,
-                                                .bytes = codes[i].at, .size = codes[i].size};
+        more[17 + i] = (struct elf_kit_section){
+            ".plt", SHT_PROGBITS,         SHF_ALLOC | SHF_EXECINSTR, 0x2000 + 0x20 * i,
+            16,     .bytes = codes[i].at, .size = codes[i].size};
     }
     read_stubs(NULL, more, 34);
     for (size_t i = 0; i < 16; i++)
@@ -310,8 +311,8 @@ static void test_many_sections(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_x86_64),   cmocka_unit_test(test_sizes_of_stubs), cmocka_unit_test(test_i386),
-        cmocka_unit_test(test_aarch64),  cmocka_unit_test(test_in_order),       cmocka_unit_test(test_many_sections),
+        cmocka_unit_test(test_x86_64),  cmocka_unit_test(test_sizes_of_stubs), cmocka_unit_test(test_i386),
+        cmocka_unit_test(test_aarch64), cmocka_unit_test(test_in_order),       cmocka_unit_test(test_many_sections),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

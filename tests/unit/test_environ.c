@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <sys/mman.h>
 
-#define OURS "/opt/pinject/lib/libpinject.so"
+#define OURS    "/opt/pinject/lib/libpinject.so"
 #define SESSION "PINJECT_SESSION=/dev/shm/pinject-1"
 
 static const struct pinject_ours ours = {SESSION, OURS};
@@ -101,7 +101,7 @@ static const char *after(bool join, char *const *envp)
 }
 
 #define VECTOR(...) ((char *const[]){__VA_ARGS__, NULL})
-#define S(text) ((char *)(uintptr_t)(text))
+#define S(text)     ((char *)(uintptr_t)(text))
 
 static void test_join(void **state)
 {
@@ -137,9 +137,9 @@ static void test_strange_entries(void **state)
 {
     (void)state;
     /* No '=', no name, names that only begin like ours. */
-    assert_string_equal(after(true, VECTOR(S("LD_PRELOAD"), S(""), S("="), S("LD_PRELOADX=1"), S("PINJECT_SESSION"),
-                                           S("L"), S("P"))),
-                        "LD_PRELOAD||=|LD_PRELOADX=1|PINJECT_SESSION|L|P|" SESSION "|LD_PRELOAD=" OURS "|");
+    assert_string_equal(
+        after(true, VECTOR(S("LD_PRELOAD"), S(""), S("="), S("LD_PRELOADX=1"), S("PINJECT_SESSION"), S("L"), S("P"))),
+        "LD_PRELOAD||=|LD_PRELOADX=1|PINJECT_SESSION|L|P|" SESSION "|LD_PRELOAD=" OURS "|");
     assert_string_equal(after(false, VECTOR(S("LD_PRELOAD"), S(""), S("PINJECT_SESSION"), S("PINJECT_FREQ=9"))), "=");
 }
 
@@ -160,9 +160,9 @@ static void test_leave(void **state)
     assert_string_equal(after(false, NULL), "=");
     assert_string_equal(after(false, VECTOR(S("A=1"), S("LD_PRELOAD=/a.so"))), "=");
     assert_string_equal(after(false, VECTOR(S("A=1"), S(SESSION), S("LD_PRELOAD=" OURS), S("B=2"))), "A=1|B=2|");
-    assert_string_equal(after(false, VECTOR(S(SESSION), S(SESSION), S("LD_PRELOAD=" OURS),
-                                            S("LD_PRELOAD=" OURS ":/a.so"))),
-                        "LD_PRELOAD=/a.so|");
+    assert_string_equal(
+        after(false, VECTOR(S(SESSION), S(SESSION), S("LD_PRELOAD=" OURS), S("LD_PRELOAD=" OURS ":/a.so"))),
+        "LD_PRELOAD=/a.so|");
 }
 
 static void test_another_session_is_left_alone(void **state)

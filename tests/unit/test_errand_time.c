@@ -13,7 +13,7 @@
 #include "collector/system/procfs.h"
 
 #define MS 1000000ull
-#define S 1000000000ull
+#define S  1000000000ull
 
 static uint64_t now_ns;
 static bool has_threads = true, has_memory = true;
@@ -268,10 +268,8 @@ static void what_files_of_a_process_say(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(patience_is_used_up),
-        TEST(who_waits_for_a_cpu_is_waited_for),
-        TEST(without_threads_nobody_looks),
-        TEST(the_thread_that_looks_takes_no_signals),
+        TEST(patience_is_used_up),          TEST(who_waits_for_a_cpu_is_waited_for),
+        TEST(without_threads_nobody_looks), TEST(the_thread_that_looks_takes_no_signals),
         TEST(what_files_of_a_process_say),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -181,12 +181,9 @@ static void unprivileged_sees_user_space_only(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(default_is_cycles_or_says_why),
-        cmocka_unit_test(a_chosen_event_counts_for_the_default),
-        cmocka_unit_test(stat_samples_nothing),
-        cmocka_unit_test(rates_are_checked),
-        cmocka_unit_test(rings_grow_with_the_rate),
-        cmocka_unit_test(unprivileged_sees_user_space_only),
+        cmocka_unit_test(default_is_cycles_or_says_why), cmocka_unit_test(a_chosen_event_counts_for_the_default),
+        cmocka_unit_test(stat_samples_nothing),          cmocka_unit_test(rates_are_checked),
+        cmocka_unit_test(rings_grow_with_the_rate),      cmocka_unit_test(unprivileged_sees_user_space_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -137,9 +137,9 @@ static void show_event(FILE *to, const struct config_event *event)
             (uint64_t)attr->sample_type, (uint64_t)attr->read_format, attr->wakeup_watermark,
             (uint64_t)attr->sample_regs_user ? UINT64_C(1) : 0, attr->sample_stack_user);
     fprintf(to, "   ");
-#define FLAG(name)                    \
-    if (attr->name)                   \
-        fprintf(to, " " #name)
+#define FLAG(name)  \
+    if (attr->name) \
+    fprintf(to, " " #name)
     FLAG(disabled);
     FLAG(inherit);
     FLAG(exclude_user);
@@ -164,9 +164,8 @@ static void show_event(FILE *to, const struct config_event *event)
 static void show_config(FILE *to, const struct event_config *config)
 {
     fprintf(to, "source %d, %u events, %u sample%s%s, clock is %d\n", (int)config->source, config->count,
-            config->sampling,
-            config->dummy ? ", dummy" : "", config->exclude_kernel ? ", without the kernel"
-            : "", event_config_find_clock(config));
+            config->sampling, config->dummy ? ", dummy" : "", config->exclude_kernel ? ", without the kernel" : "",
+            event_config_find_clock(config));
     fprintf(to, "dump %u%s%s, note %u; rings of %zu and %zu pages\n", config->dump, config->dump_auto ? ", auto" : "",
             config->dump_fixed ? ", fixed" : "", config->dump_note, config->ring_pages, config->thread_ring_pages);
     fprintf(to, "refusal '%s', reason '%s'\n", config->refusal, config->reason);
@@ -197,8 +196,8 @@ static void show_scene(FILE *to, const struct scene *scene)
     machine_fake_init();
     machine_fake.perf = scene->perf;
     for (unsigned i = 0; i < 3 && scene->events[i]; i++)
-        assert_int_equal(events_parse(scene->events[i], strlen(scene->events[i]),
-                                      &settings.events[settings.event_count++]), 0);
+        assert_int_equal(
+            events_parse(scene->events[i], strlen(scene->events[i]), &settings.events[settings.event_count++]), 0);
     int before = next_descriptor();
     check_capture();
     int status = event_config_init(&config, &settings);
@@ -242,8 +241,9 @@ static void refusals_are_explained(void **state)
     explained(-ENOSYS, "2", "this kernel or sandbox has no perf_event_open; run outside of it");
     explained(-EACCES, NULL, "this kernel or sandbox has no perf_event_open; run outside of it");
     explained(-EPERM, "3", "kernel.perf_event_paranoid is 3; as root 'sysctl kernel.perf_event_paranoid=2' allows it");
-    explained(-EACCES, "2", "perf_event_open is refused (Permission denied) though kernel.perf_event_paranoid is 2; "
-                            "in a container allow it by a seccomp profile or --cap-add PERFMON");
+    explained(-EACCES, "2",
+              "perf_event_open is refused (Permission denied) though kernel.perf_event_paranoid is 2; "
+              "in a container allow it by a seccomp profile or --cap-add PERFMON");
     explained(-EMFILE, "2", "too many open files; raise 'ulimit -n'");
     explained(-ENOENT, "2", "this machine does not have it");
     explained(-EOPNOTSUPP, "2", "this machine does not have it");

@@ -102,9 +102,8 @@ static void test_table(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names), cmocka_unit_test(test_size),
-        cmocka_unit_test(test_modifiers), cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_table),
+        cmocka_unit_test(test_names),  cmocka_unit_test(test_size),  cmocka_unit_test(test_modifiers),
+        cmocka_unit_test(test_errors), cmocka_unit_test(test_table),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

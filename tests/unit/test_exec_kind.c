@@ -356,13 +356,19 @@ static void test_search_passes_over(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_programs),         cmocka_unit_test(test_far_program_headers),
-        cmocka_unit_test(test_hostile_programs), cmocka_unit_test(test_scripts),
-        cmocka_unit_test(test_what_is_no_file),  cmocka_unit_test(test_descriptor),
+        cmocka_unit_test(test_programs),
+        cmocka_unit_test(test_far_program_headers),
+        cmocka_unit_test(test_hostile_programs),
+        cmocka_unit_test(test_scripts),
+        cmocka_unit_test(test_what_is_no_file),
+        cmocka_unit_test(test_descriptor),
         cmocka_unit_test(test_descriptor_keeps_locks),
-        cmocka_unit_test(test_search),           cmocka_unit_test(test_nested_scripts),
-        cmocka_unit_test(test_other_directory),     cmocka_unit_test(test_other_users),
-        cmocka_unit_test(test_long_paths),       cmocka_unit_test(test_search_passes_over),
+        cmocka_unit_test(test_search),
+        cmocka_unit_test(test_nested_scripts),
+        cmocka_unit_test(test_other_directory),
+        cmocka_unit_test(test_other_users),
+        cmocka_unit_test(test_long_paths),
+        cmocka_unit_test(test_search_passes_over),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -114,10 +114,12 @@ static void names_are_quoted(void **state)
     (void)state;
     static const struct {
         const char *comm, *csv, *folded;
-    } cases[] = {{"a,b", "\"a,b\"", "a,b"},       {"a\"b", "\"a\"\"b\"", "a\"b"}, {"\"", "\"\"\"\"", "\""},
-                 {"=1,2", "\"'=1,2\"", "=1,2"},   {"=1", "'=1", "=1"},            {"+1", "'+1", "+1"},
-                 {"-1", "'-1", "-1"},             {"@a", "'@a", "@a"},            {"1=1", "1=1", "1=1"},
-                 {"a;b;", "a;b;", "a:b:"},        {"", "", "[unknown]"}};
+    } cases[] = {{"a,b", "\"a,b\"", "a,b"}, {"a\"b", "\"a\"\"b\"", "a\"b"},
+                 {"\"", "\"\"\"\"", "\""},  {"=1,2", "\"'=1,2\"", "=1,2"},
+                 {"=1", "'=1", "=1"},       {"+1", "'+1", "+1"},
+                 {"-1", "'-1", "-1"},       {"@a", "'@a", "@a"},
+                 {"1=1", "1=1", "1=1"},     {"a;b;", "a;b;", "a:b:"},
+                 {"", "", "[unknown]"}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char row[64], line[64];
         comm = cases[i].comm;
@@ -203,7 +205,9 @@ static void pprof_has_a_period(void **state)
         size_t size;
         frequency = cases[i].frequency;
         char *packed = written("pprof", false, &size);
-        z_stream zip = {.next_in = (unsigned char *)packed, .avail_in = (unsigned)size, .next_out = unpacked,
+        z_stream zip = {.next_in = (unsigned char *)packed,
+                        .avail_in = (unsigned)size,
+                        .next_out = unpacked,
                         .avail_out = sizeof(unpacked)};
         assert_int_equal(inflateInit2(&zip, 15 + 16), Z_OK);
         assert_int_equal(inflate(&zip, Z_FINISH), Z_STREAM_END);
@@ -239,7 +243,9 @@ static void names_become_utf8(void **state)
     (void)state;
     static const struct {
         const char *from, *to;
-    } cases[] = {{"", ""}, {"a\xc3\xa4", "a\xc3\xa4"}, {"\xff\xc3(", "\xef\xbf\xbd\xef\xbf\xbd("},
+    } cases[] = {{"", ""},
+                 {"a\xc3\xa4", "a\xc3\xa4"},
+                 {"\xff\xc3(", "\xef\xbf\xbd\xef\xbf\xbd("},
                  {"\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
                  {"\xf0\x9f\x94", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -254,12 +260,22 @@ static void endings_name_formats(void **state)
     (void)state;
     static const struct {
         const char *file, *format;
-    } cases[] = {{"x.data", "perf"}, {"x.pb.gz", "pprof"}, {"x.speedscope.json", "speedscope"}, {"a/b.csv", "csv"},
-                 {"x.tasks.csv", "csv-tasks"}, {"x.csv.gz", "csv"}, {"x.trace.json", "chrome"},
+    } cases[] = {{"x.data", "perf"},
+                 {"x.pb.gz", "pprof"},
+                 {"x.speedscope.json", "speedscope"},
+                 {"a/b.csv", "csv"},
+                 {"x.tasks.csv", "csv-tasks"},
+                 {"x.csv.gz", "csv"},
+                 {"x.trace.json", "chrome"},
                  {"x.json.gz", "firefox"},
-                 {"x.trace.json.gz", "chrome"}, {"x.speedscope.json.gz", "speedscope"}, {"x.folded.gz", "folded"},
-                 {"x.json", NULL}, {".csv", NULL}, {"csv", NULL},
-                 {"", NULL}, {"x.gz", NULL}};
+                 {"x.trace.json.gz", "chrome"},
+                 {"x.speedscope.json.gz", "speedscope"},
+                 {"x.folded.gz", "folded"},
+                 {"x.json", NULL},
+                 {".csv", NULL},
+                 {"csv", NULL},
+                 {"", NULL},
+                 {"x.gz", NULL}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         const struct export_format *format = export_of_file(cases[i].file);
         const char *name = format ? format->name : NULL;
@@ -291,8 +307,8 @@ static void equal_beginnings_are_one_path(void **state)
 /* Every format of what is in BYTES; messages are fine, but nothing else. */
 static void export_all(const void *bytes, size_t size)
 {
-    static const char *const formats[] = {"perf", "pprof", "speedscope", "firefox",
-                                          "folded", "chrome", "csv", "csv-tasks"};
+    static const char *const formats[] = {"perf",   "pprof",  "speedscope", "firefox",
+                                          "folded", "chrome", "csv",        "csv-tasks"};
     struct settings settings = {.file = "/dev/null"};
     struct profile *profile;
     if (profile_load_memory(bytes, size, NULL, &profile) < 0)

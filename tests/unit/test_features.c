@@ -164,7 +164,7 @@ static void without_memory_there_are_no_files(void **state)
         denied_allocation = 0;
         assert_int_equal(error, was_denied ? -ENOMEM : 0);
         assert_true(was_denied ? !features.buildids && !features.packer && !features.names.data && !features.once.data
-                           : features.buildids && features.packer);
+                               : features.buildids && features.packer);
         features_release(&features);
     } while (error);
     assert_true(number > 6); /* each buffer, and two that are more than that */

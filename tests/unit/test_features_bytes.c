@@ -170,8 +170,8 @@ static void attrs_are_as_perf_wants_them(void **state)
         assert_int_equal(attr->read_format, 1 | 2 | 4 | 16); /* times, id, lost */
         assert_int_equal(attr->sample_id_all, 1);
         /* The events that count have what perf asks of all, and no period. */
-        assert_int_equal(attr->sample_type, i ? all | kit.config.events[0].attr.sample_type
-                                              : kit.config.events[0].attr.sample_type);
+        assert_int_equal(attr->sample_type,
+                         i ? all | kit.config.events[0].attr.sample_type : kit.config.events[0].attr.sample_type);
         assert_int_equal(attr->sample_freq, i ? 0 : 999);
         assert_int_equal(attr->freq, i == 0);
     }

@@ -28,11 +28,11 @@
 #else
 #define ARCHITECTURE AUDIT_ARCH_AARCH64
 #endif
-#define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
-#define STEP(code, k) (struct sock_filter)BPF_STMT(code, k)
-#define JUMP(code, k, jt, jf) (struct sock_filter)BPF_JUMP(code, k, jt, jf)
-#define LOAD_NUMBER STEP(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr))
-#define RETURN(action) STEP(BPF_RET | BPF_K, action)
+#define LENGTH(array)         (sizeof(array) / sizeof((array)[0]))
+#define STEP(code, k)         (struct sock_filter) BPF_STMT(code, k)
+#define JUMP(code, k, jt, jf) (struct sock_filter) BPF_JUMP(code, k, jt, jf)
+#define LOAD_NUMBER           STEP(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr))
+#define RETURN(action)        STEP(BPF_RET | BPF_K, action)
 
 static uint32_t answer(const struct sock_filter *code, size_t length, int number)
 {
@@ -53,9 +53,9 @@ static void test_harms(void **state)
 {
     (void)state;
     static const uint32_t bad[] = {SECCOMP_RET_KILL_PROCESS, SECCOMP_RET_KILL_THREAD, SECCOMP_RET_TRAP, SECCOMP_RET_LOG,
-                                   SECCOMP_RET_TRACE | 5, SECCOMP_RET_USER_NOTIF, 0x12340000};
-    static const int ours[] = {SYS_gettid, SYS_futex, SYS_statx, SYS_getcpu, SYS_clock_gettime, SYS_rt_sigprocmask,
-                               SYS_munmap, SYS_fcntl};
+                                   SECCOMP_RET_TRACE | 5,    SECCOMP_RET_USER_NOTIF,  0x12340000};
+    static const int ours[] = {SYS_gettid,        SYS_futex,          SYS_statx,  SYS_getcpu,
+                               SYS_clock_gettime, SYS_rt_sigprocmask, SYS_munmap, SYS_fcntl};
     for (size_t i = 0; i < LENGTH(bad); i++) {
         assert_true(harms(SYS_reboot, SECCOMP_RET_ALLOW, bad[i]));
         assert_false(harms(SYS_reboot, bad[i], SECCOMP_RET_ALLOW));
@@ -83,10 +83,12 @@ static void test_harms_safe_read_alone(void **state)
 static void test_arguments(void **state)
 {
     (void)state;
-    struct sock_filter code[] = {
-        LOAD_NUMBER, JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_prctl, 0, 3),
-        STEP(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args)),
-        JUMP(BPF_JMP | BPF_JEQ | BPF_K, PR_GET_NAME, 0, 1), RETURN(SECCOMP_RET_TRAP), RETURN(SECCOMP_RET_ALLOW)};
+    struct sock_filter code[] = {LOAD_NUMBER,
+                                 JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_prctl, 0, 3),
+                                 STEP(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args)),
+                                 JUMP(BPF_JMP | BPF_JEQ | BPF_K, PR_GET_NAME, 0, 1),
+                                 RETURN(SECCOMP_RET_TRAP),
+                                 RETURN(SECCOMP_RET_ALLOW)};
     assert_true(pinject_filter_harms(code, LENGTH(code)));
     code[3].k = PR_SET_NAME;
     assert_false(pinject_filter_harms(code, LENGTH(code)));
@@ -95,21 +97,26 @@ static void test_arguments(void **state)
 static void test_machine(void **state)
 {
     (void)state;
-    struct sock_filter code[] = {
-        STEP(BPF_LD | BPF_IMM, 7), STEP(BPF_ST, 15), STEP(BPF_LDX | BPF_IMM, 3),
-        STEP(BPF_ALU | BPF_MUL | BPF_X, 0), STEP(BPF_ALU | BPF_ADD | BPF_K, 1), STEP(BPF_ALU | BPF_LSH | BPF_K, 4),
-        STEP(BPF_ALU | BPF_OR | BPF_K, 5), STEP(BPF_ALU | BPF_XOR | BPF_K, 0xff), STEP(BPF_ALU | BPF_SUB | BPF_X, 0),
-        STEP(BPF_MISC | BPF_TAX, 0), STEP(BPF_LD | BPF_MEM, 15), STEP(BPF_ALU | BPF_ADD | BPF_X, 0),
-        STEP(BPF_ALU | BPF_DIV | BPF_K, 2), STEP(BPF_ALU | BPF_RSH | BPF_K, 1), STEP(BPF_ALU | BPF_NEG, 0),
-        STEP(BPF_RET | BPF_A, 0)};
+    struct sock_filter code[] = {STEP(BPF_LD | BPF_IMM, 7),          STEP(BPF_ST, 15),
+                                 STEP(BPF_LDX | BPF_IMM, 3),         STEP(BPF_ALU | BPF_MUL | BPF_X, 0),
+                                 STEP(BPF_ALU | BPF_ADD | BPF_K, 1), STEP(BPF_ALU | BPF_LSH | BPF_K, 4),
+                                 STEP(BPF_ALU | BPF_OR | BPF_K, 5),  STEP(BPF_ALU | BPF_XOR | BPF_K, 0xff),
+                                 STEP(BPF_ALU | BPF_SUB | BPF_X, 0), STEP(BPF_MISC | BPF_TAX, 0),
+                                 STEP(BPF_LD | BPF_MEM, 15),         STEP(BPF_ALU | BPF_ADD | BPF_X, 0),
+                                 STEP(BPF_ALU | BPF_DIV | BPF_K, 2), STEP(BPF_ALU | BPF_RSH | BPF_K, 1),
+                                 STEP(BPF_ALU | BPF_NEG, 0),         STEP(BPF_RET | BPF_A, 0)};
     uint32_t value = ((((7u * 3 + 1) << 4) | 5) ^ 0xff) - 3;
     assert_int_equal(answer(code, LENGTH(code), 0), 0u - (((value + 7) / 2) >> 1));
     struct sock_filter words[] = {STEP(BPF_LD | BPF_W | BPF_ABS, 20), STEP(BPF_RET | BPF_A, 0)};
     assert_int_equal(answer(words, 2, 0), 1);
     words[0] = STEP(BPF_LD | BPF_W | BPF_LEN, 0);
     assert_int_equal(answer(words, 2, 0), sizeof(struct seccomp_data));
-    struct sock_filter jumps[] = {LOAD_NUMBER, JUMP(BPF_JMP | BPF_JGE | BPF_K, 10, 0, 2),
-                                  JUMP(BPF_JMP | BPF_JSET | BPF_K, 1, 0, 2), RETURN(1), RETURN(2), RETURN(3)};
+    struct sock_filter jumps[] = {LOAD_NUMBER,
+                                  JUMP(BPF_JMP | BPF_JGE | BPF_K, 10, 0, 2),
+                                  JUMP(BPF_JMP | BPF_JSET | BPF_K, 1, 0, 2),
+                                  RETURN(1),
+                                  RETURN(2),
+                                  RETURN(3)};
     assert_int_equal(answer(jumps, LENGTH(jumps), 11), 1);
     assert_int_equal(answer(jumps, LENGTH(jumps), 9), 2);
     assert_int_equal(answer(jumps, LENGTH(jumps), 12), 3);
@@ -120,11 +127,18 @@ static void test_no_filter(void **state)
 {
     (void)state;
     struct sock_filter code[] = {LOAD_NUMBER, RETURN(SECCOMP_RET_ALLOW)};
-    static const struct sock_filter bad[] = {
-        {0xffff, 0, 0, 0}, {BPF_LD | BPF_W | BPF_ABS, 0, 0, 64}, {BPF_LD | BPF_W | BPF_ABS, 0, 0, 2},
-        {BPF_LD | BPF_W | BPF_ABS, 0, 0, 0xfffffffc}, {BPF_LD | BPF_MEM, 0, 0, 16}, {BPF_ST, 0, 0, 0xffffffff},
-        {BPF_JMP | BPF_JA, 0, 0, 1}, {BPF_JMP | BPF_JA, 0, 0, 0xffffffff}, {BPF_JMP | BPF_JEQ, 200, 200, 0},
-        {BPF_ALU | BPF_DIV | BPF_K, 0, 0, 0}, {BPF_LD | BPF_W | BPF_IND, 0, 0, 0}, {BPF_LDX | BPF_MSH, 0, 0, 0}};
+    static const struct sock_filter bad[] = {{0xffff, 0, 0, 0},
+                                             {BPF_LD | BPF_W | BPF_ABS, 0, 0, 64},
+                                             {BPF_LD | BPF_W | BPF_ABS, 0, 0, 2},
+                                             {BPF_LD | BPF_W | BPF_ABS, 0, 0, 0xfffffffc},
+                                             {BPF_LD | BPF_MEM, 0, 0, 16},
+                                             {BPF_ST, 0, 0, 0xffffffff},
+                                             {BPF_JMP | BPF_JA, 0, 0, 1},
+                                             {BPF_JMP | BPF_JA, 0, 0, 0xffffffff},
+                                             {BPF_JMP | BPF_JEQ, 200, 200, 0},
+                                             {BPF_ALU | BPF_DIV | BPF_K, 0, 0, 0},
+                                             {BPF_LD | BPF_W | BPF_IND, 0, 0, 0},
+                                             {BPF_LDX | BPF_MSH, 0, 0, 0}};
     for (size_t i = 0; i < LENGTH(bad); i++) {
         code[0] = bad[i];
         assert_int_equal(answer(code, LENGTH(code), 0), 0xbad);
@@ -302,17 +316,19 @@ static void test_jumps(void **state)
         uint32_t a, with;
         bool is;
     } cases[] = {
-        {BPF_JEQ, 5, 5, true},  {BPF_JEQ, 5, 6, false}, {BPF_JGT, 6, 5, true},  {BPF_JGT, 5, 5, false},
-        {BPF_JGE, 5, 5, true},  {BPF_JGE, 4, 5, false}, {BPF_JSET, 6, 3, true}, {BPF_JSET, 4, 3, false},
+        {BPF_JEQ, 5, 5, true}, {BPF_JEQ, 5, 6, false}, {BPF_JGT, 6, 5, true},  {BPF_JGT, 5, 5, false},
+        {BPF_JGE, 5, 5, true}, {BPF_JGE, 4, 5, false}, {BPF_JSET, 6, 3, true}, {BPF_JSET, 4, 3, false},
     };
     (void)state;
     for (size_t i = 0; i < LENGTH(cases); i++)
         for (int by_x = 0; by_x < 2; by_x++) {
             uint16_t operation = (uint16_t)(BPF_JMP | cases[i].operation | (by_x ? BPF_X : BPF_K));
-            struct sock_filter code[] = {
-                STEP(BPF_LD | BPF_IMM, cases[i].a), STEP(BPF_LDX | BPF_IMM, by_x ? cases[i].with : 77),
-                JUMP(operation, by_x ? 78 : cases[i].with, 1, 2),
-                RETURN(0), RETURN(1), RETURN(2)};
+            struct sock_filter code[] = {STEP(BPF_LD | BPF_IMM, cases[i].a),
+                                         STEP(BPF_LDX | BPF_IMM, by_x ? cases[i].with : 77),
+                                         JUMP(operation, by_x ? 78 : cases[i].with, 1, 2),
+                                         RETURN(0),
+                                         RETURN(1),
+                                         RETURN(2)};
             assert_int_equal(answer(code, LENGTH(code), 0), cases[i].is ? 1 : 2);
         }
     struct sock_filter code[] = {STEP(BPF_JMP | BPF_JA, 2), RETURN(0), RETURN(1), RETURN(2)};
@@ -325,10 +341,10 @@ static void test_jumps(void **state)
 static void test_memory(void **state)
 {
     (void)state;
-    struct sock_filter code[] = {
-        STEP(BPF_LDX | BPF_IMM, 9), STEP(BPF_STX, 3), STEP(BPF_LD | BPF_IMM, 4), STEP(BPF_ST, 2),
-        STEP(BPF_LDX | BPF_MEM, 2), STEP(BPF_LD | BPF_MEM, 3), STEP(BPF_ALU | BPF_SUB | BPF_X, 0),
-        STEP(BPF_RET | BPF_A, 0)};
+    struct sock_filter code[] = {STEP(BPF_LDX | BPF_IMM, 9),         STEP(BPF_STX, 3),
+                                 STEP(BPF_LD | BPF_IMM, 4),          STEP(BPF_ST, 2),
+                                 STEP(BPF_LDX | BPF_MEM, 2),         STEP(BPF_LD | BPF_MEM, 3),
+                                 STEP(BPF_ALU | BPF_SUB | BPF_X, 0), STEP(BPF_RET | BPF_A, 0)};
     assert_int_equal(answer(code, LENGTH(code), 0), 5);
     code[6] = STEP(BPF_MISC | BPF_TXA, 0);
     assert_int_equal(answer(code, LENGTH(code), 0), 4);
@@ -349,9 +365,10 @@ static void test_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_harms), cmocka_unit_test(test_harms_safe_read_alone), cmocka_unit_test(test_arguments),
-        cmocka_unit_test(test_machine), cmocka_unit_test(test_no_filter),
-        cmocka_unit_test(test_own_calls), cmocka_unit_test(test_operations), cmocka_unit_test(test_jumps),
+        cmocka_unit_test(test_harms),      cmocka_unit_test(test_harms_safe_read_alone),
+        cmocka_unit_test(test_arguments),  cmocka_unit_test(test_machine),
+        cmocka_unit_test(test_no_filter),  cmocka_unit_test(test_own_calls),
+        cmocka_unit_test(test_operations), cmocka_unit_test(test_jumps),
         cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

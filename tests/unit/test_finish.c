@@ -16,7 +16,7 @@
 #include "collector/tasks/task_table.h"
 #include "test_tasks_kit.h"
 
-#define T 2000000000ull
+#define T  2000000000ull
 #define MS 1000000ull
 
 static struct stage stage;
@@ -389,8 +389,8 @@ static bool has_note(const struct kit_file *file, const char *text)
 static void the_root_is_last(void **state)
 {
     struct kit_file file;
-    const struct result_coverage coverage = {.cpu_ns = 9000, .attributed_ns = 8000, .tasks = 2, .files = 2,
-                                             .collector_ns = 70, .complete = true};
+    const struct result_coverage coverage = {
+        .cpu_ns = 9000, .attributed_ns = 8000, .tasks = 2, .files = 2, .collector_ns = 70, .complete = true};
     (void)state;
     tasks->root = 100;
     struct task *root = stage_process(&stage, 100, 1, T, 5000);

@@ -87,7 +87,7 @@ static void guarded_pages_become_zeros(void **state)
     assert_int_equal(first, 0);
     assert_int_equal(strikes, 0);
     assert_int_equal(read_byte(at), 0); /* all of it at once */
-    at[page] = 'y';                      /* and it can be written */
+    at[page] = 'y';                     /* and it can be written */
     assert_int_equal(read_byte(at + page), 'y');
     munmap((void *)(uintptr_t)at, 3 * page);
 }

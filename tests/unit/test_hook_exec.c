@@ -40,13 +40,13 @@ static void test_each_function(void **state)
     (void)state;
     exec_begin(PINJECT_SESSION_ALL);
     hook_kit.covered = true;
-#define TRY(call, look, next, env, more)                                               \
-    do {                                                                               \
-        errno = 0;                                                                     \
-        assert_int_equal(call, -1);                                                    \
-        assert_int_equal(errno, ENOENT);                                               \
-        snprintf(expected, sizeof(expected), FRAME, look "\n", next "\n", env, more);  \
-        assert_notes(expected);                                                        \
+#define TRY(call, look, next, env, more)                                              \
+    do {                                                                              \
+        errno = 0;                                                                    \
+        assert_int_equal(call, -1);                                                   \
+        assert_int_equal(errno, ENOENT);                                              \
+        snprintf(expected, sizeof(expected), FRAME, look "\n", next "\n", env, more); \
+        assert_notes(expected);                                                       \
     } while (0)
     TRY(hook_execve("/x", arguments, other_env), "look at -1 /x", "execve /x {name,one}", "A=b," OURS, "");
     TRY(hook_execvpe("x", arguments, other_env), "search -1 x", "execvpe x {name,one}", "A=b," OURS, "");
@@ -64,8 +64,8 @@ static void test_each_function(void **state)
     TRY(hook_execl("/x", "a", "b", (char *)NULL), "look at -1 /x", "execve /x {a,b}", OURS, "");
     TRY(hook_execl("/x", (char *)NULL), "look at -1 /x", "execve /x {}", OURS, "");
     TRY(hook_execlp("x", "a", (char *)NULL), "search -1 x", "execvpe x {a}", OURS, "");
-    TRY(hook_execle("/x", "a", "b", "c", (char *)NULL, other_env), "look at -1 /x", "execve /x {a,b,c}",
-        "A=b," OURS, "");
+    TRY(hook_execle("/x", "a", "b", "c", (char *)NULL, other_env), "look at -1 /x", "execve /x {a,b,c}", "A=b," OURS,
+        "");
     environ = environ_before;
 #undef TRY
 }
@@ -139,8 +139,10 @@ static void test_announcements(void **state)
         hook_kit.exec_kind = cases[i].exec_kind;
         bool follows = cases[i].flags & (cases[i].task & OWN ? PINJECT_SESSION_EXEC : PINJECT_SESSION_VFORK);
         snprintf(said, sizeof(said), "%s%s", follows ? "look at -1 /x\n" : "", cases[i].said ? cases[i].said : "");
-        snprintf(expected, sizeof(expected), "room\n%ssignal before\ntimer before\nexecve /x {name,one}\n  in %s\n"
-                 "timer after\nsignal after\nrelease\n", said, cases[i].joined ? "{A=b," OURS "}" : "same");
+        snprintf(expected, sizeof(expected),
+                 "room\n%ssignal before\ntimer before\nexecve /x {name,one}\n  in %s\n"
+                 "timer after\nsignal after\nrelease\n",
+                 said, cases[i].joined ? "{A=b," OURS "}" : "same");
         assert_int_equal(hook_execve("/x", arguments, other_env), -1);
         const char *found = hook_notes();
         if (strcmp(found, expected) != 0)

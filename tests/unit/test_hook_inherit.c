@@ -115,7 +115,10 @@ static int next_prctl(int option, ...)
     unsigned long a = va_arg(list, unsigned long), b = va_arg(list, unsigned long);
     unsigned long c = va_arg(list, unsigned long), d = va_arg(list, unsigned long);
     va_end(list);
-    hook_note("prctl %d: %lu %s %lu %lu, blocked %u blind %u fixed %u", option, a, b > 100 ? "program" : b ? "2" : "0",
+    hook_note("prctl %d: %lu %s %lu %lu, blocked %u blind %u fixed %u", option, a,
+              b > 100 ? "program"
+              : b     ? "2"
+                      : "0",
               c, d, pinject_preload.blocked, pinject_safe_read_blind, pinject_preload.user_fixed);
     return (int)hook_answer();
 }
@@ -229,11 +232,11 @@ static void test_by_name(void **state)
     event.sigev_notify = SIGEV_THREAD;
     assert_int_equal(hook_mq_notify(3, &event), 5);
     assert_memory_equal(hook_notes(), "inherit\nfind mq_notify\n  3 ", 27);
-#define TRY(call, name, words)                                                    \
-    do {                                                                          \
-        assert_int_equal(call, 5);                                                \
-        assert_memory_equal(hook_notes(), "inherit\nfind " name "\n  " words,     \
-                            strlen("inherit\nfind " name "\n  " words));          \
+#define TRY(call, name, words)                                                \
+    do {                                                                      \
+        assert_int_equal(call, 5);                                            \
+        assert_memory_equal(hook_notes(), "inherit\nfind " name "\n  " words, \
+                            strlen("inherit\nfind " name "\n  " words));      \
     } while (0)
     TRY(hook_aio_read((void *)(at + 1)), "aio_read", "1 ");
     TRY(hook_aio_write((void *)(at + 2)), "aio_write", "2 ");
@@ -407,10 +410,10 @@ static int set_filter(const void *its)
 }
 
 #define COUNTS pinject_preload.blocked, pinject_safe_read_blind, pinject_preload.user_fixed
-#define assert_counts(a, b, c)                                              \
-    do {                                                                    \
-        const unsigned found_[] = {COUNTS}, expected_[] = {a, b, c};        \
-        assert_memory_equal(found_, expected_, sizeof(found_));             \
+#define assert_counts(a, b, c)                                       \
+    do {                                                             \
+        const unsigned found_[] = {COUNTS}, expected_[] = {a, b, c}; \
+        assert_memory_equal(found_, expected_, sizeof(found_));      \
     } while (0)
 
 static void test_other_prctl(void **state)

@@ -315,8 +315,9 @@ static void test_masks(void **state)
         char expected[64];
         begin();
         hook_kit.masked = cases[i / 2].before;
-        assert_int_equal(changed(thread ? hook_pthread_sigmask : hook_sigprocmask, cases[i / 2].how, cases[i / 2].ours,
-                                 &before), cases[i / 2].after);
+        assert_int_equal(
+            changed(thread ? hook_pthread_sigmask : hook_sigprocmask, cases[i / 2].how, cases[i / 2].ours, &before),
+            cases[i / 2].after);
         assert_int_equal(before, cases[i / 2].before);
         snprintf(expected, sizeof(expected), "%s %d\n", thread ? "pthread_sigmask" : "sigprocmask", cases[i / 2].how);
         if (cases[i / 2].before != cases[i / 2].after)

@@ -119,9 +119,14 @@ static void test_spawn_near_the_limit(void **state)
         size_t stack, taken;
         bool joined;
     } cases[] = {
-        {8 << 20, 1 << 20, true}, {8 << 20, (2 << 20) - 20000, true}, {8 << 20, (2 << 20) - 2000, false},
-        {RLIM_INFINITY, MOST - 20000, true}, {RLIM_INFINITY, MOST - 2000, false}, {RLIM_INFINITY, MOST + 200000, false},
-        {64 << 10, 100000, true}, {64 << 10, 131000, false},
+        {8 << 20, 1 << 20, true},
+        {8 << 20, (2 << 20) - 20000, true},
+        {8 << 20, (2 << 20) - 2000, false},
+        {RLIM_INFINITY, MOST - 20000, true},
+        {RLIM_INFINITY, MOST - 2000, false},
+        {RLIM_INFINITY, MOST + 200000, false},
+        {64 << 10, 100000, true},
+        {64 << 10, 131000, false},
     };
     struct rlimit before, limit;
     (void)state;
@@ -239,12 +244,9 @@ static void test_spawn_resets_ids(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_spawn),
-        cmocka_unit_test(test_spawn_of_a_descriptor),
-        cmocka_unit_test(test_spawn_fails),
-        cmocka_unit_test(test_spawn_near_the_limit),
-        cmocka_unit_test(test_spawn_judges),
-        cmocka_unit_test(test_spawn_resets_ids),
+        cmocka_unit_test(test_spawn),        cmocka_unit_test(test_spawn_of_a_descriptor),
+        cmocka_unit_test(test_spawn_fails),  cmocka_unit_test(test_spawn_near_the_limit),
+        cmocka_unit_test(test_spawn_judges), cmocka_unit_test(test_spawn_resets_ids),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,8 +37,9 @@ static int next_pthread_create(pthread_t *thread, const pthread_attr_t *attr, vo
     if (!error) {
         void *result;
         pthread_join(*thread, &result);
-        hook_note("result %s",
-                  result == PTHREAD_CANCELED ? "canceled" : result == &argument_of_start ? "argument" : "?");
+        hook_note("result %s", result == PTHREAD_CANCELED     ? "canceled"
+                               : result == &argument_of_start ? "argument"
+                                                              : "?");
     }
     return error;
 }
@@ -227,12 +228,8 @@ static void test_end_of_a_timer(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_followed),
-        cmocka_unit_test(test_not_followed),
-        cmocka_unit_test(test_no_record),
-        cmocka_unit_test(test_failure),
-        cmocka_unit_test(test_masks),
-        cmocka_unit_test(test_end_of_a_timer),
+        cmocka_unit_test(test_followed), cmocka_unit_test(test_not_followed), cmocka_unit_test(test_no_record),
+        cmocka_unit_test(test_failure),  cmocka_unit_test(test_masks),        cmocka_unit_test(test_end_of_a_timer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -215,7 +215,7 @@ static void kernel_with_a_build_id(void **state)
     assert_int_equal(records.size, before.size + 32);
     assert_int_equal(header.misc & PERF_RECORD_MISC_CPUMODE_MASK, PERF_RECORD_MISC_KERNEL);
     assert_memory_equal(records.data + sizeof(header), before.data + sizeof(header), 32); /* whom, where */
-    assert_memory_equal(records.data + 64, "\0\0\0\0\0\0\0\0", 8);                          /* prot, flags */
+    assert_memory_equal(records.data + 64, "\0\0\0\0\0\0\0\0", 8);                        /* prot, flags */
     assert_memory_equal(records.data + RECORDS_MAPPED_PATH, before.data + 40, before.size - 40);
     buffer_release(&before);
 }
@@ -239,8 +239,12 @@ static void kernel_without(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(each_mapping_gets_its_own), TEST(a_short_id_has_zeros_behind_it), TEST(who_gets_none),
-        TEST(bytes_that_are_no_records), TEST(mapping_without_a_path),         TEST(kernel_with_a_build_id),
+        TEST(each_mapping_gets_its_own),
+        TEST(a_short_id_has_zeros_behind_it),
+        TEST(who_gets_none),
+        TEST(bytes_that_are_no_records),
+        TEST(mapping_without_a_path),
+        TEST(kernel_with_a_build_id),
         TEST(kernel_without),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -89,7 +89,7 @@ static void a_machine_is_told(void **state)
         const char *name;
         void (*set)(void);
     } machines[] = {
-        {"a virtual machine", set_usual}, {"a user", set_user},       {"root of a user namespace", set_rootless},
+        {"a virtual machine", set_usual}, {"a user", set_user},         {"root of a user namespace", set_rootless},
         {"a strict kernel", set_strict},  {"an open kernel", set_open}, {"all hardware", set_lax},
         {"no /proc", set_unknown},
     };

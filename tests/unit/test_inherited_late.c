@@ -27,7 +27,7 @@ static void announced_children_are_attached_late(void **state)
     missed_announced(&tasks->missed, 100, 3999501, 3999501, tasks->now_ns - 400000000, true); /* waits for a CPU */
     missed_announced(&tasks->missed, 100, 3999502, 3999502, tasks->now_ns - 20000000, true);  /* is young */
     missed_announced(&tasks->missed, 100, 3999503, 3999503, old, false);                      /* is not followed */
-    missed_announced(&tasks->missed, 100, 100, 3999504, tasks->now_ns - 30000000, true); /* a thread */
+    missed_announced(&tasks->missed, 100, 100, 3999504, tasks->now_ns - 30000000, true);      /* a thread */
     scheduled_ns = 4999999;
     tasks_attach_untracked(tasks);
     assert_int_equal(opened, 2);
@@ -185,8 +185,8 @@ static void many_children_of_one(void **state)
     tasks->attaching = true;
     tasks_attach_tree(tasks, getpid(), T + 5);
     tasks->attaching = false;
-    open_status = -EACCES;       /* they stay untracked */
-    clock_step = 9000000;        /* of 20 ms */
+    open_status = -EACCES; /* they stay untracked */
+    clock_step = 9000000;  /* of 20 ms */
     for (unsigned i = 0; i < 3; i++) {
         children = "3999601 3999602 3999603 3999604 3999605";
         tasks_attach_untracked(tasks);

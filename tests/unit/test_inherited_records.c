@@ -432,14 +432,10 @@ static void who_was_in_the_making(void **state)
         uint64_t waits, first, second;
         bool first_is_whole;
     } cases[] = {
-        {INHERIT_RUNS, 0, MS / 10, MS / 5, false},
-        {INHERIT_RUNS, 0, 1200 * MS, 1201 * MS, true},
-        {INHERIT_RUNS, 0, 60 * MS, 61 * MS, true},
-        {INHERIT_RUNS, 60 * MS, 60 * MS, 61 * MS, false},
-        {INHERIT_RUNS, ENDED, 60 * MS, 61 * MS, false},
-        {INHERIT_RUNS, 500 * MS, 250 * MS, 251 * MS, true},
-        {INHERIT_WAITS, 60 * MS, MS / 10, MS / 5, true},
-        {INHERIT_EXECS, 60 * MS, MS / 10, MS / 5, true},
+        {INHERIT_RUNS, 0, MS / 10, MS / 5, false},       {INHERIT_RUNS, 0, 1200 * MS, 1201 * MS, true},
+        {INHERIT_RUNS, 0, 60 * MS, 61 * MS, true},       {INHERIT_RUNS, 60 * MS, 60 * MS, 61 * MS, false},
+        {INHERIT_RUNS, ENDED, 60 * MS, 61 * MS, false},  {INHERIT_RUNS, 500 * MS, 250 * MS, 251 * MS, true},
+        {INHERIT_WAITS, 60 * MS, MS / 10, MS / 5, true}, {INHERIT_EXECS, 60 * MS, MS / 10, MS / 5, true},
     };
     const pid_t pid = getpid();
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -543,8 +539,8 @@ static void many_records_are_kept(void **state)
     int status = inherited_open(fake.session.inherited_sets, root, root, INHERIT_RUNS);
     for (unsigned i = 0; i < MANY; i++)
         play_record(PERF_RECORD_COMM, root, root, 0);
-    for (struct inherited_record *kept = inherited_take(fake.session.inherited_sets, UINT64_MAX, &lost),
-         *next; kept; kept = next, count++) {
+    for (struct inherited_record *kept = inherited_take(fake.session.inherited_sets, UINT64_MAX, &lost), *next; kept;
+         kept = next, count++) {
         next = kept->next;
         assert_int_equal(kept->time_ns, 1000 + count);
         free(kept);
@@ -624,8 +620,8 @@ static void what_nobody_takes_is_bounded(void **state)
     play_record(PERF_RECORD_EXIT, root, THIRD, THIRD);
     assert_false(inherited_know(sets, THIRD) || is_covered(THIRD));
     read++;
-    for (struct inherited_record *kept = inherited_take(sets, UINT64_MAX, &lost), *next; kept; kept = next,
-         kept_count++) {
+    for (struct inherited_record *kept = inherited_take(sets, UINT64_MAX, &lost), *next; kept;
+         kept = next, kept_count++) {
         const struct perf_event_header *record = (const void *)kept->bytes;
         kept_bytes[record->type != PERF_RECORD_SAMPLE] += record->size;
         next = kept->next;
@@ -637,8 +633,8 @@ static void what_nobody_takes_is_bounded(void **state)
     /* What was taken makes room. */
     for (played_at = played_count = 0; played_count < MANY;)
         play_record(PERF_RECORD_SAMPLE, root, root, 0);
-    for (struct inherited_record *kept = inherited_take(sets, UINT64_MAX, &lost), *next; kept; kept = next,
-         kept_count++) {
+    for (struct inherited_record *kept = inherited_take(sets, UINT64_MAX, &lost), *next; kept;
+         kept = next, kept_count++) {
         next = kept->next;
         free(kept);
     }

@@ -211,11 +211,10 @@ static void records_of_the_future_are_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(old_records_are_not_new),   cmocka_unit_test(what_lies_behind_is_found),
-        cmocka_unit_test(a_record_may_be_a_little_older),
-        cmocka_unit_test(a_late_writer_is_waited_for), cmocka_unit_test(an_old_one_before_young_ones),
-        cmocka_unit_test(a_full_ring_is_read_once),  cmocka_unit_test(a_damaged_ring_has_stopped),
-        cmocka_unit_test(records_of_the_future_are_none),
+        cmocka_unit_test(old_records_are_not_new),        cmocka_unit_test(what_lies_behind_is_found),
+        cmocka_unit_test(a_record_may_be_a_little_older), cmocka_unit_test(a_late_writer_is_waited_for),
+        cmocka_unit_test(an_old_one_before_young_ones),   cmocka_unit_test(a_full_ring_is_read_once),
+        cmocka_unit_test(a_damaged_ring_has_stopped),     cmocka_unit_test(records_of_the_future_are_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,7 +27,8 @@ static void tasks_come_and_go(void **state)
     take();
     struct task *first = tasks_find(stage.tasks, 200), *second = tasks_find(stage.tasks, 201);
     assert_true(first && second);
-    assert_true(task_is_inherited(first) && first->inherited_set == SET && first->readings == READINGS && task_is_live(first));
+    assert_true(task_is_inherited(first) && first->inherited_set == SET && first->readings == READINGS &&
+                task_is_live(first));
     assert_int_equal(first->kind, PINJECT_FORK);
     assert_int_equal(first->process->ppid, 100);
     assert_int_equal(first->start_ns, T + 10);

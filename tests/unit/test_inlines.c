@@ -9,7 +9,10 @@
 static const struct profile_module app = {.path = "/opt/app", .index = 0};
 static const struct profile_module *const modules[] = {&app};
 static const struct symbols_fake_function functions[] = {{0x100, 0x80, "outer", NULL}, {0x200, 0x80, "light", NULL}};
-#define LINE(name) {name, name, "a.h", 3, 0}
+#define LINE(name)              \
+    {                           \
+        name, name, "a.h", 3, 0 \
+    }
 static const struct symbols_fake_lines lines[] = {
     {0x100, {LINE("outer")}},
     {0x108, {LINE("load"), LINE("slope"), LINE("area"), LINE("outer")}},
@@ -59,8 +62,8 @@ static void prepare(const uint64_t *weights)
         chains[i][0] = i;
         stacks[i] = (struct profile_stack){chains[i], 1, false};
         if (weights[i])
-            entries[fake.profile.entry_count++] =
-                (struct profile_entry){.stack = i, .comm = task.comm, .samples = 1, .weight = weights[i]};
+            entries[fake.profile.entry_count++] = (struct profile_entry){
+                .stack = i, .comm = task.comm, .samples = 1, .weight = weights[i]};
     }
 }
 

@@ -84,10 +84,10 @@ static void test_nothing_yet(void **state)
 static void test_directories(void **state)
 {
     (void)state;
-    static const char *const results[] = {"names/a.1.2", "names/a.1.2.exec", "names/a.1.2~1", "names/a.1.2~12",
-                                          "names/a.b.1.2", "names/1.2.3"},
-                             *const others[] = {"names/a.1", "names/a.1.", "names/a.1.2.", "names/a.1.2~",
-                                                "names/a.1.2~x", "names/a.x.2", "names/.1.2", "names/a.1.2x"};
+    static const char *const results[] = {"names/a.1.2",    "names/a.1.2.exec", "names/a.1.2~1",
+                                          "names/a.1.2~12", "names/a.b.1.2",    "names/1.2.3"},
+                             *const others[] = {"names/a.1",     "names/a.1.",  "names/a.1.2.", "names/a.1.2~",
+                                                "names/a.1.2~x", "names/a.x.2", "names/.1.2",   "names/a.1.2x"};
     const char *const operands[] = {"names"}, *const empty[] = {"empty"};
     struct inputs inputs;
     assert_int_equal(mkdir("names", 0700), 0);
@@ -121,8 +121,8 @@ static int make_directory(void **state)
     (void)state;
     if (!mkdtemp(directory) || chdir(directory) < 0 || mkdir("there", 0700) < 0)
         return -1;
-    static const char *const files[] = {"out.1.1", "out.1.2", "out.1.10.as", "other.2.2", "outer.1.1",
-                                        "plain", "there/out.1.1", "there/out.1.3"};
+    static const char *const files[] = {"out.1.1",   "out.1.2", "out.1.10.as",   "other.2.2",
+                                        "outer.1.1", "plain",   "there/out.1.1", "there/out.1.3"};
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
         make(files[i]);
     return 0;

@@ -27,12 +27,12 @@ static int set_up(void **state)
     strcpy(config.reason, "a reason");
     strcpy(config.notes[0], "one of the events");
     config.note_count = 1;
-    session = (struct session){.settings = &settings, .config = &config, .id = {1, 2}, .start_ns = 3,
-                               .start_realtime_ns = 4};
+    session = (struct session){
+        .settings = &settings, .config = &config, .id = {1, 2}, .start_ns = 3, .start_realtime_ns = 4};
     task = (struct result_task){.pid = 10, .tid = 11, .ids = {71, 72}};
     for (unsigned i = 0; i < 2; i++)
-        task.values[i] = (struct attach_value){.value = 100 + i, .enabled_ns = 200 + i, .running_ns = 300 + i,
-                                               .lost = 400 + i};
+        task.values[i] = (struct attach_value){
+            .value = 100 + i, .enabled_ns = 200 + i, .running_ns = 300 + i, .lost = 400 + i};
     buffer_append(&arguments, "a\0b", 4);
     return 0;
 }
@@ -205,7 +205,10 @@ static void command_lines(void **state)
         unsigned arguments;
         const char *wanted;
         size_t wanted_size;
-    } cases[] = {{"", 0, 0, "", 0}, {"a", 2, 1, "a", 2}, {"a", 1, 1, "a", 2}, {"a\0bc", 4, 2, "a\0bc", 5},
+    } cases[] = {{"", 0, 0, "", 0},
+                 {"a", 2, 1, "a", 2},
+                 {"a", 1, 1, "a", 2},
+                 {"a\0bc", 4, 2, "a\0bc", 5},
                  {"\0\0", 2, 2, "\0", 2}};
     (void)state;
     struct result_generation generation = {.start_ns = 9, .comm = "c", .exec = "/e"};
@@ -232,9 +235,16 @@ static void notes_and_coverage(void **state)
 {
     static const char *const notes[] = {"one of the task", "another"};
     static const struct result_missed missed[] = {{"why", "who", 3, 4}, {NULL, NULL, 5, 6}};
-    struct result_coverage coverage = {.cpu_ns = 1, .attributed_ns = 2, .tasks = 3, .files = 4, .collector_ns = 5,
-                                       .complete = true, .stacks = "of stacks", .stolen = "of other machines",
-                                       .missed = missed, .missed_count = 2};
+    struct result_coverage coverage = {.cpu_ns = 1,
+                                       .attributed_ns = 2,
+                                       .tasks = 3,
+                                       .files = 4,
+                                       .collector_ns = 5,
+                                       .complete = true,
+                                       .stacks = "of stacks",
+                                       .stolen = "of other machines",
+                                       .missed = missed,
+                                       .missed_count = 2};
     (void)state;
     task.notes = notes;
     task.note_count = 2;
@@ -246,7 +256,7 @@ static void notes_and_coverage(void **state)
     task.flags = PINJECT_TASK_ROOT;
     make(&coverage, "of the file");
     static const char *const wanted[] = {"one of the events", "one of the task", "another",
-                                         "of the file",        "of stacks",       "of other machines"};
+                                         "of the file",       "of stacks",       "of other machines"};
     for (unsigned i = 0; i < 6; i++)
         assert_string_equal(note(i), wanted[i]);
     assert_null(note(6));
@@ -284,8 +294,8 @@ static void notes_and_coverage(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(session_and_command_line), TEST(fields_of_the_task), TEST(stacks_by_why_they_ended),
-        TEST(counts_of_task_and_generations), TEST(command_lines),     TEST(notes_and_coverage),
+        TEST(session_and_command_line),       TEST(fields_of_the_task), TEST(stacks_by_why_they_ended),
+        TEST(counts_of_task_and_generations), TEST(command_lines),      TEST(notes_and_coverage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

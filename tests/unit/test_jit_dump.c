@@ -382,12 +382,8 @@ static int remove_file(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_reuse),
-        cmocka_unit_test(test_reuse_at_random),
-        cmocka_unit_test(test_cut),
-        cmocka_unit_test(test_hostile),
-        cmocka_unit_test(test_other_records),
+        cmocka_unit_test(test_names),    cmocka_unit_test(test_reuse),   cmocka_unit_test(test_reuse_at_random),
+        cmocka_unit_test(test_cut),      cmocka_unit_test(test_hostile), cmocka_unit_test(test_other_records),
         cmocka_unit_test(test_dso), /* the next one gives the file away */
         cmocka_unit_test(test_not_read),
     };

@@ -57,8 +57,8 @@ static void begin(struct compare *compare, size_t rows)
     table->weights = calloc(rows * RUNS, sizeof(*table->weights));
     assert_true(table->rows && table->weights);
     for (size_t row = 0; row < rows; row++)
-        table->rows[row] = (struct compare_row){.wanted = asked_for < 0 || (size_t)asked_for == row,
-                                                .weight_limit = INFINITY, .points_limit = INFINITY};
+        table->rows[row] = (struct compare_row){
+            .wanted = asked_for < 0 || (size_t)asked_for == row, .weight_limit = INFINITY, .points_limit = INFINITY};
 }
 
 /* Function 0 has 30 % of the program, each has 0.8 of the one before. */
@@ -105,8 +105,9 @@ static struct outcome try(const struct machine *machine)
         seed = kept;
     }
     print_message("drift %g, waits %g, grows %g, shift %g, slower %g: of %d %zu found, %zu first, %zu claim, "
-                  "%zu wrong\n", machine->drift, machine->waits, machine->grows, machine->shift, machine->slower,
-                  TRIALS, outcome.found, outcome.first, outcome.claims, outcome.wrong);
+                  "%zu wrong\n",
+                  machine->drift, machine->waits, machine->grows, machine->shift, machine->slower, TRIALS,
+                  outcome.found, outcome.first, outcome.claims, outcome.wrong);
     return outcome;
 }
 
@@ -271,7 +272,8 @@ static void test_runs_wanted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_program), cmocka_unit_test(test_slower_function),
+        cmocka_unit_test(test_same_program),
+        cmocka_unit_test(test_slower_function),
         cmocka_unit_test(test_shares_of_the_others),
         cmocka_unit_test(test_shares_beside_an_uncertain_change),
         cmocka_unit_test(test_one_is_asked_for),

@@ -322,8 +322,7 @@ static void programs_that_cannot_be_executed(void **state)
     const unsigned before = check_open_fds();
     (void)state;
     expect_error("no-such-program", ENOENT, "pinject-run: cannot run 'no-such-program': command not found\n");
-    expect_error("/no/such/program", ENOENT,
-                 "pinject-run: cannot run '/no/such/program': No such file or directory\n");
+    expect_error("/no/such/program", ENOENT, "pinject-run: cannot run '/no/such/program': No such file or directory\n");
     expect_error("/dev/null", EACCES, "pinject-run: cannot run '/dev/null': Permission denied\n");
     expect_error("a\033b", ENOENT, "pinject-run: cannot run 'a\\033b': command not found\n");
     assert_int_equal(check_open_fds(), before);
@@ -361,8 +360,7 @@ static void a_child_that_was_killed(void **state)
     assert_int_equal(waitid(P_PID, (id_t)launch.pid, &(siginfo_t){0}, WEXITED | WNOWAIT), 0);
     check_capture();
     assert_int_equal(launch_go(&launch, "sh"), ECHILD);
-    assert_string_equal(check_captured(),
-                        "pinject-run: the process for 'sh' ended before it could run the command\n");
+    assert_string_equal(check_captured(), "pinject-run: the process for 'sh' ended before it could run the command\n");
     assert_int_equal(launch.pid, -1);
     expect_no_child();
     launch_release(&launch);

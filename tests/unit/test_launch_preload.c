@@ -133,8 +133,10 @@ static void paths_that_the_variable_cannot_hold(void **state)
         snprintf(command, sizeof(command), "mkdir '%s' && >'%s/libpinject.so'", names[i], names[i]);
         run(command);
         snprintf(self, sizeof(self), "%s/%s/pinject-run", directory, names[i]);
-        snprintf(wanted, sizeof(wanted), "LD_PRELOAD cannot contain '%s/%s/libpinject.so', which has a blank or "
-                                         "colon; install pinject elsewhere", directory, names[i]);
+        snprintf(wanted, sizeof(wanted),
+                 "LD_PRELOAD cannot contain '%s/%s/libpinject.so', which has a blank or "
+                 "colon; install pinject elsewhere",
+                 directory, names[i]);
         expect_reason(-EINVAL, wanted);
     }
 }

@@ -290,10 +290,9 @@ static void make_evil(unsigned char *file, const unsigned char *program, unsigne
     evil->header.e_shentsize = sizeof(Elf64_Shdr);
     evil->header.e_shnum = 3;
     evil->header.e_shstrndx = 2;
-    evil->program =
-        (Elf64_Phdr){.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_filesz = FILE_SIZE, .p_memsz = FILE_SIZE};
-    const unsigned char cie[] = {16, 0, 0, 0, 0, 0, 0, 0, 1, 'z', 'R', 0, 1, 0x78, UNWIND_RETURN,
-                                 1,  0x1b, 0, 0, 0};
+    evil->program = (Elf64_Phdr){
+        .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_filesz = FILE_SIZE, .p_memsz = FILE_SIZE};
+    const unsigned char cie[] = {16, 0, 0, 0, 0, 0, 0, 0, 1, 'z', 'R', 0, 1, 0x78, UNWIND_RETURN, 1, 0x1b, 0, 0, 0};
     memcpy(at, cie, sizeof(cie));
     const uint32_t length = 4 + 4 + 4 + 1 + size, back = sizeof(cie) + 4;
     int32_t start = CODE - (EH_FRAME + (int32_t)sizeof(cie) + 8);
@@ -305,7 +304,10 @@ static void make_evil(unsigned char *file, const unsigned char *program, unsigne
     memcpy(fde + 12, &range, 4);
     fde[16] = 0;
     memcpy(fde + 17, program, size);
-    sections[1] = (Elf64_Shdr){.sh_name = 1, .sh_type = SHT_PROGBITS, .sh_addr = EH_FRAME, .sh_offset = EH_FRAME,
+    sections[1] = (Elf64_Shdr){.sh_name = 1,
+                               .sh_type = SHT_PROGBITS,
+                               .sh_addr = EH_FRAME,
+                               .sh_offset = EH_FRAME,
                                .sh_size = sizeof(cie) + 4 + length};
     memcpy(file + 0x600, names, sizeof(names));
     sections[2] = (Elf64_Shdr){.sh_name = 11, .sh_type = SHT_STRTAB, .sh_offset = 0x600, .sh_size = sizeof(names)};
@@ -354,8 +356,8 @@ static void test_register_out_of_range(void **state)
     for (unsigned shift = 6; shift < 28; shift++) {
         const uint32_t number = 1u << shift;
         /* Register 3 lies in register NUMBER. */
-        unsigned char program[] = {DW_CFA_def_cfa, UNWIND_SP, 8, DW_CFA_register, 3, 0, 0, 0,
-                                   (unsigned char)(number >> 21)};
+        unsigned char program[] = {
+            DW_CFA_def_cfa, UNWIND_SP, 8, DW_CFA_register, 3, 0, 0, 0, (unsigned char)(number >> 21)};
         char name[16];
         for (unsigned i = 0; i < 3; i++)
             program[5 + i] = (unsigned char)(0x80 | number >> 7 * i);
@@ -371,7 +373,7 @@ static void test_endless_expression(void **state)
 {
     static unsigned char file[FILE_SIZE] __attribute__((aligned(8)));
     static const unsigned char endless[] = {0x0f, 3, 0x2f, 0xfd, 0xff}; /* DW_CFA_def_cfa_expression: DW_OP_skip -3 */
-    static const unsigned char plain[] = {0x0f, 2, BREG_SP, 8}; /* DW_CFA_def_cfa_expression */
+    static const unsigned char plain[] = {0x0f, 2, BREG_SP, 8};         /* DW_CFA_def_cfa_expression */
     struct libunwind_outcome outcome;
     (void)state;
     struct unwind_files *files = unwind_files_new();
@@ -401,9 +403,9 @@ static void test_garbage(void **state)
         evil_file = unwind_files_memory(files, name, file, FILE_SIZE);
         for (unsigned i = 0; i < 64; i++)
             stack[i] = rand() % 2 ? 0x400000 + CODE + (uint64_t)(rand() % 0x200) : (uint64_t)&stack[rand() % 64];
-        struct unwind_regs regs = {.value = {[UNWIND_IP] = 0x400000 + CODE + 4,
-                                             [UNWIND_SP] = (uint64_t)stack,
-                                             [UNWIND_FP] = (uint64_t)&stack[9]}};
+        struct unwind_regs regs = {
+            .value = {
+                [UNWIND_IP] = 0x400000 + CODE + 4, [UNWIND_SP] = (uint64_t)stack, [UNWIND_FP] = (uint64_t)&stack[9]}};
         const struct unwind_dump dump = {.bytes = stack, .start = (uint64_t)stack, .size = sizeof(stack)};
         struct libunwind_outcome outcome;
         unsigned count = libunwind_engine_stack(engine, round % 3, &target, &regs, &dump, ips, 16, &outcome);
@@ -466,12 +468,16 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
 #if defined(__x86_64__)
-        cmocka_unit_test(test_every_instruction), cmocka_unit_test(test_caches),
+        cmocka_unit_test(test_every_instruction),
+        cmocka_unit_test(test_caches),
 #endif
         cmocka_unit_test(test_many_versions),
-        cmocka_unit_test(test_truncated),         cmocka_unit_test(test_capacity),
-        cmocka_unit_test(test_no_table),          cmocka_unit_test(test_register_out_of_range),
-        cmocka_unit_test(test_endless_expression), cmocka_unit_test(test_garbage),
+        cmocka_unit_test(test_truncated),
+        cmocka_unit_test(test_capacity),
+        cmocka_unit_test(test_no_table),
+        cmocka_unit_test(test_register_out_of_range),
+        cmocka_unit_test(test_endless_expression),
+        cmocka_unit_test(test_garbage),
         cmocka_unit_test(test_hostile_programs),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -4,7 +4,7 @@
 
 #include "collector/tasks/life.h"
 
-static const enum task_event all_events[] = {TASK_EVENT_EXEC,    TASK_EVENT_LEAVE,    TASK_EVENT_EXIT, TASK_EVENT_END,
+static const enum task_event all_events[] = {TASK_EVENT_EXEC,  TASK_EVENT_LEAVE,   TASK_EVENT_EXIT,    TASK_EVENT_END,
                                              TASK_EVENT_CLOSE, TASK_EVENT_REVOKED, TASK_EVENT_CONTINUE};
 
 /* Where EVENT leads, written down once more and in other words. False: it cannot come. */
@@ -45,8 +45,7 @@ static bool expect_step(struct task_state *state, enum task_event event)
             return false;
         state->cause = TASK_CONTINUED;
         return true;
-    default:
-        return false;
+    default: return false;
     }
 }
 

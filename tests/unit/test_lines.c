@@ -246,8 +246,8 @@ static void test_files(void **state)
     assert_int_equal(parts[WITHOUT][0].file, parts[BARE][0].file);
     assert_int_not_equal(parts[WITHOUT][0].file, parts[IN_GONE][0].file);
     assert_int_not_equal(parts[IN_GONE][0].file, parts[NOWHERE][0].file);
-    const uint32_t order[] = {parts[INLINED][0].file, parts[PLAIN][0].file, parts[BARE][0].file,
-                              parts[IN_GONE][0].file, parts[NOWHERE][0].file};
+    const uint32_t order[] = {parts[INLINED][0].file, parts[PLAIN][0].file, parts[BARE][0].file, parts[IN_GONE][0].file,
+                              parts[NOWHERE][0].file};
     static const char *const files[] = {"a.h", "b.c"}, *const dsos_of[] = {"/opt/app", "/opt/gone", "[unknown]"};
     for (uint32_t i = 0; i < 5; i++) {
         const struct lines_source file = lines_source(lines, order[i]);
@@ -429,11 +429,10 @@ static void test_many_lines(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_by_one), cmocka_unit_test(test_threads),    cmocka_unit_test(test_at_once),
-        cmocka_unit_test(test_numbers),     cmocka_unit_test(test_files),    cmocka_unit_test(test_new_frames),
-            cmocka_unit_test(test_order),
-        cmocka_unit_test(test_reasons),    cmocka_unit_test(test_stacks),     cmocka_unit_test(test_deep_stacks),
-        cmocka_unit_test(test_many_lines),
+        cmocka_unit_test(test_one_by_one),  cmocka_unit_test(test_threads),    cmocka_unit_test(test_at_once),
+        cmocka_unit_test(test_numbers),     cmocka_unit_test(test_files),      cmocka_unit_test(test_new_frames),
+        cmocka_unit_test(test_order),       cmocka_unit_test(test_reasons),    cmocka_unit_test(test_stacks),
+        cmocka_unit_test(test_deep_stacks), cmocka_unit_test(test_many_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -145,8 +145,7 @@ static void no_place(void **state)
     assert_int_equal(mkfifo("fifo", 0600), 0); /* nobody reads it: that is not waited for */
     settings.live_to = "fifo";
     status = init();
-    assert_string_equal(check_captured(),
-                        "pinject-run: --live: 'fifo' cannot be written: No such device or address\n");
+    assert_string_equal(check_captured(), "pinject-run: --live: 'fifo' cannot be written: No such device or address\n");
     assert_int_equal(status, -ENXIO);
     /* The terminal, in a process that has none. */
     settings.live_to = NULL;
@@ -427,9 +426,9 @@ int main(int argc, char **argv)
         return be_panalyze(argc, argv);
     report_program("pinject-run");
     const struct CMUnitTest tests[] = {
-        TEST(not_asked_for),      TEST(a_file_is_made_or_emptied), TEST(no_place),            TEST(no_panalyze),
-        TEST(what_panalyze_gets), TEST(closed_streams),            TEST(ends_are_waited_for), TEST(output_does_not_mix),
-        TEST(screen_is_left),
+        TEST(not_asked_for),       TEST(a_file_is_made_or_emptied), TEST(no_place),
+        TEST(no_panalyze),         TEST(what_panalyze_gets),        TEST(closed_streams),
+        TEST(ends_are_waited_for), TEST(output_does_not_mix),       TEST(screen_is_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -171,11 +171,8 @@ static void who_is_not_asked(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(what_proc_says_is_taken),
-        TEST(not_of_another_process),
-        TEST(whose_number_it_is),
-        TEST(records_of_a_set_are_older),
-        TEST(who_is_not_asked),
+        TEST(what_proc_says_is_taken),    TEST(not_of_another_process), TEST(whose_number_it_is),
+        TEST(records_of_a_set_are_older), TEST(who_is_not_asked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -166,11 +166,8 @@ static void test_this_machine(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_x86),
-        cmocka_unit_test(test_others),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_arm),
-        cmocka_unit_test(test_this_machine),
+        cmocka_unit_test(test_x86), cmocka_unit_test(test_others),       cmocka_unit_test(test_names),
+        cmocka_unit_test(test_arm), cmocka_unit_test(test_this_machine),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

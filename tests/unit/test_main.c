@@ -194,8 +194,7 @@ static void other_actions(void **state)
     (void)state;
     expect(RUN("--version"), 0, "pinject-run " PINJECT_VERSION_STRING "\n", "");
     expect(RUN("--info"), 0, "info\n", "");
-    expect(RUN("--info", "x"), 125, "",
-           "pinject-run: unexpected argument 'x': this option runs no command\n");
+    expect(RUN("--info", "x"), 125, "", "pinject-run: unexpected argument 'x': this option runs no command\n");
     expect(RUN("-q"), 125, "",
            "pinject-run: no command to profile; type: pinject-run [OPTIONS] [--] COMMAND [ARGS], or pinject-run "
            "--help\n");
@@ -260,8 +259,7 @@ static void output_that_cannot_be_written(void **state)
     for (size_t i = 0; i < 4; i++) {
         struct running running = start("/dev/full", (const char *const[]){actions[i], NULL});
         int status = finish(&running);
-        if (status != 125 ||
-            strcmp(text_err, "pinject-run: cannot write to stdout: No space left on device\n") != 0)
+        if (status != 125 || strcmp(text_err, "pinject-run: cannot write to stdout: No space left on device\n") != 0)
             fail_msg("%s: %d: %s", actions[i], status, text_err);
     }
 }
@@ -343,8 +341,9 @@ static void command_gets_what_was_there(void **state)
     expect(RUN("-q", "/bin/sh", "-c", script), 0, bare, "");
     signal(SIGUSR2, SIG_DFL);
     free(bare);
-    assert_int_equal(RUN("-q", "/bin/sh", "-c", "echo $LD_PRELOAD; case $PINJECT_SESSION in /*/pinject-*) echo set;; "
-                                                "esac"),
+    assert_int_equal(RUN("-q", "/bin/sh", "-c",
+                         "echo $LD_PRELOAD; case $PINJECT_SESSION in /*/pinject-*) echo set;; "
+                         "esac"),
                      0);
     assert_true(strncmp(text_out, preload, strlen(preload)) == 0);
     assert_string_equal(text_out + strlen(preload), "\nset\n");
@@ -366,12 +365,11 @@ static void summary_of_a_command(void **state)
     if (!has_events())
         skip();
     assert_int_equal(RUN("-e", "task-clock", "-g", "none", "--stat", "/bin/sh", "-c", ":"), 0);
-    assert_string_equal(plain(text_err),
-                        "pinject-run: # task, counted:\n"
-                        "pinject-run: #  task-clock # CPUs busy\n"
-                        "pinject-run: # elapsed, # in user space, # in the kernel\n"
-                        "pinject-run: CPU time #, # in tasks (# %); profiler overhead: #\n"
-                        "pinject-run: # file out.* (#); next: panalyze counts out.*\n");
+    assert_string_equal(plain(text_err), "pinject-run: # task, counted:\n"
+                                         "pinject-run: #  task-clock # CPUs busy\n"
+                                         "pinject-run: # elapsed, # in user space, # in the kernel\n"
+                                         "pinject-run: CPU time #, # in tasks (# %); profiler overhead: #\n"
+                                         "pinject-run: # file out.* (#); next: panalyze counts out.*\n");
     assert_int_equal(remove_files("out.*"), 1);
 }
 
@@ -470,9 +468,9 @@ static void children_are_found(void **state)
     if (!has_events())
         skip();
     assert_int_equal(mkfifo("go", 0600) | mkfifo("further", 0600), 0);
-    struct running running =
-        start("stdout", (const char *const[]){"-e", "task-clock", "-c", "100000", "--follow-all", "/bin/sh", "-c",
-                                              "(read x < go; (read y < further; exit 7); exit 6) & wait $!", NULL});
+    struct running running = start(
+        "stdout", (const char *const[]){"-e", "task-clock", "-c", "100000", "--follow-all", "/bin/sh", "-c",
+                                        "(read x < go; (read y < further; exit 7); exit 6) & wait $!", NULL});
     int go = open("go", O_WRONLY); /* it is there, and waits */
     assert_true(go >= 0);
     wait_for_files("out.*", 2);
@@ -525,8 +523,8 @@ static void stops_as_the_command_does(void **state)
 {
     (void)state;
     assert_int_equal(mkfifo("ready", 0600), 0);
-    struct running running =
-        start("stdout", (const char *const[]){"-q", "/bin/sh", "-c", "kill -STOP $$; " READY "exit 8", NULL});
+    struct running running = start(
+        "stdout", (const char *const[]){"-q", "/bin/sh", "-c", "kill -STOP $$; " READY "exit 8", NULL});
     int status;
     assert_int_equal(waitpid(running.pid, &status, WUNTRACED), running.pid);
     assert_true(WIFSTOPPED(status));
@@ -636,20 +634,13 @@ static void a_detached_collector(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_detached_collector),
-        cmocka_unit_test(other_actions),
-        cmocka_unit_test(stacks_are_asked_for),
-        cmocka_unit_test(doctor_is_asked),
-        cmocka_unit_test(output_that_cannot_be_written),
-        cmocka_unit_test(commands_that_do_not_start),
-        cmocka_unit_test(status_is_the_commands),
-        cmocka_unit_test(command_gets_what_was_there),
-        cmocka_unit_test(summary_of_a_command),
-        cmocka_unit_test(file_of_a_command),
-        cmocka_unit_test(strict_names_what_is_missing),
-        cmocka_unit_test(children_are_found),
-        cmocka_unit_test(signals_reach_the_command),
-        cmocka_unit_test(stops_as_the_command_does),
+        cmocka_unit_test(a_detached_collector),          cmocka_unit_test(other_actions),
+        cmocka_unit_test(stacks_are_asked_for),          cmocka_unit_test(doctor_is_asked),
+        cmocka_unit_test(output_that_cannot_be_written), cmocka_unit_test(commands_that_do_not_start),
+        cmocka_unit_test(status_is_the_commands),        cmocka_unit_test(command_gets_what_was_there),
+        cmocka_unit_test(summary_of_a_command),          cmocka_unit_test(file_of_a_command),
+        cmocka_unit_test(strict_names_what_is_missing),  cmocka_unit_test(children_are_found),
+        cmocka_unit_test(signals_reach_the_command),     cmocka_unit_test(stops_as_the_command_does),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -17,19 +17,19 @@
 #include "common/buffer.h"
 
 enum { PID = 4711, INO = 33, MAJ = 8, MIN = 2 };
-#define PATH "/x/lib.so"
-#define ROOT "/proc/4711/root"
-#define MAP "/proc/4711/map_files/7000-9000"
-#define EXE "/proc/4711/exe"
+#define PATH    "/x/lib.so"
+#define ROOT    "/proc/4711/root"
+#define MAP     "/proc/4711/map_files/7000-9000"
+#define EXE     "/proc/4711/exe"
 #define OVERLAY 0x794c7630
-#define BTRFS 0x9123683e
+#define BTRFS   0x9123683e
 
 /* The machine: which paths lead to the file, separated by spaces, and what a look at it says. */
 static struct {
     const char *there;
     struct stat stat;
-    long type;          /* of the file system; -1: it does not tell */
-    int in_root_error;  /* of openat2() */
+    long type;         /* of the file system; -1: it does not tell */
+    int in_root_error; /* of openat2() */
     bool cannot_read;
     const char *mounts; /* NULL: no /proc */
     const char *mounts_of_process;
@@ -316,8 +316,9 @@ static void nothing_else_is_taken(void **state)
     expect(&file, false, PATH "\n");
 }
 
-#define MOUNT "70 22 8:1 / / rw - ext4 /dev/sda1 rw\n" \
-              "7 22 9:9 / /a rw - ext4 /dev/sda1 rw\n"
+#define MOUNT                                \
+    "70 22 8:1 / / rw - ext4 /dev/sda1 rw\n" \
+    "7 22 9:9 / /a rw - ext4 /dev/sda1 rw\n"
 
 /* stat tells a device of neither the record nor the mount: the mount's is compared. */
 static void devices_of_mounts(void **state)
@@ -372,7 +373,7 @@ static void devices_of_others_mounts(void **state)
     machine.mounts_of_process = MOUNT "71 22 8:2 / /x rw\n";
     expect(&wanted, true, PATH "\n" ROOT "\nin root\nmounts\nits mounts\nread\n");
 #define LOOKS PATH "\n" ROOT "\nin root\nmounts\nits mounts\n"
-#define REST MAP "\n" EXE "\n"
+#define REST  MAP "\n" EXE "\n"
     machine.mounts_of_process = MOUNT;
     expect(&wanted, false, LOOKS REST);
     /* Another device than the record's is an overlay's layer only where it needed our rights to mount it. */
@@ -499,12 +500,9 @@ static void files_of_local_disks(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(places_in_turn, set_up),
-        cmocka_unit_test_setup(without_openat2, set_up),
-        cmocka_unit_test_setup(nothing_else_is_taken, set_up),
-        cmocka_unit_test_setup(devices_of_mounts, set_up),
-        cmocka_unit_test_setup(devices_of_others_mounts, set_up),
-        cmocka_unit_test_setup(files_of_local_disks, set_up),
+        cmocka_unit_test_setup(places_in_turn, set_up),           cmocka_unit_test_setup(without_openat2, set_up),
+        cmocka_unit_test_setup(nothing_else_is_taken, set_up),    cmocka_unit_test_setup(devices_of_mounts, set_up),
+        cmocka_unit_test_setup(devices_of_others_mounts, set_up), cmocka_unit_test_setup(files_of_local_disks, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -206,9 +206,10 @@ static void test_other_forms(void **state)
             if (both && how < 2)
                 export_files(paths, 2, NULL, 0, "");
             else
-                export_files(paths, 2, NULL, 1, both ? "a.data: its records have a layout that cannot be merged; "
-                                                       "export it alone"
-                                                     : "b.data: its records have a layout that cannot be merged");
+                export_files(paths, 2, NULL, 1,
+                             both ? "a.data: its records have a layout that cannot be merged; "
+                                    "export it alone"
+                                  : "b.data: its records have a layout that cannot be merged");
             export_files(paths + 1, 1, NULL, 0, "");
         }
     }

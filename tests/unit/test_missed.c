@@ -197,9 +197,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_many_reasons),
-        TEST(test_lines),      TEST(test_many_lines),          TEST(test_matched),
-        TEST(test_never_came), TEST(test_names_of_the_living), TEST(test_numbers_that_cannot_be),
-        TEST(test_untracked),  TEST(test_expected),
+        TEST(test_lines),
+        TEST(test_many_lines),
+        TEST(test_matched),
+        TEST(test_never_came),
+        TEST(test_names_of_the_living),
+        TEST(test_numbers_that_cannot_be),
+        TEST(test_untracked),
+        TEST(test_expected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

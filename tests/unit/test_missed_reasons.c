@@ -36,13 +36,11 @@ static void expect(const char *wanted)
     assert_string_equal(text, wanted);
 }
 
-#define PROCESS \
-    "child exited before it was found (static, setuid, cleaned environment, or no access to the session)\n"
-#define THREAD "thread exited before it was found (not created by pthread_create)\n"
-#define NO_SLOT \
-    "task exited before it was found (request queue full, or program not injectable: static, setuid)\n"
+#define PROCESS "child exited before it was found (static, setuid, cleaned environment, or no access to the session)\n"
+#define THREAD  "thread exited before it was found (not created by pthread_create)\n"
+#define NO_SLOT "task exited before it was found (request queue full, or program not injectable: static, setuid)\n"
 #define REFUSED "refused by the kernel: setuid, not dumpable, or of another user (root may see it)\n"
-#define POLICY "child not followed (--follow-all follows it)\n"
+#define POLICY  "child not followed (--follow-all follows it)\n"
 
 static void reasons(void **state)
 {
@@ -55,7 +53,7 @@ static void reasons(void **state)
     missed_refused(&missed, 14, -EPERM);
     missed_refused(&missed, 15, -ESRCH);
     missed_refused(&missed, 99, -EPERM); /* nobody */
-    missed_settle(&missed, 1); /* before the first */
+    missed_settle(&missed, 1);           /* before the first */
     assert_int_equal(missed.children, 7);
     missed_settle(&missed, 7);
     assert_int_equal(missed.children, 1);

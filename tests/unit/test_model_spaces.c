@@ -289,9 +289,10 @@ static void test_most_of_one(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_two),   cmocka_unit_test(test_many),   cmocka_unit_test(test_copies),
-        cmocka_unit_test(test_empty), cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_covered_mappings_can_be_had_again), cmocka_unit_test(test_most_of_one),
+        cmocka_unit_test(test_two),         cmocka_unit_test(test_many),
+        cmocka_unit_test(test_copies),      cmocka_unit_test(test_empty),
+        cmocka_unit_test(test_limits),      cmocka_unit_test(test_covered_mappings_can_be_had_again),
+        cmocka_unit_test(test_most_of_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

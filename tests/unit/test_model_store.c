@@ -134,8 +134,13 @@ static void test_events(void **state)
     struct store store = {0};
     const char *name = store_string(&store, "cycles");
     const struct profile_event counted = {.name = name, .type = 1, .config = 2},
-                               sampled = {.name = name, .type = 1, .config = 2, .sampled = true, .frequency = true,
-                                          .sample_value = 99, .exclude_kernel = true},
+                               sampled = {.name = name,
+                                          .type = 1,
+                                          .config = 2,
+                                          .sampled = true,
+                                          .frequency = true,
+                                          .sample_value = 99,
+                                          .exclude_kernel = true},
                                later = {.name = name, .type = 1, .config = 2, .sampled = true, .sample_value = 5};
     assert_int_equal(store_event(&store, &counted), 0);
     assert_false(store_event_at(&store, 0)->sampled);
@@ -295,9 +300,9 @@ static void test_fresh_task(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_texts),    cmocka_unit_test(test_modules),    cmocka_unit_test(test_frames),
-        cmocka_unit_test(test_stacks),   cmocka_unit_test(test_events),     cmocka_unit_test(test_samples),
-        cmocka_unit_test(test_generations),   cmocka_unit_test(test_counts),     cmocka_unit_test(test_readings),
+        cmocka_unit_test(test_texts),       cmocka_unit_test(test_modules), cmocka_unit_test(test_frames),
+        cmocka_unit_test(test_stacks),      cmocka_unit_test(test_events),  cmocka_unit_test(test_samples),
+        cmocka_unit_test(test_generations), cmocka_unit_test(test_counts),  cmocka_unit_test(test_readings),
         cmocka_unit_test(test_fresh_task),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -142,8 +142,7 @@ static void tables_release(struct tables *tables)
 
 static void add(struct tables *tables, const char *name, uint64_t start, uint64_t size, uint32_t flags)
 {
-    struct name_entry entry = {
-        .start = start, .end = start + size, .limit = UINT64_MAX, .raw = name, .flags = flags};
+    struct name_entry entry = {.start = start, .end = start + size, .limit = UINT64_MAX, .raw = name, .flags = flags};
     name_table_add(&tables->table, &entry);
 }
 
@@ -182,7 +181,7 @@ static void test_best_alias(void **state)
         {"weak_name", "strong", NAME_WEAK, 0, true},
         {"strong", "weak_name", 0, NAME_WEAK, false},
         {"weak_name", "other", NAME_WEAK | NAME_GLOBAL, 0, true}, /* weak counts before global */
-        {"_ZN1aC1Ev", "abc", 0, 0, false}, /* as they are shown: a::a */
+        {"_ZN1aC1Ev", "abc", 0, 0, false},                        /* as they are shown: a::a */
     };
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -326,7 +325,7 @@ static void test_kernel_names(void **state)
     expect_at(&tables, 0x1800, "ref", 0x3000); /* the end of the page behind it */
     assert_null(name_table_find(&tables.table, 0x1800)->module);
     expect_at(&tables, 0x3000, "one", 0x3010);
-    expect_at(&tables, 0x3010, "two", 0x4000); /* another module begins there */
+    expect_at(&tables, 0x3010, "two", 0x4000);                   /* another module begins there */
     assert_null(name_table_find(&tables.table, 0x4000)->module); /* without an end of its name */
     expect_at(&tables, 0x4000, "data", 0x9000);
     expect_at(&tables, 0x9000, "weak", 0x9800);

@@ -53,7 +53,7 @@ enum {
     FRAMES
 };
 
-#define FRAME(n, of, at) [n] = {.module = of, .offset = at, .ip = 0x400000 + (at), .index = n}
+#define FRAME(n, of, at)         [n] = {.module = of, .offset = at, .ip = 0x400000 + (at), .index = n}
 #define IN_THE_KERNEL(n, of, at) [n] = {.module = of, .offset = at, .ip = at, .kernel = true, .index = n}
 
 static const struct profile_frame frames[FRAMES] = {
@@ -90,10 +90,9 @@ static struct names *of_frames(uint32_t count)
                                      .function_count = 4};
     dsos[KERNEL] = (struct symbols_dso){
         .path = "[kernel]", .end = UINT64_MAX, .shift = 0, .functions = kernel_functions, .function_count = 3};
-    dsos[JIT] =
-        (struct symbols_dso){.path = "[jit]", .end = UINT64_MAX, .functions = jit_functions, .function_count = 1};
-    dsos[BARE] =
-        (struct symbols_dso){.path = "/opt/bare", .end = UINT64_MAX, .missing = 1, .why = "it is stripped"};
+    dsos[JIT] = (struct symbols_dso){
+        .path = "[jit]", .end = UINT64_MAX, .functions = jit_functions, .function_count = 1};
+    dsos[BARE] = (struct symbols_dso){.path = "/opt/bare", .end = UINT64_MAX, .missing = 1, .why = "it is stripped"};
     symbols_fake_set(dsos, DSOS);
     profile = (struct profile){.modules = modules,
                                .module_count = 6,
@@ -254,8 +253,7 @@ static void test_new_frames(void **state)
                     assert_string_equal(names_function(names, names_function_of(names, count - 1)).symbol,
                                         expected[count - 1].symbol);
                 else
-                    assert_string_equal(names_dso(names, names_dso_of(names, count - 1)),
-                                        expected[count - 1].dso);
+                    assert_string_equal(names_dso(names, names_dso_of(names, count - 1)), expected[count - 1].dso);
                 assert_int_equal(names_frame_count(names), count);
                 for (uint32_t i = 0; i < count; i++)
                     check_place(names, i);
@@ -309,8 +307,8 @@ static void test_missing(void **state)
         names_function_of(names, i);
     names_missing(names, add_missing, text);
     assert_string_equal(text, "/opt/bare: it is stripped 1\n");
-    dsos[APP].why = "unasked";    /* it lacks nothing */
-    dsos[JIT].missing = 4;        /* without a reason */
+    dsos[APP].why = "unasked"; /* it lacks nothing */
+    dsos[JIT].missing = 4;     /* without a reason */
     dsos[KERNEL].missing = 2;
     dsos[KERNEL].why = "another kernel";
     text[0] = '\0';
@@ -467,11 +465,16 @@ static void test_no_symbols(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_places),          cmocka_unit_test(test_numbers_without_places),
-        cmocka_unit_test(test_equal_functions), cmocka_unit_test(test_new_frames),
-        cmocka_unit_test(test_dsos),         cmocka_unit_test(test_missing),
-        cmocka_unit_test(test_settings),        cmocka_unit_test(test_archives),
-        cmocka_unit_test(test_no_symbols),      cmocka_unit_test(test_symbolized_at_once),
+        cmocka_unit_test(test_places),
+        cmocka_unit_test(test_numbers_without_places),
+        cmocka_unit_test(test_equal_functions),
+        cmocka_unit_test(test_new_frames),
+        cmocka_unit_test(test_dsos),
+        cmocka_unit_test(test_missing),
+        cmocka_unit_test(test_settings),
+        cmocka_unit_test(test_archives),
+        cmocka_unit_test(test_no_symbols),
+        cmocka_unit_test(test_symbolized_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,8 +3,8 @@
 
 #include "common/nearest.h"
 
-static const char *const words[] = {"report", "tree", "counts", NULL, "script", "info", "follow-all", "follow-fork",
-                                    "aggregate", ""};
+static const char *const words[] = {"report", "tree",       "counts",      NULL,        "script",
+                                    "info",   "follow-all", "follow-fork", "aggregate", ""};
 
 static const char *nearest(const char *word)
 {
@@ -49,7 +49,9 @@ static void test_long_words(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_typing_errors), cmocka_unit_test(test_nothing_near), cmocka_unit_test(test_long_words),
+        cmocka_unit_test(test_typing_errors),
+        cmocka_unit_test(test_nothing_near),
+        cmocka_unit_test(test_long_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,7 +17,7 @@ static struct pinject_symbol asked[NAMES];
 static size_t asked_count;
 static bool libc_has_all;
 static const char *version; /* NULL: it is not glibc */
-static void *late; /* what a library that came later has */
+static void *late;          /* what a library that came later has */
 static const char *late_name;
 
 static const char *its_version(void)
@@ -61,10 +61,10 @@ static bool member_is(const char *name, const void *member)
     return false;
 }
 
-#define CHECK(name, member)                     \
-    do {                                        \
-        if (!member_is(name, &next->member))           \
-            return #member;                     \
+#define CHECK(name, member)                  \
+    do {                                     \
+        if (!member_is(name, &next->member)) \
+            return #member;                  \
     } while (0)
 
 /* The member that is wrong. */
@@ -103,8 +103,8 @@ static const char *wrong_member(void)
     CHECK("timer_create", timer_create);
     CHECK("dl_iterate_phdr", dl_iterate_phdr);
     CHECK("__libc_start_main", libc_start_main);
-    static const char *const others[] = {"aio_fsync", "aio_fsync64", "aio_read", "aio_read64", "aio_write",
-                                         "aio_write64", "lio_listio", "lio_listio64", "mq_notify", "getaddrinfo_a"};
+    static const char *const others[] = {"aio_fsync",   "aio_fsync64", "aio_read",     "aio_read64", "aio_write",
+                                         "aio_write64", "lio_listio",  "lio_listio64", "mq_notify",  "getaddrinfo_a"};
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
         void *found = pinject_next_find(others[i]);
         if (!member_is(others[i], &found) || late_name)
@@ -148,7 +148,7 @@ static void test_wait4_by_version(void **state)
         const char *version;
         bool cancels;
     } cases[] = {
-        {NULL, false}, {"", false}, {"2.17", false}, {"2.30", false}, {"2.30.9000", false}, {"2.4", false},
+        {NULL, false},  {"", false},    {"2.17", false}, {"2.30", false},         {"2.30.9000", false}, {"2.4", false},
         {"2.31", true}, {"2.36", true}, {"2.100", true}, {"2.31-0ubuntu9", true}, {"3.50", false},
     };
     (void)state;
@@ -177,11 +177,11 @@ static int set_up(void **state)
     return errno == ERANGE && next->execve && !next->sanitized ? 0 : -1;
 }
 
-#define assert_fails(call, error)             \
-    do {                                      \
-        errno = 0;                            \
-        assert_int_equal(call, -1);           \
-        assert_int_equal(errno, error);       \
+#define assert_fails(call, error)       \
+    do {                                \
+        errno = 0;                      \
+        assert_int_equal(call, -1);     \
+        assert_int_equal(errno, error); \
     } while (0)
 
 static char *const true_argv[] = {(char *)"true", NULL}, *const no_env[] = {NULL};
@@ -456,14 +456,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_has_its_own), /* before the table is made here */
-        cmocka_unit_test(test_wait4_by_version),
-        cmocka_unit_test_setup(test_exec, set_up),
-        cmocka_unit_test_setup(test_what_fails, set_up),
-        cmocka_unit_test_setup(test_waits, set_up),
-        cmocka_unit_test_setup(test_kernels_own, set_up),
-        cmocka_unit_test_setup(test_syscall, set_up),
-        cmocka_unit_test_setup(test_late, set_up),
-        cmocka_unit_test_setup(test_mask, set_up),
+        cmocka_unit_test(test_wait4_by_version),          cmocka_unit_test_setup(test_exec, set_up),
+        cmocka_unit_test_setup(test_what_fails, set_up),  cmocka_unit_test_setup(test_waits, set_up),
+        cmocka_unit_test_setup(test_kernels_own, set_up), cmocka_unit_test_setup(test_syscall, set_up),
+        cmocka_unit_test_setup(test_late, set_up),        cmocka_unit_test_setup(test_mask, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,9 +14,27 @@ static void test_as_dlsym(void **state)
 {
     /* posix_spawn, and others in time, have an old version beside the default one. */
     static const char *const names[] = {
-        "execve", "execvpe", "fexecve", "posix_spawn", "posix_spawnp", "pthread_create", "wait4", "waitid",
-        "prctl", "sigaction", "signal", "sigprocmask", "pthread_sigmask", "dl_iterate_phdr", "__libc_start_main",
-        "syscall", "__pthread_register_cancel", "old_hash_function", "gnu_hash_function", "test_common", "memcpy_no",
+        "execve",
+        "execvpe",
+        "fexecve",
+        "posix_spawn",
+        "posix_spawnp",
+        "pthread_create",
+        "wait4",
+        "waitid",
+        "prctl",
+        "sigaction",
+        "signal",
+        "sigprocmask",
+        "pthread_sigmask",
+        "dl_iterate_phdr",
+        "__libc_start_main",
+        "syscall",
+        "__pthread_register_cancel",
+        "old_hash_function",
+        "gnu_hash_function",
+        "test_common",
+        "memcpy_no",
     };
     enum { COUNT = sizeof(names) / sizeof(names[0]) };
     struct pinject_symbol symbols[COUNT];
@@ -89,10 +107,8 @@ static void test_own_name(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_as_dlsym),
-        cmocka_unit_test(test_known_ones_stay),
-        cmocka_unit_test(test_never_itself),
-        cmocka_unit_test(test_library_that_comes_late),
+        cmocka_unit_test(test_as_dlsym),     cmocka_unit_test(test_known_ones_stay),
+        cmocka_unit_test(test_never_itself), cmocka_unit_test(test_library_that_comes_late),
         cmocka_unit_test(test_own_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -35,11 +35,11 @@ static int set_up(void **state)
 }
 
 /* TEXT: all notes, a line each. */
-#define expect(text) \
-    do { \
+#define expect(text)                       \
+    do {                                   \
         struct notes notes = {.count = 0}; \
         notes_make(&notes, &tasks, &task); \
-        expect_notes(&notes, text); \
+        expect_notes(&notes, text);        \
     } while (0)
 
 static void expect_notes(const struct notes *notes, const char *wanted)
@@ -152,8 +152,8 @@ static void ends_and_beginnings(void **state)
     expect("the arguments of 3 earlier programs were too long and are cut\n");
 }
 
-#define DID_NOT_ASK                                                                                                   \
-    "its program could not be preloaded (static, setuid or without access to the session?): its children and "        \
+#define DID_NOT_ASK                                                                                            \
+    "its program could not be preloaded (static, setuid or without access to the session?): its children and " \
     "threads are not profiled\n"
 
 static void programs_that_do_not_ask(void **state)

@@ -10,7 +10,7 @@
 #include "collector/tasks/task_table.h"
 #include "test_tasks_kit.h"
 
-#define T 2000000000ull
+#define T    2000000000ull
 #define PATH "/lib/one"
 
 enum { MOST = 64 << 20, ALL = 128 << 20, LEAST = 1 << 20, RECORD = 112, PLACES = 4 };
@@ -275,8 +275,8 @@ static void rings_are_read_once_in_a_batch(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(too_many_are_in_one_file),  TEST(the_end_has_the_same_bound), TEST(all_have_a_bound),
-        TEST(a_storm_loses_nothing),     TEST(known_ones_are_not_copied),  TEST(copies_are_written),
+        TEST(too_many_are_in_one_file),       TEST(the_end_has_the_same_bound),    TEST(all_have_a_bound),
+        TEST(a_storm_loses_nothing),          TEST(known_ones_are_not_copied),     TEST(copies_are_written),
         TEST(rings_are_read_once_in_a_batch), TEST(who_begins_has_the_same_bound), TEST(users_have_their_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

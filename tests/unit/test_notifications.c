@@ -81,8 +81,8 @@ static void none_is_lost_between_threads(void **state)
         assert_int_equal(pthread_create(&threads[i], NULL, put_many, &notifications), 0);
     for (int got = 0; got < WRITERS * EACH;) {
         assert_true(is_ready(&notifications, 30000)); /* a lost wake hangs here */
-        for (struct notification *notification = notifications_take(&notifications),
-             *next; notification; notification = next, got++) {
+        for (struct notification *notification = notifications_take(&notifications), *next; notification;
+             notification = next, got++) {
             next = notification->next;
             assert_in_range(notification->pid, 1, WRITERS);
             assert_int_equal(notification->tid, next_of[notification->pid]++);

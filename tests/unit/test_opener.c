@@ -54,11 +54,8 @@ static struct mapped_file mapped(const char *path)
     struct stat status = {0};
     snprintf(full, sizeof(paths[0]), "%s%s%s", path[0] == '/' ? "" : directory, path[0] == '/' ? "" : "/", path);
     stat(full, &status);
-    return (struct mapped_file){.pid = getpid(),
-                                .maj = major(status.st_dev),
-                                .min = minor(status.st_dev),
-                                .ino = status.st_ino,
-                                .path = full};
+    return (struct mapped_file){
+        .pid = getpid(), .maj = major(status.st_dev), .min = minor(status.st_dev), .ino = status.st_ino, .path = full};
 }
 
 static struct mapped_file itself(void)
@@ -183,8 +180,8 @@ static void overlays_of_a_target(void **state)
     if (pid == 0)
         mount_overlays(pipes[1]);
     assert_int_equal(read(pipes[0], numbers, sizeof(numbers)), sizeof(numbers));
-    struct mapped_file file = {.pid = pid, .maj = (uint32_t)numbers[0], .min = (uint32_t)numbers[1],
-                               .path = "/tmp/one/file"};
+    struct mapped_file file = {
+        .pid = pid, .maj = (uint32_t)numbers[0], .min = (uint32_t)numbers[1], .path = "/tmp/one/file"};
     char path[64];
     snprintf(path, sizeof(path), "/proc/%d/root/tmp/one/file", (int)pid);
     const bool mounted = numbers[3] && stat(path, &status) == 0;

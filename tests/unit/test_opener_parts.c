@@ -109,8 +109,8 @@ static void users_have_entries(void **state)
     assert_int_equal(opener.user_count, 2);
     /* Where all are busy, the last one stands for further ones too. */
     for (unsigned i = 0; i < OPENER_USERS; i++)
-        opener.users[i] = (struct user){.uid = 4000000 + i, .asked_ns = 1000 - i, .queued = i % 3 == 0,
-                                        .slow = i % 3 == 1, .hung = i % 3 == 2};
+        opener.users[i] = (struct user){
+            .uid = 4000000 + i, .asked_ns = 1000 - i, .queued = i % 3 == 0, .slow = i % 3 == 1, .hung = i % 3 == 2};
     opener.user_count = OPENER_USERS;
     assert_ptr_equal(user_find(&opener, getpid()), &opener.users[OPENER_USERS - 1]);
     assert_int_equal(opener.users[OPENER_USERS - 1].uid, 4000000 + OPENER_USERS - 1);
@@ -293,14 +293,14 @@ static struct mapped_file wanted; /* what the helper is to be asked: it is a cop
 static int open_compared(const struct mapped_file *file, struct stat *ret)
 {
     (void)ret;
-    return file->pid != wanted.pid         ? -101
-           : file->maj != wanted.maj       ? -102
-           : file->min != wanted.min       ? -103
-           : file->ino != wanted.ino       ? -104
-           : file->start != wanted.start   ? -105
-           : file->size != wanted.size     ? -106
+    return file->pid != wanted.pid           ? -101
+           : file->maj != wanted.maj         ? -102
+           : file->min != wanted.min         ? -103
+           : file->ino != wanted.ino         ? -104
+           : file->start != wanted.start     ? -105
+           : file->size != wanted.size       ? -106
            : strcmp(file->path, wanted.path) ? -107
-                                           : -100;
+                                             : -100;
 }
 
 static unsigned answered, answered_fds;

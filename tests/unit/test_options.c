@@ -28,7 +28,8 @@ enum { TREE = 1, REPORT = 2 };
 static const struct option_row rows[] = {
     {0, NULL, NULL, 0, NULL, 0, 0, 0, "Output"},
     {'q', "quiet", NULL, 0, options_take_flag, AT(quiet), 0, 0, "say less"},
-    {'o', "outfile", "BASE", 0, options_take_string, AT(file), 0, 0, "where the result files go; a long text that has "
+    {'o', "outfile", "BASE", 0, options_take_string, AT(file), 0, 0,
+     "where the result files go; a long text that has "
      "to be broken into several lines"},
     {0, NULL, NULL, 0, NULL, 0, 0, TREE, "Only of tree"},
     {'n', "top", "N", 0, options_take_count, AT(count), 0, TREE, "first N"},
@@ -306,10 +307,16 @@ static void test_help_of_a_long_label(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_forms), cmocka_unit_test(test_optional_value), cmocka_unit_test(test_prefixes),
-        cmocka_unit_test(test_operands), cmocka_unit_test(test_errors), cmocka_unit_test(test_only_look),
+        cmocka_unit_test(test_forms),
+        cmocka_unit_test(test_optional_value),
+        cmocka_unit_test(test_prefixes),
+        cmocka_unit_test(test_operands),
+        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_only_look),
         cmocka_unit_test(test_options_of_others),
-        cmocka_unit_test(test_help), cmocka_unit_test(test_sections), cmocka_unit_test(test_help_of_a_long_label),
+        cmocka_unit_test(test_help),
+        cmocka_unit_test(test_sections),
+        cmocka_unit_test(test_help_of_a_long_label),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

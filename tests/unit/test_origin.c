@@ -215,8 +215,8 @@ static void who_hides_from_his_user_is_believed(void **state)
 /* Any process of the machine, as far as the sender goes. */
 static void a_process_of_nobody_is_refused(void **state)
 {
-    static const uint32_t kinds[] = {PINJECT_PROCESS, PINJECT_FORK, PINJECT_THREAD, PINJECT_ARM,
-                                     PINJECT_GENERATION,   PINJECT_INHERIT_EXEC,  PINJECT_SPAWN,  PINJECT_SNAPSHOT};
+    static const uint32_t kinds[] = {PINJECT_PROCESS,    PINJECT_FORK,         PINJECT_THREAD, PINJECT_ARM,
+                                     PINJECT_GENERATION, PINJECT_INHERIT_EXEC, PINJECT_SPAWN,  PINJECT_SNAPSHOT};
     (void)state;
     fake_open(&fake);
     assert_int_equal(service_start_workers(&fake.session), 0);
@@ -383,8 +383,8 @@ static void a_number_that_is_anothers_by_now(void **state)
 /* No descriptor is free to ask with: that says nothing of whose it is, and nothing is opened once there is one. */
 static void check_unasked(void)
 {
-    static const uint32_t kinds[] = {PINJECT_PROCESS, PINJECT_FORK, PINJECT_ARM, PINJECT_THREAD,
-                                     PINJECT_GENERATION,   PINJECT_INHERIT_EXEC,  PINJECT_SPAWN, PINJECT_INHERIT};
+    static const uint32_t kinds[] = {PINJECT_PROCESS,    PINJECT_FORK,         PINJECT_ARM,   PINJECT_THREAD,
+                                     PINJECT_GENERATION, PINJECT_INHERIT_EXEC, PINJECT_SPAWN, PINJECT_INHERIT};
     struct origin origin;
     struct rlimit all, none;
     fake_open(&fake);

@@ -146,7 +146,7 @@ static void losses_have_a_line_each(void **state)
     shares_of(&stage.tasks->shares, 2)->quota.refused = 20;
     stage.tasks->broken_rings = 10;
     expect_losses(&stage, lines_of_foreign); /* nothing is covered by inheritance */
-    session->inherited = 1; /* that says of these tasks nothing */
+    session->inherited = 1;                  /* that says of these tasks nothing */
     expect_losses(&stage, lines_of_foreign);
     stage.tasks->inherited_generations = 120 + 121;
     expect_losses(&stage, "");
@@ -401,8 +401,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(losses_have_a_line_each), cmocka_unit_test(tasks_are_counted),
-        cmocka_unit_test(tree_of_a_command),               cmocka_unit_test(tree_of_a_bare_session),
-        cmocka_unit_test(stolen_time_is_told),             cmocka_unit_test(others_are_told),
+        cmocka_unit_test(tree_of_a_command),       cmocka_unit_test(tree_of_a_bare_session),
+        cmocka_unit_test(stolen_time_is_told),     cmocka_unit_test(others_are_told),
         cmocka_unit_test(false_times_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,8 +16,8 @@
 enum { LARGE = 300000 };
 
 static char directory[] = "/tmp/pinject-output-XXXXXX", data[LARGE + 1];
-static bool no_proc;       /* there is no way to a file without a name */
-static int linking;        /* errno of the next linkat() */
+static bool no_proc; /* there is no way to a file without a name */
+static int linking;  /* errno of the next linkat() */
 static unsigned name_tries;
 
 int __wrap_access(const char *path, int mode);
@@ -295,8 +295,9 @@ static void test_recordings(void **state)
     static const struct {
         const char *text;
         bool holds;
-    } cases[] = {{"PERFILE2", true},  {"PERFILE2 and more", true}, {"2ELIFREP", true},
-                 {"PERFILE", false},  {"PERFILE1", false},          {"", false},        {"text of somebody", false}};
+    } cases[] = {{"PERFILE2", true},         {"PERFILE2 and more", true}, {"2ELIFREP", true},
+                 {"PERFILE", false},         {"PERFILE1", false},         {"", false},
+                 {"text of somebody", false}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         put_start("file", cases[i].text);
         assert_int_equal(output_file_holds_samples("file"), cases[i].holds);
@@ -330,8 +331,8 @@ static void test_rights(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_whole),   cmocka_unit_test(test_given_up), cmocka_unit_test(test_link),
-        cmocka_unit_test(test_refused), cmocka_unit_test(test_no_name),  cmocka_unit_test(test_devices),
+        cmocka_unit_test(test_whole),      cmocka_unit_test(test_given_up), cmocka_unit_test(test_link),
+        cmocka_unit_test(test_refused),    cmocka_unit_test(test_no_name),  cmocka_unit_test(test_devices),
         cmocka_unit_test(test_recordings), cmocka_unit_test(test_rights),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

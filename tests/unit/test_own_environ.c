@@ -20,13 +20,13 @@
 
 static const struct pinject_ours ours = {SESSION, "/p/libpinject.so"};
 
-#define MUST(condition)                                                                       \
-    do {                                                                                      \
-        if (!(condition)) {                                                                   \
-            fprintf(stdout, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition);         \
-            fflush(NULL);                                                                     \
-            _exit(1);                                                                         \
-        }                                                                                     \
+#define MUST(condition)                                                               \
+    do {                                                                              \
+        if (!(condition)) {                                                           \
+            fprintf(stdout, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
+            fflush(NULL);                                                             \
+            _exit(1);                                                                 \
+        }                                                                             \
     } while (0)
 
 /* ---- What the child does ---- */
@@ -153,8 +153,12 @@ static int leave_another_vector(void)
 
 static void run(const char *how, const char *left, const char *removed, char *const *envp)
 {
-    char *const argv[] = {(char *)"test", (char *)"child", (char *)(uintptr_t)how, (char *)(uintptr_t)left,
-                          (char *)(uintptr_t)removed, NULL};
+    char *const argv[] = {(char *)"test",
+                          (char *)"child",
+                          (char *)(uintptr_t)how,
+                          (char *)(uintptr_t)left,
+                          (char *)(uintptr_t)removed,
+                          NULL};
     int status;
     fflush(NULL);
     pid_t pid = fork();
@@ -169,7 +173,7 @@ static void run(const char *how, const char *left, const char *removed, char *co
 }
 
 #define ENV(...) ((char *const[]){__VA_ARGS__, NULL})
-#define S(text) ((char *)(uintptr_t)(text))
+#define S(text)  ((char *)(uintptr_t)(text))
 
 static void test_leave(void **state)
 {

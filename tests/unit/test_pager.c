@@ -280,7 +280,7 @@ static void test_width(void **state)
         const char *columns;
         unsigned short of_terminal;
         int width;
-    } cases[] = {{NULL, 132, 132}, {NULL, 0, 80},        {"50", 132, 50}, {"19", 132, 20},  {"20", 132, 20},
+    } cases[] = {{NULL, 132, 132}, {NULL, 0, 80},         {"50", 132, 50},       {"19", 132, 20}, {"20", 132, 20},
                  {"21", 132, 21},  {"10000", 132, 10000}, {"10001", 132, 10000}, {"0", 132, 132}, {"-5", 0, 80},
                  {"x", 90, 90},    {NULL, 5, 20},         {"1", 132, 20}};
     (void)state;
@@ -434,12 +434,10 @@ static void test_failing_output(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_commands),     cmocka_unit_test(test_missing),
-        cmocka_unit_test(test_many_words),   cmocka_unit_test(test_unread),
-        cmocka_unit_test(test_ended),        cmocka_unit_test(test_large),
-        cmocka_unit_test(test_surroundings), cmocka_unit_test(test_width),
-        cmocka_unit_test(test_colours),      cmocka_unit_test(test_paged_output),
-        cmocka_unit_test(test_left_pager),   cmocka_unit_test(test_failing_output),
+        cmocka_unit_test(test_commands),     cmocka_unit_test(test_missing),    cmocka_unit_test(test_many_words),
+        cmocka_unit_test(test_unread),       cmocka_unit_test(test_ended),      cmocka_unit_test(test_large),
+        cmocka_unit_test(test_surroundings), cmocka_unit_test(test_width),      cmocka_unit_test(test_colours),
+        cmocka_unit_test(test_paged_output), cmocka_unit_test(test_left_pager), cmocka_unit_test(test_failing_output),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -166,12 +166,9 @@ static void test_places(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_absolute),
-        cmocka_unit_test(test_directories),
-        cmocka_unit_test(test_no_names),
-        cmocka_unit_test(test_room),
-        cmocka_unit_test(test_long_way),
-        cmocka_unit_test(test_working_directory_that_is_gone),
+        cmocka_unit_test(test_absolute), cmocka_unit_test(test_directories),
+        cmocka_unit_test(test_no_names), cmocka_unit_test(test_room),
+        cmocka_unit_test(test_long_way), cmocka_unit_test(test_working_directory_that_is_gone),
         cmocka_unit_test(test_places),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -30,8 +30,8 @@ static void say(int fd, enum answer answer)
         char room[CMSG_SPACE(sizeof(fds))];
     } control;
     size_t files = answer == ONE_FILE ? 1 : answer == THREE_FILES ? 3 : 2;
-    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control,
-                             .msg_controllen = CMSG_SPACE(files * sizeof(int))};
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = CMSG_SPACE(files * sizeof(int))};
     memset(&control, 0, sizeof(control));
     control.header.cmsg_level = SOL_SOCKET;
     control.header.cmsg_type = SCM_RIGHTS;

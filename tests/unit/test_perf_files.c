@@ -59,9 +59,8 @@ static void test_group(void **state)
 {
     (void)state;
     const uint64_t format = PERF_FORMAT_GROUP | PERF_FORMAT_ID | PERF_FORMAT_TOTAL_TIME_ENABLED | RECORD_READ_LOST;
-    const uint64_t reads[3][8] = {{2, 9, 1000, 100, 0, 5, 101, 0},
-                                  {2, 9, 3000, 100, 0, 5, 101, 0},
-                                  {2, 9, 3500, 100, 0, 8, 101, 0}};
+    const uint64_t reads[3][8] = {
+        {2, 9, 1000, 100, 0, 5, 101, 0}, {2, 9, 3000, 100, 0, 5, 101, 0}, {2, 9, 3500, 100, 0, 8, 101, 0}};
     for (int swap = 0; swap < 2; swap++) {
         struct writer writer;
         struct buffer bytes = BUFFER_INIT;
@@ -104,8 +103,8 @@ static void test_read_alone(void **state)
 static void test_hostile_read(void **state)
 {
     (void)state;
-    static const uint64_t reads[4][5] = {{2, 5, 100, 7, 4711}, {3, 5, 100, 7, 101}, {UINT64_MAX, 5, 100, 7, 101},
-                                         {1ull << 60, 5, 100, 7, 101}};
+    static const uint64_t reads[4][5] = {
+        {2, 5, 100, 7, 4711}, {3, 5, 100, 7, 101}, {UINT64_MAX, 5, 100, 7, 101}, {1ull << 60, 5, 100, 7, 101}};
     struct writer writer;
     struct buffer bytes = BUFFER_INIT;
     struct profile *profile;
@@ -191,8 +190,8 @@ static void test_notes(void **state)
     buffer_extend(&writer.data, 32);
     writer_end(&writer);
     buffer_extend(&writer.data, 64); /* the trace itself */
-    const uint32_t nothing_of_ours[] = {PERF_RECORD_NAMESPACES, PERF_RECORD_BPF_EVENT, PERF_RECORD_CGROUP,
-                                        PERF_RECORD_TEXT_POKE, PERF_RECORD_ITRACE_START, 77};
+    const uint32_t nothing_of_ours[] = {PERF_RECORD_NAMESPACES, PERF_RECORD_BPF_EVENT,    PERF_RECORD_CGROUP,
+                                        PERF_RECORD_TEXT_POKE,  PERF_RECORD_ITRACE_START, 77};
     for (size_t i = 0; i < sizeof(nothing_of_ours) / sizeof(nothing_of_ours[0]); i++) {
         writer_begin(&writer, nothing_of_ours[i], 0);
         buffer_extend(&writer.data, 16);
@@ -273,14 +272,10 @@ static void test_lying_dumps(void **state)
 {
     (void)state;
     static const struct dump dumps[] = {
-        {2, {0x7000, 0x1010}, 64, 64, 64},
-        {2, {0x7000, 0x1010}, 64, UINT64_MAX, 64},
-        {2, {UINT64_MAX - 8, 0x1010}, 64, 64, 64},
-        {2, {0, 0}, 64, 64, 64},
-        {2, {UINT64_MAX, UINT64_MAX}, 64, 0, 64},
-        {0, {0, 0}, 64, 64, 64},
-        {77, {0x7000, 0x1010}, 64, 64, 64},
-        {2, {0x7000, 0x1010}, 0, 0, 0},
+        {2, {0x7000, 0x1010}, 64, 64, 64},         {2, {0x7000, 0x1010}, 64, UINT64_MAX, 64},
+        {2, {UINT64_MAX - 8, 0x1010}, 64, 64, 64}, {2, {0, 0}, 64, 64, 64},
+        {2, {UINT64_MAX, UINT64_MAX}, 64, 0, 64},  {0, {0, 0}, 64, 64, 64},
+        {77, {0x7000, 0x1010}, 64, 64, 64},        {2, {0x7000, 0x1010}, 0, 0, 0},
     };
     const uint16_t modes[] = {USER, KERNEL};
     for (size_t i = 0; i < 2; i++) {
@@ -375,8 +370,8 @@ static void test_bomb(void **state)
 static void test_jit_dumps_of_mappings(void **state)
 {
     (void)state;
-    static const char *const paths[] = {"/tmp/jit-10.dump", "/tmp/jit-11.dump", "jit-10.dump", "/tmp/jit-.dump",
-                                        "/tmp/jit-10.dumper", "/jit-1x.dump"};
+    static const char *const paths[] = {"/tmp/jit-10.dump", "/tmp/jit-11.dump",   "jit-10.dump",
+                                        "/tmp/jit-.dump",   "/tmp/jit-10.dumper", "/jit-1x.dump"};
     struct writer writer;
     struct buffer bytes = BUFFER_INIT;
     struct profile *profile;
@@ -398,17 +393,12 @@ static void test_jit_dumps_of_mappings(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_group),
-        cmocka_unit_test(test_read_alone),
-        cmocka_unit_test(test_hostile_read),
-        cmocka_unit_test(test_bpf_programs),
-        cmocka_unit_test(test_notes),
-        cmocka_unit_test(test_without_sample_id),
-        cmocka_unit_test(test_lying_dumps),
-        cmocka_unit_test(test_dumps_beyond_record),
-        cmocka_unit_test(test_dumps_left),
-        cmocka_unit_test(test_rest_of_unzstd), cmocka_unit_test(test_bomb),
-        cmocka_unit_test(test_jit_dumps_of_mappings),
+        cmocka_unit_test(test_group),        cmocka_unit_test(test_read_alone),
+        cmocka_unit_test(test_hostile_read), cmocka_unit_test(test_bpf_programs),
+        cmocka_unit_test(test_notes),        cmocka_unit_test(test_without_sample_id),
+        cmocka_unit_test(test_lying_dumps),  cmocka_unit_test(test_dumps_beyond_record),
+        cmocka_unit_test(test_dumps_left),   cmocka_unit_test(test_rest_of_unzstd),
+        cmocka_unit_test(test_bomb),         cmocka_unit_test(test_jit_dumps_of_mappings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

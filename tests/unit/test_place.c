@@ -103,15 +103,15 @@ int __wrap_chdir(const char *path)
 }
 
 #define MOUNTED(root, place, kind) "30 24 0:26 " root " " place " rw,nosuid - " kind " cgroup rw\n"
-#define WHOLE MOUNTED("/", "/sys/fs/cgroup", "cgroup2")
+#define WHOLE                      MOUNTED("/", "/sys/fs/cgroup", "cgroup2")
 
-#define expect_left(text) \
-    do { \
-        said[0] = 0; \
-        place_leave(); \
+#define expect_left(text)                         \
+    do {                                          \
+        said[0] = 0;                              \
+        place_leave();                            \
         assert_string_equal(said, "cd /\n" text); \
-        assert_int_equal(files_open, 0); \
-        assert_int_equal(fds_open, 0); \
+        assert_int_equal(files_open, 0);          \
+        assert_int_equal(fds_open, 0);            \
     } while (0)
 
 static void test_nearest_that_takes_us(void **state)
@@ -169,8 +169,9 @@ static void test_mounts(void **state)
     machine.cgroup = "0::/b\n";
     machine.opens = "/c/cgroup.procs\n/d/cgroup.procs\n";
     machine.takes = "/";
-    machine.mounts = MOUNTED("/", "/a", "cgroup") MOUNTED("/b", "/b", "cgroup2") MOUNTED("/", "/x\\040y", "cgroup2")
-        "short - cgroup2 \n" MOUNTED("/", "/c", "cgroup2") MOUNTED("/", "/d", "cgroup2");
+    machine.mounts = MOUNTED("/", "/a", "cgroup") MOUNTED("/b", "/b", "cgroup2")
+        MOUNTED("/", "/x\\040y", "cgroup2") "short - cgroup2 \n" MOUNTED("/", "/c", "cgroup2")
+            MOUNTED("/", "/d", "cgroup2");
     expect_left("/c/cgroup.procs\njoined\n");
     machine.mounts = MOUNTED("/", "/a", "cgroup") MOUNTED("/b", "/b", "cgroup2") MOUNTED("/", "/x\\040y", "cgroup2");
     expect_left("");

@@ -190,7 +190,7 @@ static int forked(bool prepared)
 }
 
 #define FORKED "rooms\nturn\npool\ntimer forked\nuser?\n"
-#define GONE "timer leaves\nclose\n"
+#define GONE   "timer leaves\nclose\n"
 
 static void test_fork(void **state)
 {

@@ -145,8 +145,8 @@ static void test_user_that_can_come_back(void **state)
             pinject_preload.user = user;
             int error = (int)SYS_3(SYS_setresuid, 1200, 1201, 1202);
             pinject_preload_changed_user();
-            _exit(error ? 9 : (int)timers_ended + 2 * (pinject_preload.user == 1201) +
-                                  4 * (pinject_preload.user == user));
+            _exit(error ? 9
+                        : (int)timers_ended + 2 * (pinject_preload.user == 1201) + 4 * (pinject_preload.user == user));
         }
         assert_int_equal(waitpid(pid, &status, 0), pid);
         assert_int_equal(WEXITSTATUS(status), user == 1203 ? 3 : user == 1201 ? 6 : 4);
@@ -261,9 +261,9 @@ static void test_asks_by_what_stays(void **state)
     if (pid == 0) {
         pinject_preload.pid = getpid();
         const bool root = geteuid() == 0;
-        if (root && !(become(0, 1201, 1202) && asks_for(SAME, 5, SAME) == 0 && become(SAME, 0, SAME) &&
-                      become(1200, 1201, 0) && asks_for(SAME, 5, SAME) == 0 && become(SAME, 0, SAME) &&
-                      become(1200, 1201, 1202)))
+        if (root &&
+            !(become(0, 1201, 1202) && asks_for(SAME, 5, SAME) == 0 && become(SAME, 0, SAME) && become(1200, 1201, 0) &&
+              asks_for(SAME, 5, SAME) == 0 && become(SAME, 0, SAME) && become(1200, 1201, 1202)))
             _exit(9);
         const uint32_t me = root ? 1201 : geteuid();
         _exit(asks_for(SAME, SAME, SAME) != me || asks_for(SAME, 5, SAME) != 5 || asks_for(0, SAME, SAME) != 0 ||
@@ -523,7 +523,7 @@ static void test_looks_again(void **state)
     (void)state;
     for (unsigned changes = 0; changes < 30; changes += changes < 3 ? 1 : 25) {
         followed_root();
-    unlink(requests_path); /* the new user has none of his own */
+        unlink(requests_path); /* the new user has none of his own */
         changes_left = changes;
         peer.when_asked = another_one_too;
         pinject_preload.user = geteuid() + 1;

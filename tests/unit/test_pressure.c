@@ -131,10 +131,8 @@ static void who_waits_is_woken(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_high),
-        cmocka_unit_test(nothing_to_wait_for),
-        cmocka_unit_test(the_wait_is_bounded),
-        cmocka_unit_test(what_may_end_a_wait),
+        cmocka_unit_test(what_is_high),        cmocka_unit_test(nothing_to_wait_for),
+        cmocka_unit_test(the_wait_is_bounded), cmocka_unit_test(what_may_end_a_wait),
         cmocka_unit_test(who_waits_is_woken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

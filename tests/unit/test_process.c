@@ -42,9 +42,9 @@ static void test_exit_cost(void **state)
     check_cost(&(struct process){.clock_ns = 10 * MS, .rusage_ns = 11 * MS, .left = true}, -1);
     check_cost(&(struct process){.clock_ns = 10 * MS, .rusage_ns = 11 * MS, .untracked_children = true}, -1);
     check_cost(&(struct process){.clock_ns = 10 * MS, .own_ns = 12 * MS}, 2 * MS);
-    check_cost(&(struct process){.clock_ns = 10 * MS, .own_ns = 12 * MS, .rusage_ns = 40 * MS,
-                                 .untracked_children = true},
-               2 * MS);
+    check_cost(
+        &(struct process){.clock_ns = 10 * MS, .own_ns = 12 * MS, .rusage_ns = 40 * MS, .untracked_children = true},
+        2 * MS);
 }
 
 /* Children that were waited for inside libc. */
@@ -56,8 +56,8 @@ static void test_exit_cost_of_guessed(void **state)
         &(struct process){.clock_ns = 10 * MS, .rusage_ns = 36 * MS, .children_ns = 5 * MS, .guessed_ns = 20 * MS},
         1 * MS);
     /* Clocks that differ by a percent: the children's time is not the cost of an end. */
-    check_cost(
-        &(struct process){.clock_ns = 242 * MS, .rusage_ns = 363 * MS, .guessed_ns = 123 * MS, .ended_tasks = 3}, 0);
+    check_cost(&(struct process){.clock_ns = 242 * MS, .rusage_ns = 363 * MS, .guessed_ns = 123 * MS, .ended_tasks = 3},
+               0);
     check_cost(&(struct process){.clock_ns = 256 * MS, .rusage_ns = 371 * MS, .guessed_ns = 137 * MS}, 0);
     /* Children that do next to nothing end as long as they live: 200 of system(). */
     check_cost(&(struct process){.clock_ns = 10 * MS, .rusage_ns = 290 * MS, .guessed_ns = 160 * MS}, 120 * MS);
@@ -163,10 +163,8 @@ static void test_cost_of_switches(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_exit_cost),
-        cmocka_unit_test(test_exit_cost_of_guessed),
-        cmocka_unit_test(test_cost_of_switches),
-        cmocka_unit_test(test_program),
+        cmocka_unit_test(test_exit_cost),        cmocka_unit_test(test_exit_cost_of_guessed),
+        cmocka_unit_test(test_cost_of_switches), cmocka_unit_test(test_program),
         cmocka_unit_test(test_of_a_real_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

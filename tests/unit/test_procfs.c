@@ -78,7 +78,8 @@ static void child_that_waits(void **state)
     uint64_t used = procfs_scheduled_ns(child, child);
     assert_true(used > 0);
     assert_int_equal(used, strtoull(said("cat /proc/$CHILD/schedstat"), NULL, 10));
-    assert_int_equal(procfs_waited_ns(child, child), strtoull(said("cut -d ' ' -f 2 /proc/$CHILD/schedstat"), NULL, 10));
+    assert_int_equal(procfs_waited_ns(child, child),
+                     strtoull(said("cut -d ' ' -f 2 /proc/$CHILD/schedstat"), NULL, 10));
     assert_int_equal(procfs_uid(child), geteuid());
     char *read = procfs_read(child, "comm", 64, &size);
     assert_string_equal(read, "a name of 15 xx\n");

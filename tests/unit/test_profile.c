@@ -129,10 +129,10 @@ static void expect_chain(uint16_t mode, uint64_t ip, const uint64_t *chain, uint
     writer_release(&writer);
 }
 
-#define CHAIN(mode, ip, text, ...)                                                       \
-    do {                                                                                 \
-        const uint64_t chain_[] = {__VA_ARGS__};                                         \
-        expect_chain(mode, ip, chain_, sizeof(chain_) / sizeof(chain_[0]), text);        \
+#define CHAIN(mode, ip, text, ...)                                                \
+    do {                                                                          \
+        const uint64_t chain_[] = {__VA_ARGS__};                                  \
+        expect_chain(mode, ip, chain_, sizeof(chain_) / sizeof(chain_[0]), text); \
     } while (0)
 
 static void test_chains(void **state)

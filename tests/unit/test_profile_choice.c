@@ -62,13 +62,14 @@ static void test_first_event(void **state)
 static void test_names_of_events(void **state)
 {
     (void)state;
-    static const struct event events[] = {{"cycles:pp", 1, 1}, {"cycles:u", 1, 1}, {"cycles:u:k", 1, 1},
+    static const struct event events[] = {{"cycles:pp", 1, 1},    {"cycles:u", 1, 1},       {"cycles:u:k", 1, 1},
                                           {"instructions", 1, 1}, {"instructions:u", 1, 1}, {"cyclesx", 1, 1}};
     static const struct {
         const char *name;
         int event; /* -1: none */
-    } names[] = {{"cycles", 0}, {"cycles:u", 1}, {"cycles:pp", 0}, {"cycles:u:k", 2}, {"instructions", 3},
-                 {"instructions:u", 4}, {"cyclesx", 5}, {"cycle", -1}, {"cycles:", -1}, {"Cycles", -1}, {"", -1}};
+    } names[] = {{"cycles", 0},       {"cycles:u", 1},       {"cycles:pp", 0}, {"cycles:u:k", 2},
+                 {"instructions", 3}, {"instructions:u", 4}, {"cyclesx", 5},   {"cycle", -1},
+                 {"cycles:", -1},     {"Cycles", -1},        {"", -1}};
     struct buffer bytes = BUFFER_INIT;
     struct profile *profile = load_events(events, 6, &bytes);
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -191,8 +192,9 @@ static void test_newest(void **state)
     save_session(0, 0xa1, 1000000000);
     expect_choice(1, NULL, 20, 0, NULL);
     save_session(1, 0xa2, 1000000001);
-    expect_choice(2, NULL, 21, 1, "1 file of 1 other session is left out (a1a1a1a1 of 2001-09-09 01:46:40); showing "
-                                  "the newest, a2a2a2a2 of 2001-09-09 01:46:41; --session selects");
+    expect_choice(2, NULL, 21, 1,
+                  "1 file of 1 other session is left out (a1a1a1a1 of 2001-09-09 01:46:40); showing "
+                  "the newest, a2a2a2a2 of 2001-09-09 01:46:41; --session selects");
     save_session(0, 0xa1, 1000000002);
     expect_choice(2, NULL, 20, 1, "showing the newest, a1a1a1a1");
     save_session(2, 0xa2, 1000000001);
@@ -217,8 +219,9 @@ static void test_many_sessions(void **state)
     (void)state;
     for (unsigned i = 0; i < FILES; i++)
         save_session(i, (uint8_t)(0xb0 + i), 1000000000 + i);
-    expect_choice(5, NULL, 24, 4, "01:46:40, b1b1b1b1 of 2001-09-09 01:46:41, b2b2b2b2 of 2001-09-09 01:46:42, "
-                                  "b3b3b3b3 of 2001-09-09 01:46:43); showing");
+    expect_choice(5, NULL, 24, 4,
+                  "01:46:40, b1b1b1b1 of 2001-09-09 01:46:41, b2b2b2b2 of 2001-09-09 01:46:42, "
+                  "b3b3b3b3 of 2001-09-09 01:46:43); showing");
     expect_choice(FILES, NULL, 26, 6, "b3b3b3b3 of 2001-09-09 01:46:43, ...); showing");
     expect_choice(FILES, "nothing", 0, 0, "b3b3b3b3 of 2001-09-09 01:46:43, ... (sessions are never mixed)");
 }
@@ -235,9 +238,12 @@ static void test_directories(void **state)
     static struct loader loader = {.sessions = sessions, .session_count = 2};
     static const struct {
         const char *first, *second, *first_directory, *second_directory;
-    } places[] = {{"out.1.1", "out.2.2", "", ""},       {"a/out.1.1", "a/b.2.2", "", ""},
-                  {"/out.1.1", "/b.2.2", "", ""},       {"out.1.1", "a/out.2.2", " in .", " in a"},
-                  {"/out.1.1", "/a/b/out.2.2", " in /", " in /a/b"}, {"a/out.1.1", "b/out.1.1", " in a", " in b"}};
+    } places[] = {{"out.1.1", "out.2.2", "", ""},
+                  {"a/out.1.1", "a/b.2.2", "", ""},
+                  {"/out.1.1", "/b.2.2", "", ""},
+                  {"out.1.1", "a/out.2.2", " in .", " in a"},
+                  {"/out.1.1", "/a/b/out.2.2", " in /", " in /a/b"},
+                  {"a/out.1.1", "b/out.1.1", " in a", " in b"}};
     (void)state;
     setenv("TZ", "UTC", 1);
     for (size_t i = 0; i <= sizeof(places) / sizeof(places[0]); i++) {
@@ -248,9 +254,10 @@ static void test_directories(void **state)
         snprintf(path[1], sizeof(path[1]), last ? "%s/out.1.1" : "%s", last ? longest : places[i].second);
         for (unsigned j = 0; j < 2; j++)
             sessions[j] = (struct session_seen){{(uint8_t)(0xa1 + j)}, true, 1000000000 + j, 1, path[j]};
-        snprintf(wanted, sizeof(wanted), "(a1000000 of 1970-01-01 00:00:01%s%s); showing the newest, a2000000 of "
-                                         "1970-01-01 00:00:01%s%s; --session selects another, 'panalyze diff' "
-                                         "compares runs",
+        snprintf(wanted, sizeof(wanted),
+                 "(a1000000 of 1970-01-01 00:00:01%s%s); showing the newest, a2000000 of "
+                 "1970-01-01 00:00:01%s%s; --session selects another, 'panalyze diff' "
+                 "compares runs",
                  last ? " in " : places[i].first_directory, last ? longest + 1 : "",
                  last ? " in ..." : places[i].second_directory, last ? longest + 1 : "");
         check_capture();
@@ -295,7 +302,7 @@ static void test_same_file(void **state)
 }
 
 struct visited {
-    char said[256];  /* "begin NAME", "records", "end" */
+    char said[256]; /* "begin NAME", "records", "end" */
     uint64_t records;
     const char *failing;
 };

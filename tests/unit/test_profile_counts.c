@@ -178,10 +178,8 @@ static void test_most_generations(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_forms_of_readings),
-        cmocka_unit_test(test_readings_cut_off),
-        cmocka_unit_test(test_readings_of_unknown_ids),
-        cmocka_unit_test(test_readings_of_cpus),
+        cmocka_unit_test(test_forms_of_readings),       cmocka_unit_test(test_readings_cut_off),
+        cmocka_unit_test(test_readings_of_unknown_ids), cmocka_unit_test(test_readings_of_cpus),
         cmocka_unit_test(test_most_generations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,11 +16,11 @@ enum { DUMP = 32 << 10, CALLERS = 4 };
 /* Places among perf's registers. */
 #if defined(__aarch64__)
 enum { REGS = 33, BP = 29, LINK, SP, IP };
-#define ARCH "aarch64"
+#define ARCH          "aarch64"
 #define VDSO_FUNCTION "__kernel_clock_gettime"
 #else
 enum { REGS = 17, BP = 6, SP, IP };
-#define ARCH "x86_64"
+#define ARCH          "x86_64"
 #define VDSO_FUNCTION "__vdso_clock_gettime"
 #endif
 
@@ -96,18 +96,18 @@ __attribute__((noinline)) static void third(void)
 }
 
 struct scene {
-    const char *path;        /* of this program, as it was mapped; NULL: as it is */
-    const char *build_id;    /* of its mapping; NULL: none */
+    const char *path;     /* of this program, as it was mapped; NULL: as it is */
+    const char *build_id; /* of its mapping; NULL: none */
     size_t build_id_size;
     const char *osrelease;
-    const uint64_t *chain;   /* of the sample, */
+    const uint64_t *chain; /* of the sample, */
     uint64_t chain_count;
     uint16_t mode;
-    const uint64_t *regs;    /* stack pointer and address instead of the real ones */
-    bool no_frame;           /* the frame pointer leads nowhere */
-    const void *stack;       /* instead of the real one */
-    size_t stack_size;       /* 0: all of it */
-    size_t dump;             /* that was asked for; 0: more than there is */
+    const uint64_t *regs; /* stack pointer and address instead of the real ones */
+    bool no_frame;        /* the frame pointer leads nowhere */
+    const void *stack;    /* instead of the real one */
+    size_t stack_size;    /* 0: all of it */
+    size_t dump;          /* that was asked for; 0: more than there is */
     const char *symfs, *debug_path;
 };
 
@@ -284,11 +284,11 @@ static void test_symfs(void **state)
     assert_int_equal(symlink(program, in_directory("root/program")), 0);
     check_scene(&(struct scene){.path = "/program", .symfs = root}, true);
     check_scene(&(struct scene){.path = "/other", .symfs = root}, false);
-    check_scene(&(struct scene){.path = "/program", .symfs = root, .build_id = UNKNOWN_ID, .build_id_size = 20},
-                false);
-    check_scene(&(struct scene){.path = "/program (deleted)", .symfs = root, .build_id = id,
-                                .build_id_size = own.build_id_size},
-                true);
+    check_scene(&(struct scene){.path = "/program", .symfs = root, .build_id = UNKNOWN_ID, .build_id_size = 20}, false);
+    check_scene(
+        &(struct scene){
+            .path = "/program (deleted)", .symfs = root, .build_id = id, .build_id_size = own.build_id_size},
+        true);
 }
 
 /* In a directory of build-ids, whatever is where the program was. */
@@ -382,8 +382,12 @@ static void test_vdso(void **state)
     const uint64_t regs[] = {0x700000001000, (uint64_t)(uintptr_t)entry};
     const uint64_t stack[64] = {taken.returns[0]}; /* where x86-64 has it at the first instruction */
     for (int other = 0; other < 3; other++) {
-        const struct scene scene = {.regs = regs, .stack = stack, .stack_size = sizeof(stack),
-                                    .osrelease = other == 0 ? NULL : other == 1 ? name.release : "0.0.1-other"};
+        const struct scene scene = {.regs = regs,
+                                    .stack = stack,
+                                    .stack_size = sizeof(stack),
+                                    .osrelease = other == 0   ? NULL
+                                                 : other == 1 ? name.release
+                                                              : "0.0.1-other"};
         struct buffer bytes = BUFFER_INIT;
         struct profile *profile = load_scene(&scene, &bytes);
         assert_string_equal(frame_at(profile, 0)->module->path, "[vdso]");
@@ -419,10 +423,10 @@ static int remove_directory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_as_mapped),          cmocka_unit_test(test_build_ids),
-        cmocka_unit_test(test_symfs),              cmocka_unit_test(test_debug_paths),
-        cmocka_unit_test(test_kernel_part),        cmocka_unit_test(test_user_part_recorded),
-        cmocka_unit_test(test_short_dumps),        cmocka_unit_test(test_vdso),
+        cmocka_unit_test(test_as_mapped),   cmocka_unit_test(test_build_ids),
+        cmocka_unit_test(test_symfs),       cmocka_unit_test(test_debug_paths),
+        cmocka_unit_test(test_kernel_part), cmocka_unit_test(test_user_part_recorded),
+        cmocka_unit_test(test_short_dumps), cmocka_unit_test(test_vdso),
     };
     return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

@@ -442,16 +442,11 @@ static int remove_directory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ours),
-        cmocka_unit_test(test_order_of_tasks),
-        cmocka_unit_test(test_counts_only),
-        cmocka_unit_test(test_sessions),
-        cmocka_unit_test(test_bad_files),
-        cmocka_unit_test(test_split),
-        cmocka_unit_test(test_samples),
-        cmocka_unit_test(test_samples_of_another_file),
-        cmocka_unit_test(test_info),
-        cmocka_unit_test(test_cut_off),
+        cmocka_unit_test(test_ours),        cmocka_unit_test(test_order_of_tasks),
+        cmocka_unit_test(test_counts_only), cmocka_unit_test(test_sessions),
+        cmocka_unit_test(test_bad_files),   cmocka_unit_test(test_split),
+        cmocka_unit_test(test_samples),     cmocka_unit_test(test_samples_of_another_file),
+        cmocka_unit_test(test_info),        cmocka_unit_test(test_cut_off),
     };
     return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

@@ -24,8 +24,8 @@ static int compare_sample(void *context, const struct profile_sample *sample)
     do
         assert_non_null(fgets(line, sizeof(line), expected->script));
     while (line[0] == '\n');
-    int fields =
-        sscanf(line, " %31s %d/%d %llu.%llu: %llu %63[^ \n]", comm, &pid, &tid, &seconds, &nanoseconds, &period, event);
+    int fields = sscanf(line, " %31s %d/%d %llu.%llu: %llu %63[^ \n]", comm, &pid, &tid, &seconds, &nanoseconds,
+                        &period, event);
     if (fields != 7)
         fail_msg("not understood: %s", line);
     event[strlen(event) - 1] = '\0';
@@ -194,12 +194,11 @@ static void test_live(void **state)
     char directory[] = "/tmp/pinject-golden-XXXXXX", command[1024], data[64];
     assert_non_null(mkdtemp(directory));
     snprintf(data, sizeof(data), "%s/perf.data", directory);
-    snprintf(
-        command, sizeof(command),
-        "cp /bin/sh %s/work && perf record -q -F 2000 -e task-clock:u,page-faults:u -g -o %s %s/work -c "
-        "'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; (:); /bin/true; cat /proc/self/maps | grep -c vdso' "
-        ">%s/out 2>&1 </dev/null",
-        directory, data, directory, directory);
+    snprintf(command, sizeof(command),
+             "cp /bin/sh %s/work && perf record -q -F 2000 -e task-clock:u,page-faults:u -g -o %s %s/work -c "
+             "'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; (:); /bin/true; cat /proc/self/maps | grep -c vdso' "
+             ">%s/out 2>&1 </dev/null",
+             directory, data, directory, directory);
     bool recorded = system(command) == 0;
     if (recorded) {
         snprintf(command, sizeof(command),

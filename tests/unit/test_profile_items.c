@@ -75,9 +75,16 @@ static struct profile_task task_of_item(struct pinject_item_task fixed)
 static void test_task_numbers(void **state)
 {
     (void)state;
-    struct profile_task task = task_of_item((struct pinject_item_task){
-        .pid = 20, .tid = 21, .ppid = 7, .parent_tid = 8, .start_ns = 600, .end_ns = 900, .startup_ns = 11,
-        .exit_ns = 22, .lost = 33, .source = PINJECT_SOURCE_PERF});
+    struct profile_task task = task_of_item((struct pinject_item_task){.pid = 20,
+                                                                       .tid = 21,
+                                                                       .ppid = 7,
+                                                                       .parent_tid = 8,
+                                                                       .start_ns = 600,
+                                                                       .end_ns = 900,
+                                                                       .startup_ns = 11,
+                                                                       .exit_ns = 22,
+                                                                       .lost = 33,
+                                                                       .source = PINJECT_SOURCE_PERF});
     assert_int_equal(task.pid, 20);
     assert_int_equal(task.tid, 21);
     assert_int_equal(task.ppid, 7);
@@ -116,7 +123,7 @@ static void test_exit_status(void **state)
     (void)state;
     static const struct {
         int status, shown;
-    } statuses[] = {{0, 0},        {1 << 8, 1},  {255 << 8, 255}, {9, 128 + 9}, {11 | 128, 128 + 11},
+    } statuses[] = {{0, 0},       {1 << 8, 1}, {255 << 8, 255}, {9, 128 + 9}, {11 | 128, 128 + 11},
                     {0x137f, -1}, {0xffff, -1}};
     for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++)
         assert_int_equal(task_of_item((struct pinject_item_task){.flags = ENDED, .status = statuses[i].status}).exit,
@@ -127,8 +134,8 @@ static void test_sources(void **state)
 {
     (void)state;
     static const enum profile_task_source sources[] = {PROFILE_SOURCE_UNKNOWN, PROFILE_SOURCE_PERF,
-                                                       PROFILE_SOURCE_INHERITED,
-                                                       PROFILE_SOURCE_TIMER, PROFILE_SOURCE_ACCOUNTING};
+                                                       PROFILE_SOURCE_INHERITED, PROFILE_SOURCE_TIMER,
+                                                       PROFILE_SOURCE_ACCOUNTING};
     for (uint32_t i = 0; i < 5; i++)
         assert_int_equal(task_of_item((struct pinject_item_task){.source = i}).source, sources[i]);
     assert_int_equal(task_of_item((struct pinject_item_task){.source = 5}).source, PROFILE_SOURCE_UNKNOWN);
@@ -169,11 +176,15 @@ static void test_counts_by_name(void **state)
     static const struct {
         const char *name;
         uint32_t event, nanoseconds;
-    } counts[] = {{"page-faults", 1, 0},         {"cpu-clock", UINT32_MAX, 0}, {"of-my-own", UINT32_MAX, 1},
-                  {"another", UINT32_MAX, 0},    {"cycles", 2, 0},             {"task-clock", UINT32_MAX, 0}};
+    } counts[] = {
+        {"page-faults", 1, 0}, {"cpu-clock", UINT32_MAX, 0}, {"of-my-own", UINT32_MAX, 1}, {"another", UINT32_MAX, 0},
+        {"cycles", 2, 0},      {"task-clock", UINT32_MAX, 0}};
     for (uint32_t i = 0; i < 6; i++) {
-        const struct pinject_item_count fixed = {.value = 100 + i, .enabled_ns = 1, .running_ns = 1,
-                                                 .event = counts[i].event, .generation = UINT32_MAX,
+        const struct pinject_item_count fixed = {.value = 100 + i,
+                                                 .enabled_ns = 1,
+                                                 .running_ns = 1,
+                                                 .event = counts[i].event,
+                                                 .generation = UINT32_MAX,
                                                  .nanoseconds = counts[i].nanoseconds};
         writer_item(&writer, PINJECT_ITEM_COUNT, &fixed, sizeof(fixed), &counts[i].name, 1);
     }
@@ -201,7 +212,8 @@ static void test_damaged_items(void **state)
 {
     (void)state;
     static const uint32_t types[] = {PINJECT_ITEM_GENERATION, PINJECT_ITEM_COUNT, PINJECT_ITEM_COVERAGE,
-                                     PINJECT_ITEM_MISSED, PINJECT_ITEM_TASK, PINJECT_ITEM_SESSION, PINJECT_ITEM_NOTE};
+                                     PINJECT_ITEM_MISSED,     PINJECT_ITEM_TASK,  PINJECT_ITEM_SESSION,
+                                     PINJECT_ITEM_NOTE};
     struct writer writer;
     struct buffer bytes = BUFFER_INIT;
     begin(&writer, 10, 10);
@@ -242,8 +254,11 @@ static void save_coverage(const char *name, uint32_t pid, uint32_t complete, uin
 {
     struct writer writer;
     const char *strings[] = {reason, "comm"}, *note = "the same note";
-    const struct pinject_item_coverage coverage = {.cpu_ns = cpu_ns, .attributed_ns = cpu_ns + 1, .tasks = cpu_ns + 2,
-                                                   .files = cpu_ns + 3, .collector_ns = cpu_ns + 4,
+    const struct pinject_item_coverage coverage = {.cpu_ns = cpu_ns,
+                                                   .attributed_ns = cpu_ns + 1,
+                                                   .tasks = cpu_ns + 2,
+                                                   .files = cpu_ns + 3,
+                                                   .collector_ns = cpu_ns + 4,
                                                    .complete = complete};
     const struct pinject_item_unwritten unwritten = {.files = cpu_ns + 7, .samples = cpu_ns + 8};
     const struct pinject_item_missed missed = {.count = cpu_ns + 5, .cpu_ns = cpu_ns + 6};
@@ -375,11 +390,10 @@ static int remove_directory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_session_fields), cmocka_unit_test(test_task_numbers),
-        cmocka_unit_test(test_task_flags),     cmocka_unit_test(test_exit_status),
-        cmocka_unit_test(test_sources),        cmocka_unit_test(test_loss),
-        cmocka_unit_test(test_counts_by_name), cmocka_unit_test(test_coverage),
-        cmocka_unit_test(test_machine),        cmocka_unit_test(test_damaged_items),
+        cmocka_unit_test(test_session_fields), cmocka_unit_test(test_task_numbers), cmocka_unit_test(test_task_flags),
+        cmocka_unit_test(test_exit_status),    cmocka_unit_test(test_sources),      cmocka_unit_test(test_loss),
+        cmocka_unit_test(test_counts_by_name), cmocka_unit_test(test_coverage),     cmocka_unit_test(test_machine),
+        cmocka_unit_test(test_damaged_items),
     };
     return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

@@ -63,8 +63,8 @@ static int no_sample(void *context, const struct profile_sample *sample)
 
 static struct sizes sizes_of(const struct profile *profile)
 {
-    struct sizes sizes = {profile->files_read, profile->task_count, profile->module_count,
-                          profile->jit_dump_count, 0, 0, 0};
+    struct sizes sizes = {
+        profile->files_read, profile->task_count, profile->module_count, profile->jit_dump_count, 0, 0, 0};
     sizes.frames = dumped ? 0 : profile->frame_count;
     sizes.stacks = dumped ? 0 : profile->stack_count;
     sizes.entries = dumped ? 0 : profile->entry_count;
@@ -120,7 +120,7 @@ static void test_no_memory(void **state)
     static const char *const ours[] = {TEST_SEEDS "/ours.data", TEST_SEEDS "/ours-thread.data",
                                        TEST_SEEDS "/ours-split.data"};
     static const char *const theirs[] = {TEST_DATA "/fp.data"}, *const piped[] = {TEST_DATA "/pipe.data"},
-                      *const packed[] = {TEST_DATA "/ours-2.data"}, *const dumps[] = {TEST_SEEDS "/dumps.data"};
+                             *const packed[] = {TEST_DATA "/ours-2.data"}, *const dumps[] = {TEST_SEEDS "/dumps.data"};
     check_all(ours, 3);
     check_all(theirs, 1);
     check_all(piped, 1);

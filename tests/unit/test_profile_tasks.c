@@ -123,9 +123,12 @@ static void test_modules_of_the_kernel(void **state)
     const struct {
         const char *path, *name;
     } modules[] = {
-        {"/lib/modules/6.1/kernel/net/nf-nat-x.ko.xz", "[nf_nat_x]"}, {"/lib/modules/one.ko", "[one]"},
-        {"/lib/modules/two", "[two]"},                                {"bpf-trampoline", "bpf-trampoline"},
-        {"[module]", "[module]"},                                     {path, longest},
+        {"/lib/modules/6.1/kernel/net/nf-nat-x.ko.xz", "[nf_nat_x]"},
+        {"/lib/modules/one.ko", "[one]"},
+        {"/lib/modules/two", "[two]"},
+        {"bpf-trampoline", "bpf-trampoline"},
+        {"[module]", "[module]"},
+        {path, longest},
         {deep, deep},
     };
     const size_t count = sizeof(modules) / sizeof(modules[0]);
@@ -242,8 +245,11 @@ static void test_leaders_of_one_number(void **state)
 {
     (void)state;
     static const struct made made[] = {
-        {10, 10, 1000, 3, "/bin/first", "first"}, {10, 11, 1500, -1, "", NULL}, {10, 10, 2000, 4, "/bin/second", NULL},
-        {10, 12, 2500, -1, "", NULL},             {10, 13, 2000, -1, "", NULL},
+        {10, 10, 1000, 3, "/bin/first", "first"},
+        {10, 11, 1500, -1, "", NULL},
+        {10, 10, 2000, 4, "/bin/second", NULL},
+        {10, 12, 2500, -1, "", NULL},
+        {10, 13, 2000, -1, "", NULL},
     };
     struct profile *profile = load_made(made, 5);
     assert_int_equal(profile->task_count, 5);
@@ -412,8 +418,8 @@ static void test_nothing_known(void **state)
     writer_round(&writer);
     struct profile *profile = load_writer(&writer, &bytes);
     const struct profile_session *session = &profile->session;
-    const char *texts[] = {session->version, session->event_reason, session->hostname,
-                           session->osrelease, session->arch, session->cpudesc};
+    const char *texts[] = {session->version,   session->event_reason, session->hostname,
+                           session->osrelease, session->arch,         session->cpudesc};
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
         assert_string_equal(texts[i], "");
     assert_string_equal(session->clock, "unknown");

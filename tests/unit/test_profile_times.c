@@ -165,11 +165,8 @@ static void test_time_of_day(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_before_the_begin),
-        cmocka_unit_test(test_tasks_by_start),
-        cmocka_unit_test(test_clock),
-        cmocka_unit_test(test_time_of_day),
-        cmocka_unit_test(test_samples_of_nobody),
+        cmocka_unit_test(test_before_the_begin), cmocka_unit_test(test_tasks_by_start),    cmocka_unit_test(test_clock),
+        cmocka_unit_test(test_time_of_day),      cmocka_unit_test(test_samples_of_nobody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

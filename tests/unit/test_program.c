@@ -61,7 +61,7 @@ static void test_notes(void **state)
     assert_false(found());
     add_note(3, "GNU", 4, 20);
     assert_false(found());
-    add_note(1, "odd", 3, 5); /* padded */
+    add_note(1, "odd", 3, 5);  /* padded */
     add_note(4, "Go\0", 4, 8); /* its name has two NULs */
     assert_true(found());
     begin();

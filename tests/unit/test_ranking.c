@@ -9,15 +9,15 @@
 #define MS UINT64_C(1000000)
 enum { FRAMES = 6, STACKS = 9 };
 
-#define FUNCTION(number, name)                                                                                         \
-    {                                                                                                                  \
-        .path = "/opt/no-such/app", .symbol = name, .index = number                                                    \
+#define FUNCTION(number, name)                                      \
+    {                                                               \
+        .path = "/opt/no-such/app", .symbol = name, .index = number \
     }
 static const struct profile_module functions[FRAMES] = {
     FUNCTION(0, "run"),  FUNCTION(1, "delta"), FUNCTION(2, "alpha"),
     FUNCTION(3, "beta"), FUNCTION(4, "gamma"), {.path = "/opt/another", .symbol = "alpha", .index = 5}};
-static const struct profile_module *const modules[FRAMES] = {
-    &functions[0], &functions[1], &functions[2], &functions[3], &functions[4], &functions[5]};
+static const struct profile_module *const modules[FRAMES] = {&functions[0], &functions[1], &functions[2],
+                                                             &functions[3], &functions[4], &functions[5]};
 
 /* A profile in which the same is numbered, and comes, in another order. */
 struct same {
@@ -170,8 +170,7 @@ static void test_functions_and_dsos(void **state)
                        names_number(names, "/lib/c", "alpha", NULL, NAMES_NAMED),
                        names_number(names, "/lib/a", "beta", NULL, NAMES_NAMED)};
     in_order(names, &profile, BY_FUNCTION, keys, 4);
-    uint64_t dsos[] = {names_function(names, (uint32_t)keys[3]).dso_id,
-                       names_function(names, (uint32_t)keys[1]).dso_id,
+    uint64_t dsos[] = {names_function(names, (uint32_t)keys[3]).dso_id, names_function(names, (uint32_t)keys[1]).dso_id,
                        names_function(names, (uint32_t)keys[2]).dso_id};
     in_order(names, &profile, BY_DSO, dsos, 3);
     assert_int_equal(order_dsos(names, (uint32_t)dsos[0], (uint32_t)dsos[0]), 0);
@@ -210,7 +209,7 @@ static void test_frames(void **state)
             sorted[i] = (struct profile_frame){.module = &same[i], .offset = 8, .ip = 100 - i};
         }
         sorted[8] = (struct profile_frame){.module = &same[7], .offset = 7};
-        sorted[7] = (struct profile_frame){.module = &same[0], .offset = 9}; /* behind "g" at 8 */
+        sorted[7] = (struct profile_frame){.module = &same[0], .offset = 9};      /* behind "g" at 8 */
         sorted[9] = (struct profile_frame){.offset = 8, .kernel = true, .ip = 8}; /* without a module comes first */
         sorted[10] = (struct profile_frame){.offset = 8, .kernel = true, .ip = 9};
         sorted[11] = (struct profile_frame){.module = &same[8], .offset = 8, .kernel = true, .ip = 7};
@@ -220,8 +219,7 @@ static void test_frames(void **state)
             frames[keys[i]] = sorted[i];
             frames[keys[i]].index = (uint32_t)keys[i];
         }
-        struct profile profile = {
-            .modules = list, .module_count = SAME, .frames = frames, .frame_count = COUNT};
+        struct profile profile = {.modules = list, .module_count = SAME, .frames = frames, .frame_count = COUNT};
         const struct settings settings = {0};
         struct names *names = names_new(&profile, &settings);
         in_order(names, &profile, BY_ADDRESS, keys, COUNT);

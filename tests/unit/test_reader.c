@@ -321,11 +321,11 @@ static void put_full_sample(struct writer *writer)
     writer_u32(writer, data, 11);
     writer_u64(writer, data, 12345); /* time */
     writer_u64(writer, data, 0xadd);
-    writer_u64(writer, data, 100);   /* id */
-    writer_u64(writer, data, 1);     /* stream */
-    writer_u64(writer, data, 3);     /* cpu */
-    writer_u64(writer, data, 99);    /* period */
-    writer_u64(writer, data, 2);     /* read: a group of 2 */
+    writer_u64(writer, data, 100); /* id */
+    writer_u64(writer, data, 1);   /* stream */
+    writer_u64(writer, data, 3);   /* cpu */
+    writer_u64(writer, data, 99);  /* period */
+    writer_u64(writer, data, 2);   /* read: a group of 2 */
     for (int i = 0; i < 2 + 2 * 3; i++)
         writer_u64(writer, data, 7);
     writer_u64(writer, data, 2); /* chain */
@@ -345,7 +345,7 @@ static void put_full_sample(struct writer *writer)
     for (int i = 0; i < 3; i++) /* weight, data source, transaction */
         writer_u64(writer, data, 1);
     writer_u64(writer, data, 0); /* no registers at the interrupt */
-    for (int i = 0; i < 4; i++) /* physical address, cgroup, page sizes */
+    for (int i = 0; i < 4; i++)  /* physical address, cgroup, page sizes */
         writer_u64(writer, data, 1);
     writer_u64(writer, data, 8); /* aux */
     writer_u64(writer, data, 0);
@@ -474,10 +474,10 @@ static void test_unfinished(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kinds),         cmocka_unit_test(test_truncation),   cmocka_unit_test(test_headers),
-        cmocka_unit_test(test_many_ids),      cmocka_unit_test(test_record_sizes), cmocka_unit_test(test_absurd_chain),
-        cmocka_unit_test(test_order),         cmocka_unit_test(test_all_fields),   cmocka_unit_test(test_unknown_event),
-        cmocka_unit_test(test_build_ids),     cmocka_unit_test(test_unfinished),
+        cmocka_unit_test(test_kinds),     cmocka_unit_test(test_truncation),   cmocka_unit_test(test_headers),
+        cmocka_unit_test(test_many_ids),  cmocka_unit_test(test_record_sizes), cmocka_unit_test(test_absurd_chain),
+        cmocka_unit_test(test_order),     cmocka_unit_test(test_all_fields),   cmocka_unit_test(test_unknown_event),
+        cmocka_unit_test(test_build_ids), cmocka_unit_test(test_unfinished),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -54,8 +54,8 @@ static void add_two(struct attr_list *list, uint64_t sample_type, bool sample_id
     struct problem problem = {""};
     *list = (struct attr_list){.sample_id_at = -1, .other_id_back = -1, .id_limit = 100};
     for (uint64_t i = 0; i < 2; i++) {
-        struct perf_event_attr attr = {.size = sizeof(attr), .sample_type = sample_type, .config = i,
-                                       .sample_id_all = sample_id_all};
+        struct perf_event_attr attr = {
+            .size = sizeof(attr), .sample_type = sample_type, .config = i, .sample_id_all = sample_id_all};
         struct cursor cursor = cursor_of(&attr, sizeof(attr));
         assert_int_equal(attr_add(list, &cursor, sizeof(attr), &problem), 0);
         assert_int_equal(cursor_left(&cursor), 0);
@@ -73,10 +73,10 @@ static const struct attr *find(const struct attr_list *list, const struct writer
     return found;
 }
 
-static const uint64_t before_id[] = {PERF_SAMPLE_IDENTIFIER, PERF_SAMPLE_IP, PERF_SAMPLE_TID, PERF_SAMPLE_TIME,
-                                     PERF_SAMPLE_ADDR, PERF_SAMPLE_ID, PERF_SAMPLE_STREAM_ID, PERF_SAMPLE_CPU};
-static const uint64_t in_trailer[] = {PERF_SAMPLE_TID, PERF_SAMPLE_TIME, PERF_SAMPLE_ID, PERF_SAMPLE_STREAM_ID,
-                                      PERF_SAMPLE_CPU, PERF_SAMPLE_IDENTIFIER};
+static const uint64_t before_id[] = {PERF_SAMPLE_IDENTIFIER, PERF_SAMPLE_IP, PERF_SAMPLE_TID,       PERF_SAMPLE_TIME,
+                                     PERF_SAMPLE_ADDR,       PERF_SAMPLE_ID, PERF_SAMPLE_STREAM_ID, PERF_SAMPLE_CPU};
+static const uint64_t in_trailer[] = {PERF_SAMPLE_TID,       PERF_SAMPLE_TIME, PERF_SAMPLE_ID,
+                                      PERF_SAMPLE_STREAM_ID, PERF_SAMPLE_CPU,  PERF_SAMPLE_IDENTIFIER};
 
 /* ID where SAMPLE_TYPE has one; 7 in all other fields. The end of the last id, or 0. */
 static size_t put_fields(struct writer *writer, uint64_t sample_type, const uint64_t *fields, size_t count, uint64_t id)

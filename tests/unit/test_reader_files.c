@@ -285,14 +285,10 @@ static void test_features(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_not_files),
-        cmocka_unit_test(test_table_of_ids),
-        cmocka_unit_test(test_own_descriptor),
-        cmocka_unit_test(test_small_and_large),
-        cmocka_unit_test(test_large),
-        cmocka_unit_test(test_damaged_build_ids),
-        cmocka_unit_test(test_features),
-        cmocka_unit_test(test_size_of_description),
+        cmocka_unit_test(test_not_files),      cmocka_unit_test(test_table_of_ids),
+        cmocka_unit_test(test_own_descriptor), cmocka_unit_test(test_small_and_large),
+        cmocka_unit_test(test_large),          cmocka_unit_test(test_damaged_build_ids),
+        cmocka_unit_test(test_features),       cmocka_unit_test(test_size_of_description),
     };
     return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

@@ -17,17 +17,34 @@
 
 /* In the kernel's order. */
 static const uint64_t sample_fields[] = {
-    PERF_SAMPLE_IDENTIFIER,    PERF_SAMPLE_IP,        PERF_SAMPLE_TID,            PERF_SAMPLE_TIME,
-    PERF_SAMPLE_ADDR,          PERF_SAMPLE_ID,        PERF_SAMPLE_STREAM_ID,      PERF_SAMPLE_CPU,
-    PERF_SAMPLE_PERIOD,        PERF_SAMPLE_READ,      PERF_SAMPLE_CALLCHAIN,      PERF_SAMPLE_RAW,
-    PERF_SAMPLE_BRANCH_STACK,  PERF_SAMPLE_REGS_USER, PERF_SAMPLE_STACK_USER,     PERF_SAMPLE_WEIGHT,
-    PERF_SAMPLE_WEIGHT_STRUCT, PERF_SAMPLE_DATA_SRC,  PERF_SAMPLE_TRANSACTION,    PERF_SAMPLE_REGS_INTR,
-    PERF_SAMPLE_PHYS_ADDR,     PERF_SAMPLE_CGROUP,    PERF_SAMPLE_DATA_PAGE_SIZE, PERF_SAMPLE_CODE_PAGE_SIZE,
+    PERF_SAMPLE_IDENTIFIER,
+    PERF_SAMPLE_IP,
+    PERF_SAMPLE_TID,
+    PERF_SAMPLE_TIME,
+    PERF_SAMPLE_ADDR,
+    PERF_SAMPLE_ID,
+    PERF_SAMPLE_STREAM_ID,
+    PERF_SAMPLE_CPU,
+    PERF_SAMPLE_PERIOD,
+    PERF_SAMPLE_READ,
+    PERF_SAMPLE_CALLCHAIN,
+    PERF_SAMPLE_RAW,
+    PERF_SAMPLE_BRANCH_STACK,
+    PERF_SAMPLE_REGS_USER,
+    PERF_SAMPLE_STACK_USER,
+    PERF_SAMPLE_WEIGHT,
+    PERF_SAMPLE_WEIGHT_STRUCT,
+    PERF_SAMPLE_DATA_SRC,
+    PERF_SAMPLE_TRANSACTION,
+    PERF_SAMPLE_REGS_INTR,
+    PERF_SAMPLE_PHYS_ADDR,
+    PERF_SAMPLE_CGROUP,
+    PERF_SAMPLE_DATA_PAGE_SIZE,
+    PERF_SAMPLE_CODE_PAGE_SIZE,
     PERF_SAMPLE_AUX,
 };
 static const uint64_t trailer_fields[] = {
-    PERF_SAMPLE_TID,       PERF_SAMPLE_TIME, PERF_SAMPLE_ID,
-    PERF_SAMPLE_STREAM_ID, PERF_SAMPLE_CPU,  PERF_SAMPLE_IDENTIFIER,
+    PERF_SAMPLE_TID, PERF_SAMPLE_TIME, PERF_SAMPLE_ID, PERF_SAMPLE_STREAM_ID, PERF_SAMPLE_CPU, PERF_SAMPLE_IDENTIFIER,
 };
 
 enum { IDENTIFIER = 0x1001, IP, PID, TID, TIME, ADDR, ID, STREAM, CPU, PERIOD, OTHER };
@@ -106,8 +123,11 @@ static void put_field(struct writer *writer, const struct perf_event_attr *attr,
 
 static struct attr attr_of(uint64_t fields)
 {
-    return (struct attr){.perf = {.sample_type = fields, .sample_period = 4000, .sample_regs_user = REGISTERS,
-                                  .sample_regs_intr = 3, .sample_id_all = 1}};
+    return (struct attr){.perf = {.sample_type = fields,
+                                  .sample_period = 4000,
+                                  .sample_regs_user = REGISTERS,
+                                  .sample_regs_intr = 3,
+                                  .sample_id_all = 1}};
 }
 
 static void put_sample(struct writer *writer, const struct attr *attr)
@@ -115,8 +135,8 @@ static void put_sample(struct writer *writer, const struct attr *attr)
     writer_begin(writer, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER);
     for (size_t i = 0; i < COUNT(sample_fields); i++)
         /* The two weights are one field. */
-        if ((attr->perf.sample_type & sample_fields[i]) && !(sample_fields[i] == PERF_SAMPLE_WEIGHT_STRUCT &&
-                                                             (attr->perf.sample_type & PERF_SAMPLE_WEIGHT)))
+        if ((attr->perf.sample_type & sample_fields[i]) &&
+            !(sample_fields[i] == PERF_SAMPLE_WEIGHT_STRUCT && (attr->perf.sample_type & PERF_SAMPLE_WEIGHT)))
             put_field(writer, &attr->perf, sample_fields[i]);
 }
 
@@ -241,7 +261,7 @@ static void test_read_formats(void **state)
         struct attr attr = attr_of(PERF_SAMPLE_READ);
         bool swap = format & 32;
         unsigned events = format & PERF_FORMAT_GROUP ? 3 : 1;
-        size_t each = 8 * (1 + (size_t)!!(format & PERF_FORMAT_ID) + !!(format & RECORD_READ_LOST));
+        size_t each = 8 * (1 + (size_t) !!(format & PERF_FORMAT_ID) + !!(format & RECORD_READ_LOST));
         attr.perf.read_format = format & 31;
         writer_init(&writer, swap, false);
         writer_begin(&writer, PERF_RECORD_SAMPLE, 0);

@@ -10,9 +10,9 @@ enum { USER = PERF_RECORD_MISC_USER };
 
 struct seen {
     unsigned records, samples, others;
-    uint64_t last;       /* ip of the last sample */
-    unsigned stop_at;    /* each() ends it at this record; 0: never */
-    const char *name;    /* of the event of the last sample */
+    uint64_t last;    /* ip of the last sample */
+    unsigned stop_at; /* each() ends it at this record; 0: never */
+    const char *name; /* of the event of the last sample */
 };
 
 static int note(void *context, const struct record *record)

@@ -13,8 +13,7 @@ static int set_up(void **state)
     static struct event_config config = {.count = 2};
     for (unsigned i = 0; i < 2; i++) {
         config.events[i].attr.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
-            PERF_SAMPLE_TIME |
-                                            PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD;
+                                            PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD;
         config.events[i].attr.read_format = PERF_FORMAT_LOST;
     }
     records_layout_init(&layout, &config);
@@ -173,12 +172,8 @@ static void test_samples(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_comm),
-        cmocka_unit_test(test_mmap),
-        cmocka_unit_test(test_long_path_is_cut),
-        cmocka_unit_test(test_kernel),
-        cmocka_unit_test(test_cut),
-        cmocka_unit_test(test_string_without_end),
+        cmocka_unit_test(test_comm),    cmocka_unit_test(test_mmap), cmocka_unit_test(test_long_path_is_cut),
+        cmocka_unit_test(test_kernel),  cmocka_unit_test(test_cut),  cmocka_unit_test(test_string_without_end),
         cmocka_unit_test(test_samples),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);

@@ -5,7 +5,7 @@
 #include "collector/records/records.h"
 
 #define HEAD(type, misc, size) ((uint64_t)(type) | (uint64_t)(misc) << 32 | (uint64_t)(size) << 48)
-#define PAIR(a, b) ((uint64_t)(uint32_t)(a) | (uint64_t)(uint32_t)(b) << 32)
+#define PAIR(a, b)             ((uint64_t)(uint32_t)(a) | (uint64_t)(uint32_t)(b) << 32)
 
 static struct records_layout layout;
 static const struct records_stamp stamp = {.pid = 10, .tid = 11, .time_ns = 1234567, .id = 100};
@@ -15,8 +15,8 @@ static int set_up(void **state)
 {
     (void)state;
     static struct event_config config = {.count = 2};
-    config.events[0].attr.sample_type =
-          PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU;
+    config.events[0].attr.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+                                        PERF_SAMPLE_CPU;
     config.events[1].attr.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID;
     for (unsigned i = 0; i < 2; i++)
         config.events[i].attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING |
@@ -97,8 +97,8 @@ static void writers(void **state)
         pid_t pid, tid;
         uint64_t time_ns;
     } wanted[] = {{0, 20, 21, 777}, {1, 30, 31, 888}, {0, 40, 41, 999}, {0, 50, 51, 555}, {0, 0, 0, 0}, {0, 0, 0, 0}};
-    const uint64_t *const records[] = {sample, plain, other, bare, cut,
-                                       (const uint64_t[]){HEAD(PERF_RECORD_EXIT, 0, 8)}};
+    const uint64_t *const records[] = {sample, plain, other,
+                                       bare,   cut,   (const uint64_t[]){HEAD(PERF_RECORD_EXIT, 0, 8)}};
     for (size_t i = 0; i < 6; i++) {
         pid_t pid = -5, tid = -5;
         records_writer(&layout, wanted[i].event, record_of(records[i]), &pid, &tid);
@@ -146,8 +146,8 @@ static void identifiers(void **state)
 static void fields(void **state)
 {
     (void)state;
-    const uint64_t comm[] = {HEAD(PERF_RECORD_COMM, PERF_RECORD_MISC_COMM_EXEC, 56), PAIR(1, 2), text("name\0\0\0"), 0,
-                             0, 0, 0};
+    const uint64_t comm[] = {
+        HEAD(PERF_RECORD_COMM, PERF_RECORD_MISC_COMM_EXEC, 56), PAIR(1, 2), text("name\0\0\0"), 0, 0, 0, 0};
     struct records_comm named = records_parse_comm(record_of(comm));
     assert_int_equal(named.pid, 1);
     assert_int_equal(named.tid, 2);
@@ -156,8 +156,8 @@ static void fields(void **state)
     const uint64_t fork[] = {HEAD(PERF_RECORD_FORK, 0, 64), PAIR(1, 2), PAIR(3, 4), 5, 0, 0, 0, 0};
     struct records_task task = records_parse_task(record_of(fork));
     assert_true(task.pid == 1 && task.ppid == 2 && task.tid == 3 && task.ptid == 4 && task.time_ns == 5);
-    const uint64_t map[] = {HEAD(PERF_RECORD_MMAP2, 0, 112), PAIR(1, 2), 3, 4, 5, PAIR(6, 7), 8, 9, PAIR(10, 11),
-                            text("path\0\0\0")};
+    const uint64_t map[] = {
+        HEAD(PERF_RECORD_MMAP2, 0, 112), PAIR(1, 2), 3, 4, 5, PAIR(6, 7), 8, 9, PAIR(10, 11), text("path\0\0\0")};
     struct records_mmap mapped = records_parse_mmap(record_of(map));
     assert_true(mapped.pid == 1 && mapped.tid == 2 && mapped.values.start == 3 && mapped.values.size == 4);
     assert_true(mapped.values.offset == 5 && mapped.values.maj == 6 && mapped.values.min == 7);
@@ -208,8 +208,8 @@ static void mentions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(made_comm), cmocka_unit_test(made_mappings), cmocka_unit_test(writers),
-        cmocka_unit_test(identifiers), cmocka_unit_test(fields), cmocka_unit_test(readings),
+        cmocka_unit_test(made_comm),   cmocka_unit_test(made_mappings), cmocka_unit_test(writers),
+        cmocka_unit_test(identifiers), cmocka_unit_test(fields),        cmocka_unit_test(readings),
         cmocka_unit_test(mentions),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);

@@ -114,10 +114,8 @@ static void test_long_line(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_safe_keeps_text),
-        cmocka_unit_test(test_safe_escapes),
-        cmocka_unit_test(test_safe_truncates),
-        cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_safe_keeps_text), cmocka_unit_test(test_safe_escapes),
+        cmocka_unit_test(test_safe_truncates),  cmocka_unit_test(test_lines),
         cmocka_unit_test(test_long_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

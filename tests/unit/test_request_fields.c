@@ -169,7 +169,7 @@ static void times_that_cannot_be(void **state)
     uint64_t before = clock_ns(CLOCK_MONOTONIC);
     assert_int_equal(request_copy(&session, &slot, &request), 0);
     assert_in_range(request.slot.time_ns, before, clock_ns(CLOCK_MONOTONIC));
-    slot.startup_ns = BEFORE + SECOND / 2; /* the session is a second old */
+    slot.startup_ns = BEFORE + SECOND / 2;               /* the session is a second old */
     slot.utime_ns = slot.stime_ns = BEFORE + SECOND / 2; /* on two CPUs */
     assert_int_equal(request_copy(&session, &slot, &request), 0);
     assert_int_equal(request.slot.startup_ns, slot.startup_ns);
@@ -305,7 +305,8 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         TEST(words_get_to_their_places), TEST(no_memory_is_counted), TEST(tasks_that_cannot_be),
-        TEST(times_that_cannot_be), TEST(texts_that_cannot_be), TEST(texts_are_taken), TEST(long_texts_are_read),
+        TEST(times_that_cannot_be),      TEST(texts_that_cannot_be), TEST(texts_are_taken),
+        TEST(long_texts_are_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -251,9 +251,12 @@ static void is_written(struct pinject_slot *slot)
 
 static void test_slot_of_somebody_else(void **state)
 {
-    const uint32_t words[] = {PINJECT_STATE(2, PINJECT_POSTED),    PINJECT_STATE(0, PINJECT_TAKEN),
-                              PINJECT_STATE(2, PINJECT_ANSWERED),  PINJECT_STATE(1, PINJECT_FREE),
-                              PINJECT_STATE(1, PINJECT_CLAIMED),   PINJECT_STATE(1, PINJECT_ABANDONED),
+    const uint32_t words[] = {PINJECT_STATE(2, PINJECT_POSTED),
+                              PINJECT_STATE(0, PINJECT_TAKEN),
+                              PINJECT_STATE(2, PINJECT_ANSWERED),
+                              PINJECT_STATE(1, PINJECT_FREE),
+                              PINJECT_STATE(1, PINJECT_CLAIMED),
+                              PINJECT_STATE(1, PINJECT_ABANDONED),
                               PINJECT_STATE(1, 0xff)};
     struct pinject_slot *slot;
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {

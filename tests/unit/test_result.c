@@ -121,7 +121,7 @@ static void test_files_that_stay_open(void **state)
     static const struct {
         int flushed, finished; /* -1: none */
         unsigned open;
-    } steps[] = {{0, -1, 1}, {1, -1, 2}, {2, -1, 2}, {-1, 0, 1},  {3, -1, 2}, {-1, 1, 1},
+    } steps[] = {{0, -1, 1}, {1, -1, 2}, {2, -1, 2}, {-1, 0, 1}, {3, -1, 2}, {-1, 1, 1},
                  {-1, 3, 0}, {4, -1, 1}, {5, -1, 2}, {-1, 2, 2}, {-1, 4, 1}, {-1, 5, 0}};
     struct kit kit;
     struct result *results[6];
@@ -456,10 +456,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_files_that_stay_open),
-        cmocka_unit_test(test_finished_task),  cmocka_unit_test(test_items),
-        cmocka_unit_test(test_split),          cmocka_unit_test(test_grows),
-        cmocka_unit_test(test_refused_events), cmocka_unit_test(test_counting_only),
-        cmocka_unit_test(test_many_tasks),     cmocka_unit_test(test_not_packed),
+        cmocka_unit_test(test_finished_task),
+        cmocka_unit_test(test_items),
+        cmocka_unit_test(test_split),
+        cmocka_unit_test(test_grows),
+        cmocka_unit_test(test_refused_events),
+        cmocka_unit_test(test_counting_only),
+        cmocka_unit_test(test_many_tasks),
+        cmocka_unit_test(test_not_packed),
         cmocka_unit_test(test_small),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

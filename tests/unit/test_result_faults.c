@@ -60,11 +60,8 @@ ssize_t __wrap_pwrite(int fd, const void *bytes, size_t size, off_t offset)
             return -1;
         }
         return __real_pwrite(fd, bytes, size / 2, offset);
-    case DEAD:
-        return (ssize_t)size;
-    default:
-        errno = ENOSPC;
-        return -1;
+    case DEAD: return (ssize_t)size;
+    default: errno = ENOSPC; return -1;
     }
 }
 
@@ -443,12 +440,8 @@ static void test_disk_full(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_update),
-        cmocka_unit_test(test_first),
-        cmocka_unit_test(test_file_size_limit),
-        cmocka_unit_test(test_disk_full),
-        cmocka_unit_test(test_no_room),
-        cmocka_unit_test(test_first_descriptor),
+        cmocka_unit_test(test_update),    cmocka_unit_test(test_first),   cmocka_unit_test(test_file_size_limit),
+        cmocka_unit_test(test_disk_full), cmocka_unit_test(test_no_room), cmocka_unit_test(test_first_descriptor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

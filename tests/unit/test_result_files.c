@@ -66,9 +66,19 @@ static void test_names(void **state)
                 "./out.12.34.0123456789012345678901234567890123");
     /* What a terminal obeys, also where it takes bytes for characters: CSI as U+009B and as a byte, right to left. */
     expect_name(&files, "/\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", "./out.12.34.\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80");
-    expect_name(&files, "/a\xc2\x9b" "2J", "./out.12.34.a__2J");
-    expect_name(&files, "/a\x9b" "2J", "./out.12.34.a_2J");
-    expect_name(&files, "/a\xe2\x80\xae" "b\xe2\x81\xa6" "c", "./out.12.34.a___b___c");
+    expect_name(&files,
+                "/a\xc2\x9b"
+                "2J",
+                "./out.12.34.a__2J");
+    expect_name(&files,
+                "/a\x9b"
+                "2J",
+                "./out.12.34.a_2J");
+    expect_name(&files,
+                "/a\xe2\x80\xae"
+                "b\xe2\x81\xa6"
+                "c",
+                "./out.12.34.a___b___c");
     expect_name(&files, "/\xe9t\xe9\xc3", "./out.12.34._t__"); /* Latin-1; cut in two */
     files_release(&files);
     kit_free(&kit);
@@ -512,18 +522,12 @@ static void test_unwritable(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_many_names),
-        cmocka_unit_test(test_named_last),
-        cmocka_unit_test(test_replaces_own),
-        cmocka_unit_test(test_leaves_others),
-        cmocka_unit_test(test_leaves_other_users),
-        cmocka_unit_test(test_no_descriptors),
-        cmocka_unit_test(test_deleted),
-        cmocka_unit_test(test_two_sessions),
-        cmocka_unit_test(test_mode),
-        cmocka_unit_test(test_moved_away),
-        cmocka_unit_test(test_bases),
+        cmocka_unit_test(test_names),          cmocka_unit_test(test_many_names),
+        cmocka_unit_test(test_named_last),     cmocka_unit_test(test_replaces_own),
+        cmocka_unit_test(test_leaves_others),  cmocka_unit_test(test_leaves_other_users),
+        cmocka_unit_test(test_no_descriptors), cmocka_unit_test(test_deleted),
+        cmocka_unit_test(test_two_sessions),   cmocka_unit_test(test_mode),
+        cmocka_unit_test(test_moved_away),     cmocka_unit_test(test_bases),
         cmocka_unit_test(test_unwritable),
     };
     int failed = cmocka_run_group_tests_name("files get their names with their first version", tests, NULL, NULL);

@@ -147,13 +147,13 @@ static void check_broken(uint16_t size, uint64_t head)
 static void test_makes_no_sense(void **state)
 {
     (void)state;
-    check_broken(0, 64);            /* would never end */
+    check_broken(0, 64); /* would never end */
     check_broken(7, 64);
-    check_broken(12, 64);           /* the next one would not be aligned */
-    check_broken(72, 64);           /* beyond the head */
+    check_broken(12, 64); /* the next one would not be aligned */
+    check_broken(72, 64); /* beyond the head */
     check_broken(65528, SIZE);
-    check_broken(8, 4);             /* half a header */
-    check_broken(8, SIZE + 8);      /* more than fits */
+    check_broken(8, 4);        /* half a header */
+    check_broken(8, SIZE + 8); /* more than fits */
     check_broken(8, UINT64_MAX - 7);
 }
 

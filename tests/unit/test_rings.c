@@ -204,12 +204,9 @@ static void test_fewer(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_take_and_give),
-        cmocka_unit_test(test_as_many_as_there_are),
-        cmocka_unit_test(test_somebody_elses_file),
-        cmocka_unit_test(test_another_name_each_time),
-        cmocka_unit_test(test_limit_of_files),
-        cmocka_unit_test(test_fewer),
+        cmocka_unit_test(test_take_and_give),       cmocka_unit_test(test_as_many_as_there_are),
+        cmocka_unit_test(test_somebody_elses_file), cmocka_unit_test(test_another_name_each_time),
+        cmocka_unit_test(test_limit_of_files),      cmocka_unit_test(test_fewer),
         cmocka_unit_test(test_no_room_for_one),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

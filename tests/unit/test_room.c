@@ -61,7 +61,7 @@ static void test_vectors(void **state)
     pinject_room_release(room);
     assert_ptr_equal(claim(), room);
     assert_ptr_equal(pinject_room_vector(room, 150000), more); /* it stayed */
-    more = pinject_room_vector(room, 262144); /* the largest that stays */
+    more = pinject_room_vector(room, 262144);                  /* the largest that stays */
     pinject_room_release(room);
     assert_ptr_equal(claim(), room);
     assert_ptr_equal(room->more, more);
@@ -111,10 +111,10 @@ static void test_children_of_vfork(void **state)
     if (prctl(PR_GET_TID_ADDRESS, &word) != 0)
         skip();
     for (int i = 0; i < 200; i++) { /* more than there are */
-        borrow((char *)(uintptr_t)"/bin/true");
+        borrow((char *)(uintptr_t) "/bin/true");
         borrow(NULL);
         assert_ptr_equal(word_after, word_before); /* it ends with its room */
-        borrow((char *)(uintptr_t)"/nonexistent");
+        borrow((char *)(uintptr_t) "/nonexistent");
         assert_ptr_equal(word_before, claimed->entry);
         assert_null(word_after); /* the room may be another's by now */
     }
@@ -315,10 +315,14 @@ static void test_its_stack(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_one_after_the_other, begin), cmocka_unit_test_setup(test_vectors, begin),
-        cmocka_unit_test_setup(test_children_of_vfork, begin),   cmocka_unit_test_setup(test_ended_threads, begin),
-        cmocka_unit_test_setup(test_all_taken, begin),           cmocka_unit_test_setup(test_blocked, begin),
-        cmocka_unit_test_setup(test_left_by_handlers, begin), cmocka_unit_test_setup(test_frames_that_live, begin),
+        cmocka_unit_test_setup(test_one_after_the_other, begin),
+        cmocka_unit_test_setup(test_vectors, begin),
+        cmocka_unit_test_setup(test_children_of_vfork, begin),
+        cmocka_unit_test_setup(test_ended_threads, begin),
+        cmocka_unit_test_setup(test_all_taken, begin),
+        cmocka_unit_test_setup(test_blocked, begin),
+        cmocka_unit_test_setup(test_left_by_handlers, begin),
+        cmocka_unit_test_setup(test_frames_that_live, begin),
         cmocka_unit_test_setup(test_left_in_a_child_of_vfork, begin),
         cmocka_unit_test_setup(test_its_stack, begin),
     };

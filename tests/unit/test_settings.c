@@ -107,8 +107,8 @@ static void test_times(void **state)
     assert_int_equal(good("--stacks-after=2min c")->stacks_after_ns, 120000000000);
     assert_int_equal(good("--stacks-after=500ms c")->stacks_after_ns, 500000000);
     assert_int_equal(good("--stacks-after=1h c")->stacks_after_ns, 3600000000000);
-    static const char *const times[] = {"", "s", "0", "-1", "1d", "1 s", "0x10", "1e3s", "nan", "inf", "1.2.3s", ".",
-                                        "0.5ms", "99999999999h", "60s60"};
+    static const char *const times[] = {"",    "s",   "0",      "-1", "1d",    "1 s",          "0x10", "1e3s",
+                                        "nan", "inf", "1.2.3s", ".",  "0.5ms", "99999999999h", "60s60"};
     for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
         struct settings_line parsed;
         char word[64], name[] = "pinject-run", command[] = "c", *words[] = {name, word, command, NULL};
@@ -127,7 +127,8 @@ static void test_events(void **state)
                     "faults,faults,faults c");
     assert_int_equal(settings->event_count, SETTINGS_EVENTS);
     bad("-e faults,faults,faults,faults,faults,faults,faults,faults -e faults,faults,faults,faults,faults,faults,"
-        "faults,faults,faults c", "more than 16 events");
+        "faults,faults,faults c",
+        "more than 16 events");
     bad("-e task-clock,,cycles c", "event");
     bad("-e nonsense c", "nonsense");
 }
@@ -254,10 +255,21 @@ static void test_variables(void **state)
 {
     const char *text;
     (void)state;
-    static const char *const variables[] = {
-        "PINJECT_OUTFILE=base", "PINJECT_FREQ=50", "PINJECT_FOLLOW_ALL=1", "PINJECT_EXEC_SPLIT_RESULTS=1",
-        "PINJECT_STAT=0", "PINJECT_QUIET=", "PINJECT_EVENTS=", "PINJECT_VERBOSE=1", "HOME=/", "PINJECT_", "PINJECT_=1",
-        "PINJECT_PERIOD", PINJECT_ENV_SESSION "=x", PINJECT_ENV_COLLECTOR "=y", NULL};
+    static const char *const variables[] = {"PINJECT_OUTFILE=base",
+                                            "PINJECT_FREQ=50",
+                                            "PINJECT_FOLLOW_ALL=1",
+                                            "PINJECT_EXEC_SPLIT_RESULTS=1",
+                                            "PINJECT_STAT=0",
+                                            "PINJECT_QUIET=",
+                                            "PINJECT_EVENTS=",
+                                            "PINJECT_VERBOSE=1",
+                                            "HOME=/",
+                                            "PINJECT_",
+                                            "PINJECT_=1",
+                                            "PINJECT_PERIOD",
+                                            PINJECT_ENV_SESSION "=x",
+                                            PINJECT_ENV_COLLECTOR "=y",
+                                            NULL};
     assert_int_equal(from_environment(variables, &text), 0);
     assert_string_equal(text, "");
     assert_string_equal(line.settings.outfile, "base");
@@ -327,10 +339,18 @@ static void test_help(void **state)
     char *text = help(true);
     for (char *at = text, *end; (end = strchr(at, '\n')); at = end + 1)
         assert_true(end - at <= 120);
-    static const char *const options[] = {
-        "outfile", "mode", "events", "freq", "period", "call-graph", "stat", "follow-fork", "follow-vfork",
-        "follow-pthread", "follow-exec", "follow-all", "follow", "exec-split-results", "live", "wait", "info", "doctor",
-        "strict", "quiet", "verbose", "version", "help"};
+    static const char *const options[] = {"outfile",      "mode",
+                                          "events",       "freq",
+                                          "period",       "call-graph",
+                                          "stat",         "follow-fork",
+                                          "follow-vfork", "follow-pthread",
+                                          "follow-exec",  "follow-all",
+                                          "follow",       "exec-split-results",
+                                          "live",         "wait",
+                                          "info",         "doctor",
+                                          "strict",       "quiet",
+                                          "verbose",      "version",
+                                          "help"};
     for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
         char name[32];
         snprintf(name, sizeof(name), "--%s", options[i]);
@@ -348,11 +368,10 @@ static void test_help(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults), cmocka_unit_test(test_numbers), cmocka_unit_test(test_times),
-        cmocka_unit_test(test_times),     cmocka_unit_test(test_events),
-        cmocka_unit_test(test_follow),   cmocka_unit_test(test_call_graphs), cmocka_unit_test(test_actions),
-        cmocka_unit_test(test_short_options),
-        cmocka_unit_test(test_variables), cmocka_unit_test(test_brief_help), cmocka_unit_test(test_help),
+        cmocka_unit_test(test_defaults),    cmocka_unit_test(test_numbers),    cmocka_unit_test(test_times),
+        cmocka_unit_test(test_times),       cmocka_unit_test(test_events),     cmocka_unit_test(test_follow),
+        cmocka_unit_test(test_call_graphs), cmocka_unit_test(test_actions),    cmocka_unit_test(test_short_options),
+        cmocka_unit_test(test_variables),   cmocka_unit_test(test_brief_help), cmocka_unit_test(test_help),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -134,8 +134,8 @@ static void what_cannot_be_had_is_gone(void **state)
 {
     static const struct {
         int allocate, chown, chmod, status;
-    } cases[] = {{ENOSPC, 0, 0, -ENOSPC}, {EDQUOT, 0, 0, -EDQUOT}, {0, EPERM, 0, -EPERM}, {0, 0, EROFS, -EROFS},
-                 {EOPNOTSUPP, 0, 0, 0}, {ENOSYS, 0, 0, 0}};
+    } cases[] = {{ENOSPC, 0, 0, -ENOSPC}, {EDQUOT, 0, 0, -EDQUOT}, {0, EPERM, 0, -EPERM},
+                 {0, 0, EROFS, -EROFS},   {EOPNOTSUPP, 0, 0, 0},   {ENOSYS, 0, 0, 0}};
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
         for (int named = 0; named < 2; named++) {

@@ -262,11 +262,8 @@ static void no_descriptors(void **state)
 
 static void pass(int number, int code, bool from_tree)
 {
-    struct signalfd_siginfo info = {.ssi_signo = (uint32_t)number,
-                                    .ssi_code = code,
-                                    .ssi_pid = SENDER,
-                                    .ssi_uid = 77,
-                                    .ssi_ptr = 0x1234};
+    struct signalfd_siginfo info = {
+        .ssi_signo = (uint32_t)number, .ssi_code = code, .ssi_pid = SENDER, .ssi_uid = 77, .ssi_ptr = 0x1234};
     unsigned asked_before = asked;
     signals_pass(&signals, &info, from_tree);
     assert_int_equal(asked, asked_before + 1); /* whatever becomes of it: the witness forgets it */
@@ -308,9 +305,9 @@ static void quit_asks_for_stacks(void **state)
 {
     static const char dies[] = "Name:\tx\nSigBlk:\t0000000000000000\nSigIgn:\t0000000000000004\n"
                                "SigCgt:\tfffffffffffffffb\n";
-    static const char *const taken_by[] = {
-        "Name:\tx\nSigBlk:\t0000000000000000\nSigCgt:\t0000000000000004\nx",
-        "Name:\tx\nSigBlk:\t0000000000000004\nSigCgt:\t0000000000000000\nx", "SigBlk:\t0\nSigCgt:\t0", ""};
+    static const char *const taken_by[] = {"Name:\tx\nSigBlk:\t0000000000000000\nSigCgt:\t0000000000000004\nx",
+                                           "Name:\tx\nSigBlk:\t0000000000000004\nSigCgt:\t0000000000000000\nx",
+                                           "SigBlk:\t0\nSigCgt:\t0", ""};
     char in_sigwait[32];
     struct signalfd_siginfo info = {.ssi_signo = SIGQUIT, .ssi_code = SI_USER, .ssi_pid = SENDER};
     (void)state;

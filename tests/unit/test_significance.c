@@ -178,11 +178,8 @@ static void test_runs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_student),
-        cmocka_unit_test(test_what_is_promised),
-        cmocka_unit_test(test_few_rows),
-        cmocka_unit_test(test_runs),
-        cmocka_unit_test(test_no_variance),
+        cmocka_unit_test(test_student), cmocka_unit_test(test_what_is_promised), cmocka_unit_test(test_few_rows),
+        cmocka_unit_test(test_runs),    cmocka_unit_test(test_no_variance),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,8 +27,8 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    for (struct notification *notification = notifications_take(&fake.session.notifications),
-         *next; notification; notification = next) {
+    for (struct notification *notification = notifications_take(&fake.session.notifications), *next; notification;
+         notification = next) {
         next = notification->next;
         if (notification->events)
             attach_retire(&fake.session, notification->events);
@@ -329,16 +329,11 @@ static void end_of_the_session_is_answered(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(only_posted_slots_are_served),
-        TEST(nonsense_is_answered_and_costs),
-        TEST(senders_give_up_meanwhile),
-        TEST(process_gets_its_events),
-        TEST(who_has_its_events_wastes_nothing),
-        TEST(notifications_are_counted),
-        TEST(slots_that_do_not_move_are_freed),
-        TEST(sweeps_rest_while_nobody_asks),
-        TEST(unused_slots_are_not_looked_at),
-        TEST(full_channel_is_looked_at_again),
+        TEST(only_posted_slots_are_served),      TEST(nonsense_is_answered_and_costs),
+        TEST(senders_give_up_meanwhile),         TEST(process_gets_its_events),
+        TEST(who_has_its_events_wastes_nothing), TEST(notifications_are_counted),
+        TEST(slots_that_do_not_move_are_freed),  TEST(sweeps_rest_while_nobody_asks),
+        TEST(unused_slots_are_not_looked_at),    TEST(full_channel_is_looked_at_again),
         TEST(end_of_the_session_is_answered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,8 +28,8 @@ int __wrap_memfd_create(const char *name, unsigned flags)
 /* What the child is to do, and says of what it was given. */
 struct order {
     const char *text, *error;
-    uint32_t count;  /* of records for the next look */
-    bool cut;        /* the last record is not whole */
+    uint32_t count; /* of records for the next look */
+    bool cut;       /* the last record is not whole */
     bool complete, hangs;
     int status, signal;
 };

@@ -304,16 +304,11 @@ static void test_quota(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_maps),
-        cmocka_unit_test(test_newer_covers_older),
-        cmocka_unit_test(test_fork_shares),
-        cmocka_unit_test(test_fork_is_of_its_time),
-        cmocka_unit_test(test_versions),
-        cmocka_unit_test(test_bounded),
-        cmocka_unit_test(test_many_lines),
-        cmocka_unit_test(test_lines_out_of_order),
-        cmocka_unit_test(test_same_dso),
-        cmocka_unit_test(test_quota),
+        cmocka_unit_test(test_maps),        cmocka_unit_test(test_newer_covers_older),
+        cmocka_unit_test(test_fork_shares), cmocka_unit_test(test_fork_is_of_its_time),
+        cmocka_unit_test(test_versions),    cmocka_unit_test(test_bounded),
+        cmocka_unit_test(test_many_lines),  cmocka_unit_test(test_lines_out_of_order),
+        cmocka_unit_test(test_same_dso),    cmocka_unit_test(test_quota),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

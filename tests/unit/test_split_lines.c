@@ -131,8 +131,7 @@ static int split_set_up(void **state)
 
 static bool is_split(void)
 {
-    return have_tools && access(in_directory("split4.dwo"), F_OK) == 0 &&
-           access(in_directory("split5.dwo"), F_OK) == 0;
+    return have_tools && access(in_directory("split4.dwo"), F_OK) == 0 && access(in_directory("split5.dwo"), F_OK) == 0;
 }
 
 static void test_split(void **state)
@@ -304,12 +303,8 @@ static void test_shared(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_split),
-        cmocka_unit_test(test_files_of_types),
-        cmocka_unit_test(test_moved),
-        cmocka_unit_test(test_package),
-        cmocka_unit_test(test_short_ids),
-        cmocka_unit_test(test_shared),
+        cmocka_unit_test(test_split),   cmocka_unit_test(test_files_of_types), cmocka_unit_test(test_moved),
+        cmocka_unit_test(test_package), cmocka_unit_test(test_short_ids),      cmocka_unit_test(test_shared),
     };
     return cmocka_run_group_tests_name("split lines", tests, split_set_up, tools_tear_down);
 }

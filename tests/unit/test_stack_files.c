@@ -143,8 +143,13 @@ static uint32_t minor_number;
 
 static void map(uint64_t start, uint64_t size, uint64_t ino, const char *path)
 {
-    const struct mapping values = {.start = start, .size = size, .offset = 0x300, .ino = ino, .maj = 8,
-                                   .min = minor_number, .ino_generation = generation};
+    const struct mapping values = {.start = start,
+                                   .size = size,
+                                   .offset = 0x300,
+                                   .ino = ino,
+                                   .maj = 8,
+                                   .min = minor_number,
+                                   .ino_generation = generation};
     struct mapping *mapping = mapping_new(&values, path);
     assert_non_null(mapping);
     assert_int_equal(space_add(&process.space, mapping), 0);
@@ -465,10 +470,16 @@ static void files_in_one_place(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        TEST(the_file_is_asked_for_once), TEST(what_is_no_file_is_not_asked_for), TEST(files_are_asked_for_again),
-        TEST(answers_without_tables), TEST(files_leave), TEST(no_room),
+        TEST(the_file_is_asked_for_once),
+        TEST(what_is_no_file_is_not_asked_for),
+        TEST(files_are_asked_for_again),
+        TEST(answers_without_tables),
+        TEST(files_leave),
+        TEST(no_room),
         TEST(files_in_one_place),
-        TEST(answers_that_come_late), TEST(tables_have_their_time), TEST(a_file_that_changed_keeps_no_tables),
+        TEST(answers_that_come_late),
+        TEST(tables_have_their_time),
+        TEST(a_file_that_changed_keeps_no_tables),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -144,8 +144,8 @@ static void test_frame_records(void **state)
     assert_int_equal(outcome.top, STACK + 64 + 48);
     /* So it is by a row that was found before. */
     row->rules[UNWIND_RETURN].how = CFI_UNDEFINED;
-    known = (struct row_known){.address = CODE + 0x1f, .cfa = 48, .cfa_reg = UNWIND_SP,
-                               .at = {[ROW_FRAME] = -48, [ROW_KEPT - 1] = -40}};
+    known = (struct row_known){
+        .address = CODE + 0x1f, .cfa = 48, .cfa_reg = UNWIND_SP, .at = {[ROW_FRAME] = -48, [ROW_KEPT - 1] = -40}};
     assert_chain(3, UNWIND_BOTTOM);
     assert_int_equal(ips[2], 0x400030);
     assert_int_equal(outcome.top, STACK + 64 + 48);
@@ -238,14 +238,10 @@ static void test_signal_frame_with_table(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_leaf),
-        cmocka_unit_test(test_known_leaf),
-        cmocka_unit_test(test_signatures),
-        cmocka_unit_test(test_link_register),
-        cmocka_unit_test(test_from_nowhere),
-        cmocka_unit_test(test_frame_records),
-        cmocka_unit_test(test_signal_frame),
-        cmocka_unit_test(test_signal_frame_with_table),
+        cmocka_unit_test(test_leaf),         cmocka_unit_test(test_known_leaf),
+        cmocka_unit_test(test_signatures),   cmocka_unit_test(test_link_register),
+        cmocka_unit_test(test_from_nowhere), cmocka_unit_test(test_frame_records),
+        cmocka_unit_test(test_signal_frame), cmocka_unit_test(test_signal_frame_with_table),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

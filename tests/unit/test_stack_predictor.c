@@ -149,7 +149,7 @@ static size_t pages_of(const struct stack_sizes *sizes)
 static void test_what_they_get(void **state)
 {
     struct stack_sizes *deep = stack_predictor_find(predictor, "deep"),
-        *small = stack_predictor_find(predictor, "small");
+                       *small = stack_predictor_find(predictor, "small");
     (void)state;
     add_stacks(deep, 100, 20000);
     add_stacks(small, 100, 2000);

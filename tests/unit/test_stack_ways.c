@@ -6,8 +6,8 @@
 
 static struct row_known *remember(uint64_t ip, int32_t cfa, uint8_t reg)
 {
-    known = (struct row_known){.address = ip - 0x400000 + CODE, .cfa = cfa, .cfa_reg = reg,
-                               .at = {[ROW_KEPT - 1] = -8}};
+    known = (struct row_known){
+        .address = ip - 0x400000 + CODE, .cfa = cfa, .cfa_reg = reg, .at = {[ROW_KEPT - 1] = -8}};
     return &known;
 }
 

@@ -123,8 +123,13 @@ __attribute__((noinline, no_sanitize("address"))) static void look(void)
         stack[i] = from[i];
 }
 
-static const uint64_t kernel[] = {PERF_CONTEXT_KERNEL, UINT64_C(0xffffffff81000010), UINT64_C(0xffffffff81000020),
-                                  PERF_CONTEXT_USER,   0x1000, 0x2000, 0x3000};
+static const uint64_t kernel[] = {PERF_CONTEXT_KERNEL,
+                                  UINT64_C(0xffffffff81000010),
+                                  UINT64_C(0xffffffff81000020),
+                                  PERF_CONTEXT_USER,
+                                  0x1000,
+                                  0x2000,
+                                  0x3000};
 
 static void check_unwound(const uint64_t *chain, size_t count)
 {
@@ -507,11 +512,13 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_kernel_chain_stays),     TEST(test_user_alone),   TEST(test_extended),
-        TEST(test_frame_pointers_instead), TEST(test_no_user_part), TEST(test_nonsense),
-        TEST(test_falls_behind),           TEST(test_dump_grows),   TEST(test_dump_fits_ring),
-        TEST(test_extended_recursion),     TEST(test_neighbours),   TEST(test_mapped_later),
-        TEST(test_versions),               TEST(test_extended_alone),
+        TEST(test_kernel_chain_stays), TEST(test_user_alone),
+        TEST(test_extended),           TEST(test_frame_pointers_instead),
+        TEST(test_no_user_part),       TEST(test_nonsense),
+        TEST(test_falls_behind),       TEST(test_dump_grows),
+        TEST(test_dump_fits_ring),     TEST(test_extended_recursion),
+        TEST(test_neighbours),         TEST(test_mapped_later),
+        TEST(test_versions),           TEST(test_extended_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

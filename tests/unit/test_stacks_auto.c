@@ -442,9 +442,15 @@ static void a_user_has_his_time(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        TEST(chains_that_agree_are_trusted), TEST(chains_that_differ_are_not), TEST(what_is_wrong),
-        TEST(ends_of_chains), TEST(what_was_long_ago_counts_less), TEST(predictor_is_told), TEST(dumps_grow),
-        TEST(dumps_shrink), TEST(a_user_has_his_time),
+        TEST(chains_that_agree_are_trusted),
+        TEST(chains_that_differ_are_not),
+        TEST(what_is_wrong),
+        TEST(ends_of_chains),
+        TEST(what_was_long_ago_counts_less),
+        TEST(predictor_is_told),
+        TEST(dumps_grow),
+        TEST(dumps_shrink),
+        TEST(a_user_has_his_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,8 +55,9 @@ static void texts(void **state)
     expect("1 call stack unwound by libunwind, 100.0 % complete");
     config.unwinder = UNWIND_ENGINE_TABLES;
     stacks.counts.ends[UNWIND_BOTTOM + 1] = 2;
-    snprintf(wanted, sizeof(wanted), "3 call stacks unwound, 33.3 %% complete, 2 truncated at 16384 bytes (raise -g "
-                                     "dwarf,BYTES)");
+    snprintf(wanted, sizeof(wanted),
+             "3 call stacks unwound, 33.3 %% complete, 2 truncated at 16384 bytes (raise -g "
+             "dwarf,BYTES)");
     expect(wanted);
     config.dump_auto = true;
     expect("3 call stacks unwound, 33.3 % complete, 2 truncated at 16384 bytes (raise -g auto,BYTES)");
@@ -93,7 +94,8 @@ static void texts(void **state)
     expect(whole);
     stacks.time.put_off = 1;
     stacks.no_room = 2;
-    snprintf(whole, sizeof(whole), "1 call stack unwound, 100.0 %% complete%s; unwind tables not read in time: 1 file; "
+    snprintf(whole, sizeof(whole),
+             "1 call stack unwound, 100.0 %% complete%s; unwind tables not read in time: 1 file; "
              "no room for unwind tables: 2 files; stack dumps were raised to 32768 bytes",
              advice + strlen(advice_text));
     expect(whole);

@@ -251,8 +251,10 @@ static void test_started(void **state)
     sigprocmask(SIG_SETMASK, &old, NULL);
     signal(SIGUSR1, SIG_DFL);
     const char *text = report();
-    snprintf(expected, sizeof(expected), "args 2: --collect=3 --preload=%s\nenv A=1 B=2 preload=none\n"
-             "open 0:null 1:null 2:null 3 4:stderr\n", in_directory("lib/o"));
+    snprintf(expected, sizeof(expected),
+             "args 2: --collect=3 --preload=%s\nenv A=1 B=2 preload=none\n"
+             "open 0:null 1:null 2:null 3 4:stderr\n",
+             in_directory("lib/o"));
     assert_memory_equal(text, expected, strlen(expected));
     assert_non_null(strstr(text, "SigBlk:\t0000000000000000\n"));
     assert_non_null(strstr(text, "SigIgn:\t0000000000000000\n"));

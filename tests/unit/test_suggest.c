@@ -47,12 +47,9 @@ static void test_base_names(void **state)
 
 static const struct profile_module app = {.path = "/opt/app", .index = 0}, lib = {.path = "/opt/lib.so", .index = 1};
 static const struct profile_module *const modules[] = {&app, &lib};
-static const struct symbols_fake_function app_functions[] = {{0x100, 0x10, "a::f", NULL},
-                                                             {0x200, 0x10, "f(int)", NULL},
-                                                             {0x300, 0x10, "f@V1", NULL},
-                                                             {0x400, 0x10, "f@@V2", NULL},
-                                                             {0x500, 0x10, "g", NULL},
-                                                             {0x600, 0x10, "b::f", NULL}};
+static const struct symbols_fake_function app_functions[] = {{0x100, 0x10, "a::f", NULL}, {0x200, 0x10, "f(int)", NULL},
+                                                             {0x300, 0x10, "f@V1", NULL}, {0x400, 0x10, "f@@V2", NULL},
+                                                             {0x500, 0x10, "g", NULL},    {0x600, 0x10, "b::f", NULL}};
 static const struct symbols_fake_function lib_functions[] = {{0x100, 0x10, "lib::f", NULL}};
 static struct symbols_dso dsos[2];
 enum { FRAMES = 7 };
@@ -94,8 +91,8 @@ static void prepare(const uint64_t *weights)
         chains[i][1] = 5;
         stacks[i] = (struct profile_stack){chains[i], 2, false};
         if (weights[i])
-            entries[fake.profile.entry_count++] =
-                (struct profile_entry){.stack = i, .comm = task.comm, .samples = 1, .weight = weights[i]};
+            entries[fake.profile.entry_count++] = (struct profile_entry){
+                .stack = i, .comm = task.comm, .samples = 1, .weight = weights[i]};
     }
 }
 

@@ -154,8 +154,8 @@ static void test_run(void **state)
     scene.outcome.cpu_ns = cpu_ns;
     write_files(&scene.kit, 2);
     expect_last(&scene, "pinject-run: 2 files out.* (", " kB); next: panalyze out.*\n");
-    scene.outcome =
-        (struct outcome){.tasks = 1, .processes = 1, .active_max = 1, .samples = 1, .attributed_ns = 200000};
+    scene.outcome = (struct outcome){
+        .tasks = 1, .processes = 1, .active_max = 1, .samples = 1, .attributed_ns = 200000};
     scene.outcome.alive = 1;
     char *text = kit_stderr(print, &scene);
     assert_non_null(strstr(text, "pinject-run: 1 task, 1 sample of task-clock, 0 lost\n"
@@ -288,8 +288,8 @@ static void test_all_lines(void **state)
                          "pinject-run: 2 tasks still run, profiled up to now (--linger waits for them)\n");
     scene.kit.settings.verbose = 1;
     scene.outcome.stolen_ns = scene.outcome.counted_only = scene.outcome.alive = 0;
-    expect(&scene, TASKS "pinject-run: stacks of all kinds\n" TIME
-                         "pinject-run: 7 tasks were too short for a sample\n");
+    expect(&scene,
+           TASKS "pinject-run: stacks of all kinds\n" TIME "pinject-run: 7 tasks were too short for a sample\n");
     scene.outcome.without_sample = 1;
     scene.outcome.stacks[0] = '\0';
     expect(&scene, TASKS TIME "pinject-run: 1 task was too short for a sample\n");
@@ -437,13 +437,10 @@ static void test_strict(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_units),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_run),     cmocka_unit_test(test_stolen), cmocka_unit_test(test_others),
-        cmocka_unit_test(test_missed),
-        cmocka_unit_test(test_timer_fallbacks), cmocka_unit_test(test_counting),
-        cmocka_unit_test(test_all_lines),
-        cmocka_unit_test(test_quoting), cmocka_unit_test(test_incomplete), cmocka_unit_test(test_strict),
+        cmocka_unit_test(test_units),           cmocka_unit_test(test_names),      cmocka_unit_test(test_run),
+        cmocka_unit_test(test_stolen),          cmocka_unit_test(test_others),     cmocka_unit_test(test_missed),
+        cmocka_unit_test(test_timer_fallbacks), cmocka_unit_test(test_counting),   cmocka_unit_test(test_all_lines),
+        cmocka_unit_test(test_quoting),         cmocka_unit_test(test_incomplete), cmocka_unit_test(test_strict),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

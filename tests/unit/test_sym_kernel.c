@@ -88,9 +88,9 @@ static const char names_of_kernel[] = "ffffffff81000000 T _stext\n"
                                       "ffffffff81000400 T schedule\n"
                                       "ffffffff81000800 T after\n"
                                       "ffffffffc0000000 t read_page\t[ext4]\n";
-#define STEXT UINT64_C(0xffffffff81000000)
+#define STEXT    UINT64_C(0xffffffff81000000)
 #define SCHEDULE (STEXT + 0x400)
-#define MODULE UINT64_C(0xffffffffc0000000)
+#define MODULE   UINT64_C(0xffffffffc0000000)
 
 static void add_note(uint32_t name_size, uint32_t size, uint32_t type, const char *name, const void *bytes)
 {
@@ -261,8 +261,10 @@ static void test_hidden_addresses(void **state)
     restriction = "1\n";
     hidden(advice);
     restriction = "2\n";
-    expect(NULL, SYMBOLS_RESTRICTED, "/proc/kallsyms hides the addresses from everybody; run panalyze as root with "
-           "kernel.kptr_restrict 1, or with 0 and kernel.perf_event_paranoid 1", 0, false);
+    expect(NULL, SYMBOLS_RESTRICTED,
+           "/proc/kallsyms hides the addresses from everybody; run panalyze as root with "
+           "kernel.kptr_restrict 1, or with 0 and kernel.perf_event_paranoid 1",
+           0, false);
     restriction = "0\n";
     bounded = true;
     hidden(otherwise);
@@ -271,14 +273,18 @@ static void test_hidden_addresses(void **state)
     hidden(otherwise);
     no_new_privileges = false;
     users = "0 1000 1\n";
-    expect(NULL, SYMBOLS_RESTRICTED, "/proc/kallsyms hides the addresses in a user namespace; run panalyze as root "
-           "outside of it", 0, false);
+    expect(NULL, SYMBOLS_RESTRICTED,
+           "/proc/kallsyms hides the addresses in a user namespace; run panalyze as root "
+           "outside of it",
+           0, false);
     users = NULL;
     hidden(advice);
     user = 0;
-    expect(NULL, SYMBOLS_RESTRICTED, "/proc/kallsyms hides the addresses: root has no CAP_SYSLOG here (a container?); "
+    expect(NULL, SYMBOLS_RESTRICTED,
+           "/proc/kallsyms hides the addresses: root has no CAP_SYSLOG here (a container?); "
            "run panalyze with it (docker run --cap-add SYSLOG), or with kernel.kptr_restrict 0 and "
-           "kernel.perf_event_paranoid 1", 0, false);
+           "kernel.perf_event_paranoid 1",
+           0, false);
     user = 1000;
 }
 
@@ -362,8 +368,11 @@ static void test_saved_list(void **state)
                                "ffffffff81000800 T (not saved)\n"
                                "ffffffffc0000000 t read_page\t[ext4]\n"
                                "ffffffffc0000400 t (not saved)\t[ext4]\n";
-    struct symbols_kernel kernel = {.osrelease = "5.0", .build_id = running_id, .build_id_size = 20,
-                                    .reference_name = "_stext", .reference_address = STEXT};
+    struct symbols_kernel kernel = {.osrelease = "5.0",
+                                    .build_id = running_id,
+                                    .build_id_size = 20,
+                                    .reference_name = "_stext",
+                                    .reference_address = STEXT};
     struct symbols_dso *dso;
     (void)state;
     saved = list;
@@ -397,8 +406,11 @@ static void test_damaged_list(void **state)
 {
     static const char *const lists[] = {"", "nothing", "0000000000000000 T _stext\n", "ffffffff81000400 T schedule\n",
                                         "ffffffff81000000 t _stext\t[ext4]\nffffffff81000400 T schedule\n"};
-    const struct symbols_kernel kernel = {.osrelease = "5.0", .build_id = running_id, .build_id_size = 20,
-                                          .reference_name = "_stext", .reference_address = STEXT};
+    const struct symbols_kernel kernel = {.osrelease = "5.0",
+                                          .build_id = running_id,
+                                          .build_id_size = 20,
+                                          .reference_name = "_stext",
+                                          .reference_address = STEXT};
     struct symbols_dso *dso;
     char *text;
     size_t size;
@@ -455,28 +467,31 @@ static void test_cut(void **state)
     kallsyms = list;
     expect_cut(&kernel, NULL, 0, "");
     expect_cut(&kernel, before, 2, "");
-    expect_cut(&kernel, one, 1, "ffffffff81000400 T schedule\nffffffff81000400 t alias\n"
-                                "ffffffff81000800 T (not saved)\n");
-    expect_cut(&kernel, several, 4, "ffffffff81000800 T after\nffffffff81000900 W last\n"
-                                    "ffffffffc0000000 t (not saved)\t[ext4]\n"
-                                    "ffffffffc0000100 t write_page\t[ext4]\n"
-                                    "ffffffffc0000200 t (not saved)\t[xfs]\n");
+    expect_cut(&kernel, one, 1,
+               "ffffffff81000400 T schedule\nffffffff81000400 t alias\n"
+               "ffffffff81000800 T (not saved)\n");
+    expect_cut(&kernel, several, 4,
+               "ffffffff81000800 T after\nffffffff81000900 W last\n"
+               "ffffffffc0000000 t (not saved)\t[ext4]\n"
+               "ffffffffc0000100 t write_page\t[ext4]\n"
+               "ffffffffc0000200 t (not saved)\t[xfs]\n");
     expect_cut(&kernel, end, 2, "ffffffffc0000200 t of_another\t[xfs]\n");
     /* As it was recorded: elsewhere, and without modules, which no one knows the places of. */
-    kernel = (struct symbols_kernel){.build_id = running_id, .build_id_size = 20, .reference_name = "_stext",
-                                     .reference_address = STEXT + 0x100000};
+    kernel = (struct symbols_kernel){
+        .build_id = running_id, .build_id_size = 20, .reference_name = "_stext", .reference_address = STEXT + 0x100000};
     const uint64_t moved_there[] = {SCHEDULE + 0x100000, STEXT + 0x100900};
-    expect_cut(&kernel, moved_there, 2, "ffffffff81100000 T _stext\nffffffff81100400 T schedule\n"
-                                        "ffffffff81100400 t alias\nffffffff81100800 T (not saved)\n"
-                                        "ffffffff81100900 W last\n");
+    expect_cut(&kernel, moved_there, 2,
+               "ffffffff81100000 T _stext\nffffffff81100400 T schedule\n"
+               "ffffffff81100400 t alias\nffffffff81100800 T (not saved)\n"
+               "ffffffff81100900 W last\n");
 }
 
 /* The names out of a part are those out of all of the list; the part of a part is itself. */
 static void test_part_names_the_same(void **state)
 {
     const uint64_t addresses[] = {SCHEDULE, MODULE};
-    struct symbols_kernel kernel = {.build_id = running_id, .build_id_size = 20, .reference_name = "_stext",
-                                    .reference_address = STEXT};
+    struct symbols_kernel kernel = {
+        .build_id = running_id, .build_id_size = 20, .reference_name = "_stext", .reference_address = STEXT};
     struct symbols_dso *dso;
     char *text, *again;
     size_t size;
@@ -501,11 +516,16 @@ static void test_part_names_the_same(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_release, set_up),      cmocka_unit_test_setup(test_build_id, set_up),
-        cmocka_unit_test_setup(test_notes, set_up),        cmocka_unit_test_setup(test_list_of_names, set_up),
-        cmocka_unit_test_setup(test_moved_kernel, set_up), cmocka_unit_test_setup(test_saved_list, set_up),
-        cmocka_unit_test_setup(test_damaged_list, set_up), cmocka_unit_test_setup(test_cut, set_up),
-        cmocka_unit_test_setup(test_part_names_the_same, set_up), cmocka_unit_test_setup(test_hidden_addresses, set_up),
+        cmocka_unit_test_setup(test_release, set_up),
+        cmocka_unit_test_setup(test_build_id, set_up),
+        cmocka_unit_test_setup(test_notes, set_up),
+        cmocka_unit_test_setup(test_list_of_names, set_up),
+        cmocka_unit_test_setup(test_moved_kernel, set_up),
+        cmocka_unit_test_setup(test_saved_list, set_up),
+        cmocka_unit_test_setup(test_damaged_list, set_up),
+        cmocka_unit_test_setup(test_cut, set_up),
+        cmocka_unit_test_setup(test_part_names_the_same, set_up),
+        cmocka_unit_test_setup(test_hidden_addresses, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

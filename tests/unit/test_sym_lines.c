@@ -76,8 +76,7 @@ static uint64_t offset_of_shown(struct symbols_dso *dso)
 {
     struct symbol symbol;
     for (uint64_t offset = 0; offset < 1 << 16; offset++)
-        if (symbols_find(dso, offset, &symbol) && strcmp(symbol.name, "shown") == 0 &&
-            symbol.address == symbol.start)
+        if (symbols_find(dso, offset, &symbol) && strcmp(symbol.name, "shown") == 0 && symbol.address == symbol.start)
             return offset;
     fail_msg("%s has no function 'shown'", symbols_path(dso));
     return 0;
@@ -112,8 +111,7 @@ static void has_no_lines(struct symbols_dso *dso, uint64_t offset, const char *w
 }
 
 /* Lines of shown() are those of FILE from LINE on, out of DEBUG. */
-static void has_lines(struct symbols_dso *dso, uint64_t offset, const char *file, uint32_t line,
-                      const char *debug)
+static void has_lines(struct symbols_dso *dso, uint64_t offset, const char *file, uint32_t line, const char *debug)
 {
     struct symbol_line lines[SYMBOLS_LINES_MAX];
     unsigned rows = 0;

@@ -88,8 +88,8 @@ static bool nm_has(const char *nm, uint64_t address, const char *name)
  * First and last byte of every function that nm knows (every STEPth) must resolve to that function. How many there
  * were. nm reads NAMES, the DSO is mapped from PATH.
  */
-static size_t compare_with_nm(struct symbols_dso *dso, const char *path, const char *nm_options,
-                              const char *names, size_t step)
+static size_t compare_with_nm(struct symbols_dso *dso, const char *path, const char *nm_options, const char *names,
+                              size_t step)
 {
     char *headers = run("readelf -lW %s", path), *nm = run("nm -n -S %s %s", nm_options, names);
     const char *at = nm;

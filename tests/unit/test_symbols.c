@@ -195,8 +195,8 @@ static void test_demangle_bomb(void **state)
             snprintf(reference, sizeof(reference), "S%c_", digits[last]);
         else
             snprintf(reference, sizeof(reference), "S%c%c_", digits[last / 36], digits[last % 36]);
-        size +=
-            (size_t)snprintf(bomb + size, sizeof(bomb) - size, "2t%cI%s%sE", digits[level % 10], reference, reference);
+        size += (size_t)snprintf(bomb + size, sizeof(bomb) - size, "2t%cI%s%sE", digits[level % 10], reference,
+                                 reference);
         if (level == 3) { /* so far it is a name that works */
             char tame[sizeof(bomb) + 8];
 

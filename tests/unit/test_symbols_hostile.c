@@ -127,14 +127,9 @@ static void damage(unsigned char *bytes, size_t size, uint64_t *seed)
     memcpy(&header, bytes, sizeof(header));
     for (size_t i = 0; i < count; i++) {
         switch (next_random(seed) % 4) {
-        case 0:
-            at = next_random(seed) % 1024;
-            break;
-        case 1:
-            at = header.e_shoff + next_random(seed) % 2048;
-            break;
-        default:
-            at = next_random(seed);
+        case 0: at = next_random(seed) % 1024; break;
+        case 1: at = header.e_shoff + next_random(seed) % 2048; break;
+        default: at = next_random(seed);
         }
         bytes[at % size] = (unsigned char)(next_random(seed) % 3 ? next_random(seed) : 0xff);
     }
@@ -335,10 +330,8 @@ static void test_no_memory_for_lines(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_strange_paths),
-        cmocka_unit_test(test_long_build_ids),
-        cmocka_unit_test(test_mutations),
-        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_strange_paths),       cmocka_unit_test(test_long_build_ids),
+        cmocka_unit_test(test_mutations),           cmocka_unit_test(test_no_memory),
         cmocka_unit_test(test_no_memory_for_lines),
     };
 

@@ -8,7 +8,7 @@
 #include "collector/tasks/task_view.h"
 #include "test_tasks_kit.h"
 
-#define T 2000000000ull
+#define T       2000000000ull
 #define UNKNOWN "its counts are unknown: they could not be read at the moment of exec"
 
 static struct stage stage;
@@ -339,21 +339,15 @@ static void test_lost(void **state)
     task->samples = task->split_samples = task->lost_records = task->split_lost = 0;
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name)  cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 #define SPLIT(name) cmocka_unit_test_setup_teardown(name, set_up_split, tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_counts_of_programs),
-        TEST(test_unknown_moments),
-        TEST(test_counts_do_not_run_backwards),
-        TEST(test_names_of_programs),
-        SPLIT(test_split),
-        SPLIT(test_split_of_one),
-        SPLIT(test_start_and_end),
-        TEST(test_flags_and_source),
-        TEST(test_lost),
+        TEST(test_counts_of_programs), TEST(test_unknown_moments),  TEST(test_counts_do_not_run_backwards),
+        TEST(test_names_of_programs),  SPLIT(test_split),           SPLIT(test_split_of_one),
+        SPLIT(test_start_and_end),     TEST(test_flags_and_source), TEST(test_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

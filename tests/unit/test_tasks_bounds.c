@@ -203,7 +203,7 @@ static void test_share_of_a_round(void **state)
     assert_in_range(part, 1, RECORDS / 2);
     assert_int_equal(thread->samples, 0);
     assert_int_equal(other->samples, part); /* others have theirs */
-    next_round(&stage); /* the same one's turn: it was there first */
+    next_round(&stage);                     /* the same one's turn: it was there first */
     assert_int_equal(task->samples, 2 * part);
     assert_int_equal(thread->samples, 0);
     next_round(&stage);

@@ -191,12 +191,9 @@ static void test_next_program_does_not_overtake(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_begun),
-        cmocka_unit_test(test_numbers_in_one_bucket),
-        cmocka_unit_test(test_stamps),
-        cmocka_unit_test(test_released_unwritten),
-        cmocka_unit_test(test_many_threads),
-        cmocka_unit_test(test_next_program_does_not_overtake),
+        cmocka_unit_test(test_begun),        cmocka_unit_test(test_numbers_in_one_bucket),
+        cmocka_unit_test(test_stamps),       cmocka_unit_test(test_released_unwritten),
+        cmocka_unit_test(test_many_threads), cmocka_unit_test(test_next_program_does_not_overtake),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -674,18 +674,26 @@ static void test_looked_for_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_exec),         cmocka_unit_test(test_late_message),
+        cmocka_unit_test(test_exec),
+        cmocka_unit_test(test_late_message),
         cmocka_unit_test(test_announced_program),
-        cmocka_unit_test(test_unreported_program), cmocka_unit_test(test_armed),
+        cmocka_unit_test(test_unreported_program),
+        cmocka_unit_test(test_armed),
         cmocka_unit_test(test_message_of_the_dead),
-        cmocka_unit_test(test_armed_for_nothing), cmocka_unit_test(test_exec_of_a_thread),
-        cmocka_unit_test(test_not_followed), cmocka_unit_test(test_split),
+        cmocka_unit_test(test_armed_for_nothing),
+        cmocka_unit_test(test_exec_of_a_thread),
+        cmocka_unit_test(test_not_followed),
+        cmocka_unit_test(test_split),
         cmocka_unit_test(test_generations_without_end),
-        cmocka_unit_test(test_snapshots_wait_for_execs), cmocka_unit_test(test_last_snapshot_of_one_not_followed),
+        cmocka_unit_test(test_snapshots_wait_for_execs),
+        cmocka_unit_test(test_last_snapshot_of_one_not_followed),
         cmocka_unit_test(test_execs_of_two_threads),
-        cmocka_unit_test(test_late_snapshot), cmocka_unit_test(test_message_without_its_record),
-        cmocka_unit_test(test_looked_for_once), cmocka_unit_test(test_split_without_program),
-        cmocka_unit_test(test_thread_before_its_program), cmocka_unit_test(test_split_thread_before_its_program),
+        cmocka_unit_test(test_late_snapshot),
+        cmocka_unit_test(test_message_without_its_record),
+        cmocka_unit_test(test_looked_for_once),
+        cmocka_unit_test(test_split_without_program),
+        cmocka_unit_test(test_thread_before_its_program),
+        cmocka_unit_test(test_split_thread_before_its_program),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

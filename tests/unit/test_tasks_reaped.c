@@ -10,7 +10,7 @@
 #include "collector/tasks/task_table.h"
 #include "test_tasks_kit.h"
 
-#define T 2000000000ull
+#define T  2000000000ull
 #define MS 1000000ull
 
 /* Process 101 traces its child 102, and that one's child 103. */
@@ -231,8 +231,8 @@ static void test_others_speak_for_themselves(void **state)
         tasks[i]->process->limited = true;
         tasks[i]->process->user = 7;
     }
-    const struct notification forged = {.kind = PINJECT_REAPED, .pid = 555, .tid = 102, .utime_ns = 500 * MS,
-                                        .time_ns = T + 50};
+    const struct notification forged = {
+        .kind = PINJECT_REAPED, .pid = 555, .tid = 102, .utime_ns = 500 * MS, .time_ns = T + 50};
     tasks_reaped(stage.tasks, &forged); /* as when it was waited for long enough that 555 is known */
     assert_int_equal(tasks[2]->process->children_ns, 0);
     assert_int_equal(stage.tasks->session->denied, 1);

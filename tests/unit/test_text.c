@@ -68,7 +68,7 @@ static void test_strings(void **state)
         assert_int_equal(own_strlen(text), strlen(text));
         for (size_t limit = 0; limit < 6; limit++)
             assert_int_equal(own_strnlen(text, limit), strnlen(text, limit));
-        for (const char *byte = "abc\xffz"; ; byte++) {
+        for (const char *byte = "abc\xffz";; byte++) {
             assert_ptr_equal(own_strchr(text, *byte), strchr(text, *byte));
             assert_ptr_equal(own_strrchr(text, *byte), strrchr(text, *byte));
             if (!*byte)

@@ -145,7 +145,7 @@ static void test_child_of_fork_has_the_whole_pool(void **state)
 struct pair {
     struct pinject_thread_record *records[MANY];
     pthread_barrier_t barrier;
-    uint32_t calls;  /* the creator is about to wait */
+    uint32_t calls; /* the creator is about to wait */
 };
 
 static bool first_thread_sleeps(void)
@@ -220,8 +220,11 @@ static void test_fork_in_the_middle(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_few),           cmocka_unit_test(test_many), cmocka_unit_test(test_overflow),
-        cmocka_unit_test(test_child_of_fork), cmocka_unit_test(test_wake),
+        cmocka_unit_test(test_few),
+        cmocka_unit_test(test_many),
+        cmocka_unit_test(test_overflow),
+        cmocka_unit_test(test_child_of_fork),
+        cmocka_unit_test(test_wake),
         cmocka_unit_test(test_fork_in_the_middle),
         cmocka_unit_test(test_child_of_fork_has_the_whole_pool),
     };

@@ -157,15 +157,15 @@ static void test_records_without_sense_are_dropped_and_counted(void **state)
     (void)state;
     struct task *task = process(100, true);
     put_sample(task, T + 10, 1000000, 0, WORDS);
-    put_sample(task, T + 20, 1000000, 1, WORDS);          /* an entry less than it says */
+    put_sample(task, T + 20, 1000000, 1, WORDS); /* an entry less than it says */
     put_sample(task, T + 20, 1000000, 1000000, WORDS);
     put_sample(task, T + 20, 1000000, UINT64_MAX, WORDS);
-    put_sample(task, T + 20, 1000000, 0, WORDS - 1);      /* no chain */
+    put_sample(task, T + 20, 1000000, 0, WORDS - 1); /* no chain */
     put_sample(task, T + 20, 1000000, 0, 3);
-    put_sample(task, T + 20, UINT64_MAX, 0, WORDS);       /* more time than there was */
+    put_sample(task, T + 20, UINT64_MAX, 0, WORDS); /* more time than there was */
     put_sample(task, T + 20, 0, 0, WORDS);
-    static const uint32_t types[] = {PERF_RECORD_COMM, PERF_RECORD_MMAP2, PERF_RECORD_FORK, PERF_RECORD_EXIT,
-                                     PERF_RECORD_READ, 64, 250};
+    static const uint32_t types[] = {
+        PERF_RECORD_COMM, PERF_RECORD_MMAP2, PERF_RECORD_FORK, PERF_RECORD_EXIT, PERF_RECORD_READ, 64, 250};
     for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
         uint64_t words[32] = {0};
         put_words(task, types[i], words, 30);
@@ -202,8 +202,7 @@ static void test_counts_and_loss(void **state)
     struct task *task = process(100, true);
     uint64_t lost[6] = {0, 1, 12, 0, T + 30, 1};
     task->events->base_ns = 1000;
-    *head_of(task) = (struct pinject_timer_head){
-        .cpu_ns = 51000, .faults = 7, .switches = 9, .lost = 12, .started = 1};
+    *head_of(task) = (struct pinject_timer_head){.cpu_ns = 51000, .faults = 7, .switches = 9, .lost = 12, .started = 1};
     put_words(task, PERF_RECORD_LOST, lost, 6);
     lost[2] = UINT64_MAX;
     put_words(task, PERF_RECORD_LOST, lost, 6);
@@ -299,8 +298,8 @@ static void test_generations(void **state)
     assert_string_equal(task->generations[1].comm, "ls");
     /* It goes on to where no timer is, which then turns out to have one: the same exec generation. */
     for (int i = 0; i < 2; i++) {
-        notification = stage_notification(i ? PINJECT_GENERATION
-                                          : PINJECT_INHERIT_EXEC, 100, 100, 1, T + 30 + (unsigned)i);
+        notification = stage_notification(i ? PINJECT_GENERATION : PINJECT_INHERIT_EXEC, 100, 100, 1,
+                                          T + 30 + (unsigned)i);
         strcpy(notification->comm, i ? "passwd" : "ls");
         notification->exec = strdup("/usr/bin/passwd");
         notification->cmdline = strdup("passwd");
@@ -372,8 +371,8 @@ static void test_errors_of_the_preload_object(void **state)
 {
     static const struct {
         int32_t said, error;
-    } cases[] = {{0, 0}, {-EBUSY, -EBUSY}, {-4095, -4095}, {-4096, -EIO}, {1, -EIO}, {INT32_MIN, -EIO},
-                 {INT32_MAX, -EIO}};
+    } cases[] = {{0, 0},    {-EBUSY, -EBUSY},  {-4095, -4095},   {-4096, -EIO},
+                 {1, -EIO}, {INT32_MIN, -EIO}, {INT32_MAX, -EIO}};
     (void)state;
     struct task *task = process(100, true);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

@@ -116,8 +116,8 @@ static void others_are_not_named_so(void **state)
 static struct task *go_on_without_timer(int64_t result, bool announced)
 {
     struct task *task = process(100, PINJECT_PROCESS);
-    struct notification *notification = stage_notification(announced ? PINJECT_INHERIT_EXEC
-                                                           : PINJECT_SNAPSHOT, 100, 100, 1, T + 30);
+    struct notification *notification = stage_notification(announced ? PINJECT_INHERIT_EXEC : PINJECT_SNAPSHOT, 100,
+                                                           100, 1, T + 30);
     strcpy(notification->comm, "old");
     notification->exec = strdup("/bin/static");
     notification->result = (int)result;
@@ -141,11 +141,12 @@ static void one_that_is_not_followed_is_left(void **state)
     struct kit_file file;
     const struct task *task = go_on_without_timer(0, true);
     assert_null(tasks_find(stage.tasks, 100));
-    assert_true(task->coverage == TASK_NOT_SAMPLED && !task_is_live(task) && task_has_left(task) && !task_has_ended(task)); /* it runs on */
+    assert_true(task->coverage == TASK_NOT_SAMPLED && !task_is_live(task) && task_has_left(task) &&
+                !task_has_ended(task)); /* it runs on */
     stage_close(&stage);
     assert_true(kit_read("out.100.100", &file));
-    assert_int_equal(((const struct pinject_item_task *)kit_item(&file, PINJECT_ITEM_TASK, 0))->flags &
-                         PINJECT_TASK_ENDED, 0);
+    assert_int_equal(
+        ((const struct pinject_item_task *)kit_item(&file, PINJECT_ITEM_TASK, 0))->flags & PINJECT_TASK_ENDED, 0);
     kit_file_free(&file);
 }
 

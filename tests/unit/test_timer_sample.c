@@ -193,8 +193,8 @@ static void test_wild_frames(void **state)
     munmap(map + page, (size_t)page);
     uint64_t *last = (uint64_t *)(void *)(map + page) - 1, loop[2] = {0, 5};
     loop[0] = (uintptr_t)loop;
-    const void *frames[] = {(void *)1, (void *)0x10, (void *)UINTPTR_MAX, (void *)(UINTPTR_MAX - 7), map + page,
-                            (void *)(1ull << 47), (void *)0xdeadbeef00000000, last};
+    const void *frames[] = {(void *)1,  (void *)0x10,         (void *)UINTPTR_MAX,        (void *)(UINTPTR_MAX - 7),
+                            map + page, (void *)(1ull << 47), (void *)0xdeadbeef00000000, last};
     for (size_t i = 0; i < sizeof(frames) / sizeof(frames[0]); i++) {
         take(0, 7, frames[i]);
         assert_int_equal(next(PERF_RECORD_SAMPLE)[6], 2); /* the mark and the leaf */
@@ -319,14 +319,12 @@ static void test_counting_alone(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_counts, set_up),
-        cmocka_unit_test_setup(test_without_chains, set_up),
-        cmocka_unit_test_setup(test_sample, set_up),       cmocka_unit_test_setup(test_weights, set_up),
-        cmocka_unit_test_setup(test_wild_frames, set_up),  cmocka_unit_test_setup(test_deep_stack, set_up),
-        cmocka_unit_test_setup(test_full_ring, set_up),    cmocka_unit_test_setup(test_wrapping, set_up),
-        cmocka_unit_test_setup(test_counting_alone, set_up),
-        cmocka_unit_test_setup(test_calls_that_are_denied, set_up),
-        cmocka_unit_test_setup(test_least_room, set_up),   cmocka_unit_test_setup(test_user_time, set_up),
+        cmocka_unit_test_setup(test_counts, set_up),         cmocka_unit_test_setup(test_without_chains, set_up),
+        cmocka_unit_test_setup(test_sample, set_up),         cmocka_unit_test_setup(test_weights, set_up),
+        cmocka_unit_test_setup(test_wild_frames, set_up),    cmocka_unit_test_setup(test_deep_stack, set_up),
+        cmocka_unit_test_setup(test_full_ring, set_up),      cmocka_unit_test_setup(test_wrapping, set_up),
+        cmocka_unit_test_setup(test_counting_alone, set_up), cmocka_unit_test_setup(test_calls_that_are_denied, set_up),
+        cmocka_unit_test_setup(test_least_room, set_up),     cmocka_unit_test_setup(test_user_time, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -64,12 +64,12 @@ void pinject_signal_put_in(int number)
 
 /* ---- Each test in a process of its own: signals are the process' ---- */
 
-#define MUST(condition)                                                                       \
-    do {                                                                                      \
-        if (!(condition)) {                                                                   \
-            fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition);         \
-            _exit(1);                                                                         \
-        }                                                                                     \
+#define MUST(condition)                                                               \
+    do {                                                                              \
+        if (!(condition)) {                                                           \
+            fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
+            _exit(1);                                                                 \
+        }                                                                             \
     } while (0)
 
 static int in_child(void (*test)(void))
@@ -188,9 +188,11 @@ static void shields_stacks(void)
         void (*handler)(int);
         int flags;
         bool shielded;
-    } before[] = {
-        {SIGUSR1, plain, SA_ONSTACK, true}, {SIGUSR2, plain, 0, false}, {SIGWINCH, SIG_IGN, SA_ONSTACK, false},
-        {64, plain, SA_ONSTACK, true},      {1, plain, SA_ONSTACK | SA_RESTART, true}};
+    } before[] = {{SIGUSR1, plain, SA_ONSTACK, true},
+                  {SIGUSR2, plain, 0, false},
+                  {SIGWINCH, SIG_IGN, SA_ONSTACK, false},
+                  {64, plain, SA_ONSTACK, true},
+                  {1, plain, SA_ONSTACK | SA_RESTART, true}};
     struct sigaction found;
     uint64_t expected = 0;
     for (size_t i = 0; i < 5; i++) {
@@ -362,12 +364,12 @@ static void a_timer_of_the_program(void)
 /* As one that was on its way when the program forbade itself what the handler does: no system call but its return. */
 static void shut_in(void)
 {
-    static struct sock_filter code[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_rt_sigreturn, 3, 0),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_rt_sigqueueinfo, 2, 0),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit_group, 1, 0),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    static struct sock_filter code[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+                                        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_rt_sigreturn, 3, 0),
+                                        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_rt_sigqueueinfo, 2, 0),
+                                        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit_group, 1, 0),
+                                        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+                                        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
     struct sock_fprog program = {sizeof(code) / sizeof(code[0]), code};
     MUST(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
 }

@@ -55,12 +55,12 @@ void pinject_signal_put_in(int number)
 
 /* ---- The race ---- */
 
-#define MUST(condition)                                                                       \
-    do {                                                                                      \
-        if (!(condition)) {                                                                   \
-            fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition);         \
-            _exit(1);                                                                         \
-        }                                                                                     \
+#define MUST(condition)                                                               \
+    do {                                                                              \
+        if (!(condition)) {                                                           \
+            fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
+            _exit(1);                                                                 \
+        }                                                                             \
     } while (0)
 
 static void plain(int number)

@@ -181,8 +181,8 @@ static void test_truncated(void **state)
         kit_unwind(&kit, &context, size, &part);
         assert_true(part.same && part.count <= whole.count);
         assert_memory_equal(part.ips, whole.ips, part.count * sizeof(part.ips[0]));
-        assert_int_equal(part.end, part.count == whole.count && part.end != UNWIND_TRUNCATED ? UNWIND_BOTTOM
-                                                                                               : UNWIND_TRUNCATED);
+        assert_int_equal(part.end,
+                         part.count == whole.count && part.end != UNWIND_TRUNCATED ? UNWIND_BOTTOM : UNWIND_TRUNCATED);
         cut += part.end == UNWIND_TRUNCATED;
     }
     assert_true(cut > 0);
@@ -365,10 +365,14 @@ static void test_index_by_header(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_instruction), cmocka_unit_test(test_thread),
-        cmocka_unit_test(test_truncated),         cmocka_unit_test(test_signal_frame),
-        cmocka_unit_test(test_other_stack),       cmocka_unit_test(test_generated_code),
-        cmocka_unit_test(test_call_without_return), cmocka_unit_test(test_index_by_header),
+        cmocka_unit_test(test_every_instruction),
+        cmocka_unit_test(test_thread),
+        cmocka_unit_test(test_truncated),
+        cmocka_unit_test(test_signal_frame),
+        cmocka_unit_test(test_other_stack),
+        cmocka_unit_test(test_generated_code),
+        cmocka_unit_test(test_call_without_return),
+        cmocka_unit_test(test_index_by_header),
         cmocka_unit_test(test_vfork),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -92,7 +92,10 @@ static void test_bounds(void **state)
     assert_true(elf_bytes_read(&(struct elf_bytes){.fd = fd, .size = 10, .copy = copy}, 4, bytes, 3));
     assert_int_equal(lseek(copy, 0, SEEK_END), 7);
     assert_int_equal(pread(copy, bytes, 7, 0), 7);
-    assert_memory_equal(bytes, "\0\0\0\0" "456", 7);
+    assert_memory_equal(bytes,
+                        "\0\0\0\0"
+                        "456",
+                        7);
     int read_only = open("/dev/null", O_RDONLY | O_CLOEXEC);
     assert_false(elf_bytes_read(&(struct elf_bytes){.fd = fd, .size = 10, .copy = read_only}, 4, bytes, 3));
     close(read_only);
@@ -117,7 +120,10 @@ static void test_interrupted(void **state)
         size_t most = going.most;
         going.most = 0;
         assert_int_equal(pread(copy, bytes, 16, 0), 10);
-        assert_memory_equal(bytes, "\0" "123456789", 10);
+        assert_memory_equal(bytes,
+                            "\0"
+                            "123456789",
+                            10);
         /* In the middle of copying. */
         const struct elf_bytes elf = {.bytes = (const unsigned char *)"abc", .fd = -1, .size = 3, .copy = copy};
         assert_true(elf_bytes_read(&elf, 0, bytes, 3)); /* what is in memory is not copied */
@@ -152,16 +158,19 @@ static void make_elf(unsigned programs)
     made_up.header.e_phnum = (Elf64_Half)programs;
     made_up.header.e_phoff = sizeof(made_up.header);
     for (unsigned i = 0; i < programs; i++)
-        made_up.programs[i] = (Elf64_Phdr){.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_offset = 0x1000 * (i + 1),
-                                           .p_vaddr = 0x400000 + 0x10000 * i, .p_filesz = 0x800, .p_memsz = 0x900};
+        made_up.programs[i] = (Elf64_Phdr){.p_type = PT_LOAD,
+                                           .p_flags = PF_R | PF_X,
+                                           .p_offset = 0x1000 * (i + 1),
+                                           .p_vaddr = 0x400000 + 0x10000 * i,
+                                           .p_filesz = 0x800,
+                                           .p_memsz = 0x900};
 }
 
 static bool reads(struct unwind_file *file)
 {
     memset(file, 0, sizeof(*file));
-    bool valid = unwind_file_read(file,
-                                  &(struct elf_bytes){.bytes = (const unsigned char *)&made_up, .fd = -1,
-                                                      .size = sizeof(made_up)});
+    bool valid = unwind_file_read(
+        file, &(struct elf_bytes){.bytes = (const unsigned char *)&made_up, .fd = -1, .size = sizeof(made_up)});
     assert_int_equal(file->valid, valid);
     return valid;
 }
@@ -291,15 +300,60 @@ static void test_without_sections(void **state)
 static void test_large_tables(void **state)
 {
     static const char names[] = "\0.eh_frame";
-    static const uint8_t frames[] = {20, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0x78, 16, DW_CFA_def_cfa,
-                                     7, 8, DW_CFA_offset | 16, 1, 0, 0, 0, 0, 0, 0,
-                                     20, 0, 0, 0, 28, 0, 0, 0, 0, 0x10, 0, 0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0, 0, 0};
+    static const uint8_t frames[] = {20,
+                                     0,
+                                     0,
+                                     0,
+                                     0,
+                                     0,
+                                     0,
+                                     0,
+                                     1,
+                                     0,
+                                     1,
+                                     0x78,
+                                     16,
+                                     DW_CFA_def_cfa,
+                                     7,
+                                     8,
+                                     DW_CFA_offset | 16,
+                                     1,
+                                     0,
+                                     0,
+                                     0,
+                                     0,
+                                     0,
+                                     0,
+                                     20,
+                                     0,
+                                     0,
+                                     0,
+                                     28,
+                                     0,
+                                     0,
+                                     0,
+                                     0,
+                                     0x10,
+                                     0,
+                                     0,
+                                     0,
+                                     0,
+                                     0,
+                                     0,
+                                     16,
+                                     0,
+                                     0,
+                                     0,
+                                     0,
+                                     0,
+                                     0,
+                                     0};
     enum { CODE = 0x800, LIMIT = (1 << 20) + CODE, AT = 0x1000, MOST = 64 << 20 };
     static const struct {
         uint64_t code, size;
         bool read;
-    } cases[] = {{CODE, LIMIT, true}, {CODE, LIMIT + 1, false}, {UINT64_MAX, MOST, true},
-                 {UINT64_MAX, MOST + 1, false}};
+    } cases[] = {
+        {CODE, LIMIT, true}, {CODE, LIMIT + 1, false}, {UINT64_MAX, MOST, true}, {UINT64_MAX, MOST + 1, false}};
     (void)state;
     make_elf(1);
     made_up.header.e_shoff = offsetof(__typeof__(made_up), programs[2]);
@@ -507,10 +561,18 @@ static void test_room_of_rows(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bounds), cmocka_unit_test(test_headers), cmocka_unit_test(test_addresses),
-        cmocka_unit_test(test_files),  cmocka_unit_test(test_keys),    cmocka_unit_test(test_memory_and_vdso),
-        cmocka_unit_test(test_copies), cmocka_unit_test(test_interrupted), cmocka_unit_test(test_without_sections),
-        cmocka_unit_test(test_large_tables), cmocka_unit_test(test_room), cmocka_unit_test(test_room_of_rows),
+        cmocka_unit_test(test_bounds),
+        cmocka_unit_test(test_headers),
+        cmocka_unit_test(test_addresses),
+        cmocka_unit_test(test_files),
+        cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_memory_and_vdso),
+        cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_interrupted),
+        cmocka_unit_test(test_without_sections),
+        cmocka_unit_test(test_large_tables),
+        cmocka_unit_test(test_room),
+        cmocka_unit_test(test_room_of_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

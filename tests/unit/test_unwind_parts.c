@@ -118,9 +118,9 @@ static void test_nonsense(void **state)
     fails(BYTES(0x31, 0x18));
     fails(BYTES(0x31, 0x30, 0x1b));
     fails(BYTES(0x31, 0x30, 0x1d));
-    fails(BYTES(0x2f, 0xfd, 0xff));       /* for ever */
-    fails(BYTES(0x2f, 0xf0, 0xff));       /* before its begin */
-    fails(BYTES(0x31, 0x2f, 100, 0));     /* behind its end */
+    fails(BYTES(0x2f, 0xfd, 0xff));             /* for ever */
+    fails(BYTES(0x2f, 0xf0, 0xff));             /* before its begin */
+    fails(BYTES(0x31, 0x2f, 100, 0));           /* behind its end */
     fails(BYTES(0x31, 0x12, 0x2f, 0xfc, 0xff)); /* the stack overflows */
     fails(BYTES(0xff));
     fails(BYTES(0x0c, 1));
@@ -294,11 +294,12 @@ static void test_registers_of_perf(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_constants), cmocka_unit_test(test_operators),    cmocka_unit_test(test_stack),
-        cmocka_unit_test(test_memory),    cmocka_unit_test(test_nonsense),     cmocka_unit_test(test_long_numbers),
-        cmocka_unit_test(test_known_row), cmocka_unit_test(test_unusual_rows), cmocka_unit_test(test_many_rows),
-        cmocka_unit_test(test_registers_of_perf), cmocka_unit_test(test_steps),
-        cmocka_unit_test(test_link_register),
+        cmocka_unit_test(test_constants), cmocka_unit_test(test_operators),
+        cmocka_unit_test(test_stack),     cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_nonsense),  cmocka_unit_test(test_long_numbers),
+        cmocka_unit_test(test_known_row), cmocka_unit_test(test_unusual_rows),
+        cmocka_unit_test(test_many_rows), cmocka_unit_test(test_registers_of_perf),
+        cmocka_unit_test(test_steps),     cmocka_unit_test(test_link_register),
     };
     dump = (struct unwind_dump){.bytes = stack, .start = 0x7ff000, .size = sizeof(stack)};
     regs.value[UNWIND_SP] = dump.start;

@@ -48,8 +48,7 @@ static void program_new(struct program *program, const char *make, const char *c
 static char *diff(struct program *before, struct program *after)
 {
     int status;
-    char *text =
-        fake_diff((struct fake *const[]){&before->fake, &after->fake}, (const size_t[]){1, 1}, &status);
+    char *text = fake_diff((struct fake *const[]){&before->fake, &after->fake}, (const size_t[]){1, 1}, &status);
     assert_int_equal(status, 0);
     return text;
 }

@@ -94,15 +94,25 @@ static void test_command_lines(void **state)
     static const char *const words[] = {"cc1plus", "-o", "my file.o", "big.cpp"}, *const before[] = {"sh", "-c", "x"};
     static const struct profile_generation generations[] = {{.comm = "sh", .cmdline = before, .cmdline_count = 3},
                                                             {.comm = "cc1plus", .cmdline = words, .cmdline_count = 4}};
-    const struct profile_task task = {.pid = 7, .comm = "cc1plus", .cmdline = words, .cmdline_count = 4,
-                                      .generations = generations, .generation_count = 2};
+    const struct profile_task task = {.pid = 7,
+                                      .comm = "cc1plus",
+                                      .cmdline = words,
+                                      .cmdline_count = 4,
+                                      .generations = generations,
+                                      .generation_count = 2};
     const struct profile_task bare = {.pid = 8, .comm = "swapper"};
     static const struct {
         const char *text;
         bool has, has_bare;
-    } texts[] = {{"big.cpp", true, false},       {"-o my file.o big", true, false}, {"-o 'my file.o' big", true, false},
-                 {"sh -c x", true, false},       {"x cc1plus", false, false},       {"big.cpp ", false, false},
-                 {"big.cp*", false, false},      {"wapp", false, true},             {"p", true, true}};
+    } texts[] = {{"big.cpp", true, false},
+                 {"-o my file.o big", true, false},
+                 {"-o 'my file.o' big", true, false},
+                 {"sh -c x", true, false},
+                 {"x cc1plus", false, false},
+                 {"big.cpp ", false, false},
+                 {"big.cp*", false, false},
+                 {"wapp", false, true},
+                 {"p", true, true}};
     (void)state;
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         const char *list[] = {"none of them", texts[i].text};
@@ -503,8 +513,8 @@ static void test_symbols_with_versions(void **state)
 static void test_other_events(void **state)
 {
     (void)state;
-    struct profile_event events[4] = {{.name = "counted"}, {.name = "first", .sampled = true}, {.name = "shown"},
-                                      {.name = "last", .sampled = true}};
+    struct profile_event events[4] = {
+        {.name = "counted"}, {.name = "first", .sampled = true}, {.name = "shown"}, {.name = "last", .sampled = true}};
     struct fake fake;
     fake_new(&fake);
     events[2] = fake.profile.events[0];
@@ -569,8 +579,8 @@ static void test_cpu_time_of_a_task(void **state)
     (void)state;
     struct profile_event clock = {.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_TASK_CLOCK, .nanoseconds = true};
     struct profile profile = {.events = &clock, .event_count = 1};
-    struct profile_count counts[3] = {{.generation = 0, .value = 3}, {.generation = 1, .value = 4},
-                                      {.generation = UINT32_MAX}};
+    struct profile_count counts[3] = {
+        {.generation = 0, .value = 3}, {.generation = 1, .value = 4}, {.generation = UINT32_MAX}};
     struct profile_task task = {.counts = counts};
     bool estimate;
     assert_int_equal(counters_cpu(&profile, &task, 0, &estimate), COUNTERS_UNKNOWN);
@@ -609,7 +619,8 @@ int main(void)
         cmocka_unit_test(test_sections_are_heaviest_first),
         cmocka_unit_test(test_hostile_command_line_is_harmless),
         cmocka_unit_test(test_top_and_cum_leave_a_line),
-        cmocka_unit_test(test_filters), cmocka_unit_test(test_command_lines),
+        cmocka_unit_test(test_filters),
+        cmocka_unit_test(test_command_lines),
         cmocka_unit_test(test_call_trees),
         cmocka_unit_test(test_call_tree_says_what_was_cut),
         cmocka_unit_test(test_by),

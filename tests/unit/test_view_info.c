@@ -91,8 +91,8 @@ static void test_format(void **state)
     file->missing_bytes = 2000;
     file->problem = "its end is missing";
     expect_info(HEAD "  truncated  7 bytes at the end are an incomplete record\n"
-            "  cut off    2.0 kB are missing at its end\n"
-            "  problem    its end is missing\n");
+                     "  cut off    2.0 kB are missing at its end\n"
+                     "  problem    its end is missing\n");
 }
 
 /* All types of records with a name, and those without. */
@@ -175,7 +175,7 @@ static void test_session(void **state)
     expect_info(HEAD "  session    ab010000000000000000000000000000\n  root       77\n  recorder   1.0\n");
     session.bare = true;
     expect_info(HEAD "  session    ab010000000000000000000000000000 (started by LD_PRELOAD alone)\n  root       77\n"
-            "  recorder   1.0\n");
+                     "  recorder   1.0\n");
     session = (struct profile_session){.version = ""};
     expect_info(HEAD);
     session.arguments = words;
@@ -204,8 +204,8 @@ static void test_session(void **state)
                                        .notes = notes,
                                        .note_count = 3};
     expect_info(HEAD "  coverage   CPU time 2.00 s, in tasks 1.99 s, still running\n"
-            "  missed     su: setuid, 1,000 times\n"
-            "  missed     busybox: static, 1 times\n  note       one\n  note       two\n");
+                     "  missed     su: setuid, 1,000 times\n"
+                     "  missed     busybox: static, 1 times\n  note       one\n  note       two\n");
     session = (struct profile_session){
         .coverage_known = true, .coverage_complete = true, .cpu_ns = 12000000, .attributed_ns = 11000000};
     expect_info(HEAD "  coverage   CPU time 12.0 ms, in tasks 11.0 ms, complete\n");
@@ -230,9 +230,9 @@ static void test_events(void **state)
     file->events = events;
     file->event_count = 6;
     expect_info(HEAD "  event      cycles, sampled at 999 Hz\n  event      cycles, sampled at 999 Hz\n"
-            "  event      task-clock, sampled every 1000000 ns, user space only\n"
-            "  event      branches, sampled every 4000\n  event      page-faults, counted\n"
-            "  event      instructions, counted, user space only\n");
+                     "  event      task-clock, sampled every 1000000 ns, user space only\n"
+                     "  event      branches, sampled every 4000\n  event      page-faults, counted\n"
+                     "  event      instructions, counted, user space only\n");
 }
 
 static void test_tasks(void **state)
@@ -255,9 +255,9 @@ static void test_tasks(void **state)
     file->tasks = tasks;
     file->task_count = 5;
     expect_info(HEAD "  task       10.10 make, 1 sample: make '-j 2'\n"
-            "  task       10.11 worker, 1,234 samples by a timer\n"
-            "  task       12.12 su, 0 samples, counted by the kernel\n"
-            "  task       13.13 x\\033[2J, 0 samples\n  task       -1.-1 y, 0 samples\n");
+                     "  task       10.11 worker, 1,234 samples by a timer\n"
+                     "  task       12.12 su, 0 samples, counted by the kernel\n"
+                     "  task       13.13 x\\033[2J, 0 samples\n  task       -1.-1 y, 0 samples\n");
 }
 
 static void test_features(void **state)

@@ -42,13 +42,18 @@ static void test_bounds_of_amounts(void **state)
     static const struct {
         uint64_t amount;
         const char *text;
-    } times[] = {{1, "0.0000 ms"},           {9499, "0.0095 ms"},         {9500, "0.01 ms"},
-                 {9994999, "9.99 ms"},       {9995001, "10.0 ms"},        {99949999, "99.9 ms"},
-                 {99950001, "100 ms"},       {999499999, "999 ms"},       {999500001, "1.00 s"},
-                 {99994999999, "99.99 s"},   {99995000001, "100.0 s"}},
-      bytes[] = {{0, "0 bytes"},             {1000, "1.0 kB"},            {1049, "1.0 kB"},
-                 {999949, "999.9 kB"},       {999951, "1.0 MB"},          {999949999, "999.9 MB"},
-                 {999951000, "1.0 GB"},      {1000000000000, "1.0 TB"},   {1000000000000000, "1.0 PB"},
+    } times[] = {{1, "0.0000 ms"},      {9499, "0.0095 ms"},      {9500, "0.01 ms"},       {9994999, "9.99 ms"},
+                 {9995001, "10.0 ms"},  {99949999, "99.9 ms"},    {99950001, "100 ms"},    {999499999, "999 ms"},
+                 {999500001, "1.00 s"}, {99994999999, "99.99 s"}, {99995000001, "100.0 s"}},
+      bytes[] = {{0, "0 bytes"},
+                 {1000, "1.0 kB"},
+                 {1049, "1.0 kB"},
+                 {999949, "999.9 kB"},
+                 {999951, "1.0 MB"},
+                 {999949999, "999.9 MB"},
+                 {999951000, "1.0 GB"},
+                 {1000000000000, "1.0 TB"},
+                 {1000000000000000, "1.0 PB"},
                  {1000000000000000000, "1.0 EB"}},
       counts[] = {{10, "10"}, {999999, "999,999"}, {1000000, "1,000,000"}};
     char text[TEXT_AMOUNT];
@@ -241,10 +246,22 @@ static void test_json_characters(void **state)
     static const struct {
         const char *text;
         size_t size;
-    } cases[] = {{"\x7f", 1},         {"\x80", 0},         {"\xc1\xbf", 0},         {"\xc2\x80", 2},
-                 {"\xdf\xbf", 2},     {"\xdf\xc0", 0},     {"\xe0\x9f\xbf", 0},     {"\xe0\xa0\x80", 3},
-                 {"\xed\x9f\xbf", 3}, {"\xed\xa0\x80", 0}, {"\xef\xbf\xbf", 3},     {"\xf0\x8f\xbf\xbf", 0},
-                 {"\xf0\x90\x80\x80", 4}, {"\xf4\x8f\xbf\xbf", 4}, {"\xf4\x90\x80\x80", 0}, {"\xf5\x80\x80\x80", 0}};
+    } cases[] = {{"\x7f", 1},
+                 {"\x80", 0},
+                 {"\xc1\xbf", 0},
+                 {"\xc2\x80", 2},
+                 {"\xdf\xbf", 2},
+                 {"\xdf\xc0", 0},
+                 {"\xe0\x9f\xbf", 0},
+                 {"\xe0\xa0\x80", 3},
+                 {"\xed\x9f\xbf", 3},
+                 {"\xed\xa0\x80", 0},
+                 {"\xef\xbf\xbf", 3},
+                 {"\xf0\x8f\xbf\xbf", 0},
+                 {"\xf0\x90\x80\x80", 4},
+                 {"\xf4\x8f\xbf\xbf", 4},
+                 {"\xf4\x90\x80\x80", 0},
+                 {"\xf5\x80\x80\x80", 0}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
         assert_int_equal(json_character((const unsigned char *)cases[i].text), cases[i].size);
 }
@@ -257,8 +274,9 @@ static void test_json(void **state)
     struct json json = {.to = open_memstream(&text, &size)};
     json_object(&json, NULL);
     json_string(&json, "a\"", "\\ \n\x01 \xc3\xa4 \xc3 \xed\xa0\x80 \xf5");
-    json_string(&json, "c", "\x7f\xc2\x80\xc2\x9b\xc2\x9f\xc2\xa0|\xe2\x80\xa7\xe2\x80\xa8\xe2\x80\xae\xe2\x80\xaf|"
-                             "\xe2\x81\xa5\xe2\x81\xa6\xe2\x81\xa9\xe2\x81\xaa|\xf0\x9f\x94\xa5");
+    json_string(&json, "c",
+                "\x7f\xc2\x80\xc2\x9b\xc2\x9f\xc2\xa0|\xe2\x80\xa7\xe2\x80\xa8\xe2\x80\xae\xe2\x80\xaf|"
+                "\xe2\x81\xa5\xe2\x81\xa6\xe2\x81\xa9\xe2\x81\xaa|\xf0\x9f\x94\xa5");
     json_list(&json, "l");
     json_null(&json, NULL);
     json_number(&json, NULL, 0.0 / 0.0);
@@ -270,12 +288,10 @@ static void test_json(void **state)
     json_end_list(&json);
     json_end_object(&json);
     fclose(json.to);
-    assert_string_equal(
-        text,
-        "{\n \"a\\\"\":\"\\\\ \\u000a\\u0001 \xc3\xa4 \\ufffd \\ufffd\\ufffd\\ufffd \\ufffd\",\n"
-        " \"c\":\"\\u007f\\u0080\\u009b\\u009f\xc2\xa0|\xe2\x80\xa7\\u2028\\u202e\xe2\x80\xaf|"
-        "\xe2\x81\xa5\\u2066\\u2069\xe2\x81\xaa|\xf0\x9f\x94\xa5\",\n \"l\":[\n  null,\n"
-        "  null,\n  12.3457,\n  -1,\n  18446744073709551615],\n \"e\":[]}\n");
+    assert_string_equal(text, "{\n \"a\\\"\":\"\\\\ \\u000a\\u0001 \xc3\xa4 \\ufffd \\ufffd\\ufffd\\ufffd \\ufffd\",\n"
+                              " \"c\":\"\\u007f\\u0080\\u009b\\u009f\xc2\xa0|\xe2\x80\xa7\\u2028\\u202e\xe2\x80\xaf|"
+                              "\xe2\x81\xa5\\u2066\\u2069\xe2\x81\xaa|\xf0\x9f\x94\xa5\",\n \"l\":[\n  null,\n"
+                              "  null,\n  12.3457,\n  -1,\n  18446744073709551615],\n \"e\":[]}\n");
     free(text);
 }
 
@@ -307,11 +323,18 @@ static void test_map(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_amounts), cmocka_unit_test(test_base),  cmocka_unit_test(test_command),
-        cmocka_unit_test(test_cut),     cmocka_unit_test(test_clean), cmocka_unit_test(test_text_table),
+        cmocka_unit_test(test_amounts),
+        cmocka_unit_test(test_base),
+        cmocka_unit_test(test_command),
+        cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_clean),
+        cmocka_unit_test(test_text_table),
         cmocka_unit_test(test_json_characters),
-        cmocka_unit_test(test_json),    cmocka_unit_test(test_map),   cmocka_unit_test(test_columns),
-        cmocka_unit_test(test_tasks),   cmocka_unit_test(test_bounds_of_amounts),
+        cmocka_unit_test(test_json),
+        cmocka_unit_test(test_map),
+        cmocka_unit_test(test_columns),
+        cmocka_unit_test(test_tasks),
+        cmocka_unit_test(test_bounds_of_amounts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

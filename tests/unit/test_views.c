@@ -210,7 +210,9 @@ static void test_markup(void **state)
         {"\xff\xc0\xaf", "\\377\\300\\257"},
         {"gr\xc3\xbc\xc3\x9f \xe2\x9c\x93 \xf0\x9f\x94\xa5", "gr\xc3\xbc\xc3\x9f \xe2\x9c\x93 \xf0\x9f\x94\xa5"},
         {"a\xef\xbf\xbe\xef\xbf\xbf", "a\xef\xbf\xbd\xef\xbf\xbd"},
-        {"a\xe2\x80\xae" "b", "a\\342\\200\\256b"},
+        {"a\xe2\x80\xae"
+         "b",
+         "a\\342\\200\\256b"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char *text = NULL;
@@ -227,9 +229,15 @@ static void test_normalize(void **state)
 {
     (void)state;
     static const char *const dsos[][2] = {
-        {"/opt/b/libz.so.1.2.13", "libz.so"}, {"/usr/lib/libc.so.6", "libc.so"}, {"libx.so", "libx.so"},
-        {"/tmp/build/app (deleted)", "app"},  {"[vdso]", "[vdso]"},              {"//anon", "//anon"},
-        {"/opt/a.so.1b", "a.so.1b"},          {"/opt/.so.1", ".so.1"},           {"", ""},
+        {"/opt/b/libz.so.1.2.13", "libz.so"},
+        {"/usr/lib/libc.so.6", "libc.so"},
+        {"libx.so", "libx.so"},
+        {"/tmp/build/app (deleted)", "app"},
+        {"[vdso]", "[vdso]"},
+        {"//anon", "//anon"},
+        {"/opt/a.so.1b", "a.so.1b"},
+        {"/opt/.so.1", ".so.1"},
+        {"", ""},
     };
     static const char *const symbols[][2] = {
         {"parse", "parse"},
@@ -393,8 +401,9 @@ static void test_diff_of_several_runs(void **state)
     /* The same against itself: nothing, and 0 is no limit where some runs are all alike. */
     runs_new(fakes, entries, 0, 1);
     text = diff_runs(fakes, 3);
-    has(text, "Changed: no command, no function\n"
-              "Total: 0 s +-45.7 ms (+0.00 %), from 1.01 s to 1.01 s a run: no more than the\n  variation between runs\n");
+    has(text,
+        "Changed: no command, no function\n"
+        "Total: 0 s +-45.7 ms (+0.00 %), from 1.01 s to 1.01 s a run: no more than the\n  variation between runs\n");
     has_not(text, "functions not compared]: ");
     free(text);
     /* One on one side: its own variance is taken to be that of the others. */
@@ -413,9 +422,10 @@ static void test_diff_on_a_loaded_machine(void **state)
     struct profile_entry entries[RUNS][ENTRIES];
     runs_new(fakes, entries, 3, 2);
     for (size_t i = 0; i < RUNS; i++)
-        fakes[i].profile.session = (struct profile_session){
-            .ours = true, .start_realtime_ns = 1000 + i, .machine_ns = UINT64_C(2000) * MS,
-            .others_ns = UINT64_C(3000) * MS};
+        fakes[i].profile.session = (struct profile_session){.ours = true,
+                                                            .start_realtime_ns = 1000 + i,
+                                                            .machine_ns = UINT64_C(2000) * MS,
+                                                            .others_ns = UINT64_C(3000) * MS};
     char *text = diff_runs(fakes, 3);
     has(text, "Total: ~+808 ms (+80.00 %), from 1.01 s to 1.82 s a run: not judged\n");
     has(text, "times are not\n  judged, Points are. Take the runs in turn (A B A B ...).\n");
@@ -431,9 +441,10 @@ static void test_diff_on_a_loaded_machine(void **state)
     /* In turn, each as likely to be slowed down. */
     runs_new(fakes, entries, 3, 2);
     for (size_t i = 0; i < RUNS; i++)
-        fakes[i].profile.session = (struct profile_session){
-            .ours = true, .start_realtime_ns = 1000 + i % 3, .machine_ns = UINT64_C(2000) * MS,
-            .others_ns = UINT64_C(3000) * MS};
+        fakes[i].profile.session = (struct profile_session){.ours = true,
+                                                            .start_realtime_ns = 1000 + i % 3,
+                                                            .machine_ns = UINT64_C(2000) * MS,
+                                                            .others_ns = UINT64_C(3000) * MS};
     text = diff_runs(fakes, 3);
     has(text, "Total: +808 ms +-66.5 ms (+80.00 %), ");
     has(text, "The machine was loaded. Other programs change");
@@ -516,9 +527,10 @@ static void test_diff_names_the_reason(void **state)
     static const struct profile_module modules[] = {{.path = "a", .symbol = "main", .index = 0},
                                                     {.path = "a", .symbol = "recurse", .index = 1}};
     static const struct profile_module *const list[] = {&modules[0], &modules[1]};
-    static const struct profile_frame frames[] = {
-        {&modules[0], 0, 0, .index = 0}, {&modules[0], 1, 1, .index = 1}, {&modules[1], 2, 2, .index = 2},
-        {&modules[0], 3, 3, .index = 3}};
+    static const struct profile_frame frames[] = {{&modules[0], 0, 0, .index = 0},
+                                                  {&modules[0], 1, 1, .index = 1},
+                                                  {&modules[1], 2, 2, .index = 2},
+                                                  {&modules[0], 3, 3, .index = 3}};
     runs_new(fakes, entries, 3, 2);
     for (size_t i = 0; i < RUNS; i++) {
         fakes[i].profile.modules = list;

@@ -134,8 +134,9 @@ static void test_channels(void **state)
     static const struct {
         const char *end;
         bool swept;
-    } files[] = {{".0", true},   {".65534", true},   {".65534.1234567890", true}, {".", false}, {".x", false},
-                 {".1x", false}, {".1.2x", false},   {"7", false},                {"-1", false}};
+    } files[] = {{".0", true},     {".65534", true}, {".65534.1234567890", true},
+                 {".", false},     {".x", false},    {".1x", false},
+                 {".1.2x", false}, {"7", false},     {"-1", false}};
     char path[160];
     write_segment(name_of(1), 1);
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
@@ -349,14 +350,10 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_dead_and_live),
-        cmocka_unit_test(test_numbers_say_nothing),
-        cmocka_unit_test(test_not_locked_yet),
-        cmocka_unit_test(test_ruins),
-        cmocka_unit_test(test_channels),
-        cmocka_unit_test(test_waiting),
-        cmocka_unit_test(test_what_is_no_segment),
-        cmocka_unit_test(test_wrong_heads),
+        cmocka_unit_test(test_dead_and_live),      cmocka_unit_test(test_numbers_say_nothing),
+        cmocka_unit_test(test_not_locked_yet),     cmocka_unit_test(test_ruins),
+        cmocka_unit_test(test_channels),           cmocka_unit_test(test_waiting),
+        cmocka_unit_test(test_what_is_no_segment), cmocka_unit_test(test_wrong_heads),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -59,8 +59,7 @@ static void add_functions(Dwarf_Die *unit)
         const char *name = dwarf_diename(&die), *file = dwarf_decl_file(&die);
         functions = realloc(functions, (function_count + 1) * sizeof(*functions));
         assert_non_null(functions);
-        functions[function_count++] =
-            (struct function){address, name ? name : "", file ? file : dwarf_diename(unit)};
+        functions[function_count++] = (struct function){address, name ? name : "", file ? file : dwarf_diename(unit)};
     } while (dwarf_siblingof(&die, &die) == 0);
 }
 
@@ -181,9 +180,9 @@ struct files {
 
 /* A call goes back up if it is of a function in a file that is on the stack already, but not its caller's. */
 struct walk {
-    unsigned steps;                   /* that are called, each after the one before it */
-    struct files files, all_files;    /* on the stack at any step; entered between the first step and the last */
-    unsigned calls_up, all_calls_up;  /* the same */
+    unsigned steps;                  /* that are called, each after the one before it */
+    struct files files, all_files;   /* on the stack at any step; entered between the first step and the last */
+    unsigned calls_up, all_calls_up; /* the same */
 };
 
 struct stack {
@@ -374,8 +373,8 @@ __attribute__((noinline, no_sanitize("address"))) static void sample_this(void)
 
 static void notify(void)
 {
-    struct notification *notification =
-        stage_notification(PINJECT_PROCESS, getpid(), getpid(), getppid(), monotonic_ns());
+    struct notification *notification = stage_notification(PINJECT_PROCESS, getpid(), getpid(), getppid(),
+                                                           monotonic_ns());
     stage_events(&stage, notification, 1000);
     strcpy(notification->comm, "ways");
     notification->maps = procfs_maps(getpid());
@@ -389,8 +388,8 @@ static void put_sample(void)
 {
     static uint64_t words[16 + UNWIND_REGS + DUMP / 8];
     const uint64_t ip = context_ip(&sampled.context), tid = (uint32_t)getpid() | (uint64_t)(uint32_t)getpid() << 32;
-    const uint64_t head[] = {0, task->ids[0], ip, tid, monotonic_ns(), 1000000, 2, PERF_CONTEXT_USER, ip,
-                             PERF_SAMPLE_REGS_ABI_64};
+    const uint64_t head[] = {0,  task->ids[0],           ip, tid, monotonic_ns(), 1000000, 2, PERF_CONTEXT_USER,
+                             ip, PERF_SAMPLE_REGS_ABI_64};
     size_t count = sizeof(head) / sizeof(head[0]);
     memcpy(words, head, sizeof(head));
     context_perf_regs(&sampled.context, words + count);
@@ -422,9 +421,7 @@ int __wrap_epoll_wait(int epoll, struct epoll_event *events, int size, int timeo
         put_sample();
         events[0] = (struct epoll_event){.events = EPOLLIN, .data.ptr = task};
         return 1;
-    case 2:
-        later_ns = LATER;
-        return 0;
+    case 2: later_ns = LATER; return 0;
     default:
         set_traced(false);
         unwound = stage.tasks->stacks->counts.ends[UNWIND_BOTTOM];
@@ -479,8 +476,8 @@ int pinject_preload_open(const char *path)
     if (!fake.session.own)
         return -ENOENT;
     assert_string_equal(path, "/session");
-    pinject_preload.channel = (struct pinject_channel){
-        fake.session.segment, fake.session.own->requests, fake.session.doorbells, PINJECT_WAIT_MAX_US};
+    pinject_preload.channel = (struct pinject_channel){fake.session.segment, fake.session.own->requests,
+                                                       fake.session.doorbells, PINJECT_WAIT_MAX_US};
     pinject_preload.flags = PINJECT_SESSION_VFORK;
     return 0;
 }

@@ -16,12 +16,12 @@ enum { TRIES = 40 };
 
 static const int signals[] = {SIGINT, SIGTERM, SIGUSR1};
 
-#define MUST(condition)                                                                       \
-    do {                                                                                      \
-        if (!(condition)) {                                                                   \
-            fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition);         \
-            _exit(1);                                                                         \
-        }                                                                                     \
+#define MUST(condition)                                                               \
+    do {                                                                              \
+        if (!(condition)) {                                                           \
+            fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
+            _exit(1);                                                                 \
+        }                                                                             \
     } while (0)
 
 static struct witness witness;
@@ -209,10 +209,8 @@ static void test_nothing_is_open(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_alone_or_group),
-        cmocka_unit_test(test_signals_of_others),
-        cmocka_unit_test(test_stopped_witness),
-        cmocka_unit_test(test_end),
+        cmocka_unit_test(test_alone_or_group),  cmocka_unit_test(test_signals_of_others),
+        cmocka_unit_test(test_stopped_witness), cmocka_unit_test(test_end),
         cmocka_unit_test(test_nothing_is_open),
     };
     prctl(PR_SET_CHILD_SUBREAPER, 1);

@@ -28,8 +28,8 @@ static uint64_t next_random(struct writer *writer)
 /* Small numbers and limits are more dangerous than any number. */
 static uint32_t next_word(struct writer *writer)
 {
-    static const uint32_t nasty[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 255, 3967, 3968, 3969, 4096, PINJECT_TASKS, INT32_MAX,
-                                     UINT32_MAX};
+    static const uint32_t nasty[] = {
+        0, 1, 2, 3, 4, 5, 6, 7, 8, 255, 3967, 3968, 3969, 4096, PINJECT_TASKS, INT32_MAX, UINT32_MAX};
     uint64_t random = next_random(writer);
     if (random & 0x300)
         return nasty[(random >> 16) % (sizeof(nasty) / sizeof(nasty[0]))];

@@ -11,8 +11,8 @@
 
 /* ---- In the place of the kernel ---- */
 
-static const char *autogroups;  /* what the file has; NULL: there is none */
-static int policy, real_time;   /* this thread's, and what comes of another one */
+static const char *autogroups; /* what the file has; NULL: there is none */
+static int policy, real_time;  /* this thread's, and what comes of another one */
 static unsigned opened, closed;
 enum { FILE_FD = 1 << 20 };
 

@@ -285,11 +285,8 @@ static void workers_that_hang(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(workers_are_awake),
-        cmocka_unit_test(workers_of_a_worker),
-        cmocka_unit_test(all_are_answered),
-        cmocka_unit_test(workers_hand_over),
-        cmocka_unit_test(workers_that_hang),
+        cmocka_unit_test(workers_are_awake), cmocka_unit_test(workers_of_a_worker), cmocka_unit_test(all_are_answered),
+        cmocka_unit_test(workers_hand_over), cmocka_unit_test(workers_that_hang),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -215,4 +215,3 @@ int tear_down(void **state)
     unlink(rings_path());
     return rmdir(directory);
 }
-

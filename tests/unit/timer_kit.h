@@ -21,8 +21,8 @@ enum { RINGS = 4 };
 
 struct timer_seen {
     unsigned counts, expired, foreign, opened, released, forgotten, set_masked;
-    int take_error;          /* error when the signal is taken */
-    bool take_fails_late;    /* the kernel refuses a timer with the signal */
+    int take_error;       /* error when the signal is taken */
+    bool take_fails_late; /* the kernel refuses a timer with the signal */
 };
 
 extern struct timer_seen *seen; /* shared with children */
@@ -31,12 +31,12 @@ extern void (*when_counted)(void);
 extern void (*when_taken)(void); /* called when the signal is taken, while no other thread can do the common set-up */
 extern int rings_fd;
 
-#define MUST(condition)                                                                       \
-    do {                                                                                      \
-        if (!(condition)) {                                                                   \
-            fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition);         \
-            _exit(1);                                                                         \
-        }                                                                                     \
+#define MUST(condition)                                                               \
+    do {                                                                              \
+        if (!(condition)) {                                                           \
+            fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
+            _exit(1);                                                                 \
+        }                                                                             \
     } while (0)
 
 struct pinject_timer_head *head_of(int ring);

@@ -19,7 +19,7 @@ struct kit {
     struct unwind_target target;
     struct kit_mapping mappings[KIT_MAPPINGS];
     unsigned count;
-    unsigned char *stack_end;            /* of the thread that called kit_init() */
+    unsigned char *stack_end; /* of the thread that called kit_init() */
     unsigned char dump[KIT_DUMP];
 };
 
@@ -28,7 +28,7 @@ struct kit_chain {
     unsigned count;
     enum unwind_end end;
     uint64_t top;
-    bool same;                           /* a second unwinding gave the same result */
+    bool same; /* a second unwinding gave the same result */
 };
 
 void kit_init(struct kit *kit);

@@ -79,12 +79,12 @@ UNUSED static void fake_unprivileged(void (*check)(void))
 }
 
 /* For such a child: cmocka's assertions would jump into the parent's loop. */
-#define MUST(condition)                                                                       \
-    do {                                                                                      \
-        if (!(condition)) {                                                                   \
-            fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition);         \
-            _exit(1);                                                                         \
-        }                                                                                     \
+#define MUST(condition)                                                               \
+    do {                                                                              \
+        if (!(condition)) {                                                           \
+            fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
+            _exit(1);                                                                 \
+        }                                                                             \
     } while (0)
 
 /* ---- The preload object's side ---- */

@@ -30,11 +30,23 @@ static int call_exec(enum way way, const char *path, char **argv, char **envp)
     errno = 0;
     switch (way) {
     case EXECVE: execve(path, argv, envp); return errno;
-    case EXECV: environ = envp; execv(path, argv); return errno;
-    case EXECVP: environ = envp; execvp(path, argv); return errno;
+    case EXECV:
+        environ = envp;
+        execv(path, argv);
+        return errno;
+    case EXECVP:
+        environ = envp;
+        execvp(path, argv);
+        return errno;
     case EXECVPE: execvpe(path, argv, envp); return errno;
-    case EXECL: environ = envp; execl(path, argv[0], argv[1], argv[2], (char *)NULL); return errno;
-    case EXECLP: environ = envp; execlp(path, argv[0], argv[1], argv[2], (char *)NULL); return errno;
+    case EXECL:
+        environ = envp;
+        execl(path, argv[0], argv[1], argv[2], (char *)NULL);
+        return errno;
+    case EXECLP:
+        environ = envp;
+        execlp(path, argv[0], argv[1], argv[2], (char *)NULL);
+        return errno;
     case EXECLE: execle(path, argv[0], argv[1], argv[2], (char *)NULL, envp); return errno;
     case FEXECVE:
         fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -56,8 +68,8 @@ static int call_exec(enum way way, const char *path, char **argv, char **envp)
 }
 
 static char *args[] = {me, (char *)"show", (char *)"two words", NULL};
-static char *plain[] = {(char *)"A=1",    (char *)"PATH=/usr/bin:/bin", (char *)"NOEQUALS",
-                        (char *)"EMPTY=", (char *)"A=2",                NULL};
+static char *plain[] = {
+    (char *)"A=1", (char *)"PATH=/usr/bin:/bin", (char *)"NOEQUALS", (char *)"EMPTY=", (char *)"A=2", NULL};
 
 static char **vector_without_end(void)
 {

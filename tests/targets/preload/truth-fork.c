@@ -13,9 +13,18 @@
 #include <unistd.h>
 
 static int in_prepare, in_parent, in_child;
-static void prepare(void) { in_prepare++; }
-static void parent(void) { in_parent++; }
-static void child(void) { in_child++; }
+static void prepare(void)
+{
+    in_prepare++;
+}
+static void parent(void)
+{
+    in_parent++;
+}
+static void child(void)
+{
+    in_child++;
+}
 
 static void report(const char *what, pid_t pid)
 {

@@ -33,7 +33,11 @@ static int status; /* of the last wait */
 
 static void show(const char *what, pid_t pid, pid_t got)
 {
-    printf("%s: %s %x errno %d\n", what, got == pid ? "it" : got < 0 ? "error" : got == 0 ? "nothing" : "another",
+    printf("%s: %s %x errno %d\n", what,
+           got == pid ? "it"
+           : got < 0  ? "error"
+           : got == 0 ? "nothing"
+                      : "another",
            (unsigned)status, got < 0 ? errno : 0);
 }
 
@@ -86,8 +90,10 @@ static void show_info(const char *what, pid_t pid, int result, const siginfo_t *
 {
     printf("%s: result %d errno %d", what, result, result < 0 ? errno : 0);
     printf(" pid %s uid %d code %d status %d signal %d\n",
-           info->si_pid == pid ? "it" : info->si_pid == 0 ? "0" : "another", info->si_uid == getuid(), info->si_code,
-           info->si_status, info->si_signo);
+           info->si_pid == pid ? "it"
+           : info->si_pid == 0 ? "0"
+                               : "another",
+           info->si_uid == getuid(), info->si_code, info->si_status, info->si_signo);
 }
 
 static void by_waitid(void)
@@ -149,7 +155,8 @@ static void bytes_of_waitid(void)
 
 static void wild_waitid(void)
 {
-    siginfo_t *wild = (siginfo_t *)8, *constant = (siginfo_t *)(uintptr_t)"only to be read; nobody may write to it at all";
+    siginfo_t *wild = (siginfo_t *)8,
+              *constant = (siginfo_t *)(uintptr_t) "only to be read; nobody may write to it at all";
     pid_t pid = child_that(7);
     printf("wild: %d %d\n", waitid(P_PID, (id_t)pid, wild, WEXITED), errno);
     printf("afterwards: %d %d\n", waitid(P_PID, (id_t)pid, NULL, WEXITED), errno);

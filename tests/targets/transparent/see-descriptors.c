@@ -154,10 +154,13 @@ static void in_flight(void)
     time_t until = time(NULL) + 10;
     while (sent < 9 && time(NULL) < until) {
         char byte = 0;
-        union { struct cmsghdr header; char room[CMSG_SPACE(sizeof(int))]; } control;
+        union {
+            struct cmsghdr header;
+            char room[CMSG_SPACE(sizeof(int))];
+        } control;
         struct iovec vector = {&byte, 1};
-        struct msghdr message = {.msg_iov = &vector, .msg_iovlen = 1, .msg_control = &control,
-                                 .msg_controllen = sizeof(control)};
+        struct msghdr message = {
+            .msg_iov = &vector, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
         memset(&control, 0, sizeof(control));
         control.header = (struct cmsghdr){CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS};
         memcpy(CMSG_DATA(&control.header), &other[0], sizeof(int));
@@ -173,9 +176,16 @@ static void in_flight(void)
 int main(int argc, char **argv)
 {
     static const struct see_case cases[] = {
-        {"closefrom", after_closefrom}, {"close-range", after_close_range}, {"close-loop", after_close_loop},
-        {"dup-over-all", after_dup_over_all}, {"numbers", numbers_in_order}, {"none-at-start", none_at_start},
-        {"few", few}, {"in-flight", in_flight}, {"inner-without", inner_without}, {"last", last},
+        {"closefrom", after_closefrom},
+        {"close-range", after_close_range},
+        {"close-loop", after_close_loop},
+        {"dup-over-all", after_dup_over_all},
+        {"numbers", numbers_in_order},
+        {"none-at-start", none_at_start},
+        {"few", few},
+        {"in-flight", in_flight},
+        {"inner-without", inner_without},
+        {"last", last},
     };
     return see_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }

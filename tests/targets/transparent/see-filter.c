@@ -29,13 +29,57 @@
 #endif
 
 static const int needed[] = {
-    SYS_read, SYS_write, SYS_openat, SYS_close, SYS_fstat, SYS_newfstatat, SYS_lseek, SYS_mmap, SYS_mprotect,
-    SYS_munmap, SYS_brk, SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_pread64, SYS_execve, SYS_wait4,
-    SYS_clone, SYS_clone3, SYS_exit, SYS_exit_group, SYS_set_tid_address, SYS_set_robust_list, SYS_rseq, SYS_prlimit64,
-    SYS_getrandom, SYS_futex, SYS_madvise, SYS_pipe2, SYS_dup3, SYS_fcntl, SYS_readlinkat, SYS_ioctl, SYS_getuid,
-    SYS_geteuid, SYS_getgid, SYS_getegid, SYS_getpid, SYS_getppid, SYS_faccessat, SYS_faccessat2, SYS_uname, SYS_tgkill,
+    SYS_read,
+    SYS_write,
+    SYS_openat,
+    SYS_close,
+    SYS_fstat,
+    SYS_newfstatat,
+    SYS_lseek,
+    SYS_mmap,
+    SYS_mprotect,
+    SYS_munmap,
+    SYS_brk,
+    SYS_rt_sigaction,
+    SYS_rt_sigprocmask,
+    SYS_rt_sigreturn,
+    SYS_pread64,
+    SYS_execve,
+    SYS_wait4,
+    SYS_clone,
+    SYS_clone3,
+    SYS_exit,
+    SYS_exit_group,
+    SYS_set_tid_address,
+    SYS_set_robust_list,
+    SYS_rseq,
+    SYS_prlimit64,
+    SYS_getrandom,
+    SYS_futex,
+    SYS_madvise,
+    SYS_pipe2,
+    SYS_dup3,
+    SYS_fcntl,
+    SYS_readlinkat,
+    SYS_ioctl,
+    SYS_getuid,
+    SYS_geteuid,
+    SYS_getgid,
+    SYS_getegid,
+    SYS_getpid,
+    SYS_getppid,
+    SYS_faccessat,
+    SYS_faccessat2,
+    SYS_uname,
+    SYS_tgkill,
 #if defined(__x86_64__)
-    SYS_arch_prctl, SYS_access, SYS_dup2, SYS_readlink, SYS_vfork, SYS_fork, SYS_getcwd,
+    SYS_arch_prctl,
+    SYS_access,
+    SYS_dup2,
+    SYS_readlink,
+    SYS_vfork,
+    SYS_fork,
+    SYS_getcwd,
 #endif
 };
 
@@ -72,14 +116,10 @@ static int install(enum way way, struct sock_fprog *program)
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
         return -1;
     switch (way) {
-    case BY_PRCTL:
-        return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, program, 0, 0);
-    case BY_SYSCALL:
-        return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, program);
-    case BY_SYSCALL_PRCTL:
-        return (int)syscall(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, program, 0, 0);
-    case FOR_ALL_THREADS:
-        return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, program);
+    case BY_PRCTL: return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, program, 0, 0);
+    case BY_SYSCALL: return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, program);
+    case BY_SYSCALL_PRCTL: return (int)syscall(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, program, 0, 0);
+    case FOR_ALL_THREADS: return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, program);
     case WITH_A_LISTENER: {
         int fd = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, program);
         return fd > 0 ? close(fd) : -1;
@@ -134,11 +174,12 @@ static void answering(void)
 /* What containers do: a few calls are refused, all others go on. */
 static void in_a_box(void)
 {
-    static struct sock_filter code[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mount, 3, 0), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ptrace, 2, 0),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 1, 0),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM)};
+    static struct sock_filter code[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+                                        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mount, 3, 0),
+                                        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ptrace, 2, 0),
+                                        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 1, 0),
+                                        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+                                        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM)};
     struct sock_fprog program = {sizeof(code) / sizeof(code[0]), code};
     see_result("filter", install(BY_SYSCALL, &program));
     see_exercise();
@@ -147,16 +188,16 @@ static void in_a_box(void)
 /* Not a list of what is needed, but of what may not be: nothing of it is called here. */
 static void without_some(void)
 {
-    static struct sock_filter code[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getrusage, 7, 0),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 6, 0),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_timer_create, 5, 0),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_timer_settime, 4, 0),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_timer_delete, 3, 0),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_rt_sigqueueinfo, 2, 0),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_rt_tgsigqueueinfo, 1, 0),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)};
+    static struct sock_filter code[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+                                        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getrusage, 7, 0),
+                                        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 6, 0),
+                                        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_timer_create, 5, 0),
+                                        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_timer_settime, 4, 0),
+                                        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_timer_delete, 3, 0),
+                                        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_rt_sigqueueinfo, 2, 0),
+                                        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_rt_tgsigqueueinfo, 1, 0),
+                                        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+                                        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)};
     struct sock_fprog program = {sizeof(code) / sizeof(code[0]), code};
     see_result("filter", install(BY_SYSCALL, &program));
     see_exercise();
@@ -310,11 +351,17 @@ static void calls_that_return_twice(void)
 int main(int argc, char **argv)
 {
     static const struct see_case cases[] = {
-        {"killing", killing}, {"trapping", trapping}, {"answering", answering}, {"in-a-box", in_a_box},
+        {"killing", killing},
+        {"trapping", trapping},
+        {"answering", answering},
+        {"in-a-box", in_a_box},
         {"without-some", without_some},
         {"by-a-thread", by_a_thread},
         {"while-another-waits", while_another_waits},
-        {"stacked", stacked}, {"inside", inside}, {"refused", refused}, {"strict", strict},
+        {"stacked", stacked},
+        {"inside", inside},
+        {"refused", refused},
+        {"strict", strict},
         {"returns-twice", calls_that_return_twice},
     };
     return see_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));

@@ -91,8 +91,8 @@ static void fixed_addresses(void)
     static const uintptr_t places[] = {0x10000, 0x400000, 0x10000000, 0x7000000000, 0x100000000000, 0x600000000000};
     for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
         void *address = (void *)places[i];
-        void *got = mmap(address, 1 << 16, PROT_READ | PROT_WRITE,
-                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+        void *got = mmap(address, 1 << 16, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
+                         -1, 0);
         printf("%zu: %d\n", i, got == address ? 0 : errno);
         if (got == address)
             memset(got, 1, 1 << 16);
@@ -126,8 +126,13 @@ static void stack_of_main(void)
 int main(int argc, char **argv)
 {
     static const struct see_case cases[] = {
-        {"little-address-space", little_address_space}, {"corner", program_in_a_corner}, {"one-process", one_process},
-        {"locked", locked}, {"fixed", fixed_addresses}, {"heap", heap_ends}, {"stack", stack_of_main},
+        {"little-address-space", little_address_space},
+        {"corner", program_in_a_corner},
+        {"one-process", one_process},
+        {"locked", locked},
+        {"fixed", fixed_addresses},
+        {"heap", heap_ends},
+        {"stack", stack_of_main},
     };
     return see_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }

@@ -139,8 +139,7 @@ __attribute__((constructor)) static void begin(void)
         _exit(3);
     if (waitpid(pid, &status, 0) == pid && status == 3 << 8)
         begun += 1;
-    if (pthread_create(&thread, NULL, copy_it, NULL) == 0 &&
-        pthread_join(thread, NULL) == 0)
+    if (pthread_create(&thread, NULL, copy_it, NULL) == 0 && pthread_join(thread, NULL) == 0)
         begun += 2;
 }
 

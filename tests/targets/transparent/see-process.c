@@ -251,12 +251,25 @@ static void traced(void)
 int main(int argc, char **argv)
 {
     static const struct see_case cases[] = {
-        {"session", own_session}, {"double-fork", double_fork}, {"daemon", as_daemon}, {"umask", new_umask},
-        {"deleted-directory", deleted_directory}, {"locked-directory", locked_directory}, {"root", empty_root},
-        {"namespaces", namespaces}, {"pid-namespace", pid_namespace}, {"user", another_user},
-        {"effective-user", effective_user}, {"capabilities", without_capabilities}, {"dumpable", not_dumpable},
-        {"no-new-privileges", with_privileges_closed}, {"adopting", adopting}, {"priority", low_priority},
-        {"layout", fixed_layout}, {"name", named}, {"traced", traced},
+        {"session", own_session},
+        {"double-fork", double_fork},
+        {"daemon", as_daemon},
+        {"umask", new_umask},
+        {"deleted-directory", deleted_directory},
+        {"locked-directory", locked_directory},
+        {"root", empty_root},
+        {"namespaces", namespaces},
+        {"pid-namespace", pid_namespace},
+        {"user", another_user},
+        {"effective-user", effective_user},
+        {"capabilities", without_capabilities},
+        {"dumpable", not_dumpable},
+        {"no-new-privileges", with_privileges_closed},
+        {"adopting", adopting},
+        {"priority", low_priority},
+        {"layout", fixed_layout},
+        {"name", named},
+        {"traced", traced},
     };
     return see_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }

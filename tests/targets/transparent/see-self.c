@@ -29,9 +29,26 @@ extern char **environ;
 /* Memory, times and numbers of tasks are another matter; the rest is the kernel's view of the process. */
 static void see_status(void)
 {
-    static const char *const left_out[] = {"Tgid", "Pid", "PPid", "NStgid", "NSpid", "NSpgid", "NSsid", "VmPeak",
-        "VmSize", "VmHWM", "VmRSS", "RssAnon", "RssFile", "RssShmem", "VmData", "VmLib", "VmPTE", "SigQ",
-        "voluntary_ctxt_switches", "nonvoluntary_ctxt_switches"};
+    static const char *const left_out[] = {"Tgid",
+                                           "Pid",
+                                           "PPid",
+                                           "NStgid",
+                                           "NSpid",
+                                           "NSpgid",
+                                           "NSsid",
+                                           "VmPeak",
+                                           "VmSize",
+                                           "VmHWM",
+                                           "VmRSS",
+                                           "RssAnon",
+                                           "RssFile",
+                                           "RssShmem",
+                                           "VmData",
+                                           "VmLib",
+                                           "VmPTE",
+                                           "SigQ",
+                                           "voluntary_ctxt_switches",
+                                           "nonvoluntary_ctxt_switches"};
     char line[4096];
     FILE *file = fopen("/proc/self/status", "re");
     while (file && fgets(line, sizeof(line), file)) {
@@ -83,7 +100,9 @@ static void see_tasks(void)
 
 static void see_signals(void)
 {
-    struct { uint64_t handler, flags, restorer, mask; } action;
+    struct {
+        uint64_t handler, flags, restorer, mask;
+    } action;
     for (int number = 1; number <= 64; number++)
         if (syscall(SYS_rt_sigaction, number, NULL, &action, 8) == 0 && (action.handler || action.flags || action.mask))
             printf("signal %d: %s flags %lx mask %lx\n", number, action.handler > 1 ? "handler" : "ignored",
@@ -111,9 +130,8 @@ static void see_attributes(void)
            sched_getscheduler(0), (unsigned)personality(0xffffffff));
     printf("dumpable %d keepcaps %d slack %d no-new-privs %d seccomp %d securebits %x tsc %d thp %d\n",
            prctl(PR_GET_DUMPABLE), prctl(PR_GET_KEEPCAPS), prctl(PR_GET_TIMERSLACK),
-           prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0),
-           prctl(PR_GET_SECCOMP), (unsigned)prctl(PR_GET_SECUREBITS), prctl(PR_GET_TSC, &value) == 0 ? value : -1,
-           prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0));
+           prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0), prctl(PR_GET_SECCOMP), (unsigned)prctl(PR_GET_SECUREBITS),
+           prctl(PR_GET_TSC, &value) == 0 ? value : -1, prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0));
     prctl(PR_GET_PDEATHSIG, &value);
     printf("death signal %d", value);
     prctl(PR_GET_CHILD_SUBREAPER, &value);
@@ -130,8 +148,8 @@ static void see_attributes(void)
     see_file("coredump_filter");
     see_file("cgroup");
     see_file("timerslack_ns");
-    static const char *const links[] = {"cwd", "root", "exe", "ns/mnt", "ns/pid", "ns/net", "ns/user", "ns/ipc",
-                                        "ns/uts"};
+    static const char *const links[] = {"cwd",    "root",    "exe",    "ns/mnt", "ns/pid",
+                                        "ns/net", "ns/user", "ns/ipc", "ns/uts"};
     for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
         char path[64], link[4096];
         snprintf(path, sizeof(path), "/proc/self/%s", links[i]);
@@ -170,12 +188,14 @@ static void see_auxv(void)
         nulls += *end == NULL;
     for (const ElfW(auxv_t) *entry = (const void *)end; entry->a_type != AT_NULL; entry++) {
         switch (entry->a_type) {
-        case AT_SYSINFO_EHDR: case AT_PHDR: case AT_BASE: case AT_ENTRY: case AT_RANDOM:
-        case AT_PLATFORM: case AT_EXECFN:
-            printf("auxv %lu: an address\n", (unsigned long)entry->a_type);
-            break;
-        default:
-            printf("auxv %lu: %lx\n", (unsigned long)entry->a_type, (unsigned long)entry->a_un.a_val);
+        case AT_SYSINFO_EHDR:
+        case AT_PHDR:
+        case AT_BASE:
+        case AT_ENTRY:
+        case AT_RANDOM:
+        case AT_PLATFORM:
+        case AT_EXECFN: printf("auxv %lu: an address\n", (unsigned long)entry->a_type); break;
+        default: printf("auxv %lu: %lx\n", (unsigned long)entry->a_type, (unsigned long)entry->a_un.a_val);
         }
     }
     fflush(stdout);
@@ -332,11 +352,23 @@ static void see_children_usage(void)
 int main(int argc, char **argv)
 {
     static const struct see_case cases[] = {
-        {"status", see_status}, {"descriptors", see_descriptors}, {"tasks", see_tasks}, {"signals", see_signals},
-        {"attributes", see_attributes}, {"vectors", see_vectors}, {"auxv", see_auxv}, {"heap", see_heap},
-        {"all", see_all}, {"thread", in_a_thread}, {"child", in_a_child}, {"exec", after_exec},
+        {"status", see_status},
+        {"descriptors", see_descriptors},
+        {"tasks", see_tasks},
+        {"signals", see_signals},
+        {"attributes", see_attributes},
+        {"vectors", see_vectors},
+        {"auxv", see_auxv},
+        {"heap", see_heap},
+        {"all", see_all},
+        {"thread", in_a_thread},
+        {"child", in_a_child},
+        {"exec", after_exec},
         {"dsos", see_dsos},
-        {"maps", see_maps}, {"size", see_size}, {"parent", see_parent}, {"children-usage", see_children_usage},
+        {"maps", see_maps},
+        {"size", see_size},
+        {"parent", see_parent},
+        {"children-usage", see_children_usage},
     };
     return see_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }

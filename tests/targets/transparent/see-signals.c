@@ -63,7 +63,7 @@ static void ticking(void)
     int bad = 0;
     for (int i = 0; i < 200; i++) {
         pthread_t thread;
-        bad += pthread_create(&thread, NULL, (void *(*)(void *))(uintptr_t)strdup, (void *)(uintptr_t)"x") != 0;
+        bad += pthread_create(&thread, NULL, (void *(*)(void *))(uintptr_t)strdup, (void *)(uintptr_t) "x") != 0;
         void *copy;
         pthread_join(thread, &copy);
         free(copy);
@@ -192,9 +192,15 @@ static void timers_survive(void)
 int main(int argc, char **argv)
 {
     static const struct see_case cases[] = {
-        {"children", children_that_end}, {"ignored", children_ignored}, {"ticking", ticking}, {"pending", pending},
-        {"pending-after-exec", pending_after_exec}, {"small-stack", small_stack}, {"waited-for", waited_for},
-        {"ended-by", ended_by}, {"timers", timers_survive},
+        {"children", children_that_end},
+        {"ignored", children_ignored},
+        {"ticking", ticking},
+        {"pending", pending},
+        {"pending-after-exec", pending_after_exec},
+        {"small-stack", small_stack},
+        {"waited-for", waited_for},
+        {"ended-by", ended_by},
+        {"timers", timers_survive},
     };
     return see_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }

@@ -44,7 +44,7 @@ static void no_variables(void)
     clearenv();
     print_environ("cleared");
     see_exercise();
-    putenv((char *)(uintptr_t)"ONLY=1");
+    putenv((char *)(uintptr_t) "ONLY=1");
     print_environ("one");
     see_exercise();
     environ = NULL;
@@ -65,7 +65,7 @@ static void own_preload(void)
 
 static void edited_in_place(void)
 {
-    static char *vector[] = {(char *)(uintptr_t)"A=1", (char *)(uintptr_t)"A=2", (char *)(uintptr_t)"nothing", NULL};
+    static char *vector[] = {(char *)(uintptr_t) "A=1", (char *)(uintptr_t) "A=2", (char *)(uintptr_t) "nothing", NULL};
     environ = vector;
     print_environ("own vector");
     see_exercise();
@@ -75,7 +75,7 @@ static void edited_in_place(void)
 
 static void empty_vectors(void)
 {
-    char *none[] = {NULL}, *leaf[] = {see_me, (char *)(uintptr_t)"leaf", NULL};
+    char *none[] = {NULL}, *leaf[] = {see_me, (char *)(uintptr_t) "leaf", NULL};
     pid_t pid = fork();
     if (pid == 0) {
         execve(see_me, leaf, none);
@@ -129,7 +129,7 @@ static void path_walk(void)
 static int starts_with(size_t bytes, int by_environ)
 {
     enum { PIECE = 100000 };
-    static char piece[PIECE], *vector[100], *leaf[] = {see_me, (char *)(uintptr_t)"leaf", NULL};
+    static char piece[PIECE], *vector[100], *leaf[] = {see_me, (char *)(uintptr_t) "leaf", NULL};
     size_t at = 0;
     memset(piece, 'x', sizeof(piece) - 1);
     piece[1] = '=';
@@ -239,10 +239,10 @@ static void in_exit_handlers(void)
 int main(int argc, char **argv)
 {
     static const struct see_case cases[] = {
-        {"variables", own_variables}, {"no-variables", no_variables}, {"preload", own_preload},
-        {"own-vector", edited_in_place}, {"empty-vectors", empty_vectors}, {"path-walk", path_walk},
+        {"variables", own_variables},       {"no-variables", no_variables},       {"preload", own_preload},
+        {"own-vector", edited_in_place},    {"empty-vectors", empty_vectors},     {"path-walk", path_walk},
         {"largest-vector", largest_vector}, {"largest-environ", largest_environ}, {"by-thread", by_thread},
-        {"main-leaves", main_leaves}, {"exit-handlers", in_exit_handlers},
+        {"main-leaves", main_leaves},       {"exit-handlers", in_exit_handlers},
     };
     if (argc < 1)
         return 70;
