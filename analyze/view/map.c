@@ -7,12 +7,6 @@
 #include "analyze/view/memory.h"
 #include "common/table.h"
 
-struct map_string {
-    UT_hash_handle hh;
-    uint32_t index;
-    char text[];
-};
-
 static uint64_t mix(uint64_t a, uint64_t b)
 {
     uint64_t hash = a * 0x9e3779b97f4a7c15u ^ (b + 0x7f4a7c15u) * 0xc2b2ae3d27d4eb4fu;
@@ -31,15 +25,15 @@ static void put_slot(struct map_slot *slots, size_t slot_count, uint32_t hash, u
 }
 
 /* Doubles the slots; called when more than three quarters are in use. */
-static void grow_slots(struct map *map)
+static void grow_slots(struct map_slot **slots, size_t *slot_count)
 {
-    struct map_slot *old = map->slots;
-    size_t old_count = map->slot_count;
-    map->slot_count = old_count ? old_count * 2 : 64;
-    map->slots = memory_new(map->slot_count, sizeof(*map->slots));
+    const size_t old_count = *slot_count;
+    struct map_slot *old = *slots;
+    *slot_count = old_count ? old_count * 2 : 64;
+    *slots = memory_new(*slot_count, sizeof(**slots));
     for (size_t i = 0; i < old_count; i++)
         if (old[i].index)
-            put_slot(map->slots, map->slot_count, old[i].hash, old[i].index - 1);
+            put_slot(*slots, *slot_count, old[i].hash, old[i].index - 1);
     free(old);
 }
 
@@ -77,7 +71,7 @@ uint32_t map_add(struct map *map, uint64_t a, uint64_t b)
     if (found != MAP_NONE)
         return found;
     if ((map->count + 1) * 4 > map->slot_count * 3)
-        grow_slots(map);
+        grow_slots(&map->slots, &map->slot_count);
     map->pairs = memory_grow(map->pairs, &map->capacity, map->count + 1, sizeof(*map->pairs));
     map->pairs[map->count] = (struct map_pair){a, b};
     put_slot(map->slots, map->slot_count, (uint32_t)mix(a, b), (uint32_t)map->count);
@@ -86,30 +80,25 @@ uint32_t map_add(struct map *map, uint64_t a, uint64_t b)
 
 void map_strings_release(struct map_strings *strings)
 {
-    struct map_string *string, *next;
-    HASH_ITER(hh, strings->table, string, next)
-    {
-        HASH_DEL(strings->table, string);
-        free(string);
-    }
+    for (size_t i = 0; i < strings->count; i++)
+        free(strings->texts[i]);
     free(strings->texts);
+    free(strings->slots);
     *strings = (struct map_strings){0};
 }
 
 uint32_t map_strings_add(struct map_strings *strings, const char *text)
 {
-    size_t size = strlen(text);
-    struct map_string *string;
-    HASH_FIND(hh, strings->table, text, size, string);
-    if (string)
-        return string->index;
-    string = memory_new(1, sizeof(*string) + size + 1);
-    memcpy(string->text, text, size + 1);
-    string->index = (uint32_t)strings->count;
-    HASH_ADD_KEYPTR(hh, strings->table, string->text, size, string);
-    if (!TABLE_HAS(string))
-        memory_exhausted();
+    const size_t size = strlen(text);
+    const uint32_t hash = (uint32_t)siphash(table_key(), text, size);
+    const size_t mask = strings->slot_count - 1;
+    for (size_t at = hash & mask; strings->slot_count && strings->slots[at].index; at = (at + 1) & mask)
+        if (strings->slots[at].hash == hash && strcmp(strings->texts[strings->slots[at].index - 1], text) == 0)
+            return strings->slots[at].index - 1;
+    if ((strings->count + 1) * 4 > strings->slot_count * 3)
+        grow_slots(&strings->slots, &strings->slot_count);
     strings->texts = memory_grow(strings->texts, &strings->capacity, strings->count + 1, sizeof(*strings->texts));
-    strings->texts[strings->count++] = string->text;
-    return string->index;
+    strings->texts[strings->count] = memory_text(text);
+    put_slot(strings->slots, strings->slot_count, hash, (uint32_t)strings->count);
+    return (uint32_t)strings->count++;
 }

@@ -7,8 +7,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct map_string;
-
 struct map_pair {
     uint64_t a, b;
 };
@@ -35,10 +33,11 @@ uint32_t map_add(struct map *map, uint64_t a, uint64_t b);
 /* The number of (A, B) or MAP_NONE. */
 uint32_t map_find(const struct map *map, uint64_t a, uint64_t b);
 
-/* Strings are copied. */
+/* Strings are copied. Their hashes have a key that nobody can guess: profiled programs choose what they are called. */
 struct map_strings {
-    struct map_string *table;
-    const char **texts; /* by index; in the table's elements */
+    struct map_slot *slots;
+    size_t slot_count;
+    char **texts; /* by index */
     size_t count, capacity;
 };
 

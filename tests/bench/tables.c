@@ -17,7 +17,17 @@
 #include "analyze/view/map.h"
 #include "common/table.h"
 
-enum { RUNS = 9, STACKS = 300000, DEPTH = 24, PAIRS = 200000, IDS = 10000, TASKS = 10000, BUCKETS = 16384 };
+enum {
+    RUNS = 9,
+    STACKS = 300000,
+    DEPTH = 24,
+    PAIRS = 200000,
+    NAMES = 20000,
+    NAME_SIZE = 40,
+    IDS = 10000,
+    TASKS = 10000,
+    BUCKETS = 16384
+};
 
 /* Of all entries together. */
 struct cost {
@@ -173,6 +183,31 @@ static struct cost pairs_of_uthash(const uint32_t *turns)
     return cost_of_uthash(pairs, sizeof(*pairs), PAIRS, turns);
 }
 
+/* ---- Names of a view: analyze/view/map.c, for each function of each file ---- */
+
+static char (*names)[NAME_SIZE];
+
+static struct cost names_of_ours(const uint32_t *turns)
+{
+    struct map_strings strings = {0};
+    size_t before = used();
+    double start = now();
+    for (uint32_t i = 0; i < NAMES; i++)
+        map_strings_add(&strings, names[i]);
+    struct cost cost = {.add_s = now() - start, .bytes = used() - before};
+    start = now();
+    for (uint32_t i = 0; i < NAMES; i++)
+        sink += map_strings_add(&strings, names[turns[i]]);
+    cost.find_s = now() - start;
+    map_strings_release(&strings);
+    return cost;
+}
+
+static struct cost names_of_uthash(const uint32_t *turns)
+{
+    return cost_of_uthash(names, sizeof(*names), NAMES, turns);
+}
+
 /* ---- Ids of events: analyze/read/attr.c, once for each record ---- */
 
 static uint64_t *ids;
@@ -292,18 +327,22 @@ int main(void)
 {
     stacks = need(malloc(STACKS * sizeof(*stacks)));
     pairs = need(malloc(PAIRS * sizeof(*pairs)));
+    names = need(malloc(NAMES * sizeof(*names)));
     ids = need(malloc(IDS * sizeof(*ids)));
     for (uint32_t i = 0; i < STACKS; i++)
         for (unsigned j = 0; j < DEPTH; j++)
             stacks[i][j] = (uint32_t)(dice() % 20000);
     for (uint32_t i = 0; i < PAIRS; i++)
         pairs[i] = (struct map_pair){dice() % 1000, i};
+    for (uint32_t i = 0; i < NAMES; i++)
+        snprintf(names[i], sizeof(*names), "%016" PRIx64 "::a_function%011" PRIu32, dice(), i);
     for (uint32_t i = 0; i < IDS; i++)
         ids[i] = 100000 + i;
     puts("| table | entries | find | uthash | add | uthash | bytes for one | uthash |\n"
          "| --- | --- | --- | --- | --- | --- | --- | --- |");
     row("stacks (`analyze/model/lookup.h`)", STACKS, stacks_of_ours, stacks_of_uthash);
     row("pairs of numbers (`analyze/view/map.c`)", PAIRS, pairs_of_ours, pairs_of_uthash);
+    row("names (`analyze/view/map.c`)", NAMES, names_of_ours, names_of_uthash);
     row("ids of events (`analyze/read/attr.c`)", IDS, ids_of_ours, ids_of_uthash);
     row("live tasks by number (`collector/tasks/task_table.c`)", TASKS, tasks_of_ours, tasks_of_uthash);
     return sink == 0;
