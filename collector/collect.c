@@ -167,8 +167,8 @@ static void admit_root(struct collect *collect)
     tasks->root = args->root;
     if (!notification) {
         missed_add(&tasks->missed,
-                   args->root_events ? "the command itself: dropped, the collector is out of memory"
-                                     : "the command itself: refused by the kernel",
+                   args->root_events ? "the command itself was dropped: the collector is out of memory"
+                                     : "the command itself: the kernel refused its events",
                    "", 1, 0);
         if (args->root_events) {
             attach_retire(args->session, args->root_events);
@@ -470,7 +470,8 @@ static void say_linger(const struct collect *collect)
 {
     const struct tasks *tasks = &collect->tasks;
     if (collect->args->session->settings->linger && tasks->live_count)
-        report_note("the command has exited; waiting for %" PRIu64 " %s that it left running (Ctrl-C stops waiting)",
+        report_note("the command has exited; waiting for %" PRIu64
+                    " %s that it left running (press Ctrl-C to stop waiting)",
                     tasks->live_count, tasks->live_count == 1 ? "task" : "tasks");
 }
 

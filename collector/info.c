@@ -74,7 +74,8 @@ static const char *paranoid_meaning(int64_t level)
     if (level == 2)
         return "users may profile their own processes in user space; kernel code needs CAP_PERFMON (root has it, but "
                "rarely in a container)";
-    return "some kernels refuse all users; as root 'sysctl kernel.perf_event_paranoid=2' allows them";
+    return "some kernels refuse all users at this level; to allow users, type as root: "
+           "sysctl kernel.perf_event_paranoid=2";
 }
 
 static void print_sysctl(FILE *to, const char *name, const char *unit, const char *meaning)
@@ -108,11 +109,12 @@ static void print_limits(FILE *to)
     print_sysctl(to, "perf_event_paranoid", "", paranoid_meaning(probe_read_sysctl("perf_event_paranoid", 2)));
     bool hidden = probe_read_sysctl("kptr_restrict", 0) != 0;
     print_sysctl(to, "kptr_restrict", "", hidden ? "names of kernel functions may be missing" : "");
-    print_sysctl(to, "perf_event_max_sample_rate", " Hz", "highest -F");
-    print_sysctl(to, "perf_event_mlock_kb", " KiB for each CPU", "ring buffers of all profilers of a non-root user");
+    print_sysctl(to, "perf_event_max_sample_rate", " Hz", "the highest frequency for -F");
+    print_sysctl(to, "perf_event_mlock_kb", " KiB for each CPU",
+                 "limit for the ring buffers of all profilers of a user who is not root");
     print_sysctl(to, "perf_event_max_stack", " frames", "");
-    print_limit(to, "locked memory", RLIMIT_MEMLOCK, 1024, " KiB", "ring buffers beyond perf_event_mlock_kb");
-    print_limit(to, "open files", RLIMIT_NOFILE, 1, "", "about five for each live task");
+    print_limit(to, "locked memory", RLIMIT_MEMLOCK, 1024, " KiB", "limit for ring buffers beyond perf_event_mlock_kb");
+    print_limit(to, "open files", RLIMIT_NOFILE, 1, "", "each live task needs about five");
 }
 
 static void print_directory(FILE *to, const char *directory)
@@ -127,7 +129,7 @@ static void print_directory(FILE *to, const char *directory)
 static void print_directories(FILE *to)
 {
     const char *temporary = getenv("TMPDIR");
-    fprintf(to, "\nshared memory (2 MiB in the first that has room)\n");
+    fprintf(to, "\nshared memory (2 MiB in the first directory that has room)\n");
     print_directory(to, "/dev/shm");
     if (temporary && temporary[0] == '/') {
         char safe[256];
@@ -158,7 +160,8 @@ static void print_event(FILE *to, const struct event_name *event)
     if (!user_only)
         row(to, event->name, "%s", how);
     else if (event_config_in_kernel(event->type, event->config))
-        row(to, event->name, "refused: a kernel event, and kernel.perf_event_paranoid allows user space only");
+        row(to, event->name,
+            "refused: it happens in the kernel, and kernel.perf_event_paranoid allows user space only");
     else
         row(to, event->name, "%s%s", how,
             !event->nanoseconds                      ? ", user space only"
@@ -179,8 +182,8 @@ static void print_call_graphs(FILE *to, const struct event_config *config)
     if (status == 0)
         row(to, "call graphs", "auto (the default), fp, dwarf, none");
     else
-        row(to, "call graphs", "fp, none; no dwarf: %s",
-            status == -EACCES ? "not without perf_event_open" : strerror(-status));
+        row(to, "call graphs", "fp, none; dwarf is not available: %s",
+            status == -EACCES ? "it needs perf_event_open" : strerror(-status));
 }
 
 static void print_defaults(FILE *to)

@@ -21,8 +21,8 @@ static void add_files(struct tasks *tasks)
 {
     const struct opener_counts counts = opener_counts(results_opener(tasks->results));
     missed_add(&tasks->missed, "mapped file not read: reading it hung", "", counts.hung, 0);
-    missed_add(&tasks->missed, "mapped file not read: other files of its user hung, or there were too many", "",
-               counts.refused, 0);
+    missed_add(&tasks->missed, "mapped file not read: other files of the same user hung, or too many waited to be read",
+               "", counts.refused, 0);
     missed_add(&tasks->missed, "mapped file not read: the helper process exited, or could not be started", "",
                counts.failed, 0);
     missed_add(&tasks->missed,
@@ -39,7 +39,7 @@ static void add_records(struct tasks *tasks)
                tasks->mappings_forgotten + (tasks->root_process ? tasks->root_process->space.forgotten : 0), 0);
     missed_add(missed, "executable mapping dropped: too many in the processes of a user", "",
                shares_refused(&tasks->shares), 0);
-    missed_add(missed, "executable mapping not in the files of all threads: too many in one process", "",
+    missed_add(missed, "executable mapping missing in the files of some threads: too many in one process", "",
                tasks->mappings_untold, 0);
     missed_add(missed, "damaged ring or record", "", tasks->broken_rings, 0);
 }
@@ -68,7 +68,7 @@ static void add_foreign(const struct tasks *tasks, struct missed *missed)
     for (uint32_t i = 0; channels_counted(session, i, CHANNEL_FOREIGN, &count, word, sizeof(word)); i++) {
         const uint64_t less = count < covered ? count : covered;
         covered -= less;
-        missed_add(missed, "in another pid namespace", word, count - less, 0);
+        missed_add(missed, "process start or exec in another pid namespace", word, count - less, 0);
     }
 }
 
@@ -77,7 +77,7 @@ static void add_losses(struct tasks *tasks)
     const struct session *session = tasks->session;
     struct missed *missed = &tasks->missed;
     add_counted(missed, session, CHANNEL_UNANSWERED,
-                "started before the collector answered: start-up counted but not sampled");
+                "task started before the collector answered: its start-up was counted but not sampled");
     add_counted(missed, session, CHANNEL_DROPPED,
                 "request queue full: a task got no events, or an exited child was not reported");
     add_counted(missed, session, CHANNEL_BLOCKED, "start not announced: blocked by the program's own seccomp filter");
@@ -87,7 +87,7 @@ static void add_losses(struct tasks *tasks)
     missed_add(missed, "mappings and arguments dropped: queue full", "",
                __atomic_load_n(&session->notifications.cut, __ATOMIC_RELAXED), 0);
     missed_add(missed, "request processed out of order: too many were waiting", "", tasks->hurried, 0);
-    missed_add(missed, "contradiction: an event that cannot come in the state of its task (a defect of pinject)", "",
+    missed_add(missed, "contradiction: an event that is impossible in the state of its task (a defect of pinject)", "",
                tasks->contradictions, 0);
     missed_add(missed, "malformed request", "", __atomic_load_n(&session->malformed, __ATOMIC_RELAXED), 0);
     missed_add(missed, "request for a task that had already exited", "",
@@ -168,8 +168,9 @@ static void add_contradiction(const struct outcome *outcome, struct tasks *tasks
 {
     uint64_t tree = outcome->cpu_ns;
     if (tree && outcome->attributed_ns > tree + tree / CONTRADICTS_PART + CONTRADICTS_NS)
-        missed_add(&tasks->missed, "false times: tasks have more CPU time than the whole run, as a program reported it",
-                   "", 1, outcome->attributed_ns - tree);
+        missed_add(&tasks->missed,
+                   "false times: by the reports of programs, tasks used more CPU time than the whole run", "", 1,
+                   outcome->attributed_ns - tree);
 }
 
 static uint64_t own_cpu_ns(const struct tasks *tasks)

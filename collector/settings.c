@@ -29,7 +29,8 @@ static int take_events(void *state, const struct option_row *row, const char *va
     for (const char *at = value;; at++) {
         size_t size = strcspn(at, ",");
         if (settings->event_count == SETTINGS_EVENTS) {
-            report_error("more than %d events; use fewer, the kernel could only count them in turns", SETTINGS_EVENTS);
+            report_error("more than %d events; use fewer: the kernel would count so many only in turns",
+                         SETTINGS_EVENTS);
             return -EINVAL;
         }
         int error = events_parse(at, size, &settings->events[settings->event_count]);
@@ -63,7 +64,7 @@ static int take_dump(struct settings *settings, const char *value)
     errno = 0;
     unsigned long long size = strtoull(value, &end, 10);
     if (errno || *end || !isdigit((unsigned char)*value) || size < STACKS_DUMP_MIN || size > STACKS_DUMP_MAX) {
-        report_error("invalid stack dump size '%s': %d to %d bytes", value, STACKS_DUMP_MIN, STACKS_DUMP_MAX);
+        report_error("invalid stack dump size '%s'; use %d to %d bytes", value, STACKS_DUMP_MIN, STACKS_DUMP_MAX);
         return -EINVAL;
     }
     settings->dump = (uint32_t)((size + 7) / 8 * 8);
@@ -81,7 +82,7 @@ static int take_call_graph(void *state, const struct option_row *row, const char
         how++;
     bool dumps = how == SETTINGS_CALL_GRAPH_DWARF || how == SETTINGS_CALL_GRAPH_AUTO;
     if (how == 4 || (value[size] && !dumps)) {
-        report_error("unknown call graph '%s': fp (frame pointers), dwarf (unwind tables), auto or none", value);
+        report_error("unknown call graph '%s'; use fp (frame pointers), dwarf (unwind tables), auto or none", value);
         return -EINVAL;
     }
     settings->call_graph = how;
@@ -183,9 +184,8 @@ static int take_help(void *state, const struct option_row *row, const char *valu
 static int take_pid(void *state, const struct option_row *row, const char *value)
 {
     (void)state;
-    report_error("--%s: pinject cannot attach to a running process yet; restart it with 'pinject-run -- COMMAND', "
-                 "or "
-                 "type: perf record -g -p %s, then: panalyze perf.data",
+    report_error("--%s: pinject cannot attach to a running process yet; restart the process with "
+                 "'pinject-run -- COMMAND', or type: perf record -g -p %s, then: panalyze perf.data",
                  row->name, value);
     return -EINVAL;
 }
@@ -228,62 +228,65 @@ static int take_collect(void *state, const struct option_row *row, const char *v
 static const struct option_row rows[] = {
     {0, NULL, NULL, 0, NULL, 0, 0, 0, "Profiling"},
     {'o', "outfile", "BASE", 0, options_take_string, FIELD(outfile), 0, GROUP_BOTH,
-     "write result files BASE.PID.TID (default: out); DIR/: in a directory"},
+     "write result files BASE.PID.TID (default: out); DIR/ puts them into the directory DIR"},
     {0, "mode", "OCTAL", OPTION_MORE, take_mode, 0, 0, GROUP_BOTH,
      "file mode of the result files: 0640 lets the group read them, 0644 everybody (default: 0600)"},
     {'e', "events", "LIST", 0, take_events, 0, 0, GROUP_BOTH,
-     "events to sample or count: cycles,faults:u; default: cycles, else task-clock"},
+     "events to sample or count, such as cycles,faults:u; default: cycles, or task-clock where cycles cannot be used"},
     {'F', "freq", "HZ", 0, take_frequency, 0, 0, GROUP_BOTH, "samples per second of each thread (default: 999)"},
     {'c', "period", "N", OPTION_MORE, take_period, 0, 0, GROUP_BOTH,
-     "one sample per N events instead of -F; for clocks, per N nanoseconds"},
+     "take one sample every N events, instead of -F; for clock events, N is in nanoseconds"},
     {'g', "call-graph", "HOW", 0, take_call_graph, 0, 0, GROUP_BOTH,
      "call stacks: auto (the default), dwarf, fp or none; fp: frame pointers; dwarf: unwind tables; auto: frame "
-     "pointers in processes that have them, tables in others; dwarf,BYTES and auto,BYTES set the size of the stack "
-     "dumps (16384)"},
+     "pointers in processes that have them, unwind tables in others; dwarf,BYTES and auto,BYTES set the size of the "
+     "stack dumps (default: 16384)"},
     {0, "unwinder", "ENGINE", OPTION_MORE, unwind_engine_take, FIELD(unwinder), 0, GROUP_BOTH,
      "unwinder for unwind tables: tables (pinject's own, the default) or libunwind; also for --stacks and --tree"},
-    {0, "stat", NULL, 0, options_take_flag, FIELD(stat), 0, GROUP_BOTH, "count only, take no samples"},
+    {0, "stat", NULL, 0, options_take_flag, FIELD(stat), 0, GROUP_BOTH, "only count events, take no samples"},
     {0, NULL, NULL, 0, NULL, 0, 0, 0, "What to follow (default: everything that the command starts)"},
     {0, "follow", "LIST", 0, take_follow_list, 0, 0, GROUP_BOTH,
-     "follow only these: none, threads, fork, vfork, exec; the first process is always profiled"},
+     "what to follow, separated by commas: all, none, threads, fork, vfork, exec; the first process is always "
+     "profiled"},
     {0, "follow-all", NULL, OPTION_MORE, take_follow, 0, PINJECT_SESSION_ALL, GROUP_BOTH,
      "follow everything (the default)"},
     {0, "follow-fork", NULL, OPTION_MORE, take_follow, 0, PINJECT_SESSION_FORK, GROUP_BOTH,
-     "only processes made by fork"},
+     "follow only processes made by fork"},
     {0, "follow-vfork", NULL, OPTION_MORE, take_follow, 0, PINJECT_SESSION_VFORK, GROUP_BOTH,
-     "only processes made by vfork, posix_spawn, system and popen"},
-    {0, "follow-pthread", NULL, OPTION_MORE, take_follow, 0, PINJECT_SESSION_PTHREAD, GROUP_BOTH, "only threads"},
+     "follow only processes made by vfork, posix_spawn, system and popen"},
+    {0, "follow-pthread", NULL, OPTION_MORE, take_follow, 0, PINJECT_SESSION_PTHREAD, GROUP_BOTH,
+     "follow only threads"},
     {0, "follow-exec", NULL, OPTION_MORE, take_follow, 0, PINJECT_SESSION_EXEC, GROUP_BOTH,
-     "only programs that the followed processes execute; several of these options add up"},
+     "follow only programs that the followed processes execute; several --follow options add up"},
     {0, "exec-split-results", NULL, OPTION_MORE, options_take_flag, FIELD(split), 0, GROUP_BOTH,
      "write one file BASE.PID.TID.EXEC for each program that a process runs"},
     {0, NULL, NULL, 0, NULL, 0, 0, 0, "Other"},
     {0, "live", "FILE", OPTION_OPTIONAL_VALUE | OPTION_MORE, take_live, 0, 0, GROUP_LINE,
-     "live view on this terminal (redirect the command's output) or on the terminal FILE, or as text in FILE"},
+     "show a live view: on this terminal (redirect the output of COMMAND), on the terminal FILE, or as text in FILE"},
     {0, "wait", "BASE", OPTION_OPTIONAL_VALUE | OPTION_MORE, take_wait, 0, SETTINGS_WAIT, GROUP_LINE,
-     "wait until the results of a bare LD_PRELOAD in BASE (default: out) are complete"},
+     "wait until the result files BASE.* (default: out) of a program started without pinject-run are complete"},
     {0, "info", NULL, OPTION_MORE, options_take_enum, offsetof(struct settings_line, action), SETTINGS_INFO, GROUP_LINE,
      "list what this machine supports and refuses"},
     {0, "stacks", NULL, OPTION_MORE, take_stacks, 0, false, GROUP_LINE,
-     "PID...: show the stack of each thread of these processes, and what it waits for; deadlocks first"},
-    {0, "tree", NULL, OPTION_MORE, take_stacks, 0, true, GROUP_LINE, "PID...: the same, with all their descendants"},
+     "PID...: show the stack of each thread of these processes, and what the thread waits for; deadlocks come first"},
+    {0, "tree", NULL, OPTION_MORE, take_stacks, 0, true, GROUP_LINE,
+     "PID...: like --stacks, and show all descendants of these processes, too"},
     {0, "json", NULL, OPTION_MORE, options_take_flag, offsetof(struct settings_line, json), 0, GROUP_LINE,
      "with --stacks and --tree: print one JSON document"},
     {0, "stacks-after", "TIME", OPTION_MORE, take_stacks_after, 0, 0, GROUP_LINE,
      "after TIME (60s, 1.5m, 500ms), show the stacks of COMMAND and its descendants on stderr, once"},
     {0, "doctor", NULL, 0, options_take_enum, offsetof(struct settings_line, action), SETTINGS_DOCTOR, GROUP_LINE,
-     "check whether profiling works, and suggest fixes; with COMMAND, check COMMAND, too"},
+     "check whether profiling works, and suggest fixes; with COMMAND, also check whether COMMAND can be profiled"},
     {0, "linger", NULL, OPTION_MORE, options_take_flag, FIELD(linger), 0, GROUP_LINE,
-     "after the command exits, wait for daemons that it left running (Ctrl-C stops waiting)"},
+     "after COMMAND exits, wait for daemons that it left running (press Ctrl-C to stop waiting)"},
     {0, "strict", NULL, OPTION_MORE, options_take_flag, FIELD(strict), 0, GROUP_LINE,
      "exit with status 125 if the profile is not complete, and say why"},
     {'q', "quiet", NULL, 0, options_take_flag, FIELD(quiet), 0, GROUP_BOTH, "print only errors and warnings"},
-    {'v', "verbose", NULL, OPTION_MORE, take_verbose, 0, 0, GROUP_BOTH, "print more"},
+    {'v', "verbose", NULL, OPTION_MORE, take_verbose, 0, 0, GROUP_BOTH, "print more details"},
     {0, "version", NULL, OPTION_MORE, options_take_enum, offsetof(struct settings_line, action), SETTINGS_VERSION,
      GROUP_LINE, "print the version"},
     {'h', "help", "all", OPTION_OPTIONAL_VALUE, take_help, 0, 0, GROUP_LINE,
      "print this help (--help=all: all options)"},
-    {'p', "pid", "PID", OPTION_HIDDEN, take_pid, 0, 0, GROUP_LINE, "attach to a process: not there yet"},
+    {'p', "pid", "PID", OPTION_HIDDEN, take_pid, 0, 0, GROUP_LINE, "attach to a process: not possible yet"},
     {0, "collect", "FD", OPTION_HIDDEN, take_collect, 0, 0, GROUP_LINE,
      "collect for the process at the other end of FD"},
     {0, "preload", "PATH", OPTION_HIDDEN, options_take_string, offsetof(struct settings_line, preload), 0, GROUP_LINE,
@@ -335,7 +338,7 @@ static int check_stacks(const struct settings_line *line, char **given, int coun
         }
     }
     if (line->stacks && !operands) {
-        report_error("no process named; type: pinject-run --%s PID... ('pgrep NAME' finds the number)",
+        report_error("no PID is given; type: pinject-run --%s PID... ('pgrep NAME' finds the PID)",
                      line->tree ? "tree" : "stacks");
         return -EINVAL;
     }
@@ -355,7 +358,7 @@ int settings_parse(struct settings_line *line, int argc, char **argv)
         return -EINVAL;
     }
     if (line->action != SETTINGS_RUN && line->action != SETTINGS_DOCTOR && line->action != SETTINGS_STACKS && count) {
-        report_error("unexpected argument '%s': this option runs no command", argv[first]);
+        report_error("unexpected argument '%s': with these options pinject-run runs no command", argv[first]);
         return -EINVAL;
     }
     line->settings.command = count ? argv + first : NULL;
@@ -411,7 +414,7 @@ static int take_variable(struct settings_line *line, const char *name, size_t si
         }
         int error = value[0] ? row->take(line, row, value) : 0;
         if (error)
-            report_error("(set by the variable %.*s)", (int)size, name);
+            report_error("this value comes from the variable %.*s", (int)size, name);
         return error;
     }
     return unknown_variable(name, size);
@@ -436,19 +439,19 @@ void settings_help(FILE *to, bool all)
     int width = !ioctl(fileno(to), TIOCGWINSZ, &size) && size.ws_col > 40 ? size.ws_col : 100;
     fputs("Usage: pinject-run [OPTIONS] [--] COMMAND [ARGS]\n"
           "Profiles COMMAND with all processes and threads that it starts.\n"
-          "Each thread writes a file out.PID.TID.\n\n"
+          "Writes a file out.PID.TID for each thread.\n\n"
           "  pinject-run make -j8            then: panalyze out.*\n"
           "  pinject-run --stat ./app        count events, like perf stat\n"
           "  pinject-run --doctor            check whether profiling works here\n"
-          "  pinject-run --stacks PID        what a process that hangs is waiting for\n\n",
+          "  pinject-run --stacks PID        show what a process that hangs waits for\n\n",
           to);
     options_help(rows, GROUP_LINE, all ? OPTIONS_ALL : OPTIONS_BRIEF, width, to);
     if (!all)
         return;
     fputs("\n"
-          "The exit status is the command's own (128+n for signal n), 127 when it is not found, 126 when it cannot be\n"
-          "run, 125 when pinject-run itself fails, or with --strict when the profile is not complete.\n"
-          "Without pinject-run: LD_PRELOAD=libpinject.so COMMAND, with options as variables: PINJECT_FOLLOW=none,\n"
-          "PINJECT_FREQ=99, and so on.\n",
+          "The exit status is that of COMMAND (128+N if signal N ended it). It is 127 if COMMAND is not found, 126 if\n"
+          "COMMAND cannot be run, 125 if pinject-run itself fails, or with --strict if the profile is not complete.\n"
+          "To profile without pinject-run, type: LD_PRELOAD=libpinject.so COMMAND. Variables replace the options:\n"
+          "PINJECT_FOLLOW=none, PINJECT_FREQ=99, and so on.\n",
           to);
 }

@@ -25,7 +25,7 @@ static pid_t parse_pid(const char *text, const char *option)
     if (text[0] >= '0' && text[0] <= '9' && !*end && !errno && number > 0 && number <= INT_MAX)
         return (pid_t)number;
     if (text[0] == '-')
-        report_error("option '%s' must precede the first PID: pinject-run %s --%s PID...", text, text, option);
+        report_error("option '%s' must precede the first PID; type: pinject-run %s --%s PID...", text, text, option);
     else
         report_error("'%s' is not a PID; 'pgrep %s' may find it", text, text);
     return 0;

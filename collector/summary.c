@@ -145,7 +145,7 @@ static void print_time(const struct outcome *outcome, struct buffer *line)
     }
     append_time(line, outcome->attributed_ns);
     /* These are two clocks: the tasks' may have a little more. */
-    buffer_printf(line, outcome->cpu_ns >= outcome->attributed_ns ? " of it in tasks" : " in tasks");
+    buffer_printf(line, outcome->cpu_ns >= outcome->attributed_ns ? " of it in recorded tasks" : " in recorded tasks");
     if (outcome->cpu_ns)
         buffer_printf(line, " (%.1f %%)", 100.0 * (double)outcome->attributed_ns / (double)outcome->cpu_ns);
     if (outcome->stolen_ns) {
@@ -224,7 +224,7 @@ static void print_missed(const struct outcome *outcome, bool all, struct buffer 
             append_time(line, sorted[i]->cpu_ns);
         }
         if (i == shown - 1 && outcome->missed_count > shown)
-            buffer_printf(line, "; and %u more %s: panalyze tree", outcome->missed_count - shown,
+            buffer_printf(line, "; %u more %s: see 'panalyze info'", outcome->missed_count - shown,
                           outcome->missed_count - shown == 1 ? "reason" : "reasons");
         print_note(line);
     }
@@ -249,7 +249,7 @@ static void print_fallbacks(const struct outcome *outcome, bool stat, struct buf
         append_count(line, more, "task was", "tasks were");
         buffer_printf(line,
                       " %s: the kernel refused %s events (%s: not dumpable, or of another "
-                      "user; root may see %s)",
+                      "user; root can profile %s)",
                       stat ? "counted by the preload object" : "sampled by timers", more == 1 ? "its" : "their", reason,
                       more == 1 ? "it" : "them");
         print_note(line);

@@ -81,7 +81,7 @@ static int refuse_unknown(const struct parser *parser, const char *name)
     if (near)
         report_error("unknown option '--%s'; did you mean '--%s'?", name, near);
     else
-        report_error("unknown option '--%s'; --help lists the known ones", name);
+        report_error("unknown option '--%s'; see --help", name);
     return -EINVAL;
 }
 
@@ -196,7 +196,7 @@ static int find_short(const struct parser *parser, char letter, const struct opt
     }
     if (other)
         return refuse_foreign(parser, other);
-    report_error("unknown option '-%c'; --help lists the known ones", letter);
+    report_error("unknown option '-%c'; see --help", letter);
     return -EINVAL;
 }
 

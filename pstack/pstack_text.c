@@ -65,12 +65,13 @@ static void refusal_text(const struct target *target, char ret[ANSWER_REASON])
     const int scope = text ? atoi(text) : 0;
     free(text);
     if (target->tracer)
-        snprintf(ret, ANSWER_REASON, "process %d (a debugger, or strace) traces it already; end that first",
+        snprintf(ret, ANSWER_REASON, "process %d already traces it (a debugger, or strace); end that process first",
                  (int)target->tracer);
     else if (scope == 1)
-        snprintf(ret, ANSWER_REASON,
-                 "kernel.yama.ptrace_scope is 1, which lets only parents trace; run this as root, or type: "
-                 "sudo sysctl kernel.yama.ptrace_scope=0");
+        snprintf(
+            ret, ANSWER_REASON,
+            "kernel.yama.ptrace_scope is 1, which lets processes trace only their descendants; run this as root, or "
+            "type: sudo sysctl kernel.yama.ptrace_scope=0");
     else if (scope >= 2)
         snprintf(ret, ANSWER_REASON, "kernel.yama.ptrace_scope is %d: %s", scope,
                  scope == 2 ? "run this as root" : "no process may trace until the next boot");
@@ -105,11 +106,11 @@ void answer_reason(const struct target *target, const struct target_thread *thre
                  syscall_name(thread->call));
     else if (thread->end != UNWIND_BOTTOM)
         snprintf(ret, ANSWER_REASON, "%s",
-                 thread->end == UNWIND_TRUNCATED  ? "the stack is deeper than what was copied"
-                 : thread->end == UNWIND_TOO_DEEP ? "more than 1024 frames"
-                 : thread->end == UNWIND_NO_TABLE ? "code without unwind tables"
-                 : thread->state == 'D'           ? "unwinding needs its registers, and it cannot be stopped now"
-                                                  : "the stack is corrupt from here on");
+                 thread->end == UNWIND_TRUNCATED  ? "the stack is deeper than the part that was copied"
+                 : thread->end == UNWIND_TOO_DEEP ? "the stack has more than 1024 frames"
+                 : thread->end == UNWIND_NO_TABLE ? "the code has no unwind tables"
+                 : thread->state == 'D' ? "unwinding needs the registers of the thread, which cannot be stopped now"
+                                        : "the stack is corrupt from here on");
 }
 
 /* ---- Threads ---- */

@@ -53,8 +53,8 @@ int stacks_configure(struct event_config *config, const struct settings *setting
     if ((!automatic && settings->call_graph != SETTINGS_CALL_GRAPH_DWARF) || !config->sampling)
         return 0;
     if (config->source == PINJECT_SOURCE_TIMER) {
-        event_config_note(config, "call stacks use frame pointers: timer samples lack the registers and stack that "
-                                  "unwind tables need");
+        event_config_note(config, "call stacks use frame pointers: timer samples lack the registers and the stack "
+                                  "contents, which unwinding by tables needs");
         config->dump_note = settings->call_graph_given ? config->note_count : 0;
         return 0;
     }
@@ -69,8 +69,8 @@ int stacks_configure(struct event_config *config, const struct settings *setting
     config->dump_auto = false;
     const char *reason = status == -EOPNOTSUPP ? "unwinding supports x86-64 and AArch64 only" : strerror(-status);
     if (automatic) {
-        event_config_note(config, "call stacks use frame pointers: samples with registers and stack are refused (%s)",
-                          reason);
+        event_config_note(
+            config, "call stacks use frame pointers: samples cannot include registers and stack contents (%s)", reason);
         config->dump_note = settings->call_graph_given ? config->note_count : 0;
         return 0;
     }

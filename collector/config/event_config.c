@@ -74,7 +74,8 @@ static void event_config_timers(struct setup *setup, int status)
     config->source = PINJECT_SOURCE_TIMER;
     config->exclude_kernel = true;
     snprintf(config->refusal, sizeof(config->refusal), "%s", strerror(-status));
-    event_config_note(config, "%s: perf_event_open is refused (%s); 'pinject-run --doctor' says what to change",
+    event_config_note(config,
+                      "tasks are %s: perf_event_open is refused (%s); 'pinject-run --doctor' says what to change",
                       setup->settings->stat ? "counted without events" : "sampled by timers", config->refusal);
 }
 
@@ -107,10 +108,10 @@ static int find_rights(struct setup *setup)
     close(fd);
     if (setup->config->exclude_kernel && !setup->settings->stat)
         event_config_note(setup->config,
-                          "kernel code is not sampled, shares are of the time in user space: "
+                          "kernel code is not sampled, and all shares are of the time in user space: "
                           "kernel.perf_event_paranoid is %" PRId64 "%s; 'pinject-run --doctor' says what to change",
                           probe_read_sysctl("perf_event_paranoid", 2),
-                          probe_user_namespace() ? ", and root in a user namespace has no rights to it" : "");
+                          probe_user_namespace() ? ", and root in a user namespace may not profile the kernel" : "");
     return 0;
 }
 
@@ -261,15 +262,16 @@ static int add_choice(struct setup *setup, const struct event_choice *choice, bo
     attr.exclude_hv = attr.exclude_kernel;
     bool of_kernel = choice->exclude_user || event_config_in_kernel(attr.type, attr.config);
     if (blind && of_kernel && !choice->exclude_kernel) {
-        report_error("event '%s' happens in the kernel, and kernel.perf_event_paranoid is %" PRId64
-                     "; it needs CAP_PERFMON or level 1; 'pinject-run --doctor' says how",
-                     choice->text, probe_read_sysctl("perf_event_paranoid", 2));
+        report_error(
+            "event '%s' happens in the kernel: it needs CAP_PERFMON, or kernel.perf_event_paranoid=1 (now %" PRId64
+            "); 'pinject-run --doctor' says what to change",
+            choice->text, probe_read_sysctl("perf_event_paranoid", 2));
         return -EACCES;
     }
     /* The kernel's clocks do not tell user space from the kernel: samples do, counts do not. */
     if (!samples && is_clock(attr.type, attr.config) && (choice->exclude_user || choice->exclude_kernel))
         report_warning("%s counts all CPU time: clock events cannot count user space and the kernel separately; the "
-                       "line 'elapsed' shows both",
+                       "line 'elapsed' shows each of the two times",
                        choice->text);
     if (has_event(setup->config, &attr))
         return 0;
@@ -389,7 +391,7 @@ static int check_rate(struct setup *setup)
     int64_t limit = probe_read_sysctl("perf_event_max_sample_rate", INT64_MAX);
     if (settings->frequency > (uint64_t)(limit > 0 ? limit : 0)) {
         report_error("-F %" PRIu64 " is above this machine's limit of %" PRId64 " Hz "
-                     "(kernel.perf_event_max_sample_rate); use -F %" PRId64 " or less, or raise it as root",
+                     "(kernel.perf_event_max_sample_rate); use -F %" PRId64 " or less, or raise the limit as root",
                      settings->frequency, limit, limit);
         return -EINVAL;
     }

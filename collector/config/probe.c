@@ -97,21 +97,22 @@ void probe_explain(int status, char *ret, size_t size)
 {
     int64_t paranoid = probe_read_sysctl("perf_event_paranoid", INT64_MIN);
     if (status == -ENOSYS || (probe_is_refused(status) && paranoid == INT64_MIN))
-        snprintf(ret, size, "this kernel or sandbox has no perf_event_open; run outside of it");
+        snprintf(ret, size,
+                 "this kernel or sandbox has no perf_event_open; use another kernel, or run outside of the sandbox");
     else if (probe_is_refused(status) && paranoid > 2)
         snprintf(ret, size,
-                 "kernel.perf_event_paranoid is %" PRId64 "; as root 'sysctl kernel.perf_event_paranoid=2' "
-                 "allows it",
+                 "kernel.perf_event_paranoid is %" PRId64 "; to allow perf events, type as root: "
+                 "sysctl kernel.perf_event_paranoid=2",
                  paranoid);
     else if (probe_is_refused(status))
         snprintf(ret, size,
-                 "perf_event_open is refused (%s) though kernel.perf_event_paranoid is %" PRId64
-                 "; in a container allow it by a seccomp profile or --cap-add PERFMON",
+                 "perf_event_open is refused (%s), though kernel.perf_event_paranoid is %" PRId64
+                 "; in a container, allow it with a seccomp profile or with --cap-add PERFMON",
                  strerror(-status), paranoid);
     else if (status == -EMFILE)
         snprintf(ret, size, "too many open files; raise 'ulimit -n'");
     else if (probe_is_missing(status))
-        snprintf(ret, size, "this machine does not have it");
+        snprintf(ret, size, "this machine does not have this event");
     else
         snprintf(ret, size, "%s", strerror(-status));
 }

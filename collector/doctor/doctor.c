@@ -39,7 +39,7 @@ static const struct row {
     {"preload object", doctor_preload, false, NULL},
     {"other users", doctor_preload_access, false, NULL},
     {"LD_PRELOAD", doctor_injection, false, NULL},
-    {"attaching", doctor_outside, false, "without some names"},
+    {"attaching", doctor_outside, false, "without the names of some functions"},
     {"Yama", doctor_yama, false, NULL},
     {"the command", NULL, true, NULL},
     {"file", doctor_command_file, true, "without the program that env starts"},

@@ -56,7 +56,7 @@ void doctor_command_file(const struct doctor_facts *facts, struct doctor_finding
         return;
     finding->level = DOCTOR_LIMITED;
     DOCTOR_TEXT(finding->value, "only /usr/bin/env is profiled, not the program that it starts: %s", executable->chain);
-    doctor_remedy(finding, "pinject-run --follow=exec ...    # or without --follow: everything");
+    doctor_remedy(finding, "pinject-run --follow=exec ...    # or without --follow, to profile everything");
 }
 
 static const char *name_machine(const struct doctor_executable *executable, char *ret, size_t size)
@@ -83,9 +83,10 @@ static void say_not_injected(const struct doctor_facts *facts, struct doctor_fin
                     "it ignores LD_PRELOAD, and inherited events are refused: %s; only its first thread is profiled",
                     strerror(-facts->shared->inherited));
     else
-        DOCTOR_TEXT(finding->meaning,
-                    "it ignores LD_PRELOAD; inherited events profile it, its threads and its children, but not their "
-                    "exit; pinject_active() returns false");
+        DOCTOR_TEXT(
+            finding->meaning,
+            "it ignores LD_PRELOAD; inherited events profile it, its threads and its children, but not the cost "
+            "of their exit; pinject_active() returns false");
 }
 
 static void explain_executable(const struct doctor_facts *facts, struct doctor_finding *finding)
@@ -100,7 +101,7 @@ static void explain_executable(const struct doctor_facts *facts, struct doctor_f
         break;
     case DOCTOR_EXECUTABLE_BROKEN:
         finding->level = DOCTOR_REFUSED;
-        DOCTOR_TEXT(finding->value, "not an executable ELF file, or a damaged one");
+        DOCTOR_TEXT(finding->value, "it is not an executable ELF file, or it is damaged");
         finding->meaning[0] = '\0';
         break;
     case DOCTOR_EXECUTABLE_STATIC:

@@ -118,7 +118,8 @@ void doctor_sample_cost(const struct doctor_facts *facts, struct doctor_finding 
         return;
     }
     if (cost->status == -EOPNOTSUPP) {
-        DOCTOR_TEXT(finding->value, "depends on how often %s happens", facts->shared->config.events[0].name);
+        DOCTOR_TEXT(finding->value, "it depends on how often the event %s occurs",
+                    facts->shared->config.events[0].name);
         return;
     }
     if (cost->status < 0) {
@@ -126,7 +127,7 @@ void doctor_sample_cost(const struct doctor_facts *facts, struct doctor_finding 
         return;
     }
     if (cost->samples < LEAST_SAMPLES || cost->ns == 0) {
-        DOCTOR_TEXT(finding->value, "cannot be measured: %zu of %d samples arrived", cost->samples,
+        DOCTOR_TEXT(finding->value, "cannot be measured: only %zu of %d samples arrived", cost->samples,
                     SPIN_NS / (1000000000 / RATE));
         return;
     }
@@ -140,6 +141,6 @@ void doctor_sample_cost(const struct doctor_facts *facts, struct doctor_finding 
         return;
     finding->level = DOCTOR_NOTE;
     DOCTOR_TEXT(finding->meaning,
-                "interrupts are slow on this machine, as in most virtual machines, for every profiler; cold caches "
-                "can double the cost; -F 99 costs a tenth of -F 999");
+                "interrupts are slow on this machine, as in most virtual machines, and cost every profiler as much; "
+                "cold caches can double the cost; -F 99 costs a tenth of -F 999");
 }

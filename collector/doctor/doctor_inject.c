@@ -142,7 +142,7 @@ static bool explain_failed_try(const struct doctor_facts *facts, struct doctor_f
     if (!facts->args->preload[0] || !facts->perf.tried) {
         DOCTOR_TEXT(finding->value, "not tried: %s",
                     facts->perf.tried              ? "libpinject.so is missing"
-                    : facts->perf.signal == SIGSYS ? "perf_event_open kills the caller"
+                    : facts->perf.signal == SIGSYS ? "a seccomp filter kills callers of perf_event_open"
                                                    : "perf events could not be checked");
         finding->level = DOCTOR_NOTE;
     } else if (guarded->error)
@@ -171,7 +171,9 @@ void doctor_injection(const struct doctor_facts *facts, struct doctor_finding *f
     DOCTOR_TEXT(finding->meaning, "threads and children cannot be followed%s%s", facts->injection.said[0] ? "; " : "",
                 facts->injection.said);
     doctor_remedy(finding, "LD_PRELOAD=%s /bin/sh -c :    # shows the loader's error", preload);
-    doctor_remedy(finding, "findmnt -o TARGET,OPTIONS -T %s    # with noexec it cannot be loaded", preload);
+    doctor_remedy(finding,
+                  "findmnt -o TARGET,OPTIONS -T %s    # if this shows noexec, the preload object cannot be loaded",
+                  preload);
     doctor_remedy(finding, "cmake --install BUILD-DIRECTORY --prefix /usr/local    # if nothing else helps");
 }
 
@@ -211,6 +213,7 @@ void doctor_yama(const struct doctor_facts *facts, struct doctor_finding *findin
     if (scope < 0)
         DOCTOR_TEXT(finding->value, "not active");
     else
-        DOCTOR_TEXT(finding->value, "kernel.yama.ptrace_scope is %" PRId64 "; it restricts debuggers, not pinject",
+        DOCTOR_TEXT(finding->value,
+                    "kernel.yama.ptrace_scope is %" PRId64 "; it restricts debuggers and --stacks, not profiling",
                     scope);
 }

@@ -81,7 +81,8 @@ void doctor_rings(const struct doctor_facts *facts, struct doctor_finding *findi
         DOCTOR_TEXT(finding->value, "%" PRIu64 " KiB of locked memory: ring buffers for %u tasks at a time",
                     budget >> 10, count);
         DOCTOR_TEXT(finding->meaning,
-                    "that is kernel.perf_event_mlock_kb for each CPU plus 'ulimit -Hl' (%" PRIu64 " KiB)", hard >> 10);
+                    "the limit is kernel.perf_event_mlock_kb for each CPU plus 'ulimit -Hl' (%" PRIu64 " KiB)",
+                    hard >> 10);
         if (count >= DOCTOR_TASKS)
             return;
         finding->level = DOCTOR_LIMITED;
@@ -118,12 +119,12 @@ void doctor_descriptors(const struct doctor_facts *facts, struct doctor_finding 
                     "%" PRIu64 " open files: enough to sample %u tasks at a time, %u of them with counters", hard,
                     sampled, counted);
         if (soft < hard)
-            DOCTOR_TEXT(finding->meaning, "pinject-run raises the soft limit of %" PRIu64, soft);
+            DOCTOR_TEXT(finding->meaning, "pinject-run raises the soft limit (%" PRIu64 ") to that", soft);
     }
     if (sampled >= DOCTOR_TASKS)
         return;
     finding->level = DOCTOR_LIMITED;
-    DOCTOR_TEXT(finding->meaning, "each task takes %u; further tasks are listed without a profile", events);
+    DOCTOR_TEXT(finding->meaning, "each task needs %u open files; further tasks are listed without a profile", events);
     doctor_remedy(finding, "prlimit --pid $$ --nofile=65536    # as root, for the shell that starts pinject-run");
     if (facts->container[0])
         doctor_remedy(finding, "%s run --ulimit nofile=65536 ...", facts->container);
@@ -194,7 +195,7 @@ void doctor_segment(const struct doctor_facts *facts, struct doctor_finding *fin
             doctor_remedy(finding, "mount -o remount,size=64M /dev/shm    # as root");
         if (facts->container[0] && !limited)
             doctor_remedy(finding, "%s run --shm-size 64m ...", facts->container);
-        doctor_remedy(finding, "export TMPDIR=DIRECTORY    # a writable one with 2 MiB free");
+        doctor_remedy(finding, "export TMPDIR=DIRECTORY    # a writable directory with 2 MiB free");
     }
     buffer_release(&refused);
 }

@@ -61,10 +61,10 @@ static void lift_filter(const struct doctor_facts *facts, struct doctor_finding 
     bool known = facts->container[0];
     doctor_remedy(finding, "%s run --security-opt seccomp=unconfined %s--cap-add PERFMON --cap-add SYSLOG ...%s",
                   known ? facts->container : "docker", facts->user_namespace ? "--userns=host " : "",
-                  facts->user_namespace ? "    # of a container, as root on the host"
+                  facts->user_namespace ? "    # for a container, as root on the host"
                   : known               ? ""
                                         : "    # in a container");
-    doctor_remedy(finding, "systemctl edit UNIT    # of a systemd service: SystemCallFilter=perf_event_open");
+    doctor_remedy(finding, "systemctl edit UNIT    # for a systemd service: add SystemCallFilter=perf_event_open");
 }
 
 static const char *on_host(const struct doctor_facts *facts)
@@ -146,7 +146,7 @@ static void allow_in_container(const struct doctor_facts *facts, struct doctor_f
     if (ambient) {
         doctor_remedy(finding,
                       "setpriv --reuid=%u --regid=%u --clear-groups --inh-caps=+perfmon,+syslog "
-                      "--ambient-caps=+perfmon,+syslog %s ...    # as root; the same with panalyze",
+                      "--ambient-caps=+perfmon,+syslog %s ...    # as root; start panalyze in the same way",
                       facts->uid, facts->gid, doctor_word(facts->self));
     } else if (!root) {
         set_perfmon(facts, finding, "as root");
@@ -158,8 +158,8 @@ static void allow_in_container(const struct doctor_facts *facts, struct doctor_f
 static void say_not_allowed(struct doctor_finding *finding, const char *capability)
 {
     DOCTOR_MORE(finding->meaning,
-                "%ssetcap alone does not help: the capability bounding set lacks %s, and no program "
-                "with it can start here",
+                "%ssetcap alone does not help: the capability bounding set lacks %s, and no program with this "
+                "capability can start here",
                 finding->meaning[0] ? "; " : "", capability);
 }
 
@@ -190,7 +190,7 @@ static void mention_paranoid(const struct doctor_facts *facts, struct doctor_fin
     if (facts->paranoid == INT64_MIN)
         return;
     DOCTOR_MORE(finding->meaning, "; kernel.perf_event_paranoid is %" PRId64 "%s", facts->paranoid,
-                strict ? ", at which some kernels refuse users, too" : ", which would allow it");
+                strict ? ", and some kernels refuse users at that level, too" : ", which would allow it");
     if (strict)
         doctor_remedy(finding, "sysctl -w kernel.perf_event_paranoid=2    # as root");
 }
@@ -198,7 +198,7 @@ static void mention_paranoid(const struct doctor_facts *facts, struct doctor_fin
 static void explain_filter(const struct doctor_facts *facts, struct doctor_finding *finding, bool kills)
 {
     if (kills)
-        DOCTOR_TEXT(finding->value, "a seccomp filter kills the caller");
+        DOCTOR_TEXT(finding->value, "a seccomp filter kills callers of perf_event_open");
     else
         DOCTOR_TEXT(finding->value, "refused by a seccomp filter: %s", strerror(-facts->shared->refusal));
     DOCTOR_TEXT(finding->meaning, "perf_event_open does not reach the kernel");
@@ -216,7 +216,8 @@ static void explain_module(const struct doctor_facts *facts, struct doctor_findi
     DOCTOR_TEXT(finding->value, "refused by a security module%s: %s",
                 facts->status.seccomp == 2 ? ", or by a seccomp filter that checks arguments" : "",
                 strerror(-facts->shared->user));
-    DOCTOR_TEXT(finding->meaning, "neither kernel.perf_event_paranoid nor a missing capability explains it%s%s",
+    DOCTOR_TEXT(finding->meaning,
+                "neither kernel.perf_event_paranoid nor a missing capability explains the refusal%s%s",
                 safe[0] ? "; active modules: " : "", safe);
     doctor_remedy(finding, "setenforce 0    # as root: if that helps, allow perf_event in the SELinux policy");
     doctor_remedy(finding, "docker run --security-opt apparmor=unconfined ...    # in a container");
@@ -292,8 +293,8 @@ void doctor_kernel_samples(const struct doctor_facts *facts, struct doctor_findi
         DOCTOR_TEXT(finding->value, "refused by a security module or kernel lockdown: %s",
                     strerror(-facts->shared->kernel));
     DOCTOR_TEXT(finding->meaning,
-                "shares are of the time in user space; CPU time includes the kernel; context switches and migrations "
-                "are not counted");
+                "shares are of the time in user space, while CPU time includes the kernel; context switches and "
+                "migrations are not counted");
     if (paranoid)
         allow_kernel(facts, finding);
 }
@@ -335,7 +336,7 @@ void doctor_sampler(const struct doctor_facts *facts, struct doctor_finding *fin
         return;
     }
     if (!config->sampling)
-        DOCTOR_TEXT(finding->value, "no samples wanted");
+        DOCTOR_TEXT(finding->value, "takes no samples (--stat)");
     else
         DOCTOR_TEXT(finding->value, "samples %s", config->events[0].name);
     const char *before = "; counts ";
@@ -360,7 +361,7 @@ void doctor_rate(const struct doctor_facts *facts, struct doctor_finding *findin
         DOCTOR_TEXT(finding->value, "kernel.perf_event_max_sample_rate is %" PRId64 " Hz", limit);
         if (percent > 0 && percent < 100)
             DOCTOR_TEXT(finding->meaning,
-                        "the kernel lowers it when sampling takes over %" PRId64
+                        "the kernel lowers it when sampling takes more than %" PRId64
                         " %% of a CPU (kernel.perf_cpu_time_max_percent)",
                         percent);
     }
@@ -391,14 +392,15 @@ static void explain_hidden(const struct doctor_facts *facts, struct doctor_findi
         DOCTOR_TEXT(finding->value, "/proc/kallsyms cannot be read");
     else if (restrict_level == 0 && facts->paranoid > 1 && !syslog)
         DOCTOR_TEXT(finding->value,
-                    "/proc/kallsyms hides the addresses (kernel.perf_event_paranoid is %" PRId64
+                    "/proc/kallsyms hides the kernel's addresses (kernel.perf_event_paranoid is %" PRId64
                     ", and CAP_SYSLOG is missing)",
                     facts->paranoid);
     else if (restrict_level > 0)
-        DOCTOR_TEXT(finding->value, "/proc/kallsyms hides the addresses (kernel.kptr_restrict is %" PRId64 "%s)",
+        DOCTOR_TEXT(finding->value,
+                    "/proc/kallsyms hides the kernel's addresses (kernel.kptr_restrict is %" PRId64 "%s)",
                     restrict_level, restrict_level == 1 && !syslog ? ", and CAP_SYSLOG is missing" : "");
     else
-        DOCTOR_TEXT(finding->value, "/proc/kallsyms hides the addresses");
+        DOCTOR_TEXT(finding->value, "/proc/kallsyms hides the kernel's addresses");
 }
 
 static void show_names(const struct doctor_facts *facts, struct doctor_finding *finding, int64_t restrict_level)
@@ -422,7 +424,7 @@ void doctor_kernel_names(const struct doctor_facts *facts, struct doctor_finding
     if (restrict_level >= 0)
         snprintf(known, sizeof(known), " (kernel.kptr_restrict is %" PRId64 ")", restrict_level);
     if (facts->shared->kernel < 0) {
-        DOCTOR_TEXT(finding->value, "not needed yet: the kernel is not sampled%s", known);
+        DOCTOR_TEXT(finding->value, "not needed yet: kernel code is not sampled%s", known);
     } else if (shows_addresses()) {
         DOCTOR_TEXT(finding->value, "/proc/kallsyms is readable%s", known);
     } else if (panalyze_sees_addresses(facts)) {
@@ -442,7 +444,7 @@ void doctor_timers(const struct doctor_facts *facts, struct doctor_finding *find
     finding->level = DOCTOR_OK;
     if (!facts->timer.tried)
         DOCTOR_TEXT(finding->value, "%s",
-                    facts->timer.signal == SIGSYS ? "a seccomp filter kills the caller" : "cannot be checked");
+                    facts->timer.signal == SIGSYS ? "a seccomp filter killed the check" : "cannot be checked");
     else if (found->timer < 0)
         DOCTOR_TEXT(finding->value, "refused: %s", strerror(-found->timer));
     else if (!found->timer_fired)
@@ -456,7 +458,7 @@ void doctor_timers(const struct doctor_facts *facts, struct doctor_finding *find
     }
     /* Timers matter only if perf events are refused. */
     finding->level = needed ? DOCTOR_LIMITED : DOCTOR_NOTE;
-    DOCTOR_TEXT(finding->meaning, "there is no fallback where perf events are refused");
+    DOCTOR_TEXT(finding->meaning, "without timers there is no fallback when perf events are refused");
     if (needed)
         lift_filter(facts, finding);
 }
@@ -484,7 +486,8 @@ void doctor_clock(const struct doctor_facts *facts, struct doctor_finding *findi
     if (strcmp(current, "hpet") != 0 && strcmp(current, "acpi_pm") != 0 && strcmp(current, "jiffies") != 0)
         return;
     finding->level = DOCTOR_NOTE;
-    DOCTOR_TEXT(finding->meaning, "slow to read: samples and context switches cost the program more");
+    DOCTOR_TEXT(finding->meaning,
+                "this clock is slow to read: each sample and each context switch costs the program more");
     read_word(CLOCK_DIRECTORY "available_clocksource", others, sizeof(others));
     if (strstr(others, "tsc"))
         doctor_remedy(finding, "echo tsc > " CLOCK_DIRECTORY "current_clocksource    # as root");
@@ -500,12 +503,12 @@ void doctor_accounting(const struct doctor_facts *facts, struct doctor_finding *
     bool children = getrusage(RUSAGE_CHILDREN, &usage) == 0 &&
                     usage.ru_utime.tv_sec + usage.ru_utime.tv_usec + usage.ru_stime.tv_sec + usage.ru_stime.tv_usec > 0;
     if (children && schedstat) {
-        DOCTOR_TEXT(finding->value, "the kernel gives the CPU time of tasks and of their exited children");
+        DOCTOR_TEXT(finding->value, "the kernel reports the CPU time of tasks and of their exited children");
         return;
     }
     finding->level = DOCTOR_NOTE;
     DOCTOR_TEXT(finding->value, "%s",
-                children ? "no /proc/PID/schedstat" : "the kernel does not give the CPU time of exited children");
+                children ? "no /proc/PID/schedstat" : "the kernel does not report the CPU time of exited children");
     DOCTOR_TEXT(finding->meaning, "%s",
                 children ? "the CPU time of tasks without events is taken from wait4(), when they exit"
                          : "coverage cannot be computed");

@@ -263,8 +263,7 @@ int launch_look_for_preload(char *ret, char *reason, size_t size)
         }
         if (strpbrk(found, ": \t\n")) {
             snprintf(reason, size,
-                     "LD_PRELOAD cannot contain '%s', which has a blank or colon; install pinject "
-                     "elsewhere",
+                     "LD_PRELOAD cannot contain the path '%s', which has a blank or a colon; install pinject elsewhere",
                      found);
             return -EINVAL;
         }
@@ -278,8 +277,10 @@ int launch_look_for_preload(char *ret, char *reason, size_t size)
         strcpy(ret, unreadable);
         return -EACCES;
     }
-    snprintf(reason, size,
-             "libpinject.so is not beside this program (looked in %s/../lib and near it); install pinject again", self);
+    snprintf(
+        reason, size,
+        "libpinject.so is not where this program looks for it (%s/../lib and places near it); install pinject again",
+        self);
     return -ENOENT;
 }
 

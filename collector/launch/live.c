@@ -47,10 +47,8 @@ static int refuse_mixing(const struct live *live, const struct settings *setting
     bool out = is_same_terminal(STDOUT_FILENO, live->to), error = is_same_terminal(STDERR_FILENO, live->to);
     if (!out && !error)
         return 0;
-    report_error("--live: the command's %s go%s to this terminal too, and would mix with the screen; type: "
-                 "pinject-run --live ... "
-                 "%s, or watch "
-                 "from another terminal: panalyze top %s%s",
+    report_error("--live: the command's %s go%s to this terminal too, and would mix with the live view; type: "
+                 "pinject-run --live ... %s, or watch from another terminal: panalyze top %s%s",
                  out && error ? "output and errors"
                  : out        ? "output"
                               : "errors",
@@ -189,7 +187,8 @@ void live_start(struct live *live, const struct session *session, const sigset_t
         return;
     int error = start_live(live, session, mask);
     if (error)
-        report_warning("--live: panalyze cannot be started: %s; the command runs without a screen", strerror(-error));
+        report_warning("--live: panalyze cannot be started: %s; the command runs without a live view",
+                       strerror(-error));
 }
 
 static bool has_ended(struct live *live, int *ret_status, int signal_fd, int timeout_ms)
@@ -230,7 +229,7 @@ void live_end(struct live *live, int signal_fd)
     if (!WIFSIGNALED(status) || (asked && WTERMSIG(status) == SIGTERM))
         return;
     leave_for(live);
-    report_warning("--live: panalyze ended by signal %d", WTERMSIG(status));
+    report_warning("--live: panalyze was ended by signal %d", WTERMSIG(status));
 }
 
 void live_release(struct live *live)

@@ -97,7 +97,7 @@ static void say_event(const struct counts *counts, const struct event_config *co
     else if (known && !event->nanoseconds && run->cpu_ns)
         append_rate(&line, (double)value * 1e9 / (double)run->cpu_ns);
     if (tree > own)
-        buffer_printf(&line, "; %s after each program's start", grouped(amount, own));
+        buffer_printf(&line, "; %s of them after each program's start", grouped(amount, own));
     if (counts->events[i].estimate)
         buffer_printf(&line, "; estimate: counted for part of the time only");
     say(&line);

@@ -132,10 +132,10 @@ static int refuse_base(const struct files *files, int status)
         report_error("'%.60s...' is too long for the name of result files: shorten it (-o)", base);
     else if (status == -ENOENT)
         report_error(
-            "cannot write result files '%s.*': there is no directory '%.*s': create it, or choose another with -o",
+            "cannot write result files '%s.*': there is no directory '%.*s'; create it, or choose another with -o",
             base, directory, shown);
     else
-        report_error("cannot write result files '%s.*' in '%.*s': %s: choose another place with -o", base, directory,
+        report_error("cannot write result files '%s.*' in '%.*s': %s; choose another place with -o", base, directory,
                      shown, strerror(-status));
     return status;
 }

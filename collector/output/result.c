@@ -211,7 +211,7 @@ static const char *way_out(int error)
     case EMFILE:
     case ENFILE: return "raise the limit of open files (ulimit -n)";
     case EEXIST:
-    case EBUSY: return "something else has that name: choose another with -o";
+    case EBUSY: return "something else has that name: choose another name with -o";
     default: return "choose another place with -o";
     }
 }
@@ -473,7 +473,7 @@ static int write_without_records(struct result *result, const struct result_task
                                  const struct result_coverage *coverage)
 {
     char note[160];
-    snprintf(note, sizeof(note), "records are missing in this file, it could not be written: %s",
+    snprintf(note, sizeof(note), "records are missing in this file: they could not be written (%s)",
              strerror(-result->error));
     drop_records(result);
     if (!result->data_end && begin_file(result) < 0)

@@ -91,7 +91,7 @@ static size_t describe_part(char *text, size_t used, uint64_t count, const char 
 static void describe_truncated(char ret[TRUNCATED_TEXT], const struct stacks *stacks, uint32_t dump, bool automatic)
 {
     snprintf(ret, TRUNCATED_TEXT, "truncated at %s%" PRIu32 " bytes (%sraise -g %s,BYTES)",
-             stacks->raised ? "up to " : "", dump, stacks->raised ? "increased during the run; " : "",
+             stacks->raised ? "up to " : "", dump, stacks->raised ? "the limit grew during the run; " : "",
              automatic ? "auto" : "dwarf");
 }
 
@@ -127,7 +127,7 @@ void stacks_describe(const struct stacks *stacks, char ret[STACKS_TEXT])
         used = describe_part(ret, used, counts->ends[end], larger ? truncated : unwind_end_name(end));
         raise_said |= larger && counts->ends[end];
     }
-    used = describe_part(ret, used, counts->chosen, "by frame pointer (the process has them)");
+    used = describe_part(ret, used, counts->chosen, "by frame pointer (the process has frame pointers)");
     used = describe_part(ret, used, counts->behind, "by frame pointer (the collector fell behind)");
     used = describe_part(ret, used, counts->foreign, "by frame pointer (32-bit code)");
     used = describe_loss(ret, used, stacks->time.put_off, "unwind tables not read in time");

@@ -131,7 +131,7 @@ static const char *reason_revoked(const struct tasks *tasks)
     const struct pinject_segment *segment = tasks->session->segment;
     return segment && segment->user == 0
                ? "setuid, setgid or unreadable program: the kernel ended its events"
-               : "setuid or unreadable program: the kernel ended its events (root may see it)";
+               : "setuid or unreadable program: the kernel ended its events (root can profile it)";
 }
 
 static void account_one(struct tasks *tasks, struct process *process)

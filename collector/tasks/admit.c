@@ -329,7 +329,7 @@ static void count_refused(struct tasks *tasks, const struct notification *notifi
 
 static void give_back(struct tasks *tasks, struct notification *notification)
 {
-    missed_add(&tasks->missed, "dropped: the collector is out of memory", notification->comm, 1, 0);
+    missed_add(&tasks->missed, "task dropped: the collector is out of memory", notification->comm, 1, 0);
     if (notification->events)
         attach_retire(tasks->session, notification->events);
     attach_free(notification->events);

@@ -23,7 +23,7 @@ static const char reason_thread[] = "thread exited before it was found (not crea
 static const char reason_no_slot[] =
     "task exited before it was found (request queue full, or program not injectable: static, setuid)";
 static const char reason_refused[] =
-    "refused by the kernel: setuid, not dumpable, or of another user (root may see it)";
+    "refused by the kernel: the task is setuid, not dumpable, or of another user (root can profile it)";
 static const char reason_policy[] = "child not followed (--follow-all follows it)";
 
 int missed_init(struct missed *missed)

@@ -41,8 +41,8 @@ static void note_refusal(struct notes *notes, const struct tasks *tasks, const s
                       : attach_timer_event(tasks->config) >= 0 ? "sampled by a timer"
                       : tasks->config->sampling                ? "counted, not sampled (timers sample only task-clock)"
                                                                : "counted by the preload object";
-    snprintf(text, sizeof(text), "%s: the kernel refused its events (%s): not dumpable, or another user's", how,
-             strerror(-task->refusal));
+    snprintf(text, sizeof(text), "%s: the kernel refused its events (%s): the task is not dumpable, or another user's",
+             how, strerror(-task->refusal));
     notes_add(notes, text);
 }
 
@@ -85,8 +85,9 @@ void notes_make(struct notes *notes, const struct tasks *tasks, const struct tas
     if (task_is_by_timer(task) && !task->timer_started)
         note_no_timer(notes, task);
     else if (task->coverage == TASK_NOT_SAMPLED && !task_has_left(task) && inherits)
-        notes_add(notes, "executed a program without a timer (static?): sampled with inherited events, its CPU time "
-                         "counted by the kernel");
+        notes_add(notes,
+                  "executed a program without a timer (static?): inherited events sample it, and the kernel counts "
+                  "its CPU time");
     else if (task->coverage == TASK_NOT_SAMPLED && !task_has_left(task))
         notes_add(notes, "executed a program without a timer (static?): only its CPU time is known");
     else if (task->coverage == TASK_BY_COUNTERS && tasks->config->sampling) {
@@ -99,8 +100,8 @@ void notes_make(struct notes *notes, const struct tasks *tasks, const struct tas
     if (task->attached_late_ns > task->start_ns + LATE_NS)
         notes_add(notes, "found late: start-up counted but not sampled");
     if (task->state.cause == TASK_CONTINUED)
-        notes_add(notes, "executed an unreadable program: the kernel closed its events; timers sample it from then "
-                         "on, in another file");
+        notes_add(notes, "executed an unreadable program: the kernel closed its events; from then on timers sample "
+                         "it, and the samples are in another file");
     else if (task->state.cause == TASK_REVOKED)
         notes_add(notes, "executed a setuid or unreadable program: the kernel closed its events, and only its CPU time "
                          "is known from then on");

@@ -56,7 +56,7 @@ def test_rights_that_the_container_does_not_allow():
         done = run(command)
         check_equal((done.status, done.out), (3, "out\n"), done)
         remedy = check_match(r"/" + name + " cannot be executed: it has file capabilities that this container does not "
-                             "allow; as root: (setcap -r .*)\n", done.err)[1]
+                             "allow; type as root: (setcap -r .*)\n", done.err)[1]
         run(["sh", "-c", remedy], env={"PATH": f"{PATH}:/usr/sbin:/sbin"}).ok()
         check("cannot be executed" not in run(command).err, "after the remedy")
 

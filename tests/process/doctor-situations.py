@@ -374,7 +374,7 @@ def test_preload_object_that_is_not_there():
     os.remove("lib/libpinject.so")
     _, found = own_doctor()
     check_equal(found["preload object"].level, "refused")
-    check_in("libpinject.so is not beside this program", found["preload object"].text)
+    check_in("libpinject.so is not where this program looks for it", found["preload object"].text)
     check_equal(found["LD_PRELOAD"].level, "note")
     shutil.copy(PRELOAD, "lib/libpinject.so")
     if IS_ROOT:

@@ -21,7 +21,8 @@ def test_waits_for_a_daemon():
     need_perf_events()
     done = pinject_run("--linger", "-o", "run/", "--", *daemon(700))
     check_equal(done.status, 3, done)
-    check_match(r"the command has exited; waiting for \d tasks? that it left running \(Ctrl-C stops waiting\)", done.err)
+    check_match(r"the command has exited; waiting for \d tasks? that it left running "
+                r"\(press Ctrl-C to stop waiting\)", done.err)
     check("still run" not in done.err, done.err)
     tree = panalyze_json("tree", "run")
     spin, = named(tree, "spin")

@@ -275,7 +275,7 @@ def test_auto_takes_frame_pointers_that_prove_right():
     """All of it has frame pointers: after some samples tables are asked for now and then; the chains are the same."""
     need_dumps()
     result = pinject_run("-g", "auto", "-F", "2000", "--", target("frames"), "6000").ok()
-    taken = re.search(r"(\d+) by frame pointer \(the process has them", result.err)
+    taken = re.search(r"(\d+) by frame pointer \(the process has frame pointers", result.err)
     enough(int(taken.group(1)) if taken else 0, 101, f" by frame pointer: {result.err}")
     outermost = [chain[-1] & 0xfff for chain in user_chains(results())]
     with measured():  # but for what the loader did

@@ -481,7 +481,7 @@ static void tasks_for_which_there_is_no_memory(void **state)
     assert_non_null(tasks_find_process(tasks, 100));
     dropped++;
     char wanted[128];
-    snprintf(wanted, sizeof(wanted), "%u dropped: the collector is out of memory|new\n", dropped);
+    snprintf(wanted, sizeof(wanted), "%u task dropped: the collector is out of memory|new\n", dropped);
     expect_losses(wanted);
 }
 

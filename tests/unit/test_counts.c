@@ -92,8 +92,8 @@ static void test_accounting(void **state)
     run.tree = (struct rusage){.ru_minflt = 1500, .ru_majflt = 34, .ru_nvcsw = 5, .ru_nivcsw = 2};
     text_of(&counts, &config, &run);
     assert_non_null(
-        strstr(said, "  1,534  page-faults         15.3 K/s of CPU time; 1,000 after each program's start\n"));
-    assert_non_null(strstr(said, "  7  context-switches    70/s of CPU time; 0 after each program's start\n"));
+        strstr(said, "  1,534  page-faults         15.3 K/s of CPU time; 1,000 of them after each program's start\n"));
+    assert_non_null(strstr(said, "  7  context-switches    70/s of CPU time; 0 of them after each program's start\n"));
     /* Where it has less, as of who was not waited for, tasks count; and it knows no user space alone. */
     run.tree.ru_minflt = 1;
     config.events[SWITCHES].attr.exclude_kernel = 1;

@@ -84,7 +84,7 @@ static void test_refused(void **state)
         assert_false(config.dump_auto);
         assert_int_equal(config.note_count, 1);
         assert_int_equal(config.dump_note, 0);
-        assert_non_null(strstr(config.notes[0], "use frame pointers: samples with registers and stack are refused"));
+        assert_non_null(strstr(config.notes[0], "use frame pointers: samples cannot include registers and stack"));
         /* Said, where the user asked for it. */
         assert_int_equal(config_dumps(&config, SETTINGS_CALL_GRAPH_AUTO, 4096, refused), 0);
         assert_int_equal(config.dump_note, 1);

@@ -238,17 +238,21 @@ static void explained(int status, const char *paranoid, const char *wanted)
 static void refusals_are_explained(void **state)
 {
     (void)state;
-    explained(-ENOSYS, "2", "this kernel or sandbox has no perf_event_open; run outside of it");
-    explained(-EACCES, NULL, "this kernel or sandbox has no perf_event_open; run outside of it");
-    explained(-EPERM, "3", "kernel.perf_event_paranoid is 3; as root 'sysctl kernel.perf_event_paranoid=2' allows it");
+    explained(-ENOSYS, "2",
+              "this kernel or sandbox has no perf_event_open; use another kernel, or run outside of the sandbox");
+    explained(-EACCES, NULL,
+              "this kernel or sandbox has no perf_event_open; use another kernel, or run outside of the sandbox");
+    explained(
+        -EPERM, "3",
+        "kernel.perf_event_paranoid is 3; to allow perf events, type as root: sysctl kernel.perf_event_paranoid=2");
     explained(-EACCES, "2",
               "perf_event_open is refused (Permission denied) though kernel.perf_event_paranoid is 2; "
-              "in a container allow it by a seccomp profile or --cap-add PERFMON");
+              "in a container, allow it with a seccomp profile or with --cap-add PERFMON");
     explained(-EMFILE, "2", "too many open files; raise 'ulimit -n'");
-    explained(-ENOENT, "2", "this machine does not have it");
-    explained(-EOPNOTSUPP, "2", "this machine does not have it");
-    explained(-ENODEV, "2", "this machine does not have it");
-    explained(-ENXIO, "2", "this machine does not have it");
+    explained(-ENOENT, "2", "this machine does not have this event");
+    explained(-EOPNOTSUPP, "2", "this machine does not have this event");
+    explained(-ENODEV, "2", "this machine does not have this event");
+    explained(-ENXIO, "2", "this machine does not have this event");
     explained(-EBUSY, "2", "Device or resource busy");
     machine_fake_sysctl("pid_max", "");
     assert_int_equal(probe_read_sysctl("pid_max", 7), 7);

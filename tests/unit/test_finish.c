@@ -595,7 +595,7 @@ static void who_lives_is_held_and_goes_on(void **state)
 static void revoked_events(void **state)
 {
     (void)state;
-    expect_revoked_events(1000, "setuid or unreadable program: the kernel ended its events (root may see it)");
+    expect_revoked_events(1000, "setuid or unreadable program: the kernel ended its events (root can profile it)");
 }
 
 static void revoked_events_of_root(void **state)

@@ -112,7 +112,8 @@ static void there_is_none(void **state)
     (void)state;
     char wanted[512], message[600];
     snprintf(wanted, sizeof(wanted),
-             "libpinject.so is not beside this program (looked in %s/bin/../lib and near it); install pinject again",
+             "libpinject.so is not where this program looks for it (%s/bin/../lib and places near it); install pinject "
+             "again",
              directory);
     expect_reason(-ENOENT, wanted);
     check_capture();
@@ -134,7 +135,7 @@ static void paths_that_the_variable_cannot_hold(void **state)
         run(command);
         snprintf(self, sizeof(self), "%s/%s/pinject-run", directory, names[i]);
         snprintf(wanted, sizeof(wanted),
-                 "LD_PRELOAD cannot contain '%s/%s/libpinject.so', which has a blank or "
+                 "LD_PRELOAD cannot contain '%s/%s/libpinject.so', which has a blank or a "
                  "colon; install pinject elsewhere",
                  directory, names[i]);
         expect_reason(-EINVAL, wanted);

@@ -182,7 +182,7 @@ static void no_panalyze(void **state)
     check_capture();
     live_start(&live, &session, &mask);
     assert_string_equal(check_captured(), "pinject-run: warning: --live: panalyze cannot be started: No such file or "
-                                          "directory; the command runs without a screen\n");
+                                          "directory; the command runs without a live view\n");
     assert_true(live.pid == 0 && live.until == -1 && live.pidfd == -1);
     live_end(&live, -1);
 }
@@ -318,7 +318,7 @@ static void ends_are_waited_for(void **state)
     assert_string_equal(shown(), "here\ndone\n");
     assert_string_equal(end_of("echo here; exit 3", false), "");
     assert_string_equal(end_of("echo here; kill -SEGV $$", false),
-                        "pinject-run: warning: --live: panalyze ended by signal 11\n");
+                        "pinject-run: warning: --live: panalyze was ended by signal 11\n");
     /* Who is asked to go and goes, stopped or not, says nothing. */
     assert_string_equal(end_of("trap 'echo asked; exit 0' TERM; echo here; while :; do sleep 0.01; done", true), "");
     assert_string_equal(shown(), "here\nasked\n");
@@ -326,10 +326,10 @@ static void ends_are_waited_for(void **state)
     assert_string_equal(end_of("echo here; kill -STOP $$; exec sleep 1000", true), "");
     /* Who was not asked does. */
     assert_string_equal(end_of("echo here; kill -TERM $$", false),
-                        "pinject-run: warning: --live: panalyze ended by signal 15\n");
+                        "pinject-run: warning: --live: panalyze was ended by signal 15\n");
     /* Who does not go is killed. */
     assert_string_equal(end_of("trap '' TERM; echo here; exec sleep 1000", true),
-                        "pinject-run: warning: --live: panalyze ended by signal 9\n");
+                        "pinject-run: warning: --live: panalyze was ended by signal 9\n");
 }
 
 /* ---- Terminals ---- */
@@ -405,7 +405,7 @@ static void screen_is_left(void **state)
     live_start(&live, &session, &mask);
     check_capture();
     live_end(&live, -1);
-    assert_string_equal(check_captured(), "pinject-run: warning: --live: panalyze ended by signal 11\n");
+    assert_string_equal(check_captured(), "pinject-run: warning: --live: panalyze was ended by signal 11\n");
     assert_string_equal(check_terminal(master, slave), "\033[0m\033[?25h\033[?1049l");
     live_release(&live);
     write_panalyze("exit 0"); /* it has left the screen itself */

@@ -162,7 +162,7 @@ static char *plain(char *text)
     char *to = text, *stolen = strstr(text, "; includes "), *line = stolen ? strchr(stolen, '\n') : NULL;
     if (line)
         memmove(stolen, line, strlen(line) + 1);
-    char *part = strstr(text, " of it in tasks");
+    char *part = strstr(text, " of it in recorded tasks");
     if (part)
         memmove(part, part + strlen(" of it"), strlen(part + strlen(" of it")) + 1);
     for (char *at = text; *at;) {
@@ -194,7 +194,8 @@ static void other_actions(void **state)
     (void)state;
     expect(RUN("--version"), 0, "pinject-run " PINJECT_VERSION_STRING "\n", "");
     expect(RUN("--info"), 0, "info\n", "");
-    expect(RUN("--info", "x"), 125, "", "pinject-run: unexpected argument 'x': this option runs no command\n");
+    expect(RUN("--info", "x"), 125, "",
+           "pinject-run: unexpected argument 'x': with these options pinject-run runs no command\n");
     expect(RUN("-q"), 125, "",
            "pinject-run: no command to profile; type: pinject-run [OPTIONS] [--] COMMAND [ARGS], or pinject-run "
            "--help\n");
@@ -227,7 +228,7 @@ static void stacks_are_asked_for(void **state)
            "pinject-run: option '--tree' works on x86-64 and AArch64 only; 'gdb -p PID' shows stacks "
            "here\n");
     expect(RUN("--tree"), 125, "",
-           "pinject-run: no process named; type: pinject-run --tree PID... ('pgrep NAME' finds the number)\n");
+           "pinject-run: no PID is given; type: pinject-run --tree PID... ('pgrep NAME' finds the PID)\n");
     expect(RUN("--stacks", "--doctor", "1"), 125, "",
            "pinject-run: option '--doctor' cannot be used with '--stacks', which profiles nothing\n");
     expect(RUN("--info", "--stacks", "1"), 125, "",
@@ -368,7 +369,7 @@ static void summary_of_a_command(void **state)
     assert_string_equal(plain(text_err), "pinject-run: # task, counted:\n"
                                          "pinject-run: #  task-clock # CPUs busy\n"
                                          "pinject-run: # elapsed, # in user space, # in the kernel\n"
-                                         "pinject-run: CPU time #, # in tasks (# %); profiler overhead: #\n"
+                                         "pinject-run: CPU time #, # in recorded tasks (# %); profiler overhead: #\n"
                                          "pinject-run: # file out.* (#); next: panalyze counts out.*\n");
     assert_int_equal(remove_files("out.*"), 1);
 }

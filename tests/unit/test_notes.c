@@ -78,7 +78,7 @@ static void timers(void **state)
     expect("counted by the kernel, not sampled: its timer was refused (No space left on device)\n");
 }
 
-#define REFUSED ": the kernel refused its events (Permission denied): not dumpable, or another user's\n"
+#define REFUSED ": the kernel refused its events (Permission denied): the task is not dumpable, or another user's\n"
 
 static void refused_events(void **state)
 {
@@ -102,14 +102,14 @@ static void programs_without_a_timer(void **state)
     task.timer_started = true;
     expect("executed a program without a timer (static?): only its CPU time is known\n");
     process.inherits = true;
-    expect("executed a program without a timer (static?): sampled with inherited events, its CPU time counted by the "
-           "kernel\n");
+    expect("executed a program without a timer (static?): inherited events sample it, and the kernel counts its CPU "
+           "time\n");
     process.inherits = false;
     task.process = NULL;
     expect("executed a program without a timer (static?): only its CPU time is known\n");
     task.covers = true;
-    expect("executed a program without a timer (static?): sampled with inherited events, its CPU time counted by the "
-           "kernel\n");
+    expect("executed a program without a timer (static?): inherited events sample it, and the kernel counts its CPU "
+           "time\n");
     task.state.cause = TASK_LEFT;
     expect("executed a program that is not followed (--follow=exec follows it)\n");
 }
@@ -140,8 +140,8 @@ static void ends_and_beginnings(void **state)
     expect("executed a setuid or unreadable program: the kernel closed its events, and only its CPU time is known from "
            "then on\n");
     task.state.cause = TASK_CONTINUED;
-    expect("executed an unreadable program: the kernel closed its events; timers sample it from then on, in another "
-           "file\n");
+    expect("executed an unreadable program: the kernel closed its events; from then on timers sample it, and the "
+           "samples are in another file\n");
     task.state.cause = TASK_CAUSE_NONE;
     task.generations_more = 12;
     expect("executed programs that are not listed: 12\n");

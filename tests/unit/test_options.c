@@ -198,7 +198,7 @@ static void test_options_of_others(void **state)
         {"--older-name", NULL, TREE, 9},
         {"--older", NULL, TREE, 9}, /* the prefix of a synonym */
         {"--old", "'--old' is ambiguous: it may be --older-name, --oldest", TREE, 0},
-        {"--older-nmae", "unknown option '--older-nmae'; --help lists", TREE, 0}, /* a synonym is not suggested */
+        {"--older-nmae", "unknown option '--older-nmae'; see --help", TREE, 0}, /* a synonym is not suggested */
         {"--older-name", "option '--older-name' does not belong to 'tree'", REPORT, 0},
         {"--s", NULL, TREE, 2},
         {"--s", "'--s' is ambiguous: it may be --self, --sort-by, --sort-reverse", REPORT, 0},

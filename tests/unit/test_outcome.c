@@ -74,14 +74,14 @@ static char *losses(const struct outcome *outcome)
 }
 
 static const char lines_of_all[] =
-    "100 started before the collector answered: start-up counted but not sampled|\n"
-    "101 started before the collector answered: start-up counted but not sampled|user 7\n"
+    "100 task started before the collector answered: its start-up was counted but not sampled|\n"
+    "101 task started before the collector answered: its start-up was counted but not sampled|user 7\n"
     "110 request queue full: a task got no events, or an exited child was not reported|\n"
     "111 request queue full: a task got no events, or an exited child was not reported|user 7\n"
     "130 start not announced: blocked by the program's own seccomp filter|\n"
     "131 start not announced: blocked by the program's own seccomp filter|user 7\n";
-static const char lines_of_foreign[] = "120 in another pid namespace|\n"
-                                       "121 in another pid namespace|user 7\n";
+static const char lines_of_foreign[] = "120 process start or exec in another pid namespace|\n"
+                                       "121 process start or exec in another pid namespace|user 7\n";
 static const char lines_of_session[] =
     "1 notification dropped: queue full|\n"
     "2 mappings and arguments dropped: queue full|\n"
@@ -99,10 +99,10 @@ static const char lines_of_session[] =
     "8 request dropped: the collector has no memory or no descriptors left|\n"
     "9 executable mapping dropped: too many in one process|\n"
     "41 executable mapping dropped: too many in the processes of a user|\n"
-    "15 executable mapping not in the files of all threads: too many in one process|\n"
+    "15 executable mapping missing in the files of some threads: too many in one process|\n"
     "10 damaged ring or record|\n"
     "31 mapped file not read: reading it hung|\n"
-    "32 mapped file not read: other files of its user hung, or there were too many|\n"
+    "32 mapped file not read: other files of the same user hung, or too many waited to be read|\n"
     "33 mapped file not read: the helper process exited, or could not be started|\n"
     "34 build id of a mapped file dropped: too many files (files that still exist are read again)|\n";
 
@@ -151,9 +151,10 @@ static void losses_have_a_line_each(void **state)
     stage.tasks->inherited_generations = 120 + 121;
     expect_losses(&stage, "");
     stage.tasks->inherited_generations = 119;
-    expect_losses(&stage, "1 in another pid namespace|\n121 in another pid namespace|user 7\n");
+    expect_losses(&stage, "1 process start or exec in another pid namespace|\n"
+                          "121 process start or exec in another pid namespace|user 7\n");
     stage.tasks->inherited_generations = 120 + 21;
-    expect_losses(&stage, "100 in another pid namespace|user 7\n");
+    expect_losses(&stage, "100 process start or exec in another pid namespace|user 7\n");
     session->uninherited = 1;
     expect_losses(&stage, lines_of_foreign);
     session->uninherited = 0;

@@ -476,7 +476,7 @@ static void test_bases(void **state)
         {"/", -EISDIR, "'-o /out'"},
         {"..", -EISDIR, "'-o ../out'"},
         {"nothing/out", -ENOENT,
-         "'nothing/out.*': there is no directory 'nothing/': create it, or choose another with -o"},
+         "'nothing/out.*': there is no directory 'nothing/'; create it, or choose another with -o"},
         {"file/out", -ENOTDIR, "Not a directory"},
         {long_name, -ENAMETOOLONG, "is too long for the name of result files: shorten it (-o)"},
         {long_path, -ENAMETOOLONG, "is too long"},
@@ -514,7 +514,7 @@ static void test_unwritable(void **state)
     assert_int_equal(test.status, -EACCES);
     assert_non_null(strstr(
         errors,
-        "cannot write result files 'locked/out.*' in 'locked/': Permission denied: choose another place with -o"));
+        "cannot write result files 'locked/out.*' in 'locked/': Permission denied; choose another place with -o"));
     free(errors);
     kit_free(&kit);
 }

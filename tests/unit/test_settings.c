@@ -282,7 +282,7 @@ static void test_variables(void **state)
     assert_int_equal(from_environment(VARIABLES("PINJECT_STAT=yes"), &text), -EINVAL);
     assert_non_null(strstr(text, "PINJECT_STAT must be 1 or 0, not 'yes'"));
     assert_int_equal(from_environment(VARIABLES("PINJECT_FREQ=many"), &text), -EINVAL);
-    assert_non_null(strstr(text, "(set by the variable PINJECT_FREQ)"));
+    assert_non_null(strstr(text, "this value comes from the variable PINJECT_FREQ"));
     assert_int_equal(from_environment(VARIABLES("PINJECT_FREQENCY=5", "PINJECT_PERIOD=7"), &text), 0);
     assert_non_null(strstr(text, "unknown variable PINJECT_FREQENCY"));
     assert_int_equal(line.settings.period, 7);

@@ -69,8 +69,9 @@ static void texts(void **state)
     stacks.counts.behind = 4;
     stacks.counts.foreign = 5;
     assert_int_equal(stacks_sum(&stacks.counts), 15);
-    strcat(wanted, ", 3 by frame pointer (the process has them), 4 by frame pointer (the collector fell behind), 5 "
-                   "by frame pointer (32-bit code)");
+    strcat(wanted,
+           ", 3 by frame pointer (the process has frame pointers), 4 by frame pointer (the collector fell behind), 5 "
+           "by frame pointer (32-bit code)");
     expect(wanted);
     session.dumps.now = 16384;
     stacks.lowest = 512;
@@ -84,7 +85,7 @@ static void texts(void **state)
     stacks.lowered = 0;
     stacks.raised = 1;
     session.dumps.now = 32768;
-    snprintf(whole, sizeof(whole), "%.*s at up to 32768 bytes (increased during the run; raise -g dwarf,BYTES)%s",
+    snprintf(whole, sizeof(whole), "%.*s at up to 32768 bytes (the limit grew during the run; raise -g dwarf,BYTES)%s",
              (int)(advice - wanted), wanted, advice + strlen(advice_text));
     expect(whole);
     /* What was raised is said even where nothing is truncated. */
@@ -107,7 +108,7 @@ static void texts(void **state)
     assert_in_range(strlen(whole), 300, STACKS_TEXT - 1);
     stacks.counts = (struct stack_counts){.chosen = 2};
     stacks.raised = 0;
-    expect("0 call stacks unwound, 2 by frame pointer (the process has them)");
+    expect("0 call stacks unwound, 2 by frame pointer (the process has frame pointers)");
 }
 
 static uint32_t own_limit(void)

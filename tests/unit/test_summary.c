@@ -101,7 +101,7 @@ static void test_units(void **state)
     write_files(&scene.kit, 2);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char time[64], size[64];
-        snprintf(time, sizeof(time), "CPU time %s in tasks;", cases[i].time);
+        snprintf(time, sizeof(time), "CPU time %s in recorded tasks;", cases[i].time);
         snprintf(size, sizeof(size), "out.* (%s);", cases[i].size);
         scene.outcome = (struct outcome){.tasks = 2, .processes = 2, .attributed_ns = cases[i].ns};
         bytes = cases[i].bytes;
@@ -143,9 +143,10 @@ static void test_run(void **state)
     (void)state;
     struct scene scene;
     set_up(&scene, KIT_SAMPLING, "out");
-    expect(&scene, "pinject-run: 42 tasks (40 processes, 2 further threads, at most 4 at once), 1234 samples of "
-                   "task-clock, 0 lost\n"
-                   "pinject-run: CPU time 9.52 s, 9.50 s of it in tasks (99.8 %); profiler overhead: 310.0 ms\n");
+    expect(&scene,
+           "pinject-run: 42 tasks (40 processes, 2 further threads, at most 4 at once), 1234 samples of "
+           "task-clock, 0 lost\n"
+           "pinject-run: CPU time 9.52 s, 9.50 s of it in recorded tasks (99.8 %); profiler overhead: 310.0 ms\n");
     const uint64_t cpu_ns = scene.outcome.cpu_ns;
     scene.outcome.cpu_ns = UINT64_C(9490000000); /* less than the tasks have: their clock is another one */
     expect(&scene, "pinject-run: 42 tasks (40 processes, 2 further threads, at most 4 at once), 1234 samples of "
@@ -159,7 +160,7 @@ static void test_run(void **state)
     scene.outcome.alive = 1;
     char *text = kit_stderr(print, &scene);
     assert_non_null(strstr(text, "pinject-run: 1 task, 1 sample of task-clock, 0 lost\n"
-                                 "pinject-run: CPU time 200 us in tasks; profiler overhead: 0 us\n"
+                                 "pinject-run: CPU time 200 us in recorded tasks; profiler overhead: 0 us\n"
                                  "pinject-run: 1 task still runs, profiled up to now (--linger waits for it)\n"));
     free(text);
     scene.kit.settings.quiet = true;
@@ -233,7 +234,7 @@ static void test_missed(void **state)
     assert_non_null(strstr(text,
                            "pinject-run: not seen: 1 x setuid program: su\\033[2J, CPU time 2.0 ms\n"
                            "pinject-run: not seen: 7 x refused\n"
-                           "pinject-run: not seen: 3 x static program: busybox; and 1 more reason: panalyze tree\n"
+                           "pinject-run: not seen: 3 x static program: busybox; 1 more reason: see 'panalyze info'\n"
                            "pinject-run: 5 tasks were counted but not sampled: "));
     free(text);
     kit_free(&scene.kit);
@@ -249,7 +250,7 @@ static void test_timer_fallbacks(void **state)
     scene.outcome.refusal = -EACCES;
     char *text = kit_stderr(print, &scene);
     assert_non_null(strstr(text, "pinject-run: 2 tasks were sampled by timers: the kernel refused their events "
-                                 "(Permission denied: not dumpable, or of another user; root may see them)\n"
+                                 "(Permission denied: not dumpable, or of another user; root can profile them)\n"
                                  "pinject-run: 1 task was not sampled: the kernel refused its events (Permission "
                                  "denied), and no timer could replace them\n"));
     assert_null(strstr(text, "memory"));
@@ -259,7 +260,7 @@ static void test_timer_fallbacks(void **state)
 
 #define TASKS \
     "pinject-run: 42 tasks (40 processes, 2 further threads, at most 4 at once), 1234 samples of task-clock, 0 lost\n"
-#define TIME "pinject-run: CPU time 9.52 s, 9.50 s of it in tasks (99.8 %); profiler overhead: 310.0 ms\n"
+#define TIME "pinject-run: CPU time 9.52 s, 9.50 s of it in recorded tasks (99.8 %); profiler overhead: 310.0 ms\n"
 
 /* What samples, how stacks came about, what is missing: after the tasks, in this order, and none of it when quiet. */
 static void test_all_lines(void **state)
@@ -282,7 +283,7 @@ static void test_all_lines(void **state)
     expect(&scene, TASKS "pinject-run: timers sample\n"
                          "pinject-run: no dumps\n"
                          "pinject-run: stacks of all kinds\n"
-                         "pinject-run: CPU time 9.52 s, 9.50 s of it in tasks (99.8 %), including "
+                         "pinject-run: CPU time 9.52 s, 9.50 s of it in recorded tasks (99.8 %), including "
                          "2.0 ms of steal time; profiler overhead: 310.0 ms\n"
                          "pinject-run: 1 task was counted by the kernel, but not sampled: no timer ran in it\n"
                          "pinject-run: 2 tasks still run, profiled up to now (--linger waits for them)\n");
