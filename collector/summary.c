@@ -323,8 +323,8 @@ static void print_files(const struct results *results, const struct settings *se
     append_place(line, settings);
     print_note(line);
     if (results_moved(results)) {
-        append_count(line, results_moved(results), "file", "files");
-        buffer_printf(line, " of an earlier run had the same name: renamed to NAME.old");
+        append_count(line, results_moved(results), "file of an earlier run was", "files of an earlier run were");
+        buffer_printf(line, " renamed to NAME.old, because this run writes NAME");
         print_note(line);
     }
 }

@@ -407,7 +407,7 @@ static void note_short_period(struct event_config *config, const struct settings
     for (unsigned i = 0; i < config->sampling; i++) {
         const struct perf_event_attr *attr = &config->events[i].attr;
         if (is_clock(attr->type, attr->config) && settings->period && settings->period < attr->sample_period)
-            event_config_note(config, "%s is sampled every %d ns: the kernel has no shorter period",
+            event_config_note(config, "%s is sampled every %d ns: the kernel allows no shorter period",
                               config->events[i].name, CLOCK_PERIOD_MIN);
     }
 }

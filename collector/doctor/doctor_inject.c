@@ -214,6 +214,7 @@ void doctor_yama(const struct doctor_facts *facts, struct doctor_finding *findin
         DOCTOR_TEXT(finding->value, "not active");
     else
         DOCTOR_TEXT(finding->value,
-                    "kernel.yama.ptrace_scope is %" PRId64 "; it restricts debuggers and --stacks, not profiling",
+                    "kernel.yama.ptrace_scope is %" PRId64
+                    "; it restricts debuggers and 'pinject-run --stacks', not profiling",
                     scope);
 }

@@ -65,7 +65,7 @@ def test_the_same_pid_again():
         skip("no pid namespaces here")
     for number in range(3):
         done = run([*place, PINJECT_RUN, "-o", "out", "--", target("spin"), str(20 + number)]).ok()
-        said = "1 file of an earlier run had the same name: renamed to NAME.old"
+        said = "1 file of an earlier run was renamed to NAME.old, because this run writes NAME"
         check_equal(said in done.err, number > 0, done.err)
     names = sorted(os.listdir("."))
     check_equal(len(names), 2, names)

@@ -151,7 +151,7 @@ static void test_run(void **state)
     scene.outcome.cpu_ns = UINT64_C(9490000000); /* less than the tasks have: their clock is another one */
     expect(&scene, "pinject-run: 42 tasks (40 processes, 2 further threads, at most 4 at once), 1234 samples of "
                    "task-clock, 0 lost\n"
-                   "pinject-run: CPU time 9.49 s, 9.50 s in tasks (100.1 %); profiler overhead: 310.0 ms\n");
+                   "pinject-run: CPU time 9.49 s, 9.50 s in recorded tasks (100.1 %); profiler overhead: 310.0 ms\n");
     scene.outcome.cpu_ns = cpu_ns;
     write_files(&scene.kit, 2);
     expect_last(&scene, "pinject-run: 2 files out.* (", " kB); next: panalyze out.*\n");
