@@ -245,8 +245,8 @@ static const struct option_row rows[] = {
     {0, "stat", NULL, 0, options_take_flag, FIELD(stat), 0, GROUP_BOTH, "only count events, take no samples"},
     {0, NULL, NULL, 0, NULL, 0, 0, 0, "What to follow (default: everything that the command starts)"},
     {0, "follow", "LIST", 0, take_follow_list, 0, 0, GROUP_BOTH,
-     "what to follow, separated by commas: all, none, threads, fork, vfork, exec; the first process is always "
-     "profiled"},
+     "follow all, none, or some of threads,fork,vfork,exec; several are separated by commas; the first process is "
+     "always profiled"},
     {0, "follow-all", NULL, OPTION_MORE, take_follow, 0, PINJECT_SESSION_ALL, GROUP_BOTH,
      "follow everything (the default)"},
     {0, "follow-fork", NULL, OPTION_MORE, take_follow, 0, PINJECT_SESSION_FORK, GROUP_BOTH,
