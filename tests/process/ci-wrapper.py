@@ -156,7 +156,7 @@ def test_no_profiler():
     env = {"PATH": os.path.abspath("alone")}
     result = run(["alone/pinject-ci", "-o", "p", "--", "sh", "-c", "echo out; exit 3"], env=env)
     check_equal((result.status, result.out), (3, "out\n"))
-    check_in("pinject-run is not found", result.err)
+    check_in("pinject-run is neither beside", result.err)
     result = run(["alone/pinject-ci", "--strict", "-o", "p", "--", "touch", "ran"], env=env)
     check_equal(result.status, 125)
     check(not os.path.exists("ran"), "the command ran though it could not be profiled")

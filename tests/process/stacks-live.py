@@ -242,9 +242,9 @@ def test_deeper_than_is_shown():
 def test_numbers_that_are_none():
     need_unwinding()
     for words, said in [(("x",), "'x' is not a PID; 'pgrep x' may find it"),
-                        (("1", "-1"), "option '-1' must precede the first PID: pinject-run -1 --stacks PID..."),
-                        (("1", "--json"), "option '--json' must precede the first PID: pinject-run --json --stacks "
-                                          "PID..."),
+                        (("1", "-1"), "option '-1' must precede the first PID; type: pinject-run -1 --stacks PID..."),
+                        (("1", "--json"), "option '--json' must precede the first PID; type: pinject-run --json "
+                                          "--stacks PID..."),
                         (("99999999999",), "'99999999999' is not a PID; 'pgrep 99999999999' may find it")]:
         result = run([PINJECT_RUN, "--stacks", *words])
         check_equal((result.status, result.out, result.err), (125, "", f"pinject-run: {said}\n"))

@@ -135,7 +135,7 @@ static void paths_that_the_variable_cannot_hold(void **state)
         run(command);
         snprintf(self, sizeof(self), "%s/%s/pinject-run", directory, names[i]);
         snprintf(wanted, sizeof(wanted),
-                 "LD_PRELOAD cannot contain '%s/%s/libpinject.so', which has a blank or a "
+                 "LD_PRELOAD cannot contain the path '%s/%s/libpinject.so', which has a blank or a "
                  "colon; install pinject elsewhere",
                  directory, names[i]);
         expect_reason(-EINVAL, wanted);

@@ -360,7 +360,7 @@ static void test_help(void **state)
         if (!at)
             fail_msg("%s is not told of", name);
     }
-    assert_non_null(strstr(text, "127 when it is not found"));
+    assert_non_null(strstr(text, "127 if COMMAND is not found"));
     assert_null(strstr(text, "--collect"));
     free(text);
 }
