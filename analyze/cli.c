@@ -42,7 +42,7 @@ static const struct cli_command commands[] = {
      "flame graph: an SVG file to zoom and search in a browser"},
     {"annotate", ANNOTATE, CLI_PROFILE, view_annotate, "instructions and source lines of functions, with their shares"},
     {"diff", DIFF, CLI_PROFILE | CLI_PAIR, view_diff,
-     "what changed between two versions of a program, from several runs of each"},
+     "what changed between two versions of a program, from one run or, better, several runs of each"},
     {"tree", TREE, CLI_PROFILE | CLI_COUNTS, view_tree, "processes and threads: parents, times, exit status",
      "What ran"},
     {"counts", COUNTS, CLI_PROFILE | CLI_COUNTS, view_counts, "counters, in total and per task"},
@@ -50,10 +50,10 @@ static const struct cli_command commands[] = {
     {"script", SCRIPT, CLI_PROFILE | CLI_WHOLE_SAMPLES, view_script, "every sample as text, like perf script"},
     {"info", INFO, 0, view_info, "what each file contains"},
     {"export", EXPORT, CLI_PROFILE | CLI_OWN_OUTPUT, export_view,
-     "FORMAT: write files for perf, pprof, speedscope, firefox, folded, chrome or csv",
+     "write the profile in FORMAT: perf, pprof, speedscope, firefox, folded, chrome or csv",
      "For other programs and machines"},
     {"archive", ARCHIVE, CLI_PROFILE, view_archive,
-     "save names and line numbers for other machines, or before a program is rebuilt"},
+     "save function names and line numbers, for use on another machine or after a rebuild"},
     {"help", HELP, 0, NULL, "this text; 'help COMMAND' lists the options of one command"},
 };
 
@@ -157,7 +157,7 @@ static int take_min(void *state, const struct option_row *row, const char *value
     if (end && *end == '%')
         end++;
     if (!end || *end || !(percent >= 0 && percent < 100)) {
-        report_error("option '--%s' needs a percentage of at least 0, below 100, not '%s'", row->name,
+        report_error("option '--%s' needs a percentage of at least 0 and below 100, not '%s'", row->name,
                      value ? value : "");
         return -EINVAL;
     }
@@ -171,7 +171,7 @@ static int take_threads(void *state, const struct option_row *row, const char *v
     int status = options_take_count(state, row, value);
     uint64_t *threads = (uint64_t *)((char *)state + row->offset);
     if (status == 0 && *threads > THREAD_POOL_MAX) {
-        report_error("option '--%s' takes %d at most, not '%s'", row->name, THREAD_POOL_MAX, value);
+        report_error("option '--%s' takes at most %d, not '%s'", row->name, THREAD_POOL_MAX, value);
         return -EINVAL;
     }
     return status;
@@ -184,7 +184,8 @@ static int take_percent(void *state, const struct option_row *row, const char *v
     if (end && *end == '%')
         end++;
     if (!end || end == value || *end || !(percent > 0 && percent <= 100)) {
-        report_error("option '--%s' needs a percentage above 0, at most 100, not '%s'", row->name, value ? value : "");
+        report_error("option '--%s' needs a percentage above 0 and at most 100, not '%s'", row->name,
+                     value ? value : "");
         return -EINVAL;
     }
     ((struct settings *)state)->cum = percent;
@@ -196,7 +197,7 @@ static int take_interval(void *state, const struct option_row *row, const char *
     char *end = NULL;
     double seconds = strtod(value, &end);
     if (end == value || *end || !(seconds >= 0.1 && seconds <= 86400)) {
-        report_error("option '--%s' needs seconds from 0.1 to 86400, not '%s'", row->name, value);
+        report_error("option '--%s' needs a number of seconds from 0.1 to 86400, not '%s'", row->name, value);
         return -EINVAL;
     }
     ((struct settings *)state)->interval = seconds;
@@ -209,23 +210,23 @@ static const struct option_row rows[] = {
     {.help = "Grouping and order", .groups = REPORT | FLAME | DIFF},
     {0, "per-task", NULL, 0, take_tasks, TASKS_APART, 0, REPORT, "a section for each task, heaviest first"},
     {'a', "aggregate", NULL, 0, take_tasks, TASKS_TOGETHER, 0, REPORT,
-     "all tasks as one profile (default for text; --json: without the tasks)"},
+     "all tasks as one profile (the default for text); with --json: leave out the list of tasks"},
     {'a', "aggregate", NULL, 0, options_take_flag, FIELD(aggregate), 0, EXPORT, "speedscope: all tasks as one profile"},
     {'a', "aggregate", NULL, 0, options_take_flag, FIELD(aggregate), 0, FLAME,
-     "no first level for commands, same as --by=function"},
+     "no boxes for commands, only for functions; the same as --by=function"},
     {0, "group", NULL, 0, options_take_flag, FIELD(group), 0, REPORT,
      "show all sampled events side by side; --event chooses the first column"},
     {0, "by", "function|dso|task|process|comm|address|line|inline|file", 0, take_by, FIELD(by), 0, REPORT,
-     "group rows by"},
+     "group rows by one of these (default: function)"},
     {0, "by", "function|dso|task|process|comm|address", 0, take_by, FIELD(by), 0, FLAME,
-     "group boxes by this; task, process and comm are the first level (default: comm)"},
+     "group boxes by one of these; tasks, processes and commands become the first level (default: comm)"},
     {0, "by", "comm|dso|function|stack", 0, take_diff_by, FIELD(diff_by), 0, DIFF,
-     "compare these (default: commands and functions)"},
+     "what to compare (default: commands and functions)"},
     {0, "total", NULL, 0, options_take_flag, FIELD(total), 0, DIFF, "compare functions and DSOs by total, not by self"},
     {0, "sort", "weight|share", 0, take_choice, FIELD(diff_sort), 0, DIFF,
-     "order by change of weight (the default) or by Points"},
+     "order rows by change of weight (the default) or by the column Points"},
     {0, "reverse", NULL, 0, options_take_flag, FIELD(reverse), 0, FLAME,
-     "merge stacks from the sampled functions outwards, callees at the top"},
+     "sampled functions at the top, their callers below"},
     {0, "icicle", NULL, 0, options_take_enum, FIELD(layout), LAYOUT_HANGING, FLAME, "callers at the top (the default)"},
     {0, "upright", NULL, 0, options_take_enum, FIELD(layout), LAYOUT_UPRIGHT, FLAME,
      "callers at the bottom, as in a classic flame graph"},
@@ -233,9 +234,9 @@ static const struct option_row rows[] = {
     {0, "callers", NULL, 0, options_take_flag, FIELD(callers), 0, REPORT, "callers below each function (bottom-up)"},
     {0, "callees", NULL, 0, options_take_flag, FIELD(callees), 0, REPORT, "callees below each function (top-down)"},
     {0, "call-tree", NULL, 0, options_take_flag, FIELD(call_tree), 0, REPORT,
-     "all calls as one tree, from the outermost function inwards"},
+     "one tree of all calls, from the outermost callers to the sampled functions"},
     {0, "reverse", NULL, 0, options_take_flag, FIELD(reverse), 0, REPORT,
-     "call tree from the sampled functions outwards to their callers"},
+     "one tree of all calls, from the sampled functions to their outermost callers"},
     {0, "sort", "self|total", 0, take_sort, FIELD(sort), 0, REPORT | TREE | COUNTS | SUMMARY,
      "order functions by self (the default) or total (the default with --callees)"},
     {.help = "How much to show"},
@@ -243,9 +244,9 @@ static const struct option_row rows[] = {
      "show at most N rows in each section; 'all' for no limit"},
     {0, "cum", "P", 0, take_percent, FIELD(cum), 0, REPORT, "stop when the rows add up to P percent"},
     {0, "min", "P", 0, take_min, FIELD(min), 0, REPORT,
-     "sum up branches of the call tree below P percent (default: 0.5)"},
+     "sum up the branches of the call tree that are below P percent (default: 0.5)"},
     {0, "min", "P", 0, take_min, FIELD(min), 0, FLAME,
-     "leave out boxes below P percent (default: draw the 10000 heaviest)"},
+     "leave out boxes below P percent (default: draw the 10000 heaviest boxes)"},
     {0, "interval", "SECONDS", 0, take_interval, 0, 0, TOP, "time between two updates (default: 2)"},
     {0, "snapshots", "N", 0, options_take_count, FIELD(snapshots), 0, TOP,
      "stop after N updates (default: when the program ends)"},
@@ -270,12 +271,12 @@ static const struct option_row rows[] = {
     {'e', "event", "NAME", 0, options_take_string, FIELD(event), 0, PROFILE | DIFF,
      "show this sampled event (default: the first one)"},
     {0, "session", "ID", 0, options_take_string, FIELD(session), 0, PROFILE,
-     "the session, by the start of its id, if the files have several (default: the newest)"},
+     "show the session whose id begins with ID (default: the newest)"},
     {0, "session", "A[,B]", 0, options_take_string, FIELD(session), 0, DIFF,
-     "the session of each side, by the start of its id (default: the newest)"},
+     "compare the sessions whose ids begin with A and B; A alone is for both sides (default: the newest)"},
     {0, "threads", "N", 0, take_threads, FIELD(threads), 0,
      REPORT | SUMMARY | FLAME | DIFF | SCRIPT | ANNOTATE | EXPORT,
-     "threads that read files and look up names (default: one per CPU)"},
+     "number of threads that read files and look up names (default: one per CPU)"},
     {.help = "Names"},
     {0, "no-demangle", NULL, 0, options_take_flag, FIELD(no_demangle), 0, NAMES, "do not demangle C++ and Rust names"},
     {0, "symfs", "DIR", 0, options_take_string, FIELD(symfs), 0, NAMES, "look for programs and libraries below DIR"},
@@ -284,7 +285,7 @@ static const struct option_row rows[] = {
     {0, "unwinder", "ENGINE", 0, unwind_engine_take, FIELD(unwinder), 0, NAMES & ~(TREE | COUNTS),
      "unwinder for the stacks of 'perf record --call-graph dwarf': tables (pinject's own, the default) or libunwind"},
     {0, "objdump", "PATH", 0, options_take_string, FIELD(objdump), 0, ANNOTATE,
-     "disassembler (default: the objdump in PATH)"},
+     "disassembler (default: the objdump in $PATH)"},
     {0, "lines", NULL, 0, options_take_flag, FIELD(lines), 0, SCRIPT, "source line below each address"},
     {0, "inline", NULL, 0, options_take_flag, FIELD(inlined), 0, SCRIPT, "inlined functions above each address"},
     {0, "inline", NULL, 0, options_take_flag, FIELD(inlined), 0, REPORT | FLAME,
@@ -292,9 +293,9 @@ static const struct option_row rows[] = {
     {0, "no-inline", NULL, 0, options_take_flag, FIELD(no_inline), 0, REPORT | FLAME | SCRIPT | EXPORT | DIFF,
      "do not show inlined functions"},
     {0, "inline", NULL, 0, options_take_flag, FIELD(inlined), 0, DIFF,
-     "count inlined functions as functions, under their usual names"},
+     "count inlined functions like other functions, under their usual names"},
     {0, "inline", NULL, 0, options_take_flag, FIELD(inlined), 0, EXPORT,
-     "add inlined functions (pprof, firefox: source lines, too), from debug information"},
+     "add inlined functions from debug information; for pprof and firefox, add source lines, too"},
     {0, "debuginfod", NULL, 0, options_take_flag, FIELD(debuginfod), 0, NAMES,
      "ask the servers in DEBUGINFOD_URLS for missing debug files"},
     {.help = "Output"},
@@ -302,18 +303,22 @@ static const struct option_row rows[] = {
      "file to write (default: flame.svg); '-' is stdout"},
     {'o', "output", "TO", 0, options_take_string, FIELD(archive), 0, ARCHIVE,
      "directory, .tar or .tar.gz to write (default: the directory BASE.symbols beside the results)"},
-    {0, "title", "TEXT", 0, options_take_string, FIELD(title), 0, FLAME, "title (default: the command line)"},
+    {0, "title", "TEXT", 0, options_take_string, FIELD(title), 0, FLAME,
+     "title of the flame graph (default: the "
+     "command line)"},
     {'j', "json", NULL, 0, options_take_flag, FIELD(json), 0, REPORT | TREE | COUNTS | DIFF | ANNOTATE,
      "print one JSON document"},
     {'o', "output", "FILE", 0, options_take_string, FIELD(file), 0, EXPORT,
-     "file to write; its extension may name the format, .gz compresses (default: stdout)"},
+     "file to write (default: stdout); its name may end with the format; .gz compresses"},
     {0, "markdown", NULL, 0, options_take_flag, FIELD(markdown), 0, SUMMARY, "print Markdown"},
     {0, "color", "auto|always|never", 0, take_choice, FIELD(color), 0, 0,
-     "colours (auto: on a terminal, unless NO_COLOR is set)"},
+     "use colours (auto: on a terminal, unless NO_COLOR is set)"},
     {0, "pager", NULL, 0, options_take_flag, FIELD(pager), 0, 0,
      "show long output with $PAGER on a terminal (the default)"},
     {0, "no-pager", NULL, 0, options_take_flag, FIELD(no_pager), 0, 0, "do not use a pager"},
-    {'h', "help", NULL, 0, options_take_flag, FIELD(help), 0, 0, "print this help; after a command: its options"},
+    {'h', "help", NULL, 0, options_take_flag, FIELD(help), 0, 0,
+     "print this help; with a command: the options of the "
+     "command"},
     {'V', "version", NULL, 0, options_take_flag, FIELD(version), 0, 0, "print the version"},
     {0},
 };
@@ -387,8 +392,8 @@ static int divide_operands(struct cli *cli, char **operands)
         if (at > 0 && at < cli->operand_count && !again)
             return 0;
     }
-    report_error("'%s' compares two sides: 'panalyze %s BEFORE AFTER' (directories or files), or several runs of each: "
-                 "'panalyze %s A1 A2 A3 -- B1 B2 B3'",
+    report_error("'%s' compares two sides: 'panalyze %s BEFORE AFTER' (each one directory or file), or several runs of "
+                 "each side: 'panalyze %s A1 A2 A3 -- B1 B2 B3'",
                  cli->command->name, cli->command->name, cli->command->name);
     return -EINVAL;
 }
@@ -399,7 +404,8 @@ static int check_group(const struct settings *settings)
     const char *other = settings->call_tree                                    ? "--call-tree"
                         : settings->callers                                    ? "--callers"
                         : settings->callees                                    ? "--callees"
-                        : settings->by == BY_LINE || settings->by == BY_INLINE ? "--by line and --by inline"
+                        : settings->by == BY_LINE                              ? "--by line"
+                        : settings->by == BY_INLINE                            ? "--by inline"
                         : settings->by == BY_FILE                              ? "--by file"
                         : settings->sort_given && settings->sort == SORT_TOTAL ? "--sort total"
                         : settings->inlined                                    ? "--inline"
@@ -472,7 +478,7 @@ static void help_of_command(const struct cli_command *command, int width, FILE *
     if (command->group == EXPORT)
         export_help(to);
     if (command->group == DIFF)
-        fputs("\nTake the runs in turn, five of each version or more:\n\n"
+        fputs("\nRun both versions in turn, each at least five times:\n\n"
               "  for i in 1 2 3 4 5; do\n"
               "      pinject-run -o a$i/ -- ./old; pinject-run -o b$i/ -- ./new\n"
               "  done\n"
@@ -498,7 +504,7 @@ void cli_help(const struct cli_command *command, int width, FILE *to)
     }
     fputs("Usage: panalyze [COMMAND] [OPTIONS] [FILE...]\n"
           "Shows what pinject-run (or perf record) wrote. FILE: result files, a directory of them, or perf.data;\n"
-          "without FILE the files out.PID.TID of this directory.\n\n"
+          "without FILE: the files out.PID.TID in this directory, or else perf.data.\n\n"
           "  panalyze out.*                  where the time went\n"
           "  panalyze tree out.*             what ran\n"
           "  panalyze flame out.*            a flame graph for the browser\n"
@@ -511,10 +517,9 @@ void cli_help(const struct cli_command *command, int width, FILE *to)
         fprintf(to, "\nOptions of %s:\n", commands[i].name);
         options_help(rows, commands[i].group, OPTIONS_OWN, width, to);
     }
-    fputs("\nOptions of several commands ('panalyze help COMMAND' lists those of one):\n\n", to);
+    fputs("\nOptions of several commands ('panalyze help COMMAND' lists the options of one command):\n\n", to);
     options_help(rows, 0, OPTIONS_SHARED, width, to);
     fputs("\nExit status: 0 success, 1 something could not be read or written, 2 wrong usage, 141 the reader of the "
-          "output "
-          "closed it.\n",
+          "output (such as head) ended early.\n",
           to);
 }

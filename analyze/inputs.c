@@ -90,7 +90,8 @@ static int find_here(struct inputs *inputs)
 {
     long found = add_directory(inputs, ".", "out");
     if (found > 0) {
-        report_note("no file given: reading out.* in this directory (%ld)", found);
+        report_note("no file given: reading the result file%s out.* in this directory (%ld)", found == 1 ? "" : "s",
+                    found);
         return 0;
     }
     if (access("perf.data", R_OK) == 0) {
@@ -98,8 +99,8 @@ static int find_here(struct inputs *inputs)
         add_input(inputs, memory_text("perf.data"));
         return 0;
     }
-    report_error("no file given, and no result files (out.PID.TID) in this directory; "
-                 "'pinject-run --follow-all -- COMMAND' writes some, then type 'panalyze out.*'");
+    report_error("no file given, and this directory has no result files (out.PID.TID); record with 'pinject-run "
+                 "--follow-all -- COMMAND', then type 'panalyze out.*'");
     return -ENOENT;
 }
 

@@ -72,7 +72,7 @@ static int check_operands(const struct cli *cli)
         return -EINVAL;
     }
     if (strpbrk(word, "*?[")) {
-        report_error("no file matches '%s' here; 'pinject-run --follow-all -- COMMAND' writes out.PID.TID", word);
+        report_error("no file matches '%s' here; 'pinject-run --follow-all -- COMMAND' writes files out.PID.TID", word);
         return -ENOENT;
     }
     return 0;
@@ -262,7 +262,7 @@ static int load_profile(const struct cli *cli, struct view *view, const char *se
                           : profile_load(view->paths, view->path_count, &options, &view->profile);
     progress_end(&progress);
     if (status == -ENOMEM)
-        report_error("out of memory; fewer files need less");
+        report_error("out of memory; give fewer files");
     return status < 0 ? -1 : view->profile->files_bad > 0;
 }
 
@@ -410,7 +410,7 @@ static int follow_session(struct cli *cli)
                                          .snapshots = settings->snapshots,
                                          .until = settings->until ? (int)settings->until : -1};
     if (settings->until && (settings->until > INT32_MAX || fcntl(options.until, F_SETFD, FD_CLOEXEC) < 0)) {
-        report_error("--until is only for pinject-run --live: that descriptor is not open");
+        report_error("--until is only for 'pinject-run --live': the file descriptor that it names is not open");
         return USAGE;
     }
     /* The look prints to a file, so the colour is decided here. */

@@ -28,7 +28,7 @@ int unwind_engine_take(void *state, const struct option_row *row, const char *va
     }
 #ifndef PINJECT_LIBUNWIND
     if (kind == UNWIND_ENGINE_LIBUNWIND) {
-        report_error("option '--%s=libunwind': this build has no libunwind; use tables", row->name);
+        report_error("option '--%s=libunwind': this build has no libunwind; use --%s=tables", row->name, row->name);
         return -EINVAL;
     }
 #endif

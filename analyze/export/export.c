@@ -18,16 +18,15 @@
 
 static const struct export_format formats[] = {
     {"perf", ".data", OUTPUT_FILE_BINARY, EXPORT_UNPACKED, merge_write,
-     "one perf.data of all files, for perf and "
-     "hotspot"},
+     "one perf.data of all files, for perf and hotspot"},
     {"pprof", ".pb.gz .pprof", OUTPUT_FILE_BINARY | OUTPUT_FILE_GZIP, EXPORT_SAMPLES, pprof_write,
      "profile.proto, for go tool pprof"},
     {"speedscope", ".speedscope.json", 0, EXPORT_SAMPLES, speedscope_write,
-     "for www.speedscope.app: a profile per thread, or one in all with --aggregate"},
+     "for www.speedscope.app: one profile per thread; with --aggregate: one profile of all"},
     {"firefox", ".json.gz .firefox", OUTPUT_FILE_BINARY | OUTPUT_FILE_GZIP, EXPORT_SAMPLES, firefox_write,
      "for profiler.firefox.com"},
     {"folded", ".folded .collapsed", 0, EXPORT_SAMPLES, folded_write,
-     "a line per stack, for flamegraph.pl and similar tools"},
+     "one line per stack, for flamegraph.pl and similar tools"},
     {"chrome", ".trace.json", 0, 0, chrome_write, "the tasks over time, for chrome://tracing and Perfetto"},
     {"csv", ".csv", 0, EXPORT_SAMPLES, csv_write, "the functions as a table"},
     {"csv-tasks", ".tasks.csv", 0, 0, csv_tasks_write, "the tasks as a table"},
@@ -88,7 +87,7 @@ void export_names(char *ret, size_t size)
 
 void export_help(FILE *to)
 {
-    fputs("\nFormats (FORMAT, or the ending of FILE):\n", to);
+    fputs("\nFormats, each with the endings of FILE that select it:\n", to);
     for (size_t i = 0; i < FORMAT_COUNT; i++)
         fprintf(to, "  %-11s %-18s %s\n", formats[i].name, formats[i].endings, formats[i].help);
 }
@@ -160,8 +159,8 @@ static void note_merged(const struct view *view, const char *output, uint64_t by
     char *name = memory_print("%.*s%s.tar.gz", slash ? (int)(slash + 1 - output) : 0, output,
                               usual_slash ? usual_slash + 1 : usual);
     char *to = text_command((const char *const[]){name}, 1);
-    report_note("%s: %s, without function names; to save names for other machines: panalyze archive -o %s %s", output,
-                text_bytes(amount, bytes), to, results);
+    report_note("%s: %s, without function names; to save the names for other machines, type: panalyze archive -o %s %s",
+                output, text_bytes(amount, bytes), to, results);
     free(to);
     free(name);
     free(usual);
@@ -178,11 +177,13 @@ int export_view(struct view *view)
         return 1;
     }
     if (output && is_recording(format, output)) {
-        report_error("'%s' holds samples and is not overwritten; -o needs a file name", output);
+        report_error("'%s' holds samples and is not overwritten; give another file name after -o", output);
         return 1;
     }
     if ((format->needs & EXPORT_SAMPLES) && view->selection->total_samples == 0) {
-        report_error("no samples to write as %s; chrome, csv-tasks and perf contain the counters", format->name);
+        report_error("no samples to write as %s; the formats chrome, csv-tasks and perf work without samples and hold "
+                     "the counters",
+                     format->name);
         return 1;
     }
     if (packed && (format->needs & EXPORT_UNPACKED)) {

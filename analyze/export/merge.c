@@ -283,7 +283,7 @@ static int gather_records(struct merge *merge)
     static const struct raw_visitor visitor = {begin_file, add_record, end_file};
     int status = raw_records(merge->view->profile, &visitor, merge);
     if (status == 0 && merge->event_count == 0) {
-        report_error("no file can be read any more");
+        report_error("none of the files can be read any more");
         status = 1;
     }
     if (status < 0)

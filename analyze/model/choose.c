@@ -87,8 +87,7 @@ static int choose_named(const struct loader *loader, const char *wanted, uint32_
     char list[LIST];
     list_sessions(loader, LOOKUP_NONE, list, sizeof(list));
     if (length == 0 || length >= ID_TEXT || wanted[strspn(wanted, "0123456789abcdefABCDEF")]) {
-        report_error("'%s' is not a session; give the start of one of these ids: %s (sessions are never mixed)", wanted,
-                     list);
+        report_error("'%s' is not the start of a session id; the ids: %s", wanted, list);
         return -EINVAL;
     }
     for (uint32_t i = 0; i < loader->session_count; i++) {
@@ -141,8 +140,8 @@ int choose_session(struct loader *loader, const char *wanted, uint32_t *ret_sess
         char list[LIST], shown[DESCRIPTION];
         list_sessions(loader, chosen, list, sizeof(list));
         describe_session(loader, &loader->sessions[chosen], shown, sizeof(shown));
-        report_note("%u file%s of %u other session%s %s left out (%s); showing the newest, %s; --session selects "
-                    "another, 'panalyze diff' compares runs",
+        report_note("%u file%s of %u other session%s %s left out (%s); showing the newest session, %s; --session "
+                    "selects another session, 'panalyze diff' compares runs",
                     files, files == 1 ? "" : "s", others, others == 1 ? "" : "s", files == 1 ? "is" : "are", list,
                     shown);
     }

@@ -38,7 +38,9 @@ int document_load(const char *path, const struct profile_options *options, struc
 {
     (void)options;
     (void)ret;
-    report_error("%s: this panalyze was built without libjansson and reads no JSON; compare the result files", path);
+    report_error("%s: this panalyze was built without libjansson and cannot read JSON; compare the result files "
+                 "instead",
+                 path);
     return -EINVAL;
 }
 
@@ -74,7 +76,7 @@ static int take_text(const struct reader *reader, const json_t *object, const ch
 {
     const json_t *member = json_object_get(object, key);
     if (!json_is_string(member) && !json_is_null(member)) {
-        report_error("%s: is not a report of 'panalyze report --json': '%s' should be a text", reader->path, key);
+        report_error("%s: is not a report of 'panalyze report --json': '%s' should be a string", reader->path, key);
         return -EINVAL;
     }
     *ret = store_string(&reader->loader->store, json_is_string(member) ? json_string_value(member) : "");
@@ -87,7 +89,8 @@ static int take_number(const struct reader *reader, const json_t *object, const 
     const json_t *member = json_object_get(object, key);
     json_int_t value = json_integer_value(member);
     if ((!json_is_integer(member) && !json_is_null(member)) || value < 0) {
-        report_error("%s: is not a report of 'panalyze report --json': '%s' should be a count", reader->path, key);
+        report_error("%s: is not a report of 'panalyze report --json': '%s' should be a whole number of at least 0",
+                     reader->path, key);
         return -EINVAL;
     }
     *ret = (uint64_t)value;
@@ -106,7 +109,7 @@ static int check_sum(const struct reader *reader, const char *key, const struct 
 {
     if (sum->samples == reader->total.samples && sum->weight == reader->total.weight)
         return 0;
-    report_error("%s: its %s do not add up to its total; write the report without --top, --cum, -S and -o",
+    report_error("%s: its %s do not add up to its total; write the report again without --top, --cum, -S and -o",
                  reader->path, key);
     return -EINVAL;
 }
@@ -116,7 +119,7 @@ static int take_pid(const struct reader *reader, const json_t *object, const cha
     const json_t *member = json_object_get(object, key);
     json_int_t value = json_integer_value(member);
     if (!json_is_integer(member) || value < INT32_MIN || value > INT32_MAX) {
-        report_error("%s: is not a report of 'panalyze report --json': '%s' should be the number of a task",
+        report_error("%s: is not a report of 'panalyze report --json': '%s' should be a process or thread id",
                      reader->path, key);
         return -EINVAL;
     }
@@ -377,12 +380,12 @@ static int take_report(struct reader *reader, const json_t *root, const struct p
     if (!json_is_string(schema) || strcmp(json_string_value(schema), SCHEMA) != 0)
         return refuse_document(reader, "is JSON, but not a report of 'panalyze report --json' (schema \"" SCHEMA "\")");
     if (json_is_true(json_object_get(root, "filtered")))
-        return refuse_document(reader, "is a report of some tasks only; "
-                                       "write the report without -p, -t, -c and --command-line");
+        return refuse_document(reader, "is a report of some tasks only; write the report again without -p, -t, -c and "
+                                       "--command-line");
     int status = take_event(reader, root);
     const char *event = status == 0 ? store_event_at(&reader->loader->store, reader->event)->name : "";
     if (status == 0 && options->event && strcmp(options->event, event) != 0) {
-        report_error("%s: is a report of %s; write one with -e %s", reader->path, event, options->event);
+        report_error("%s: is a report of %s; write the report again with -e %s", reader->path, event, options->event);
         return -EINVAL;
     }
     if (status == 0)

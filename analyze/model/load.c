@@ -142,7 +142,9 @@ void loader_describe(const struct file *file, struct problem *ret)
     else if (file->broken)
         problem_set(ret, 0, "has %" PRIu64 " damaged records, which are left out", file->broken);
     else if (file->unknown_event)
-        problem_set(ret, 0, "has %" PRIu64 " samples of events that it does not describe, which are left out",
+        problem_set(ret, 0,
+                    "has %" PRIu64 " samples of events that the file does not describe; these samples are left "
+                    "out",
                     file->unknown_event);
 }
 
@@ -192,7 +194,7 @@ static void report_other_files(const struct loader *loader, const uint32_t shown
     const char *remedy = others == loader->input_count ? "; 'pinject-run -- COMMAND' and 'perf record' write such files"
                                                        : "";
     if (others == 1 && !loader->inputs[shown[0]].bytes && document_is(loader->inputs[shown[0]].path))
-        report_error("%s: is JSON, not a perf.data file; only 'panalyze diff' reads reports of --json",
+        report_error("%s: is JSON, not a perf.data file; only 'panalyze diff' reads JSON reports",
                      loader->inputs[shown[0]].path);
     else if (others == 1)
         report_error("%s: is not a perf.data file%s", loader->inputs[shown[0]].path, remedy);

@@ -54,22 +54,22 @@ static int warning_dumps(struct loader *loader)
     int status = 0;
     if (ends[UNWIND_TRUNCATED]) {
         snprintf(text, sizeof(text),
-                 "%" PRIu64 " of %" PRIu64 " stacks are deeper than their recorded part, their outer callers are "
-                 "missing (raise perf record --call-graph dwarf,SIZE)",
+                 "%" PRIu64 " of %" PRIu64 " stacks are deeper than their recorded part: their outer callers are "
+                 "missing (raise SIZE in perf record --call-graph dwarf,SIZE)",
                  ends[UNWIND_TRUNCATED], all);
         status = warning_add(loader, text);
     }
     if (status == 0 && early) {
         snprintf(text, sizeof(text),
-                 "%" PRIu64 " of %" PRIu64 " stacks could not be unwound completely: %" PRIu64 " reached code "
-                 "without an unwind table or file, %" PRIu64 " reached memory that was not recorded",
+                 "%" PRIu64 " of %" PRIu64 " stacks could not be unwound completely: %" PRIu64 " reached code without "
+                 "an unwind table or without its file, %" PRIu64 " reached memory that was not recorded",
                  early, all, ends[UNWIND_NO_TABLE], ends[UNWIND_BAD_MEMORY]);
         status = warning_add(loader, text);
     }
     if (status == 0 && loader->dumps.left) {
         snprintf(text, sizeof(text),
-                 "%" PRIu64 " of %" PRIu64 " stack dumps cannot be unwound, only their first frame is shown: recorded "
-                 "on another architecture, or without registers",
+                 "%" PRIu64 " of %" PRIu64 " stack dumps cannot be unwound: they were recorded on another architecture "
+                 "or without registers; only their first frame is shown",
                  loader->dumps.left, all);
         status = warning_add(loader, text);
     }
@@ -80,12 +80,12 @@ int warning_file(struct loader *loader, const struct file *file)
 {
     int status = warning_dumps(loader);
     if (status == 0 && branch_events(file))
-        status = warning_add(loader, "branch stacks were recorded (perf record -b); they are not shown");
+        status = warning_add(loader, "branch stacks were recorded (perf record -b), but panalyze does not show them");
     if (status == 0)
         status = count_warning(loader, file->records[PERF_RECORD_AUX] + file->records[PERFDATA_RECORD_AUXTRACE],
                                "records of hardware traces (AUX) are not decoded");
     if (status == 0)
         status = count_warning(loader, loader->guest_samples,
-                               "samples are of virtual machine guests; their code has no names here");
+                               "samples are from virtual machine guests; the code of the guests has no names here");
     return status;
 }

@@ -44,7 +44,8 @@ static int read_ids(struct file *file, struct perfdata_section ids, struct probl
 {
     if (!is_inside(file, ids))
         return problem_set(problem, -EBADMSG,
-                           "the ids of an event lie outside of the file (at byte %llu); it is truncated or damaged",
+                           "the ids of an event lie outside of the file (at byte %llu): the file is truncated or "
+                           "damaged",
                            (unsigned long long)ids.offset);
     struct cursor cursor = cursor_at(file, ids.offset, ids.size);
     int status = 0;
@@ -65,13 +66,14 @@ static int read_attrs(struct file *file, const struct perfdata_header *header, s
     uint64_t entry = header->attr_size;
     if (entry < PERF_ATTR_SIZE_VER0 + sizeof(struct perfdata_section) || entry > 4096)
         return problem_set(problem, -EBADMSG,
-                           "its header says that an event description has %llu bytes: damaged, or not a perf.data file",
+                           "its header says that an event description has %llu bytes: the file is damaged, or not a "
+                           "perf.data file",
                            (unsigned long long)entry);
     if (!is_inside(file, header->attrs)) {
         uint64_t end = header->attrs.offset + header->attrs.size;
         return problem_set(problem, -EBADMSG,
-                           "is truncated: its event descriptions end at byte %llu, it has only %llu; copy it again, "
-                           "or record again",
+                           "is truncated: its event descriptions end at byte %llu, but the file has only %llu bytes; "
+                           "copy it again, or record again",
                            (unsigned long long)(end < header->attrs.offset ? UINT64_MAX : end),
                            (unsigned long long)file->source.size);
     }
@@ -196,7 +198,8 @@ static int read_magic(struct file *file, struct problem *problem)
         return problem_set(problem, -EBADMSG, "its header is truncated: %llu bytes of %zu",
                            (unsigned long long)file->source.size, sizeof(struct perfdata_header));
     if (size != 16 && size < sizeof(struct perfdata_header))
-        return problem_set(problem, -EBADMSG, "its header claims to have %llu bytes: damaged, or not a perf.data file",
+        return problem_set(problem, -EBADMSG,
+                           "its header claims to have %llu bytes: the file is damaged, or not a perf.data file",
                            (unsigned long long)size);
     return size == 16;
 }

@@ -129,12 +129,12 @@ static int decompress(struct stream *stream, const unsigned char *raw, size_t si
         int status = unzstd_more(&stream->part->unzstd, &input, &left);
         if (status == -ENOTSUP)
             problem_set(&file->problem, status,
-                        "its records are compressed (perf record -z), and this program was built without libzstd");
+                        "its records are compressed (perf record -z), and this panalyze was built without libzstd");
         else if (status == -EBADMSG)
             problem_set(&file->problem, status, "a compressed record is damaged");
         else if (status == -E2BIG)
             problem_set(&file->problem, status,
-                        "its compressed records grow a thousandfold or more, unlike any recording: the rest is not "
+                        "its compressed records grow a thousandfold or more, which no recording does: the rest is not "
                         "read");
         if (status <= 0)
             return status == -ENOMEM ? status : 0;

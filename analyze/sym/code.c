@@ -145,7 +145,7 @@ static int wait_for_objdump(pid_t pid, char *reason, size_t size)
     if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
         return -ENOENT;
     if (WIFSIGNALED(status))
-        snprintf(reason, size, "objdump ended by signal %d", WTERMSIG(status));
+        snprintf(reason, size, "objdump was ended by signal %d", WTERMSIG(status));
     else if (!*reason)
         snprintf(reason, size, "objdump ended with status %d", WEXITSTATUS(status));
     return -EIO;
@@ -181,7 +181,7 @@ int code_init(struct code *code, const struct code_request *request, char *reaso
         snprintf(reason, size, "%s", strerror(-status));
     }
     if (status == 0 && !code->count) {
-        snprintf(reason, size, "objdump finds no code there");
+        snprintf(reason, size, "objdump finds no code at these addresses");
         status = -ENODATA;
     }
     if (status)

@@ -78,7 +78,7 @@ static void open_vdso(struct symbols_dso *dso)
     int error = size ? elf_file_init_memory(&dso->elf, (const void *)(uintptr_t)start, size) : -ENOENT;
 
     if (error) {
-        sym_dso_missing(dso, SYMBOLS_NO_FILE, "this process has no vdso to compare");
+        sym_dso_missing(dso, SYMBOLS_NO_FILE, "panalyze itself has no vdso to compare with");
         return;
     }
     dso->has_elf = true;

@@ -118,20 +118,22 @@ static const char *hidden_addresses(void)
     ssize_t size = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
     if (in_user_namespace())
-        return "/proc/kallsyms hides the addresses in a user namespace; run panalyze as root outside of it";
+        return "/proc/kallsyms hides the addresses in a user namespace; run panalyze as root outside of the namespace";
     if (file_has("/proc/sys/kernel/kptr_restrict", "2", NULL))
         return "/proc/kallsyms hides the addresses from everybody; run panalyze as root with kernel.kptr_restrict 1, "
-               "or with 0 and kernel.perf_event_paranoid 1";
+               "or run it with kernel.kptr_restrict 0 and kernel.perf_event_paranoid 1";
     if (geteuid() == 0)
-        return "/proc/kallsyms hides the addresses: root has no CAP_SYSLOG here (a container?); run "
-               "panalyze with it (docker run --cap-add SYSLOG), or with kernel.kptr_restrict 0 and "
+        return "/proc/kallsyms hides the addresses: root has no CAP_SYSLOG here (a container?); run panalyze with "
+               "CAP_SYSLOG (docker run --cap-add SYSLOG), or with kernel.kptr_restrict 0 and "
                "kernel.perf_event_paranoid 1";
     if (size <= 0 || !may_have_syslog())
         return "/proc/kallsyms hides the addresses; run panalyze as root, or with kernel.kptr_restrict 0 and "
                "kernel.perf_event_paranoid 1";
     self[size] = '\0';
     snprintf(text, sizeof(text),
-             "/proc/kallsyms hides the addresses; as root run 'setcap cap_syslog+ep %s', or panalyze itself", self);
+             "/proc/kallsyms hides the addresses; run panalyze as root, or type once as root: "
+             "setcap cap_syslog+ep %s",
+             self);
     return text;
 }
 
@@ -157,7 +159,8 @@ static void load_running(struct symbols_dso *dso)
         sym_dso_missing(dso, SYMBOLS_RESTRICTED, "/proc/kallsyms has no names");
     if (!find_shift(dso, &facts, proven)) {
         name_table_release(&dso->table);
-        sym_dso_missing(dso, SYMBOLS_OTHER_KERNEL, "the kernel was rebooted since, its addresses have changed");
+        sym_dso_missing(dso, SYMBOLS_OTHER_KERNEL,
+                        "the kernel's addresses have changed: the machine was rebooted after the recording");
     }
 }
 

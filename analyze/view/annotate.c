@@ -246,8 +246,7 @@ static bool is_without_code(const struct annotate_function *function, const stru
     if (symbols_has_code(function->dso, function->start))
         return false;
     snprintf(reason, size,
-             "the archive has names, no code, and %s%s is %s; copy the recorded one to DIR%s and add "
-             "--symfs=DIR",
+             "the archive has names but no code, and %s%s is %s; copy the recorded file to DIR%s and add --symfs=DIR",
              symfs, path, symbols_replaced(function->dso) ? "another build" : "not there", path);
     return true;
 }
@@ -364,7 +363,7 @@ static void print_head(struct view *view, const struct annotate_function *functi
             text_weight(weight, function->weight, nanoseconds),
             text_plural(samples, function->samples, "sample", "samples"));
     if (function->total_weight > function->weight)
-        fprintf(output->to, "; %s with what it called",
+        fprintf(output->to, "; %s with the functions that it called",
                 text_percent(total, function->total_weight, view->selection->total_weight));
     fputc('\n', output->to);
 }
@@ -470,7 +469,9 @@ static void note_sources(struct view *view, const struct annotate_function *func
         if (!why && !source_texts_changed(sources, &place, status.st_mtime))
             continue;
         char *line = why ? memory_print("Note: the text of %s is not shown: %s", place.file, why)
-                         : memory_print("Note: %s is newer than the program; its lines may differ", place.file);
+                         : memory_print("Note: %s is newer than the program; the lines shown may differ from the "
+                                        "compiled ones",
+                                        place.file);
         output_wrapped(view->output, 2, line);
         free(line);
     }
@@ -491,7 +492,7 @@ void annotate_print(struct view *view, const struct annotate_function *function,
     free(shown);
     note_sources(view, function, code, sources);
     if (code->elsewhere_samples)
-        fprintf(output->to, "%s of it at addresses where objdump finds no instruction\n",
+        fprintf(output->to, "%s of the function is at addresses where objdump finds no instruction\n",
                 text_percent(share, code->elsewhere_weight, function->weight));
 }
 

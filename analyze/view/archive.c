@@ -172,7 +172,7 @@ static int check_directory(const char *path)
         closedir(listing);
     if (!other)
         return 0;
-    report_error("the directory '%s' has other files in it; name a new one with --output", path);
+    report_error("the directory '%s' has other files in it; name a new directory with --output", path);
     return -EEXIST;
 }
 

@@ -181,7 +181,7 @@ void chains_show(struct histogram *histogram, uint64_t key, const struct chains_
         show_children(&tree, 0, "        ", 1, direction == CHAINS_CALLEES);
     else
         text_table_line(table, direction == CHAINS_CALLERS ? "        none recorded"
-                                                           : "        none: it called nothing that was hit");
+                                                           : "        none: no sample is in a function that it called");
     text_table_line(table, "");
     map_release(&tree.children);
     free(tree.nodes);

@@ -238,7 +238,7 @@ static const char *why_not_compared(const struct view *view, uint32_t frame)
     const struct profile_module *module = view->profile->frames[frame].module;
     if (strcmp(module->symbol, "[no symbol]") != 0 || has_names(view, module->path))
         return NULL;
-    return "the report has no symbols of it";
+    return "the JSON report has no symbols of this DSO";
 }
 
 void compare_look(struct compare *compare, struct view *view, int side)

@@ -73,7 +73,7 @@ static char *cpu_text(const struct profile *profile)
             "not ended)");
     char *sampled = sampled_text(profile);
     if (!session->cpu_ns) {
-        char *unknown = memory_print("CPU time of the whole run is not known, in tasks %s%s",
+        char *unknown = memory_print("CPU time of the whole run is not known; in tasks %s%s",
                                      text_time(tasks, session->attributed_ns), sampled);
         free(sampled);
         return unknown;
@@ -127,7 +127,7 @@ static void print_missed(struct view *view)
         free(line);
     }
     if (session->missed_count > MOST_MISSED)
-        coverage_say(view, "Not seen: more; 'panalyze info' lists them");
+        coverage_say(view, "Not seen: others, too; 'panalyze info' lists all of them");
 }
 
 /* Whether a note of the recorder says that kernel code is missing. */
@@ -144,11 +144,11 @@ void coverage_print(struct view *view)
     const struct profile *profile = view->profile;
     const struct profile_session *session = &profile->session;
     if (view->selection && view->selection->filtered)
-        coverage_say(view, "The rest is about the whole run, not only these tasks:");
+        coverage_say(view, "The lines below are about the whole run, not only the selected tasks:");
     print_cpu(view);
     if (profile->lost) {
         char lost[TEXT_AMOUNT];
-        char *line = memory_print("Lost: %s (a larger period or a lower frequency loses less)",
+        char *line = memory_print("Lost: %s (to lose fewer, record with a larger period or a lower frequency)",
                                   text_plural(lost, profile->lost, "sample", "samples"));
         coverage_say(view, line);
         free(line);
@@ -158,8 +158,8 @@ void coverage_print(struct view *view)
         coverage_say(view, "Not sampled: kernel code (timers sample user space only)");
     else if (session->exclude_kernel && !kernel_is_noted(session))
         coverage_say(view, profile->entry_count
-                               ? "Not sampled: kernel code; shares are of the time in user space (kernel code is "
-                                 "sampled as root, or with kernel.perf_event_paranoid at 1 or less)"
+                               ? "Not sampled: kernel code; shares are of the time in user space (to sample kernel "
+                                 "code, record as root, or set kernel.perf_event_paranoid to 1 or less)"
                                : "Not counted: events in kernel code, except CPU time; 'pinject-run --doctor' says "
                                  "what to change");
     for (uint32_t i = 0; i < session->note_count; i++) {

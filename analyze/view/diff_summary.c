@@ -386,7 +386,7 @@ static char *certainty_text(const struct view *view, const struct compare *compa
     bool certain = compare_verdict(compare) == COMPARE_CHANGED, loaded = diff_loaded(view);
     double sum;
     if (!compare_judges(compare))
-        return memory_text(": one run on each side does not tell how much runs differ");
+        return memory_text(": one run on each side does not show how much runs vary");
     if (compare->apart)
         return memory_text(": not judged");
     if (diff_explained(view, compare, by, &sum))
@@ -415,7 +415,7 @@ static void print_total(struct view *view, const struct compare *compare, enum c
     char *line = memory_print("Total: %s%s%s, from %s to %s%s%s", change, limit, percent,
                               text_weight(before, diff_rounded(weights[0]), nanoseconds),
                               text_weight(after, diff_rounded(weights[1]), nanoseconds),
-                              compare->runs[0] + compare->runs[1] > 2 ? " a run" : "", worth);
+                              compare->runs[0] + compare->runs[1] > 2 ? " per run" : "", worth);
     diff_note(view, line);
     free(line);
     free(worth);
@@ -461,8 +461,8 @@ static void print_empty(struct view *view, const struct compare *compare)
     for (int side = 0; side < 2; side++) {
         if (compare->sides[side].all.samples)
             continue;
-        char *line = memory_print("warning: no sample of %s matches the filters, so that nothing is compared. Filters "
-                                  "are for both sides: name the commands of both, e.g. -c old -c new.",
+        char *line = memory_print("warning: no sample of %s matches the filters: nothing is compared. The filters are "
+                                  "for both sides: name the commands of both sides, e.g. -c old -c new.",
                                   side ? "B" : "A");
         fputc('\n', view->output->to);
         output_color(view->output, OUTPUT_HOT);
@@ -483,7 +483,7 @@ static void print_versions(struct view *view, const struct versions *versions)
         return;
     char *before = programs_of(versions, 0), *after = programs_of(versions, 1);
     char *line = memory_print("warning: A ran %s; B ran %s: functions of programs with different names are not "
-                              "compared. Give both versions one name, e.g. old/app and new/app.",
+                              "compared. Give both versions the same name, e.g. old/app and new/app.",
                               before, after);
     output_color(view->output, OUTPUT_HOT);
     diff_note(view, line);
@@ -501,11 +501,11 @@ static void print_load(struct view *view, const struct compare *compare)
     if (!diff_loaded(view))
         return;
     if (compare->apart)
-        diff_note(view, "The machine was loaded, and A and B did not run at the same time: times are not judged, "
-                        "Points are. Take the runs in turn (A B A B ...).");
+        diff_note(view, "The machine was loaded, and A and B did not run at the same time: only Points are judged, not "
+                        "times. Take the runs in turn (A B A B ...).");
     else
-        diff_note(view, "The machine was loaded. Other programs change times, above all of the kernel and of functions "
-                        "that wait for memory. An idle machine shows smaller changes.");
+        diff_note(view, "The machine was loaded. Other programs change the times, most of all those of the kernel and "
+                        "of functions that wait for memory. On an idle machine, smaller changes become certain.");
 }
 
 /* Advises more runs if no change was found. For sides of unequal size: the equivalent number of runs per side. */
@@ -516,8 +516,8 @@ static void print_few_runs(struct view *view, const struct compare *compare, enu
     char number[TEXT_AMOUNT];
     if (wanted < FEW * runs || count_changed(compare, by))
         return;
-    char *line = memory_print("Too few runs: to see any %s change by %.0f %% of the total, take %s %s runs a side, in "
-                              "turn (A B A B ...).",
+    char *line = memory_print("Too few runs: to see a change of any %s by %.0f %% of the total, take %s %s runs per "
+                              "side, in turn (A B A B ...).",
                               diff_one_row[by], 100 * JUDGE_SMALL, wanted > MOST_RUNS ? "more than" : "about",
                               text_count(number, (uint64_t)fmin(wanted, MOST_RUNS)));
     diff_note(view, line);
@@ -544,20 +544,22 @@ void diff_legend(struct view *view, const struct compare *compare)
 {
     fputc('\n', view->output->to);
     if (!compare_judges(compare)) {
-        diff_note(view, "No change here is certain. Compare several runs, taken in turn (A B A B ...), five for "
-                        "example: panalyze diff A1 A2 A3 A4 A5 -- B1 B2 B3 B4 B5.");
-        diff_note(view, "~: sampling alone may explain the change; ?: the change is larger.");
+        diff_note(view, "No change here is certain. Compare several runs per side, taken in turn (A B A B ...), for "
+                        "example five: panalyze diff A1 A2 A3 A4 A5 -- B1 B2 B3 B4 B5.");
+        diff_note(view, "~: sampling alone may explain the change; ?: the change is larger than that.");
         diff_note(view, "Points: Share B minus Share A.");
         return;
     }
     const char *plus_minus = diff_plus_minus(view), *figure = nanoseconds_of(view) ? "time" : "weight";
-    char *certain = memory_print("~: may be chance. A certain change is larger than its %s, and comes first.",
+    char *certain = memory_print("~: the change may be chance. A certain change is larger than its %s; certain changes "
+                                 "come first.",
                                  plus_minus);
-    char *judged = memory_print("A row is judged by %s or by Points, whichever varies less: that one has a %s.", figure,
-                                plus_minus);
+    char *judged = memory_print("Each row is judged by the figure that varies less, %s or Points: that figure "
+                                "has a %s.",
+                                figure, plus_minus);
     diff_note(view, certain);
-    diff_note(view, "A program compared with itself shows a certain change in about 2 of 100 comparisons (five runs a "
-                    "side, in turn: A B A B ...).");
+    diff_note(view, "Even a program compared with itself shows a certain change in about 2 of 100 comparisons (with "
+                    "five runs per side, in turn: A B A B ...).");
     diff_note(view, judged);
     diff_note(view, "Points: change in percent of A's total, corrected for faster and slower runs.");
     free(judged);

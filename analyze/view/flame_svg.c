@@ -168,7 +168,7 @@ static void box_title(struct flame *flame, uint32_t index, const char *label, FI
         fprintf(to, "; self %s, %s", text_weight(self, node->self_weight, nanoseconds),
                 text_percent(share, node->self_weight, whole));
     if (flame->calls.fold_recursion && node->repeats > 1)
-        fprintf(to, "; called by itself, %s deep", text_count(self, node->repeats));
+        fprintf(to, "; recursive: up to %s calls in a row", text_count(self, node->repeats));
     fputs("</title>", to);
 }
 
@@ -270,7 +270,7 @@ static void write_head(struct flame *flame, unsigned height, FILE *to)
     struct view *view = flame->view;
     char *command = view->settings->title ? memory_text(view->settings->title) : heading_command(view->profile);
     char *event = heading_event(view);
-    const char *kind = view->settings->reverse ? "functions that were hit and their callers below"
+    const char *kind = view->settings->reverse ? "sampled functions above, their callers below"
                        : flame->hanging        ? "callers above, callees below"
                                                : "callers below, callees above";
     char *facts = memory_print("%s; width is the share of %s, %s", event,
@@ -343,8 +343,8 @@ static void write_notes(const struct flame *flame, double y, FILE *to)
         y += LINE;
     }
     if (flame->unwanted_weight) {
-        char *text = memory_print("Not drawn: stacks that --symbol and --dso leave out, %s of what was sampled; "
-                                  "shares are of the rest",
+        char *text = memory_print("Not drawn: stacks that --symbol and --dso leave out (%s of the total); shares are "
+                                  "of the other stacks",
                                   text_percent(share, flame->unwanted_weight, whole + flame->unwanted_weight));
         text_line(to, SIDE, y, "", text, FACTS_LETTERS);
         free(text);

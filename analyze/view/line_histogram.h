@@ -11,9 +11,9 @@
 #include "common/json.h"
 
 /* Advice for readers of lines or instructions. */
-#define LINES_ARE_LATE                                                                                             \
-    "A sample is on the instruction that had to wait, often the one after a slow one (a division, a cache miss): " \
-    "look at the line before, too."
+#define LINES_ARE_LATE                                                                                        \
+    "A sample often hits the instruction that waits for a slow one (a division, a cache miss), not the slow " \
+    "one itself: look at the line before, too."
 
 /* Whether BY (enum settings_by) is one of the three. */
 bool line_histogram_wanted(int by);

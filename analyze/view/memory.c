@@ -10,7 +10,7 @@
 
 void memory_exhausted(void)
 {
-    report_error("out of memory; fewer files or a filter (--pid, --comm) need less");
+    report_error("out of memory; give fewer files, or select tasks (--pid, --comm)");
     exit(1);
 }
 

@@ -53,7 +53,7 @@ static char *java_advice(const struct profile_task *task, const char *symfs)
 {
     const unsigned long version = java_version(task->exec, symfs);
     if (version && version < JAVA_MAPS)
-        return memory_print("Java %lu has no option for that: Java 17 and later have one (-XX:+DumpPerfMapAtExit)",
+        return memory_print("Java %lu cannot write a perf map: Java 17 and later can (-XX:+DumpPerfMapAtExit)",
                             version);
     return memory_print("next time start it with java%s -XX:+DumpPerfMapAtExit -XX:+PreserveFramePointer",
                         version >= JAVA_PLAIN ? "" : " -XX:+UnlockDiagnosticVMOptions");

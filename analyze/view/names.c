@@ -49,9 +49,9 @@ struct names {
 static void check_servers(int error)
 {
     if (error == -EDESTADDRREQ)
-        report_note("--debuginfod: DEBUGINFOD_URLS lists no server, none is asked; set it to the URLs of servers");
+        report_note("--debuginfod: no server is asked: DEBUGINFOD_URLS lists none; set it to the URLs of servers");
     else if (error == -ENOENT)
-        report_note("--debuginfod: libdebuginfod.so.1 is not installed (Debian: libdebuginfod1), no server is asked");
+        report_note("--debuginfod: no server is asked: libdebuginfod.so.1 is not installed (Debian: libdebuginfod1)");
     else if (error < 0)
         report_note("--debuginfod: no server is asked: %s", strerror(-error));
 }

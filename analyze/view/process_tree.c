@@ -405,7 +405,8 @@ static void print_notes(const struct tree *tree, uint64_t shown)
     }
     if (tree->exit_unknown)
         fprintf(to, "Exit -: unknown; %s\n",
-                tree->view->profile->session.ours ? "the process still ran, or pinject saw no parent wait for it"
+                tree->view->profile->session.ours ? "the process was still running, or pinject saw no parent "
+                                                    "wait for it"
                                                   : "perf's files do not record it");
 }
 

@@ -122,7 +122,7 @@ static int open_below(const char *symfs, const char *file, uint64_t *ret_size, c
     char path[PATH_MAX], *full = memory_print("%s/%s", symfs, file), *root = realpath(symfs, NULL);
     int fd = root ? elf_file_open_regular(full, 0, ret_size) : -ENOENT;
     if (fd >= 0 && (!real_path(fd, path) || !is_below(path, root)))
-        fd = refuse_source(fd, "it leads out of --symfs", ret_why);
+        fd = refuse_source(fd, "the path leads out of the --symfs directory", ret_why);
     free(root);
     free(full);
     return fd;
@@ -142,9 +142,9 @@ int source_rights_open(const struct source_place *place, const char *symfs, uint
     if (fd < 0)
         return fd;
     if (!real_path(fd, path) || is_system(path) || (!is_below(path, "/usr") && !is_in_project(path, place->directory)))
-        return refuse_source(fd, "it lies outside of the project that was compiled; --symfs=/ shows it", ret_why);
+        return refuse_source(fd, "the file is outside of the compiled project; --symfs=/ shows it", ret_why);
     if (is_more_private(fd, place->dso))
-        return refuse_source(fd, "fewer users may read it than the program; --symfs=/ shows it", ret_why);
+        return refuse_source(fd, "fewer users may read the file than the program; --symfs=/ shows it", ret_why);
     return fd;
 }
 

@@ -98,7 +98,7 @@ static int refuse_no_hit(struct view *view)
     else if (named)
         report_error("no sample hit a function like '%s'%s%s",
                      view->settings->symbols.count ? view->settings->symbols.items[0] : view->settings->dsos.items[0],
-                     *hint ? hint : "; 'panalyze report' lists those that were hit", *hint ? "" : why);
+                     *hint ? hint : "; 'panalyze report' lists the sampled functions", *hint ? "" : why);
     else
         report_error("no sample hit a named function%s", why);
     free(hint);
@@ -166,9 +166,9 @@ static void note_missing(struct shown *shown)
     text_plural(number, count - 1, "other file", "other files");
     char *others = count > 1 ? memory_print(" (and of %s)", number) : memory_text("");
     char *advice = symfs ? memory_print("nothing is at %s%s%s either", symfs, *first == '/' ? "" : "/", first)
-                         : memory_print("--symfs=DIR looks for DIR/%s", first + (*first == '/'));
+                         : memory_print("with --symfs=DIR, panalyze looks for DIR/%s", first + (*first == '/'));
     char *line = memory_print("Note: the text of %s%s is not shown: there is no such file%s; %s", first, others,
-                              *first == '/' ? "" : ", the path is relative", advice);
+                              *first == '/' ? "" : " (the path is relative)", advice);
     output_wrapped(shown->view->output, 2, line);
     free(line);
     free(advice);
@@ -211,8 +211,8 @@ static int check_objdump(const struct settings *settings)
     if (settings->objdump)
         report_error("there is no program '%s' (--objdump)", settings->objdump);
     else
-        report_error("annotate needs objdump, which is not installed; install the package binutils, or name it with "
-                     "--objdump=PATH");
+        report_error("annotate needs objdump, which is not installed; install the package binutils, or give the path "
+                     "of objdump with --objdump=PATH");
     return 1;
 }
 

@@ -167,7 +167,7 @@ static void put_listing(struct keeper *keeper, const uint64_t *addresses, size_t
     char place[2 * ID_MAX + 64], *text;
     int used = snprintf(place, sizeof(place), "[kernel.kallsyms]/");
     if (!count || !file || id_size < 2) {
-        why = why ? why : !count ? "the archive would have no names of it" : "its build-id is not recorded";
+        why = why ? why : !count ? "no sampled address in it has a name" : "its build-id is not recorded";
         leave_out(keeper, symbols_path(keeper->dso), why);
         return;
     }
@@ -312,7 +312,7 @@ static void print_commands(const struct keeper *keeper, const char *to, const ch
     print_perf(output, directory, of_perf ? results : "perf.data", " --no-children -s sym,srcline");
     fputc('\n', output->to);
     if (!of_perf) {
-        fputs("perf.data is made by: panalyze export perf -o perf.data ", output->to);
+        fputs("To make perf.data, type: panalyze export perf -o perf.data ", output->to);
         output_text(output, results);
         fputc('\n', output->to);
     }
@@ -346,7 +346,7 @@ static int report_missing(const struct keeper *keeper)
     char share[TEXT_AMOUNT];
     if (text_share(keeper->missing_weight, whole) < LEAST_MISSING)
         return 0;
-    report_error("%s of the samples are of files that could not be saved, or were called from there; run 'panalyze "
+    report_error("the call stacks of %s of the samples pass through files that could not be saved; run 'panalyze "
                  "archive' before a program is rebuilt or deleted",
                  text_percent(share, keeper->missing_weight, whole));
     return 1;

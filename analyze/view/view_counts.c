@@ -38,7 +38,7 @@ static void total_row(struct view *view, struct text_table *table, uint32_t inde
     if (never)
         snprintf(text, sizeof(text), "never ran: no counter of the machine was free");
     else if (counter->estimate)
-        snprintf(text, sizeof(text), "an estimate: counted %s of the time, scaled",
+        snprintf(text, sizeof(text), "an estimate: scaled, since it counted only %s of the time",
                  text_percent(share, counter->running_ns, counter->enabled_ns));
     else if (counter->value != counter->counted)
         snprintf(text, sizeof(text), "%s counted, %s at start-up and exit", text_time(value, counter->counted),
@@ -118,7 +118,7 @@ static void print_tasks(struct view *view, const struct order *order, const stru
         task_row(view, table, order[i].task, all + (size_t)order[i].task * profile->event_count, sum);
     text_table_print(table, view->output, true);
     if (shown < count)
-        fprintf(view->output->to, "and %" PRIu64 " more (--top)\n", count - shown);
+        fprintf(view->output->to, "and %" PRIu64 " more; --top all shows all\n", count - shown);
     text_table_free(table);
     free(columns);
 }

@@ -82,10 +82,11 @@ static int refuse_events(const struct view *view, size_t number)
     char *common = common_events(view), *first = run_name(view, 0), *run = run_name(view, number);
     const char *before = event_of(view)->name, *after = event_of(&view->runs->views[number])->name;
     if (*common)
-        report_error("%s shows %s, %s shows %s: these cannot be compared; all have %s (choose with --event)", first,
-                     before, run, after, common);
+        report_error("%s shows %s and %s shows %s, which cannot be compared; all runs have %s "
+                     "(choose with --event)",
+                     first, before, run, after, common);
     else
-        report_error("%s shows %s, %s shows %s: these cannot be compared; record both with the same event "
+        report_error("%s shows %s and %s shows %s, which cannot be compared; record both with the same event "
                      "(pinject-run -e NAME)",
                      first, before, run, after);
     free(run);
@@ -98,8 +99,8 @@ static int refuse_kernel(const struct view *view, size_t number)
 {
     const struct profile_event *before = event_of(view);
     char *first = run_name(view, 0), *run = run_name(view, number);
-    report_error("%s was sampled with kernel code in %s, and without in %s; record both as the same user with the same "
-                 "settings, or both with -e %s:u",
+    report_error("%s was sampled with kernel code in %s and without kernel code in %s; record both as the same user "
+                 "with the same settings, or both with -e %s:u",
                  before->name, before->exclude_kernel ? run : first, before->exclude_kernel ? first : run,
                  before->name);
     free(run);
@@ -155,7 +156,7 @@ static int check_runs(struct view *view)
         any_sample |= view->runs->views[i].selection->total_samples != 0;
     }
     if (!any_sample) {
-        report_error("no sample of either set matches the filters; 'panalyze tree' lists the tasks");
+        report_error("no sample of either side matches the filters; 'panalyze tree' lists the tasks");
         return -1;
     }
     for (size_t i = 0; i < run_count(view); i++) {
@@ -478,7 +479,7 @@ static void print_gone(struct view *view, const struct compare *compare)
             compare_dso_share(compare, gone->dso, 1) < LEAST_GONE)
             continue;
         char *line = memory_print("Functions of %s are not compared: its symbols are missing in %s (%s). To keep "
-                                  "symbols for the next comparison, run panalyze archive out.* before you rebuild",
+                                  "symbols for the next comparison, run 'panalyze archive out.*' before you rebuild",
                                   compare_text(compare, gone->dso),
                                   !gone->weights[0]   ? "B"
                                   : !gone->weights[1] ? "A"
@@ -495,7 +496,8 @@ static void print_text(struct view *view, const struct compare *compare)
     print_side(view, compare, 0);
     print_side(view, compare, 1);
     if (diff_of_one_run(view))
-        output_wrapped(view->output, 2, "A and B are parts of one run: this is how they differ, not what has changed.");
+        output_wrapped(view->output, 2,
+                       "A and B are parts of the same run: the tables show how A and B differ, not what has changed.");
     diff_summary(view, compare, kinds);
     print_gone(view, compare);
     for (int by = 0; by < COMPARE_KINDS; by++)

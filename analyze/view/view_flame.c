@@ -206,7 +206,8 @@ int view_flame(struct view *view)
     }
     flame_init(&flame, view);
     if (!flame.calls.nodes[0].samples) {
-        report_error("no sampled stack contains what --symbol and --dso name; 'panalyze report' shows the names");
+        report_error("no sampled stack passes through the functions and DSOs of --symbol and --dso; 'panalyze report' "
+                     "lists the names");
         status = 1;
     } else if (out) {
         flame_svg(&flame, view->output->to);
