@@ -42,7 +42,7 @@ static const struct cli_command commands[] = {
      "flame graph: an SVG file to zoom and search in a browser"},
     {"annotate", ANNOTATE, CLI_PROFILE, view_annotate, "instructions and source lines of functions, with their shares"},
     {"diff", DIFF, CLI_PROFILE | CLI_PAIR, view_diff,
-     "what changed between two versions of a program, from one run or, better, several runs of each"},
+     "what changed between two versions of a program, best from several runs of each"},
     {"tree", TREE, CLI_PROFILE | CLI_COUNTS, view_tree, "processes and threads: parents, times, exit status",
      "What ran"},
     {"counts", COUNTS, CLI_PROFILE | CLI_COUNTS, view_counts, "counters, in total and per task"},
@@ -197,7 +197,7 @@ static int take_interval(void *state, const struct option_row *row, const char *
     char *end = NULL;
     double seconds = strtod(value, &end);
     if (end == value || *end || !(seconds >= 0.1 && seconds <= 86400)) {
-        report_error("option '--%s' needs a number of seconds from 0.1 to 86400, not '%s'", row->name, value);
+        report_error("option '--%s' needs seconds from 0.1 to 86400, not '%s'", row->name, value);
         return -EINVAL;
     }
     ((struct settings *)state)->interval = seconds;
@@ -276,7 +276,7 @@ static const struct option_row rows[] = {
      "compare the sessions whose ids begin with A and B; A alone is for both sides (default: the newest)"},
     {0, "threads", "N", 0, take_threads, FIELD(threads), 0,
      REPORT | SUMMARY | FLAME | DIFF | SCRIPT | ANNOTATE | EXPORT,
-     "number of threads that read files and look up names (default: one per CPU)"},
+     "use N threads to read files and look up names (default: one per CPU)"},
     {.help = "Names"},
     {0, "no-demangle", NULL, 0, options_take_flag, FIELD(no_demangle), 0, NAMES, "do not demangle C++ and Rust names"},
     {0, "symfs", "DIR", 0, options_take_string, FIELD(symfs), 0, NAMES, "look for programs and libraries below DIR"},

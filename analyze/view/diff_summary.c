@@ -415,7 +415,7 @@ static void print_total(struct view *view, const struct compare *compare, enum c
     char *line = memory_print("Total: %s%s%s, from %s to %s%s%s", change, limit, percent,
                               text_weight(before, diff_rounded(weights[0]), nanoseconds),
                               text_weight(after, diff_rounded(weights[1]), nanoseconds),
-                              compare->runs[0] + compare->runs[1] > 2 ? " per run" : "", worth);
+                              compare->runs[0] + compare->runs[1] > 2 ? " a run" : "", worth);
     diff_note(view, line);
     free(line);
     free(worth);

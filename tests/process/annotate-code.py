@@ -228,8 +228,8 @@ def test_an_archive_has_no_code():
             run(["gcc", "-Wl,--build-id", "-o", "mine", "other.c"]).ok()
         result = panalyze("annotate", "--symbol=spin_a", *files)
         check_equal(result.status, 1)
-        check_in(f"No instructions: the archive has names, no code, and {path} is {is_what}; copy the recorded one to "
-                 f"DIR{path} and add --symfs=DIR\n", result.out)
+        check_in(f"No instructions: the archive has names but no code, and {path} is {is_what}; copy the recorded file "
+                 f"to DIR{path} and add --symfs=DIR\n", result.out)
     os.makedirs("root" + os.path.dirname(path))
     os.rename("kept", "root" + path)
     again, = annotate("--symbol=spin_a", "--symfs=root", *files)["functions"]
@@ -317,9 +317,9 @@ def test_source_that_is_not_shown():
     os.symlink(os.path.realpath("elsewhere/linked"), places["link.h"])
     os.chmod(places["private.h"], 0o600)
     account = pathlib.Path("/etc/passwd").read_text().splitlines()[1]
-    refused = "it lies outside of the project that was compiled; --symfs=/ shows it"
+    refused = "the file is outside of the compiled project; --symfs=/ shows it"
     expected = {"build/own.h": None, "beside.h": None,
-                "private.h": "fewer users may read it than the program; --symfs=/ shows it"}
+                "private.h": "fewer users may read the file than the program; --symfs=/ shows it"}
     programs = {"loop": places, "named": {"passwd": "/etc/passwd"}}
     for program, files in programs.items():
         text = "static volatile long n;\n"

@@ -63,7 +63,7 @@ def test_directories_that_are_not_there():
 
 
 def test_nothing_to_read():
-    fails(1, "no file given, and no result files .*pinject-run --follow-all -- COMMAND")
+    fails(1, "no file given, and this directory has no result files .*pinject-run --follow-all -- COMMAND")
     os.mkdir("empty")
     fails(1, "the directory 'empty' has no result files", "empty")
     fails(1, r"no file matches 'out\.\*'", "out.*")
@@ -179,8 +179,8 @@ def test_exports_of_a_file_without_ids():
     pathlib.Path("perf.data").write_bytes(head + bytes(32) + attr + bytes(16) + sample)
     for format in ("perf", "pprof", "speedscope", "firefox", "folded", "chrome", "csv", "csv-tasks"):
         said = panalyze("export", format, "-o", f"x-{format}", "perf.data").ok().err
-        check_match(r"^panalyze: x-perf: \d+ bytes, without function names; to save names for other machines: "
-                    r"panalyze archive -o perf\.data\.symbols\.tar\.gz perf\.data\n$"
+        check_match(r"^panalyze: x-perf: \d+ bytes, without function names; to save the names for other machines, "
+                    r"type: panalyze archive -o perf\.data\.symbols\.tar\.gz perf\.data\n$"
                     if format == "perf" else r"\A\Z", said)
 
 
@@ -194,7 +194,7 @@ def test_more_mappings_than_a_process_can_have():
     head = struct.pack("<8sQQQQQQQQ", b"PERFILE2", 104, 80, 104, 80, 184, len(data), 0, 0)
     pathlib.Path("perf.data").write_bytes(head + bytes(32) + attr + bytes(16) + data)
     text = panalyze("-a", "perf.data").ok().out
-    check_in("Note: too many mappings were recorded", text)
+    check_in("Note: too many memory mappings were recorded", text)
     pathlib.Path("perf.data").write_bytes(head[:48] + struct.pack("<Q", 480 + 40) + head[56:] + bytes(32) + attr +
                                           bytes(16) + maps[:480] + sample)
     check("more mappings" not in panalyze("-a", "perf.data").ok().out)

@@ -396,7 +396,8 @@ def test_recordings_are_not_replaced():
     for format in FORMATS:
         result = panalyze("export", format, "-o", "out.9999999.9999999", *names)
         check_equal((result.status, result.out), (1, ""), result)
-        check_match(r"^panalyze: 'out.9999999.9999999' holds samples and is not overwritten; -o needs a file name$",
+        check_match(r"^panalyze: 'out.9999999.9999999' holds samples and is not overwritten; give another file name "
+                    r"after -o$",
                     result.err)
     check_equal(pathlib.Path("out.9999999.9999999").read_bytes(), before)
     for _ in range(2):

@@ -50,7 +50,7 @@ def check_archive(files, gone):
     check_match(r"^  tar xf packed\.tar\.gz\n  panalyze out\.[\d.*]+\n"
                 r"  perf --buildid-dir packed\.symbols report -i perf\.data\n"
                 r"  perf --buildid-dir packed\.symbols report -i perf\.data --no-children -s sym,srcline\n"
-                r"perf\.data is made by: panalyze export perf -o perf\.data ",
+                r"To make perf\.data, type: panalyze export perf -o perf\.data ",
                 text)
     panalyze("archive", "-o", "plain.tar", *files).ok()
     os.mkdir("away")
@@ -139,7 +139,7 @@ def perf_rows(*options):
 
 def check_perf(files, gone):
     """That perf, which has the archive and not the files GONE, says what it says of the files themselves."""
-    check_match(r"^panalyze: all\.data: [\d.]+ kB, without function names; to save names for other machines: "
+    check_match(r"^panalyze: all\.data: [\d.]+ kB, without function names; to save the names for other machines, type: "
                 r"panalyze archive -o out\.symbols\.tar\.gz out\.",
                 panalyze("export", "perf", "-o", "all.data", *files).ok().err)
     panalyze("archive", *files).ok()
@@ -283,7 +283,7 @@ def test_archive_refuses():
     check_equal(result.status, 1, "a script has to notice")
     check_match(r"^Not saved: \S+/p \(.* % of the samples\): it has no build-id \(-Wl,--build-id gives one\)$",
                 result.out)
-    check_match(r"^panalyze: [\d.]+ % of the samples are of files that could not be saved, .*rebuilt or deleted$",
+    check_match(r"^panalyze: the call stacks of [\d.]+ % of the samples pass through files .* rebuilt or deleted$",
                 result.err)
     os.mkdir("full")
     pathlib.Path("full/other").write_text("mine")
@@ -388,7 +388,7 @@ def test_debuginfod():
         check("step (inlined)" not in text, text)  # libpinject.so may have been hit, and has lines
         check(not server.asked, f"servers are asked without --debuginfod: {server.asked}")
         result = panalyze("-a", "--by", "inline", "--debuginfod", *files).ok()
-        check_match("^panalyze: .*DEBUGINFOD_URLS lists no server", result.err)
+        check_match("^panalyze: .*DEBUGINFOD_URLS lists none", result.err)
         check("step (inlined)" not in result.out and not server.asked)
         text = panalyze("-a", "--by", "inline", "--debuginfod", *files, env=env).ok().out
         with measured():  # it waits for 20 s

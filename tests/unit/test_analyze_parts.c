@@ -54,9 +54,9 @@ static void make(const char *name, mode_t mode)
     assert_int_equal(chmod(path, mode), 0);
 }
 
-static const char outside[] = "it lies outside of the project that was compiled; --symfs=/ shows it";
-static const char private[] = "fewer users may read it than the program; --symfs=/ shows it";
-static const char out_of_symfs[] = "it leads out of --symfs";
+static const char outside[] = "the file is outside of the compiled project; --symfs=/ shows it";
+static const char private[] = "fewer users may read the file than the program; --symfs=/ shows it";
+static const char out_of_symfs[] = "the path leads out of the --symfs directory";
 
 /* WHY: NULL where it is shown, "" where it is not there. */
 static void expect(const char *file, const char *dir, const char *dso, const char *symfs, const char *why)

@@ -419,13 +419,13 @@ static void test_no_code_in_archive(void **state)
     prepare((const uint64_t[FRAMES]){0});
     dsos[APP].no_code = true;
     assert_int_equal(annotate_code_init(&code, &alpha, &fake.settings, reason, sizeof(reason)), -ENODATA);
-    assert_string_equal(reason, "the archive has names, no code, and /opt/app is not there; copy the recorded one to "
-                                "DIR/opt/app and add --symfs=DIR");
+    assert_string_equal(reason, "the archive has names but no code, and /opt/app is not there; copy the recorded file "
+                                "to DIR/opt/app and add --symfs=DIR");
     dsos[APP].replaced = true;
     fake.settings.symfs = "/root";
     assert_int_equal(annotate_code_init(&code, &alpha, &fake.settings, reason, sizeof(reason)), -ENODATA);
-    assert_string_equal(reason, "the archive has names, no code, and /root/opt/app is another build; copy the recorded "
-                                "one to DIR/opt/app and add --symfs=DIR");
+    assert_string_equal(reason, "the archive has names but no code, and /root/opt/app is another build; copy the "
+                                "recorded file to DIR/opt/app and add --symfs=DIR");
     assert_int_equal(annotate_code_init(&code, &alpha, &fake.settings, reason, 10), -ENODATA);
     assert_string_equal(reason, "the archi");
 }

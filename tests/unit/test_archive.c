@@ -289,7 +289,7 @@ static void test_missing(void **state)
     char *text = archive_of(&fake, &status);
     const char *said = check_captured();
     assert_int_equal(status, 1);
-    has(said, "95.00 % of the samples are of files that could not be saved, or were called from there; run 'panalyze "
+    has(said, "the call stacks of 95.00 % of the samples pass through files that could not be saved; run 'panalyze "
               "archive' before a program is rebuilt or deleted\n");
     has(text, line);
     has(text, "missing: symbols and lines of 0 DSOs, 0 bytes\n");
@@ -312,7 +312,7 @@ static void test_missing(void **state)
 
 #define OF_PERF(directory)                                                                                            \
     "  perf --buildid-dir " directory " report -i perf.data\n  perf --buildid-dir " directory " report -i perf.data " \
-    "--no-children -s sym,srcline\nperf.data is made by: panalyze export perf -o perf.data out.*\n"
+    "--no-children -s sym,srcline\nTo make perf.data, type: panalyze export perf -o perf.data out.*\n"
 
 /* What whoever gets the archive is to type. */
 static void test_commands(void **state)

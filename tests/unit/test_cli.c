@@ -205,7 +205,7 @@ static void test_numbers(void **state)
     static const char *const shares[] = {"0", "101", "-1", "x", "5x", "5%%", "nan"};
     for (size_t i = 0; i < sizeof(shares) / sizeof(shares[0]); i++) {
         snprintf(words, sizeof(words), "--cum=%s", shares[i]);
-        bad(words, "option '--cum' needs a percentage above 0, at most 100");
+        bad(words, "option '--cum' needs a percentage above 0 and at most 100");
     }
     assert_true(good("--call-tree --min 0")->min == 0 && cli.settings.min_given);
     assert_true(good("--callers --min 2.5%")->min == 2.5);

@@ -211,10 +211,10 @@ static void test_failures(void **state)
         int status;
         const char *reason;
     } cases[] = {
-        {"exit 0", -ENODATA, "objdump finds no code there"},
-        {"echo objdump: it complains; exit 0", -ENODATA, "objdump finds no code there"},
+        {"exit 0", -ENODATA, "objdump finds no code at these addresses"},
+        {"echo objdump: it complains; exit 0", -ENODATA, "objdump finds no code at these addresses"},
         {"exit 3", -EIO, "objdump ended with status 3"},
-        {"kill -9 $$", -EIO, "objdump ended by signal 9"},
+        {"kill -9 $$", -EIO, "objdump was ended by signal 9"},
         {"exit 127", -ENOENT, ""},
         {"echo objdump: a: not an ELF file; exit 1", -EIO, "a: not an ELF file"},
         {"echo objdump:without a blank; exit 1", -EIO, "objdump:without a blank"},
@@ -223,7 +223,7 @@ static void test_failures(void **state)
         {"echo it: says other things; exit 2", -EIO, "objdump ended with status 2"},
         {"echo objdump: a: one; echo objdump: a: two; exit 1", -EIO, "a: two"},
         {"printf '1000:\\tnop\\n'; exit 1", -EIO, "objdump ended with status 1"},
-        {"printf '2000:\\tnop\\n'", -ENODATA, "objdump finds no code there"},
+        {"printf '2000:\\tnop\\n'", -ENODATA, "objdump finds no code at these addresses"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {

@@ -66,7 +66,8 @@ static const unsigned char *section(unsigned feature, uint64_t *ret_size)
 static const char *without_size(const char *said)
 {
     static char rest[4096];
-    const char *line = strstr(said, ", without function names; to save names for other machines: panalyze archive -o ");
+    const char *line = strstr(said, ", without function names; to save the names for other machines, type: panalyze "
+                                    "archive -o ");
     assert_non_null(line);
     const char *end = strchr(line, '\n');
     assert_non_null(end);

@@ -69,7 +69,7 @@ static void test_place_of_spool(void **state)
     assert_int_equal(rmdir(directory), 0); /* nothing is left there */
     assert_int_equal(mkdir(directory, 0700), 0);
     spool_at = "";
-    expect_place(&job, NULL, directory, "no file can be read any more");
+    expect_place(&job, NULL, directory, "none of the files can be read any more");
     unload(&job);
 }
 

@@ -202,7 +202,7 @@ static void test_notes(void **state)
     expect_event(profile, "task-clock", 3, 3);
     expect_note(profile, "branch stacks were recorded");
     expect_note(profile, "2 records of hardware traces");
-    expect_note(profile, "1 samples are of virtual machine guests");
+    expect_note(profile, "1 samples are from virtual machine guests");
     assert_int_equal(profile->session.note_count, 3);
     profile_free(profile);
     buffer_release(&bytes);

@@ -148,7 +148,7 @@ static void what_went_wrong_is_said(void **state)
     order.signal = SIGUSR1;
     look(9, 9);
     char said[64];
-    snprintf(said, sizeof(said), "the analysis ended by signal %d", SIGUSR1);
+    snprintf(said, sizeof(said), "the analysis was ended by signal %d", SIGUSR1);
     expect("the rest 80 x 24", said, false);
 }
 

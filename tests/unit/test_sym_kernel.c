@@ -151,7 +151,7 @@ static void expect(const struct symbols_kernel *kernel, unsigned missing, const 
 }
 
 static const char other_kernel[] = "recorded on another kernel than the one that runs now";
-static const char moved[] = "the kernel was rebooted since, its addresses have changed";
+static const char moved[] = "the kernel's addresses have changed: the machine was rebooted after the recording";
 
 static void test_release(void **state)
 {
@@ -255,15 +255,15 @@ static void test_hidden_addresses(void **state)
     char self[PATH_MAX] = "", advice[PATH_MAX + 128];
     (void)state;
     assert_true(readlink("/proc/self/exe", self, sizeof(self) - 1) > 0);
-    snprintf(advice, sizeof(advice), "as root run 'setcap cap_syslog+ep %s', or panalyze itself", self);
+    snprintf(advice, sizeof(advice), "run panalyze as root, or type once as root: setcap cap_syslog+ep %s", self);
     kallsyms = "0000000000000000 T _stext\n0000000000000000 T schedule\n";
     hidden(advice);
     restriction = "1\n";
     hidden(advice);
     restriction = "2\n";
     expect(NULL, SYMBOLS_RESTRICTED,
-           "/proc/kallsyms hides the addresses from everybody; run panalyze as root with "
-           "kernel.kptr_restrict 1, or with 0 and kernel.perf_event_paranoid 1",
+           "/proc/kallsyms hides the addresses from everybody; run panalyze as root with kernel.kptr_restrict 1, or "
+           "run it with kernel.kptr_restrict 0 and kernel.perf_event_paranoid 1",
            0, false);
     restriction = "0\n";
     bounded = true;
@@ -274,16 +274,14 @@ static void test_hidden_addresses(void **state)
     no_new_privileges = false;
     users = "0 1000 1\n";
     expect(NULL, SYMBOLS_RESTRICTED,
-           "/proc/kallsyms hides the addresses in a user namespace; run panalyze as root "
-           "outside of it",
-           0, false);
+           "/proc/kallsyms hides the addresses in a user namespace; run panalyze as root outside of the namespace", 0,
+           false);
     users = NULL;
     hidden(advice);
     user = 0;
     expect(NULL, SYMBOLS_RESTRICTED,
-           "/proc/kallsyms hides the addresses: root has no CAP_SYSLOG here (a container?); "
-           "run panalyze with it (docker run --cap-add SYSLOG), or with kernel.kptr_restrict 0 and "
-           "kernel.perf_event_paranoid 1",
+           "/proc/kallsyms hides the addresses: root has no CAP_SYSLOG here (a container?); run panalyze with "
+           "CAP_SYSLOG (docker run --cap-add SYSLOG), or with kernel.kptr_restrict 0 and kernel.perf_event_paranoid 1",
            0, false);
     user = 1000;
 }

@@ -152,8 +152,9 @@ static void test_filter_of_one_side(void **state)
     program_new(&after, "/usr/bin/make", "/y/new", "new");
     before.fake.settings.comms = (struct settings_list){names, 1, 2};
     char *text = diff(&before, &after);
-    has(text, "\nwarning: no sample of B matches the filters, so that nothing is compared.\n"
-              "  Filters are for both sides: name the commands of both, e.g. -c old -c new.\n");
+    has(text, "\n"
+              "warning: no sample of B matches the filters: nothing is compared. The filters\n"
+              "  are for both sides: name the commands of both sides, e.g. -c old -c new.\n");
     free(text);
     before.fake.settings.comms.count = 2;
     text = diff(&before, &after);
@@ -169,8 +170,10 @@ static void test_nobody_guesses(void **state)
     program_new(&before, "/usr/bin/x\033", "/x/y", "y");
     program_new(&after, "/usr/bin/p", "/y/q", "q");
     char *text = diff(&before, &after);
-    has(text, "\nwarning: A ran 'x\\033', 'y'; B ran 'p', 'q': functions of programs with\n"
-              "  different names are not compared. Give both versions one name, e.g. old/app\n  and new/app.\n");
+    has(text, "\n"
+              "warning: A ran 'x\\033', 'y'; B ran 'p', 'q': functions of programs with\n"
+              "  different names are not compared. Give both versions the same name, e.g.\n"
+              "  old/app and new/app.\n");
     has(text, "85.0 ms        -  ?-85.00  85.00 %   0.00 %  y\n");
     free(text);
     before.fake.settings.json = true;

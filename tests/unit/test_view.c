@@ -229,8 +229,9 @@ static void test_tree(void **state)
     ((struct profile_task *)fake.profile.tasks)[2].end_ns = 800 * 1000000ull;
     ((struct profile_task *)fake.profile.tasks)[2].exit = -1;
     text = run(&fake, view_tree);
-    has(text, "\nmake (pid 10, not shown above) ran last, until 900 ms\n"
-              "Exit -: unknown; the process still ran, or pinject saw no parent wait for it\n");
+    has(text, "\n"
+              "make (pid 10, not shown above) ran last, until 900 ms\n"
+              "Exit -: unknown; the process was still running, or pinject saw no parent wait for it\n");
     free(text);
     ((struct profile_task *)fake.profile.tasks)[2].end_ns = 895 * 1000000ull;
     ((struct profile_task *)fake.profile.tasks)[2].exit = 0;
@@ -247,7 +248,7 @@ static void test_counts_include_what_no_event_saw(void **state)
     fake_new(&fake);
     char *text = run(&fake, view_counts);
     has(text, "105 ms  task-clock   102 ms counted, 3.00 ms at start-up and exit\n");
-    has(text, "   100  page-faults  an estimate: counted 50.00 % of the time, scaled\n");
+    has(text, "   100  page-faults  an estimate: scaled, since it counted only 50.00 % of the time\n");
     has(text, "~100 (50 %)");
     has(text, "in tasks 105 ms (95.45 %)");
     has(text, "Not seen: su: setuid, 3 times");

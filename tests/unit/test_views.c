@@ -127,7 +127,7 @@ static void test_flame(void **state)
     has(text, "<title>worker 10.11\n");
     /* below two frames and their command; app+0x300 calls itself */
     has(text, "x=\"10.00\" y=\"118\" width=\"1179.50\"");
-    has(text, "; called by itself, 3 deep</title>");
+    has(text, "; recursive: up to 3 calls in a row</title>");
     free(text);
     fake.settings.no_fold = true;
     text = drawn(&fake);
@@ -321,7 +321,7 @@ static void test_diff(void **state)
     char *text = diff(&before, &after, &status);
     assert_int_equal(status, 0);
     has(text, "Total: ?+80.0 ms (+80.00 %), from 100 ms to 180 ms: one run on each side does\n"
-              "  not tell how much runs differ\n");
+              "  not show how much runs vary\n");
     has_not(text, "Changed:");
     has(text, "?+80.0 ms  85.0 ms   165 ms  ~+6.67  85.00 %  91.67 %  cc1\n");
     has(text, "    0 s  10.0 ms  10.0 ms  ~-4.44  10.00 %   5.56 %  make\n");
@@ -383,7 +383,8 @@ static void test_diff_of_several_runs(void **state)
     has(text, "+808 ms            858 ms   1.67 s  +80.00  0.31  85.00 %  91.67 %  cc1\n");
     /* Its share is less, as that of cc1 is more: it has not changed. */
     has(text, "    0 s  6.15 ms   101 ms   101 ms  ~+0.00        10.00 %   5.56 %  make\n");
-    has(text, "about 2 of 100\n  comparisons (five runs a side, in turn: A B A B ...).\n");
+    has(text, "about 2 of 100\n"
+              "  comparisons (with five runs per side, in turn: A B A B ...).\n");
     free(text);
     fakes[0].settings.json = true;
     text = diff_runs(fakes, 3);
@@ -428,7 +429,8 @@ static void test_diff_on_a_loaded_machine(void **state)
                                                             .others_ns = UINT64_C(3000) * MS};
     char *text = diff_runs(fakes, 3);
     has(text, "Total: ~+808 ms (+80.00 %), from 1.01 s to 1.82 s a run: not judged\n");
-    has(text, "times are not\n  judged, Points are. Take the runs in turn (A B A B ...).\n");
+    has(text, "only Points\n"
+              "  are judged, not times. Take the runs in turn (A B A B ...).\n");
     has(text, "~+808 ms       858 ms   1.67 s  +80.00  0.31  85.00 %  91.67 %  cc1\n");
     free(text);
     fakes[0].settings.json = true;
@@ -467,8 +469,9 @@ static void test_diff_says_little_of_little(void **state)
     has(text, "1 command more with too few samples to be judged: 0.06 % of A (1.00 ms) and 0.11\n"
               "  % of B (2.00 ms) in all; --top all shows them\n");
     has_not(text, " worker");
-    has(text, "\nToo few runs: to see any function change by 10 % of the total, take more than\n"
-              "  200 runs a side, in turn ");
+    has(text, "\n"
+              "Too few runs: to see a change of any function by 10 % of the total, take more\n"
+              "  than 200 runs per side, in turn ");
     free(text);
     fakes[0].settings.top = 10;
     text = diff_runs(fakes, 3);
@@ -570,12 +573,12 @@ static void test_diff_refuses_what_cannot_be_compared(void **state)
     after.profile.events = events;
     before.profile.events = others;
     events[0].exclude_kernel = true;
-    refused(&before, &after, "with kernel code in A, and without in B; record both as the same user");
+    refused(&before, &after, "with kernel code in A and without kernel code in B; record both as the same user");
     events[0].exclude_kernel = false;
     events[0].name = "cpu-clock";
-    refused(&before, &after, "A shows task-clock, B shows cpu-clock: these cannot be compared");
+    refused(&before, &after, "A shows task-clock and B shows cpu-clock, which cannot be compared");
     events[1].samples = others[1].samples = 1;
-    refused(&before, &after, "all have page-faults (choose with --event)");
+    refused(&before, &after, "all runs have page-faults (choose with --event)");
     events[0].samples = 0;
     refused(&before, &after, "B has no samples");
     after.profile.event_count = 0;
