@@ -304,8 +304,7 @@ static const struct option_row rows[] = {
     {'o', "output", "TO", 0, options_take_string, FIELD(archive), 0, ARCHIVE,
      "directory, .tar or .tar.gz to write (default: the directory BASE.symbols beside the results)"},
     {0, "title", "TEXT", 0, options_take_string, FIELD(title), 0, FLAME,
-     "title of the flame graph (default: the "
-     "command line)"},
+     "title of the flame graph (default: the command line)"},
     {'j', "json", NULL, 0, options_take_flag, FIELD(json), 0, REPORT | TREE | COUNTS | DIFF | ANNOTATE,
      "print one JSON document"},
     {'o', "output", "FILE", 0, options_take_string, FIELD(file), 0, EXPORT,
@@ -317,8 +316,7 @@ static const struct option_row rows[] = {
      "show long output with $PAGER on a terminal (the default)"},
     {0, "no-pager", NULL, 0, options_take_flag, FIELD(no_pager), 0, 0, "do not use a pager"},
     {'h', "help", NULL, 0, options_take_flag, FIELD(help), 0, 0,
-     "print this help; with a command: the options of the "
-     "command"},
+     "print this help; with a command: the options of the command"},
     {'V', "version", NULL, 0, options_take_flag, FIELD(version), 0, 0, "print the version"},
     {0},
 };

@@ -38,8 +38,8 @@ int document_load(const char *path, const struct profile_options *options, struc
 {
     (void)options;
     (void)ret;
-    report_error("%s: this panalyze was built without libjansson and cannot read JSON; compare the result files "
-                 "instead",
+    report_error("%s: this panalyze was built without libjansson and cannot read JSON; compare the result "
+                 "files instead",
                  path);
     return -EINVAL;
 }

@@ -143,8 +143,8 @@ void loader_describe(const struct file *file, struct problem *ret)
         problem_set(ret, 0, "has %" PRIu64 " damaged records, which are left out", file->broken);
     else if (file->unknown_event)
         problem_set(ret, 0,
-                    "has %" PRIu64 " samples of events that the file does not describe; these samples are left "
-                    "out",
+                    "has %" PRIu64 " samples of events that the file does not describe; these samples are "
+                    "left out",
                     file->unknown_event);
 }
 

@@ -299,7 +299,7 @@ static void print_wings(struct view *view, struct histogram *histogram, const st
     text_table_free(table);
     char share[TEXT_AMOUNT];
     if (more)
-        fprintf(view->output->to, "and more with %s of it together; --top all shows all\n",
+        fprintf(view->output->to, "and others, together %s of it; --top all shows all\n",
                 text_percent(share, more, row->total_weight));
 }
 

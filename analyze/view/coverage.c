@@ -31,7 +31,7 @@ void coverage_say(struct view *view, const char *text)
     free(clean);
 }
 
-/* ", in samples 9.40 s (98.74 %)" if samples are times, else ""; owned by the caller. */
+/* ", 9.40 s in samples (98.74 %)" if samples are times, else ""; owned by the caller. */
 static char *sampled_text(const struct profile *profile)
 {
     char time[TEXT_AMOUNT], share[TEXT_AMOUNT];
@@ -39,8 +39,8 @@ static char *sampled_text(const struct profile *profile)
     if (!heading_sampled(profile, &sampled))
         return memory_text("");
     if (!profile->session.cpu_ns)
-        return memory_print(", in samples %s", text_time(time, sampled));
-    return memory_print(", in samples %s (%s)", text_time(time, sampled),
+        return memory_print(", %s in samples", text_time(time, sampled));
+    return memory_print(", %s in samples (%s)", text_time(time, sampled),
                         text_percent(share, sampled, profile->session.cpu_ns));
 }
 
@@ -73,15 +73,16 @@ static char *cpu_text(const struct profile *profile)
             "not ended)");
     char *sampled = sampled_text(profile);
     if (!session->cpu_ns) {
-        char *unknown = memory_print("CPU time of the whole run is not known; in tasks %s%s",
+        char *unknown = memory_print("CPU time of the whole run is not known; %s in tasks%s",
                                      text_time(tasks, session->attributed_ns), sampled);
         free(sampled);
         return unknown;
     }
     char sides[3 * TEXT_AMOUNT];
     sides_text(sides, sizeof(sides), session);
-    char *text = memory_print("CPU time %s%s%s, in tasks %s (%s)%s", text_time(cpu, session->cpu_ns), sides,
+    char *text = memory_print("CPU time %s%s%s, %s%s in tasks (%s)%s", text_time(cpu, session->cpu_ns), sides,
                               session->coverage_complete ? "" : " so far", text_time(tasks, session->attributed_ns),
+                              session->attributed_ns > session->cpu_ns ? "" : " of it",
                               text_percent(share, session->attributed_ns, session->cpu_ns), sampled);
     free(sampled);
     return text;

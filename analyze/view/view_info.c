@@ -128,8 +128,8 @@ static void print_session(struct view *view, const struct profile_session *sessi
         print_field(view, "memory", "%s", text_bytes(amount, session->memory_bytes));
     print_text_field(view, "clock", session->clock);
     if (session->coverage_known)
-        print_field(view, "coverage", "CPU time %s, in tasks %s, %s", text_time(amount, session->cpu_ns),
-                    text_time(other, session->attributed_ns),
+        print_field(view, "coverage", "CPU time %s, %s%s in tasks, %s", text_time(amount, session->cpu_ns),
+                    text_time(other, session->attributed_ns), session->attributed_ns > session->cpu_ns ? "" : " of it",
                     session->coverage_complete ? "complete" : "still running");
     if (session->incomplete_files)
         print_field(view, "unwritten", "%s; %s missing or not complete",
@@ -137,8 +137,8 @@ static void print_session(struct view *view, const struct profile_session *sessi
                     text_plural(other, session->incomplete_files, "result file is", "result files are"));
     print_load(view, session);
     for (uint32_t i = 0; i < session->missed_count; i++)
-        print_field(view, "missed", "%s: %s, %s times", session->missed[i].comm, session->missed[i].reason,
-                    text_count(amount, session->missed[i].count));
+        print_field(view, "missed", "%s: %s, %s", session->missed[i].comm, session->missed[i].reason,
+                    text_plural(amount, session->missed[i].count, "time", "times"));
     for (uint32_t i = 0; i < session->note_count; i++)
         print_text_field(view, "note", session->notes[i]);
 }
