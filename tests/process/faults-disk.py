@@ -45,7 +45,7 @@ def test_full_disk():
     files, named = check_readable(), missed_tasks(done)
     check(files + failed + named >= 602, f"{files} files and {failed} missing of 602, {named} not seen: {done}")
     matrix_row("disk full", "256 KiB for 602 files",
-               f"status its own; {files} files, all read with perf; {'; '.join(summary_lines(done))}")
+               f"the program's own exit status; {files} files, all read with perf; {'; '.join(summary_lines(done))}")
 
 
 def test_full_disk_strict():
@@ -61,7 +61,7 @@ def test_full_disk_strict():
     with measured():  # on a busy machine some may have ended before their events were open
         check_equal(done.err, "", "enough room")
     matrix_row("disk full, --strict", "256 KiB for 602 files",
-               "status 125, the reason on stderr; with 64 MiB the command's status")
+               "status 125, with the reason on stderr; with 64 MiB the command's own status")
 
 
 def test_disk_full_while_a_file_grows():
@@ -86,7 +86,8 @@ def test_disk_full_while_a_file_grows():
                               r"written: 1 result file is missing or not complete(; [\d,]+ samples? lost)?$", first)[1])
     check(near(share, 100 * written / taken, points=5), f"{share} % of {written} of {taken}")
     matrix_row("disk full while a file grows", "96 KiB for 2.5 s at 4999 Hz",
-               f"status its own; the file is readable up to the point ({files} file); {'; '.join(summary_lines(done))}")
+               f"the program's own exit status; the file is readable up to the point where the disk was full "
+               f"({files} file); {'; '.join(summary_lines(done))}")
 
 
 if __name__ == "__main__":

@@ -87,8 +87,8 @@ def test_collector_killed():
     with measured():
         check(without_ms <= alone_ms * 1.4 + 250, f"{without_ms} ms without a collector, {alone_ms} ms alone")
     matrix_row("SIGKILL of the collector", f"at 4 moments of {' '.join(STORM[1:])} (--follow-all)",
-               f"exit status and output as without us; {files} files were there, {checked} of them read with perf, all "
-               f"readable; {alone_ms} ms alone, {without_ms} ms with the collector killed at its start")
+               f"exit status and output as without pinject; {files} result files exist, perf read {checked} of them "
+               f"without errors; {alone_ms} ms without pinject, {without_ms} ms with the collector killed at its start")
 
 
 def kill_collector_of_cat():
@@ -148,7 +148,7 @@ def test_command_killed():
         for name in results():
             os.unlink(name)
     matrix_row("SIGKILL of the command", "at 2 moments of a fork storm",
-               "status 137, its file is complete and names signal 9")
+               "status 137; the command's file is complete and names signal 9")
 
 
 def test_children_killed():
@@ -161,7 +161,7 @@ def test_children_killed():
     processes = int(check_match(r"\((\d+) processes", done.err)[1])
     check(processes + named >= 801, f"of 801 processes {processes} are profiled, {named} named: {done}")
     checked = readable(results())
-    matrix_row("SIGKILL of children", "every 8th of 800 children as soon as it exists, 8 at a time",
+    matrix_row("SIGKILL of children", "every 8th of 800 children as soon as it exists; 8 run at a time",
                f"{processes} processes profiled, {named} named as not seen; {checked} files read with perf")
 
 

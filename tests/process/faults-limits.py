@@ -23,7 +23,7 @@ def test_few_descriptors():
     check_in("Too many open files", done.err)
     panalyze("tree", *results()).ok()
     matrix_row("RLIMIT_NOFILE 64 in the program and the collector", "200 forks, 16 at a time, 2 threads each",
-               f"normal end; {seen} tasks profiled, {named} named; " + "; ".join(summary_lines(done)))
+               f"the program ends normally; {seen} tasks profiled, {named} named; " + "; ".join(summary_lines(done)))
 
 
 def test_few_descriptors_in_the_program():
@@ -39,7 +39,7 @@ def test_few_descriptors_in_the_program():
     with measured():  # on a busy machine the child may have ended before its events were open
         check_equal((profiled_tasks(done), summary_lines(done)), (2, []), done)
     matrix_row("RLIMIT_NOFILE 8 in the program", "opens 5 files, forks",
-               "the same descriptors as without us, both processes profiled")
+               "the program has the same descriptors as without pinject; both processes are profiled")
 
 
 def test_little_locked_memory():
@@ -110,11 +110,11 @@ def test_out_of_memory():
                 panalyze("tree", *results()).ok()
             for name in results():
                 os.unlink(name)
-    matrix_row("out of memory in the collector", "allocation N and all after it fail, or N alone, "
-               f"{len(OOM_NUMBERS)} N from 1 to {OOM_NUMBERS[-1]}",
-               f"{ends[True]} times the command ran, with its own status and output; {ends[False]} times pinject-run "
-               "ended with 125 or 126 and its reason before it ran; each time the summary says that memory ran out, or "
-               "names each task that is missing")
+    matrix_row("out of memory in the collector", "allocation N fails, alone or with all after it; "
+               f"{len(OOM_NUMBERS)} values of N from 1 to {OOM_NUMBERS[-1]}",
+               f"{ends[True]} times the command ran, with its own exit status and output; {ends[False]} times "
+               "pinject-run ended with 125 or 126, and a reason, before the command ran; each time pinject-run says "
+               "that memory ran out, or names each task that is missing")
 
 
 def profiled_tasks_or_none(done):
@@ -133,7 +133,8 @@ def test_little_address_space():
         check(done.status in (0, 125, 127), f"{size} MiB: {done}")
         check(done.status == 0 or done.err, f"silent with {size} MiB: {done}")
     matrix_row("RLIMIT_AS of 6 to 80 MiB", "5 sizes",
-               f"{ran} times the program ran as without us; else a reason and no start")
+               f"{ran} times the program ran as without pinject; otherwise pinject-run gave a reason and did not "
+               "start it")
 
 
 def test_directory_of_the_results_removed():
@@ -153,7 +154,7 @@ def test_directory_of_the_results_removed():
     check(int(count) + missed_tasks(done) >= 2, done)
     with measured():  # on a busy machine /bin/true may have ended before its events were open
         check_equal(int(count), 2, done)
-    matrix_row("directory of the results removed", "while the command runs", f"status its own; {said}")
+    matrix_row("directory of the results removed", "while the command runs", f"the program's own exit status; {said}")
 
 
 def test_segment_removed():
@@ -168,7 +169,7 @@ def test_segment_removed():
     seen, named = profiled_tasks(done), missed_tasks(done)
     check(seen + named >= 2, err)
     matrix_row("file of the session removed", "while the command runs, which then starts another",
-               f"status its own; {seen} of 2 processes profiled, {named} named")
+               f"the program's own exit status; {seen} of 2 processes profiled, {named} named")
 
 
 if __name__ == "__main__":

@@ -54,7 +54,8 @@ def test_stopped_in_a_storm():
     check(missing > 0 and told >= missing, f"{missing} tasks are not profiled, {told} named: {done.err}")
     matrix_row("SIGSTOP of the collector",
                "from the first to the last moment of 1500 forks, 64 at a time, each with 2 threads",
-               f"output and status as without us; {wall_ms(alone.out)} ms alone, {wall_ms(done.out)} ms with it; "
+               f"exit status and output as without pinject; {wall_ms(alone.out)} ms without pinject, "
+               f"{wall_ms(done.out)} ms with the stopped collector; "
                f"{profiled_tasks(done)} of 4501 tasks profiled, and: " + "; ".join(summary_lines(done)))
 
 
@@ -75,7 +76,7 @@ def test_a_start_waits_once():
         check(missed_tasks(done, "request queue full") >= 1000 - 256, done)
     matrix_row("segment full",
                "collector stopped (SIGSTOP), 1000 children one after another: after 256 requests no slot is free",
-               f"{more} ms more than the {wall_ms(alone.out)} ms alone; " + "; ".join(summary_lines(done)))
+               f"{more} ms more than the {wall_ms(alone.out)} ms without pinject; " + "; ".join(summary_lines(done)))
 
 
 if __name__ == "__main__":
