@@ -246,7 +246,7 @@ static void refusals_are_explained(void **state)
         -EPERM, "3",
         "kernel.perf_event_paranoid is 3; to allow perf events, type as root: sysctl kernel.perf_event_paranoid=2");
     explained(-EACCES, "2",
-              "perf_event_open is refused (Permission denied) though kernel.perf_event_paranoid is 2; "
+              "perf_event_open is refused (Permission denied), though kernel.perf_event_paranoid is 2; "
               "in a container, allow it with a seccomp profile or with --cap-add PERFMON");
     explained(-EMFILE, "2", "too many open files; raise 'ulimit -n'");
     explained(-ENOENT, "2", "this machine does not have this event");

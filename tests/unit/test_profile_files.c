@@ -250,7 +250,7 @@ static void test_sessions(void **state)
     expect_no_session(paths, "b", "more than one session");
     expect_no_session(paths, "dddddddddddddddddd", "no session id in these files begins with");
     expect_no_session(paths, "all", "sessions are never mixed");
-    expect_no_session(paths, "", "is not a session");
+    expect_no_session(paths, "", "is not the start of a session id");
 }
 
 static void test_bad_files(void **state)

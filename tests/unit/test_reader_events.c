@@ -234,7 +234,7 @@ static void test_most_events(void **state)
         struct cursor cursor = cursor_of(&attr, sizeof(attr));
         assert_int_equal(attr_add(&list, &cursor, sizeof(attr), &problem), i < ATTRS_MOST ? 0 : -EBADMSG);
     }
-    assert_string_equal(problem.text, "more than 16384 events");
+    assert_string_equal(problem.text, "describes more than 16384 events");
     assert_int_equal(list.count, ATTRS_MOST);
     assert_int_equal(list.items[ATTRS_MOST - 1].index, ATTRS_MOST - 1);
     attr_list_release(&list);
