@@ -87,7 +87,7 @@ static void failure_text(const struct target *target, int error, char ret[ANSWER
         refusal_text(target, ret);
     else
         snprintf(ret, ANSWER_REASON, "%s",
-                 error == -EBUSY     ? "it did not stop within 100 ms"
+                 error == -EBUSY     ? "it did not stop within 1 s"
                  : error == -ENOEXEC ? "a 32-bit program: its stacks are not read"
                  : error == -ESRCH   ? "it has no memory: it is exiting, or a kernel thread"
                                      : strerror(-error));

@@ -159,9 +159,9 @@ static void expect(int status, int wanted, const char *out, const char *err)
 static char *plain(char *text)
 {
     static const char *const units[] = {" us", " ms", " s", " kB", " MB", " bytes"};
-    char *to = text, *stolen = strstr(text, "; includes "), *line = stolen ? strchr(stolen, '\n') : NULL;
-    if (line)
-        memmove(stolen, line, strlen(line) + 1);
+    char *to = text, *stolen = strstr(text, ", including "), *rest = stolen ? strstr(stolen, "; profiler") : NULL;
+    if (rest)
+        memmove(stolen, rest, strlen(rest) + 1);
     char *part = strstr(text, " of it in recorded tasks");
     if (part)
         memmove(part, part + strlen(" of it"), strlen(part + strlen(" of it")) + 1);
