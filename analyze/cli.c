@@ -517,7 +517,7 @@ void cli_help(const struct cli_command *command, int width, FILE *to)
     }
     fputs("\nOptions of several commands ('panalyze help COMMAND' lists the options of one command):\n\n", to);
     options_help(rows, 0, OPTIONS_SHARED, width, to);
-    fputs("\nExit status: 0 success, 1 something could not be read or written, 2 wrong usage, 141 the reader of the "
-          "output (such as head) ended early.\n",
+    fputs("\nExit status: 0 success, 1 something could not be read or written, 2 wrong usage,\n"
+          "141 the reader of the output (such as head) ended early.\n",
           to);
 }

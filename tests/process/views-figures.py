@@ -586,7 +586,7 @@ def test_diff_refuses():
     os.mkdir("empty")
     refused(1, "the directory 'empty' has no result files", "empty", "one")
     spin, clock = record("spin", [target("spin"), "60"]), record("clock", [target("spin"), "60"], "cpu-clock")
-    refused(1, "A shows task-clock.*, B shows cpu-clock.*record both with the same event", *spin, "--", *clock)
+    refused(1, "A shows task-clock.* and B shows cpu-clock.*record both with the same event", *spin, "--", *clock)
 
 
 def test_diff_takes_options_anywhere():
