@@ -308,7 +308,7 @@ static const struct option_row rows[] = {
     {'j', "json", NULL, 0, options_take_flag, FIELD(json), 0, REPORT | TREE | COUNTS | DIFF | ANNOTATE,
      "print one JSON document"},
     {'o', "output", "FILE", 0, options_take_string, FIELD(file), 0, EXPORT,
-     "file to write (default: stdout); its name may end with the format; .gz compresses"},
+     "file to write (default: stdout); FORMAT may be left out if the extension names it; .gz compresses"},
     {0, "markdown", NULL, 0, options_take_flag, FIELD(markdown), 0, SUMMARY, "print Markdown"},
     {0, "color", "auto|always|never", 0, take_choice, FIELD(color), 0, 0,
      "use colours (auto: on a terminal, unless NO_COLOR is set)"},

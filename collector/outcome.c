@@ -25,10 +25,11 @@ static void add_files(struct tasks *tasks)
                "", counts.refused, 0);
     missed_add(&tasks->missed, "mapped file not read: the helper process exited, or could not be started", "",
                counts.failed, 0);
-    missed_add(&tasks->missed,
-               "build id of a mapped file dropped: too many files (files that still exist are read "
-               "again)",
-               "", counts.forgotten, 0);
+    missed_add(
+        &tasks->missed,
+        "build id of a mapped file dropped: too many files (lost only if the file no longer exists; otherwise it "
+        "is read again)",
+        "", counts.forgotten, 0);
 }
 
 /* Records of rings that were left out. */
@@ -80,7 +81,7 @@ static void add_losses(struct tasks *tasks)
                 "task started before the collector answered: its start-up was counted but not sampled");
     add_counted(missed, session, CHANNEL_DROPPED,
                 "request queue full: a task got no events, or an exited child was not reported");
-    add_counted(missed, session, CHANNEL_BLOCKED, "start not announced: blocked by the program's own seccomp filter");
+    add_counted(missed, session, CHANNEL_BLOCKED, "request not sent: blocked by the program's own seccomp filter");
     add_foreign(tasks, missed);
     missed_add(missed, "notification dropped: queue full", "",
                __atomic_load_n(&session->notifications.refused, __ATOMIC_RELAXED), 0);

@@ -101,7 +101,8 @@ int live_init(struct live *live, const struct settings *settings)
         return 0;
     int error = find_panalyze(path, sizeof(path));
     if (error) {
-        report_error("--live needs panalyze beside this program: %s; install pinject again", strerror(-error));
+        report_error("--live needs panalyze in the same directory as this program: %s; install pinject again",
+                     strerror(-error));
         return error;
     }
     live->to = above_streams(open_place(settings));

@@ -201,7 +201,7 @@ def test_few_descriptors():
 
 
 def test_wrong_numbers_of_threads():
-    for number, word in (("0", "at least 1"), ("65", "64 at most"), ("x", "whole number")):
+    for number, word in (("0", "at least 1"), ("65", "at most 64"), ("x", "whole number")):
         result = panalyze("report", "--threads", number, "perf.data")
         check_equal(result.status, 2)
         check_in(word, result.err)

@@ -347,7 +347,7 @@ def test_source_that_is_not_shown():
     shutil.copy("project/build/loop", "root" + work + "/build/loop")
     os.symlink(places["outside"], "root" + places["build/own.h"])
     text = "".join(panalyze("annotate", "-Shot0", "--symfs=root", *record(["project/build/loop"])).ok().out.split())
-    check_in("itleadsoutof--symfs", text)
+    check_in("leadsoutofthe--symfsdirectory", text)
     check("".join(secret.split()) not in text, text)
 
 

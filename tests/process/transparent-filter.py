@@ -6,7 +6,7 @@ That no call of ours meets the filter is shown by test_filters of transparent-pr
 """
 from harness import *
 
-BLOCKED = "start not announced: blocked by the program's own seccomp filter"
+BLOCKED = "request not sent: blocked by the program's own seccomp filter"
 
 
 def test_blocked_starts_are_counted():

@@ -167,12 +167,13 @@ static void no_panalyze(void **state)
     (void)state;
     assert_int_equal(chmod("panalyze", 0644), 0);
     int status = init();
-    assert_string_equal(check_captured(), "pinject-run: --live needs panalyze beside this program: Permission denied; "
-                                          "install pinject again\n");
+    assert_string_equal(check_captured(),
+                        "pinject-run: --live needs panalyze in the same directory as this program: Permission denied; "
+                        "install pinject again\n");
     assert_int_equal(status, -EACCES);
     assert_int_equal(unlink("panalyze"), 0);
     status = init();
-    assert_non_null(strstr(check_captured(), "beside this program: No such file or directory"));
+    assert_non_null(strstr(check_captured(), "as this program: No such file or directory"));
     assert_int_equal(status, -ENOENT);
     assert_int_equal(access("shown", F_OK), -1);
     /* It goes away later: that costs the screen. */

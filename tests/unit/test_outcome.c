@@ -78,8 +78,8 @@ static const char lines_of_all[] =
     "101 task started before the collector answered: its start-up was counted but not sampled|user 7\n"
     "110 request queue full: a task got no events, or an exited child was not reported|\n"
     "111 request queue full: a task got no events, or an exited child was not reported|user 7\n"
-    "130 start not announced: blocked by the program's own seccomp filter|\n"
-    "131 start not announced: blocked by the program's own seccomp filter|user 7\n";
+    "130 request not sent: blocked by the program's own seccomp filter|\n"
+    "131 request not sent: blocked by the program's own seccomp filter|user 7\n";
 static const char lines_of_foreign[] = "120 process start or exec in another pid namespace|\n"
                                        "121 process start or exec in another pid namespace|user 7\n";
 static const char lines_of_session[] =
@@ -104,7 +104,7 @@ static const char lines_of_session[] =
     "31 mapped file not read: reading it hung|\n"
     "32 mapped file not read: other files of the same user hung, or too many waited to be read|\n"
     "33 mapped file not read: the helper process exited, or could not be started|\n"
-    "34 build id of a mapped file dropped: too many files (files that still exist are read again)|\n";
+    "34 build id of a mapped file dropped: too many files (lost only if the file no longer exists; otherwise it is read again)|\n";
 
 static void expect_losses(struct stage *stage, const char *foreign)
 {
