@@ -131,7 +131,7 @@ def test_version_is_the_same_everywhere():
     text = (SOURCE / "include/pinject/pinject.h").read_text()
     check_in(f'PINJECT_VERSION_STRING "{version}"', text)
     for name, number in zip(("MAJOR", "MINOR", "PATCH"), version.split(".")):
-        check_in(f"PINJECT_VERSION_{name} {number}\n", text)
+        check_match(rf"^#define PINJECT_VERSION_{name} +{number}$", text)
 
 
 def test_presets():
