@@ -2,8 +2,8 @@
 # labels: collector
 # timeout: 300
 """Tasks below a program that cannot be injected end on several CPUs at the same moment: the kernel can leave the rings
-of their events without a word of it (collector/sources/inherited_ring.h). They are read all the same, and what is missing is
-said."""
+of their events without a word of it (collector/sources/inherited_ring.h). They are read all the same, and what is
+missing is said."""
 from harness import *
 
 ROUNDS, THREADS = 200, 4
@@ -25,9 +25,13 @@ def test_exits_on_several_cpus():
     missing = tasks - len(tree["tasks"])
     # Without renewed rings 6 to 62 % of the CPU time was in tasks, and up to 3096 of 3201 tasks were missing. Where who
     # writes was not admitted, 89 to 100 %, and up to 17 of 1601 were missing, or 34 too many.
-    with measured():
-        check(share >= 0.98, f"{100 * share:.1f} % in tasks: {coverage}")
-        check(abs(missing) <= tasks // 200, f"{missing} tasks of {tasks} are missing")
+    overflown = sum(line["count"] for line in coverage["missed"] if "ring full" in line["reason"])
+    # A user who is not root has small rings and a collector without priority: beside a program that takes all CPUs they
+    # may overflow, and what they lost is in no task. The kernel says so, which is not what is tried here.
+    if os.geteuid() == 0 or overflown <= tasks // 200:
+        with measured():
+            check(share >= 0.98, f"{100 * share:.1f} % in tasks: {coverage}")
+            check(abs(missing) <= tasks // 200, f"{missing} tasks of {tasks} are missing")
     check(missing == 0 or coverage["missed"], f"{missing} tasks are missing, and nothing says so")
 
 
