@@ -283,7 +283,8 @@ def test_archive_refuses():
     check_equal(result.status, 1, "a script has to notice")
     check_match(r"^Not saved: \S+/p \(.* % of the samples\): it has no build-id \(-Wl,--build-id gives one\)$",
                 result.out)
-    check_match(r"^panalyze: the call stacks of [\d.]+ % of the samples pass through files .* rebuilt or deleted$",
+    check_match(r"^panalyze: the call stacks of [\d.]+ % of the samples pass through files that could not be "
+                r"saved; .*rebuilt or deleted$",
                 result.err)
     os.mkdir("full")
     pathlib.Path("full/other").write_text("mine")
