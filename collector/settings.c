@@ -29,7 +29,7 @@ static int take_events(void *state, const struct option_row *row, const char *va
     for (const char *at = value;; at++) {
         size_t size = strcspn(at, ",");
         if (settings->event_count == SETTINGS_EVENTS) {
-            report_error("more than %d events; use fewer: the kernel would count so many only in turns",
+            report_error("more than %d events; use fewer, because the kernel would multiplex so many events",
                          SETTINGS_EVENTS);
             return -EINVAL;
         }

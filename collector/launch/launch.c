@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "collector/service/service.h"
-#include "collector/service/worker.h"
+#include "collector/system/priority.h"
 #include "common/buffer.h"
 #include "common/clock.h"
 #include "common/report.h"
@@ -132,7 +132,7 @@ int launch_start(struct launch *launch, const struct session *session, char *con
     struct pinject_judge judge = {.directory = AT_FDCWD};
     *launch = (struct launch){.pid = -1, .pidfd = -1, .gate = -1, .report = -1};
     /* If it waited longer for its answers there, a whole profile is worth more than leading a session. */
-    launch->apart = leads_session_without_terminal() && worker_outruns_other_sessions();
+    launch->apart = leads_session_without_terminal() && priority_outruns_other_sessions();
     launch->non_injectable = pinject_exec_is_non_injectable(pinject_exec_search(&judge, command[0]));
     if (pipe2(gate, O_CLOEXEC)) {
         int error = errno;

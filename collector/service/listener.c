@@ -20,6 +20,7 @@
 #include "collector/service/channels.h"
 #include "collector/service/origin.h"
 #include "collector/service/worker.h"
+#include "collector/system/priority.h"
 #include "collector/sources/session.h"
 #include "common/clock.h"
 
@@ -169,7 +170,7 @@ static void *listen_main(void *argument)
     struct caller *caller;
     int peer = -1;
     pthread_setname_np(pthread_self(), "pinject-listen");
-    worker_ask_for_quick_wakes(); /* a process that has become another user waits for its channel */
+    priority_ask_for_quick_wakes(); /* a process that has become another user waits for its channel */
     callers_init(&callers);
     for (;;) {
         if (poll(polled, 2, peer < 0 ? -1 : 0) < 0 && errno != EINTR)

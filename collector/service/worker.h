@@ -23,17 +23,6 @@ int worker_start_all(struct channel *channel);
 /* Waits until each has run once, or for 0.5 s. Context: worker_stop_all() is not called meanwhile. */
 void worker_await_all(struct channel *channel);
 /*
- * Can workers run before the programs of another session: may they have a real-time priority, or does the scheduler
- * make no group of each session (autogroups)? If not, an answer to a program in a session of its own takes up to
- * milliseconds. Context: a thread with the usual policy.
- */
-bool worker_outruns_other_sessions(void);
-/*
- * For a thread that works for microseconds while a task waits: lets it run soon after it is woken. What the kernel
- * refuses is left as it is. Threads that it makes have that too, and may ask again. Not for the process' first thread.
- */
-void worker_ask_for_quick_wakes(void);
-/*
  * Serves posted requests that wake no worker (ended children); their notifications are queued on return. Context: the
  * event loop, beside the workers; waits for none of them.
  */

@@ -5,6 +5,11 @@ enum {
     LOOK_NS = 20 * 1000 * 1000,
     /* The host may take a virtual CPU away in the middle of a record, with interrupts off; hardly for so long. */
     STOPPED_NS = 100 * 1000 * 1000,
+    /* A stopped ring has no more room than another one. Where the kernel fills so large a part of it, and does not say
+       so, it is not waited for so long: at worst one record is lost, which was being written. */
+    FILLED_PART = 4,
+    FILLED_NS = 5 * 1000 * 1000,
+    LOOK_AGAIN_NS = 2 * 1000 * 1000,
     /*
      * A record may be a little older than one before it. What is left from the last round is older by a round, which
      * takes more than so long for each byte: the smallest record, of 40 bytes, takes the kernel some 300 ns.
@@ -81,6 +86,21 @@ static bool is_behind(const struct inherited_ring *ring, uint64_t now_ns, void *
     return false;
 }
 
+/* Are fresh records in one FILLED_PART of the ring, or more? */
+static bool is_filled(const struct inherited_ring *ring, uint64_t now_ns, void *scratch)
+{
+    const struct perf_event_header *record;
+    uint64_t at = ring->ring.tail, fresh_end = at;
+    for (unsigned old = 0; old < LOOK_AT && at - ring->ring.tail < ring->ring.size / FILLED_PART; at += record->size) {
+        bool fresh;
+        if (!(record = peek(ring, at, now_ns, scratch, &fresh)))
+            break;
+        old = fresh ? 0 : old + 1;
+        fresh_end = fresh ? at + record->size : fresh_end;
+    }
+    return fresh_end - ring->ring.tail >= ring->ring.size / FILLED_PART;
+}
+
 bool inherited_ring_has_stopped(struct inherited_ring *ring, uint64_t now_ns, bool ended, void *scratch)
 {
     if (ring->ring.broken)
@@ -94,7 +114,9 @@ bool inherited_ring_has_stopped(struct inherited_ring *ring, uint64_t now_ns, bo
     }
     if (!ring->behind_ns)
         ring->behind_ns = now_ns;
-    return ended || now_ns - ring->behind_ns >= STOPPED_NS;
+    ring->look_ns = now_ns + LOOK_AGAIN_NS;
+    const uint64_t behind = now_ns - ring->behind_ns;
+    return ended || behind >= STOPPED_NS || (behind >= FILLED_NS && is_filled(ring, now_ns, scratch));
 }
 
 const struct perf_event_header *inherited_ring_next_behind(struct inherited_ring *ring, uint64_t now_ns, void *scratch)

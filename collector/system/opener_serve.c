@@ -15,9 +15,10 @@
 
 #include "collector/system/opener_serve.h"
 #include "collector/system/build_id.h"
+#include "collector/system/priority.h"
 #include "unwind/unwind.h"
 
-enum { SOCKET = 3, CLOSED_ONE_BY_ONE = 65536, SLICE_NS = 100000 };
+enum { SOCKET = 3, CLOSED_ONE_BY_ONE = 65536 };
 
 /*
  * If it hangs it may outlive the session. So it must keep nothing of ours: no directory, no descriptor (events would go
@@ -48,25 +49,6 @@ static void let_go_of_memory(void)
             munmap((void *)start, end - start); /* NOLINT: an address by nature */
     if (maps)
         fclose(maps);
-}
-
-/* As the kernel defines it; not every libc does. */
-struct scheduling {
-    uint32_t size, policy;
-    uint64_t flags;
-    int32_t nice;
-    uint32_t priority;
-    uint64_t runtime_ns, deadline_ns, period_ns;
-};
-
-/* The loop waits for its answers: with a short slice the scheduler prefers it when it wakes up. */
-static void ask_for_quick_wakes(void)
-{
-    struct scheduling scheduling = {.size = sizeof(scheduling)};
-    if (syscall(SYS_sched_getattr, 0, &scheduling, sizeof(scheduling), 0) < 0)
-        return;
-    scheduling.runtime_ns = SLICE_NS;
-    syscall(SYS_sched_setattr, 0, &scheduling, 0);
 }
 
 static int64_t nanoseconds(const struct timespec *time)
@@ -165,7 +147,7 @@ _Noreturn void opener_serve(int socket, opener_open *open_file)
     sigprocmask(SIG_SETMASK, &all, NULL);
     let_go_of_descriptors(socket);
     let_go_of_memory();
-    ask_for_quick_wakes();
+    priority_ask_for_short_slices(); /* the loop waits for its answers */
     prctl(PR_SET_NAME, "pinject-files");
     for (;;) {
         ssize_t got = recv(SOCKET, &wire, sizeof(wire), 0);

@@ -25,13 +25,11 @@ def test_exits_on_several_cpus():
     missing = tasks - len(tree["tasks"])
     # Without renewed rings 6 to 62 % of the CPU time was in tasks, and up to 3096 of 3201 tasks were missing. Where who
     # writes was not admitted, 89 to 100 %, and up to 17 of 1601 were missing, or 34 too many.
-    overflown = sum(line["count"] for line in coverage["missed"] if "ring full" in line["reason"])
-    # A user who is not root has small rings and a collector without priority: beside a program that takes all CPUs they
-    # may overflow, and what they lost is in no task. The kernel says so, which is not what is tried here.
-    if os.geteuid() == 0 or overflown <= tasks // 200:
-        with measured():
-            check(share >= 0.98, f"{100 * share:.1f} % in tasks: {coverage}")
-            check(abs(missing) <= tasks // 200, f"{missing} tasks of {tasks} are missing")
+    # Where a stopped ring was waited for until the kernel had filled it, up to 1367 records of an unprivileged user's
+    # smaller rings were lost, and 62 to 91 % of the CPU time was in tasks.
+    with measured():
+        check(share >= 0.98, f"{100 * share:.1f} % in tasks: {coverage}")
+        check(abs(missing) <= tasks // 200, f"{missing} tasks of {tasks} are missing")
     check(missing == 0 or coverage["missed"], f"{missing} tasks are missing, and nothing says so")
 
 

@@ -120,6 +120,45 @@ static void what_lies_behind_is_found(void **state)
     }
 }
 
+/* What the kernel writes has no room left soon: then a ring is not waited for so long. */
+static void a_filled_one_is_not_waited_for(void **state)
+{
+    (void)state;
+    for (unsigned part = 0; part < 2; part++) {
+        struct fake *fake = fake_new();
+        const unsigned count = (SIZE / 4 + RECORD - 1) / RECORD - 1 + part; /* a quarter of it, or a record less */
+        put(fake, 1, 1000 * MS);
+        assert_int_equal(take(fake, 1), 1);
+        for (unsigned i = 0; i < count; i++)
+            write_at(fake, 7 + (pid_t)i, 1001 * MS + i);
+        assert_false(has_stopped(fake, 1020 * MS)); /* a writer may just be at it */
+        assert_false(has_stopped(fake, 1023 * MS));
+        assert_int_equal(has_stopped(fake, 1025 * MS), part);
+        assert_true(has_stopped(fake, 1120 * MS));
+        assert_int_equal(take_behind(fake, 1120 * MS, 7), count);
+        free(fake);
+    }
+}
+
+/* A little older ones between fresh ones do not matter; those of an earlier round are not counted. */
+static void what_fills_it_is_fresh(void **state)
+{
+    (void)state;
+    for (unsigned fresh = 0; fresh < 2; fresh++) {
+        struct fake *fake = fake_new();
+        for (unsigned i = 0; i < PER_ROUND; i++) {
+            put(fake, (pid_t)i, (1000 + i) * MS);
+            assert_int_equal(take(fake, (pid_t)i), 1);
+        }
+        const uint64_t now = 2000 * MS;
+        for (unsigned i = 0; i < PER_ROUND / 2; i++)
+            write_at(fake, 7 + (pid_t)i, !fresh && i > 2 ? 900 * MS : i % 3 == 1 ? 900 * MS : now + i);
+        assert_false(has_stopped(fake, now + 20 * MS));
+        assert_int_equal(has_stopped(fake, now + 26 * MS), fresh);
+        free(fake);
+    }
+}
+
 /* What is there since one round ago is older by 3 ns for each byte of the ring, or more. */
 static void a_record_may_be_a_little_older(void **state)
 {
@@ -212,6 +251,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(old_records_are_not_new),        cmocka_unit_test(what_lies_behind_is_found),
+        cmocka_unit_test(a_filled_one_is_not_waited_for), cmocka_unit_test(what_fills_it_is_fresh),
         cmocka_unit_test(a_record_may_be_a_little_older), cmocka_unit_test(a_late_writer_is_waited_for),
         cmocka_unit_test(an_old_one_before_young_ones),   cmocka_unit_test(a_full_ring_is_read_once),
         cmocka_unit_test(a_damaged_ring_has_stopped),     cmocka_unit_test(records_of_the_future_are_none),

@@ -62,8 +62,8 @@ char *__wrap_strdup(const char *text)
     return no_memory ? NULL : __real_strdup(text);
 }
 
-bool __wrap_worker_outruns_other_sessions(void);
-bool __wrap_worker_outruns_other_sessions(void)
+bool __wrap_priority_outruns_other_sessions(void);
+bool __wrap_priority_outruns_other_sessions(void)
 {
     return reaches;
 }

@@ -7,7 +7,7 @@
 #include <sched.h>
 #include <stdbool.h>
 
-#include "collector/service/worker.h"
+#include "collector/system/priority.h"
 
 /* ---- In the place of the kernel ---- */
 
@@ -80,7 +80,7 @@ static void test_reach(void **state)
         autogroups = cases[i].autogroups;
         policy = cases[i].policy;
         real_time = cases[i].real_time;
-        if (worker_outruns_other_sessions() != cases[i].reaches)
+        if (priority_outruns_other_sessions() != cases[i].reaches)
             fail_msg("case %zu", i);
         assert_int_equal(policy, cases[i].policy); /* it was only a trial */
         assert_int_equal(opened, closed);
