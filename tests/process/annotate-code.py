@@ -319,7 +319,7 @@ def test_source_that_is_not_shown():
     account = pathlib.Path("/etc/passwd").read_text().splitlines()[1]
     refused = "the file is outside of the compiled project; --symfs=/ shows it"
     expected = {"build/own.h": None, "beside.h": None,
-                "private.h": "fewer users may read the file than the program; --symfs=/ shows it"}
+                "private.h": "the program may be read by users who may not read this file; --symfs=/ shows it"}
     programs = {"loop": places, "named": {"passwd": "/etc/passwd"}}
     for program, files in programs.items():
         text = "static volatile long n;\n"
