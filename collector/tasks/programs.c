@@ -26,7 +26,8 @@ static struct exec_generation *find_at(struct task *task, uint64_t time_ns)
 void tasks_snapshot_notified(struct tasks *tasks, struct task *task, struct notification *notification)
 {
     struct exec_generation *generation = tasks_last_generation(task);
-    if (!notification->values)
+    /* It counted for the events that the process had before it was attached late. */
+    if (!notification->values || notification->time_ns < task->attached_late_ns)
         return;
     if (generation && generation->start_ns > notification->time_ns) { /* its exec record was read before this */
         struct exec_generation *before = find_at(task, notification->time_ns);
@@ -87,6 +88,9 @@ void tasks_generation_notified(struct tasks *tasks, struct task *task, const str
     bool new_one = task_is_by_timer(task) ? !known
                                           : generation && generation->named &&
                                                 generation == tasks_last_generation(task) && records_missing;
+    /* The number went on to a thread that called exec; the thread's own request is still to come. */
+    if (new_one && task->end_ns && task->end_ns <= notification->time_ns)
+        return;
     if (!generation || new_one)
         generation = add_unannounced(tasks, task, notification);
     if (!generation)

@@ -54,6 +54,25 @@ struct process *tasks_find_process(const struct tasks *tasks, pid_t pid)
     return process;
 }
 
+static void join_parent(struct tasks *tasks, struct process *process, struct process *parent)
+{
+    process->parent = parent;
+    process->ended_prev = NULL;
+    process->ended_next = parent->ended;
+    if (parent->ended)
+        parent->ended->ended_prev = process;
+    parent->ended = process;
+    tasks->held_alone--;
+}
+
+/* PROCESS is new, but its request came after the ends of children that it had made. */
+static void find_ended_children(struct tasks *tasks, struct process *process)
+{
+    for (struct process *child = tasks->held_alone ? tasks->held : NULL; child; child = child->held_next)
+        if (!child->parent && child->ppid == process->pid && child->start_ns >= process->start_ns)
+            join_parent(tasks, child, process);
+}
+
 struct process *tasks_add_process(struct tasks *tasks, pid_t pid, pid_t ppid, uint64_t start_ns)
 {
     struct process *process = process_new(pid, ppid, start_ns);
@@ -63,6 +82,7 @@ struct process *tasks_add_process(struct tasks *tasks, pid_t pid, pid_t ppid, ui
     struct process **bucket = &tasks->by_pid[(uint32_t)pid % TASKS_TABLE];
     process->next = *bucket;
     *bucket = process;
+    find_ended_children(tasks, process);
     return process;
 }
 
@@ -77,20 +97,16 @@ void tasks_hold_process(struct tasks *tasks, struct process *process)
     *(tasks->held_last ? &tasks->held_last->held_next : &tasks->held) = process;
     tasks->held_last = process;
     tasks->held_count++;
-    if (!parent || parent == process)
-        return;
-    process->parent = parent;
-    process->ended_prev = NULL;
-    process->ended_next = parent->ended;
-    if (parent->ended)
-        parent->ended->ended_prev = process;
-    parent->ended = process;
+    tasks->held_alone++;
+    if (parent && parent != process)
+        join_parent(tasks, process, parent);
 }
 
-static void leave_parent(struct process *process)
+static void leave_parent(struct tasks *tasks, struct process *process)
 {
     if (!process->parent)
         return;
+    tasks->held_alone++;
     *(process->ended_prev ? &process->ended_prev->ended_next : &process->parent->ended) = process->ended_next;
     if (process->ended_next)
         process->ended_next->ended_prev = process->ended_prev;
@@ -105,15 +121,17 @@ void tasks_let_go(struct tasks *tasks, struct process *process)
     *(process->held_next ? &process->held_next->held_prev : &tasks->held_last) = process->held_prev;
     process->held = false;
     tasks->held_count--;
-    leave_parent(process);
+    leave_parent(tasks, process);
+    tasks->held_alone--;
 }
 
 /* PROCESS leaves the table: its children no longer refer to it. */
-static void forget_children(struct process *process)
+static void forget_children(struct tasks *tasks, struct process *process)
 {
-    leave_parent(process);
-    for (struct process *child = process->ended; child; child = child->ended_next)
+    for (struct process *child = process->ended; child; child = child->ended_next) {
         child->parent = NULL;
+        tasks->held_alone++;
+    }
     process->ended = NULL;
 }
 
@@ -126,7 +144,7 @@ void tasks_remove_process(struct tasks *tasks, struct process *process)
         *at = process->next;
     if (tasks->root_process == process)
         tasks->root_process = NULL;
-    forget_children(process);
+    forget_children(tasks, process);
     tasks->mappings_forgotten += process->space.forgotten;
     process_free(process);
 }

@@ -557,6 +557,52 @@ static void test_message_without_its_record(void **state)
     }
 }
 
+/*
+ * A thread of which nothing is known yet called exec, and has the number of the first thread, which has ended. Its
+ * message makes no program of that one, even if records of that one were lost.
+ */
+static void test_message_of_an_unknown_thread(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    struct task *task = stage_process(&stage, 100, 1, T, 9000);
+    stage_generation(&stage, 100, T + 1, "/opt/first", "first");
+    task->lost_records = 2;
+    stage_exit(task, T + 50);
+    stage_generation(&stage, 100, T + 60, "/opt/next", "next");
+    assert_int_equal(task->generation_count, 1);
+    struct task *thread = stage_thread(&stage, 100, 101, T + 20, 5000);
+    stage_comm(thread, 100, 100, "next", true, T + 51);
+    tasks_drain(stage.tasks, thread);
+    assert_ptr_equal(thread->process->main, thread);
+    assert_int_equal(thread->key, 100);
+    assert_int_equal(thread->process->exec_ns, T + 51);
+    stage_close(&stage);
+    stage_free(&stage);
+}
+
+/* It counted for events that the process had before a setuid program. */
+static void test_snapshot_before_its_events(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    struct notification *notification = stage_notification(PINJECT_PROCESS, 100, 100, 1, T);
+    stage_events(&stage, notification, 9000);
+    notification->attached_late = true;
+    notification->answered_ns = T + 30;
+    tasks_admit(stage.tasks, notification);
+    tasks_forget_late_trees(stage.tasks);
+    struct task *task = tasks_find(stage.tasks, 100);
+    stage_snapshot(&stage, 100, T + 29, 4000);
+    assert_int_equal(task->snapshot_count, 0);
+    stage_snapshot(&stage, 100, T + 30, 5000);
+    assert_int_equal(task->snapshot_count, 1);
+    stage_close(&stage);
+    stage_free(&stage);
+}
+
 /* A thread may be told of before the program that made it is. */
 static void test_thread_before_its_program(void **state)
 {
@@ -690,6 +736,8 @@ int main(void)
         cmocka_unit_test(test_execs_of_two_threads),
         cmocka_unit_test(test_late_snapshot),
         cmocka_unit_test(test_message_without_its_record),
+        cmocka_unit_test(test_message_of_an_unknown_thread),
+        cmocka_unit_test(test_snapshot_before_its_events),
         cmocka_unit_test(test_looked_for_once),
         cmocka_unit_test(test_split_without_program),
         cmocka_unit_test(test_thread_before_its_program),

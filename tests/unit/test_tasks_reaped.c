@@ -115,6 +115,33 @@ static void test_early_wait(void **state)
 }
 
 /* A child was accounted for, as one whose wait is not seen: a wait that is told after all has the same time again. */
+/*
+ * The request of 100 comes after the end of its child 200, whose wait nobody reports, and the first process, 99, is
+ * accounted before them: what 200 used is not a cost of its parent's exit.
+ */
+static void test_parent_after_its_child(void **state)
+{
+    (void)state;
+    for (int others_child = 0; others_child < 2; others_child++) {
+        struct stage stage;
+        stage_new(&stage, PINJECT_SESSION_ALL, false);
+        struct task *first = stage_process(&stage, 99, 1, T, 100 * MS);
+        /* An earlier process had the number 100: its child is not this one's. */
+        struct task *child = stage_process(&stage, 200, 100, others_child ? T + 3 : T + 10, 50 * MS);
+        ends(&stage, first, 1, 280 * MS, T + 70);
+        stage_exit(child, T + 50);
+        tasks_task_ended(stage.tasks, child, true);
+        struct task *parent = stage_process(&stage, 100, 99, T + 5, 100 * MS);
+        assert_int_equal(stage.tasks->held_alone, others_child + 1);
+        ends(&stage, parent, 99, 170 * MS, T + 60);
+        stage_close(&stage);
+        assert_int_equal(stage.tasks->held_alone, 0);
+        assert_int_equal(stage.tasks->exit_ns, others_child ? 80 * MS : 30 * MS);
+        assert_int_equal(stage.tasks->attributed_ns, others_child ? 330 * MS : 280 * MS);
+        stage_free(&stage);
+    }
+}
+
 static void test_wait_after_all(void **state)
 {
     (void)state;
@@ -295,6 +322,7 @@ int main(void)
         cmocka_unit_test(test_untracked),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_early_wait),
+        cmocka_unit_test(test_parent_after_its_child),
         cmocka_unit_test(test_wait_after_all),
         cmocka_unit_test(test_tracer_where_the_parents_wait_is_missed),
         cmocka_unit_test(test_threads_of_a_tracee),
