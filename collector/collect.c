@@ -560,7 +560,6 @@ static int prepare_loop(struct collect *collect)
     int error = tasks_init(&collect->tasks, args->session, args->results, collect->epoll);
     if (!error)
         error = watch_add(collect->epoll, args->session->notifications.eventfd, (void *)&args->session);
-    inherited_read_as_they_fill(args->session->inherited_sets);
     if (!error)
         error = watch_add(collect->epoll, inherited_fd(args->session->inherited_sets),
                           (void *)&args->session->inherited_sets);

@@ -48,7 +48,7 @@ static int watch_set(const struct inherited_sets *sets, struct inherited_set *se
 {
     for (unsigned i = 0; i < set->cpu_count; i++) {
         struct epoll_event event = {.events = EPOLLIN, .data.ptr = set};
-        if (epoll_ctl(sets->reader.rings, EPOLL_CTL_ADD, set->cpus[i].fds[0], &event) < 0)
+        if (epoll_ctl(sets->epoll, EPOLL_CTL_ADD, set->cpus[i].fds[0], &event) < 0)
             return -errno;
     }
     return 0;
@@ -109,8 +109,6 @@ int inherited_open_of(struct inherited_sets *sets, pid_t pid, pid_t tid, int pid
         set->next = sets->first;
         sets->first = set;
         __atomic_fetch_add(&sets->live, 1, __ATOMIC_RELEASE);
-        if (sets->wants_reader)
-            inherited_reader_start(&sets->reader, sets);
     }
     pthread_mutex_unlock(&sets->lock);
     if (status < 0)
@@ -355,10 +353,8 @@ static bool read_set(struct inherited_sets *sets, struct inherited_set *set)
     return ended;
 }
 
-/* True: a set has ended. */
-static bool read_all(struct inherited_sets *sets)
+static void read_all(struct inherited_sets *sets)
 {
-    bool ended = false;
     /* Before the first ring is looked at: pairs with inherited_know(). */
     __atomic_fetch_add(&sets->begun, 1, __ATOMIC_SEQ_CST);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
@@ -372,18 +368,7 @@ static bool read_all(struct inherited_sets *sets)
         forget_members(sets, set);
         free_set(sets, set);
         __atomic_fetch_sub(&sets->live, 1, __ATOMIC_RELEASE);
-        ended = true;
     }
-    return ended;
-}
-
-bool inherited_read(struct inherited_sets *sets)
-{
-    pthread_mutex_lock(&sets->lock);
-    const bool ended = read_all(sets);
-    const bool some = ended || sets->records.count || sets->lost;
-    pthread_mutex_unlock(&sets->lock);
-    return some;
 }
 
 bool inherited_know(struct inherited_sets *sets, pid_t tid)
@@ -442,7 +427,6 @@ static void make_room(struct inherited_sets *sets)
 
 struct inherited_record *inherited_take(struct inherited_sets *sets, uint64_t before_ns, uint64_t *lost)
 {
-    inherited_reader_clear(&sets->reader);
     pthread_mutex_lock(&sets->lock);
     make_room(sets); /* what is read now is taken at once */
     read_all(sets);
@@ -463,16 +447,7 @@ bool inherited_live(const struct inherited_sets *sets)
 
 int inherited_fd(const struct inherited_sets *sets)
 {
-    return sets->reader.loop;
-}
-
-void inherited_read_as_they_fill(struct inherited_sets *sets)
-{
-    pthread_mutex_lock(&sets->lock);
-    sets->wants_reader = true;
-    if (sets->first)
-        inherited_reader_start(&sets->reader, sets);
-    pthread_mutex_unlock(&sets->lock);
+    return sets->epoll;
 }
 
 const uint64_t *inherited_ids(const struct inherited_sets *sets)
@@ -490,13 +465,12 @@ struct inherited_sets *inherited_new(struct session *session)
     sets->session = session;
     records_layout_init(&sets->layout, session->config);
     pthread_mutex_init(&sets->lock, NULL);
-    const int error = inherited_reader_init(&sets->reader);
+    sets->epoll = epoll_create1(EPOLL_CLOEXEC);
     void *inside = mmap(NULL, PINJECT_TASKS * sizeof(*sets->inside), PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     sets->inside = inside == MAP_FAILED ? NULL : inside;
-    if (error || !sets->inside) {
-        report_error("cannot set up inherited events for non-injectable programs: %s",
-                     strerror(error ? -error : ENOMEM));
+    if (sets->epoll < 0 || !sets->inside) {
+        report_error("cannot set up inherited events for non-injectable programs: %s", strerror(errno));
         inherited_free(sets);
         return NULL;
     }
@@ -507,7 +481,6 @@ void inherited_free(struct inherited_sets *sets)
 {
     if (!sets)
         return;
-    inherited_reader_stop(&sets->reader);
     while (sets->first) {
         struct inherited_set *set = sets->first;
         sets->first = set->next;
@@ -516,7 +489,8 @@ void inherited_free(struct inherited_sets *sets)
     inherited_records_release(&sets->records);
     if (sets->inside)
         munmap(sets->inside, PINJECT_TASKS * sizeof(*sets->inside));
-    inherited_reader_release(&sets->reader);
+    if (sets->epoll >= 0)
+        close(sets->epoll);
     pthread_mutex_destroy(&sets->lock);
     free(sets);
 }

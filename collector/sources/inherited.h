@@ -41,10 +41,6 @@ struct inherited_sets *inherited_new(struct session *session);
 void inherited_free(struct inherited_sets *sets);
 /* Becomes readable when there are records, or a set has ended. Owned by SETS. */
 int inherited_fd(const struct inherited_sets *sets);
-/*
- * As soon as there is a set, a thread reads its rings as they fill: the caller, an event loop, may be late.
- */
-void inherited_read_as_they_fill(struct inherited_sets *sets);
 /* Ids of the configured events in all records, config.count of them. Constant once an inherited set was opened. */
 const uint64_t *inherited_ids(const struct inherited_sets *sets);
 bool inherited_live(const struct inherited_sets *sets);

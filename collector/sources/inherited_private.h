@@ -7,7 +7,6 @@
 
 #include "collector/records/records.h"
 #include "collector/sources/inherited.h"
-#include "collector/sources/inherited_reader.h"
 #include "collector/sources/inherited_records.h"
 #include "collector/sources/inherited_ring.h"
 
@@ -42,8 +41,7 @@ struct inherited_sets {
     struct session *session;
     struct records_layout layout;
     pthread_mutex_t lock;
-    struct inherited_reader reader;
-    bool wants_reader;          /* there is an event loop that may be late */
+    int epoll;
     unsigned live;              /* atomic */
     uint64_t fds, rings, bytes; /* atomic: of all of them */
     uint64_t numbers;           /* of sets so far */
@@ -59,8 +57,6 @@ struct inherited_sets {
     _Alignas(8) unsigned char scratch[PINJECT_RING_RECORD_MAX];
 };
 
-/* Reads all rings. True: there is something to take. */
-bool inherited_read(struct inherited_sets *sets);
 /* Is there room for one more set, with the smallest ring on each of CPUS? */
 bool inherited_has_room(const struct inherited_sets *sets, uint64_t cpus);
 /*

@@ -10,8 +10,9 @@
 #include "collector/tasks/tasks.h"
 
 enum {
-    INHERIT_TRIES = 8, /* sweeps that retry an inherited set that was refused before an exec */
-    SOON_TRIES = 12,   /* before the sweeps: what a program starts at once, without us, may be short-lived */
+    LATE_CHILDREN = 256, /* ended ones that are looked at for a new parent */
+    INHERIT_TRIES = 8,   /* sweeps that retry an inherited set that was refused before an exec */
+    SOON_TRIES = 12,     /* before the sweeps: what a program starts at once, without us, may be short-lived */
 };
 
 static void free_task(struct task *task)
@@ -54,7 +55,7 @@ struct process *tasks_find_process(const struct tasks *tasks, pid_t pid)
     return process;
 }
 
-static void join_parent(struct tasks *tasks, struct process *process, struct process *parent)
+static void join_parent(struct process *process, struct process *parent)
 {
     process->parent = parent;
     process->ended_prev = NULL;
@@ -62,15 +63,18 @@ static void join_parent(struct tasks *tasks, struct process *process, struct pro
     if (parent->ended)
         parent->ended->ended_prev = process;
     parent->ended = process;
-    tasks->held_alone--;
 }
 
-/* PROCESS is new, but its request came after the ends of children that it had made. */
+/*
+ * PROCESS is new, but its request may have come after the ends of children that it had made. Such a request is not late
+ * by much, so they are among the last ones that are held.
+ */
 static void find_ended_children(struct tasks *tasks, struct process *process)
 {
-    for (struct process *child = tasks->held_alone ? tasks->held : NULL; child; child = child->held_next)
+    struct process *child = process->start_ns <= tasks->held_start_ns ? tasks->held_last : NULL;
+    for (unsigned i = 0; child && i < LATE_CHILDREN; i++, child = child->held_prev)
         if (!child->parent && child->ppid == process->pid && child->start_ns >= process->start_ns)
-            join_parent(tasks, child, process);
+            join_parent(child, process);
 }
 
 struct process *tasks_add_process(struct tasks *tasks, pid_t pid, pid_t ppid, uint64_t start_ns)
@@ -97,16 +101,15 @@ void tasks_hold_process(struct tasks *tasks, struct process *process)
     *(tasks->held_last ? &tasks->held_last->held_next : &tasks->held) = process;
     tasks->held_last = process;
     tasks->held_count++;
-    tasks->held_alone++;
+    tasks->held_start_ns = process->start_ns > tasks->held_start_ns ? process->start_ns : tasks->held_start_ns;
     if (parent && parent != process)
-        join_parent(tasks, process, parent);
+        join_parent(process, parent);
 }
 
-static void leave_parent(struct tasks *tasks, struct process *process)
+static void leave_parent(struct process *process)
 {
     if (!process->parent)
         return;
-    tasks->held_alone++;
     *(process->ended_prev ? &process->ended_prev->ended_next : &process->parent->ended) = process->ended_next;
     if (process->ended_next)
         process->ended_next->ended_prev = process->ended_prev;
@@ -121,17 +124,15 @@ void tasks_let_go(struct tasks *tasks, struct process *process)
     *(process->held_next ? &process->held_next->held_prev : &tasks->held_last) = process->held_prev;
     process->held = false;
     tasks->held_count--;
-    leave_parent(tasks, process);
-    tasks->held_alone--;
+    leave_parent(process);
 }
 
 /* PROCESS leaves the table: its children no longer refer to it. */
-static void forget_children(struct tasks *tasks, struct process *process)
+static void forget_children(struct process *process)
 {
-    for (struct process *child = process->ended; child; child = child->ended_next) {
+    leave_parent(process);
+    for (struct process *child = process->ended; child; child = child->ended_next)
         child->parent = NULL;
-        tasks->held_alone++;
-    }
     process->ended = NULL;
 }
 
@@ -144,7 +145,7 @@ void tasks_remove_process(struct tasks *tasks, struct process *process)
         *at = process->next;
     if (tasks->root_process == process)
         tasks->root_process = NULL;
-    forget_children(tasks, process);
+    forget_children(process);
     tasks->mappings_forgotten += process->space.forgotten;
     process_free(process);
 }

@@ -236,7 +236,8 @@ struct tasks {
     uint64_t inherited_generations;   /* starts of processes in inherited sets, and programs executed there */
     uint64_t estimated;               /* inherited tasks whose counts did not come */
     struct process *held, *held_last; /* oldest first */
-    unsigned held_count, held_alone; /* held_alone: those without parent */
+    unsigned held_count;
+    uint64_t held_start_ns;        /* the latest start of one that was held */
     struct process *root_process;  /* held until the very end */
     struct task *done, **done_end; /* ended and complete, to be written; oldest first */
     size_t done_count;

@@ -8,9 +8,8 @@
 #include "collector/records/records.h"
 #include "collector/service/channels.h"
 #include "collector/service/request.h"
-#include "collector/sources/inherited_private.h"
+#include "collector/sources/inherited.h"
 #include "collector/system/numbers.h"
-#include "common/clock.h"
 #include "deny.h"
 
 static struct fake fake;
@@ -267,59 +266,6 @@ static void a_small_ring_is_read_in_time(void **state)
     fake_close(&fake);
 }
 
-static bool rings_are_empty(void)
-{
-    const struct inherited_set *set = fake.session.inherited_sets->first;
-    for (unsigned i = 0; i < set->cpu_count; i++) {
-        const struct perf_event_mmap_page *page = set->cpus[i].map;
-        if (page &&
-            __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE) != __atomic_load_n(&page->data_tail, __ATOMIC_ACQUIRE))
-            return false;
-    }
-    return true;
-}
-
-/* Many times as much as such a ring has room for, and no event loop takes it. */
-static void a_late_event_loop_loses_nothing(void **state)
-{
-    (void)state;
-    int to[2], from[2];
-    char byte;
-    uint64_t lost = 0;
-    fake_open(&fake);
-    int cpu = sched_getcpu();
-    assert_int_equal(pipe(to), 0);
-    assert_int_equal(pipe(from), 0);
-    pid_t root = fork();
-    if (root == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        make_threads(to[0], from[1], cpu, 16 / fake.config.count);
-        _exit(0);
-    }
-    fake.session.ring_budget = 1;
-    for (unsigned i = 0; i < fake.config.count; i++)
-        if (fake.config.events[i].attr.sample_period)
-            fake.config.events[i].attr.sample_period = UINT64_MAX >> 1;
-    open_inherited(root);
-    inherited_read_as_they_fill(fake.session.inherited_sets);
-    for (unsigned i = 0; i < 40; i++) {
-        assert_int_equal(write(to[1], "a", 1), 1);
-        assert_int_equal(read(from[0], &byte, 1), 1);
-        for (uint64_t end = clock_ns(CLOCK_MONOTONIC) + FAKE_PATIENCE_S * UINT64_C(1000000000);
-             !rings_are_empty() && clock_ns(CLOCK_MONOTONIC) < end;)
-            sched_yield();
-    }
-    assert_true(drop_all(fake.session.inherited_sets, &lost) >= 40u * (16 / fake.config.count) * 3);
-    assert_int_equal(lost, 0);
-    assert_int_equal(write(to[1], "e", 1), 1);
-    assert_int_equal(waitpid(root, NULL, 0), root);
-    for (int i = 0; i < 2; i++) {
-        close(to[i]);
-        close(from[i]);
-    }
-    fake_close(&fake);
-}
-
 static void nobody_there(void **state)
 {
     (void)state;
@@ -492,7 +438,6 @@ int main(void)
         cmocka_unit_test(everybody_in_it_is_told_of),
         cmocka_unit_test(the_young_stay),
         cmocka_unit_test(a_small_ring_is_read_in_time),
-        cmocka_unit_test(a_late_event_loop_loses_nothing),
         cmocka_unit_test(nobody_there),
         cmocka_unit_test(its_number_is_anothers),
         cmocka_unit_test(a_root_is_told_by_both_numbers),

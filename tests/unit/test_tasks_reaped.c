@@ -132,10 +132,9 @@ static void test_parent_after_its_child(void **state)
         stage_exit(child, T + 50);
         tasks_task_ended(stage.tasks, child, true);
         struct task *parent = stage_process(&stage, 100, 99, T + 5, 100 * MS);
-        assert_int_equal(stage.tasks->held_alone, others_child + 1);
+        assert_ptr_equal(child->process->parent, others_child ? NULL : parent->process);
         ends(&stage, parent, 99, 170 * MS, T + 60);
         stage_close(&stage);
-        assert_int_equal(stage.tasks->held_alone, 0);
         assert_int_equal(stage.tasks->exit_ns, others_child ? 80 * MS : 30 * MS);
         assert_int_equal(stage.tasks->attributed_ns, others_child ? 330 * MS : 280 * MS);
         stage_free(&stage);
