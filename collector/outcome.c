@@ -104,7 +104,7 @@ static void add_losses(struct tasks *tasks)
                "descendant of a non-injectable program: started while the collector attached, or the kernel lost its "
                "start record",
                "", tasks->unannounced.count, 0);
-    missed_add(missed, "counts lost of a descendant of a non-injectable program: CPU time estimated from samples", "",
+    missed_add(missed, "counts of a non-injectable program's descendant were lost: CPU time estimated from samples", "",
                tasks->estimated, 0);
     missed_add(missed, "look-up in /proc given up: it took too long, or no thread was free for it", "",
                session->errands.given_up, 0);

@@ -20,8 +20,8 @@
 #include "collector/service/channels.h"
 #include "collector/service/origin.h"
 #include "collector/service/worker.h"
-#include "collector/system/priority.h"
 #include "collector/sources/session.h"
+#include "collector/system/priority.h"
 #include "common/clock.h"
 
 /*

@@ -5,8 +5,8 @@ enum {
     LOOK_NS = 20 * 1000 * 1000,
     /* The host may take a virtual CPU away in the middle of a record, with interrupts off; hardly for so long. */
     STOPPED_NS = 100 * 1000 * 1000,
-    /* A stopped ring has no more room than another one. Where the kernel fills so large a part of it, and does not say
-       so, it is not waited for so long: at worst one record is lost, which was being written. */
+    /* A stopped ring runs full, and then loses records. So once fresh records behind data_head fill one FILLED_PART of
+       it, it is replaced after FILLED_NS already: at worst this loses the one record that was being written. */
     FILLED_PART = 4,
     FILLED_NS = 5 * 1000 * 1000,
     LOOK_AGAIN_NS = 2 * 1000 * 1000,

@@ -26,7 +26,7 @@ static struct exec_generation *find_at(struct task *task, uint64_t time_ns)
 void tasks_snapshot_notified(struct tasks *tasks, struct task *task, struct notification *notification)
 {
     struct exec_generation *generation = tasks_last_generation(task);
-    /* It counted for the events that the process had before it was attached late. */
+    /* If the process was attached late since then, the snapshot has the counts of its earlier events. */
     if (!notification->values || notification->time_ns < task->attached_late_ns)
         return;
     if (generation && generation->start_ns > notification->time_ns) { /* its exec record was read before this */

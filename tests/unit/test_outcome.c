@@ -94,7 +94,7 @@ static const char lines_of_session[] =
     "7 record of a non-injectable program's child lost: ring full or damaged|\n"
     "14 descendant of a non-injectable program: started while the collector attached, or the kernel lost its start "
     "record|\n"
-    "11 counts lost of a descendant of a non-injectable program: CPU time estimated from samples|\n"
+    "11 counts of a non-injectable program's descendant were lost: CPU time estimated from samples|\n"
     "12 look-up in /proc given up: it took too long, or no thread was free for it|\n"
     "8 request dropped: the collector has no memory or no descriptors left|\n"
     "9 executable mapping dropped: too many in one process|\n"

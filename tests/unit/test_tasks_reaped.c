@@ -114,7 +114,6 @@ static void test_early_wait(void **state)
     stage_free(&stage);
 }
 
-/* A child was accounted for, as one whose wait is not seen: a wait that is told after all has the same time again. */
 /*
  * The request of 100 comes after the end of its child 200, whose wait nobody reports, and the first process, 99, is
  * accounted before them: what 200 used is not a cost of its parent's exit.
@@ -141,6 +140,7 @@ static void test_parent_after_its_child(void **state)
     }
 }
 
+/* A child was accounted for, as one whose wait is not seen: a wait that is told after all has the same time again. */
 static void test_wait_after_all(void **state)
 {
     (void)state;
