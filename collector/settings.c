@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <pinject/wire.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -11,6 +12,8 @@
 #include <unistd.h>
 
 #include "collector/config/dump_event.h"
+#include "collector/events/event_list.h"
+#include "collector/system/paths.h"
 #include "common/follow.h"
 #include "common/nearest.h"
 #include "common/options.h"
@@ -25,28 +28,30 @@ enum { GROUP_LINE = 1, GROUP_ENVIRONMENT = 2, GROUP_BOTH = 3 };
 static int take_events(void *state, const struct option_row *row, const char *value)
 {
     (void)row;
-    struct settings *settings = state;
-    for (const char *at = value;; at++) {
-        size_t size = strcspn(at, ",");
-        if (settings->event_count == SETTINGS_EVENTS) {
-            report_error("more than %d events; use fewer, because the kernel would multiplex so many events",
-                         SETTINGS_EVENTS);
-            return -EINVAL;
-        }
-        int error = events_parse(at, size, &settings->events[settings->event_count]);
-        if (error)
-            return error;
-        settings->event_count++;
-        at += size;
-        if (!*at)
-            return 0;
-    }
+    return event_list_parse(&((struct settings *)state)->events, &event_sources_system, value);
+}
+
+static int take_filter(void *state, const struct option_row *row, const char *value)
+{
+    (void)row;
+    return event_list_filter(&((struct settings *)state)->events, value);
+}
+
+/* -u and -k, and -0 to -3 as pfmon has them. */
+static int take_level(void *state, const struct option_row *row, const char *value)
+{
+    (void)value;
+    if (!row->number)
+        report_warning("-%c: Linux runs no code at this privilege level, so it adds nothing", row->letter);
+    ((struct settings *)state)->levels |= (unsigned)row->number;
+    return 0;
 }
 
 static int take_frequency(void *state, const struct option_row *row, const char *value)
 {
     struct settings *settings = state;
     settings->period = 0;
+    settings->rate_given = true;
     return options_take_count(&settings->frequency, &(struct option_row){.name = row->name, .value = row->value},
                               value);
 }
@@ -55,6 +60,7 @@ static int take_period(void *state, const struct option_row *row, const char *va
 {
     struct settings *settings = state;
     settings->frequency = 0;
+    settings->rate_given = true;
     return options_take_count(&settings->period, &(struct option_row){.name = row->name, .value = row->value}, value);
 }
 
@@ -233,6 +239,18 @@ static const struct option_row rows[] = {
      "file mode of the result files: 0640 lets the group read them, 0644 everybody (default: 0600)"},
     {'e', "events", "LIST", 0, take_events, 0, 0, GROUP_BOTH,
      "events to sample or count, such as cycles,faults:u; default: cycles, or task-clock where cycles cannot be used"},
+    {0, "filter", "EXPR", OPTION_MORE, take_filter, 0, 0, GROUP_BOTH,
+     "count the tracepoint of the -e before it only where EXPR is true, such as 'count > 100'"},
+    {'u', "user-level", NULL, OPTION_MORE, take_level, 0, EVENT_LEVEL_USER, GROUP_BOTH,
+     "count in user space, for events without a modifier of their own; also -3"},
+    {'k', "kernel-level", NULL, OPTION_MORE, take_level, 0, EVENT_LEVEL_KERNEL, GROUP_BOTH,
+     "count in the kernel, for events without a modifier of their own; also -0"},
+    {'0', "level-0", NULL, OPTION_HIDDEN, take_level, 0, EVENT_LEVEL_KERNEL, GROUP_LINE, "as -k"},
+    {'1', "level-1", NULL, OPTION_HIDDEN, take_level, 0, 0, GROUP_LINE, "nothing"},
+    {'2', "level-2", NULL, OPTION_HIDDEN, take_level, 0, 0, GROUP_LINE, "nothing"},
+    {'3', "level-3", NULL, OPTION_HIDDEN, take_level, 0, EVENT_LEVEL_USER, GROUP_LINE, "as -u"},
+    {0, "priv-levels", "LIST", OPTION_MORE, options_take_string, FIELD(each_level), 0, GROUP_BOTH,
+     "u, k or uk for each event in turn, such as u,k,uk"},
     {'F', "freq", "HZ", 0, take_frequency, 0, 0, GROUP_BOTH, "samples per second of each thread (default: 999)"},
     {'c', "period", "N", OPTION_MORE, take_period, 0, 0, GROUP_BOTH,
      "take one sample every N events, instead of -F; for clock events, N is in nanoseconds"},
@@ -345,6 +363,19 @@ static int check_stacks(const struct settings_line *line, char **given, int coun
     return 0;
 }
 
+/* What options say of all events, when all are known. */
+static int finish_events(struct settings_line *line)
+{
+    struct settings *settings = &line->settings;
+    char path[PATH_MAX];
+    event_list_set_levels(&settings->events, settings->levels);
+    if (settings->each_level && event_list_set_each_level(&settings->events, settings->each_level) < 0)
+        return -EINVAL;
+    const bool found = settings->command && line->action != SETTINGS_STACKS &&
+                       paths_find_command(settings->command[0], path, sizeof(path)) == 0;
+    return event_list_resolve(&settings->events, found ? path : NULL);
+}
+
 int settings_parse(struct settings_line *line, int argc, char **argv)
 {
     const struct options options = {.rows = rows, .groups = GROUP_LINE, .stop_at_operand = true};
@@ -363,7 +394,7 @@ int settings_parse(struct settings_line *line, int argc, char **argv)
     }
     line->settings.command = count ? argv + first : NULL;
     line->settings.bare = line->action == SETTINGS_COLLECT;
-    return 0;
+    return finish_events(line);
 }
 
 /* PINJECT_FOLLOW_ALL for "follow-all". */
@@ -430,7 +461,7 @@ int settings_parse_environment(struct settings_line *line)
         if (error)
             return error;
     }
-    return 0;
+    return finish_events(line);
 }
 
 void settings_help(FILE *to, bool all)

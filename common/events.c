@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "common/events.h"
 
-#include <errno.h>
 #include <pinject/kernel.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "common/nearest.h"
-#include "common/report.h"
+#include <strings.h>
 
 #define HARDWARE(config, name, alias)                                  \
     {                                                                  \
@@ -44,84 +39,17 @@ const struct event_name events_names[] = {
     SOFTWARE(EMULATION_FAULTS, "emulation-faults", NULL),
     SOFTWARE(DUMMY, "dummy", NULL),
     SOFTWARE(CGROUP_SWITCHES, "cgroup-switches", NULL),
+    SOFTWARE(BPF_OUTPUT, "bpf-output", NULL),
 };
 const size_t events_count = sizeof(events_names) / sizeof(events_names[0]);
 
-static bool is_word(const char *word, const char *text, size_t size)
-{
-    return word && strlen(word) == size && memcmp(word, text, size) == 0;
-}
-
-static const struct event_name *find_name(const char *text, size_t size)
+const struct event_name *events_find_name(const char *name)
 {
     for (size_t i = 0; i < events_count; i++)
-        if (is_word(events_names[i].name, text, size) || is_word(events_names[i].alias, text, size))
+        if (strcasecmp(events_names[i].name, name) == 0 ||
+            (events_names[i].alias && strcasecmp(events_names[i].alias, name) == 0))
             return &events_names[i];
     return NULL;
-}
-
-static void report_unknown(const char *name)
-{
-    const char *words[2 * (sizeof(events_names) / sizeof(events_names[0]))];
-    for (size_t i = 0; i < events_count; i++) {
-        words[2 * i] = events_names[i].name;
-        words[2 * i + 1] = events_names[i].alias;
-    }
-    const char *near = nearest_word(name, words, sizeof(words) / sizeof(words[0]));
-    if (near)
-        report_error("unknown event '%s'; did you mean '%s'?", name, near);
-    else
-        report_error("unknown event '%s'; events are cycles, instructions, task-clock, page-faults and others (see "
-                     "'pinject-run --info')",
-                     name);
-}
-
-static int parse_modifiers(const char *text, size_t size, struct event_choice *choice)
-{
-    bool user = false, kernel = false;
-    for (size_t i = 0; i < size; i++) {
-        user |= text[i] == 'u';
-        kernel |= text[i] == 'k';
-        if (text[i] != 'u' && text[i] != 'k') {
-            report_error("event '%s': unknown modifier '%c'; use u (user space) or k (kernel)", choice->text, text[i]);
-            return -EINVAL;
-        }
-    }
-    if (!user && !kernel) {
-        report_error("event '%s' ends in ':' without a modifier; write :u, :k, or the name alone", choice->text);
-        return -EINVAL;
-    }
-    choice->exclude_user = !user;
-    choice->exclude_kernel = !kernel;
-    return 0;
-}
-
-int events_parse(const char *text, size_t size, struct event_choice *ret_choice)
-{
-    struct event_choice choice = {.event = NULL};
-    size = strnlen(text, size);
-    if (size == 0) {
-        report_error("empty name in the list of events; write them as task-clock,page-faults");
-        return -EINVAL;
-    }
-    if (size >= sizeof(choice.text)) {
-        report_error("unknown event '%.40s...'", text);
-        return -EINVAL;
-    }
-    memcpy(choice.text, text, size);
-    const char *colon = memchr(text, ':', size);
-    size_t length = colon ? (size_t)(colon - text) : size;
-    choice.event = find_name(text, length);
-    if (!choice.event) {
-        char name[sizeof(choice.text)];
-        snprintf(name, sizeof(name), "%.*s", (int)length, text);
-        report_unknown(name);
-        return -EINVAL;
-    }
-    if (colon && parse_modifiers(colon + 1, size - length - 1, &choice) < 0)
-        return -EINVAL;
-    *ret_choice = choice;
-    return 0;
 }
 
 const struct event_name *events_find(uint32_t type, uint64_t config)

@@ -18,18 +18,8 @@ struct event_name {
 extern const struct event_name events_names[];
 extern const size_t events_count;
 
-struct event_choice {
-    const struct event_name *event;
-    bool exclude_user;   /* asked for with ":k" */
-    bool exclude_kernel; /* asked for with ":u" */
-    char text[64];       /* as the user wrote it: the name in files and reports */
-};
-
-/*
- * Parses one event of TEXT[SIZE], like "task-clock", "faults:u", "cycles:k", "instructions:uk".
- * 0, or -EINVAL after report_error() (with the nearest name).
- */
-int events_parse(const char *text, size_t size, struct event_choice *ret_choice);
+/* The one of that name or alias, in any case; NULL: there is none. */
+const struct event_name *events_find_name(const char *name);
 /* NULL: the kernel's number has no name here. */
 const struct event_name *events_find(uint32_t type, uint64_t config);
 

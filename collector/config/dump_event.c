@@ -12,7 +12,8 @@
 
 bool stacks_has(const struct event_config *config, const struct config_event *event)
 {
-    return config->dump && event->samples && !event->attr.exclude_user;
+    return config->dump && event->samples && event->attr.sample_type & PERF_SAMPLE_CALLCHAIN &&
+           !event->attr.exclude_user;
 }
 
 static void add_dump(uint32_t dump, struct perf_event_attr *attr)

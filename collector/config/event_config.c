@@ -10,7 +10,9 @@
 #include <unistd.h>
 
 #include "collector/config/dump_event.h"
+#include "collector/config/event_choice.h"
 #include "collector/config/probe.h"
+#include "common/events.h"
 #include "common/report.h"
 
 /* The shortest period of the kernel's clock events: the kernel silently replaces a shorter one by it. */
@@ -129,27 +131,37 @@ bool event_config_in_kernel(uint32_t type, uint64_t number)
             number == PERF_COUNT_SW_CGROUP_SWITCHES);
 }
 
-static bool is_same(const struct perf_event_attr *one, const struct perf_event_attr *other)
+/*
+ * Does a chosen event count the same? Clocks count all of a task's time, whatever their samples exclude. One of a group
+ * does not replace a default: it counts only while the whole group does.
+ */
+static bool has_default(const struct event_config *config, const struct perf_event_attr *attr)
 {
-    if (one->type != other->type || one->config != other->config)
-        return false;
-    /* Clocks count all of a task's time, whatever their samples exclude. */
-    return is_clock(one->type, one->config) ||
-           (one->exclude_user == other->exclude_user && one->exclude_kernel == other->exclude_kernel);
-}
-
-static bool has_event(const struct event_config *config, const struct perf_event_attr *attr)
-{
-    for (unsigned i = 0; i < config->count; i++)
-        if (is_same(&config->events[i].attr, attr))
+    for (unsigned i = 0; i < config->count; i++) {
+        const struct perf_event_attr *other = &config->events[i].attr;
+        if (config->events[i].grouped || other->type != attr->type || other->config != attr->config)
+            continue;
+        if (is_clock(attr->type, attr->config) ||
+            (other->exclude_user == attr->exclude_user && other->exclude_kernel == attr->exclude_kernel))
             return true;
+    }
     return false;
 }
 
-static void set_rate(struct perf_event_attr *attr, const struct settings *settings)
+static void set_rate(struct perf_event_attr *attr, const struct settings *settings, const struct event_spec *spec)
 {
     bool clock = is_clock(attr->type, attr->config);
-    if (settings->period)
+    bool each = attr->type == PERF_TYPE_TRACEPOINT || attr->type == PERF_TYPE_BREAKPOINT || (spec && spec->traces);
+    if (spec && spec->says & EVENT_SAYS_RATE) {
+        attr->freq = spec->attr.freq;
+        attr->sample_period = spec->attr.sample_period;
+        if (clock && attr->freq) {
+            attr->freq = 0;
+            attr->sample_period = UINT64_C(1000000000) / attr->sample_freq;
+        }
+    } else if (each && !settings->rate_given)
+        attr->sample_period = 1; /* as perf does */
+    else if (settings->period)
         attr->sample_period = settings->period;
     else if (clock)
         /* As the kernel does, but this does not fail if the kernel lowers its limit of frequencies under load. */
@@ -174,42 +186,87 @@ static void own_ring(struct perf_event_attr *attr)
     attr->wakeup_watermark = RING_MIN / 4;
 }
 
+static void set_sampling(struct setup *setup, const struct event_spec *spec, struct perf_event_attr *attr)
+{
+    const uint32_t says = spec ? spec->says : 0;
+    set_rate(attr, setup->settings, spec);
+    if ((setup->settings->call_graph != SETTINGS_CALL_GRAPH_NONE && !(says & EVENT_SAYS_NO_CHAIN)) ||
+        says & EVENT_SAYS_CHAIN)
+        attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
+    attr->exclude_callchain_kernel = attr->exclude_kernel;
+    attr->exclude_callchain_user = attr->exclude_user;
+}
+
+/* The index of the leader of SPEC's group, which is before it, if it is open; else of the next event. */
+static unsigned find_leader(const struct event_config *config, const struct event_spec *spec)
+{
+    for (unsigned i = 0; spec && spec->group && i < config->count; i++)
+        if (config->events[i].spec && config->events[i].spec->group == spec->group)
+            return i;
+    return config->count;
+}
+
+/* Opens ATTR; with the highest precision if SPEC asks for it. An fd or -errno. */
+static int try_event(struct perf_event_attr *attr, const struct event_spec *spec, int group)
+{
+    if (!spec || !(spec->says & EVENT_SAYS_MOST_PRECISE))
+        return probe_open_in(attr, group);
+    int fd = -EINVAL;
+    for (attr->precise_ip = 3; fd < 0; attr->precise_ip--) {
+        fd = probe_open_in(attr, group);
+        if (fd >= 0 || !attr->precise_ip || (fd != -EINVAL && fd != -EOPNOTSUPP))
+            return fd;
+    }
+    return fd;
+}
+
+static bool is_forced_to_user(const struct perf_event_attr *attr, const char *name, const struct event_spec *spec)
+{
+    const bool said = spec ? spec->says & EVENT_SAYS_LEVEL : strchr(name, ':') != NULL;
+    return attr->exclude_kernel && !said && !is_clock(attr->type, attr->config) &&
+           !(attr->type == PERF_TYPE_SOFTWARE && attr->config == PERF_COUNT_SW_DUMMY);
+}
+
 /* The fd that tried it stays open: it keeps the kernel's static key of this type on. 0 or -errno. */
-static int add_event(struct setup *setup, const char *name, struct perf_event_attr attr, bool samples)
+static int add_event(struct setup *setup, const char *name, struct perf_event_attr attr, bool samples,
+                     const struct event_spec *spec)
 {
     struct event_config *config = setup->config;
     if (config->count == CONFIG_EVENTS)
         return -E2BIG;
     attr.read_format = setup->read_format;
-    if (samples) {
-        set_rate(&attr, setup->settings);
-        if (setup->settings->call_graph != SETTINGS_CALL_GRAPH_NONE)
-            attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
-        attr.exclude_callchain_kernel = attr.exclude_kernel;
-        attr.exclude_callchain_user = attr.exclude_user;
-    }
+    if (samples)
+        set_sampling(setup, spec, &attr);
     if (config->count == 0)
         own_ring(&attr);
-    bool opened = config->source == PINJECT_SOURCE_PERF;
-    int fd = opened ? probe_open(&attr) : -1;
+    const bool opened = config->source == PINJECT_SOURCE_PERF;
+    const unsigned leader = find_leader(config, spec);
+    const int fd = !opened ? -1 : try_event(&attr, spec, leader < config->count ? config->keepers[leader] : -1);
     if (opened && fd < 0)
         return fd;
+    const int status = opened && spec && spec->filter ? probe_filter(fd, spec->filter) : 0;
+    if (status < 0) {
+        close(fd);
+        return status;
+    }
     struct config_event *event = &config->events[config->count];
-    bool forced = attr.exclude_kernel && !strchr(name, ':') && !is_clock(attr.type, attr.config) &&
-                  !(attr.type == PERF_TYPE_SOFTWARE && attr.config == PERF_COUNT_SW_DUMMY);
-    snprintf(event->name, sizeof(event->name), "%.60s%s", name, forced ? ":u" : "");
+    snprintf(event->name, sizeof(event->name), "%.*s%s", (int)sizeof(event->name) - 3, name,
+             is_forced_to_user(&attr, name, spec) ? ":u" : "");
     event->attr = attr;
     event->samples = samples;
     event->nanoseconds = is_clock(attr.type, attr.config);
+    event->spec = spec;
+    event->leader = leader;
+    event->grouped = spec && spec->group;
     config->keepers[config->count++] = fd;
     config->sampling += samples;
     return 0;
 }
 
-static int refuse_event(const char *name, int status)
+static int refuse_event(const char *name, int status, const struct event_spec *spec)
 {
-    char reason[256];
-    probe_explain(status, reason, sizeof(reason));
+    char reason[320];
+    event_choice_explain(spec, status, reason, sizeof(reason));
     report_error("event '%s' cannot be used: %s (see 'pinject-run --info')", name, reason);
     return status;
 }
@@ -217,7 +274,7 @@ static int refuse_event(const char *name, int status)
 static void add_missing(struct event_config *config, const char *name)
 {
     if (config->missing_count < CONFIG_EVENTS)
-        snprintf(config->missing[config->missing_count++], sizeof(config->missing[0]), "%.60s", name);
+        snprintf(config->missing[config->missing_count++], sizeof(config->missing[0]), "%s", name);
 }
 
 static bool is_counted_by_getrusage(uint32_t type, uint64_t number)
@@ -227,66 +284,88 @@ static bool is_counted_by_getrusage(uint32_t type, uint64_t number)
 }
 
 /* What timers and getrusage() can replace. */
-static bool is_of_timers(const struct event_choice *choice, bool samples)
+static bool is_of_timers(const struct event_spec *spec, bool samples)
 {
-    uint32_t type = choice->event->type;
-    uint64_t number = choice->event->config;
-    if (choice->exclude_user || type != PERF_TYPE_SOFTWARE)
+    const uint32_t type = spec->attr.type;
+    const uint64_t number = spec->attr.config;
+    if (spec->attr.exclude_user || type != PERF_TYPE_SOFTWARE)
         return false;
     return number == PERF_COUNT_SW_TASK_CLOCK || (!samples && is_counted_by_getrusage(type, number));
 }
 
 /* If it samples, then only user space; if it counts, then everything. The name stays as it is. */
-static int add_timer_choice(struct setup *setup, const struct event_choice *choice, bool samples)
+static int add_timer_choice(struct setup *setup, const struct event_spec *spec, bool samples)
 {
     struct event_config *config = setup->config;
-    struct perf_event_attr attr = probe_attr(choice->event->type, choice->event->config);
+    struct perf_event_attr attr = probe_attr(spec->attr.type, spec->attr.config);
     attr.exclude_kernel = attr.exclude_hv = samples;
-    if (!is_of_timers(choice, samples)) {
+    if (!is_of_timers(spec, samples)) {
         report_error("event '%s' cannot be used: perf_event_open is refused (%s), and timers can only sample "
                      "task-clock; remove the event, or run 'pinject-run --doctor'",
-                     choice->text, config->refusal);
+                     spec->name, config->refusal);
         return -EACCES;
     }
-    return has_event(config, &attr) ? 0 : add_event(setup, choice->text, attr, samples);
+    return has_default(config, &attr) ? 0 : add_event(setup, spec->name, attr, samples, spec);
 }
 
-static int add_choice(struct setup *setup, const struct event_choice *choice, bool samples)
+/* It was chosen before, and has no group in which it would stand for something else. */
+static bool is_chosen_twice(const struct setup *setup, const struct event_spec *spec)
+{
+    const struct event_list *list = &setup->settings->events;
+    for (const struct event_spec *other = list->specs; other < spec; other++)
+        if (!other->group && !spec->group && event_choice_is_same(other, spec))
+            return true;
+    return false;
+}
+
+static int check_rights(const struct setup *setup, const struct event_spec *spec)
+{
+    const struct perf_event_attr *attr = &spec->attr;
+    bool of_kernel = attr->exclude_user || event_config_in_kernel(attr->type, attr->config);
+    if (!setup->config->exclude_kernel || !of_kernel || attr->exclude_kernel)
+        return 0;
+    report_error("event '%s' happens in the kernel: it needs CAP_PERFMON, or kernel.perf_event_paranoid=1 (now %" PRId64
+                 "); 'pinject-run --doctor' says what to change",
+                 spec->name, probe_read_sysctl("perf_event_paranoid", 2));
+    return -EACCES;
+}
+
+static int add_choice(struct setup *setup, const struct event_spec *spec, bool samples)
 {
     if (setup->config->source == PINJECT_SOURCE_TIMER)
-        return add_timer_choice(setup, choice, samples);
-    bool blind = setup->config->exclude_kernel;
-    struct perf_event_attr attr = probe_attr(choice->event->type, choice->event->config);
-    attr.exclude_user = choice->exclude_user;
-    attr.exclude_kernel = choice->exclude_kernel || (blind && !choice->exclude_user);
-    attr.exclude_hv = attr.exclude_kernel;
-    bool of_kernel = choice->exclude_user || event_config_in_kernel(attr.type, attr.config);
-    if (blind && of_kernel && !choice->exclude_kernel) {
-        report_error(
-            "event '%s' happens in the kernel: it needs CAP_PERFMON, or kernel.perf_event_paranoid=1 (now %" PRId64
-            "); 'pinject-run --doctor' says what to change",
-            choice->text, probe_read_sysctl("perf_event_paranoid", 2));
-        return -EACCES;
+        return add_timer_choice(setup, spec, samples);
+    int status = check_rights(setup, spec);
+    if (status < 0)
+        return status;
+    struct perf_event_attr attr = event_choice_attr(spec, setup->config->exclude_kernel);
+    /* The kernel's clocks do not tell user space from the kernel: samples do, counts do not. perf has the same. */
+    if (is_clock(attr.type, attr.config) && spec->says & EVENT_SAYS_LEVEL) {
+        if (!samples)
+            report_warning("%s counts all CPU time: clock events cannot count user space and the kernel separately; "
+                           "the line 'elapsed' shows each of the two times",
+                           spec->name);
+        else
+            event_config_note(setup->config,
+                              "%s: samples are only of the code that it names, but its count is of all CPU time: the "
+                              "kernel's clock events count nothing separately",
+                              spec->name);
     }
-    /* The kernel's clocks do not tell user space from the kernel: samples do, counts do not. */
-    if (!samples && is_clock(attr.type, attr.config) && (choice->exclude_user || choice->exclude_kernel))
-        report_warning("%s counts all CPU time: clock events cannot count user space and the kernel separately; the "
-                       "line 'elapsed' shows each of the two times",
-                       choice->text);
-    if (has_event(setup->config, &attr))
-        return 0;
-    int status = add_event(setup, choice->text, attr, samples);
-    if (probe_is_missing(status) && setup->settings->stat) {
-        add_missing(setup->config, choice->text);
+    if (is_chosen_twice(setup, spec)) {
+        event_config_note(setup->config, "event '%s' is in the list twice: it is taken once", spec->name);
         return 0;
     }
-    return status < 0 ? refuse_event(choice->text, status) : 0;
+    status = add_event(setup, spec->name, attr, samples, spec);
+    if (probe_is_missing(status) && setup->settings->stat && !spec->group) {
+        add_missing(setup->config, spec->name);
+        return 0;
+    }
+    return status < 0 ? refuse_event(spec->name, status, spec) : 0;
 }
 
 static int add_choices(struct setup *setup)
 {
-    for (unsigned i = 0; i < setup->settings->event_count; i++) {
-        int status = add_choice(setup, &setup->settings->events[i], !setup->settings->stat);
+    for (unsigned i = 0; i < setup->settings->events.count; i++) {
+        int status = add_choice(setup, &setup->settings->events.specs[i], !setup->settings->stat);
         if (status < 0)
             return status;
     }
@@ -299,7 +378,7 @@ static int add_timer_sampler(struct setup *setup)
     struct perf_event_attr attr = probe_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK);
     attr.exclude_kernel = attr.exclude_hv = 1;
     snprintf(config->reason, sizeof(config->reason), "perf_event_open is refused (%s)", config->refusal);
-    return add_event(setup, "task-clock", attr, true);
+    return add_event(setup, "task-clock", attr, true, NULL);
 }
 
 static int add_default_sampler(struct setup *setup)
@@ -309,7 +388,7 @@ static int add_default_sampler(struct setup *setup)
         return add_timer_sampler(setup);
     struct perf_event_attr attr = probe_attr(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES);
     attr.exclude_kernel = attr.exclude_hv = config->exclude_kernel;
-    int status = add_event(setup, "cycles", attr, true);
+    int status = add_event(setup, "cycles", attr, true, NULL);
     if (status == 0)
         return 0;
     if (probe_is_missing(status))
@@ -318,8 +397,8 @@ static int add_default_sampler(struct setup *setup)
         snprintf(config->reason, sizeof(config->reason), "cycles cannot be used: %s", strerror(-status));
     attr = probe_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK);
     attr.exclude_kernel = attr.exclude_hv = config->exclude_kernel;
-    status = add_event(setup, "task-clock", attr, true);
-    return status < 0 ? refuse_event("task-clock", status) : 0;
+    status = add_event(setup, "task-clock", attr, true, NULL);
+    return status < 0 ? refuse_event("task-clock", status, NULL) : 0;
 }
 
 /* --stat: nothing samples, but names, mappings and the end of a task are still needed. */
@@ -327,9 +406,9 @@ static int add_dummy(struct setup *setup)
 {
     struct perf_event_attr attr = probe_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY);
     attr.exclude_kernel = attr.exclude_hv = setup->config->exclude_kernel;
-    int status = add_event(setup, "dummy", attr, false);
+    int status = add_event(setup, "dummy", attr, false, NULL);
     setup->config->dummy = status == 0;
-    return status < 0 ? refuse_event("dummy", status) : 0;
+    return status < 0 ? refuse_event("dummy", status, NULL) : 0;
 }
 
 static void add_default_counter(struct setup *setup, uint32_t type, uint64_t number)
@@ -340,7 +419,7 @@ static void add_default_counter(struct setup *setup, uint32_t type, uint64_t num
     attr.exclude_kernel = attr.exclude_hv = config->exclude_kernel;
     if (config->source == PINJECT_SOURCE_TIMER)
         attr.exclude_kernel = attr.exclude_hv = 0; /* getrusage() counts all of it */
-    if (has_event(config, &attr))
+    if (has_default(config, &attr))
         return;
     if (config->source == PINJECT_SOURCE_TIMER && !is_counted_by_getrusage(type, number))
         return;
@@ -348,7 +427,7 @@ static void add_default_counter(struct setup *setup, uint32_t type, uint64_t num
         add_name(&setup->blind, name);
         return;
     }
-    int status = add_event(setup, name, attr, false);
+    int status = add_event(setup, name, attr, false, NULL);
     if (probe_is_missing(status) && setup->settings->stat)
         add_missing(config, name);
     if (probe_is_missing(status))
@@ -361,7 +440,7 @@ static void add_default_counters(struct setup *setup)
 {
     /* With --stat -e only the list is wanted; task-clock is added, since coverage needs it. */
     size_t count = sizeof(default_counters) / sizeof(default_counters[0]);
-    if (setup->settings->stat && setup->settings->event_count > 0)
+    if (setup->settings->stat && setup->settings->events.count > 0)
         count = 1;
     for (size_t i = 0; i < count; i++)
         add_default_counter(setup, default_counters[i].type, default_counters[i].config);
@@ -448,7 +527,7 @@ int event_config_init(struct event_config *config, const struct settings *settin
         status = find_rights(&setup);
     if (status == 0 && settings->stat)
         status = add_dummy(&setup);
-    if (status == 0 && settings->event_count > 0)
+    if (status == 0 && settings->events.count > 0)
         status = add_choices(&setup);
     else if (status == 0 && !settings->stat)
         status = add_default_sampler(&setup);
@@ -467,7 +546,7 @@ int event_config_init(struct event_config *config, const struct settings *settin
 int event_config_find_clock(const struct event_config *config)
 {
     for (unsigned i = 0; i < config->count; i++)
-        if (config->events[i].attr.type == PERF_TYPE_SOFTWARE &&
+        if (config->events[i].attr.type == PERF_TYPE_SOFTWARE && !config->events[i].grouped &&
             config->events[i].attr.config == PERF_COUNT_SW_TASK_CLOCK)
             return (int)i;
     return -1;

@@ -14,7 +14,8 @@
 
 #include "collector/config/settings.h"
 
-enum { CONFIG_EVENTS = 2 * SETTINGS_EVENTS, CONFIG_NOTES = 16 };
+/* Those that the user chose, and the defaults beside them. */
+enum { CONFIG_EVENTS = EVENTS_MAX + 16, CONFIG_NOTES = 16 };
 
 /* What an event of a task counted. */
 struct attach_value {
@@ -22,10 +23,13 @@ struct attach_value {
 };
 
 struct config_event {
-    char name[64];               /* as in reports: "task-clock", "page-faults:u" */
+    char name[EVENT_NAME];       /* as in reports: "task-clock", "page-faults:u" */
     struct perf_event_attr attr; /* as for a running task: disabled and enable_on_exec are 0 */
     bool samples;                /* writes PERF_RECORD_SAMPLE; the first one owns the ring and the side-band records */
     bool nanoseconds;
+    bool grouped;                  /* one of several that the kernel schedules together */
+    unsigned leader;               /* index of its group's leader: at most its own, which it is without a group */
+    const struct event_spec *spec; /* what the user said of it, in the settings; NULL: a default */
 };
 
 struct event_config {
@@ -42,9 +46,9 @@ struct event_config {
     bool dump_fixed;                 /* the user chose its size */
     /* number, from 1, of the note that says why there are none though the user asked; 0: none */
     unsigned dump_note;
-    size_t ring_pages;               /* data pages of the ring of a process' first thread, a power of two */
-    size_t thread_ring_pages;        /* of further threads */
-    char missing[CONFIG_EVENTS][64]; /* --stat: names of events that this machine does not have */
+    size_t ring_pages;                       /* data pages of the ring of a process' first thread, a power of two */
+    size_t thread_ring_pages;                /* of further threads */
+    char missing[CONFIG_EVENTS][EVENT_NAME]; /* --stat: names of events that this machine does not have */
     unsigned missing_count;
     char reason[128];              /* why the default event is not cycles; "" when it is, or when the user chose */
     char notes[CONFIG_NOTES][256]; /* what was refused and dropped, a sentence each */

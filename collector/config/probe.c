@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -39,12 +40,22 @@ bool probe_user_namespace(void)
     return is;
 }
 
-int probe_open(const struct perf_event_attr *attr)
+int probe_open_in(const struct perf_event_attr *attr, int group)
 {
     struct perf_event_attr stopped = *attr;
     stopped.disabled = 1;
-    int fd = (int)syscall(SYS_perf_event_open, &stopped, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+    int fd = (int)syscall(SYS_perf_event_open, &stopped, 0, -1, group, PERF_FLAG_FD_CLOEXEC);
     return fd < 0 ? -errno : fd;
+}
+
+int probe_open(const struct perf_event_attr *attr)
+{
+    return probe_open_in(attr, -1);
+}
+
+int probe_filter(int fd, const char *filter)
+{
+    return ioctl(fd, PERF_EVENT_IOC_SET_FILTER, filter) < 0 ? -errno : 0;
 }
 
 struct perf_event_attr probe_attr(uint32_t type, uint64_t config)

@@ -15,6 +15,10 @@
 struct perf_event_attr probe_attr(uint32_t type, uint64_t config);
 /* Opens it, stopped, on the calling thread: an fd, which the caller closes, or -errno. */
 int probe_open(const struct perf_event_attr *attr);
+/* The same in the group of the event GROUP, an fd; -1: in none. */
+int probe_open_in(const struct perf_event_attr *attr, int group);
+/* Sets the filter of a tracepoint's event FD: 0 or -errno. */
+int probe_filter(int fd, const char *filter);
 /*
  * The same for one event, without what kernels before Linux 6.0 lack, and closed again: 0 or -errno. PERIOD 0: it only
  * counts.

@@ -9,9 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/events.h"
-
-enum { SETTINGS_EVENTS = 16 };
+#include "collector/events/event_list.h"
 
 enum settings_call_graph {
     SETTINGS_CALL_GRAPH_FP,
@@ -23,23 +21,25 @@ enum settings_call_graph {
 #define SETTINGS_OUTFILE "out" /* the default */
 
 struct settings {
-    const char *outfile;                         /* BASE of the result files, "out" */
-    const char *directory;                       /* their directory, as the user called it; NULL: only BASE was named */
-    bool linger;                                 /* after the command exits, wait for the tasks that it left running */
-    unsigned mode;                               /* of all files with profile data, 0600 */
-    struct event_choice events[SETTINGS_EVENTS]; /* -e; none: the default of the machine */
-    unsigned event_count;
-    uint64_t frequency;    /* Hz, 999; 0 when a period is given */
-    uint64_t period;       /* -c; 0: frequency */
-    int call_graph;        /* enum settings_call_graph */
-    int unwinder;          /* enum unwind_engine_kind */
-    bool call_graph_given; /* by the user: then it is reported if it is not possible */
-    uint32_t dump;         /* dwarf, auto: bytes of stack; 0: the usual number */
-    bool stat;             /* counting only */
-    unsigned follow;       /* enum pinject_session_flags: FORK, VFORK, PTHREAD, EXEC; PTHREAD is always on for
+    const char *outfile;      /* BASE of the result files, "out" */
+    const char *directory;    /* their directory, as the user called it; NULL: only BASE was named */
+    bool linger;              /* after the command exits, wait for the tasks that it left running */
+    unsigned mode;            /* of all files with profile data, 0600 */
+    struct event_list events; /* -e; none: the default of the machine */
+    unsigned levels;          /* -u and -k: enum event_level; 0: neither */
+    const char *each_level;   /* --priv-levels; NULL: not given */
+    bool rate_given;          /* -F or -c */
+    uint64_t frequency;       /* Hz, 999; 0 when a period is given */
+    uint64_t period;          /* -c; 0: frequency */
+    int call_graph;           /* enum settings_call_graph */
+    int unwinder;             /* enum unwind_engine_kind */
+    bool call_graph_given;    /* by the user: then it is reported if it is not possible */
+    uint32_t dump;            /* dwarf, auto: bytes of stack; 0: the usual number */
+    bool stat;                /* counting only */
+    unsigned follow;          /* enum pinject_session_flags: FORK, VFORK, PTHREAD, EXEC; PTHREAD is always on for
                                    the first process. All if nothing is given */
-    bool follow_given;     /* by the user */
-    bool split;            /* --exec-split-results */
+    bool follow_given;        /* by the user */
+    bool split;               /* --exec-split-results */
     bool quiet;
     bool strict;              /* --strict: an incomplete profile is a failure */
     bool live;                /* --live: a live view while the command runs */

@@ -38,24 +38,49 @@ static int keep_event(const struct session *session, int fd)
     return -EMFILE;
 }
 
+/* A filter has to be there before the event counts: then enable_filtered() starts it. */
+static bool waits_for_filter(const struct config_event *event, enum attach_how how)
+{
+    return event->spec && event->spec->filter && how != ATTACH_ON_EXEC;
+}
+
+/* FD or -errno: without its filter, an event would count what it should not. */
+static int set_filter(const struct config_event *event, enum attach_how how, int fd)
+{
+    if (fd < 0 || !event->spec || !event->spec->filter)
+        return fd;
+    int status = probe_filter(fd, event->spec->filter);
+    if (status == 0 && waits_for_filter(event, how) && ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) < 0)
+        status = -errno;
+    if (status == 0)
+        return fd;
+    close(fd);
+    return status;
+}
+
 static int open_event(const struct attached *attached, unsigned index, enum attach_how how, size_t pages)
 {
     const struct event_config *config = attached->session->config;
-    struct perf_event_attr attr = config->events[index].attr;
+    const struct config_event *event = &config->events[index];
+    struct perf_event_attr attr = event->attr;
     pid_t tid = attached->tid;
-    stacks_attr(config, &config->events[index], attached->dump, &attr);
-    attr.disabled = attr.enable_on_exec = how == ATTACH_ON_EXEC;
+    const int group = event->leader == index ? -1 : attached->fds[event->leader];
+    if (event->leader != index && group < 0)
+        return -ENODEV; /* its group is not open */
+    stacks_attr(config, event, attached->dump, &attr);
+    attr.enable_on_exec = how == ATTACH_ON_EXEC;
+    attr.disabled = attr.enable_on_exec || waits_for_filter(event, how);
     if (attr.watermark)
         attr.wakeup_watermark = (uint32_t)(pages * (size_t)sysconf(_SC_PAGESIZE) / 4);
-    int fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+    int fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, group, PERF_FLAG_FD_CLOEXEC);
     if (fd < 0 && errno == EINVAL && attr.freq) {
         /* Samples were expensive, and the kernel has lowered its limit since the event configuration was made. */
         int64_t limit = probe_read_sysctl("perf_event_max_sample_rate", 0);
         if (limit > 0 && (uint64_t)limit < attr.sample_freq)
             attr.sample_freq = (uint64_t)limit;
-        fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+        fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, group, PERF_FLAG_FD_CLOEXEC);
     }
-    return fd < 0 ? -errno : fd;
+    return set_filter(event, how, fd < 0 ? -errno : fd);
 }
 
 /* As the budget shrinks, rings get smaller, so that late tasks have a ring too. Stack dumps need large rings: the

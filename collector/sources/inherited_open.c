@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "collector/config/probe.h"
 #include "collector/sources/session.h"
 #include "collector/stacks/stacks.h"
 
@@ -69,23 +70,45 @@ static uint32_t watermark(const struct event_config *config, size_t size)
     return (uint32_t)((usual < size ? usual : size) / 4);
 }
 
+/* Brings FD into the state that its place in SET needs: its ring, its filter. FD or -errno. */
+static int prepare(const struct config_event *event, const struct inherited_cpu *cpu, int fd, bool in_group,
+                   bool on_exec)
+{
+    const char *filter = event->spec ? event->spec->filter : NULL;
+    int status = in_group && ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, cpu->ring_fd) < 0 ? -errno : 0;
+    if (status == 0 && filter)
+        status = probe_filter(fd, filter);
+    if (status == 0 && filter && !on_exec && ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) < 0)
+        status = -errno;
+    if (status == 0)
+        return fd;
+    close(fd);
+    return status;
+}
+
 static int open_event(struct inherited_sets *sets, unsigned index, pid_t tid, const struct inherited_cpu *cpu,
                       bool on_exec)
 {
     const size_t size = cpu->map_size - (size_t)sysconf(_SC_PAGESIZE);
     const struct event_config *config = sets->session->config;
+    const struct config_event *event = &config->events[index];
     const uint32_t children = PINJECT_SESSION_FORK | PINJECT_SESSION_VFORK;
-    struct perf_event_attr attr = config->events[index].attr;
-    attr.disabled = attr.enable_on_exec = on_exec;
+    const bool in_group = event->leader != index;
+    struct perf_event_attr attr = event->attr;
+    if (in_group && cpu->fds[event->leader] < 0)
+        return -ENODEV;
+    attr.enable_on_exec = on_exec;
+    attr.disabled = on_exec || (event->spec && event->spec->filter);
     attr.inherit = attr.inherit_stat = 1;
     if ((sets->session->settings->follow & children) != children)
         kernel_inherit_thread(&attr);
     const uint32_t limit = config->dump ? dump_limits_find(&sets->session->dumps.limits, tid) : 0;
-    stacks_attr(config, &config->events[index], dump_size(config, &sets->session->dumps, limit, NULL, size), &attr);
+    stacks_attr(config, event, dump_size(config, &sets->session->dumps, limit, NULL, size), &attr);
     if (attr.watermark)
         attr.wakeup_watermark = watermark(config, size);
-    int fd = (int)syscall(SYS_perf_event_open, &attr, tid, cpu->number, cpu->ring_fd,
-                          PERF_FLAG_FD_CLOEXEC | PERF_FLAG_FD_NO_GROUP | PERF_FLAG_FD_OUTPUT);
+    const int fd = (int)syscall(
+        SYS_perf_event_open, &attr, tid, cpu->number, in_group ? cpu->fds[event->leader] : cpu->ring_fd,
+        in_group ? PERF_FLAG_FD_CLOEXEC : PERF_FLAG_FD_CLOEXEC | PERF_FLAG_FD_NO_GROUP | PERF_FLAG_FD_OUTPUT);
     if (fd < 0)
         return -errno;
     if ((uint64_t)fd + SPARE_FDS >= sets->session->fd_limit ||
@@ -93,7 +116,7 @@ static int open_event(struct inherited_sets *sets, unsigned index, pid_t tid, co
         close(fd);
         return -EMFILE;
     }
-    return fd;
+    return prepare(event, cpu, fd, in_group, on_exec);
 }
 
 /* For the ring of one of CPUS. The earlier a set comes, the more it gets. */

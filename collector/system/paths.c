@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 const char *paths_segment_place(unsigned number)
 {
@@ -55,4 +56,19 @@ int paths_outfile(const char *base, char *ret, char *directory, size_t size)
     int written = snprintf(ret, size, "%.*s%sout", (int)length, base, length == 1 && *base == '/' ? "" : "/");
     snprintf(directory, size, "%.*s", (int)length, base);
     return written < 0 || (size_t)written >= size ? -ENAMETOOLONG : 0;
+}
+
+int paths_find_command(const char *name, char *ret, size_t size)
+{
+    const char *path = getenv("PATH");
+    if (strchr(name, '/'))
+        return snprintf(ret, size, "%s", name) < (int)size && access(ret, R_OK) == 0 ? 0 : -ENOENT;
+    for (path = path ? path : "/bin:/usr/bin"; *path; path += *path == ':') {
+        const size_t length = strcspn(path, ":");
+        const int wrote = snprintf(ret, size, "%.*s/%s", length ? (int)length : 1, length ? path : ".", name);
+        if (wrote > 0 && wrote < (int)size && access(ret, R_OK | X_OK) == 0)
+            return 0;
+        path += length;
+    }
+    return -ENOENT;
 }

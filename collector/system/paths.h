@@ -23,4 +23,7 @@ int paths_absolute(const char *base, char *ret, size_t size);
  */
 int paths_outfile(const char *base, char *ret, char *directory, size_t size);
 
+/* The file that execvp(NAME) would try first: 0, or -ENOENT. */
+int paths_find_command(const char *name, char *ret, size_t size);
+
 #endif

@@ -34,13 +34,13 @@ def in_readme():
     """What README says that the build needs, and what it uses if that is there."""
     text = " ".join((SOURCE / "README.md").read_text().split())
     needs, uses = re.search(r"The build needs (.*?)\. It uses (.*?) if they are", text).groups()
-    return tuple(set(re.findall(r"\b(lib[a-z]+|zlib|uthash)\b", part)) for part in (needs, uses))
+    return tuple(set(re.findall(r"\b(lib[a-z]+4?|zlib|uthash)\b", part)) for part in (needs, uses))
 
 
 def needed(path):
     """Names of libraries that PATH is linked to, without libc's."""
     lines = re.findall(r"\(NEEDED\).*\[(\S+?)\.so", run(["readelf", "-d", path]).ok().out)
-    return {{"libz": "zlib"}.get(name, re.sub(r"-(generic|x86_64)$", "", name)) for name in lines} - {"libc", "libm"}
+    return {{"libz": "zlib", "libpfm": "libpfm4"}.get(name, re.sub(r"-(generic|x86_64)$", "", name)) for name in lines} - {"libc", "libm"}
 
 
 def test_readme_has_what_is_included():

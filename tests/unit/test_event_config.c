@@ -11,7 +11,7 @@ static struct settings with_events(const char *first, const char *second)
     struct settings settings = {.frequency = 999};
     const char *names[] = {first, second};
     for (unsigned i = 0; i < 2 && names[i]; i++)
-        MUST(events_parse(names[i], strlen(names[i]), &settings.events[settings.event_count++]) == 0);
+        MUST(event_list_parse(&settings.events, &event_sources_system, names[i]) == 0);
     return settings;
 }
 

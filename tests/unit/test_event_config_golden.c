@@ -196,8 +196,7 @@ static void show_scene(FILE *to, const struct scene *scene)
     machine_fake_init();
     machine_fake.perf = scene->perf;
     for (unsigned i = 0; i < 3 && scene->events[i]; i++)
-        assert_int_equal(
-            events_parse(scene->events[i], strlen(scene->events[i]), &settings.events[settings.event_count++]), 0);
+        assert_int_equal(event_list_parse(&settings.events, &event_sources_system, scene->events[i]), 0);
     int before = next_descriptor();
     check_capture();
     int status = event_config_init(&config, &settings);
@@ -210,6 +209,7 @@ static void show_scene(FILE *to, const struct scene *scene)
     if (status == 0)
         check_keepers(&config);
     event_config_release(&config);
+    event_list_release(&settings.events);
     assert_int_equal(next_descriptor(), before);
 }
 

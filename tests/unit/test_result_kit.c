@@ -27,15 +27,15 @@ static const uint64_t trailer = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_
 
 static void add_event(struct event_config *config, const char *name, bool samples)
 {
-    struct event_choice choice;
-    assert_int_equal(events_parse(name, strlen(name), &choice), 0);
+    const struct event_name *known = events_find_name(name);
+    assert_non_null(known);
     struct config_event *event = &config->events[config->count++];
     snprintf(event->name, sizeof(event->name), "%s", name);
     event->samples = samples;
-    event->nanoseconds = choice.event->nanoseconds;
+    event->nanoseconds = known->nanoseconds;
     event->attr = (struct perf_event_attr){
-        .type = choice.event->type,
-        .config = choice.event->config,
+        .type = known->type,
+        .config = known->config,
         .size = sizeof(event->attr),
         .read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING | PERF_FORMAT_LOST,
         .use_clockid = 1,

@@ -54,7 +54,7 @@ static void test_defaults(void **state)
     assert_int_equal(settings->mode, 0600);
     assert_int_equal(settings->frequency, 999);
     assert_int_equal(settings->period, 0);
-    assert_int_equal(settings->event_count, 0);
+    assert_int_equal(settings->events.count, 0);
     assert_int_equal(settings->call_graph, SETTINGS_CALL_GRAPH_AUTO);
     assert_int_equal(settings->dump, 0);
     assert_int_equal(settings->follow, PINJECT_SESSION_ALL);
@@ -122,13 +122,26 @@ static void test_events(void **state)
 {
     (void)state;
     const struct settings *settings = good("-e page-faults,task-clock:u -e cycles c");
-    assert_int_equal(settings->event_count, 3);
+    assert_int_equal(settings->events.count, 3);
     settings = good("-e faults,faults,faults,faults,faults,faults,faults,faults -e faults,faults,faults,faults,faults,"
                     "faults,faults,faults c");
-    assert_int_equal(settings->event_count, SETTINGS_EVENTS);
-    bad("-e faults,faults,faults,faults,faults,faults,faults,faults -e faults,faults,faults,faults,faults,faults,"
-        "faults,faults,faults c",
-        "more than 16 events");
+    assert_int_equal(settings->events.count, 16);
+    bad("-e {faults,cs c", "no '}'");
+    settings = good("-e cs,faults:k -u c");
+    assert_int_equal(settings->levels, EVENT_LEVEL_USER);
+    assert_string_equal(settings->events.specs[0].name, "cs:u");
+    assert_true(settings->events.specs[0].attr.exclude_kernel && !settings->events.specs[0].attr.exclude_user);
+    assert_true(settings->events.specs[1].attr.exclude_user);
+    settings = good("-e cs,faults --priv-levels=k,uk c");
+    assert_true(settings->events.specs[0].attr.exclude_user && !settings->events.specs[0].attr.exclude_kernel);
+    assert_false(settings->events.specs[1].attr.exclude_user || settings->events.specs[1].attr.exclude_kernel);
+    settings = good("-0 -3 -e cs c");
+    assert_int_equal(settings->levels, 3);
+    bad("-e cs --priv-levels=k,u c", "more entries");
+    bad("-e cs --priv-levels=h c", "u, k or uk");
+    bad("--filter pid==1 -e cs c", "after -e");
+    bad("-e cs --filter pid==1 c", "tracepoint");
+    bad("-e mem:none:x /bin/true", "none");
     bad("-e task-clock,,cycles c", "event");
     bad("-e nonsense c", "nonsense");
 }
@@ -195,7 +208,7 @@ static void test_short_options(void **state)
     (void)state;
     for (int c = 1; c < 256; c++) {
         const char word[] = {'-', (char)c, ' ', 'c', '\0'};
-        if (!strchr("-oeFcgqvhp ", c))
+        if (!strchr("-oeFcgqvhpuk0123 ", c))
             bad(word, "unknown");
     }
 }
@@ -278,7 +291,7 @@ static void test_variables(void **state)
     assert_true(line.settings.split);
     assert_false(line.settings.stat || line.settings.quiet);
     assert_int_equal(line.settings.verbose, 1);
-    assert_int_equal(line.settings.event_count, 0);
+    assert_int_equal(line.settings.events.count, 0);
     assert_int_equal(from_environment(VARIABLES("PINJECT_STAT=yes"), &text), -EINVAL);
     assert_non_null(strstr(text, "PINJECT_STAT must be 1 or 0, not 'yes'"));
     assert_int_equal(from_environment(VARIABLES("PINJECT_FREQ=many"), &text), -EINVAL);

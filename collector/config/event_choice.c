@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+#include "collector/config/event_choice.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "collector/config/probe.h"
+
+struct perf_event_attr event_choice_attr(const struct event_spec *spec, bool blind)
+{
+    const struct perf_event_attr *said = &spec->attr, ours = probe_attr(said->type, said->config);
+    struct perf_event_attr attr = *said;
+    attr.size = ours.size;
+    attr.sample_type = ours.sample_type;
+    attr.read_format = ours.read_format;
+    attr.sample_id_all = ours.sample_id_all;
+    attr.use_clockid = ours.use_clockid;
+    attr.clockid = ours.clockid;
+    attr.sample_period = attr.freq = 0; /* counting; see set_rate() */
+    if (blind && !attr.exclude_user)
+        attr.exclude_kernel = attr.exclude_hv = 1;
+    return attr;
+}
+
+static bool is_same_text(const char *one, const char *other)
+{
+    return (!one && !other) || (one && other && strcmp(one, other) == 0);
+}
+
+bool event_choice_is_same(const struct event_spec *one, const struct event_spec *other)
+{
+    struct perf_event_attr attr = one->attr;
+    if (one->target_kind == EVENT_TARGET_FILE || one->target_kind == EVENT_TARGET_FUNCTION)
+        attr.config1 = other->attr.config1; /* a pointer: the targets are compared */
+    return one->target_kind == other->target_kind && one->says == other->says &&
+           memcmp(&attr, &other->attr, sizeof(attr)) == 0 && is_same_text(one->target, other->target) &&
+           is_same_text(one->filter, other->filter) &&
+           (!(one->says & EVENT_SAYS_NAME) || strcmp(one->name, other->name) == 0);
+}
+
+void event_choice_explain(const struct event_spec *spec, int status, char *ret, size_t size)
+{
+    const bool dynamic = spec && spec->pmu[0];
+    if (spec && spec->cpumask[0] && status == -EINVAL)
+        snprintf(ret, size, "PMU %s counts whole CPUs or sockets (its cpumask is %s), not single threads", spec->pmu,
+                 spec->cpumask);
+    else if (spec && spec->filter && status == -EINVAL)
+        snprintf(ret, size,
+                 "the kernel does not accept its filter '%s': its fields are in the file 'format' of the "
+                 "tracepoint in tracefs",
+                 spec->filter);
+    else if (spec && spec->attr.type == PERF_TYPE_BREAKPOINT && status == -ENOSPC)
+        snprintf(ret, size, "all hardware breakpoints are in use (a CPU has few, usually 4); use fewer");
+    else if (spec && spec->attr.type == PERF_TYPE_BREAKPOINT && status == -EINVAL)
+        snprintf(ret, size, "the CPU has no breakpoint of this address, length and kind");
+    else if (spec && spec->group && !spec->leader && status == -EINVAL)
+        snprintf(ret, size, "it cannot be counted together with the others of its group; use fewer events in { }");
+    else if (spec && (spec->traces || spec->attr.type == PERF_TYPE_TRACEPOINT) && probe_is_refused(status))
+        snprintf(ret, size, "tracepoints and probes need root or CAP_PERFMON (%s)", strerror(-status));
+    else if (dynamic && status == -EINVAL)
+        snprintf(ret, size, "PMU %s does not count it for threads, or does not accept these terms and modifiers",
+                 spec->pmu);
+    else
+        probe_explain(status, ret, size);
+}

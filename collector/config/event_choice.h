@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* From an event of the user's list to one that is opened, and why the kernel refuses it. */
+#ifndef COLLECTOR_CONFIG_EVENT_CHOICE_H
+#define COLLECTOR_CONFIG_EVENT_CHOICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "collector/events/event_spec.h"
+
+/* What all events of ours have, and what SPEC says. BLIND: we may not see the kernel, so it is left out. */
+struct perf_event_attr event_choice_attr(const struct event_spec *spec, bool blind);
+/* Do both ask for the same samples and counts? */
+bool event_choice_is_same(const struct event_spec *one, const struct event_spec *other);
+/* Why the kernel refused it with STATUS, and what to do. SPEC NULL: a default event. */
+void event_choice_explain(const struct event_spec *spec, int status, char *ret, size_t size);
+
+#endif

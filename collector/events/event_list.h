@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The list of events that the user chose: the texts of all -e, in order, and what --filter, -u, -k and --priv-levels
+ * say of them. docs/EVENTS.md has the spellings. Not thread-safe.
+ */
+#ifndef COLLECTOR_EVENTS_EVENT_LIST_H
+#define COLLECTOR_EVENTS_EVENT_LIST_H
+
+#include "collector/events/event_pmu.h"
+
+/* All 0: empty. */
+struct event_list {
+    struct event_spec *specs;
+    unsigned count, room;
+    unsigned groups;
+    unsigned items; /* written by the user: one with a * may be several of SPECS */
+    unsigned last;  /* index of the first spec of the last item */
+};
+
+enum event_level { EVENT_LEVEL_USER = 1, EVENT_LEVEL_KERNEL = 2 };
+
+/*
+ * Appends the events of TEXT: "cycles:u,{faults,cs}:D,cpu/event=0x3c/". 0, or -EINVAL after a message; then the list
+ * is as before.
+ */
+int event_list_parse(struct event_list *list, const struct event_sources *sources, const char *text);
+/* Appends SPEC, whose strings the list owns from then on. 0, or -EINVAL after a message. */
+int event_list_add(struct event_list *list, const struct event_place *place, struct event_spec *spec);
+/* Sets the filter of the last item. 0, or -EINVAL after a message. */
+int event_list_filter(struct event_list *list, const char *expression);
+/* LEVELS: enum event_level, for each event that says none itself. */
+void event_list_set_levels(struct event_list *list, unsigned levels);
+/* "u,k,uk": one entry for each event. 0, or -EINVAL after a message. */
+int event_list_set_each_level(struct event_list *list, const char *text);
+/*
+ * Finds the symbols of breakpoints in the ELF file PATH (NULL: there is no command). 0, or -EINVAL after a message.
+ */
+int event_list_resolve(struct event_list *list, const char *path);
+void event_list_release(struct event_list *list);
+
+#endif
