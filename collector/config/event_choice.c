@@ -31,12 +31,17 @@ static bool is_same_text(const char *one, const char *other)
 bool event_choice_is_same(const struct event_spec *one, const struct event_spec *other)
 {
     struct perf_event_attr attr = one->attr;
-    if (one->target_kind == EVENT_TARGET_FILE || one->target_kind == EVENT_TARGET_FUNCTION)
+    if (event_choice_is_own(one))
         attr.config1 = other->attr.config1; /* a pointer: the targets are compared */
     return one->target_kind == other->target_kind && one->says == other->says &&
            memcmp(&attr, &other->attr, sizeof(attr)) == 0 && is_same_text(one->target, other->target) &&
            is_same_text(one->filter, other->filter) &&
            (!(one->says & EVENT_SAYS_NAME) || strcmp(one->name, other->name) == 0);
+}
+
+bool event_choice_is_own(const struct event_spec *spec)
+{
+    return spec->target_kind == EVENT_TARGET_FILE || spec->target_kind == EVENT_TARGET_FUNCTION;
 }
 
 void event_choice_explain(const struct event_spec *spec, int status, char *ret, size_t size)

@@ -12,6 +12,11 @@
 struct perf_event_attr event_choice_attr(const struct event_spec *spec, bool blind);
 /* Do both ask for the same samples and counts? */
 bool event_choice_is_same(const struct event_spec *one, const struct event_spec *other);
+/*
+ * Must it be opened for each task? If it were inherited, a fork would look for the name of the probe's file or function
+ * in the memory of the task that forks, and fail.
+ */
+bool event_choice_is_own(const struct event_spec *spec);
 /* Why the kernel refused it with STATUS, and what to do. SPEC NULL: a default event. */
 void event_choice_explain(const struct event_spec *spec, int status, char *ret, size_t size);
 

@@ -47,6 +47,7 @@ struct setup {
     struct event_config *config;
     const struct settings *settings;
     uint64_t read_format;
+    unsigned breakpoints; /* chosen so far */
     struct names missing; /* defaults that the machine does not have */
     struct names blind;   /* defaults that count nothing if the kernel may not be seen */
 };
@@ -355,6 +356,15 @@ static int add_choice(struct setup *setup, const struct event_spec *spec, bool s
         return 0;
     }
     status = add_event(setup, spec->name, attr, samples, spec);
+    if (status == 0 && attr.type == PERF_TYPE_BREAKPOINT && !setup->breakpoints++ && !probe_breakpoints_fire())
+        report_warning("hardware breakpoints can be opened here, but do not fire, as in some virtual machines: '%s' "
+                       "will count nothing",
+                       spec->name);
+    if (status == 0 && event_choice_is_own(spec))
+        event_config_note(setup->config,
+                          "%s: it cannot be inherited, so it is not counted in programs that cannot load the preload "
+                          "object (static, setuid)",
+                          spec->name);
     if (probe_is_missing(status) && setup->settings->stat && !spec->group) {
         add_missing(setup->config, spec->name);
         return 0;

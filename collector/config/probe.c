@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <linux/hw_breakpoint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,6 +88,25 @@ int probe_event(uint32_t type, uint64_t config, bool user_only, uint64_t period)
     if (fd >= 0)
         close(fd);
     return fd < 0 ? fd : 0;
+}
+
+bool probe_breakpoints_fire(void)
+{
+    static volatile uint32_t watched; /* at an address that a breakpoint can have */
+    struct perf_event_attr attr = {
+        .size = sizeof(attr), .type = PERF_TYPE_BREAKPOINT, .exclude_kernel = 1, .exclude_hv = 1};
+    uint64_t count = 0;
+    attr.bp_type = HW_BREAKPOINT_W;
+    attr.bp_addr = (uint64_t)(uintptr_t)&watched;
+    attr.bp_len = sizeof(watched);
+    const int fd = probe_open(&attr);
+    if (fd < 0)
+        return true;
+    if (ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) == 0)
+        watched = 1;
+    const bool fires = read(fd, &count, sizeof(count)) == sizeof(count) && count;
+    close(fd);
+    return fires;
 }
 
 bool probe_is_missing(int status)

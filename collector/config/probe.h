@@ -24,6 +24,11 @@ int probe_filter(int fd, const char *filter);
  * counts.
  */
 int probe_event(uint32_t type, uint64_t config, bool user_only, uint64_t period);
+/*
+ * Does a breakpoint of the calling thread count? Some virtual machines let one open them that never fire. True too if
+ * none can be opened: then opening says why.
+ */
+bool probe_breakpoints_fire(void);
 /* What a -errno of these means: the machine does not have the event; we may not open it; nobody may open any. */
 bool probe_is_missing(int status);
 bool probe_is_refused(int status);

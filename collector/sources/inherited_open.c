@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "collector/config/event_choice.h"
 #include "collector/config/probe.h"
 #include "collector/sources/session.h"
 #include "collector/stacks/stacks.h"
@@ -97,6 +98,8 @@ static int open_event(struct inherited_sets *sets, unsigned index, pid_t tid, co
     struct perf_event_attr attr = event->attr;
     if (in_group && cpu->fds[event->leader] < 0)
         return -ENODEV;
+    if (event->spec && event_choice_is_own(event->spec))
+        return -EOPNOTSUPP;
     attr.enable_on_exec = on_exec;
     attr.disabled = on_exec || (event->spec && event->spec->filter);
     attr.inherit = attr.inherit_stat = 1;

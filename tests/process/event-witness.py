@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: MIT
+# labels: figures
+"""Events against a program that knows what it did: breakpoints of each length and kind, system calls, probes, faults.
+
+The figures are exact, for each thread, for each child, across exec, and by inherited events (a static program).
+"""
+from harness import *
+
+WITNESS, STATIC = "event-witness", "event-witness-static"
+COUNT = 200
+LINE = [str(COUNT), "0", "2", "2", "2"]  # threads, children, execs
+
+
+def witnessed(out):
+    """{tid: what it counted, over all programs that it was}"""
+    said = {}
+    for line in out.splitlines():
+        tid, count = map(int, line.split())
+        said[tid] = said.get(tid, 0) + count
+    return said
+
+
+def counts_of(events, *line, program=WITNESS, before=(), filter=None):
+    """(what the tasks said, {tid: {event: count}}) of a run."""
+    options = ["--filter", filter] if filter else []
+    done = run([*before, PINJECT_RUN, "--stat", "-q", "-e", ",".join(events), *options, "--", target(program),
+                *line]).ok()
+    tasks = panalyze_json("counts", ".")["tasks"]
+    for name in os.listdir("."):
+        if name.startswith("out"):
+            os.remove(name)
+    return witnessed(done.out), {task["tid"]: {count["event"]: count["counted"] for count in task["counts"]}
+                                 for task in tasks}
+
+
+def check_each(events, program=WITNESS, line=LINE, factor=lambda count: count, **kw):
+    """Each task has exactly what it says, of each event."""
+    said, counted = counts_of(events, *line, program=program, **kw)
+    check_equal(sorted(counted), sorted(said), "tasks")
+    for tid, count in said.items():
+        for event in events:
+            check_equal(counted[tid][event.replace("priority_ma*", "priority_max")], factor(count), f"{event} of {tid}")
+    return said
+
+
+def need_breakpoints():
+    need_perf_events()
+    done = run([target(WITNESS)])
+    if done.status or done.out.strip() == "0":
+        skip("breakpoints are refused, or do not fire, as in some virtual machines")
+    check_equal(done.out.strip(), "100")
+
+
+def test_writes_of_each_length():
+    need_breakpoints()
+    events = ["mem:byte/1:w", "mem:word/2:w", "mem:half/4:w", "mem:whole/8:w"]
+    said = check_each([event + ":u" for event in events])
+    check_equal(len(said), 5)
+
+
+def test_reads_and_writes():
+    need_breakpoints()
+    # Halves are rounded down in each program, so only tasks of one program are looked at.
+    events = [f"mem:{name}/{size}:rw:u" for name, size in (("byte", 1), ("word", 2), ("half", 4), ("whole", 8))]
+    check_each(events, line=[str(COUNT), "0", "3", "3", "0"], factor=lambda count: count + count // 2)
+
+
+def test_execution():
+    need_breakpoints()
+    check_each(["mem:called:x:u"])
+
+
+def test_a_static_program():
+    """Its tasks have inherited events."""
+    need_breakpoints()
+    if not target_runs(STATIC):
+        skip("no static program")
+    check_each(["mem:byte/1:w:u", "mem:whole/8:w:u"], program=STATIC)
+
+
+def test_a_group():
+    need_breakpoints()
+    said, counted = counts_of(["{mem:byte/1:w:u", "mem:half/4:w:u", "faults:u}:D"], *LINE)
+    for tid, count in said.items():
+        check_equal((counted[tid]["mem:byte/1:w:u"], counted[tid]["mem:half/4:w:u"]), (count, count), tid)
+
+
+def test_samples_of_a_breakpoint():
+    """Each hit is a sample, in the function that writes."""
+    need_breakpoints()
+    done = pinject_run("-q", "-e", "mem:half/4:w:u", "--", target(WITNESS), *LINE).ok()
+    total = sum(witnessed(done.out).values())
+    report = panalyze_json("report", ".")
+    check_equal(report["event"], "mem:half/4:w:u")
+    check_equal(report["total"]["samples"], total)
+    check_equal(report["total"]["weight"], total)
+    check_equal([function["name"] for function in report["functions"]][:1], ["work"])
+
+
+def need_root():
+    if os.geteuid():
+        skip("only root may")
+
+
+def test_uprobes():
+    need_root()
+    need_perf_events()
+    if not os.path.exists("/sys/bus/event_source/devices/uprobe"):
+        skip("the kernel has no uprobes")
+    said, counted = counts_of([f"uprobe/path={target(WITNESS)},symbol=called,name=calls/"], *LINE)
+    check_equal({tid: values["calls"] for tid, values in counted.items()}, said)
+    said, counted = counts_of([f"uprobe/path={target(WITNESS)},symbol=called,retprobe,name=calls/"], *LINE)
+    check_equal({tid: values["calls"] for tid, values in counted.items()}, said)
+
+
+def test_uprobes_are_not_inherited():
+    """The kernel would make each fork fail: the program runs as ever, the event is not there, and that is said."""
+    need_root()
+    need_perf_events()
+    if not target_runs(STATIC) or not os.path.exists("/sys/bus/event_source/devices/uprobe"):
+        skip("no static program, or no uprobes")
+    said, counted = counts_of([f"uprobe/path={target(STATIC)},symbol=called,name=calls/"], *LINE, program=STATIC)
+    check_equal((sorted(counted), len(said)), (sorted(said), 5))
+    root = min(said)  # pinject-run opens the events of the command itself
+    check_equal({tid: values["calls"] for tid, values in counted.items() if "calls" in values}, {root: said[root]})
+    done = pinject_run("--stat", "-v", "-e", f"uprobe/path={target(STATIC)},symbol=called/", "--", "true").ok()
+    check_in("cannot be inherited", done.err)
+
+
+# A name space of its own has tracefs, whether this machine has it mounted or not.
+MOUNT = ["unshare", "-m", "sh", "-c", 'mount -t tracefs nodev /sys/kernel/tracing && exec "$@"', "sh"]
+
+
+def need_tracefs():
+    need_root()
+    need_perf_events()
+    need("unshare")
+    if run([*MOUNT, "test", "-e", "/sys/kernel/tracing/events/raw_syscalls/sys_enter/id"]).status:
+        skip("the kernel has no tracepoints of system calls")
+
+
+def call_number():
+    return {"x86_64": 146, "aarch64": 125}.get(platform.machine()) or skip("the number of the call is not known here")
+
+
+def test_a_tracepoint_with_a_filter():
+    """As strace counts the calls, and as the program does."""
+    need_tracefs()
+    need("strace")
+    event, condition = "raw_syscalls:sys_enter", f"id == {call_number()}"
+    for program in (WITNESS, STATIC):
+        if target_runs(program):
+            check_each([event], program=program, before=MOUNT, filter=condition)
+            check_each(["syscalls:sys_enter_sched_get_priority_ma*"], program=program, before=MOUNT)
+    done = run(["strace", "-f", "-c", "-e", "trace=sched_get_priority_max", "--", target(WITNESS), *LINE]).ok()
+    calls = sum(int(line.split()[3]) for line in done.err.splitlines() if line.rstrip().endswith("sched_get_priority_max"))
+    check_equal(sum(witnessed(done.out).values()), calls)
+
+
+def test_all_calls_of_a_tracepoint():
+    """All system calls of a program, against strace's total."""
+    need_tracefs()
+    need("strace")
+    done = run(["strace", "-c", "--", target(STATIC if target_runs(STATIC) else WITNESS), "100", "0", "0", "0",
+                "0"]).ok()
+    total = next(int(line.split()[2 if len(line.split()) == 4 else 3]) for line in done.err.splitlines()
+                 if line.rstrip().endswith("total"))
+    _, counted = counts_of(["raw_syscalls:sys_enter"], "100", "0", "0", "0", "0", before=MOUNT,
+                           program=STATIC if target_runs(STATIC) else WITNESS)
+    (values,) = counted.values()
+    # Both count the end of the call that starts the program alike, or not: one more or less.
+    check(abs(values["raw_syscalls:sys_enter"] - total) <= 2, (values, total))
+
+
+def test_page_faults():
+    need_perf_events()
+    pages, spare = 3000, 150
+    said, counted = counts_of(["page-faults:u", "minor-faults:u"], "1", str(pages), "2", "2", "0")
+    check_equal(sorted(said), sorted(counted))
+    for tid, values in counted.items():
+        for event, value in values.items():
+            if "faults" in event:
+                check(pages <= value <= pages + spare, (tid, event, value))
+
+
+def test_breakpoints_that_do_not_fire_are_told():
+    need_perf_events()
+    fired = run([target(WITNESS)])
+    if fired.status:
+        skip("breakpoints are refused")
+    done = pinject_run("--stat", "-q", "-e", "mem:half/4:w:u", "--", target(WITNESS), "1", "0", "0", "0", "0").ok()
+    check_equal("do not fire" in done.err, fired.out.strip() == "0", done)
+
+
+if __name__ == "__main__":
+    main()
