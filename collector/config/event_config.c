@@ -210,7 +210,8 @@ static unsigned find_leader(const struct event_config *config, const struct even
 /* Opens ATTR; with the highest precision if SPEC asks for it. An fd or -errno. */
 static int try_event(struct perf_event_attr *attr, const struct event_spec *spec, int group)
 {
-    if (!spec || !(spec->says & EVENT_SAYS_MOST_PRECISE))
+    /* What only counts has no place, which could be precise. */
+    if (!spec || !(spec->says & EVENT_SAYS_MOST_PRECISE) || !attr->sample_period)
         return probe_open_in(attr, group);
     int fd = -EINVAL;
     for (attr->precise_ip = 3; fd < 0; attr->precise_ip--) {

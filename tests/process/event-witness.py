@@ -128,7 +128,7 @@ def test_uprobes_are_not_inherited():
 
 
 # A name space of its own has tracefs, whether this machine has it mounted or not.
-MOUNT = ["unshare", "-m", "sh", "-c", 'mount -t tracefs nodev /sys/kernel/tracing && exec "$@"', "sh"]
+MOUNT = ["unshare", "-m", "sh", "-c", 'cd /sys/kernel/tracing && { [ -e events ] || mount -t tracefs nodev .; } && cd - >/dev/null && exec "$@"', "sh"]
 
 
 def need_tracefs():

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: MIT
+# run-as: root
+# timeout: 400
+"""perf_event_attr of each spelling, field by field, as perf passes it to the kernel and as pinject-run does (strace)."""
+from harness import *
+
+# What pinject sets otherwise on purpose, in all events.
+OURS = {
+    "sample_type": "records of all events can be told apart and ordered",
+    "read_format": "ids and lost records are counted",
+    "sample_id_all": "side-band records have a task and a time",
+    "disabled": "how it is started depends on the task, not on the spelling",
+    "enable_on_exec": "how it is started depends on the task, not on the spelling",
+    "inherit": "each task has its own events",
+    "use_clockid": "times of all events are CLOCK_MONOTONIC",
+    "clockid": "times of all events are CLOCK_MONOTONIC",
+    "exclude_guest": "a thread that runs a guest is charged for it; perf leaves out guests unless told",
+}
+# In samples, too.
+RING = {
+    "mmap": "the first event owns the ring", "mmap2": "the first event owns the ring", "comm": "the first event owns the ring",
+    "comm_exec": "the first event owns the ring", "task": "the first event owns the ring",
+    "watermark": "the ring is read when a quarter is full", "wakeup_watermark": "the ring is read when a quarter is full",
+    "wakeup_events": "the ring is read when a quarter is full", "mmap_data": "data is not looked up",
+    "ksymbol": "kernel maps are read from files", "bpf_event": "kernel maps are read from files",
+    "build_id": "build ids are read from files",
+    "exclude_callchain_kernel": "chains have what samples have", "exclude_callchain_user": "chains have what samples have",
+}
+
+GENERIC = ["cycles", "cpu-cycles", "instructions", "cache-references", "cache-misses", "branches", "branch-instructions",
+           "branch-misses", "bus-cycles", "stalled-cycles-frontend", "idle-cycles-backend", "ref-cycles", "cpu-clock",
+           "task-clock", "page-faults", "faults", "minor-faults", "major-faults", "context-switches", "cs",
+           "cpu-migrations", "migrations", "alignment-faults", "emulation-faults", "cgroup-switches", "bpf-output"]
+CACHE = ["L1-dcache-loads", "L1-dcache-load-misses", "L1-dcache-stores", "L1-dcache-store-misses",
+         "L1-dcache-prefetches", "L1-dcache-prefetch-misses", "L1-icache-loads", "L1-icache-load-misses", "LLC-loads",
+         "LLC-load-misses", "LLC-stores", "LLC-prefetch-misses", "dTLB-loads", "dTLB-load-misses", "dTLB-store-misses",
+         "iTLB-loads", "iTLB-load-misses", "branch-loads", "branch-load-misses", "node-loads", "node-store-misses",
+         "l1d-read-miss", "L2-write", "d-tlb-misses", "bpu"]
+RAW = ["r1a8", "rc0", "r1ffffffff", "1:2", "0:1", "4:60"]
+MODIFIED = ["cycles:u", "cycles:k", "cycles:h", "cycles:uk", "cycles:ukh", "cycles:G", "cycles:H", "cycles:GH",
+            "cycles:uG", "cycles:I", "cycles:p", "cycles:pp", "cycles:ppp", "cycles:P", "cycles:ppu", "cycles:D",
+            "cycles:e", "faults:uD", "L1-dcache-loads:u", "r1a8:k", "msr/tsc/", "msr/event=1/", "faults/name=mine/u",
+            "instructions/config1=5,config2=6/"]
+BREAKPOINTS = ["mem:0x1000", "mem:0x1000:w", "mem:0x1000/1:w", "mem:0x1000/8:rw", "mem:0x1000/2:rw:u", "mem:0x1000:x",
+               "mem:4096/8:w:k"]
+GROUPS = ["{cs,faults}", "{cs,faults}:D", "{cs:u,faults}:k", "{faults,minor-faults,major-faults}:e", "cs,{faults}:u"]
+TRACEPOINTS = ["sched:sched_switch", "sched:sched_wakeup:k", "raw_syscalls:*"]
+SAMPLED = [["-e", "faults", "-c", "3"], ["-e", "faults/period=7/"], ["-e", "faults/freq=99/"], ["-e", "cs", "-F", "50"],
+           ["-e", "mem:0x1000/4:w"], ["-e", "faults:u", "-c", "5"], ["-e", "minor-faults/max-stack=9/", "-c", "9"],
+           ["-e", "faults/period=2,call-graph=no/"]]
+
+MOUNT = ["unshare", "-m", "sh", "-c", 'cd /sys/kernel/tracing && { [ -e events ] || mount -t tracefs nodev .; } && cd - >/dev/null && exec "$@"', "sh"]
+
+
+def attrs_of(command, before=()):
+    """perf_event_attr of each call in order, as {field: text}, with its group's fd: a call that succeeds or not."""
+    done = run([*before, "strace", "-f", "-v", "-o", "trace", "-e", "trace=perf_event_open", "--", *command])
+    found = []
+    for line in open("trace"):
+        match = re.search(r"perf_event_open\(\{(.*)\}, (-?\d+), (-?\d+), (-?\d+), (\w+)", line)
+        if not match:
+            continue
+        fields = dict(part.split("=", 1) for part in re.sub(r" /\*.*?\*/", "", match[1]).split(", ") if "=" in part)
+        found.append((fields, match[4] != "-1"))
+    os.remove("trace")
+    check(found, done)
+    return found
+
+
+def of_perf(options, before, record=False):
+    kind = ["record", "-q", "-o", "perf.data"] if record else ["stat"]
+    found = attrs_of(["perf", *kind, *options, "--", "true"], before)
+    # Probes of what the kernel knows, and further tries of an event that was refused.
+    kept = []
+    for fields, grouped in found:
+        key = [fields.get(name) for name in ("type", "config", "bp_addr", "bp_len", "bp_type")]
+        if not any(key == other for other, _, _ in kept):
+            kept.append((key, fields, grouped))
+    return [(fields, grouped) for _, fields, grouped in kept]
+
+
+def of_pinject(options, before, record=False):
+    found = attrs_of([PINJECT_RUN, *([] if record else ["--stat"]), *options, "--", "true"], before)
+    if record:
+        return found[1:]  # the first finds out what is allowed
+    first = next(i for i, (fields, _) in enumerate(found) if fields["config"].endswith("DUMMY"))
+    return found[first + 1:]
+
+
+def events_in(text):
+    return text.count(",") + 1 if "{" in text else 2 if "*" in text else 1
+
+
+def compare(spelling, options, count, before=(), record=False):
+    """How many fields were compared; a failure names those that differ without a reason."""
+    reasons = {**OURS, **(RING if record else {})}
+    theirs, ours = (function(options, before, record) for function in (of_perf, of_pinject))
+    if record:
+        theirs = [one for one in theirs if one[0].get("config") == ours[0][0].get("config") or
+                  one[0].get("type") == "PERF_TYPE_BREAKPOINT"][-1:]
+    if "*" in spelling:  # perf takes them in the order of the directory
+        theirs, ours = (sorted(found[:count], key=lambda one: one[0]["config"]) for found in (theirs, ours))
+    compared = 0
+    for i in range(count):
+        one, other = theirs[i], ours[i]
+        for field in sorted(set(one[0]) | set(other[0])):
+            compared += 1
+            if field not in reasons:
+                check_equal(other[0].get(field), one[0].get(field), f"{spelling}: {field} of event {i + 1}")
+        check_equal(other[1], one[1], f"{spelling}: in a group")
+    return compared
+
+
+def compare_all(spellings, before=()):
+    need("perf", "strace")
+    need_perf_events()
+    for spelling in spellings:
+        check(compare(spelling, ["-e", spelling], events_in(spelling), before) > 40, spelling)
+
+
+def test_there_are_enough():
+    check(len({*GENERIC, *CACHE, *RAW, *MODIFIED, *BREAKPOINTS, *GROUPS, *TRACEPOINTS}) >= 60)
+
+
+def test_generic_names():
+    compare_all(GENERIC)
+
+
+def test_caches():
+    compare_all(CACHE)
+
+
+def test_numbers():
+    compare_all(RAW)
+
+
+def test_modifiers_and_terms():
+    compare_all([text for text in MODIFIED if "msr" not in text or os.path.exists("/sys/bus/event_source/devices/msr")])
+
+
+def test_breakpoints():
+    compare_all(BREAKPOINTS)
+
+
+def test_groups():
+    compare_all(GROUPS)
+
+
+def test_tracepoints():
+    need("unshare")
+    if run([*MOUNT, "test", "-e", "/sys/kernel/tracing/events/sched/sched_switch/id"]).status:
+        skip("the kernel has no tracepoints")
+    compare_all(TRACEPOINTS, MOUNT)
+
+
+def test_samples():
+    need("perf", "strace")
+    need_perf_events()
+    for options in SAMPLED:
+        compare(" ".join(options), options, 1, record=True)
+
+
+if __name__ == "__main__":
+    main()
