@@ -3,6 +3,7 @@
 #include "collector/info.h"
 
 #include <errno.h>
+#include <gnu/libc-version.h>
 #include <inttypes.h>
 #include <pinject/pinject.h>
 #include <pinject/wire.h>
@@ -14,10 +15,13 @@
 #include <sys/statvfs.h>
 #include <sys/utsname.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "collector/config/dump_event.h"
 #include "collector/config/event_config.h"
 #include "collector/config/probe.h"
+#include "collector/events/event_pfm.h"
+#include "collector/events/event_tracepoint.h"
 #include "common/buffer.h"
 #include "common/events.h"
 #include "common/report.h"
@@ -176,6 +180,61 @@ static void print_events(FILE *to)
         print_event(to, &events_names[i]);
 }
 
+struct counters {
+    FILE *to;
+    const char *last; /* PMU that was shown; libpfm4 has them together */
+};
+
+static void print_counters(void *to, const struct event_pfm_name *name)
+{
+    struct counters *counters = to;
+    if (counters->last == name->pmu || strncmp(name->pmu, "perf", 4) == 0)
+        return;
+    counters->last = name->pmu;
+    row(counters->to, name->pmu, "%s, %d counters for general use (libpfm4)", name->pmu_description, name->counters);
+}
+
+/* Those of sysfs, and how many counters a CPU has as far as libpfm4 knows. */
+static void print_pmus(const struct event_sources *sources, FILE *to)
+{
+    struct event_words names = {0};
+    struct counters counters = {.to = to};
+    fprintf(to, "\nPMUs\n");
+    event_pmu_names(sources, &names);
+    event_words_sort(&names);
+    for (size_t i = 0; i < names.count; i++) {
+        struct event_words events = {0}, terms = {0};
+        struct event_pmu pmu;
+        if (event_pmu_find(sources, names.words[i], &pmu) < 0)
+            continue;
+        event_pmu_events(&pmu, &events);
+        event_pmu_terms(&pmu, &terms);
+        row(to, pmu.name, "type %u, %zu events, %zu terms%s%s", pmu.type, events.count, terms.count,
+            pmu.cpumask[0] ? "; counts CPUs or sockets, not threads: cpumask " : "", pmu.cpumask);
+        event_words_release(&events);
+        event_words_release(&terms);
+    }
+    event_words_release(&names);
+    event_pfm_list(print_counters, &counters);
+}
+
+static void print_tracepoints(const struct event_sources *sources, FILE *to)
+{
+    char directory[512], why[256];
+    const int status = event_tracepoint_directory(sources, directory, sizeof(directory));
+    event_tracepoint_explain(status, why, sizeof(why));
+    row(to, "tracepoints", "%s", status < 0 ? why : directory);
+}
+
+static void print_versions(FILE *to)
+{
+    const char *pfm = event_pfm_version();
+    fprintf(to, "\nlibraries\n");
+    row(to, "libc", "%s", gnu_get_libc_version());
+    row(to, "zlib", "%s", zlibVersion());
+    row(to, "libpfm4", "%s", pfm ? pfm : "not there: names of the CPU's own events are not known, only sysfs's");
+}
+
 static void print_call_graphs(FILE *to, const struct event_config *config)
 {
     int status = config->source == PINJECT_SOURCE_PERF ? stacks_try(config) : -EACCES;
@@ -204,12 +263,15 @@ static void print_defaults(FILE *to)
     event_config_release(&config);
 }
 
-void info_print(FILE *to)
+void info_print(const struct event_sources *sources, FILE *to)
 {
     fprintf(to, "pinject-run %s, protocol %u\n\n", PINJECT_VERSION_STRING, PINJECT_WIRE_VERSION);
     print_machine(to);
     print_limits(to);
     print_directories(to);
     print_events(to);
+    print_pmus(sources, to);
+    print_tracepoints(sources, to);
     print_defaults(to);
+    print_versions(to);
 }

@@ -5,7 +5,9 @@
 
 #include <stdio.h>
 
-/* Opens (and closes) one event of each kind on itself. The caller checks that TO was written. */
-void info_print(FILE *to);
+#include "collector/events/event_pmu.h"
+
+/* Opens (and closes) one event of each kind on itself. SOURCES: where PMUs are described. The caller checks that TO was written. */
+void info_print(const struct event_sources *sources, FILE *to);
 
 #endif

@@ -17,6 +17,7 @@
 #include "collector/config/event_config.h"
 #include "collector/doctor/doctor.h"
 #include "collector/info.h"
+#include "collector/list_events.h"
 #include "collector/launch/launch.h"
 #include "collector/launch/live.h"
 #include "collector/launch/place.h"
@@ -346,6 +347,20 @@ static void tune_allocator(void)
     mallopt(M_TRIM_THRESHOLD, 16 << 20);
 }
 
+/* 1: it is not as was asked. */
+static int print_events(const struct settings_line *line)
+{
+    int status;
+    if (line->action == SETTINGS_LIST_EVENTS)
+        status = list_events(&event_sources_system, line->pattern, line->with_text, stdout);
+    else if (line->action == SETTINGS_EVENT_INFO)
+        status = list_events_info(&event_sources_system, line->event, stdout);
+    else
+        status = list_events_check(&line->settings, stdout);
+    const int written = flush_output();
+    return written ? written : status < 0 ? STATUS_OWN : status;
+}
+
 int main(int argc, char **argv)
 {
     static struct run run; /* large; the only state of the program, passed down */
@@ -364,7 +379,10 @@ int main(int argc, char **argv)
         find_outfile(&run);
         /* The directory of that name may have been made since the session began. */
         return wait_for(run.line.settings.outfile, run.line.settings.directory && !strchr(base, '/') ? base : NULL);
-    case SETTINGS_INFO: info_print(stdout); return flush_output();
+    case SETTINGS_INFO: info_print(&event_sources_system, stdout); return flush_output();
+    case SETTINGS_LIST_EVENTS:
+    case SETTINGS_EVENT_INFO:
+    case SETTINGS_CHECK_EVENTS: return print_events(&run.line);
     case SETTINGS_DOCTOR: return examine_machine(&run);
     case SETTINGS_STACKS: return print_stacks(&run.line);
     case SETTINGS_VERSION: printf("pinject-run %s\n", PINJECT_VERSION_STRING); return flush_output();

@@ -196,6 +196,24 @@ static int take_pid(void *state, const struct option_row *row, const char *value
     return -EINVAL;
 }
 
+static int take_list(void *state, const struct option_row *row, const char *value)
+{
+    struct settings_line *line = state;
+    (void)row;
+    line->action = SETTINGS_LIST_EVENTS;
+    line->pattern = value;
+    return 0;
+}
+
+static int take_event_info(void *state, const struct option_row *row, const char *value)
+{
+    struct settings_line *line = state;
+    (void)row;
+    line->action = SETTINGS_EVENT_INFO;
+    line->event = value;
+    return 0;
+}
+
 static int take_wait(void *state, const struct option_row *row, const char *value)
 {
     struct settings_line *line = state;
@@ -284,6 +302,14 @@ static const struct option_row rows[] = {
      "wait until the result files BASE.* (default: out) of a program started without pinject-run are complete"},
     {0, "info", NULL, OPTION_MORE, options_take_enum, offsetof(struct settings_line, action), SETTINGS_INFO, GROUP_LINE,
      "list what this machine supports and refuses"},
+    {0, "list-events", "REGEX", OPTION_OPTIONAL_VALUE | OPTION_MORE, take_list, 0, 0, GROUP_LINE,
+     "list the events of this machine, or those that REGEX matches, and whether they can be used"},
+    {0, "long", NULL, OPTION_MORE, options_take_flag, offsetof(struct settings_line, with_text), 0, GROUP_LINE,
+     "with --list-events: show descriptions and unit masks"},
+    {0, "event-info", "EVENT", OPTION_MORE, take_event_info, 0, 0, GROUP_LINE,
+     "show what EVENT is: its PMU, type, config, terms, unit masks"},
+    {0, "check-events-only", NULL, OPTION_MORE, options_take_enum, offsetof(struct settings_line, action),
+     SETTINGS_CHECK_EVENTS, GROUP_LINE, "exit with status 0 if the events of -e can be counted together, else say why"},
     {0, "stacks", NULL, OPTION_MORE, take_stacks, 0, false, GROUP_LINE,
      "PID...: show the stack of each thread of these processes, and what the thread waits for; deadlocks come first"},
     {0, "tree", NULL, OPTION_MORE, take_stacks, 0, true, GROUP_LINE,
@@ -376,6 +402,12 @@ static int finish_events(struct settings_line *line)
     return event_list_resolve(&settings->events, found ? path : NULL);
 }
 
+static bool takes_command(int action)
+{
+    return action == SETTINGS_RUN || action == SETTINGS_DOCTOR || action == SETTINGS_STACKS ||
+           action == SETTINGS_CHECK_EVENTS;
+}
+
 int settings_parse(struct settings_line *line, int argc, char **argv)
 {
     const struct options options = {.rows = rows, .groups = GROUP_LINE, .stop_at_operand = true};
@@ -388,7 +420,11 @@ int settings_parse(struct settings_line *line, int argc, char **argv)
         report_error("no command to profile; type: pinject-run [OPTIONS] [--] COMMAND [ARGS], or pinject-run --help");
         return -EINVAL;
     }
-    if (line->action != SETTINGS_RUN && line->action != SETTINGS_DOCTOR && line->action != SETTINGS_STACKS && count) {
+    if (line->with_text && line->action != SETTINGS_LIST_EVENTS) {
+        report_error("option '--long' goes with '--list-events'");
+        return -EINVAL;
+    }
+    if (count && !takes_command(line->action)) {
         report_error("unexpected argument '%s': with these options pinject-run runs no command", argv[first]);
         return -EINVAL;
     }

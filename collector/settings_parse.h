@@ -15,6 +15,9 @@ enum settings_action {
     SETTINGS_INFO,
     SETTINGS_DOCTOR, /* settings.command: NULL, or what is to be examined */
     SETTINGS_STACKS, /* settings.command: numbers of processes */
+    SETTINGS_LIST_EVENTS,
+    SETTINGS_EVENT_INFO,
+    SETTINGS_CHECK_EVENTS, /* settings.command: NULL, or what has the symbols of breakpoints */
     SETTINGS_VERSION,
     SETTINGS_HELP,
 };
@@ -25,6 +28,9 @@ struct settings_line {
     const char *help_all;     /* --help: NULL: only the options that most users need */
     const char *wait_base;    /* --wait: NULL: as in outfile */
     bool stacks, tree, json;  /* --stacks, --tree, --json */
+    const char *pattern;      /* --list-events; NULL: all */
+    const char *event;        /* --event-info */
+    bool with_text;           /* --long */
     uint64_t collect_fd;      /* --collect */
     const char *preload;      /* --preload: path of the preload object that started us */
     const char *started;      /* file to create when the command is let go; NULL: none */

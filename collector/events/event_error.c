@@ -38,6 +38,17 @@ void event_words_add_directory(struct event_words *words, const char *path)
         closedir(directory);
 }
 
+static int by_name(const void *one, const void *other)
+{
+    return strcmp(*(char *const *)one, *(char *const *)other);
+}
+
+void event_words_sort(struct event_words *words)
+{
+    if (words->count)
+        qsort(words->words, words->count, sizeof(words->words[0]), by_name);
+}
+
 void event_words_release(struct event_words *words)
 {
     for (size_t i = 0; i < words->count; i++)

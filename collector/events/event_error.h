@@ -16,6 +16,8 @@ struct event_words {
 void event_words_add(struct event_words *words, const char *word);
 /* The names in directory PATH, without those that begin with a dot or contain one. */
 void event_words_add_directory(struct event_words *words, const char *path);
+/* By name. */
+void event_words_sort(struct event_words *words);
 void event_words_release(struct event_words *words);
 
 /* Where an event stands. */

@@ -79,6 +79,20 @@ static int parse_item(struct event_list *list, const struct event_sources *sourc
     return status;
 }
 
+/* Reports show what of its group's modifiers the event has, as if it were said of it alone. */
+static void name_level(struct event_spec *spec, const char *modifiers)
+{
+    const size_t size = strlen(spec->name);
+    char level[4];
+    size_t count = 0;
+    for (const char *letter = "ukh"; *letter; letter++)
+        if (strchr(modifiers, *letter))
+            level[count++] = *letter;
+    level[count] = '\0';
+    if (count && !(spec->says & (EVENT_SAYS_LEVEL | EVENT_SAYS_NAME)) && size + 5 < sizeof(spec->name))
+        snprintf(spec->name + size, sizeof(spec->name) - size, ":%s", level);
+}
+
 /* The modifiers after '}' at TEXT: for all of the group, whose first spec is FIRST. */
 static int end_group(struct event_list *list, const char *text, size_t size, unsigned first)
 {
@@ -100,8 +114,10 @@ static int end_group(struct event_list *list, const char *text, size_t size, uns
             return event_error(&place, NULL, NULL, "modifiers D and e belong to a whole group: write {a,b}:D");
         if (size > 1 && event_modifiers_too_precise(spec, copy + 2))
             return event_error(&place, NULL, NULL, "no event is more precise than ppp");
-        if (size > 1)
+        if (size > 1) {
+            name_level(spec, copy + 2);
             event_modifiers_apply(spec, copy + 2);
+        }
     }
     return 0;
 }

@@ -181,18 +181,12 @@ void event_pmu_events(const struct event_pmu *pmu, struct event_words *words)
     add_names(pmu, "events", words);
 }
 
-static int by_name(const void *one, const void *other)
-{
-    return strcmp(*(char *const *)one, *(char *const *)other);
-}
-
 int event_pmu_of_event(const struct event_sources *sources, const char *name, struct event_pmu *ret)
 {
     struct event_words names = {0};
     int status = -ENOENT;
     event_pmu_names(sources, &names);
-    if (names.count)
-        qsort(names.words, names.count, sizeof(names.words[0]), by_name);
+    event_words_sort(&names);
     for (size_t i = 0; status < 0 && i < names.count; i++) {
         struct event_pmu pmu;
         struct event_alias alias;

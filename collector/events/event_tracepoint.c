@@ -38,11 +38,6 @@ void event_tracepoint_explain(int status, char *ret, size_t size)
         snprintf(ret, size, "tracefs cannot be read (%s)", strerror(-status));
 }
 
-static int by_name(const void *one, const void *other)
-{
-    return strcmp(*(char *const *)one, *(char *const *)other);
-}
-
 static bool is_tracepoint(const char *directory, const char *system, const char *name)
 {
     char path[PATH_SIZE];
@@ -56,8 +51,7 @@ static void find_in(const char *directory, const char *system, const char *patte
     struct event_words names = {0};
     if (snprintf(path, sizeof(path), "%s/%s", directory, system) < (int)sizeof(path))
         event_words_add_directory(&names, path);
-    if (names.count)
-        qsort(names.words, names.count, sizeof(names.words[0]), by_name);
+    event_words_sort(&names);
     for (size_t i = 0; i < names.count; i++) {
         if ((pattern && fnmatch(pattern, names.words[i], 0) != 0) || !is_tracepoint(directory, system, names.words[i]))
             continue;
@@ -76,8 +70,7 @@ int event_tracepoint_find(const struct event_sources *sources, const char *syste
     if (status < 0)
         return status;
     event_words_add_directory(&systems, directory);
-    if (systems.count)
-        qsort(systems.words, systems.count, sizeof(systems.words[0]), by_name);
+    event_words_sort(&systems);
     for (size_t i = 0; i < systems.count; i++)
         if (!system || fnmatch(system, systems.words[i], 0) == 0)
             find_in(directory, systems.words[i], pattern, words);

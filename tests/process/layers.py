@@ -10,7 +10,7 @@ BELOW = {
     "unwind": {"common"},
     "preload": {"include/pinject"},
     "collector/system": {"common", "include/pinject", "unwind"},
-    "collector/events": {"common"},
+    "collector/events": {"common", "include/pinject"},
     "collector/config": {"collector/events", "common", "include/pinject", "unwind"},
     "collector/records": {"collector/config", "common"},
     "collector/stacks": {"collector/config", "collector/records", "collector/system", "common",

@@ -210,8 +210,9 @@ long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
         errno = -machine_fake.refusal;
         return -1;
     }
-    /* On the calling thread, on any CPU, in no group; it does not run yet, and no program gets it. */
-    assert_true((int)b == 0 && (int)c == -1 && (int)d == -1 && (int)e == PERF_FLAG_FD_CLOEXEC && attr->disabled);
+    /* On the calling thread, on any CPU; it does not run yet, and no program gets it. */
+    assert_true((int)b == 0 && (int)c == -1 && (int)d >= -1 && (int)e == PERF_FLAG_FD_CLOEXEC && attr->disabled);
+    machine_fake.group = (int)d;
     int status = machine_fake.perf ? machine_fake.perf(attr) : 0;
     errno = -status;
     if (status < 0)

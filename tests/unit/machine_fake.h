@@ -32,6 +32,7 @@ struct machine_fake {
     unsigned user;     /* geteuid() */
     int stacks_status; /* of stacks_try() */
     int refusal;       /* -errno of perf_event_open() without attributes */
+    int group;         /* the group's fd in the last call of perf_event_open() */
     /* perf_event_open(): 0 or -errno. NULL: it always succeeds. */
     int (*perf)(const struct perf_event_attr *attr);
 };

@@ -66,6 +66,25 @@ static int busy_counters(const struct perf_event_attr *attr)
     return is_hardware(attr) ? -EBUSY : 0;
 }
 
+/* Has two counters: no group of three hardware events. Each event after the first of a group is in it. */
+static int two_counters(const struct perf_event_attr *attr)
+{
+    static unsigned grouped;
+    grouped = machine_fake.group < 0 ? 0 : grouped + 1;
+    return is_hardware(attr) && grouped > 1 ? -EINVAL : 0;
+}
+
+/* Without the most precise way. */
+static int less_precise(const struct perf_event_attr *attr)
+{
+    return attr->precise_ip > 1 ? -EOPNOTSUPP : 0;
+}
+
+static int no_more_breakpoints(const struct perf_event_attr *attr)
+{
+    return attr->type == PERF_TYPE_BREAKPOINT ? -ENOSPC : 0;
+}
+
 static int nothing_but_a_clock(const struct perf_event_attr *attr)
 {
     return attr->sample_period || attr->freq || attr->config != PERF_COUNT_SW_TASK_CLOCK ? -EIO : 0;
@@ -117,6 +136,21 @@ static const struct scene scenes[] = {
     {"a rate that is too high", NULL, {.frequency = 100001}, {0}},
     {"no rate", NULL, {.frequency = 0}, {0}},
     {"the lowest rate", NULL, {.frequency = 1, .call_graph = SETTINGS_CALL_GRAPH_NONE}, {0}},
+    {"a group", NULL, {.stat = true}, {"{cycles,instructions}:D", "cs,{task-clock,faults}:u"}},
+    {"a group that is too large", two_counters, {.stat = true}, {"{cycles,instructions,branches}"}},
+    {"a group that is sampled", NULL, {.frequency = 99}, {"{cycles:u,faults/period=7/}"}},
+    {"a clock twice", NULL, {.frequency = 99}, {"task-clock:u,task-clock:k"}},
+    {"a clock twice, counted", NULL, {.stat = true}, {"task-clock:u,task-clock:k"}},
+    {"the most precise", less_precise, {.frequency = 99}, {"cycles:P"}},
+    {"rates of their own", NULL, {.frequency = 99}, {"faults/period=3/,cs/freq=7/,cpu-clock/freq=1000/"}},
+    {"call chains of their own",
+     NULL,
+     {.frequency = 99, .call_graph = SETTINGS_CALL_GRAPH_NONE},
+     {"faults/call-graph=fp,max-stack=5/,cs"}},
+    {"no call chains", NULL, {.frequency = 99}, {"faults/call-graph=no/"}},
+    {"a breakpoint", NULL, {.frequency = 99}, {"mem:0x1000/8:w"}},
+    {"a breakpoint with a rate", NULL, {.frequency = 99, .rate_given = true}, {"mem:0x1000/8:w"}},
+    {"too many breakpoints", no_more_breakpoints, {.frequency = 99}, {"mem:0x1000/8:w"}},
     {"dumps of stacks", virtual_machine, {.frequency = 999, DWARF}, {0}},
     {"large dumps, often", virtual_machine, {.frequency = 50000, DWARF, .dump = 65528}, {"task-clock"}},
     {"dumps where they help", NULL, {.frequency = 999, .call_graph = SETTINGS_CALL_GRAPH_AUTO, .dump = 4096}, {0}},
@@ -129,7 +163,8 @@ static const struct scene scenes[] = {
 static void show_event(FILE *to, const struct config_event *event)
 {
     const struct perf_event_attr *attr = &event->attr;
-    fprintf(to, "  %s%s%s\n", event->name, event->samples ? ", samples" : "", event->nanoseconds ? ", ns" : "");
+    fprintf(to, "  %s%s%s%s\n", event->name, event->grouped ? ", grouped" : "", event->samples ? ", samples" : "",
+            event->nanoseconds ? ", ns" : "");
     assert_int_equal(attr->size, sizeof(*attr));
     fprintf(to, "    type %u config %" PRIu64 " %s %" PRIu64 "\n", attr->type, (uint64_t)attr->config,
             attr->freq ? "frequency" : "period", (uint64_t)attr->sample_period);
@@ -142,6 +177,8 @@ static void show_event(FILE *to, const struct config_event *event)
     fprintf(to, " " #name)
     FLAG(disabled);
     FLAG(inherit);
+    FLAG(pinned);
+    FLAG(exclusive);
     FLAG(exclude_user);
     FLAG(exclude_kernel);
     FLAG(exclude_hv);
@@ -159,6 +196,8 @@ static void show_event(FILE *to, const struct config_event *event)
     FLAG(build_id);
 #undef FLAG
     fprintf(to, " clock %d\n", attr->clockid);
+    if (attr->precise_ip || attr->sample_max_stack)
+        fprintf(to, "    precise %u, frames %u\n", attr->precise_ip, attr->sample_max_stack);
 }
 
 static void show_config(FILE *to, const struct event_config *config)

@@ -20,6 +20,8 @@ static void groups(void **state)
         assert_int_equal(kit_list.specs[i].leader, leader[i]);
     }
     assert_true(kit_list.specs[1].attr.exclude_user && !kit_list.specs[1].attr.exclude_kernel);
+    assert_string_equal(kit_list.specs[1].name, "faults:k");
+    assert_string_equal(kit_list.specs[2].name, "minor-faults:u");
     /* The group adds to its own. */
     assert_false(kit_list.specs[2].attr.exclude_user || kit_list.specs[2].attr.exclude_kernel);
     assert_int_equal(event_list_parse(&kit_list, &kit_intel, "{cs,faults}:De"), 0);

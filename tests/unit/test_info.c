@@ -83,6 +83,25 @@ static void set_unknown(void)
     machine_fake.file_count = 0;
 }
 
+/* Of libraries, which differ where the test runs: all after the label. */
+static char *without_versions(char *text)
+{
+    static const char *const labels[] = {"\n  libpfm4 ", "\n  libc ", "\n  zlib "};
+    for (char *at; (at = strstr(text, " counters for general use (libpfm4)"));) {
+        char *end = strchr(at, '\n');
+        while (*at != '\n')
+            at--;
+        memmove(at, end, strlen(end) + 1);
+    }
+    for (size_t i = 0; i < sizeof(labels) / sizeof(labels[0]); i++)
+        for (char *at = text; (at = strstr(at, labels[i]));) {
+            char *end = strchr(at + 1, '\n');
+            at += strlen(labels[i]);
+            memmove(at, end, strlen(end) + 1);
+        }
+    return text;
+}
+
 static void a_machine_is_told(void **state)
 {
     static const struct {
@@ -93,6 +112,7 @@ static void a_machine_is_told(void **state)
         {"a strict kernel", set_strict},  {"an open kernel", set_open}, {"all hardware", set_lax},
         {"no /proc", set_unknown},
     };
+    static const struct event_sources cpu = {.devices = TEST_DATA "/pmus/intel", .tracing = {"/no/such/place"}};
     char *text, protocol[32];
     size_t size;
     FILE *to = open_memstream(&text, &size);
@@ -103,12 +123,13 @@ static void a_machine_is_told(void **state)
         machines[i].set();
         fprintf(to, "==== %s\n", machines[i].name);
         check_capture();
-        info_print(to);
+        info_print(&cpu, to);
         fprintf(to, "stderr: %s\n", check_captured());
     }
     fclose(to);
     snprintf(protocol, sizeof(protocol), "%s, protocol %u\n", PINJECT_VERSION_STRING, PINJECT_WIRE_VERSION);
     text = check_replaced(text, protocol, "VERSION\n");
+    text = without_versions(text);
     check_golden("info", text);
     free(text);
 }

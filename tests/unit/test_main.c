@@ -20,6 +20,7 @@
 
 #include "collector/doctor/doctor.h"
 #include "collector/info.h"
+#include "collector/list_events.h"
 #include "common/buffer.h"
 #include "common/report.h"
 #include "test_result_kit.h"
@@ -61,9 +62,30 @@ bool doctor_run(const struct doctor_args *args, FILE *to)
     return !getenv("TEST_UNREADABLE");
 }
 
-void info_print(FILE *to)
+void info_print(const struct event_sources *sources, FILE *to)
 {
+    assert_string_equal(sources->devices, "/sys/bus/event_source/devices");
     fprintf(to, "info\n");
+}
+
+int list_events(const struct event_sources *sources, const char *pattern, bool with_text, FILE *to)
+{
+    (void)sources;
+    fprintf(to, "list: %s%s\n", pattern ? pattern : "-", with_text ? ", long" : "");
+    return pattern ? 1 : 0;
+}
+
+int list_events_info(const struct event_sources *sources, const char *text, FILE *to)
+{
+    (void)sources;
+    fprintf(to, "event: %s\n", text);
+    return strcmp(text, "none") == 0 ? -EINVAL : 0;
+}
+
+int list_events_check(const struct settings *settings, FILE *to)
+{
+    fprintf(to, "check: %u\n", settings->events.count);
+    return settings->events.count > 1;
 }
 
 /* ---- Running it ---- */
@@ -194,6 +216,13 @@ static void other_actions(void **state)
     (void)state;
     expect(RUN("--version"), 0, "pinject-run " PINJECT_VERSION_STRING "\n", "");
     expect(RUN("--info"), 0, "info\n", "");
+    expect(RUN("--list-events"), 0, "list: -\n", "");
+    expect(RUN("--list-events=a", "--long"), 1, "list: a, long\n", "");
+    expect(RUN("--event-info=cs"), 0, "event: cs\n", "");
+    expect(RUN("--event-info", "none"), 125, "event: none\n", "");
+    expect(RUN("--check-events-only", "-e", "cs"), 0, "check: 1\n", "");
+    expect(RUN("--check-events-only", "-e", "cs,faults", "true"), 1, "check: 2\n", "");
+    expect(RUN("--long", "true"), 125, "", "pinject-run: option '--long' goes with '--list-events'\n");
     expect(RUN("--info", "x"), 125, "",
            "pinject-run: unexpected argument 'x': with these options pinject-run runs no command\n");
     expect(RUN("-q"), 125, "",
