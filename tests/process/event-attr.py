@@ -153,6 +153,35 @@ def test_tracepoints():
     compare_all(TRACEPOINTS, MOUNT)
 
 
+CALL = re.compile(r"perf_event_open\(\{type=(\w+), .*?config=(\w+),.*\}, (-?\d+), (-?\d+), (-?\d+), (\S+)\) = (\d+)")
+
+
+def test_groups_are_opened_as_groups():
+    """On each task, and for a static program on each CPU: what follows the leader names its fd."""
+    need("strace")
+    need_perf_events()
+    for program in ("event-witness", "event-witness-static"):
+        if not target_runs(program):
+            continue
+        run(["strace", "-f", "-v", "-o", "trace", "-e", "trace=perf_event_open", "--", PINJECT_RUN, "--stat", "-q", "-e",
+             "{page-faults,minor-faults},major-faults", "--", target(program), "1", "0", "1", "1", "1"]).ok()
+        leaders, followers = {}, 0
+        for line in open("trace"):
+            match = CALL.search(line)
+            if not match or match[3] == "0":  # of a task, not of pinject-run
+                continue
+            _, config, task, cpu, group, flags, fd = match.groups()
+            if config.endswith("PAGE_FAULTS"):
+                leaders[task, cpu] = fd
+            elif config.endswith("FAULTS_MIN"):
+                check_equal(group, leaders[task, cpu], line)
+                check("NO_GROUP" not in flags, line)
+                followers += 1
+            elif config.endswith("FAULTS_MAJ"):
+                check(group == "-1" or "NO_GROUP" in flags, line)
+        check(followers >= (3 if program == "event-witness" else os.cpu_count()), (program, followers))
+
+
 def test_samples():
     need("perf", "strace")
     need_perf_events()
