@@ -11,6 +11,7 @@
 #include "common/nearest.h"
 #include "common/options.h"
 #include "common/report.h"
+#include "counts/count_print.h"
 #include "unwind/engine.h"
 
 #define HELP_WIDTH 100
@@ -204,7 +205,29 @@ static int take_interval(void *state, const struct option_row *row, const char *
     return 0;
 }
 
+static int take_count_choice(void *state, const struct option_row *row, const char *value)
+{
+    int *choice = (int *)((char *)state + row->offset);
+    (void)value;
+    if (*choice && *choice != (int)row->number) {
+        report_error("option '--%s' cannot be used with another option of its kind: choose one", row->name);
+        return -EINVAL;
+    }
+    *choice = (int)row->number;
+    return 0;
+}
+
 #define FIELD(name) offsetof(struct settings, name)
+
+static int take_separator(void *state, const struct option_row *row, const char *value)
+{
+    int error = count_take_separator(&((struct settings *)state)->separator, value);
+    return error ? error
+                 : take_count_choice(
+                       state,
+                       &(struct option_row){.name = row->name, .number = COUNT_AS_CSV, .offset = FIELD(count_form)},
+                       value);
+}
 
 static const struct option_row rows[] = {
     {.help = "Grouping and order", .groups = REPORT | FLAME | DIFF},
@@ -277,6 +300,21 @@ static const struct option_row rows[] = {
     {0, "threads", "N", 0, take_threads, FIELD(threads), 0,
      REPORT | SUMMARY | FLAME | DIFF | SCRIPT | ANNOTATE | EXPORT,
      "use N threads to read files and look up names (default: one per CPU)"},
+    {.help = "Counts"},
+    {0, "per-thread", NULL, 0, take_count_choice, FIELD(count_by), COUNT_BY_THREAD, COUNTS,
+     "the counts of each thread, in the form of 'pinject-run --stat'"},
+    {0, "per-process", NULL, 0, take_count_choice, FIELD(count_by), COUNT_BY_PROCESS, COUNTS,
+     "the counts of each process"},
+    {0, "per-comm", NULL, 0, take_count_choice, FIELD(count_by), COUNT_BY_COMM, COUNTS,
+     "the counts of each command name (that of a task's last program)"},
+    {'x', "field-separator", "SEP", 0, take_separator, 0, 0, COUNTS,
+     "CSV with the columns of perf stat, separated by SEP"},
+    {0, "openmetrics", NULL, 0, take_count_choice, FIELD(count_form), COUNT_AS_OPENMETRICS, COUNTS,
+     "the counts in the format of OpenMetrics"},
+    {0, "us-counter-format", NULL, 0, take_count_choice, FIELD(count_digits), COUNT_US, COUNTS, "counts as 1,234,567"},
+    {0, "eu-counter-format", NULL, 0, take_count_choice, FIELD(count_digits), COUNT_EU, COUNTS, "counts as 1.234.567"},
+    {0, "hex-counter-format", NULL, 0, take_count_choice, FIELD(count_digits), COUNT_HEX, COUNTS,
+     "counts as 0x12d687; times are in nanoseconds then"},
     {.help = "Names"},
     {0, "no-demangle", NULL, 0, options_take_flag, FIELD(no_demangle), 0, NAMES, "do not demangle C++ and Rust names"},
     {0, "symfs", "DIR", 0, options_take_string, FIELD(symfs), 0, NAMES, "look for programs and libraries below DIR"},
@@ -422,6 +460,13 @@ static int refuse_unused(const struct cli *cli)
         return -EINVAL;
     if (settings->no_inline && (settings->by == BY_LINE || settings->by == BY_INLINE || settings->by == BY_FILE)) {
         report_error("--by=line, --by=inline and --by=file show where inlined code comes from: leave out --no-inline");
+        return -EINVAL;
+    }
+    if (count_check_style(settings->count_form, settings->count_digits) < 0)
+        return -EINVAL;
+    if (settings->json && (settings->count_by || settings->count_form || settings->count_digits)) {
+        report_error(
+            "option '--json' prints all counts, per task and in total: leave out the other options for counts");
         return -EINVAL;
     }
     if (!settings->min_given || cli->command->group != REPORT || settings->call_tree || settings->callers ||

@@ -15,6 +15,7 @@
 
 #include "collector/collect.h"
 #include "collector/config/event_config.h"
+#include "collector/count_output.h"
 #include "collector/doctor/doctor.h"
 #include "collector/info.h"
 #include "collector/list_events.h"
@@ -47,6 +48,7 @@ struct run {
     struct live live;
     struct collect_args args;
     struct outcome outcome;
+    struct count_output counts;
     char preload[PINJECT_PATH];
     char outfile[PATH_MAX];                   /* absolute */
     char base[PATH_MAX], directory[PATH_MAX]; /* as the user called them */
@@ -184,8 +186,10 @@ static int run_command(struct run *run)
     error = collect_run(&run->args, &run->outcome);
     service_stop_workers(&run->session);
     live_end(&run->live, run->signals.ends);
+    const int unprinted = count_output_print(&run->counts, &run->session, &run->outcome);
     summary_print(&run->session, run->results, &run->outcome, &run->line.settings);
-    if (run->line.settings.strict && (summary_incomplete(&run->session, run->results, &run->outcome) || error))
+    const bool failed = error || unprinted;
+    if (run->line.settings.strict && (summary_incomplete(&run->session, run->results, &run->outcome) || failed))
         return STATUS_OWN;
     return run->outcome.root_ended ? exit_status(run->outcome.root_status) : error ? STATUS_OWN : 0;
 }
@@ -201,7 +205,12 @@ static int run_session(struct run *run)
     find_outfile(run);
     if (live_init(&run->live, &run->line.settings))
         return STATUS_OWN;
+    if (count_output_open(&run->counts, &run->line.settings)) {
+        live_release(&run->live);
+        return STATUS_OWN;
+    }
     if (prepare_run(run)) {
+        count_output_close(&run->counts);
         live_release(&run->live);
         return STATUS_OWN;
     }
@@ -225,6 +234,7 @@ static int run_session(struct run *run)
     if (!error)
         signals_release(signals);
     live_release(&run->live);
+    count_output_close(&run->counts);
     release_run(run);
     return status;
 }
@@ -281,8 +291,11 @@ static int collect_session(struct run *run)
     report_quiet(run->line.settings.quiet || !run->line.settings.verbose);
     find_outfile(run);
     if (!error)
+        error = count_output_open(&run->counts, &run->line.settings);
+    if (!error)
         error = prepare_run(run);
     if (error) {
+        count_output_close(&run->counts);
         answer_preload_object(fd, "!");
         return STATUS_OWN;
     }
@@ -297,10 +310,12 @@ static int collect_session(struct run *run)
             .session = &run->session, .results = run->results, .root_pidfd = -1, .signals = &run->signals};
         error = collect_run(&run->args, &run->outcome);
         service_stop_workers(&run->session);
+        count_output_print(&run->counts, &run->session, &run->outcome);
         if (run->line.settings.verbose)
             summary_print(&run->session, run->results, &run->outcome, &run->line.settings);
         outcome_release(&run->outcome);
     }
+    count_output_close(&run->counts);
     release_run(run);
     return error ? STATUS_OWN : 0;
 }

@@ -208,11 +208,12 @@ void outcome_fill(struct outcome *outcome, struct tasks *tasks, bool bare)
     stacks_describe(tasks->stacks, outcome->stacks);
 }
 
-void outcome_complete(struct outcome *outcome, const struct tasks *tasks)
+void outcome_complete(struct outcome *outcome, struct tasks *tasks)
 {
     outcome->samples = tasks->samples;
     outcome->lost = tasks->lost;
     outcome->counts = tasks->counts;
+    tasks->counts = (struct counts){0};
     outcome->counted_only = tasks->counted_only;
     outcome->without_sample = tasks->without_sample;
     outcome->timer_fallbacks = tasks->timer_fallbacks;
@@ -234,6 +235,7 @@ void outcome_release(struct outcome *outcome)
         free((char *)outcome->missed[i].comm);
     }
     free(outcome->missed);
+    counts_release(&outcome->counts);
     outcome->missed = NULL;
     outcome->missed_count = 0;
 }

@@ -25,7 +25,7 @@ struct outcome {
     uint64_t active_max; /* most at the same time */
     uint64_t alive;      /* still running when the session ended */
     uint64_t samples, lost;
-    struct counts counts;     /* at the end: see outcome_complete() */
+    struct counts counts;     /* owned; at the end: see outcome_complete() */
     uint64_t counted_only;    /* tasks without a ring */
     char stacks[STACKS_TEXT]; /* how call stacks were made, if they are unwound; else "" */
     uint64_t stacks_behind;   /* of them: by frame pointers because the collector had fallen behind */
@@ -53,8 +53,8 @@ struct outcome {
  * ROOT_ENDED, ROOT_STATUS and TREE before. BARE: nobody waits for the root; TASKS has what is known of its end.
  */
 void outcome_fill(struct outcome *outcome, struct tasks *tasks, bool bare);
-/* When the root's is written too: adds what its file adds. */
-void outcome_complete(struct outcome *outcome, const struct tasks *tasks);
+/* When the root's is written too: adds what its file adds, and takes the counts. */
+void outcome_complete(struct outcome *outcome, struct tasks *tasks);
 void outcome_release(struct outcome *outcome);
 /* In ns. */
 uint64_t outcome_time(const struct timeval *time);

@@ -13,11 +13,13 @@
 
 #include "collector/config/dump_event.h"
 #include "collector/events/event_list.h"
+#include "collector/settings_counting.h"
 #include "collector/system/paths.h"
 #include "common/follow.h"
 #include "common/nearest.h"
 #include "common/options.h"
 #include "common/report.h"
+#include "counts/count_print.h"
 #include "unwind/engine.h"
 
 extern char **environ;
@@ -278,7 +280,31 @@ static const struct option_row rows[] = {
      "stack dumps (default: 16384)"},
     {0, "unwinder", "ENGINE", OPTION_MORE, unwind_engine_take, FIELD(unwinder), 0, GROUP_BOTH,
      "unwinder for unwind tables: tables (pinject's own, the default) or libunwind; also for --stacks and --tree"},
-    {0, "stat", NULL, 0, options_take_flag, FIELD(stat), 0, GROUP_BOTH, "only count events, take no samples"},
+    {0, "stat", NULL, 0, options_take_flag, FIELD(stat), 0, GROUP_BOTH,
+     "only count events, take no samples; print the counts when the command has ended"},
+    {0, NULL, NULL, 0, NULL, 0, 0, 0, "Counts (with --stat)"},
+    {0, "per-thread", NULL, OPTION_MORE, settings_take_count_choice, FIELD(count_by), COUNT_BY_THREAD, GROUP_BOTH,
+     "print the counts of each thread"},
+    {0, "per-process", NULL, OPTION_MORE, settings_take_count_choice, FIELD(count_by), COUNT_BY_PROCESS, GROUP_BOTH,
+     "print the counts of each process"},
+    {0, "per-comm", NULL, OPTION_MORE, settings_take_count_choice, FIELD(count_by), COUNT_BY_COMM, GROUP_BOTH,
+     "print the counts of each command name (that of a task's last program)"},
+    {'x', "field-separator", "SEP", OPTION_MORE, settings_take_separator, 0, 0, GROUP_BOTH,
+     "print CSV with the columns of perf stat, separated by SEP"},
+    {0, "openmetrics", NULL, OPTION_MORE, settings_take_count_choice, FIELD(count_form), COUNT_AS_OPENMETRICS,
+     GROUP_BOTH, "print the counts in the format of OpenMetrics; --json prints JSON"},
+    {0, "us-counter-format", NULL, OPTION_MORE, settings_take_count_choice, FIELD(count_digits), COUNT_US, GROUP_BOTH,
+     "print counts as 1,234,567"},
+    {0, "eu-counter-format", NULL, OPTION_MORE, settings_take_count_choice, FIELD(count_digits), COUNT_EU, GROUP_BOTH,
+     "print counts as 1.234.567"},
+    {0, "hex-counter-format", NULL, OPTION_MORE, settings_take_count_choice, FIELD(count_digits), COUNT_HEX, GROUP_BOTH,
+     "print counts as 0x12d687; times are in nanoseconds then"},
+    {0, "counts-file", "FILE", OPTION_MORE, settings_take_count_text, FIELD(counts_file), 0, GROUP_BOTH,
+     "print the counts to FILE, not to stderr"},
+    {0, "append", NULL, OPTION_MORE, settings_take_count_flag, FIELD(append), 0, GROUP_BOTH,
+     "add to the file of --counts-file, do not replace it"},
+    {0, "with-header", NULL, OPTION_MORE, settings_take_count_flag, FIELD(with_header), 0, GROUP_BOTH,
+     "print the date, the machine and the command before the counts"},
     {0, NULL, NULL, 0, NULL, 0, 0, 0, "What to follow (default: everything that the command starts)"},
     {0, "follow", "LIST", 0, take_follow_list, 0, 0, GROUP_BOTH,
      "follow all, none, or some of threads,fork,vfork,exec; several are separated by commas; the first process is "
@@ -315,13 +341,17 @@ static const struct option_row rows[] = {
     {0, "tree", NULL, OPTION_MORE, take_stacks, 0, true, GROUP_LINE,
      "PID...: like --stacks, and show all descendants of these processes, too"},
     {0, "json", NULL, OPTION_MORE, options_take_flag, offsetof(struct settings_line, json), 0, GROUP_LINE,
-     "with --stacks and --tree: print one JSON document"},
+     "with --stat, --stacks and --tree: print one JSON document"},
     {0, "stacks-after", "TIME", OPTION_MORE, take_stacks_after, 0, 0, GROUP_LINE,
      "after TIME (60s, 1.5m, 500ms), show the stacks of COMMAND and its descendants on stderr, once"},
     {0, "doctor", NULL, 0, options_take_enum, offsetof(struct settings_line, action), SETTINGS_DOCTOR, GROUP_LINE,
      "check whether profiling works, and suggest fixes; with COMMAND, also check whether COMMAND can be profiled"},
     {0, "linger", NULL, OPTION_MORE, options_take_flag, FIELD(linger), 0, GROUP_LINE,
      "after COMMAND exits, wait for daemons that it left running (press Ctrl-C to stop waiting)"},
+    {0, "show-time", NULL, OPTION_MORE, options_take_flag, FIELD(show_time), 0, GROUP_LINE,
+     "print the elapsed time and the CPU time of COMMAND, as time(1) does"},
+    {0, "no-cmd-output", NULL, OPTION_MORE, options_take_flag, FIELD(no_cmd_output), 0, GROUP_LINE,
+     "run COMMAND with stdout and stderr on /dev/null"},
     {0, "strict", NULL, OPTION_MORE, options_take_flag, FIELD(strict), 0, GROUP_LINE,
      "exit with status 125 if the profile is not complete, and say why"},
     {'q', "quiet", NULL, 0, options_take_flag, FIELD(quiet), 0, GROUP_BOTH, "print only errors and warnings"},
@@ -369,8 +399,9 @@ static int check_stacks(const struct settings_line *line, char **given, int coun
 {
     if (line->action == SETTINGS_HELP)
         return 0;
-    if (!line->stacks && line->json) {
-        report_error("option '--json' needs '--stacks' or '--tree'; for reports as JSON use 'panalyze --json'");
+    if (!line->stacks && line->json && !line->settings.stat) {
+        report_error(
+            "option '--json' needs '--stat', '--stacks' or '--tree'; for reports as JSON use 'panalyze --json'");
         return -EINVAL;
     }
     for (int i = 0, words; line->stacks && i < count; i += words) {
@@ -415,6 +446,8 @@ int settings_parse(struct settings_line *line, int argc, char **argv)
     set_defaults(line);
     int error = options_parse(&options, line, argc, argv, &first, &count);
     if (error || (error = check_stacks(line, argv + 1, first - 1, count)))
+        return error;
+    if (line->action == SETTINGS_RUN && (error = settings_check_counting(&line->settings, line->json)))
         return error;
     if (line->action == SETTINGS_RUN && !count) {
         report_error("no command to profile; type: pinject-run [OPTIONS] [--] COMMAND [ARGS], or pinject-run --help");
@@ -497,7 +530,8 @@ int settings_parse_environment(struct settings_line *line)
         if (error)
             return error;
     }
-    return finish_events(line);
+    const int error = finish_events(line);
+    return error ? error : settings_check_counting(&line->settings, false);
 }
 
 void settings_help(FILE *to, bool all)

@@ -107,9 +107,7 @@ static void print_tasks(const struct session *session, const struct outcome *out
         }
         buffer_printf(line, ", at most %" PRIu64 " at once)", outcome->active_max);
     }
-    if (stat) {
-        buffer_printf(line, ", counted:");
-    } else {
+    if (!stat) {
         buffer_printf(line, ", ");
         append_count(line, outcome->samples, "sample", "samples");
         buffer_printf(line, " of ");
@@ -170,28 +168,6 @@ static void print_kernel(const struct event_config *config, const struct outcome
         buffer_printf(line, " of the CPU time)");
     }
     buffer_printf(line, "; 'pinject-run --doctor' says why");
-    print_note(line);
-}
-
-/* --stat: what was counted, and how long the command took. */
-static void print_counts(const struct event_config *config, const struct outcome *outcome, bool linger,
-                         struct buffer *line)
-{
-    const struct counts_run run = {
-        .cpu_ns = outcome->cpu_ns ? outcome->cpu_ns : outcome->attributed_ns,
-        .elapsed_ns = outcome->elapsed_ns && !linger ? outcome->elapsed_ns : outcome->wall_ns,
-        .tree = outcome->tree,
-    };
-    counts_say(&outcome->counts, config, &run, print_note);
-    append_time(line, run.elapsed_ns);
-    buffer_printf(line, " elapsed");
-    if (outcome->cpu_ns) {
-        buffer_printf(line, ", ");
-        append_time(line, outcome_time(&outcome->tree.ru_utime));
-        buffer_printf(line, " in user space, ");
-        append_time(line, outcome_time(&outcome->tree.ru_stime));
-        buffer_printf(line, " in the kernel");
-    }
     print_note(line);
 }
 
@@ -347,14 +323,14 @@ void summary_print(const struct session *session, const struct results *results,
                    const struct settings *settings)
 {
     struct buffer line = BUFFER_INIT;
-    const bool speaks = can_say(outcome) && !settings->quiet;
+    /* Another program reads the counts from stderr. */
+    const bool quiet = settings->quiet || (settings->stat && settings->count_form && !settings->counts_file);
+    const bool speaks = can_say(outcome) && !quiet;
     if (outcome->uncounted)
         report_error("%" PRIu64 " tasks or records are missing and cannot be named: out of memory", outcome->uncounted);
     if (speaks) {
         print_narrow(settings, outcome, &line);
         print_tasks(session, outcome, settings->stat, &line);
-        if (settings->stat)
-            print_counts(session->config, outcome, settings->linger, &line);
         print_back_end(session->config, settings, &line);
         print_no_dumps(session->config, settings, &line);
         if (outcome->stacks[0]) {

@@ -41,8 +41,10 @@ struct settings {
     int layout;   /* flame: enum settings_layout */
     bool no_fold;
     bool by_given, sort_given, min_given;
-    bool group; /* report: all sampled events, one column each */
-    bool total; /* diff: functions with everything they called */
+    bool group;                             /* report: all sampled events, one column each */
+    int count_by, count_form, count_digits; /* counts: enums of counts/ */
+    const char *separator;                  /* of CSV */
+    bool total;                             /* diff: functions with everything they called */
     int diff_by, diff_sort;
     bool diff_by_given;
     uint64_t top;     /* 0: the view's own choice, SETTINGS_ALL: everything */

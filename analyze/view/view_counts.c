@@ -10,6 +10,9 @@
 #include "analyze/view/text.h"
 #include "analyze/view/text_table.h"
 #include "analyze/view/view.h"
+#include "common/buffer.h"
+#include "common/report.h"
+#include "counts/count_print.h"
 
 /* "1.20 s"; "~1,234 (45 %)": an estimate, with the share of the time that the event was counted; "-": not counted. */
 static void format_amount(char *ret, size_t size, const struct counter *counter, const struct profile_event *event)
@@ -123,6 +126,109 @@ static void print_tasks(struct view *view, const struct order *order, const stru
     free(columns);
 }
 
+static void fill_cells(const struct profile *profile, const struct counter *counters, const struct counter *sum,
+                       struct count_cell *ret)
+{
+    for (uint32_t i = 0; i < profile->event_count; i++) {
+        const struct counter *from = &counters[i];
+        if (!sum[i].present)
+            continue;
+        *ret++ = (struct count_cell){.present = from->present,
+                                     .estimate = from->estimate,
+                                     .value = from->value,
+                                     .scaled = from->estimate ? from->scaled : from->value,
+                                     .enabled_ns = from->estimate ? from->enabled_ns : from->running_ns,
+                                     .running_ns = from->running_ns};
+    }
+}
+
+static size_t fill_events(const struct profile *profile, const struct counter *sum, struct count_event *ret)
+{
+    size_t count = 0;
+    for (uint32_t i = 0; i < profile->event_count; i++) {
+        const struct profile_event *event = &profile->events[i];
+        if (sum[i].present)
+            ret[count++] = (struct count_event){
+                .name = event->name, .nanoseconds = event->nanoseconds, .type = event->type, .config = event->config};
+    }
+    return count;
+}
+
+static void find_times(const struct view *view, struct count_times *ret)
+{
+    const struct profile *profile = view->profile;
+    *ret = (struct count_times){.user_ns = profile->session.user_ns,
+                                .system_ns = profile->session.kernel_ns,
+                                .cpu_known = profile->session.user_ns || profile->session.kernel_ns};
+    for (uint32_t i = 0; i < profile->task_count; i++)
+        if (profile->tasks[i].root && profile->tasks[i].end_ns > profile->tasks[i].start_ns)
+            ret->elapsed_ns = profile->tasks[i].end_ns - profile->tasks[i].start_ns;
+}
+
+static void fill_store(const struct view *view, const struct counter *all, const struct counter *sum,
+                       struct count_store *store)
+{
+    const struct profile *profile = view->profile;
+    struct count_cell *cells = memory_new(profile->event_count, sizeof(*cells));
+    for (uint32_t i = 0; i < view->selection->task_count; i++) {
+        const uint32_t index = view->selection->order[i];
+        const struct profile_task *task = &profile->tasks[index];
+        struct count_row row = {.pid = task->pid, .tid = task->tid, .start_ns = task->start_ns, .cells = cells};
+        fill_cells(profile, all + (size_t)index * profile->event_count, sum, cells);
+        snprintf(row.comm, sizeof(row.comm), "%s", task->comm ? task->comm : "");
+        count_store_add(store, &row);
+    }
+    free(cells);
+}
+
+/* In the form of pinject-run --stat, if an option asks for it. */
+static int print_rows(struct view *view, const struct counter *all, const struct counter *sum)
+{
+    const struct settings *settings = view->settings;
+    const struct profile_session *session = &view->profile->session;
+    const struct count_style style = {.form = settings->count_form,
+                                      .digits = settings->count_digits,
+                                      .by = settings->count_by,
+                                      .separator = settings->separator};
+    struct count_event *events = memory_new(view->profile->event_count, sizeof(*events));
+    struct count_store store;
+    struct count_report report = {.events = events, .store = &store};
+    struct buffer command = BUFFER_INIT;
+    for (uint32_t i = 0; i < session->argument_count; i++)
+        buffer_printf(&command, "%s%s", i ? " " : "", session->arguments[i]);
+    buffer_append(&command, "", 1);
+    report.command = buffer_failed(&command) ? NULL : (const char *)command.data;
+    report.event_count = fill_events(view->profile, sum, events);
+    find_times(view, &report.times);
+    int error = count_store_init(&store, (enum count_by)style.by, report.event_count,
+                                 count_find_clock(events, report.event_count));
+    if (!error) {
+        fill_store(view, all, sum, &store);
+        error = count_store_sort(&store);
+    }
+    if (!error)
+        count_print(&report, &style, view->output->to);
+    else
+        report_error("out of memory");
+    count_store_release(&store);
+    buffer_release(&command);
+    free(events);
+    return error;
+}
+
+static void print_view(struct view *view, const struct order *order, const struct counter *all,
+                       const struct counter *sum)
+{
+    heading_print(view);
+    fputc('\n', view->output->to);
+    if (print_totals(view, sum)) {
+        fputc('\n', view->output->to);
+        print_tasks(view, order, all, sum);
+    }
+    fputc('\n', view->output->to);
+    coverage_print(view);
+}
+
 int view_counts(struct view *view)
 {
     const struct profile *profile = view->profile;
@@ -142,16 +248,13 @@ int view_counts(struct view *view)
         order[i] = (struct order){cpu == COUNTERS_UNKNOWN ? 0 : cpu, task};
     }
     qsort(order, selection->task_count, sizeof(*order), compare_tasks);
-    heading_print(view);
-    fputc('\n', view->output->to);
-    if (print_totals(view, sum)) {
-        fputc('\n', view->output->to);
-        print_tasks(view, order, all, sum);
-    }
-    fputc('\n', view->output->to);
-    coverage_print(view);
+    int error = 0;
+    if (view->settings->count_by || view->settings->count_form || view->settings->count_digits)
+        error = print_rows(view, all, sum);
+    else
+        print_view(view, order, all, sum);
     free(order);
     free(sum);
     free(all);
-    return 0;
+    return error;
 }

@@ -35,7 +35,17 @@ struct settings {
     int unwinder;             /* enum unwind_engine_kind */
     bool call_graph_given;    /* by the user: then it is reported if it is not possible */
     uint32_t dump;            /* dwarf, auto: bytes of stack; 0: the usual number */
-    bool stat;                /* counting only */
+    bool stat;                /* counting only; the rest, up to follow, is only for that */
+    int count_by;             /* enum count_by: rows of the counts */
+    int count_form;           /* enum count_form */
+    int count_digits;         /* enum count_digits */
+    const char *separator;    /* -x: of CSV */
+    const char *counts_file;  /* where the counts go; NULL: stderr */
+    bool append;              /* to that file */
+    bool with_header;         /* before the counts: the machine and the session */
+    const char *count_option; /* the first of these options that was given; NULL: none */
+    bool show_time;           /* --show-time, of the command */
+    bool no_cmd_output;       /* the command writes to /dev/null */
     unsigned follow;          /* enum pinject_session_flags: FORK, VFORK, PTHREAD, EXEC; PTHREAD is always on for
                                    the first process. All if nothing is given */
     bool follow_given;        /* by the user */

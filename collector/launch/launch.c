@@ -92,6 +92,15 @@ static int set_environment(const struct pinject_segment *segment)
     return error;
 }
 
+static void close_output(void)
+{
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (null < 0)
+        _exit(125); /* nothing of the command's output may be seen */
+    dup2(null, STDOUT_FILENO);
+    dup2(null, STDERR_FILENO);
+}
+
 /* Context: the child. Never returns. */
 static _Noreturn void run_child(const struct launch *launch, const struct session *session, char *const *command,
                                 const sigset_t *mask, int gate, int report)
@@ -116,6 +125,8 @@ static _Noreturn void run_child(const struct launch *launch, const struct sessio
     struct launch_report first = {clock_ns(CLOCK_PROCESS_CPUTIME_ID)};
     if (buffer_write(report, &first, sizeof first))
         _exit(125);
+    if (session->settings->no_cmd_output)
+        close_output();
     restore_signals();
     sigprocmask(SIG_SETMASK, mask, NULL);
     if (!error) {

@@ -1,59 +1,85 @@
 /* SPDX-License-Identifier: MIT */
 #include "collector/output/counts.h"
 
+#include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
+#include <pinject/format.h>
+#include <string.h>
 
 #include "collector/output/result_task.h"
 
-enum { AMOUNT = 32, WIDTH = 18 };
+enum { REMARK = 96 };
 
-/* What the event would have counted if it had always been on a hardware counter. */
-static uint64_t scaled(const struct attach_value *value)
+/* The first event of the configuration that is counted for the user. */
+static unsigned first_of(const struct event_config *config)
 {
-    unsigned __int128 whole = (unsigned __int128)value->value * value->enabled_ns / value->running_ns;
-    return whole > UINT64_MAX ? UINT64_MAX : (uint64_t)whole;
+    return config->dummy ? 1 : 0;
 }
 
-void counts_add(struct counts *counts, const struct event_config *config, const struct result_task *task)
+static void find_events(struct counts *counts, const struct event_config *config)
 {
-    int clock = event_config_find_clock(config);
-    for (unsigned i = 0; i < config->count; i++) {
-        const struct attach_value *value = &task->values[i];
-        bool never_ran = value->enabled_ns && !value->running_ns;
-        if (!task->ids[i] || never_ran)
-            continue;
-        bool part = value->running_ns < value->enabled_ns;
-        counts->events[i].known = true;
-        counts->events[i].estimate |= part;
-        counts->events[i].value += part ? scaled(value) : value->value;
-        if ((int)i == clock)
-            counts->events[i].value += task->startup_ns + task->exit_ns;
+    counts->event_count = 0;
+    for (unsigned i = first_of(config); i < config->count; i++) {
+        const struct config_event *event = &config->events[i];
+        counts->events[counts->event_count++] = (struct count_event){.name = event->name,
+                                                                     .nanoseconds = event->nanoseconds,
+                                                                     .type = event->attr.type,
+                                                                     .config = event->attr.config};
     }
+    for (unsigned i = 0; i < config->missing_count; i++)
+        counts->events[counts->event_count++] = (struct count_event){.name = config->missing[i], .unsupported = true};
 }
 
-/* "1,234,567"; RET has room for AMOUNT. */
-static char *grouped(char *ret, uint64_t value)
+int counts_init(struct counts *counts, const struct event_config *config, int by)
 {
-    char digits[24];
-    int size = snprintf(digits, sizeof(digits), "%" PRIu64, value), used = 0;
-    for (int i = 0; i < size; i++) {
-        if (i && (size - i) % 3 == 0)
-            ret[used++] = ',';
-        ret[used++] = digits[i];
+    find_events(counts, config);
+    const size_t clock = count_find_clock(counts->events, counts->event_count);
+    return count_store_init(&counts->store, (enum count_by)by, counts->event_count,
+                            clock < counts->event_count ? clock : 0);
+}
+
+void counts_release(struct counts *counts)
+{
+    count_store_release(&counts->store);
+}
+
+static void fill_cell(struct count_cell *cell, const struct attach_value *value, bool inherited)
+{
+    *cell = (struct count_cell){.present = true,
+                                .value = value->value,
+                                .scaled = value->value,
+                                .enabled_ns = value->enabled_ns,
+                                .running_ns = value->running_ns};
+    /* Inherited events are enabled on every CPU and run on one at a time: that is no multiplexing. */
+    if (inherited)
+        cell->enabled_ns = cell->running_ns;
+    cell->estimate = cell->running_ns < cell->enabled_ns;
+    cell->scaled = count_scale(cell->value, cell->enabled_ns, cell->running_ns);
+}
+
+void counts_add(struct counts *counts, const struct event_config *config, const struct result_task *task,
+                const struct attach_value *values, uint64_t startup_ns)
+{
+    struct count_cell cells[2 * CONFIG_EVENTS] = {0};
+    struct count_row row = {.pid = task->pid, .tid = task->tid, .start_ns = task->start_ns, .cells = cells};
+    const unsigned first = first_of(config);
+    const int clock = event_config_find_clock(config);
+    if (!counts->store.total)
+        return;
+    for (unsigned i = first; i < config->count; i++)
+        if (task->ids[i])
+            fill_cell(&cells[i - first], &values[i], task->source == PINJECT_SOURCE_INHERITED);
+    if (clock >= (int)first && (cells[clock - first].present || startup_ns + task->exit_ns)) {
+        struct count_cell *cell = &cells[clock - first];
+        cell->present = true;
+        cell->value += startup_ns + task->exit_ns;
+        cell->scaled += startup_ns + task->exit_ns;
     }
-    ret[used] = '\0';
-    return ret;
-}
-
-/* "20.7 K/s" */
-static void append_rate(struct buffer *line, double rate)
-{
-    static const char *const units[] = {"/s", " K/s", " M/s", " G/s"};
-    unsigned unit = 0;
-    for (; rate >= 1000 && unit < 3; unit++)
-        rate /= 1000;
-    buffer_printf(line, "  %.3g%s of CPU time", rate, units[unit]);
+    if (task->generation_count) {
+        const char *comm = task->generations[task->generation_count - 1].comm;
+        snprintf(row.comm, sizeof(row.comm), "%s", comm ? comm : "");
+    }
+    count_store_add(&counts->store, &row);
 }
 
 /* The count of the whole tree, by the kernel's accounting; 0: it has none. */
@@ -70,49 +96,43 @@ static uint64_t count_by_accounting(const struct perf_event_attr *attr, const st
     }
 }
 
-static void append_amount(struct buffer *line, const struct config_event *event, uint64_t value, bool known)
+/* "with program starts: 1,534" beside a count that lacks what came before the events of each process. */
+static void remark(char *ret, const struct config_event *event, const struct count_cell *cell,
+                   const struct counts_run *run, int digits)
 {
-    char amount[AMOUNT];
-    if (!known)
-        snprintf(amount, sizeof(amount), "<not counted>");
-    else if (event->nanoseconds)
-        snprintf(amount, sizeof(amount), "%.2f ms", (double)value / 1e6);
-    else
-        grouped(amount, value);
-    buffer_printf(line, "%*s  %-18s", WIDTH, amount, event->name);
+    char text[COUNT_TEXT];
+    const uint64_t tree = count_by_accounting(&event->attr, &run->tree);
+    ret[0] = '\0';
+    if (tree > cell->value)
+        snprintf(ret, REMARK, "%s with the start of each process, by getrusage",
+                 count_number(text, tree, (enum count_digits)digits));
 }
 
-static void say_event(const struct counts *counts, const struct event_config *config, unsigned i,
-                      const struct counts_run *run, void (*say)(struct buffer *line))
+static uint64_t ns_of(const struct timeval *time)
 {
-    const struct config_event *event = &config->events[i];
-    uint64_t own = counts->events[i].value, tree = count_by_accounting(&event->attr, &run->tree);
-    uint64_t value = tree > own ? tree : own;
-    bool known = counts->events[i].known || tree;
-    struct buffer line = BUFFER_INIT;
-    char amount[AMOUNT];
-    append_amount(&line, event, value, known);
-    if (known && event->nanoseconds && run->elapsed_ns)
-        buffer_printf(&line, "  %.3f CPUs busy", (double)value / (double)run->elapsed_ns);
-    else if (known && !event->nanoseconds && run->cpu_ns)
-        append_rate(&line, (double)value * 1e9 / (double)run->cpu_ns);
-    if (tree > own)
-        buffer_printf(&line, "; %s of them after each program's start", grouped(amount, own));
-    if (counts->events[i].estimate)
-        buffer_printf(&line, "; estimate: counted for part of the time only");
-    say(&line);
-    buffer_release(&line);
+    return (uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_usec * 1000;
 }
 
-void counts_say(const struct counts *counts, const struct event_config *config, const struct counts_run *run,
-                void (*say)(struct buffer *line))
+void counts_print(struct counts *counts, const struct event_config *config, const struct counts_run *run,
+                  const struct count_style *style, FILE *to)
 {
-    for (unsigned i = config->dummy ? 1 : 0; i < config->count; i++)
-        say_event(counts, config, i, run, say);
-    for (unsigned i = 0; i < config->missing_count; i++) {
-        struct buffer line = BUFFER_INIT;
-        buffer_printf(&line, "%*s  %s", WIDTH, "<not supported>", config->missing[i]);
-        say(&line);
-        buffer_release(&line);
+    char texts[2 * CONFIG_EVENTS][REMARK];
+    const char *remarks[2 * CONFIG_EVENTS] = {0};
+    const unsigned first = first_of(config);
+    if (!counts->store.total && counts_init(counts, config, style->by))
+        return;
+    for (unsigned i = first; i < config->count; i++) {
+        remark(texts[i - first], &config->events[i], &counts->store.total[i - first], run, style->digits);
+        remarks[i - first] = texts[i - first];
     }
+    const struct count_report report = {.events = counts->events,
+                                        .event_count = counts->event_count,
+                                        .store = &counts->store,
+                                        .times = {.elapsed_ns = run->elapsed_ns,
+                                                  .user_ns = ns_of(&run->tree.ru_utime),
+                                                  .system_ns = ns_of(&run->tree.ru_stime),
+                                                  .cpu_known = run->cpu_known},
+                                        .command = run->command,
+                                        .remarks = remarks};
+    count_print(&report, style, to);
 }

@@ -1,37 +1,47 @@
 /* SPDX-License-Identifier: MIT */
-/* Counters of all tasks of a session, added up for the closing lines of --stat. */
+/*
+ * Counters of all tasks of a session, for what --stat prints. A task is in it once it has ended. Context: the event
+ * loop's thread.
+ */
 #ifndef COLLECTOR_OUTPUT_COUNTS_H
 #define COLLECTOR_OUTPUT_COUNTS_H
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/resource.h>
 
 #include "collector/config/event_config.h"
-#include "common/buffer.h"
+#include "counts/count_print.h"
 
 struct result_task;
 
-/* Zeroed: nothing was counted. */
+/* Zeroed: not begun; then nothing is added. */
 struct counts {
-    struct {
-        uint64_t value; /* scaled if the event was not always counted; nanoseconds of clocks */
-        bool known;     /* a task counted it */
-        bool estimate;
-    } events[CONFIG_EVENTS];
+    struct count_store store;
+    struct count_event events[2 * CONFIG_EVENTS]; /* those of the configuration, then those that the machine lacks */
+    size_t event_count;
 };
 
-/* Adds what the events of TASK, which has ended, counted; for task-clock also the CPU time before and after them. */
-void counts_add(struct counts *counts, const struct event_config *config, const struct result_task *task);
+/* CONFIG has to live as long. BY: enum count_by. 0 or -ENOMEM; release it in either case. */
+int counts_init(struct counts *counts, const struct event_config *config, int by);
+void counts_release(struct counts *counts);
+/*
+ * Adds what the events of TASK, which has ended, counted: VALUES, of the whole task, also if TASK is of one program
+ * of it. Task-clock gets also the CPU time before its events, STARTUP_NS, and after them.
+ */
+void counts_add(struct counts *counts, const struct event_config *config, const struct result_task *task,
+                const struct attach_value *values, uint64_t startup_ns);
+
 struct counts_run {
-    uint64_t cpu_ns;     /* of the tree; 0: unknown, and no rates are printed */
+    const char *command; /* as typed */
     uint64_t elapsed_ns; /* of the command */
+    bool cpu_known;      /* tree has its CPU time */
     struct rusage tree;  /* zeroed: unknown. Includes some events from before ours were open */
 };
 
-/* Passes the lines "   12,345  page-faults   20.7 K/s of CPU time" to SAY, one for each event of CONFIG, and one for
- * each that the machine does not have. */
-void counts_say(const struct counts *counts, const struct event_config *config, const struct counts_run *run,
-                void (*say)(struct buffer *line));
+/* Prints the counts. Where the kernel's accounting of the tree has more of an event, a remark says so. */
+void counts_print(struct counts *counts, const struct event_config *config, const struct counts_run *run,
+                  const struct count_style *style, FILE *to);
 
 #endif

@@ -203,7 +203,7 @@ void tasks_write_task(struct tasks *tasks, struct task *task, const struct resul
     tasks_name_file(tasks, task);
     task_view_init(tasks, task, task->generation_count, task->values ? task->values : none, &view);
     add_totals(tasks, task, &view);
-    counts_add(&tasks->counts, tasks->config, &view.task);
+    counts_add(&tasks->counts, tasks->config, &view.task, task->values ? task->values : none, task->startup_ns);
     count_back_end(tasks, task);
     if (coverage)
         notes_add_fallbacks(&view.notes, tasks);

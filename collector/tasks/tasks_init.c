@@ -36,6 +36,8 @@ int tasks_init(struct tasks *tasks, struct session *session, struct results *res
     if (error == 0)
         error = missed_init(&tasks->missed);
     if (error == 0)
+        error = counts_init(&tasks->counts, session->config, session->settings->count_by);
+    if (error == 0)
         error = tasks_begin_stacks(tasks);
     if (tasks->stacks)
         tasks->stacks->opener = results_opener(results);
@@ -82,6 +84,7 @@ void tasks_release(struct tasks *tasks)
     stacks_free(tasks->stacks);
     kernelmap_release(&tasks->kernel);
     missed_release(&tasks->missed);
+    counts_release(&tasks->counts);
     tids_release(&tasks->known);
     tids_release(&tasks->unannounced);
     tids_release(&tasks->left);

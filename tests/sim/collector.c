@@ -372,8 +372,9 @@ static void check_totals(void)
     if (!sim.split && collector.without_sample != sim.without_sample)
         sim_fail("%u tasks without samples are counted as %" PRIu64, sim.without_sample, collector.without_sample);
     /* Where a READ record is missing, the collector scales what the others say. */
-    if (!sim.split && !is_doubtful() && collector.counts.events[0].value != sim.counted_ns)
-        sim_fail("%" PRIu64 " ns in files are counted as %" PRIu64, sim.counted_ns, collector.counts.events[0].value);
+    if (!sim.split && !is_doubtful() && collector.counts.store.total[0].value != sim.counted_ns)
+        sim_fail("%" PRIu64 " ns in files are counted as %" PRIu64, sim.counted_ns,
+                 collector.counts.store.total[0].value);
     if (sim.clean && !sim.split && sim.counted_ns != collector.attributed_ns)
         sim_fail("%" PRIu64 " ns in files are attributed as %" PRIu64, sim.counted_ns, collector.attributed_ns);
 }

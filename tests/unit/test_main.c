@@ -264,8 +264,9 @@ static void stacks_are_asked_for(void **state)
            "pinject-run: option '--info' cannot be used with '--stacks', which profiles nothing\n");
     expect(RUN("-F", "99", "--tree", "1"), 125, "",
            "pinject-run: option '-F' cannot be used with '--tree', which profiles nothing\n");
-    expect(RUN("--json", "true"), 125, "",
-           "pinject-run: option '--json' needs '--stacks' or '--tree'; for reports as JSON use 'panalyze --json'\n");
+    expect(
+        RUN("--json", "true"), 125, "",
+        "pinject-run: option '--json' needs '--stat', '--stacks' or '--tree'; for reports as JSON use 'panalyze --json'\n");
 }
 
 static void doctor_is_asked(void **state)
@@ -395,9 +396,10 @@ static void summary_of_a_command(void **state)
     if (!has_events())
         skip();
     assert_int_equal(RUN("-e", "task-clock", "-g", "none", "--stat", "/bin/sh", "-c", ":"), 0);
-    assert_string_equal(plain(text_err), "pinject-run: # task, counted:\n"
-                                         "pinject-run: #  task-clock # CPUs busy\n"
-                                         "pinject-run: # elapsed, # in user space, # in the kernel\n"
+    assert_string_equal(plain(text_err), "\n Counts of '/bin/sh -c :' (# task):\n\n"
+                                         " # msec task-clock               # #  CPUs utilized\n\n"
+                                         " # seconds time elapsed\n # seconds user\n # seconds sys\n\n"
+                                         "pinject-run: # task\n"
                                          "pinject-run: CPU time #, # in recorded tasks (# %); profiler overhead: #\n"
                                          "pinject-run: # file out.* (#); next: panalyze counts out.*\n");
     assert_int_equal(remove_files("out.*"), 1);

@@ -19,7 +19,7 @@ if(PINJECT_PSTACK) # where stacks can be dumped
   target_compile_definitions(pinject_traced PRIVATE PINJECT_LIBUNWIND)
   # Functions that are not inlined, and debug information with their files, whatever the build type.
   target_compile_options(pinject_traced PRIVATE -O0 -U_FORTIFY_SOURCE -g -finstrument-functions)
-  target_link_libraries(pinject_traced PUBLIC pinject_common pinject_headers PkgConfig::ELF PkgConfig::ZLIB
+  target_link_libraries(pinject_traced PUBLIC pinject_counts pinject_common pinject_headers PkgConfig::ELF PkgConfig::ZLIB
     PkgConfig::UNWIND Threads::Threads rt PRIVATE pinject_flags pinject_sanitize)
   # Without requests and sessions of its own.
   add_library(unit_ways_preload_kit OBJECT preload_kit.c)

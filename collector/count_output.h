@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* Where --stat prints its counts: stderr, or the file of --counts-file. */
+#ifndef COLLECTOR_COUNT_OUTPUT_H
+#define COLLECTOR_COUNT_OUTPUT_H
+
+#include "collector/config/settings.h"
+#include "collector/outcome.h"
+#include "collector/sources/session.h"
+
+struct count_output {
+    int fd; /* -1: nothing is printed */
+    bool own;
+};
+
+/* Before the command starts, so that a wrong name costs nothing. 0 or -errno after report_error(). */
+int count_output_open(struct count_output *output, const struct settings *settings);
+/* Prints the counts (--stat), then the times (--show-time). 0 or -errno after report_error(). */
+int count_output_print(const struct count_output *output, const struct session *session, struct outcome *outcome);
+void count_output_close(struct count_output *output);
+
+#endif

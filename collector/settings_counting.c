@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+#include "collector/settings_counting.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+#include "common/report.h"
+#include "counts/count_print.h"
+
+static void note(struct settings *settings, const struct option_row *row)
+{
+    if (!settings->count_option)
+        settings->count_option = row->name;
+}
+
+int settings_take_count_choice(void *state, const struct option_row *row, const char *value)
+{
+    int *choice = (int *)((char *)state + row->offset);
+    (void)value;
+    if (*choice && *choice != (int)row->number) {
+        report_error("option '--%s' cannot be used with another option of its kind: choose one", row->name);
+        return -EINVAL;
+    }
+    note(state, row);
+    *choice = (int)row->number;
+    return 0;
+}
+
+int settings_take_count_flag(void *state, const struct option_row *row, const char *value)
+{
+    note(state, row);
+    return options_take_flag(state, row, value);
+}
+
+int settings_take_count_text(void *state, const struct option_row *row, const char *value)
+{
+    note(state, row);
+    return options_take_string(state, row, value);
+}
+
+int settings_take_separator(void *state, const struct option_row *row, const char *value)
+{
+    struct settings *settings = state;
+    int error = count_take_separator(&settings->separator, value);
+    if (error)
+        return error;
+    return settings_take_count_choice(state,
+                                      &(struct option_row){.name = row->name,
+                                                           .number = COUNT_AS_CSV,
+                                                           .offset = offsetof(struct settings, count_form)},
+                                      value);
+}
+
+static int refuse(const char *option, const char *other)
+{
+    report_error("option '--%s' cannot be used with %s", option, other);
+    return -EINVAL;
+}
+
+static int check_form(const struct settings *settings)
+{
+    static const char *const names[] = {"", "'-x'", "'--json'", "'--openmetrics'"};
+    const int form = settings->count_form;
+    if (settings->with_header && (form == COUNT_AS_JSON || form == COUNT_AS_OPENMETRICS))
+        return refuse("with-header", names[form]);
+    if (settings->append && form == COUNT_AS_OPENMETRICS)
+        return refuse("append", names[form]);
+    return count_check_style(form, settings->count_digits);
+}
+
+int settings_check_counting(struct settings *settings, bool json)
+{
+    if (settings->count_option && !settings->stat) {
+        report_error("option '--%s' needs '--stat'", settings->count_option);
+        return -EINVAL;
+    }
+    if (settings->stat && json && settings->count_form != COUNT_AS_TEXT)
+        return refuse("json", settings->count_form == COUNT_AS_CSV ? "'-x'" : "'--openmetrics'");
+    if (settings->stat && json)
+        settings->count_form = COUNT_AS_JSON;
+    if (settings->append && !settings->counts_file) {
+        report_error("option '--append' needs '--counts-file=FILE'");
+        return -EINVAL;
+    }
+    return check_form(settings);
+}

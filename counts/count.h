@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Counts of events: of a whole run, and in rows (per thread, command or process). pinject-run --stat and panalyze
+ * counts have the same figures in the same forms, because both fill these structures. Nothing is owned here.
+ */
+#ifndef COUNTS_COUNT_H
+#define COUNTS_COUNT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum count_by { COUNT_ALL, COUNT_BY_THREAD, COUNT_BY_COMM, COUNT_BY_PROCESS };
+
+struct count_event {
+    const char *name; /* "task-clock", "page-faults:u" */
+    const char *unit; /* of value times scale: "Joules"; "" or NULL: a number of events */
+    double scale;     /* 0: none */
+    bool nanoseconds; /* the value is a time */
+    bool unsupported; /* this machine does not have it: it has no values */
+    uint32_t type;    /* PERF_TYPE_*, PERF_COUNT_*: what it is, for the derived figures */
+    uint64_t config;
+};
+
+/* What one event counted in one row. Zeroed: nothing counted it. */
+struct count_cell {
+    bool present;    /* a task counted it */
+    bool estimate;   /* it did not count all the time (multiplexing), so `scaled` is an estimate */
+    uint64_t value;  /* the kernel's count; of task-clock with the CPU time before and after its events */
+    uint64_t scaled; /* the same for the whole time; equal to value unless estimate */
+    uint64_t enabled_ns, running_ns;
+};
+
+/* The event had no counter of the machine at all, or no task counted it. */
+static inline bool count_is_known(const struct count_cell *cell)
+{
+    return cell->present && !(cell->estimate && cell->running_ns == 0);
+}
+
+struct count_row {
+    char comm[16]; /* "" for the whole run */
+    int32_t pid, tid;
+    uint64_t tasks; /* whose counts are in it */
+    uint64_t start_ns;
+    const struct count_cell *cells; /* one for each event */
+};
+
+/* What is beside the counts. Zeroed: unknown. */
+struct count_times {
+    uint64_t elapsed_ns;
+    uint64_t user_ns, system_ns; /* CPU time of the process tree by the kernel's accounting */
+    bool cpu_known;
+};
+
+/* Adds FROM to TO; sums that do not fit become UINT64_MAX. */
+void count_add(struct count_cell *to, const struct count_cell *from, size_t count);
+/* VALUE for the whole time, if it was counted in RUNNING of ENABLED; VALUE if it never ran. */
+uint64_t count_scale(uint64_t value, uint64_t enabled_ns, uint64_t running_ns);
+/* The index of task-clock, of all modifiers; COUNT if there is none. */
+size_t count_find_clock(const struct count_event *events, size_t count);
+
+#endif

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/report.h"
+#include "counts/count_metric.h"
+#include "counts/count_print.h"
+
+enum { NAME_WIDTH = 24, ROW_WIDTH = 20 };
+
+static void print_value(const struct count_event *event, const struct count_cell *cell, int digits, FILE *to)
+{
+    char text[COUNT_TEXT];
+    const char *unit = event->unit ? event->unit : "";
+    if (event->unsupported)
+        fprintf(to, "%18s %-4s ", "<not supported>", "");
+    else if (!count_is_known(cell))
+        fprintf(to, "%18s %-4s ", "<not counted>", "");
+    else if (event->nanoseconds)
+        fprintf(to, "%18s %-4s ", count_milliseconds(text, cell->scaled, (enum count_digits)digits),
+                digits == COUNT_HEX ? "nsec" : "msec");
+    else if (event->scale != 0)
+        fprintf(to, "%18.2f %-4s ", (double)cell->scaled * event->scale, unit);
+    else
+        fprintf(to, "%18s %-4s ", count_number(text, cell->scaled, (enum count_digits)digits), unit);
+}
+
+/* "                 #   12.345  K/sec": what follows a name is in a column of its own. */
+static void print_metric(const struct count_report *report, const struct count_cell *cells, size_t index, size_t size,
+                         FILE *to)
+{
+    struct count_metric metric;
+    if (!count_metric(report->events, cells, report->event_count, index, report->times.elapsed_ns, &metric))
+        return;
+    const char *unit = metric.unit;
+    if (metric.rate)
+        unit = count_rate(&metric.value);
+    const int pad = size < NAME_WIDTH ? NAME_WIDTH - (int)size : 0;
+    fprintf(to, metric.percent ? "%*s # %8.2f%% %s" : "%*s # %8.3f  %s", pad, "", metric.value, unit);
+}
+
+static void print_cell(const struct count_report *report, const struct count_cell *cells, size_t index, int digits,
+                       FILE *to)
+{
+    const struct count_event *event = &report->events[index];
+    const struct count_cell *cell = &cells[index];
+    char name[160];
+    print_value(event, cell, digits, to);
+    report_safe(name, sizeof(name), event->name, strlen(event->name));
+    fputs(name, to);
+    print_metric(report, cells, index, strlen(name), to);
+    if (!event->unsupported && cell->present && cell->estimate && cell->running_ns)
+        fprintf(to, "  (estimate: counted for %.2f%% of the time)",
+                100.0 * (double)cell->running_ns / (double)cell->enabled_ns);
+    else if (!event->unsupported && cell->present && !count_is_known(cell))
+        fputs("  (no counter of the machine was free)", to);
+}
+
+static void print_row(const struct count_report *report, const struct count_row *row, const struct count_style *style,
+                      FILE *to)
+{
+    char name[128];
+    count_row_name(name, sizeof(name), row, style->by);
+    for (size_t i = 0; i < report->event_count; i++) {
+        if (style->by != COUNT_ALL && report->events[i].unsupported)
+            continue; /* once, after all rows */
+        if (style->by != COUNT_ALL)
+            fprintf(to, "%*s ", ROW_WIDTH, name);
+        print_cell(report, row->cells, i, style->digits, to);
+        if (style->by == COUNT_ALL && report->remarks && report->remarks[i] && report->remarks[i][0])
+            fprintf(to, "  (%s)", report->remarks[i]);
+        fputc('\n', to);
+    }
+}
+
+static void print_seconds(uint64_t ns, const char *what, FILE *to)
+{
+    fprintf(to, "%8" PRIu64 ".%09" PRIu64 " seconds %s\n", ns / 1000000000, ns % 1000000000, what);
+}
+
+static void print_heading(const struct count_report *report, FILE *to)
+{
+    const struct count_store *store = report->store;
+    fputs("\n Counts", to);
+    if (report->command && report->command[0]) {
+        fputs(" of '", to);
+        char safe[512];
+        fputs(report_safe(safe, sizeof(safe), report->command, strlen(report->command)), to);
+        fputc('\'', to);
+    }
+    fprintf(to, " (%" PRIu64 " %s):\n\n", store->task_count, store->task_count == 1 ? "task" : "tasks");
+}
+
+void count_print_text(const struct count_report *report, const struct count_style *style, FILE *to)
+{
+    struct count_store *store = report->store;
+    const struct count_times *times = &report->times;
+    print_heading(report, to);
+    if (style->by == COUNT_ALL) {
+        const struct count_row total = count_total_row(report);
+        print_row(report, &total, style, to);
+    }
+    for (size_t i = 0; i < store->rows; i++) {
+        struct count_row row;
+        count_store_row(store, i, &row);
+        print_row(report, &row, style, to);
+    }
+    for (size_t i = 0; style->by != COUNT_ALL && i < report->event_count; i++)
+        if (report->events[i].unsupported) {
+            fprintf(to, "%*s ", ROW_WIDTH, "");
+            print_cell(report, store->total, i, style->digits, to);
+            fputc('\n', to);
+        }
+    if (store->lost)
+        fprintf(to, "%" PRIu64 " %s in no row: out of memory\n", store->lost,
+                store->lost == 1 ? "task is" : "tasks are");
+    fputc('\n', to);
+    if (times->elapsed_ns)
+        print_seconds(times->elapsed_ns, "time elapsed", to);
+    if (times->cpu_known) {
+        print_seconds(times->user_ns, "user", to);
+        print_seconds(times->system_ns, "sys", to);
+    }
+    if (times->elapsed_ns || times->cpu_known)
+        fputc('\n', to);
+}

@@ -1,0 +1,314 @@
+# SPDX-License-Identifier: MIT
+# labels: collector
+# timeout: 240
+"""--stat: the values that it prints are those of the files, of perf stat, and what the programs did."""
+import csv
+import io
+
+from harness import *
+
+# The last two happen in the kernel, which an unprivileged user may not count everywhere.
+ALL = os.geteuid() == 0 or int(pathlib.Path("/proc/sys/kernel/perf_event_paranoid").read_text()) < 2
+SOFTWARE = ",".join(["task-clock", "page-faults", "context-switches", "cpu-migrations"][:4 if ALL else 2])
+BY = ("", "--per-thread", "--per-process", "--per-comm")
+
+
+def counted(*args, options=(), status=0):
+    """The CSV rows that pinject-run --stat prints for ARGS, and the result."""
+    options = ["--stat", "-x,", *options]
+    done = pinject_run(*options, "-o", "run/", "--counts-file=counts.csv", "-e", SOFTWARE, "--", *args)
+    check_equal(done.status, status, done)
+    with open("counts.csv") as file:
+        return file.read(), done
+
+
+def document(*args, by="--per-thread", events=SOFTWARE):
+    done = pinject_run("--stat", "-q", "--json", by, "-o", "run/", "--counts-file=counts.json", "-e", events, "--",
+                       *args)
+    check_equal(done.status, 0, done)
+    with open("counts.json") as file:
+        return json.load(file), done
+
+
+def plain(event):
+    """page-faults of "page-faults:u": that is its name where the kernel may not be counted."""
+    return event.split(":")[0]
+
+
+def value(row, event):
+    return next(count["value"] for count in row["counts"] if plain(count["event"]) == event)
+
+
+def programs():
+    """Commands of many kinds: one task, threads, children, programs one after the other, static ones."""
+    witness, static = target("count-witness"), target("count-witness-static")
+    return {
+        "true": ["/bin/true"],
+        "static": [static, "pages", "500"],
+        "pages": [witness, "pages", "2000"],
+        "threads": [witness, "pages", "100", "threads", "8"],
+        "children": [witness, "pages", "100", "children", "8"],
+        "programs": [witness, "pages", "100", "exec", "4"],
+        "static-threads": [static, "pages", "100", "threads", "8"],
+        "static-children": [static, "pages", "100", "children", "8"],
+        "shell": ["sh", "-c", "for i in 1 2 3 4 5; do /bin/true; done; exec ls /"],
+        "spin": [target("spin"), "50"],
+    }
+
+
+# Further page faults of each program that loads the preload object: its pages, and the collector's answer.
+PRELOADED = 40
+DYNAMIC = {"true": 1, "static": 0, "pages": 1, "threads": 1, "children": 9, "programs": 4, "static-threads": 0,
+           "static-children": 0, "shell": 12, "spin": 1}
+
+
+def test_values_are_those_of_the_files():
+    """To the last digit, for each kind of row."""
+    need_perf_events()
+    for name, command in programs().items():
+        for by in BY:
+            shutil.rmtree("run", ignore_errors=True)
+            printed, _ = counted(*command, options=[by] if by else [])
+            read = panalyze("counts", "-x,", *([by] if by else []), "run").ok().out
+            check_equal([line for line in printed.splitlines() if "<not" not in line],
+                        [line for line in read.splitlines() if "<not" not in line], f"{name} {by}")
+            check(printed.count("\n") >= 2, printed)
+
+
+def test_csv_has_the_columns_of_perf_stat():
+    """[row,] value, unit, event, time running, its percentage, derived figure, its unit."""
+    need_perf_events()
+    for by in BY:
+        text, _ = counted("sh", "-c", "/bin/true & wait", options=[by] if by else [])
+        rows = list(csv.reader(io.StringIO(text)))
+        for row in rows:
+            if by:
+                check_match({"--per-comm": r"^(sh|true)$"}.get(by, r"^(sh|true)-\d+$"), row.pop(0))
+            check_equal(len(row), 7, row)
+            count, unit, event, running, percent, figure, of = row
+            check_in(plain(event), SOFTWARE)
+            check_equal(unit, "msec" if event == "task-clock" else "")
+            if count == "<not counted>":
+                continue
+            check(float(count) >= 0 and int(running) > 0 and 0 < float(percent) <= 100, row)
+            check_equal(of, "CPUs utilized" if event == "task-clock" else of)
+            check(float(figure) >= 0 and of, row)
+        check_equal(len(rows) % len(SOFTWARE.split(",")), 0, text)
+
+
+def test_separator_and_digits():
+    need_perf_events()
+    done = pinject_run("--stat", "-q", "-x", "\\t", "-e", SOFTWARE, "/bin/true").ok()
+    check_equal({len(line.split("\t")) for line in done.err.splitlines()}, {7}, done)
+    witness = [target("count-witness"), "pages", "12345"]
+    text = pinject_run("--stat", "-q", "-e", "faults", *witness).ok().err
+    faults = int(check_match(r"^ +(\d+) +faults", text)[1])
+    check(12345 <= faults < 12345 + 400, text)
+    for option, pattern in (("us", r"^ +12,\d{3} +faults"), ("eu", r"^ +12\.\d{3} +faults"),
+                            ("hex", r"^ +0x3\w{3} +faults")):
+        check_match(pattern, pinject_run("--stat", "-q", f"--{option}-counter-format", "-e", "faults", *witness).err)
+
+
+# The grammar of OpenMetrics 1.0, as far as this text has it.
+METRIC = re.compile(r'^(?P<name>[a-zA-Z_:][\w:]*)'
+                    r'(?:\{(?P<labels>(?:[a-zA-Z_]\w*="(?:[^"\\\n]|\\["\\n])*"(?:,(?!\})|(?=\})))*)\})?'
+                    r' (?P<value>-?(?:\d+(?:\.\d*)?(?:e[+-]?\d+)?|[+-]?Inf|NaN))$')
+
+
+def read_openmetrics(text):
+    """{family: [(labels, value)]}; fails where TEXT breaks a rule."""
+    check(text.endswith("# EOF\n") and text.count("# EOF") == 1, text)
+    families, kinds, seen, last = {}, {}, set(), None
+    for line in text.splitlines()[:-1]:
+        if line.startswith("# "):
+            _, keyword, family, rest = line.split(" ", 3)
+            if keyword == "TYPE":
+                check(family not in kinds, f"{family} twice")
+                kinds[family], last = rest, family
+                families[family] = []
+            check_equal(family, last, line)
+            check(keyword in ("TYPE", "UNIT", "HELP"), line)
+            check(keyword != "UNIT" or family.endswith("_" + rest), line)
+            continue
+        found = METRIC.match(line)
+        check(found, line)
+        check_equal(found["name"], last + ("_total" if kinds[last] == "counter" else ""), line)
+        check((found["name"], found["labels"]) not in seen, f"twice: {line}")
+        seen.add((found["name"], found["labels"]))
+        labels = dict(re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', found["labels"] or ""))
+        families[last].append((labels, float(found["value"])))
+    return families
+
+
+def test_openmetrics():
+    need_perf_events()
+    program = "comm=\"x\\,"  # as a label's value it needs escapes
+    shutil.copy(target("count-witness"), program)
+    for by in BY:
+        done = pinject_run("--stat", "-q", "--openmetrics", *([by] if by else []), "-e", SOFTWARE, "--",
+                           "./" + program, "pages", "50", "threads", "3")
+        families = read_openmetrics(done.ok().err)
+        faults = [count for labels, count in families["pinject_event"] if plain(labels["event"]) == "page-faults"]
+        check(6 * 50 <= sum(faults) < 6 * 50 + 400, done)
+        check_equal(len(faults), 4 if by == "--per-thread" else 1, done)
+        if by:
+            check_equal({labels["comm"] for labels, _ in families["pinject_event"]}, {'comm=\\"x\\\\,'})
+        clock, = [count for labels, count in families["pinject_event_time_seconds"]][:1]
+        check(0 < clock < 10, done)
+        check(families["pinject_elapsed_seconds"][0][1] > 0, done)
+
+
+def test_json():
+    need_perf_events()
+    for by in BY:
+        found, _ = document("sh", "-c", "/bin/true; /bin/true", by=by or "--json")
+        check_equal(found["by"], by.removeprefix("--per-") or "all")
+        check_equal(found["tasks"], 3)
+        check_equal(found["tasks_in_no_row"], 0)
+        if by:
+            for event in ("task-clock", "page-faults"):
+                check_equal(sum(value(row, event) for row in found["rows"]), value(found, event), event)
+            check_equal(sum(row.get("tasks", 1) for row in found["rows"]), 3)
+
+
+# ---- what programs did
+
+def told(done):
+    """{tid: count} that count-witness printed."""
+    return {int(tid): int(count) for tid, count in (line.split() for line in done.out.splitlines())}
+
+
+def test_page_faults_of_each_thread():
+    need_perf_events()
+    for name, more in (("count-witness", 100), ("count-witness-static", 30)):
+        found, done = document(target(name), "pages", "200", "threads", "6")
+        faults = {row["tid"]: value(row, "page-faults") for row in found["rows"]}
+        touched = told(done)
+        check_equal(len(touched), 6, done)
+        for tid, pages in touched.items():
+            check(pages <= faults[tid] <= pages + more, f"{name}: thread {tid} touched {pages}, counted {faults[tid]}")
+
+
+def test_page_faults_of_each_child():
+    need_perf_events()
+    for name in ("count-witness", "count-witness-static"):
+        found, done = document(target(name), "pages", "200", "children", "6", by="--per-process")
+        faults = {row["pid"]: value(row, "page-faults") for row in found["rows"]}
+        touched = told(done)
+        check_equal(len(touched), 6, done)
+        for pid, pages in touched.items():
+            check(pages <= faults[pid] <= pages + 150, f"{name}: {pid} touched {pages}, counted {faults[pid]}")
+
+
+def test_page_faults_across_exec():
+    need_perf_events()
+    for name in ("count-witness", "count-witness-static"):
+        found, done = document(target(name), "pages", "500", "exec", "5")
+        check_equal(done.out.count(" 500\n"), 5, done)
+        row, = found["rows"]
+        check(2500 <= value(row, "page-faults") <= 2500 + 5 * 150, found)
+
+
+def test_context_switches_of_rounds():
+    """Two threads on one CPU that wait for each other: each sleeps once in a round."""
+    need_perf_events()
+    if not ALL:
+        skip("this user may not count context switches")
+    for name in ("count-witness", "count-witness-static"):
+        with measured():
+            found, done = document(target(name), "rounds", "2000")
+            switches = {row["tid"]: value(row, "context-switches") for row in found["rows"]}
+            for tid, rounds in told(done).items():
+                check(rounds - 2 <= switches[tid] <= 1.05 * rounds + 50, f"{name}: {switches}")
+
+
+def test_task_clock_is_that_of_getrusage():
+    need_perf_events()
+    with measured():
+        before = stolen_ns()
+        found, _ = document(target("spin"), "400", by="--per-process")
+        if stolen_ns() > before:
+            raise Noise("time was stolen")
+        used, clock = found["user_ns"] + found["system_ns"], value(found, "task-clock")
+        check(abs(used - clock) <= 0.001 * used + 1e6, f"{clock} ns by task-clock, {used} ns by getrusage")
+
+
+def perf_stat(command):
+    done = run(["perf", "stat", "-x,", "-o", "perf.csv", "-e", SOFTWARE, "--", *command]).ok()
+    with open("perf.csv") as file:
+        rows = [line.split(",") for line in file if "," in line]
+    return {plain(row[2]): float(row[0]) for row in rows if row[0][0] != "<"}, done
+
+
+def test_the_same_as_perf_stat():
+    """Ten programs. Page faults differ by those of the preload object; static programs do not have it."""
+    need_perf_events()
+    need("perf")
+    for name, command in programs().items():
+        with measured():
+            perfs = [perf_stat(command)[0] for _ in range(3)]
+            found, _ = document(*command)
+            ours, theirs = value(found, "page-faults"), [counts["page-faults"] for counts in perfs]
+            spread = max(theirs) - min(theirs) + 4
+            # A child of fork has events a moment after its start.
+            early = 25 * sum(row["tid"] == row["pid"] for row in found["rows"][1:])
+            check(min(theirs) - spread - early <= ours <= max(theirs) + spread + PRELOADED * DYNAMIC[name],
+                  f"{name}: {ours} page faults, perf stat counts {theirs}")
+            print(f"{name}: {ours} page faults, perf stat {theirs}")
+
+
+def test_files_and_header():
+    need_perf_events()
+    pinject_run("--stat", "--counts-file=f", "-e", "faults", "true").ok()
+    pinject_run("--stat", "--counts-file=f", "--append", "--with-header", "-e", "faults", "echo", "x").ok()
+    text = pathlib.Path("f").read_text()
+    check_equal(text.count("seconds time elapsed"), 2, text)
+    check_in(f"# host      {platform.node()}\n", text)
+    check_match(r"^# command   echo x$", text)
+    check_match(r"^# session   [0-9a-f]{32}$", text)
+    check_equal(os.stat("f").st_mode & 0o777, 0o600)
+    pinject_run("--stat", "--counts-file=f", "--mode=0644", "-x,", "-e", "faults", "true").ok()
+    check_match(r"^\d+,,faults(:u)?,\d+,100.00,", pathlib.Path("f").read_text())
+    done = pinject_run("--stat", "--counts-file=/nowhere/f", "true")
+    check_equal(done.status, 125, done)
+    check_in("cannot write counts to '/nowhere/f': No such file or directory; choose another file with --counts-file",
+             done.err)
+    done = pinject_run("--stat", "--counts-file=/dev/full", "sh", "-c", "exit 3")
+    check_equal(done.status, 3, done)
+    check_in("cannot write the counts to '/dev/full': No space left on device", done.err)
+    check_equal(pinject_run("--stat", "--strict", "--counts-file=/dev/full", "true").status, 125)
+
+
+def test_output_of_the_command():
+    done = pinject_run("--no-cmd-output", "-q", "sh", "-c", "echo out; echo err >&2; exit 4")
+    check_equal((done.status, done.out, done.err), (4, "", ""), done)
+    done = pinject_run("--show-time", "-q", "sleep", "0.1")
+    real, user, system = map(float, check_match(r"^real ([\d.]+)\nuser ([\d.]+)\nsys ([\d.]+)$", done.err).groups())
+    check(0.1 <= real < 20 and user + system < 5, done)
+
+
+def test_values_come_first_and_also_when_quiet():
+    need_perf_events()
+    done = pinject_run("--stat", "-e", "faults", "true").ok()
+    check(done.err.index("faults") < done.err.index("pinject-run: 1 task"), done)
+    check_match(r"^ +\d+ +faults", pinject_run("--stat", "-q", "-e", "faults", "true").err)
+    # What another program reads has nothing else beside it.
+    done = pinject_run("--stat", "--json", "-e", "faults", "true").ok()
+    check_equal(json.loads(done.err)["tasks"], 1)
+
+
+def test_bare_session_writes_a_file():
+    need_perf_events()
+    environment = {"LD_PRELOAD": PRELOAD, "PINJECT_STAT": "1", "PINJECT_COUNTS_FILE": "bare.csv",
+                   "PINJECT_FIELD_SEPARATOR": ",", "PINJECT_EVENTS": "faults", "PINJECT_PER_THREAD": "1"}
+    done = run([target("count-witness"), "pages", "300", "threads", "2"], env=environment).ok()
+    check_equal(done.err, "")
+    pinject_run("--wait").ok()
+    rows = {int(row[0].rsplit("-")[-1]): int(row[1]) for row in csv.reader(open("bare.csv")) if plain(row[3]) == "faults"}
+    check_equal(len(rows), 3, rows)
+    for tid, pages in told(done).items():
+        check(pages <= rows[tid] <= pages + 100, rows)
+
+
+if __name__ == "__main__":
+    main()

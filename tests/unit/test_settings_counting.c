@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/* Options of --stat: what each one stores, and which ones exclude each other or would have no effect. */
+#include "check.h"
+
+#include <errno.h>
+
+#include "collector/settings_parse.h"
+#include "counts/count_print.h"
+
+static struct settings_line line;
+
+static int parse(const char *options)
+{
+    static char copy[256];
+    char *argv[16] = {(char *)"pinject-run"};
+    int argc = 1;
+    snprintf(copy, sizeof(copy), "%s true", options);
+    for (char *word = strtok(copy, " "); word; word = strtok(NULL, " "))
+        argv[argc++] = word;
+    return settings_parse(&line, argc, argv);
+}
+
+static void test_values(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("--stat"), 0);
+    assert_int_equal(line.settings.count_by, COUNT_ALL);
+    assert_int_equal(line.settings.count_form, COUNT_AS_TEXT);
+    assert_int_equal(parse("--stat --per-comm --us-counter-format --counts-file=f --append --with-header"), 0);
+    assert_int_equal(line.settings.count_by, COUNT_BY_COMM);
+    assert_int_equal(line.settings.count_digits, COUNT_US);
+    assert_string_equal(line.settings.counts_file, "f");
+    assert_true(line.settings.append && line.settings.with_header);
+    assert_int_equal(parse("--stat --per-thread -x;"), 0);
+    assert_int_equal(line.settings.count_by, COUNT_BY_THREAD);
+    assert_int_equal(line.settings.count_form, COUNT_AS_CSV);
+    assert_string_equal(line.settings.separator, ";");
+    assert_int_equal(parse("--per-process --json --stat"), 0); /* in any order */
+    assert_int_equal(line.settings.count_form, COUNT_AS_JSON);
+    assert_int_equal(parse("--show-time --no-cmd-output"), 0); /* also without --stat */
+    assert_true(line.settings.show_time && line.settings.no_cmd_output);
+}
+
+static void refuse(const char *options, const char *message)
+{
+    check_capture();
+    const int error = parse(options);
+    const char *text = check_captured();
+    assert_int_equal(error, -EINVAL);
+    if (!strstr(text, message))
+        fail_msg("%s: %s", options, text);
+}
+
+static void test_refused(void **state)
+{
+    (void)state;
+    refuse("--per-thread", "option '--per-thread' needs '--stat'");
+    refuse("-x,", "option '--field-separator' needs '--stat'");
+    refuse("--hex-counter-format", "option '--hex-counter-format' needs '--stat'");
+    refuse("--stat --per-thread --per-comm", "option '--per-comm' cannot be used with another option of its kind");
+    refuse("--stat --us-counter-format --eu-counter-format", "'--eu-counter-format' cannot be used with another");
+    refuse("--stat -x, --openmetrics", "option '--openmetrics' cannot be used with another option of its kind");
+    refuse("--stat -x, --json", "option '--json' cannot be used with '-x'");
+    refuse("--stat --openmetrics --json", "option '--json' cannot be used with '--openmetrics'");
+    refuse("--stat --json --hex-counter-format", "option '--hex-counter-format' cannot be used with '--json'");
+    refuse("--stat -x, --us-counter-format", "option '--us-counter-format' cannot be used with '-x'");
+    refuse("--stat --append", "option '--append' needs '--counts-file=FILE'");
+    refuse("--stat --json --with-header", "option '--with-header' cannot be used with '--json'");
+    refuse("--stat --openmetrics --counts-file=f --append", "option '--append' cannot be used with '--openmetrics'");
+    refuse("--stat -x\"", "option '-x' needs a separator");
+    refuse("--json", "option '--json' needs '--stat', '--stacks' or '--tree'");
+}
+
+static void test_environment(void **state)
+{
+    (void)state;
+    line = (struct settings_line){0};
+    setenv("PINJECT_PER_THREAD", "1", 1);
+    check_capture();
+    assert_int_equal(settings_parse_environment(&line), -EINVAL);
+    assert_non_null(strstr(check_captured(), "option '--per-thread' needs '--stat'"));
+    line = (struct settings_line){0};
+    setenv("PINJECT_STAT", "1", 1);
+    setenv("PINJECT_COUNTS_FILE", "f", 1);
+    setenv("PINJECT_FIELD_SEPARATOR", ";", 1);
+    assert_int_equal(settings_parse_environment(&line), 0);
+    assert_int_equal(line.settings.count_by, COUNT_BY_THREAD);
+    assert_int_equal(line.settings.count_form, COUNT_AS_CSV);
+    assert_string_equal(line.settings.counts_file, "f");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_values), cmocka_unit_test(test_refused),
+                                       cmocka_unit_test(test_environment)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
