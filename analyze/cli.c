@@ -307,6 +307,8 @@ static const struct option_row rows[] = {
      "the counts of each process"},
     {0, "per-comm", NULL, 0, take_count_choice, FIELD(count_by), COUNT_BY_COMM, COUNTS,
      "the counts of each command name (that of a task's last program)"},
+    {0, "interval", NULL, 0, options_take_flag, FIELD(rounds), 0, COUNTS,
+     "what was counted in each interval of the run, then in all"},
     {'x', "field-separator", "SEP", 0, take_separator, 0, 0, COUNTS,
      "CSV with the columns of perf stat, separated by SEP"},
     {0, "openmetrics", NULL, 0, take_count_choice, FIELD(count_form), COUNT_AS_OPENMETRICS, COUNTS,
@@ -462,9 +464,13 @@ static int refuse_unused(const struct cli *cli)
         report_error("--by=line, --by=inline and --by=file show where inlined code comes from: leave out --no-inline");
         return -EINVAL;
     }
+    if (settings->rounds && settings->count_form == COUNT_AS_OPENMETRICS) {
+        report_error("option '--interval' cannot be used with '--openmetrics'");
+        return -EINVAL;
+    }
     if (count_check_style(settings->count_form, settings->count_digits) < 0)
         return -EINVAL;
-    if (settings->json && (settings->count_by || settings->count_form || settings->count_digits)) {
+    if (settings->json && (settings->count_by || settings->count_form || settings->count_digits || settings->rounds)) {
         report_error(
             "option '--json' prints all counts, per task and in total: leave out the other options for counts");
         return -EINVAL;

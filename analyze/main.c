@@ -251,6 +251,7 @@ static int load_profile(const struct cli *cli, struct view *view, const char *se
         .merged = merge_of(cli),
         .merged_foreign = cli->command->view == view_diff,
         .merge_above = shows_few_tasks(cli) ? LARGE_FILES : 0,
+        .rounds = cli->settings.rounds,
         .counts_only = (cli->command->needs & CLI_COUNTS) && !cli->settings.json,
         .symfs = cli->settings.symfs,
         .debug_paths = cli->settings.debug_paths.items,

@@ -16,6 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "collector/count_output.h"
+#include "collector/interval_timer.h"
 #include "collector/service/channels.h"
 #include "collector/service/service.h"
 #include "collector/sources/attach.h"
@@ -27,6 +29,7 @@
 #include "collector/system/watch.h"
 #include "collector/tasks/finish.h"
 #include "collector/tasks/inherited_tasks.h"
+#include "collector/tasks/intervals.h"
 #include "collector/tasks/notification_order.h"
 #include "collector/tasks/sweep.h"
 #include "collector/tasks/task_file.h"
@@ -75,6 +78,7 @@ struct collect {
     bool stacks_wanted; /* by SIGQUIT */
     uint64_t stacks_ns; /* time of --stacks-after; UINT64_MAX: never, or done */
     bool stacks_run;    /* they are being taken */
+    struct interval_timer interval;
     int root_status;
     struct rusage tree;
     struct epoll_event events[EVENTS];
@@ -347,6 +351,16 @@ static uint64_t sweep_ns(const struct collect *collect)
     return collect->tasks.timer_live ? TIMER_SWEEP_NS : SWEEP_NS;
 }
 
+static void take_interval(struct collect *collect)
+{
+    struct tasks *tasks = &collect->tasks;
+    uint64_t length_ns;
+    if (!interval_timer_take(&collect->interval, tasks->now_ns, &length_ns))
+        return;
+    tasks_read_interval(tasks, tasks->now_ns);
+    count_output_interval(collect->args->counts, tasks->session, &tasks->interval, tasks->now_ns, length_ns);
+}
+
 /* One round. Returns the number of events, plus 1 if there were notifications. */
 static int run_round(struct collect *collect, int timeout_ms)
 {
@@ -389,6 +403,7 @@ static int run_round(struct collect *collect, int timeout_ms)
         check_root(collect);
     if (collect->args->stacks)
         serve_stacks(collect);
+    take_interval(collect);
     opener_take(results_opener(tasks->results));
     write_files(collect, count || notifications_came);
     tasks_bury(tasks);
@@ -404,7 +419,7 @@ static int timeout_ms(const struct collect *collect)
         return 0;
     if (collect->tasks.waiting || collect->tasks.owed_count || collect->alone_ns || collect->stacks_run)
         return 2;
-    return next > now ? (int)((next - now) / 1000000u) + 1 : 0;
+    return interval_timer_wait(&collect->interval, now, next > now ? (int)((next - now) / 1000000u) + 1 : 0);
 }
 
 /* Bare: has the last task of the tree ended? False also if the kernel does not tell. */
@@ -602,12 +617,14 @@ int collect_run(const struct collect_args *args, struct outcome *outcome)
         give_up(args, error, outcome);
     } else {
         collect->swept_ns = monotonic_ns();
+        interval_timer_start(&collect->interval, args->session->settings->interval_ns, args->session->start_ns);
         collect->stacks_ns = args->session->settings->stacks_after_ns;
         collect->stacks_ns = collect->stacks_ns ? collect->swept_ns + collect->stacks_ns : UINT64_MAX;
         if (args->root)
             admit_root(collect);
         run_loop(collect);
         finish_session(collect, outcome);
+        outcome->interval_ns = collect->interval.last_ns;
         tasks_release(&collect->tasks);
     }
     if (collect->epoll >= 0)

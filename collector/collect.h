@@ -32,6 +32,8 @@ struct collect_stacks {
  * root has ended and everything is written. Only with settings.linger it waits for tasks that are left behind, until
  * one of these signals comes.
  */
+struct count_output;
+
 struct collect_args {
     struct session *session;
     struct results *results;
@@ -44,6 +46,7 @@ struct collect_args {
     char *const *root_non_injectable;    /* arguments of a non-injectable command; NULL: it can be injected */
     int root_inherit_error;              /* 0 or -errno of its inherited set */
     const struct collect_stacks *stacks; /* NULL: not available here */
+    const struct count_output *counts;   /* for --print-interval; NULL: it is not asked for */
 };
 int collect_run(const struct collect_args *args, struct outcome *outcome);
 

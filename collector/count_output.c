@@ -97,17 +97,42 @@ static void print_times(const struct session *session, const struct outcome *out
                     times[i] % 1000000000 / 1000);
 }
 
+static struct count_style style_of(const struct settings *settings)
+{
+    return (struct count_style){.form = settings->count_form,
+                                .digits = settings->count_digits,
+                                .by = settings->count_by,
+                                .separator = settings->separator};
+}
+
+void count_output_interval(const struct count_output *output, const struct session *session, struct counts *interval,
+                           uint64_t now_ns, uint64_t length_ns)
+{
+    const struct count_style style = style_of(session->settings);
+    const struct counts_run run = {.at_ns = now_ns > session->start_ns ? now_ns - session->start_ns : 1,
+                                   .elapsed_ns = length_ns};
+    char *text = NULL;
+    size_t size = 0;
+    FILE *to = output && output->fd >= 0 && !count_store_sort(&interval->store) ? open_memstream(&text, &size) : NULL;
+    if (to) {
+        counts_print(interval, session->config, &run, &style, to);
+        if (fclose(to) == 0)
+            buffer_write(output->fd, text, size);
+    }
+    free(text);
+    counts_release(interval);
+    counts_init(interval, session->config, style.by);
+}
+
 static void print_counts(const struct session *session, struct outcome *outcome, const char *command, FILE *to)
 {
     const struct settings *settings = session->settings;
-    const struct counts_run run = {.command = command,
+    const struct counts_run run = {.intervals = settings->interval_ns > 0,
+                                   .command = command,
                                    .elapsed_ns = elapsed_of(session, outcome),
                                    .cpu_known = outcome->cpu_ns > 0 && !settings->bare,
                                    .tree = outcome->tree};
-    const struct count_style style = {.form = settings->count_form,
-                                      .digits = settings->count_digits,
-                                      .by = settings->count_by,
-                                      .separator = settings->separator};
+    const struct count_style style = style_of(settings);
     if (settings->with_header)
         print_header(session, command, to);
     counts_print(&outcome->counts, session->config, &run, &style, to);
@@ -120,6 +145,10 @@ int count_output_print(const struct count_output *output, const struct session *
     size_t size = 0;
     FILE *to = output->fd >= 0 && (settings->stat || settings->show_time) ? open_memstream(&text, &size) : NULL;
     int error = 0;
+    const uint64_t end_ns = session->start_ns + outcome->wall_ns;
+    if (settings->stat && settings->interval_ns && outcome->interval.store.total)
+        count_output_interval(output, session, &outcome->interval, end_ns,
+                              end_ns > outcome->interval_ns ? end_ns - outcome->interval_ns : 0);
     if (to) {
         if (settings->stat)
             error = count_store_sort(&outcome->counts.store);

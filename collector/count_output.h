@@ -16,6 +16,12 @@ struct count_output {
 int count_output_open(struct count_output *output, const struct settings *settings);
 /* Prints the counts (--stat), then the times (--show-time). 0 or -errno after report_error(). */
 int count_output_print(const struct count_output *output, const struct session *session, struct outcome *outcome);
+/*
+ * Prints an interval that ended at NOW_NS after LENGTH_NS, and empties it. An error of the output is reported at the
+ * end. Nothing without --print-interval.
+ */
+void count_output_interval(const struct count_output *output, const struct session *session, struct counts *interval,
+                           uint64_t now_ns, uint64_t length_ns);
 void count_output_close(struct count_output *output);
 
 #endif

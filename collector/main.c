@@ -226,7 +226,8 @@ static int run_session(struct run *run)
                                           .root = run->launch.pid,
                                           .root_pidfd = run->launch.pidfd,
                                           .signals = signals,
-                                          .stacks = show_stacks_of_tree()};
+                                          .stacks = show_stacks_of_tree(),
+                                          .counts = &run->counts};
         status = run_command(run);
         launch_release(&run->launch);
         outcome_release(&run->outcome);
@@ -306,8 +307,11 @@ static int collect_session(struct run *run)
         answer_preload_object(fd, run->session.segment->path);
         detach_output(&run->line.settings);
         place_leave();
-        run->args = (struct collect_args){
-            .session = &run->session, .results = run->results, .root_pidfd = -1, .signals = &run->signals};
+        run->args = (struct collect_args){.session = &run->session,
+                                          .results = run->results,
+                                          .root_pidfd = -1,
+                                          .signals = &run->signals,
+                                          .counts = &run->counts};
         error = collect_run(&run->args, &run->outcome);
         service_stop_workers(&run->session);
         count_output_print(&run->counts, &run->session, &run->outcome);

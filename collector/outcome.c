@@ -213,7 +213,8 @@ void outcome_complete(struct outcome *outcome, struct tasks *tasks)
     outcome->samples = tasks->samples;
     outcome->lost = tasks->lost;
     outcome->counts = tasks->counts;
-    tasks->counts = (struct counts){0};
+    outcome->interval = tasks->interval;
+    tasks->counts = tasks->interval = (struct counts){0};
     outcome->counted_only = tasks->counted_only;
     outcome->without_sample = tasks->without_sample;
     outcome->timer_fallbacks = tasks->timer_fallbacks;
@@ -236,6 +237,7 @@ void outcome_release(struct outcome *outcome)
     }
     free(outcome->missed);
     counts_release(&outcome->counts);
+    counts_release(&outcome->interval);
     outcome->missed = NULL;
     outcome->missed_count = 0;
 }

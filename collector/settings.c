@@ -299,6 +299,8 @@ static const struct option_row rows[] = {
      "print counts as 1.234.567"},
     {0, "hex-counter-format", NULL, OPTION_MORE, settings_take_count_choice, FIELD(count_digits), COUNT_HEX, GROUP_BOTH,
      "print counts as 0x12d687; times are in nanoseconds then"},
+    {'I', "print-interval", "MS", OPTION_MORE, settings_take_interval, 0, 0, GROUP_BOTH,
+     "print what was counted every MS milliseconds (10 or more), and all counts at the end"},
     {0, "counts-file", "FILE", OPTION_MORE, settings_take_count_text, FIELD(counts_file), 0, GROUP_BOTH,
      "print the counts to FILE, not to stderr"},
     {0, "append", NULL, OPTION_MORE, settings_take_count_flag, FIELD(append), 0, GROUP_BOTH,

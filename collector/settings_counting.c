@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "collector/settings_counting.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stddef.h>
+#include <stdlib.h>
 
 #include "common/report.h"
 #include "counts/count_print.h"
+
+enum { LEAST_MS = 10, MOST_MS = 86400000 };
 
 static void note(struct settings *settings, const struct option_row *row)
 {
@@ -51,6 +55,22 @@ int settings_take_separator(void *state, const struct option_row *row, const cha
                                       value);
 }
 
+int settings_take_interval(void *state, const struct option_row *row, const char *value)
+{
+    struct settings *settings = state;
+    char *end;
+    errno = 0;
+    const unsigned long long ms = strtoull(value, &end, 10);
+    if (errno || *end || !isdigit((unsigned char)*value) || ms < LEAST_MS || ms > MOST_MS) {
+        report_error("option '--%s' needs a number of milliseconds from %d to %d, not '%s'", row->name, LEAST_MS,
+                     MOST_MS, value);
+        return -EINVAL;
+    }
+    note(settings, row);
+    settings->interval_ns = ms * 1000000;
+    return 0;
+}
+
 static int refuse(const char *option, const char *other)
 {
     report_error("option '--%s' cannot be used with %s", option, other);
@@ -63,6 +83,8 @@ static int check_form(const struct settings *settings)
     const int form = settings->count_form;
     if (settings->with_header && (form == COUNT_AS_JSON || form == COUNT_AS_OPENMETRICS))
         return refuse("with-header", names[form]);
+    if (settings->interval_ns && form == COUNT_AS_OPENMETRICS)
+        return refuse("print-interval", names[form]);
     if (settings->append && form == COUNT_AS_OPENMETRICS)
         return refuse("append", names[form]);
     return count_check_style(form, settings->count_digits);

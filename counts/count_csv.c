@@ -77,9 +77,12 @@ static void print_row(const struct count_report *report, const struct count_row 
                       FILE *to)
 {
     const char *separator = style->separator ? style->separator : ",";
-    char name[128];
+    char name[128], stamp[COUNT_TEXT];
     count_row_name(name, sizeof(name), row, style->by);
+    count_stamp(stamp, report);
     for (size_t i = 0; i < report->event_count; i++) {
+        if (stamp[0])
+            fprintf(to, "%s%s", stamp, separator);
         if (style->by != COUNT_ALL) {
             print_field(name, separator, to);
             fputs(separator, to);

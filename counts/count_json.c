@@ -78,6 +78,8 @@ void count_print_json(const struct count_report *report, const struct count_styl
     struct json json = {.to = to};
     json_object(&json, NULL);
     json_string(&json, "command", report->command && report->command[0] ? report->command : NULL);
+    if (report->at_ns)
+        json_unsigned(&json, "interval_end_ns", report->at_ns);
     json_string(&json, "by", words[style->by]);
     json_unsigned(&json, "tasks", store->task_count);
     json_unsigned(&json, "tasks_in_no_row", store->lost);

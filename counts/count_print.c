@@ -41,6 +41,16 @@ char *count_row_name(char *ret, size_t size, const struct count_row *row, int by
     return ret;
 }
 
+char *count_stamp(char *ret, const struct count_report *report)
+{
+    ret[0] = '\0';
+    if (report->at_ns)
+        snprintf(ret, COUNT_TEXT, "%6" PRIu64 ".%09" PRIu64, report->at_ns / 1000000000, report->at_ns % 1000000000);
+    else if (report->is_summary)
+        snprintf(ret, COUNT_TEXT, "%16s", "summary");
+    return ret;
+}
+
 struct count_row count_total_row(const struct count_report *report)
 {
     return (struct count_row){.pid = -1, .tid = -1, .tasks = report->store->task_count, .cells = report->store->total};

@@ -25,6 +25,8 @@ struct count_report {
     size_t event_count;
     struct count_store *store; /* sorted; its rows are printed, or its total if it has none by choice */
     struct count_times times;
+    uint64_t at_ns;             /* of an interval: its end, since the start; 0: it is the whole run */
+    bool is_summary;            /* after intervals, of the whole run */
     const char *command;        /* as typed; NULL or "": unknown */
     const char *const *remarks; /* text: beside each event of the total, "" or NULL: none; NULL: no remarks */
 };
@@ -38,6 +40,9 @@ void count_print(const struct count_report *report, const struct count_style *st
 
 /* What CSV and text have in common: "true-4711", "make"; "" of the whole run. RET has room for SIZE bytes. */
 char *count_row_name(char *ret, size_t size, const struct count_row *row, int by);
+/* What begins each line of an interval or of the summary after them: "     1.001234567", "summary"; else "". RET has
+ * room for COUNT_TEXT bytes. */
+char *count_stamp(char *ret, const struct count_report *report);
 /* The row of the whole run. */
 struct count_row count_total_row(const struct count_report *report);
 

@@ -59,11 +59,14 @@ static void print_cell(const struct count_report *report, const struct count_cel
 static void print_row(const struct count_report *report, const struct count_row *row, const struct count_style *style,
                       FILE *to)
 {
-    char name[128];
+    char name[128], stamp[COUNT_TEXT];
     count_row_name(name, sizeof(name), row, style->by);
+    count_stamp(stamp, report);
     for (size_t i = 0; i < report->event_count; i++) {
         if (style->by != COUNT_ALL && report->events[i].unsupported)
             continue; /* once, after all rows */
+        if (report->at_ns)
+            fprintf(to, "%s ", stamp);
         if (style->by != COUNT_ALL)
             fprintf(to, "%*s ", ROW_WIDTH, name);
         print_cell(report, row->cells, i, style->digits, to);
@@ -95,7 +98,8 @@ void count_print_text(const struct count_report *report, const struct count_styl
 {
     struct count_store *store = report->store;
     const struct count_times *times = &report->times;
-    print_heading(report, to);
+    if (!report->at_ns)
+        print_heading(report, to);
     if (style->by == COUNT_ALL) {
         const struct count_row total = count_total_row(report);
         print_row(report, &total, style, to);
@@ -105,7 +109,7 @@ void count_print_text(const struct count_report *report, const struct count_styl
         count_store_row(store, i, &row);
         print_row(report, &row, style, to);
     }
-    for (size_t i = 0; style->by != COUNT_ALL && i < report->event_count; i++)
+    for (size_t i = 0; style->by != COUNT_ALL && !report->at_ns && i < report->event_count; i++)
         if (report->events[i].unsupported) {
             fprintf(to, "%*s ", ROW_WIDTH, "");
             print_cell(report, store->total, i, style->digits, to);
@@ -114,6 +118,8 @@ void count_print_text(const struct count_report *report, const struct count_styl
     if (store->lost)
         fprintf(to, "%" PRIu64 " %s in no row: out of memory\n", store->lost,
                 store->lost == 1 ? "task is" : "tasks are");
+    if (report->at_ns)
+        return;
     fputc('\n', to);
     if (times->elapsed_ns)
         print_seconds(times->elapsed_ns, "time elapsed", to);

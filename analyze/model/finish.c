@@ -108,6 +108,8 @@ static int finish_task(struct loader *loader, struct task *task)
     shown->generation_count = task->generation_count;
     shown->counts = task->counts;
     shown->count_count = task->count_count;
+    shown->rounds = task->rounds;
+    shown->round_count = task->round_count;
     if (task->generation_count > 0) {
         const struct profile_generation *last = &generations[task->generation_count - 1];
         shown->comm = last->comm;
@@ -280,6 +282,8 @@ void loader_show(struct loader *loader)
     struct profile *profile = &loader->profile;
     profile->modules = (const struct profile_module *const *)loader->store.modules.items;
     profile->module_count = loader->store.modules.count;
+    profile->rounds = loader->round_times;
+    profile->round_count = loader->round_time_count;
     profile->jit_dumps = loader->jit_dumps;
     profile->jit_dump_count = loader->jit_dump_count;
     profile->frames = loader->store.frames.items;

@@ -43,6 +43,7 @@ void loader_free(struct loader *loader)
     free(loader->missed);
     free(loader->jit_dumps);
     free(loader->notes);
+    free(loader->round_times);
     free(loader);
 }
 
@@ -292,6 +293,7 @@ static int load_session(struct loader *loader, const struct profile_options *opt
         return status;
     qsort(loader->inputs, loader->input_count, sizeof(*loader->inputs), compare_inputs);
     loader->counts_only = options && options->counts_only;
+    loader->rounds_wanted = options && options->rounds;
     if (options) {
         loader->progress = options->progress;
         loader->progress_context = options->progress_context;

@@ -28,6 +28,8 @@ struct task {
     uint32_t count_count, count_capacity;
     struct task_reading *readings;
     uint32_t reading_count, reading_capacity;
+    struct profile_round_count *rounds;
+    uint32_t round_count, round_capacity;
     bool own_counts;           /* the file being read has count items: READ records add nothing */
     bool split;                /* it has a file per exec generation */
     uint32_t first_generation; /* of the file being read */
@@ -86,6 +88,9 @@ struct loader {
     uint32_t jit_dump_count, jit_dump_capacity;
     const char **notes;
     uint32_t note_count, note_capacity;
+    bool rounds_wanted;
+    uint64_t *round_times; /* in order, each once */
+    uint32_t round_time_count, round_time_capacity;
 };
 
 /* task.c */
@@ -96,9 +101,13 @@ void task_free(struct task *task);
  */
 struct task_generation *task_generation_at(struct task *task, uint32_t number);
 int task_add_count(struct task *task, const struct profile_count *count);
-int task_add_reading(struct task *task, const struct task_reading *reading);
+/* ADD: to an earlier one of the same event and id; else it replaces that. */
+int task_add_reading(struct task *task, const struct task_reading *reading, bool add);
 /* Turns the readings so far into counts of GENERATION (UINT32_MAX: the whole task). */
 int task_take_readings(struct task *task, uint32_t generation);
+
+/* rounds.c: READING of TASK in a file of ours, of TIME_NS. 0 or -ENOMEM. */
+int rounds_take(struct loader *loader, struct task *task, uint64_t time_ns, const struct task_reading *reading);
 
 /* ours.c: the items of our feature section */
 bool ours_session(const struct file *file, struct pinject_item_session *ret);

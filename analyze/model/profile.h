@@ -37,6 +37,13 @@ struct profile_count {
     uint64_t scaled; /* value * enabled / running (an estimate if running < enabled); value if it never ran */
 };
 
+/* What an event counted up to a round of --print-interval since the one before; left out if the task did not run. */
+struct profile_round_count {
+    uint64_t time_ns; /* of the round */
+    uint32_t event;
+    uint64_t value, enabled_ns, running_ns;
+};
+
 struct profile_generation {
     uint64_t start_ns;
     const char *comm;
@@ -76,6 +83,8 @@ struct profile_task {
     uint64_t lost;
     const struct profile_count *counts;
     uint32_t count_count;
+    const struct profile_round_count *rounds; /* by time; only with profile_options.rounds */
+    uint32_t round_count;
     uint32_t index; /* in tasks */
 };
 
@@ -199,6 +208,8 @@ struct profile {
      * first samples. */
     const struct profile_entry *sums;
     uint32_t sum_count;
+    const uint64_t *rounds; /* times of the rounds of --print-interval, in order; only with profile_options.rounds */
+    uint32_t round_count;
     /* In a report's document (json_document.h) entries and sums do not say which command they belong to: */
     bool document;
     const struct profile_entry *commands;
@@ -217,6 +228,7 @@ struct profile_options {
     /* --session: prefix of the id in hex, NULL: the newest. "all" is refused: sessions are never mixed. */
     const char *session;
     const char *event;          /* --event: name of the shown event, NULL: the first sampled one */
+    bool rounds;                /* the counters at the rounds of --print-interval are wanted */
     bool counts_only;           /* samples are not needed (tree, counts): chains may be skipped */
     unsigned threads;           /* that look up stacks; 0: one per CPU. The result does not depend on it */
     profile_progress *progress; /* or NULL */

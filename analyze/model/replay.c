@@ -196,6 +196,14 @@ static int take_lost(struct replay *replay, const struct record *record)
     return 0;
 }
 
+/* In our files a reading has what was counted since the one before. */
+static int add_reading(struct replay *replay, struct task *task, uint64_t time_ns, const struct task_reading *reading)
+{
+    const bool own = replay->own != LOOKUP_NONE;
+    int status = own ? rounds_take(replay->loader, task, time_ns, reading) : 0;
+    return status || task->own_counts ? status : task_add_reading(task, reading, own);
+}
+
 static int take_reading(struct replay *replay, const struct record *record)
 {
     struct cursor payload = record_cursor(record);
@@ -210,7 +218,8 @@ static int take_reading(struct replay *replay, const struct record *record)
     reading.running_ns = format & PERF_FORMAT_TOTAL_TIME_RUNNING ? cursor_u64(&payload) : 0;
     uint32_t index = payload.failed ? LOOKUP_NONE : threads_get(replay, pid, tid);
     struct task *task = index == LOOKUP_NONE ? NULL : threads_task(replay, &replay->threads[index]);
-    if (!task || task->own_counts)
+    const bool own = replay->own != LOOKUP_NONE;
+    if (!task || (task->own_counts && !(own && replay->loader->rounds_wanted)))
         return 0;
     for (uint64_t i = 0; i < count; i++) {
         const struct attr *attr = record->attr;
@@ -224,7 +233,7 @@ static int take_reading(struct replay *replay, const struct record *record)
         if (payload.failed)
             break;
         reading.event = attr ? event_of(replay, attr) : LOOKUP_NONE;
-        if (attr && (reading.event == LOOKUP_NONE || task_add_reading(task, &reading) < 0))
+        if (attr && (reading.event == LOOKUP_NONE || add_reading(replay, task, record->time, &reading) < 0))
             return -ENOMEM;
     }
     return 0;

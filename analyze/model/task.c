@@ -31,6 +31,7 @@ void task_free(struct task *task)
     free(task->generations);
     free(task->counts);
     free(task->readings);
+    free(task->rounds);
     free(task);
 }
 
@@ -71,11 +72,22 @@ int task_add_count(struct task *task, const struct profile_count *count)
     return 0;
 }
 
-int task_add_reading(struct task *task, const struct task_reading *reading)
+static void join_reading(struct task_reading *to, const struct task_reading *from, bool add)
+{
+    const struct task_reading before = *to;
+    *to = *from;
+    if (!add)
+        return;
+    to->value += before.value;
+    to->enabled_ns += before.enabled_ns;
+    to->running_ns += before.running_ns;
+}
+
+int task_add_reading(struct task *task, const struct task_reading *reading, bool add)
 {
     for (uint32_t i = 0; i < task->reading_count; i++) {
         if (task->readings[i].event == reading->event && task->readings[i].id == reading->id) {
-            task->readings[i] = *reading;
+            join_reading(&task->readings[i], reading, add);
             return 0;
         }
     }

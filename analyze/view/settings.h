@@ -43,6 +43,7 @@ struct settings {
     bool by_given, sort_given, min_given;
     bool group;                             /* report: all sampled events, one column each */
     int count_by, count_form, count_digits; /* counts: enums of counts/ */
+    bool rounds;                            /* counts --interval */
     const char *separator;                  /* of CSV */
     bool total;                             /* diff: functions with everything they called */
     int diff_by, diff_sort;

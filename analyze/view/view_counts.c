@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analyze/view/counters.h"
 #include "analyze/view/coverage.h"
@@ -181,39 +182,218 @@ static void fill_store(const struct view *view, const struct counter *all, const
     free(cells);
 }
 
-/* In the form of pinject-run --stat, if an option asks for it. */
-static int print_rows(struct view *view, const struct counter *all, const struct counter *sum)
+/* A report in the form of pinject-run --stat; its store is filled for each part of it. */
+struct form {
+    const struct view *view;
+    const struct counter *all, *sum;
+    struct count_style style;
+    struct count_event *events;
+    struct count_store store;
+    struct count_report report;
+    struct buffer command;
+};
+
+static int begin_part(struct form *form)
+{
+    const size_t count = form->report.event_count;
+    return count_store_init(&form->store, (enum count_by)form->style.by, count, count_find_clock(form->events, count));
+}
+
+static int print_part(struct form *form)
+{
+    int error = count_store_sort(&form->store);
+    if (!error)
+        count_print(&form->report, &form->style, form->view->output->to);
+    count_store_release(&form->store);
+    return error;
+}
+
+static void form_init(struct form *form, const struct view *view, const struct counter *all, const struct counter *sum)
 {
     const struct settings *settings = view->settings;
     const struct profile_session *session = &view->profile->session;
-    const struct count_style style = {.form = settings->count_form,
-                                      .digits = settings->count_digits,
-                                      .by = settings->count_by,
-                                      .separator = settings->separator};
-    struct count_event *events = memory_new(view->profile->event_count, sizeof(*events));
-    struct count_store store;
-    struct count_report report = {.events = events, .store = &store};
-    struct buffer command = BUFFER_INIT;
+    *form = (struct form){.view = view,
+                          .all = all,
+                          .sum = sum,
+                          .style = {.form = settings->count_form,
+                                    .digits = settings->count_digits,
+                                    .by = settings->count_by,
+                                    .separator = settings->separator},
+                          .events = memory_new(view->profile->event_count, sizeof(*form->events))};
     for (uint32_t i = 0; i < session->argument_count; i++)
-        buffer_printf(&command, "%s%s", i ? " " : "", session->arguments[i]);
-    buffer_append(&command, "", 1);
-    report.command = buffer_failed(&command) ? NULL : (const char *)command.data;
-    report.event_count = fill_events(view->profile, sum, events);
-    find_times(view, &report.times);
-    int error = count_store_init(&store, (enum count_by)style.by, report.event_count,
-                                 count_find_clock(events, report.event_count));
-    if (!error) {
-        fill_store(view, all, sum, &store);
-        error = count_store_sort(&store);
+        buffer_printf(&form->command, "%s%s", i ? " " : "", session->arguments[i]);
+    buffer_append(&form->command, "", 1);
+    form->report = (struct count_report){
+        .events = form->events,
+        .event_count = fill_events(view->profile, sum, form->events),
+        .store = &form->store,
+        .command = buffer_failed(&form->command) ? NULL : (const char *)form->command.data,
+    };
+}
+
+static void form_release(struct form *form)
+{
+    count_store_release(&form->store);
+    buffer_release(&form->command);
+    free(form->events);
+}
+
+static int print_whole(struct form *form, bool summary)
+{
+    form->report.at_ns = 0;
+    form->report.is_summary = summary;
+    find_times(form->view, &form->report.times);
+    int error = begin_part(form);
+    if (error)
+        return error;
+    fill_store(form->view, form->all, form->sum, &form->store);
+    return print_part(form);
+}
+
+/* ---- Intervals ---- */
+
+/* What a task has counted up to some round; and which of its entries come next. */
+struct so_far {
+    struct counter *counters; /* one for each event */
+    uint32_t next;
+};
+
+/* The event that start-up and exit were added to, as in counters_of_task(). */
+static uint32_t find_clock(const struct profile *profile, const struct counter *counters)
+{
+    uint32_t i = 0;
+    while (i < profile->event_count && !(counters_is_task_clock(&profile->events[i]) && counters[i].present))
+        i++;
+    return i;
+}
+
+/* Its counters at the round of TIME_NS; at its end, what it counted in all. */
+static void find_counters(const struct profile *profile, const struct profile_task *task, const struct counter *whole,
+                          uint64_t time_ns, uint32_t *next, struct counter *ret)
+{
+    if (time_ns == UINT64_MAX || (task->ended && task->end_ns <= time_ns)) {
+        memcpy(ret, whole, profile->event_count * sizeof(*ret));
+        return;
     }
-    if (!error)
-        count_print(&report, &style, view->output->to);
-    else
-        report_error("out of memory");
-    count_store_release(&store);
-    buffer_release(&command);
-    free(events);
+    for (; *next < task->round_count && task->rounds[*next].time_ns && task->rounds[*next].time_ns <= time_ns;
+         ++*next) {
+        const struct profile_round_count *count = &task->rounds[*next];
+        struct counter *counter = &ret[count->event]; /* the model has checked it */
+        if (!counter->present && find_clock(profile, whole) == count->event)
+            counter->value = task->startup_ns;
+        counter->present = true;
+        counter->value += count->value;
+        counter->counted += count->value;
+        counter->enabled_ns += count->enabled_ns;
+        counter->running_ns += count->running_ns;
+    }
+}
+
+static uint64_t more(uint64_t now, uint64_t before)
+{
+    return now > before ? now - before : 0;
+}
+
+/* The cell for what NOW has beyond BEFORE. */
+static struct count_cell difference(const struct profile_task *task, const struct counter *now,
+                                    const struct counter *before)
+{
+    const uint64_t counted = more(now->counted, before->counted);
+    struct count_cell cell = {.present = now->present,
+                              .value = more(now->value, before->value),
+                              .enabled_ns = more(now->enabled_ns, before->enabled_ns),
+                              .running_ns = more(now->running_ns, before->running_ns)};
+    if (task->source == PROFILE_SOURCE_INHERITED)
+        cell.enabled_ns = cell.running_ns;
+    cell.estimate = cell.running_ns < cell.enabled_ns;
+    cell.scaled = count_scale(counted, cell.enabled_ns, cell.running_ns) + (cell.value - counted);
+    return cell;
+}
+
+/* Adds what TASK counted since the round before, if it did count. */
+static void add_difference(struct form *form, uint32_t index, struct so_far *so_far, uint64_t time_ns,
+                           struct counter *now, struct count_cell *cells)
+{
+    const struct profile *profile = form->view->profile;
+    const struct profile_task *task = &profile->tasks[index];
+    struct count_row row = {.pid = task->pid, .tid = task->tid, .start_ns = task->start_ns, .cells = cells};
+    bool any = false;
+    memcpy(now, so_far->counters, profile->event_count * sizeof(*now));
+    find_counters(profile, task, form->all + (size_t)index * profile->event_count, time_ns, &so_far->next, now);
+    for (uint32_t i = 0, at = 0; i < profile->event_count; i++) {
+        if (!form->sum[i].present)
+            continue;
+        cells[at] = difference(task, &now[i], &so_far->counters[i]);
+        any |= cells[at].value || cells[at].enabled_ns;
+        at++;
+    }
+    memcpy(so_far->counters, now, profile->event_count * sizeof(*now));
+    snprintf(row.comm, sizeof(row.comm), "%s", task->comm ? task->comm : "");
+    if (any || form->style.by == COUNT_ALL) /* a total of 0 is a total */
+        count_store_add(&form->store, &row);
+}
+
+static uint64_t last_end(const struct profile *profile)
+{
+    uint64_t end = 0;
+    for (uint32_t i = 0; i < profile->task_count; i++)
+        end = profile->tasks[i].end_ns > end ? profile->tasks[i].end_ns : end;
+    return end;
+}
+
+/* One interval for each round, and one for what came after the last one. */
+static int print_intervals(struct form *form, struct so_far *so_far, struct counter *now, struct count_cell *cells)
+{
+    const struct view *view = form->view;
+    const struct profile *profile = view->profile;
+    const uint64_t start = profile->session.start_ns, end = last_end(profile);
+    uint64_t before = start;
+    int error = 0;
+    for (uint32_t round = 0; !error && round <= profile->round_count; round++) {
+        const bool last = round == profile->round_count;
+        const uint64_t time_ns = last ? UINT64_MAX : profile->rounds[round], at = last ? end : time_ns;
+        form->report.at_ns = at > start ? at - start : 1;
+        form->report.times = (struct count_times){.elapsed_ns = more(at, before)};
+        before = at > before ? at : before;
+        error = begin_part(form);
+        for (uint32_t i = 0; !error && i < view->selection->task_count; i++)
+            add_difference(form, view->selection->order[i], &so_far[i], time_ns, now, cells);
+        if (!error)
+            error = print_part(form);
+    }
     return error;
+}
+
+static int print_rounds(struct form *form)
+{
+    const struct profile *profile = form->view->profile;
+    const size_t events = profile->event_count, tasks = form->view->selection->task_count;
+    struct so_far *so_far = memory_new(tasks, sizeof(*so_far));
+    struct counter *counters = memory_new((tasks + 1) * events, sizeof(*counters));
+    struct count_cell *cells = memory_new(events, sizeof(*cells));
+    for (size_t i = 0; i < tasks; i++)
+        so_far[i].counters = counters + (i + 1) * events;
+    int error = print_intervals(form, so_far, counters, cells);
+    free(cells);
+    free(counters);
+    free(so_far);
+    return error ? error : print_whole(form, true);
+}
+
+/* In the form of pinject-run --stat, if an option asks for it. */
+static int print_form(struct view *view, const struct counter *all, const struct counter *sum)
+{
+    struct form form;
+    if (view->settings->rounds && !view->profile->round_count) {
+        report_error("no intervals are in these files; 'pinject-run --stat --print-interval=MS' writes them");
+        return 1;
+    }
+    form_init(&form, view, all, sum);
+    int error = view->settings->rounds ? print_rounds(&form) : print_whole(&form, false);
+    if (error)
+        report_error("out of memory");
+    form_release(&form);
+    return error ? 1 : 0;
 }
 
 static void print_view(struct view *view, const struct order *order, const struct counter *all,
@@ -249,8 +429,9 @@ int view_counts(struct view *view)
     }
     qsort(order, selection->task_count, sizeof(*order), compare_tasks);
     int error = 0;
-    if (view->settings->count_by || view->settings->count_form || view->settings->count_digits)
-        error = print_rows(view, all, sum);
+    const struct settings *settings = view->settings;
+    if (settings->count_by || settings->count_form || settings->count_digits || settings->rounds)
+        error = print_form(view, all, sum);
     else
         print_view(view, order, all, sum);
     free(order);

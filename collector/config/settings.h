@@ -41,6 +41,7 @@ struct settings {
     int count_digits;         /* enum count_digits */
     const char *separator;    /* -x: of CSV */
     const char *counts_file;  /* where the counts go; NULL: stderr */
+    uint64_t interval_ns;     /* --print-interval; 0: none */
     bool append;              /* to that file */
     bool with_header;         /* before the counts: the machine and the session */
     const char *count_option; /* the first of these options that was given; NULL: none */

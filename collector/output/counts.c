@@ -128,6 +128,8 @@ void counts_print(struct counts *counts, const struct event_config *config, cons
     const struct count_report report = {.events = counts->events,
                                         .event_count = counts->event_count,
                                         .store = &counts->store,
+                                        .at_ns = run->at_ns,
+                                        .is_summary = run->intervals,
                                         .times = {.elapsed_ns = run->elapsed_ns,
                                                   .user_ns = ns_of(&run->tree.ru_utime),
                                                   .system_ns = ns_of(&run->tree.ru_stime),

@@ -34,6 +34,8 @@ void counts_add(struct counts *counts, const struct event_config *config, const 
                 const struct attach_value *values, uint64_t startup_ns);
 
 struct counts_run {
+    uint64_t at_ns;      /* of an interval: its end, since the session's start; 0: these are the final counts */
+    bool intervals;      /* there were intervals before */
     const char *command; /* as typed */
     uint64_t elapsed_ns; /* of the command */
     bool cpu_known;      /* tree has its CPU time */

@@ -308,8 +308,17 @@ static bool is_hidden(const struct event_config *config, unsigned event)
     return config->dummy && event == 0;
 }
 
-void features_reads(const struct features *features, const struct result_task *task, struct buffer *to)
+static uint64_t take(uint64_t value, uint64_t *read)
 {
+    const uint64_t more = value > *read ? value - *read : 0;
+    *read += more;
+    return more;
+}
+
+void features_reads(const struct features *features, const struct result_task *task, struct attach_value *read,
+                    struct buffer *to)
+{
+    struct attach_value none[CONFIG_EVENTS] = {0};
     const struct event_config *config = features->session->config;
     const struct attach_value *values = file_values(task);
     const int32_t ids[2] = {task->pid, task->tid};
@@ -322,8 +331,10 @@ void features_reads(const struct features *features, const struct result_task *t
                                            .size = (uint16_t)(sizeof(header) + (6 + trailer) * 8)};
         buffer_append(to, &header, sizeof(header));
         buffer_append(to, ids, sizeof(ids));
-        const uint64_t numbers[] = {values[i].value, values[i].enabled_ns, values[i].running_ns, task->ids[i],
-                                    values[i].lost};
+        struct attach_value *before = read ? &read[i] : &none[i];
+        const uint64_t numbers[] = {
+            take(values[i].value, &before->value), take(values[i].enabled_ns, &before->enabled_ns),
+            take(values[i].running_ns, &before->running_ns), task->ids[i], take(values[i].lost, &before->lost)};
         buffer_append(to, numbers, sizeof(numbers));
         append_trailer(to, sample_type, ids, task->end_ns, task->ids[i]);
     }

@@ -53,8 +53,9 @@ uint64_t features_events(const struct features *features, const uint64_t ids[CON
 void features_header(const struct features *features, const uint64_t ids[CONFIG_EVENTS], struct perfdata_header *ret);
 /* The ids and attrs of such a file, into FRONT[features->front]. */
 void features_front(const struct features *features, const uint64_t ids[CONFIG_EVENTS], unsigned char *front);
-/* One READ record for each event's count. */
-void features_reads(const struct features *features, const struct result_task *task, struct buffer *to);
+/* One READ record for each event, with what it counted beyond READ, which has it afterwards; NULL: in all. */
+void features_reads(const struct features *features, const struct result_task *task, struct attach_value *read,
+                    struct buffer *to);
 /* Appends the table of sections and the sections, which go to OFFSET of the file, after the records that TO has from
  * DATA on. BITS: as in the header. */
 void features_sections(struct features *features, const struct result_task *task,

@@ -43,11 +43,12 @@ struct result {
     bool named; /* PATH is on disk */
     dev_t dev;
     ino_t ino;
-    uint64_t data_end;     /* end of the data on disk; 0: nothing is on disk */
-    uint64_t size;         /* of the file */
-    int error;             /* the first of this file, 0: none */
-    uint64_t samples;      /* sample records, written or pending */
-    struct buffer pending; /* room for the file's front while nothing is on disk, then records */
+    uint64_t data_end;         /* end of the data on disk; 0: nothing is on disk */
+    uint64_t size;             /* of the file */
+    int error;                 /* the first of this file, 0: none */
+    uint64_t samples;          /* sample records, written or pending */
+    struct attach_value *read; /* what its READ records have; NULL: it has none */
+    struct buffer pending;     /* room for the file's front while nothing is on disk, then records */
 };
 
 int results_new(struct session *session, struct results **ret)
@@ -531,7 +532,20 @@ static void free_result(struct result *result)
     else
         buffer_release(&result->pending);
     free(result->path);
+    free(result->read);
     free(result);
+}
+
+int result_read(struct result *result, const struct result_task *task)
+{
+    if (result->error)
+        return result->error;
+    if (!result->read)
+        result->read = calloc(CONFIG_EVENTS, sizeof(*result->read));
+    if (!result->read)
+        return -ENOMEM;
+    features_reads(&result->results->features, task, result->read, &result->pending);
+    return buffer_failed(&result->pending) ? -ENOMEM : 0;
 }
 
 int result_finish(struct result *result, const struct result_task *task, const struct result_coverage *coverage)
@@ -539,7 +553,7 @@ int result_finish(struct result *result, const struct result_task *task, const s
     int status = result->error;
     if (!status) {
         const bool grew = result->data_end;
-        features_reads(&result->results->features, task, &result->pending);
+        features_reads(&result->results->features, task, result->read, &result->pending);
         status = flush(result, task, coverage);
         if (status == 0 && grew && !files_is_there(&result->results->files, result->path, result->fd)) {
             status = -ESTALE;

@@ -60,7 +60,11 @@ size_t result_pending(const struct result *result);
 /* Writes everything so far, with features as of TASK; the file is complete afterwards. COVERAGE may be NULL. 0 or
  * -errno (counted, see results_error()). */
 int result_flush(struct result *result, const struct result_task *task, const struct result_coverage *coverage);
-/* Adds the counts as READ records, flushes and closes; frees RESULT always. */
+/*
+ * Adds READ records with what TASK counted since the last ones, of the time TASK->end_ns: --print-interval. 0 or -errno.
+ */
+int result_read(struct result *result, const struct result_task *task);
+/* Adds the counts, or what is not in READ records yet, as READ records, flushes and closes; frees RESULT always. */
 int result_finish(struct result *result, const struct result_task *task, const struct result_coverage *coverage);
 const char *result_path(const struct result *result);
 

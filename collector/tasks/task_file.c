@@ -7,6 +7,7 @@
 #include "collector/sources/pressure.h"
 #include "collector/system/monotonic.h"
 #include "collector/tasks/inherited_counts.h"
+#include "collector/tasks/intervals.h"
 #include "collector/tasks/notes.h"
 #include "collector/tasks/task_table.h"
 #include "collector/tasks/task_view.h"
@@ -204,6 +205,7 @@ void tasks_write_task(struct tasks *tasks, struct task *task, const struct resul
     task_view_init(tasks, task, task->generation_count, task->values ? task->values : none, &view);
     add_totals(tasks, task, &view);
     counts_add(&tasks->counts, tasks->config, &view.task, task->values ? task->values : none, task->startup_ns);
+    tasks_end_intervals(tasks, task, &view.task);
     count_back_end(tasks, task);
     if (coverage)
         notes_add_fallbacks(&view.notes, tasks);

@@ -25,6 +25,7 @@ static void free_task(struct task *task)
     for (unsigned i = 0; i < task->snapshot_count; i++)
         free(task->snapshots[i].values);
     free(task->values);
+    free(task->told);
     buffer_release(&task->backlog);
     free(task);
 }

@@ -108,6 +108,7 @@ struct task {
     struct snapshot snapshots[TASKS_SNAPSHOTS]; /* oldest first */
     unsigned snapshot_count;
     struct attach_value *values; /* final; NULL while it lives */
+    struct task_told *told;      /* intervals.c; NULL: nothing */
     bool root;
     int status;             /* of its process, for the first thread; -1: unknown */
     uint64_t exit_ns;       /* cost of the exit, likewise; UINT64_MAX: unknown */
@@ -259,6 +260,7 @@ struct tasks {
     uint64_t seen, processes, threads, active_max, alive;
     uint64_t samples, lost, counted_only, without_sample;
     struct counts counts;
+    struct counts interval; /* --print-interval: since its last round */
     uint64_t timer_fallbacks,
         timer_fallbacks_counted; /* tasks by timer in a session with events; of them: not sampled */
     int refusal;                 /* -errno of the first of them */

@@ -37,6 +37,8 @@ int tasks_init(struct tasks *tasks, struct session *session, struct results *res
         error = missed_init(&tasks->missed);
     if (error == 0)
         error = counts_init(&tasks->counts, session->config, session->settings->count_by);
+    if (error == 0 && session->settings->interval_ns)
+        error = counts_init(&tasks->interval, session->config, session->settings->count_by);
     if (error == 0)
         error = tasks_begin_stacks(tasks);
     if (tasks->stacks)
@@ -85,6 +87,7 @@ void tasks_release(struct tasks *tasks)
     kernelmap_release(&tasks->kernel);
     missed_release(&tasks->missed);
     counts_release(&tasks->counts);
+    counts_release(&tasks->interval);
     tids_release(&tasks->known);
     tids_release(&tasks->unannounced);
     tids_release(&tasks->left);

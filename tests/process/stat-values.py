@@ -297,6 +297,87 @@ def test_values_come_first_and_also_when_quiet():
     check_equal(json.loads(done.err)["tasks"], 1)
 
 
+# ---- intervals
+
+def interval_rows(text, by):
+    """{(row, event): [values]} of the intervals, and {(row, event): value} of the summary; in ns for clocks."""
+    rounds, whole, times = {}, {}, []
+    for row in csv.reader(io.StringIO(text)):
+        stamp, key = row[0].strip(), (row[1].rsplit("-")[-1] if by else "", row[3 + by])  # it may get another name
+        count = row[1 + by]
+        if count == "<not counted>":
+            count = "0"  # only tasks with inherited events lived, which are counted at their ends
+        number = int(count.replace(".", "")) if row[2 + by] == "msec" else int(count)
+        if stamp == "summary":
+            check(key not in whole, text)
+            whole[key] = number
+        else:
+            times.append(float(stamp))
+            rounds.setdefault(key, []).append(number)
+    check_equal(times, sorted(times))
+    return rounds, whole, times
+
+
+def test_intervals_add_up():
+    """Threads, children, programs and inherited events: exactly, as printed and as in the files."""
+    need_perf_events()
+    shell = f"{target('spin')} 60; {target('spin')} 60 & wait; exec {target('count-witness')} pages 50 threads 4"
+    commands = {"shell": ["sh", "-c", shell],
+                "static": [target("count-witness-static"), "pages", "200", "children", "5"],
+                "exec": [target("count-witness"), "pages", "100", "exec", "3"], "true": ["true"]}
+    for name, command in commands.items():
+        for by in (False, True):
+            shutil.rmtree("run", ignore_errors=True)
+            options = ["--print-interval=20", *(["--per-thread"] if by else [])]
+            text, _ = counted(*command, options=options)
+            rounds, whole, times = interval_rows(text, by)
+            check_equal({key: sum(values) for key, values in rounds.items()}, whole, f"{name} {by}")
+            read = panalyze("counts", "--interval", "-x,", *options[1:], "run")
+            if read.status:
+                check_in("no intervals are in these files", read.err)  # it was too short
+                continue
+            again, total, when = interval_rows(read.out, by)
+            check_equal({key: sum(values) for key, values in again.items()}, whole, f"{name} {by} in the files")
+            check_equal(total, whole)
+            check(set(when[:-1]) - {max(when)} <= set(times), f"{name}: {when} {times}")
+
+
+def test_intervals_follow_the_program():
+    """A program that computes all the time: its CPU time is in the intervals in which it ran."""
+    need_perf_events()
+    with measured():
+        text, done = counted(target("spin"), "500", options=["-I", "100"])
+        rounds, whole, times = interval_rows(text, False)
+        steps = sorted(set(times))
+        check(len(steps) >= 5, text)
+        for step, (begin, end) in enumerate(zip([0, *steps], steps)):
+            check(rounds["", "task-clock"][step] <= (end - begin) * 1e9 + 20e6, text)
+        check(max(rounds["", "task-clock"]) < 0.6 * whole["", "task-clock"], text)
+
+
+def test_no_intervals_in_other_files():
+    need_perf_events()
+    counted("true")
+    done = panalyze("counts", "--interval", "run")
+    check_equal((done.status, done.out), (1, ""), done)
+    check_in("no intervals are in these files; 'pinject-run --stat --print-interval=MS' writes them", done.err)
+
+
+def test_perf_reads_the_intervals():
+    """They are READ records of the kernel's form, and their sum is the count."""
+    need_perf_events()
+    need("perf")
+    text, _ = counted(target("spin"), "150", options=["-I", "20"])
+    _, whole, _ = interval_rows(text, False)
+    name, = os.listdir("run")
+    dump = run(["perf", "script", "-D", "-i", f"run/{name}"]).ok().out
+    reads = re.findall(r"PERF_RECORD_READ: \d+ \d+ (\S+) (\d+)", dump)
+    for event in SOFTWARE.split(",")[1:]:
+        values = [int(count) for found, count in reads if plain(found) == event]
+        check(len(values) > 2, dump)
+        check_equal(sum(values), next(value for key, value in whole.items() if plain(key[1]) == event), event)
+
+
 def test_bare_session_writes_a_file():
     need_perf_events()
     environment = {"LD_PRELOAD": PRELOAD, "PINJECT_STAT": "1", "PINJECT_COUNTS_FILE": "bare.csv",
@@ -304,7 +385,8 @@ def test_bare_session_writes_a_file():
     done = run([target("count-witness"), "pages", "300", "threads", "2"], env=environment).ok()
     check_equal(done.err, "")
     pinject_run("--wait").ok()
-    rows = {int(row[0].rsplit("-")[-1]): int(row[1]) for row in csv.reader(open("bare.csv")) if plain(row[3]) == "faults"}
+    found = [row for row in csv.reader(open("bare.csv")) if plain(row[3]) == "faults"]
+    rows = {int(row[0].rsplit("-")[-1]): int(row[1]) for row in found}
     check_equal(len(rows), 3, rows)
     for tid, pages in told(done).items():
         check(pages <= rows[tid] <= pages + 100, rows)

@@ -155,6 +155,33 @@ static void test_openmetrics(void **state)
     free(text);
 }
 
+/* Lines of an interval begin with its end; what is the same each time is left out. */
+static void test_intervals(void **state)
+{
+    (void)state;
+    struct count_store store;
+    struct count_report report = {.events = events, .event_count = 2, .store = &store, .at_ns = 12345678901};
+    static const char *const wanted[] = {
+        "    12.345678901            1234.56 msec task-clock\n"
+        "    12.345678901            1234567      page-faults              #  999.999  K/sec\n",
+        "    12.345678901,1234.567890,msec,task-clock,1000,100.00,,\n"
+        "    12.345678901,1234567,,page-faults,1000,100.00,999.999,K/sec\n",
+        "         summary,1234.567890,msec,task-clock,1000,100.00,,\n"
+        "         summary,1234567,,page-faults,1000,100.00,999.999,K/sec\n"};
+    for (int i = 0; i < 3; i++) {
+        char text[1024] = "";
+        FILE *to = fmemopen(text, sizeof(text), "w");
+        report.at_ns = i < 2 ? report.at_ns : 0;
+        report.is_summary = i == 2;
+        assert_int_equal(count_store_init(&store, COUNT_ALL, 2, 0), 0);
+        count_store_add(&store, &(struct count_row){"make", 7, 7, 0, 1500000000, first});
+        count_print(&report, &(struct count_style){.form = i ? COUNT_AS_CSV : COUNT_AS_TEXT}, to);
+        fclose(to);
+        assert_string_equal(text, wanted[i]);
+        count_store_release(&store);
+    }
+}
+
 static void test_options(void **state)
 {
     const char *separator = NULL;
@@ -178,6 +205,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_text),        cmocka_unit_test(test_digits),
                                        cmocka_unit_test(test_csv),         cmocka_unit_test(test_json),
-                                       cmocka_unit_test(test_openmetrics), cmocka_unit_test(test_options)};
+                                       cmocka_unit_test(test_openmetrics), cmocka_unit_test(test_intervals),
+                                       cmocka_unit_test(test_options)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -69,7 +69,8 @@ static void test_sums(void **state)
     has("Counts (2 tasks):");
     has("            100.00 msec task-clock               #    0.500  CPUs utilized\n");
     has("              2000      page-faults              #   20.000  K/sec\n");
-    has("           8000000      cycles                   #    0.080  GHz  (estimate: counted for 25.00% of the time)\n");
+    has("           8000000      cycles                   #    0.080  GHz  (estimate: counted for 25.00% of the "
+        "time)\n");
     has("     <not counted>      context-switches  (no counter of the machine was free)\n");
     has("   <not supported>      branches\n");
     counts_release(&counts);

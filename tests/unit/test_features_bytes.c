@@ -226,7 +226,7 @@ static const char *read_values(const struct result_task *task)
     static char text[256];
     text[0] = '\0';
     buffer_release(&reads);
-    features_reads(&features, task, &reads);
+    features_reads(&features, task, NULL, &reads);
     for (size_t at = 0; at < reads.size;) {
         struct perf_event_header header;
         uint64_t value;

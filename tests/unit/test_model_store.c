@@ -260,7 +260,7 @@ static void test_readings(void **state)
     };
     assert_int_equal(task_add_count(task, &(struct profile_count){.event = 2, .generation = 4, .value = 1000}), 0);
     for (size_t i = 0; i < 4; i++)
-        assert_int_equal(task_add_reading(task, &readings[i]), 0);
+        assert_int_equal(task_add_reading(task, &readings[i], false), 0);
     assert_int_equal(task->reading_count, 3);
     assert_int_equal(task_take_readings(task, 4), 0);
     assert_int_equal(task->reading_count, 0);
@@ -272,7 +272,7 @@ static void test_readings(void **state)
     assert_int_equal(task->counts[1].running_ns, 35);
     assert_int_equal(task->counts[1].enabled_ns, 35);
     for (uint32_t i = 0; i < MOST_READINGS + 5; i++)
-        assert_int_equal(task_add_reading(task, &(struct task_reading){.event = 1, .id = i, .value = 1}), 0);
+        assert_int_equal(task_add_reading(task, &(struct task_reading){.event = 1, .id = i, .value = 1}, false), 0);
     assert_int_equal(task->reading_count, MOST_READINGS);
     assert_int_equal(task_take_readings(task, UINT32_MAX), 0);
     assert_int_equal(task->counts[2].value, MOST_READINGS);

@@ -37,6 +37,8 @@ static void test_values(void **state)
     assert_string_equal(line.settings.separator, ";");
     assert_int_equal(parse("--per-process --json --stat"), 0); /* in any order */
     assert_int_equal(line.settings.count_form, COUNT_AS_JSON);
+    assert_int_equal(parse("--stat -I 250"), 0);
+    assert_int_equal(line.settings.interval_ns, 250000000);
     assert_int_equal(parse("--show-time --no-cmd-output"), 0); /* also without --stat */
     assert_true(line.settings.show_time && line.settings.no_cmd_output);
 }
@@ -68,6 +70,11 @@ static void test_refused(void **state)
     refuse("--stat --json --with-header", "option '--with-header' cannot be used with '--json'");
     refuse("--stat --openmetrics --counts-file=f --append", "option '--append' cannot be used with '--openmetrics'");
     refuse("--stat -x\"", "option '-x' needs a separator");
+    refuse("--print-interval=100", "option '--print-interval' needs '--stat'");
+    refuse("--stat --print-interval=9", "needs a number of milliseconds from 10 to 86400000, not '9'");
+    refuse("--stat -I 1s", "needs a number of milliseconds from 10 to 86400000, not '1s'");
+    refuse("--stat -I -5", "needs a number of milliseconds");
+    refuse("--stat -I 100 --openmetrics", "option '--print-interval' cannot be used with '--openmetrics'");
     refuse("--json", "option '--json' needs '--stat', '--stacks' or '--tree'");
 }
 
