@@ -259,7 +259,7 @@ static const struct option_row rows[] = {
      "file mode of the result files: 0640 lets the group read them, 0644 everybody (default: 0600)"},
     {'e', "events", "LIST", 0, take_events, 0, 0, GROUP_BOTH,
      "events to sample or count, such as cycles,faults:u; default: cycles, or task-clock where cycles cannot be used"},
-    {0, "filter", "EXPR", OPTION_MORE, take_filter, 0, 0, GROUP_BOTH,
+    {0, "filter", "EXPR", OPTION_MORE, take_filter, 0, 0, GROUP_LINE,
      "count the tracepoint of the -e before it only where EXPR is true, such as 'count > 100'"},
     {'u', "user-level", NULL, OPTION_MORE, take_level, 0, EVENT_LEVEL_USER, GROUP_BOTH,
      "count in user space, for events without a modifier of their own; also -3"},
@@ -427,6 +427,11 @@ static int finish_events(struct settings_line *line)
 {
     struct settings *settings = &line->settings;
     char path[PATH_MAX];
+    if (settings->levels && !settings->events.count) {
+        report_error("-u and -k are for the events of -e, and there are none; type: -e cycles:%s",
+                     settings->levels == EVENT_LEVEL_USER ? "u" : "k");
+        return -EINVAL;
+    }
     event_list_set_levels(&settings->events, settings->levels);
     if (settings->each_level && event_list_set_each_level(&settings->events, settings->each_level) < 0)
         return -EINVAL;

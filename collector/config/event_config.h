@@ -14,7 +14,7 @@
 
 #include "collector/config/settings.h"
 
-/* Those that the user chose, and the defaults beside them. */
+/* Those that the user chose, and the defaults beside them. Sets of them are words of 64 bits. */
 enum { CONFIG_EVENTS = EVENTS_MAX + 16, CONFIG_NOTES = 16 };
 
 /* What an event of a task counted. */

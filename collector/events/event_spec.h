@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { EVENT_NAME = 128, EVENT_UNIT = 16, EVENTS_MAX = 64 };
+enum { EVENT_NAME = 128, EVENT_UNIT = 16, EVENTS_MAX = 48 };
 
 enum event_says {
     EVENT_SAYS_RATE = 1,          /* attr's sample_period, or freq and sample_freq */

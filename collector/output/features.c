@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "collector/config/event_choice.h"
 #include "collector/output/build_ids.h"
 #include "collector/output/identify.h"
 #include "collector/output/items.h"
@@ -62,6 +63,8 @@ static void append_string(struct buffer *to, const char *text)
     buffer_append(to, text, size);
 }
 
+_Static_assert(CONFIG_EVENTS <= 64, "a set of events is one word");
+
 static void prepare_attrs(struct features *features)
 {
     const struct event_config *config = features->session->config;
@@ -73,6 +76,8 @@ static void prepare_attrs(struct features *features)
         struct perf_event_attr *attr = &features->attrs[i];
         *attr = config->events[i].attr;
         attr->size = ATTR_SIZE;
+        if (config->events[i].spec && event_choice_is_own(config->events[i].spec))
+            attr->config1 = 0; /* an address in our memory: the name of the event has what it points to */
         attr->read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING | PERF_FORMAT_ID |
                             PERF_FORMAT_LOST;
         attr->sample_id_all = 1;

@@ -60,7 +60,7 @@ def test_check():
 
 def test_bad_input_is_one_line_that_helps():
     many = ",".join(["cs"] * 1000)
-    for text, says in ((many, "more than 64 events"), ("cs,,", "empty name"), ("{cs", "no '}'"), ("cs:q", "modifier 'q'"),
+    for text, says in ((many, "more than 48 events"), ("cs,,", "empty name"), ("{cs", "no '}'"), ("cs:q", "modifier 'q'"),
                        ("mem:0x1001/4:w", "multiple"), ("mem:x", "needs the command"), ("r", "unknown event"),
                        ("nopmu/event=1/", "no PMU 'nopmu'"), ("faults/perod=1/", "did you mean 'period'?"),
                        ("\033[2Jcycles", "\\033"), ("x" * 5000, "longer than")):

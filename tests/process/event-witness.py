@@ -157,6 +157,29 @@ def test_a_tracepoint_with_a_filter():
     check_equal(sum(witnessed(done.out).values()), calls)
 
 
+def test_samples_of_a_tracepoint():
+    """One for each time, of each task; with a period of N, one for each N."""
+    need_tracefs()
+    event = ["-q", "-g", "fp", "-e", "raw_syscalls:sys_enter", "--filter", f"id == {call_number()}"]
+    for program in (WITNESS, STATIC):
+        if not target_runs(program):
+            continue
+        done = run([*MOUNT, PINJECT_RUN, *event, "-o", "each/", "--", target(program), *LINE]).ok()
+        said = witnessed(done.out)
+        report = panalyze_json("report", "each")
+        check_equal((report["event"], report["total"]["lost"]), ("raw_syscalls:sys_enter", 0))
+        check_equal({task["tid"]: task["samples"] for task in report["tasks"]}, said)
+        shutil.rmtree("each")
+
+
+def test_a_filter_that_the_kernel_refuses():
+    need_tracefs()
+    done = run([*MOUNT, PINJECT_RUN, "--stat", "-e", "sched:sched_switch", "--filter", "no_such_field > 3", "true"])
+    check_equal(done.status, 125)
+    check_in("does not accept its filter 'no_such_field > 3'", done.err)
+    check_equal(len(done.err.splitlines()), 1)
+
+
 def test_all_calls_of_a_tracepoint():
     """All system calls of a program, against strace's total."""
     need_tracefs()

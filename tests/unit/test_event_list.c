@@ -51,7 +51,7 @@ static void wrong_lists(void **state)
         memcpy(many + 4 * i, "cs, ", 4);
     for (unsigned i = 0; i < 1000; i++)
         memcpy(many + 3 * i, i < 999 ? "cs," : "cs\0", 3);
-    KIT_BAD(&kit_intel, many, "event 65, 'cs'", "more than 64 events");
+    KIT_BAD(&kit_intel, many, "event 49, 'cs'", "more than 48 events");
     memset(large, 'x', sizeof(large) - 1);
     large[sizeof(large) - 1] = '\0';
     KIT_BAD(&kit_intel, large, "longer than 1024 bytes");

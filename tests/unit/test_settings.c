@@ -137,6 +137,8 @@ static void test_events(void **state)
     assert_false(settings->events.specs[1].attr.exclude_user || settings->events.specs[1].attr.exclude_kernel);
     settings = good("-0 -3 -e cs c");
     assert_int_equal(settings->levels, 3);
+    bad("-u c", "for the events of -e");
+    bad("-k --stat c", "-e cycles:k");
     bad("-e cs --priv-levels=k,u c", "more entries");
     bad("-e cs --priv-levels=h c", "u, k or uk");
     bad("--filter pid==1 -e cs c", "after -e");
