@@ -307,6 +307,8 @@ static const struct option_row rows[] = {
      "the counts of each process"},
     {0, "per-comm", NULL, 0, take_count_choice, FIELD(count_by), COUNT_BY_COMM, COUNTS,
      "the counts of each command name (that of a task's last program)"},
+    {0, "per-exec", NULL, 0, take_count_choice, FIELD(count_by), COUNT_BY_EXEC, COUNTS,
+     "the counts of each program that a thread ran, with the number of its exec"},
     {0, "interval", NULL, 0, options_take_flag, FIELD(rounds), 0, COUNTS,
      "what was counted in each interval of the run, then in all"},
     {'x', "field-separator", "SEP", 0, take_separator, 0, 0, COUNTS,
@@ -464,8 +466,9 @@ static int refuse_unused(const struct cli *cli)
         report_error("--by=line, --by=inline and --by=file show where inlined code comes from: leave out --no-inline");
         return -EINVAL;
     }
-    if (settings->rounds && settings->count_form == COUNT_AS_OPENMETRICS) {
-        report_error("option '--interval' cannot be used with '--openmetrics'");
+    if (settings->rounds && (settings->count_form == COUNT_AS_OPENMETRICS || settings->count_by == COUNT_BY_EXEC)) {
+        report_error("option '--interval' cannot be used with '%s'",
+                     settings->count_by == COUNT_BY_EXEC ? "--per-exec" : "--openmetrics");
         return -EINVAL;
     }
     if (count_check_style(settings->count_form, settings->count_digits) < 0)

@@ -322,7 +322,7 @@ static const struct option_row rows[] = {
     {0, "follow-exec", NULL, OPTION_MORE, take_follow, 0, PINJECT_SESSION_EXEC, GROUP_BOTH,
      "follow only exec: a process is followed in the next programs that it executes; several --follow options add up"},
     {0, "exec-split-results", NULL, OPTION_MORE, options_take_flag, FIELD(split), 0, GROUP_BOTH,
-     "write one file BASE.PID.TID.EXEC for each program that a process runs"},
+     "write one file BASE.PID.TID.N.PROGRAM for each program that a process runs; N: number of the exec"},
     {0, NULL, NULL, 0, NULL, 0, 0, 0, "Other"},
     {0, "live", "FILE", OPTION_OPTIONAL_VALUE | OPTION_MORE, take_live, 0, 0, GROUP_LINE,
      "show a live view: on this terminal (redirect the output of COMMAND), on the terminal FILE, or as text in FILE"},

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum count_by { COUNT_ALL, COUNT_BY_THREAD, COUNT_BY_COMM, COUNT_BY_PROCESS };
+enum count_by { COUNT_ALL, COUNT_BY_THREAD, COUNT_BY_COMM, COUNT_BY_PROCESS, COUNT_BY_EXEC };
 
 struct count_event {
     const char *name; /* "task-clock", "page-faults:u" */
@@ -40,6 +40,7 @@ static inline bool count_is_known(const struct count_cell *cell)
 struct count_row {
     char comm[16]; /* "" for the whole run */
     int32_t pid, tid;
+    uint32_t exec;  /* of COUNT_BY_EXEC: number of the exec; 0: before the first one */
     uint64_t tasks; /* whose counts are in it */
     uint64_t start_ns;
     const struct count_cell *cells; /* one for each event */

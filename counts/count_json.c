@@ -53,7 +53,9 @@ static void print_row(struct json *json, const struct count_report *report, cons
     json_string(json, "comm", comm);
     if (by != COUNT_BY_COMM)
         json_signed(json, "pid", row->pid);
-    if (by == COUNT_BY_THREAD)
+    if (by == COUNT_BY_EXEC)
+        json_unsigned(json, "exec", row->exec);
+    if (by == COUNT_BY_THREAD || by == COUNT_BY_EXEC)
         json_signed(json, "tid", row->tid);
     else
         json_unsigned(json, "tasks", row->tasks);
@@ -73,7 +75,7 @@ static void print_times(struct json *json, const struct count_times *times)
 
 void count_print_json(const struct count_report *report, const struct count_style *style, FILE *to)
 {
-    static const char *const words[] = {"all", "thread", "comm", "process"};
+    static const char *const words[] = {"all", "thread", "comm", "process", "exec"};
     struct count_store *store = report->store;
     struct json json = {.to = to};
     json_object(&json, NULL);

@@ -51,12 +51,14 @@ static void begin_sample(enum family family, const struct count_event *event, co
         snprintf(text, sizeof(text), "%.*s", (int)sizeof(row->comm), row->comm);
         print_label("comm", text, to);
     }
-    if (by == COUNT_BY_THREAD || by == COUNT_BY_PROCESS)
+    if (by != COUNT_ALL && by != COUNT_BY_COMM)
         fprintf(to, ",pid=\"%" PRId32 "\"", row->pid);
-    if (by == COUNT_BY_THREAD)
+    if (by == COUNT_BY_THREAD || by == COUNT_BY_EXEC)
         fprintf(to, ",tid=\"%" PRId32 "\"", row->tid);
     /* Numbers of tasks come again; the start tells the tasks apart. */
-    if (by == COUNT_BY_THREAD || by == COUNT_BY_PROCESS)
+    if (by == COUNT_BY_EXEC)
+        fprintf(to, ",exec=\"%" PRIu32 "\"", row->exec);
+    if (by != COUNT_ALL && by != COUNT_BY_COMM)
         fprintf(to, ",start=\"%" PRIu64 ".%09" PRIu64 "\"", row->start_ns / 1000000000, row->start_ns % 1000000000);
 }
 

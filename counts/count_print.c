@@ -36,6 +36,8 @@ char *count_row_name(char *ret, size_t size, const struct count_row *row, int by
         snprintf(ret, size, "%s-%" PRId32, safe, row->tid);
     else if (by == COUNT_BY_PROCESS)
         snprintf(ret, size, "%s-%" PRId32, safe, row->pid);
+    else if (by == COUNT_BY_EXEC)
+        snprintf(ret, size, "%s-%" PRId32 ".%" PRIu32, safe, row->tid, row->exec);
     else
         snprintf(ret, size, "%s", by == COUNT_BY_COMM ? safe : "");
     return ret;

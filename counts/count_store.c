@@ -95,6 +95,7 @@ static void pack_task(struct buffer *to, const struct count_row *row, size_t eve
     append(to, (uint32_t)row->pid);
     append(to, (uint32_t)row->tid);
     append(to, row->start_ns);
+    append(to, row->exec);
     for (size_t i = 0; i < events; i++)
         pack_cell(to, &row->cells[i]);
 }
@@ -121,6 +122,7 @@ static void unpack_task(struct cursor *from, struct count_row *ret, struct count
     ret->pid = (int32_t)(uint32_t)leb_unsigned(from);
     ret->tid = (int32_t)(uint32_t)leb_unsigned(from);
     ret->start_ns = leb_unsigned(from);
+    ret->exec = (uint32_t)leb_unsigned(from);
     for (size_t i = 0; i < events; i++)
         unpack_cell(from, &cells[i]);
 }
@@ -300,7 +302,7 @@ void count_store_row(struct count_store *store, size_t index, struct count_row *
         *ret = order->comm->row;
         return;
     }
-    if (store->by == COUNT_BY_THREAD) {
+    if (store->by != COUNT_BY_PROCESS) {
         unpack_at(store, order->offset, ret, store->cells);
         return;
     }

@@ -76,6 +76,7 @@ struct profile_task {
     enum profile_task_source source;
     bool counted_only;
     bool root;
+    uint32_t first_exec; /* number of the exec that began the first exec generation; 0: none did (a child of fork) */
     uint64_t startup_ns, exit_ns;
     bool exit_cost;   /* exit_ns is known */
     uint64_t samples; /* of all events */

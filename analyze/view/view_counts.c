@@ -166,6 +166,54 @@ static void find_times(const struct view *view, struct count_times *ret)
             ret->elapsed_ns = profile->tasks[i].end_ns - profile->tasks[i].start_ns;
 }
 
+/* What exec generation NUMBER of TASK counted; with what was counted before the first and after the last one. */
+static void generation_counters(const struct profile *profile, const struct profile_task *task, uint32_t number,
+                                struct counter *ret)
+{
+    memset(ret, 0, profile->event_count * sizeof(*ret));
+    for (uint32_t i = 0; i < task->count_count; i++) {
+        const struct profile_count *count = &task->counts[i];
+        if (count->generation != number || count->event >= profile->event_count)
+            continue;
+        ret[count->event] = (struct counter){.present = true,
+                                             .estimate = count->running_ns < count->enabled_ns,
+                                             .value = count->value,
+                                             .counted = count->value,
+                                             .scaled = count->scaled,
+                                             .enabled_ns = count->enabled_ns,
+                                             .running_ns = count->running_ns};
+    }
+    const uint64_t more = (number ? 0 : task->startup_ns) + (number + 1 < task->generation_count ? 0 : task->exit_ns);
+    for (uint32_t i = 0; i < profile->event_count; i++) {
+        if (!counters_is_task_clock(&profile->events[i]) || !more)
+            continue;
+        ret[i].present = true;
+        ret[i].value += more;
+        ret[i].scaled += more;
+        break;
+    }
+}
+
+/* A row for each program of the task; the only one has the task's counts. */
+static void add_programs(const struct view *view, const struct profile_task *task, const struct counter *sum,
+                         const struct counter *whole, struct count_cell *cells, struct count_store *store)
+{
+    const struct profile *profile = view->profile;
+    struct counter *counters = memory_new(profile->event_count, sizeof(*counters));
+    for (uint32_t i = 0; i < task->generation_count || i == 0; i++) {
+        struct count_row row = {.pid = task->pid, .tid = task->tid, .exec = task->first_exec + i, .cells = cells};
+        const bool alone = task->generation_count <= 1;
+        const char *comm = alone || !task->generations[i].comm[0] ? task->comm : task->generations[i].comm;
+        row.start_ns = alone ? task->start_ns : task->generations[i].start_ns;
+        if (!alone)
+            generation_counters(profile, task, i, counters);
+        fill_cells(profile, alone ? whole : counters, sum, cells);
+        snprintf(row.comm, sizeof(row.comm), "%s", comm ? comm : "");
+        count_store_add(store, &row);
+    }
+    free(counters);
+}
+
 static void fill_store(const struct view *view, const struct counter *all, const struct counter *sum,
                        struct count_store *store)
 {
@@ -175,6 +223,10 @@ static void fill_store(const struct view *view, const struct counter *all, const
         const uint32_t index = view->selection->order[i];
         const struct profile_task *task = &profile->tasks[index];
         struct count_row row = {.pid = task->pid, .tid = task->tid, .start_ns = task->start_ns, .cells = cells};
+        if (store->by == COUNT_BY_EXEC) {
+            add_programs(view, task, sum, all + (size_t)index * profile->event_count, cells, store);
+            continue;
+        }
         fill_cells(profile, all + (size_t)index * profile->event_count, sum, cells);
         snprintf(row.comm, sizeof(row.comm), "%s", task->comm ? task->comm : "");
         count_store_add(store, &row);

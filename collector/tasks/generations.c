@@ -136,6 +136,7 @@ bool tasks_exec(struct tasks *tasks, struct task *task, uint64_t time_ns, const 
     if (before && tasks->session->settings->split)
         tasks_split_file(tasks, task, time_ns);
     bool first = task_is_armed(task);
+    task->execs++;
     tasks_step(tasks, task, TASK_EVENT_EXEC);
     tasks_add_generation(task, time_ns, task->comm, NULL);
     if (first)

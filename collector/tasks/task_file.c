@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "collector/tasks/task_file.h"
 
+#include <pinject/wire.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "collector/sources/attach.h"
@@ -93,16 +95,27 @@ void tasks_map_modules(struct tasks *tasks, struct task *task)
     tasks_put_made(tasks, task, &buffer);
 }
 
+/* "1.cc1": the number of the exec, as pfmon has it, and the program; 0 is what ran before the first exec. */
+static const char *name_exec(const struct task *task, const char *exec, char *ret, size_t size)
+{
+    const char *slash = strrchr(exec, '/');
+    /* It sent its request from its first program: the exec was before that. */
+    const unsigned number = task->execs + (task->kind == PINJECT_PROCESS);
+    snprintf(ret, size, "%u.%s", number, slash && slash[1] ? slash + 1 : exec);
+    return ret;
+}
+
 void tasks_begin_file(struct tasks *tasks, struct task *task)
 {
     const struct exec_generation *generation = tasks_last_generation(task);
+    char name[64];
     const char *exec = NULL;
     if (tasks->session->settings->split) {
         if (!generation || !generation->program || !generation->program->exec[0]) {
             task->file = FILE_UNNAMED;
             return;
         }
-        exec = generation->program->exec;
+        exec = name_exec(task, generation->program->exec, name, sizeof(name));
     }
     if (result_new(tasks->results, task->pid, task->tid, exec, &task->result))
         task->result = NULL;

@@ -17,15 +17,18 @@ static void subtract(struct attach_value *values, const struct attach_value *bas
 }
 
 /*
- * The counts of exec generation INDEX alone. NOW: the counts at the end of the last one; NULL: unknown. False: unknown.
+ * The counts of exec generation INDEX. NOW: the counts at the end of the last one; NULL: unknown. False: unknown. If its
+ * start is unknown, it has the counts of those before it, too: all of them together are the task's counts.
  */
 static bool generation_values(const struct tasks *tasks, const struct task *task, unsigned index,
                               const struct attach_value *now, struct attach_value *ret)
 {
     const struct exec_generation *generation = &task->generations[index];
     const struct attach_value *end = index + 1 == task->generation_count ? now : generation->at_end;
-    const struct attach_value *start = index ? task->generations[index - 1].at_end : NULL;
-    if (!end || (index && !start) || task->generations_more)
+    const struct attach_value *start = NULL;
+    for (unsigned i = index; i > 0 && !start; i--)
+        start = task->generations[i - 1].at_end;
+    if (!end || task->generations_more)
         return false;
     memcpy(ret, end, tasks->config->count * sizeof(*ret));
     if (start)
@@ -33,11 +36,16 @@ static bool generation_values(const struct tasks *tasks, const struct task *task
     return true;
 }
 
+static bool is_joined(const struct task *task, unsigned index)
+{
+    return index && !task->generations[index - 1].at_end && !task->generations_more;
+}
+
 static void view_generations(const struct tasks *tasks, const struct task *task, struct task_view *view,
                              const struct attach_value *now, unsigned end)
 {
     unsigned first = task->generation_first;
-    bool split = tasks->session->settings->split;
+    bool split = tasks->session->settings->split, joined = false;
     view->generations = end > first ? calloc(end - first, sizeof(*view->generations)) : NULL;
     for (unsigned i = first; view->generations && i < end; i++) {
         const struct exec_generation *from = &task->generations[i];
@@ -48,7 +56,11 @@ static void view_generations(const struct tasks *tasks, const struct task *task,
         to->cmdline = from->program && from->program->cmdline ? from->program->cmdline : "";
         to->cmdline_size = from->program ? from->program->cmdline_size : 0;
         to->counted = (split || task->generation_count > 1) && generation_values(tasks, task, i, now, to->values);
+        joined |= to->counted && is_joined(task, i);
     }
+    if (joined)
+        notes_add(&view->notes, "the counts of a program include those of the one before it: they could not be read at "
+                                "the moment of exec");
     view->task.generations = view->generations;
     view->task.generation_count = view->generations ? end - first : 0;
 }

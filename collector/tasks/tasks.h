@@ -102,6 +102,7 @@ struct task {
     struct exec_generation *generations;
     unsigned generation_count;
     unsigned generation_first; /* the first one of the file that is being written (--exec-split-results) */
+    unsigned execs;            /* programs that it was seen to execute; the first one counts, if it began with it */
     unsigned generations_more; /* beyond TASKS_GENERATIONS */
     size_t arguments;          /* bytes of command lines, without the last exec generation's */
     unsigned arguments_cut;    /* exec generations whose command line was cut */

@@ -297,6 +297,40 @@ def test_values_come_first_and_also_when_quiet():
     check_equal(json.loads(done.err)["tasks"], 1)
 
 
+# ---- programs of a task
+
+def test_values_of_each_program():
+    """They add up to the thread's, whole or split; the files have the number of the exec."""
+    need_perf_events()
+    commands = {name: programs()[name] for name in ("programs", "shell", "true")}
+    commands["static"] = [target("count-witness-static"), "pages", "100", "exec", "3"]
+    for name, command in commands.items():
+        for options in ([], ["--exec-split-results"]):
+            shutil.rmtree("run", ignore_errors=True)
+            counted(*command, options=options)
+            threads, parts, numbers = {}, {}, {}
+            for by, sums in (("--per-thread", threads), ("--per-exec", parts)):
+                for row in csv.reader(io.StringIO(panalyze("counts", "-x,", by, "run").ok().out)):
+                    tid, _, number = row[0].rsplit("-")[-1].partition(".")
+                    if number:
+                        numbers.setdefault(tid, set()).add(int(number))
+                    count = row[1].replace(".", "") if row[2] == "msec" else row[1]
+                    key = tid, row[3]
+                    sums[key] = sums.get(key, 0) + (0 if count == "<not counted>" else int(count))
+            check_equal(parts, threads, f"{name} {options}")
+            for tid, found in numbers.items():
+                check_equal(found, set(range(min(found), max(found) + 1)), name)
+                check_in(min(found), (0, 1))
+            if options:
+                check_equal(sorted(tuple(file.split(".")[2:4]) for file in os.listdir("run")),
+                            sorted((tid, str(number)) for tid, found in numbers.items() for number in found), name)
+            root = next(iter(numbers)) if len(numbers) == 1 else None
+            if root:
+                check_equal(min(numbers[root]), 1)
+            if name in ("programs", "static"):
+                check_equal(numbers[root], {1, 2, 3, 4} if name == "programs" else {1, 2, 3})
+
+
 # ---- intervals
 
 def interval_rows(text, by):

@@ -39,8 +39,8 @@ static char *print(struct count_style style, bool whole)
     size_t size = 0;
     FILE *to = open_memstream(&text, &size);
     assert_int_equal(count_store_init(&store, (enum count_by)style.by, EVENTS, 0), 0);
-    count_store_add(&store, &(struct count_row){"make", 7, 7, 0, 1500000000, first});
-    count_store_add(&store, &(struct count_row){"a\",\nb", 8, 9, 0, 2500000000, second});
+    count_store_add(&store, &(struct count_row){"make", 7, 7, 0, 1, 1500000000, first});
+    count_store_add(&store, &(struct count_row){"a\",\nb", 8, 9, 0, 1, 2500000000, second});
     assert_int_equal(count_store_sort(&store), 0);
     count_print(&report, &style, to);
     assert_int_equal(fclose(to), 0);
@@ -174,7 +174,7 @@ static void test_intervals(void **state)
         report.at_ns = i < 2 ? report.at_ns : 0;
         report.is_summary = i == 2;
         assert_int_equal(count_store_init(&store, COUNT_ALL, 2, 0), 0);
-        count_store_add(&store, &(struct count_row){"make", 7, 7, 0, 1500000000, first});
+        count_store_add(&store, &(struct count_row){"make", 7, 7, 0, 1, 1500000000, first});
         count_print(&report, &(struct count_style){.form = i ? COUNT_AS_CSV : COUNT_AS_TEXT}, to);
         fclose(to);
         assert_string_equal(text, wanted[i]);

@@ -466,7 +466,7 @@ static void test_split(void **state)
     stage_close(&stage);
     assert_int_equal(stage.tasks->samples, 3);
     assert_int_equal(stage.tasks->attributed_ns, 9000);
-    struct kit_file file = read_back("out.100.100.prog");
+    struct kit_file file = read_back("out.100.100.1.prog");
     assert_int_equal(file.records[PERF_RECORD_SAMPLE], 1);
     assert_int_equal(count_of(&file), 4000);
     const struct pinject_item_task *part = kit_item(&file, PINJECT_ITEM_TASK, 0);
@@ -475,7 +475,7 @@ static void test_split(void **state)
     assert_string_equal(generation_comm(&file, 0), "prog");
     assert_null(kit_item(&file, PINJECT_ITEM_GENERATION, 1));
     kit_file_free(&file);
-    file = read_back("out.100.100.ls");
+    file = read_back("out.100.100.2.ls");
     assert_int_equal(file.records[PERF_RECORD_SAMPLE], 2);
     assert_int_equal(file.records[PERF_RECORD_COMM], 1);
     assert_int_equal(file.records[PERF_RECORD_MMAP2], 1);
@@ -500,7 +500,7 @@ static void test_split_without_program(void **state)
     assert_int_equal(task->samples, 1);
     tasks_task_ended(stage.tasks, task, true);
     stage_close(&stage);
-    file = read_back("out.100.100.mystery");
+    file = read_back("out.100.100.2.mystery");
     assert_int_equal(file.records[PERF_RECORD_SAMPLE], 1); /* though it waited for the name */
     assert_int_equal(file.records[PERF_RECORD_COMM], 1);
     assert_string_equal(generation_comm(&file, 0), "mystery");
@@ -647,7 +647,7 @@ static void test_split_thread_before_its_program(void **state)
     stage_generation(&stage, 100, T + 15, "/opt/next", "next -x");
     assert_int_equal(thread->file, FILE_BEGUN);
     stage_close(&stage);
-    struct kit_file file = read_back("out.100.102.next");
+    struct kit_file file = read_back("out.100.102.0.next");
     assert_int_equal(file.records[PERF_RECORD_SAMPLE], 1);
     assert_string_equal(generation_exec(&file, 0), "/opt/next");
     kit_file_free(&file);
