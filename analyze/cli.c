@@ -43,7 +43,7 @@ static const struct cli_command commands[] = {
      "flame graph: an SVG file to zoom and search in a browser"},
     {"annotate", ANNOTATE, CLI_PROFILE, view_annotate, "instructions and source lines of functions, with their shares"},
     {"diff", DIFF, CLI_PROFILE | CLI_PAIR, view_diff,
-     "what changed between two versions of a program, best from several runs of each"},
+     "what changed between two versions of a program; several runs of each give the best results"},
     {"tree", TREE, CLI_PROFILE | CLI_COUNTS, view_tree, "processes and threads: parents, times, exit status",
      "What ran"},
     {"counts", COUNTS, CLI_PROFILE | CLI_COUNTS, view_counts, "counters, in total and per task"},
@@ -296,7 +296,7 @@ static const struct option_row rows[] = {
     {0, "session", "ID", 0, options_take_string, FIELD(session), 0, PROFILE,
      "show the session whose id begins with ID (default: the newest)"},
     {0, "session", "A[,B]", 0, options_take_string, FIELD(session), 0, DIFF,
-     "compare the sessions whose ids begin with A and B; A alone is for both sides (default: the newest)"},
+     "compare the sessions whose ids begin with A and B; A alone is used for both sides (default: the newest)"},
     {0, "threads", "N", 0, take_threads, FIELD(threads), 0,
      REPORT | SUMMARY | FLAME | DIFF | SCRIPT | ANNOTATE | EXPORT,
      "use N threads to read files and look up names (default: one per CPU)"},
@@ -328,8 +328,8 @@ static const struct option_row rows[] = {
      "unwinder for the stacks of 'perf record --call-graph dwarf': tables (pinject's own, the default) or libunwind"},
     {0, "objdump", "PATH", 0, options_take_string, FIELD(objdump), 0, ANNOTATE,
      "disassembler (default: the objdump in $PATH)"},
-    {0, "lines", NULL, 0, options_take_flag, FIELD(lines), 0, SCRIPT, "source line below each address"},
-    {0, "inline", NULL, 0, options_take_flag, FIELD(inlined), 0, SCRIPT, "inlined functions above each address"},
+    {0, "lines", NULL, 0, options_take_flag, FIELD(lines), 0, SCRIPT, "print the source line below each address"},
+    {0, "inline", NULL, 0, options_take_flag, FIELD(inlined), 0, SCRIPT, "print inlined functions above each address"},
     {0, "inline", NULL, 0, options_take_flag, FIELD(inlined), 0, REPORT | FLAME,
      "show inlined functions in call chains, from debug information (the default)"},
     {0, "no-inline", NULL, 0, options_take_flag, FIELD(no_inline), 0, REPORT | FLAME | SCRIPT | EXPORT | DIFF,
@@ -432,8 +432,8 @@ static int divide_operands(struct cli *cli, char **operands)
         if (at > 0 && at < cli->operand_count && !again)
             return 0;
     }
-    report_error("'%s' compares two sides: 'panalyze %s BEFORE AFTER' (each one directory or file), or several runs of "
-                 "each side: 'panalyze %s A1 A2 A3 -- B1 B2 B3'",
+    report_error("'%s' compares two sides: 'panalyze %s BEFORE AFTER' (each side is a directory or a file), or "
+                 "'panalyze %s A1 A2 A3 -- B1 B2 B3' (each side is several runs)",
                  cli->command->name, cli->command->name, cli->command->name);
     return -EINVAL;
 }

@@ -411,7 +411,7 @@ static int follow_session(struct cli *cli)
                                          .snapshots = settings->snapshots,
                                          .until = settings->until ? (int)settings->until : -1};
     if (settings->until && (settings->until > INT32_MAX || fcntl(options.until, F_SETFD, FD_CLOEXEC) < 0)) {
-        report_error("--until is only for 'pinject-run --live': the file descriptor that it names is not open");
+        report_error("--until is only for 'pinject-run --live'; its file descriptor is not open");
         return USAGE;
     }
     /* The look prints to a file, so the colour is decided here. */

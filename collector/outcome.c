@@ -27,20 +27,19 @@ static void add_files(struct tasks *tasks)
                counts.failed, 0);
     missed_add(
         &tasks->missed,
-        "build id of a mapped file dropped: too many files (lost only if the file no longer exists; otherwise it "
-        "is read again)",
-        "", counts.forgotten, 0);
+        "build id of a mapped file dropped: too many files (if the file still exists, its build id is read again)", "",
+        counts.forgotten, 0);
 }
 
 /* Records of rings that were left out. */
 static void add_records(struct tasks *tasks)
 {
     struct missed *missed = &tasks->missed;
-    missed_add(missed, "executable mapping dropped: too many in one process", "",
+    missed_add(missed, "executable mapping dropped: too many mappings in one process", "",
                tasks->mappings_forgotten + (tasks->root_process ? tasks->root_process->space.forgotten : 0), 0);
-    missed_add(missed, "executable mapping dropped: too many in the processes of a user", "",
+    missed_add(missed, "executable mapping dropped: too many mappings in the processes of a user", "",
                shares_refused(&tasks->shares), 0);
-    missed_add(missed, "executable mapping missing in the files of some threads: too many in one process", "",
+    missed_add(missed, "executable mapping missing in the files of some threads: too many mappings in one process", "",
                tasks->mappings_untold, 0);
     missed_add(missed, "damaged ring or record", "", tasks->broken_rings, 0);
 }
@@ -87,7 +86,7 @@ static void add_losses(struct tasks *tasks)
                __atomic_load_n(&session->notifications.refused, __ATOMIC_RELAXED), 0);
     missed_add(missed, "mappings and arguments dropped: queue full", "",
                __atomic_load_n(&session->notifications.cut, __ATOMIC_RELAXED), 0);
-    missed_add(missed, "request processed out of order: too many were waiting", "", tasks->hurried, 0);
+    missed_add(missed, "request processed out of order: too many requests were waiting", "", tasks->hurried, 0);
     missed_add(missed, "contradiction: an event that is impossible in the state of its task (a defect of pinject)", "",
                tasks->contradictions, 0);
     missed_add(missed, "malformed request", "", __atomic_load_n(&session->malformed, __ATOMIC_RELAXED), 0);
@@ -101,11 +100,13 @@ static void add_losses(struct tasks *tasks)
     missed_add(missed, "record of a non-injectable program's child lost: ring full or damaged", "",
                tasks->inherited_lost, 0);
     missed_add(missed,
-               "descendant of a non-injectable program: started while the collector attached, or the kernel lost its "
-               "start record",
+               "descendant of a non-injectable program: it started while the collector attached, or the kernel lost "
+               "its start record",
                "", tasks->unannounced.count, 0);
-    missed_add(missed, "counts of a non-injectable program's descendant were lost: CPU time estimated from samples", "",
-               tasks->estimated, 0);
+    missed_add(missed,
+               "descendant of a non-injectable program: its counts were lost, and its CPU time is estimated "
+               "from samples",
+               "", tasks->estimated, 0);
     missed_add(missed, "look-up in /proc given up: it took too long, or no thread was free for it", "",
                session->errands.given_up, 0);
     missed_add(missed, "request dropped: the collector has no memory or no descriptors left", "",
@@ -170,7 +171,7 @@ static void add_contradiction(const struct outcome *outcome, struct tasks *tasks
     uint64_t tree = outcome->cpu_ns;
     if (tree && outcome->attributed_ns > tree + tree / CONTRADICTS_PART + CONTRADICTS_NS)
         missed_add(&tasks->missed,
-                   "false times: by the reports of programs, tasks used more CPU time than the whole run", "", 1,
+                   "false times: programs reported more CPU time for their tasks than the whole run used", "", 1,
                    outcome->attributed_ns - tree);
 }
 

@@ -109,7 +109,7 @@ void answer_reason(const struct target *target, const struct target_thread *thre
                  thread->end == UNWIND_TRUNCATED  ? "the stack is deeper than the part that was copied"
                  : thread->end == UNWIND_TOO_DEEP ? "the stack has more than 1024 frames"
                  : thread->end == UNWIND_NO_TABLE ? "the code has no unwind tables"
-                 : thread->state == 'D' ? "unwinding needs the registers of the thread, which cannot be stopped now"
+                 : thread->state == 'D' ? "unwinding needs the thread's registers, and the thread cannot be stopped now"
                                         : "the stack is corrupt from here on");
 }
 

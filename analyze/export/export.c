@@ -114,7 +114,7 @@ const struct export_format *export_choose(const char *operand, const char *outpu
     if (!operand)
         report_error("no format given; type: panalyze export FORMAT [-o FILE] out.*; formats: %s", names);
     else if (output && stat(operand, &status) == 0)
-        report_error("cannot tell the format from the name '%s'; give one before the files: %s", output, names);
+        report_error("cannot tell the format from the name '%s'; give a format before the files: %s", output, names);
     else
         report_error("unknown format '%s'; %s%s%sformats: %s", operand, nearest_format(operand) ? "did you mean '" : "",
                      nearest_format(operand) ? nearest_format(operand) : "", nearest_format(operand) ? "'? All " : "",
@@ -181,8 +181,8 @@ int export_view(struct view *view)
         return 1;
     }
     if ((format->needs & EXPORT_SAMPLES) && view->selection->total_samples == 0) {
-        report_error("no samples to write as %s; the formats chrome, csv-tasks and perf work without samples and hold "
-                     "the counters",
+        report_error("there are no samples to write as %s; the formats chrome, csv-tasks and perf need no samples, "
+                     "and contain the counters",
                      format->name);
         return 1;
     }

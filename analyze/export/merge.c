@@ -73,7 +73,8 @@ static int begin_file(void *context, const char *path, const struct file *file)
     struct merge *merge = context;
     merge->path = path;
     if (file->swap) {
-        report_error("%s: was recorded in the opposite byte order and cannot be merged; perf reads it as it is", path);
+        report_error("%s: was recorded in the opposite byte order and cannot be merged; perf can read the file itself",
+                     path);
         return 1;
     }
     if (file->pipe && !merge->one_file) {

@@ -87,7 +87,9 @@ static int choose_named(const struct loader *loader, const char *wanted, uint32_
     char list[LIST];
     list_sessions(loader, LOOKUP_NONE, list, sizeof(list));
     if (length == 0 || length >= ID_TEXT || wanted[strspn(wanted, "0123456789abcdefABCDEF")]) {
-        report_error("'%s' is not the start of a session id; the ids: %s (sessions are never mixed)", wanted, list);
+        report_error("'%s' is not the start of a session id; give one id, because sessions are never mixed; the ids: "
+                     "%s",
+                     wanted, list);
         return -EINVAL;
     }
     for (uint32_t i = 0; i < loader->session_count; i++) {

@@ -153,7 +153,7 @@ int attr_add_id(struct attr_list *list, uint64_t id, struct problem *problem)
     struct attr *attr = &list->items[list->count - 1];
     if (list->id_limit == 0)
         return problem_set(problem, -EBADMSG,
-                           "its events list more ids than a file of this size can hold: it is damaged");
+                           "its events list more ids than a file of this size can hold: the file is damaged");
     list->id_limit--;
     if ((!list->ids || list->ids_used >= list->ids_mask / 2) && grow_ids(list) < 0)
         return problem_set(problem, -ENOMEM, "out of memory");

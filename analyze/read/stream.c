@@ -134,8 +134,8 @@ static int decompress(struct stream *stream, const unsigned char *raw, size_t si
             problem_set(&file->problem, status, "a compressed record is damaged");
         else if (status == -E2BIG)
             problem_set(&file->problem, status,
-                        "its compressed records grow a thousandfold or more, which no recording does: the rest is not "
-                        "read");
+                        "its compressed records expand a thousandfold or more; real recordings do not: the rest is "
+                        "not read");
         if (status <= 0)
             return status == -ENOMEM ? status : 0;
         size_t taken = 0;

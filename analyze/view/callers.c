@@ -181,7 +181,7 @@ void chains_show(struct histogram *histogram, uint64_t key, const struct chains_
         show_children(&tree, 0, "        ", 1, direction == CHAINS_CALLEES);
     else
         text_table_line(table, direction == CHAINS_CALLERS ? "        none recorded"
-                                                           : "        none: no sample is in a function that it called");
+                                                           : "        none: no sample is in a callee");
     text_table_line(table, "");
     map_release(&tree.children);
     free(tree.nodes);
@@ -299,7 +299,7 @@ static void print_wings(struct view *view, struct histogram *histogram, const st
     text_table_free(table);
     char share[TEXT_AMOUNT];
     if (more)
-        fprintf(view->output->to, "and others, together %s of it; --top all shows all\n",
+        fprintf(view->output->to, "and others with %s together (Of it); --top all shows all\n",
                 text_percent(share, more, row->total_weight));
 }
 
@@ -339,7 +339,7 @@ void butterfly_print(struct view *view, struct histogram *histogram, const struc
             text_weight(self, row->self_weight, nanoseconds),
             text_percent(self_share, row->self_weight, histogram->weight));
     if (row->own_weight < row->self_weight)
-        fprintf(view->output->to, ", %s (%s) of that without inlined functions",
+        fprintf(view->output->to, ", self without inlined functions %s (%s)",
                 text_weight(own, row->own_weight, nanoseconds),
                 text_percent(own_share, row->own_weight, histogram->weight));
     fprintf(view->output->to, ", in %s\n", text_plural(samples, row->total_samples, "sample", "samples"));

@@ -461,8 +461,8 @@ static void print_empty(struct view *view, const struct compare *compare)
     for (int side = 0; side < 2; side++) {
         if (compare->sides[side].all.samples)
             continue;
-        char *line = memory_print("warning: no sample of %s matches the filters: nothing is compared. The filters are "
-                                  "for both sides: name the commands of both sides, e.g. -c old -c new.",
+        char *line = memory_print("warning: nothing is compared, because no sample of %s matches the filters. The "
+                                  "filters apply to both sides: name the commands of both sides, e.g. -c old -c new.",
                                   side ? "B" : "A");
         fputc('\n', view->output->to);
         output_color(view->output, OUTPUT_HOT);
@@ -482,8 +482,8 @@ static void print_versions(struct view *view, const struct versions *versions)
     if (!versions_unclear(versions))
         return;
     char *before = programs_of(versions, 0), *after = programs_of(versions, 1);
-    char *line = memory_print("warning: A ran %s; B ran %s: functions of programs with different names are not "
-                              "compared. Give both versions the same name, e.g. old/app and new/app.",
+    char *line = memory_print("warning: only A ran %s, and only B ran %s. Functions of programs with different names "
+                              "are not compared. Give both versions the same name, e.g. old/app and new/app.",
                               before, after);
     output_color(view->output, OUTPUT_HOT);
     diff_note(view, line);
@@ -504,8 +504,8 @@ static void print_load(struct view *view, const struct compare *compare)
         diff_note(view, "The machine was loaded, and A and B did not run at the same time: only Points are judged, not "
                         "times. Take the runs in turn (A B A B ...).");
     else
-        diff_note(view, "The machine was loaded. Other programs change the times, most of all those of the kernel and "
-                        "of functions that wait for memory. On an idle machine, smaller changes become certain.");
+        diff_note(view, "The machine was loaded. Other programs change the times, above all the times of the kernel "
+                        "and of functions that wait for memory. On an idle machine, smaller changes become certain.");
 }
 
 /* Advises more runs if no change was found. For sides of unequal size: the equivalent number of runs per side. */
@@ -516,8 +516,8 @@ static void print_few_runs(struct view *view, const struct compare *compare, enu
     char number[TEXT_AMOUNT];
     if (wanted < FEW * runs || count_changed(compare, by))
         return;
-    char *line = memory_print("Too few runs: to see a change of any %s by %.0f %% of the total, take %s %s runs per "
-                              "side, in turn (A B A B ...).",
+    char *line = memory_print("Too few runs. To find out whether a %s changed by %.0f %% of the total, take %s %s "
+                              "runs per side, in turn (A B A B ...).",
                               diff_one_row[by], 100 * JUDGE_SMALL, wanted > MOST_RUNS ? "more than" : "about",
                               text_count(number, (uint64_t)fmin(wanted, MOST_RUNS)));
     diff_note(view, line);
@@ -546,7 +546,8 @@ void diff_legend(struct view *view, const struct compare *compare)
     if (!compare_judges(compare)) {
         diff_note(view, "No change here is certain. Compare several runs per side, taken in turn (A B A B ...), for "
                         "example five: panalyze diff A1 A2 A3 A4 A5 -- B1 B2 B3 B4 B5.");
-        diff_note(view, "~: sampling alone may explain the change; ?: the change is larger than that.");
+        diff_note(view,
+                  "~: sampling alone may explain the change; ?: the change is larger, but runs may vary as much.");
         diff_note(view, "Points: Share B minus Share A.");
         return;
     }
@@ -554,12 +555,12 @@ void diff_legend(struct view *view, const struct compare *compare)
     char *certain = memory_print("~: the change may be chance. A certain change is larger than its %s; certain changes "
                                  "come first.",
                                  plus_minus);
-    char *judged = memory_print("Each row is judged by the figure that varies less, %s or Points: that figure "
-                                "has a %s.",
+    char *judged = memory_print("Each row is judged by %s or by Points: by the figure that varies less between runs. "
+                                "Only that figure has a %s.",
                                 figure, plus_minus);
     diff_note(view, certain);
-    diff_note(view, "Even a program compared with itself shows a certain change in about 2 of 100 comparisons (with "
-                    "five runs per side, in turn: A B A B ...).");
+    diff_note(view, "If a program is compared with itself, about 2 of 100 comparisons still call a change certain "
+                    "(with five runs per side, in turn: A B A B ...).");
     diff_note(view, judged);
     diff_note(view, "Points: change in percent of A's total, corrected for faster and slower runs.");
     free(judged);

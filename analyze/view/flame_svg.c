@@ -344,7 +344,7 @@ static void write_notes(const struct flame *flame, double y, FILE *to)
     }
     if (flame->unwanted_weight) {
         char *text = memory_print("Not drawn: stacks that --symbol and --dso leave out (%s of the total); shares are "
-                                  "of the other stacks",
+                                  "of the drawn stacks",
                                   text_percent(share, flame->unwanted_weight, whole + flame->unwanted_weight));
         text_line(to, SIDE, y, "", text, FACTS_LETTERS);
         free(text);

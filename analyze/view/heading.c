@@ -268,8 +268,8 @@ char *heading_user_part(const struct profile *profile, const char *what)
     if (!heading_misses_kernel(profile) || session->kernel_ns <= session->user_ns / 2 ||
         session->kernel_ns < HEADING_LEAST_SIDE_NS)
         return NULL;
-    return memory_print("%s that call the kernel show only their user-space time: their order does not reflect the %s "
-                        "of this run in the kernel.",
+    return memory_print("%s that call the kernel show only their time in user space: the order of the rows ignores "
+                        "the %s that this run spent in the kernel.",
                         what, text_time(time, session->kernel_ns));
 }
 

@@ -128,7 +128,7 @@ char *missing_advice(const char *file, const char *path, unsigned reasons)
         directory = memory_print("%.*s", slash == packed ? 1 : (int)(slash - packed), packed);
     const char *words[] = {"tar", "xf", packed, "-C", directory};
     char *command = text_command(words, directory ? 5 : 3);
-    char *advice = memory_print("names may be in %s: %s", packed, command);
+    char *advice = memory_print("names may be in %s; to unpack it, type: %s", packed, command);
     free(command);
     free(directory);
     free(packed);

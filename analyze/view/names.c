@@ -49,11 +49,11 @@ struct names {
 static void check_servers(int error)
 {
     if (error == -EDESTADDRREQ)
-        report_note("--debuginfod: no server is asked: DEBUGINFOD_URLS lists none; set it to the URLs of servers");
+        report_note("--debuginfod asks no server: DEBUGINFOD_URLS lists none; set it to the URLs of servers");
     else if (error == -ENOENT)
-        report_note("--debuginfod: no server is asked: libdebuginfod.so.1 is not installed (Debian: libdebuginfod1)");
+        report_note("--debuginfod asks no server: libdebuginfod.so.1 is not installed (Debian: libdebuginfod1)");
     else if (error < 0)
-        report_note("--debuginfod: no server is asked: %s", strerror(-error));
+        report_note("--debuginfod asks no server: %s", strerror(-error));
 }
 
 /* Whether ONE and OTHER are in the same directory. */

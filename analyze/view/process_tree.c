@@ -397,7 +397,7 @@ static void print_notes(const struct tree *tree, uint64_t shown)
         const struct profile_task *task = &tree->view->profile->tasks[tree->last];
         text_time(text, task->end_ns - tree->origin);
         if (tree->marked) {
-            fprintf(to, "*: ran last, until %s (pid %" PRId32 ")\n", text, task->pid);
+            fprintf(to, "*: this process ran last, until %s (pid %" PRId32 ")\n", text, task->pid);
         } else {
             output_text(tree->view->output, *task->comm ? task->comm : "A process");
             fprintf(to, " (pid %" PRId32 ", not shown above) ran last, until %s\n", task->pid, text);

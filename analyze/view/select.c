@@ -93,13 +93,13 @@ int select_refuse(const struct settings *settings, const char *hint)
     const struct settings_list *symbols = &settings->symbols, *dsos = &settings->dsos;
     if (symbols->count)
         report_error("no sampled stack passes through a function '%s'%s%s%s%s%s", symbols->items[0],
-                     symbols->count > 1 ? " (nor through the others given)" : "", dsos->count ? " of '" : "",
-                     dsos->count ? dsos->items[0] : "", dsos->count ? "'" : "",
+                     symbols->count > 1 ? " (or through another of the given functions)" : "",
+                     dsos->count ? " of '" : "", dsos->count ? dsos->items[0] : "", dsos->count ? "'" : "",
                      *hint ? hint : "; 'panalyze report --top all' lists the functions");
     else
         report_error("no sampled stack passes through a DSO '%s'%s; 'panalyze report --by dso' "
                      "lists the DSOs",
-                     dsos->items[0], dsos->count > 1 ? " (nor through the others given)" : "");
+                     dsos->items[0], dsos->count > 1 ? " (or through another of the given DSOs)" : "");
     return 1;
 }
 

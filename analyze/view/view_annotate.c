@@ -165,7 +165,7 @@ static void note_missing(struct shown *shown)
         return;
     text_plural(number, count - 1, "other file", "other files");
     char *others = count > 1 ? memory_print(" (and of %s)", number) : memory_text("");
-    char *advice = symfs ? memory_print("nothing is at %s%s%s either", symfs, *first == '/' ? "" : "/", first)
+    char *advice = symfs ? memory_print("there is no %s%s%s either", symfs, *first == '/' ? "" : "/", first)
                          : memory_print("with --symfs=DIR, panalyze looks for DIR/%s", first + (*first == '/'));
     char *line = memory_print("Note: the text of %s%s is not shown: there is no such file%s; %s", first, others,
                               *first == '/' ? "" : " (the path is relative)", advice);
@@ -234,7 +234,7 @@ int view_annotate(struct view *view)
         /* With --symbol each failure is an error; the heaviest functions may include some of the kernel. */
         status = shown.failed && (!shown.excerpt || shown.failed == count);
         if (status)
-            report_error("%s of these functions could be disassembled; the output says why",
+            report_error("%s of these functions could be disassembled; the output gives the reasons",
                          shown.failed == count ? "none" : "not all");
     }
     annotate_release(&annotate);

@@ -360,7 +360,7 @@ static int keep_older(const struct keeper *keeper, const char *to)
     char share[TEXT_AMOUNT];
     if (!keeper->archive.directory || text_share(keeper->missing_weight, whole) < LEAST_MISSING || access(to, F_OK) < 0)
         return 0;
-    report_error("'%s' is left as it was: it may have the names of files that could not be saved now (%s of the "
+    report_error("'%s' is not replaced: it may contain the names of files that could not be saved now (%s of the "
                  "samples); unpack it beside the result files first, or name another file with -o",
                  to, text_percent(share, keeper->missing_weight, whole));
     return -EEXIST;

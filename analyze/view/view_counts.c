@@ -42,7 +42,7 @@ static void total_row(struct view *view, struct text_table *table, uint32_t inde
     if (never)
         snprintf(text, sizeof(text), "never ran: no counter of the machine was free");
     else if (counter->estimate)
-        snprintf(text, sizeof(text), "an estimate: scaled, since it counted only %s of the time",
+        snprintf(text, sizeof(text), "an estimate, scaled: it was counted for only %s of the time",
                  text_percent(share, counter->running_ns, counter->enabled_ns));
     else if (counter->value != counter->counted)
         snprintf(text, sizeof(text), "%s counted, %s at start-up and exit", text_time(value, counter->counted),

@@ -390,8 +390,8 @@ static void print_folded(struct view *view, const struct compare *compare, enum 
     text_weight(from, diff_rounded(compare_weight(compare, folded->sums, 0)), nanoseconds);
     text_weight(to, diff_rounded(compare_weight(compare, folded->sums, 1)), nanoseconds);
     text_plural(number, folded->count, diff_one_row[by], diff_many_rows[by]);
-    char *line = memory_print("%s more with too few samples to be judged: %s of A (%s) and %s of B (%s) in all; "
-                              "--top all shows them",
+    char *line = memory_print("Not shown: %s with too few samples to be judged, together %s of A (%s) and %s of B "
+                              "(%s); --top all shows them",
                               number, shares[0], from, shares[1], to);
     diff_note(view, line);
     free(line);

@@ -141,6 +141,6 @@ void doctor_sample_cost(const struct doctor_facts *facts, struct doctor_finding 
         return;
     finding->level = DOCTOR_NOTE;
     DOCTOR_TEXT(finding->meaning,
-                "interrupts are slow on this machine, as in most virtual machines, and cost every profiler as much; "
-                "cold caches can double the cost; -F 99 costs a tenth of -F 999");
+                "interrupts are slow on this machine, as in most virtual machines, and any profiler needs them; cold "
+                "caches can double the cost; -F 99 costs a tenth of -F 999");
 }

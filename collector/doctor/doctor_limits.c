@@ -119,7 +119,7 @@ void doctor_descriptors(const struct doctor_facts *facts, struct doctor_finding 
                     "%" PRIu64 " open files: enough to sample %u tasks at a time, %u of them with counters", hard,
                     sampled, counted);
         if (soft < hard)
-            DOCTOR_TEXT(finding->meaning, "pinject-run raises the soft limit (%" PRIu64 ") to that", soft);
+            DOCTOR_TEXT(finding->meaning, "pinject-run raises the soft limit (%" PRIu64 ") to this number", soft);
     }
     if (sampled >= DOCTOR_TASKS)
         return;

@@ -233,7 +233,8 @@ static void explain_refusal(const struct doctor_facts *facts, struct doctor_find
     case DOCTOR_BY_SANDBOX:
         DOCTOR_TEXT(finding->value, "refused by a sandbox: %s", strerror(-facts->shared->refusal));
         DOCTOR_TEXT(finding->meaning,
-                    "something answers in place of the kernel (gVisor, an emulator); it is not a seccomp filter");
+                    "a sandbox (such as gVisor) or an emulator answers instead of the kernel; this is not a seccomp "
+                    "filter");
         doctor_remedy(finding, "docker run --runtime runc --cap-add PERFMON ...    # outside the sandbox");
         break;
     case DOCTOR_NOT_IN_KERNEL:

@@ -235,7 +235,7 @@ static void note_error(struct result *result, int status)
                      "running session alone, and use a different -o for each session",
                      result->path);
     else
-        report_error("cannot write result file '%s': %s; %s (what cannot be written is missing in the files)",
+        report_error("cannot write result file '%s': %s; %s (records that cannot be written will be missing)",
                      result->path, strerror(-status), way_out(-status));
 }
 

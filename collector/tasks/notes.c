@@ -41,7 +41,9 @@ static void note_refusal(struct notes *notes, const struct tasks *tasks, const s
                       : attach_timer_event(tasks->config) >= 0 ? "sampled by a timer"
                       : tasks->config->sampling                ? "counted, not sampled (timers sample only task-clock)"
                                                                : "counted by the preload object";
-    snprintf(text, sizeof(text), "%s: the kernel refused its events (%s): the task is not dumpable, or another user's",
+    snprintf(text, sizeof(text),
+             "%s: the kernel refused its events (%s), because the task is not dumpable or belongs "
+             "to another user",
              how, strerror(-task->refusal));
     notes_add(notes, text);
 }

@@ -6,7 +6,7 @@
 struct task;
 struct tasks;
 
-enum { NOTES = 8, NOTES_SIZE = 160 };
+enum { NOTES = 8, NOTES_SIZE = 192 };
 
 /* Zeroed: empty. LIST points into the structure: do not copy it. */
 struct notes {

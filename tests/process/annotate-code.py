@@ -184,7 +184,7 @@ def test_a_function_that_moved_is_refused():
     panalyze("archive", "-o", "out.symbols.tar.gz", *files).ok()
     os.rename("other", "mine")
     result = panalyze("annotate", "--symbol=spin_a", *files)
-    check_match(r"mine: the file has another build-id; names may be in out\.symbols\.tar\.gz: "
+    check_match(r"mine: the file has another build-id; names may be in out\.symbols\.tar\.gz; to unpack it, type: "
                 r"tar xf out\.symbols\.tar\.gz$", result.err)
 
 
@@ -280,7 +280,8 @@ def test_objdump_of_the_user():
         result = panalyze("annotate", "-Sspin_a", "--objdump=./mine", *files)
         check_equal(result.status, 1, script)
         check_in(reason, result.out)
-        check_equal(result.err, "panalyze: none of these functions could be disassembled; the output says why\n")
+        check_equal(result.err,
+                    "panalyze: none of these functions could be disassembled; the output gives the reasons\n")
 
 
 def test_source_that_is_no_text():
@@ -319,7 +320,7 @@ def test_source_that_is_not_shown():
     account = pathlib.Path("/etc/passwd").read_text().splitlines()[1]
     refused = "the file is outside of the compiled project; --symfs=/ shows it"
     expected = {"build/own.h": None, "beside.h": None,
-                "private.h": "the program may be read by users who may not read this file; --symfs=/ shows it"}
+                "private.h": "some users may read the program, but not this file; --symfs=/ shows it"}
     programs = {"loop": places, "named": {"passwd": "/etc/passwd"}}
     for program, files in programs.items():
         text = "static volatile long n;\n"

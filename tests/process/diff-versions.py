@@ -83,8 +83,8 @@ def test_more_than_one_is_not_guessed():
     check_equal(document["versions"], [])
     check_equal({side: sorted(names) for side, names in document["not_paired"].items()}, {"a": ["x", "y"], "b": ["p"]})
     text = " ".join(panalyze("diff", "a", "b").ok().out.split())
-    check_in("warning: A ran 'x', 'y'; B ran 'p': functions of programs with different names are not compared. "
-             "Give both versions the same name, e.g. old/app and new/app.", text)
+    check_in("warning: only A ran 'x', 'y', and only B ran 'p'. Functions of programs with different names are not "
+             "compared. Give both versions the same name, e.g. old/app and new/app.", text)
 
 
 if __name__ == "__main__":

@@ -206,9 +206,11 @@ def test_program_was_rebuilt():
     panalyze("archive", "-o", "my runs/symbols.tar.gz", *files).ok()
     build("gcc -O1 -g -Wl,--build-id -fno-omit-frame-pointer -o p p.c", LOOP_SOURCE + "\nint more;\n")
     line = check_match(r": the file has another build-id \(rebuilt since the recording\?\); "
-                       r"names may be in my runs/symbols\.tar\.gz: (tar xf .*)$", said_of_names(*files))
+                       r"names may be in my runs/symbols\.tar\.gz; to unpack it, type: (tar xf .*)$",
+                       said_of_names(*files))
     os.unlink("p")
-    check_match(r": the file is gone; names may be in my runs/symbols\.tar\.gz: tar xf ", said_of_names(*files))
+    check_match(r": the file is gone; names may be in my runs/symbols\.tar\.gz; to unpack it, type: tar xf ",
+                said_of_names(*files))
     run(["sh", "-c", line[1]]).ok()
     check_equal(sorted(os.listdir("my runs"))[-2:], ["symbols", "symbols.tar.gz"])
     check_equal(said_of_names(*files), None)
@@ -237,7 +239,7 @@ def test_an_archive_is_not_replaced_by_less():
     os.unlink("p")
     result = panalyze("archive", "-o", "kept.tar.gz", *files)
     check_equal((result.status, result.out, len(result.err.splitlines())), (1, "", 1), result)
-    check_match(r"^panalyze: 'kept\.tar\.gz' is left as it was: .* \([\d.]+ % of the samples\); unpack it ", result.err)
+    check_match(r"^panalyze: 'kept\.tar\.gz' is not replaced: .* \([\d.]+ % of the samples\); unpack it ", result.err)
     check_equal(pathlib.Path("kept.tar.gz").read_bytes(), before)
     check_equal([name for name in os.listdir(".") if "kept" in name], ["kept.tar.gz"])
     # Unpacked beside the results it has the names, and so has the next one.

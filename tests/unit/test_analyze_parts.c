@@ -55,7 +55,7 @@ static void make(const char *name, mode_t mode)
 }
 
 static const char outside[] = "the file is outside of the compiled project; --symfs=/ shows it";
-static const char private[] = "the program may be read by users who may not read this file; --symfs=/ shows it";
+static const char private[] = "some users may read the program, but not this file; --symfs=/ shows it";
 static const char out_of_symfs[] = "the path leads out of the --symfs directory";
 
 /* WHY: NULL where it is shown, "" where it is not there. */

@@ -78,7 +78,8 @@ static void timers(void **state)
     expect("counted by the kernel, not sampled: its timer was refused (No space left on device)\n");
 }
 
-#define REFUSED ": the kernel refused its events (Permission denied): the task is not dumpable, or another user's\n"
+#define REFUSED \
+    ": the kernel refused its events (Permission denied), because the task is not dumpable or belongs to another user\n"
 
 static void refused_events(void **state)
 {

@@ -85,26 +85,26 @@ static const char lines_of_foreign[] = "120 process start or exec in another pid
 static const char lines_of_session[] =
     "1 notification dropped: queue full|\n"
     "2 mappings and arguments dropped: queue full|\n"
-    "3 request processed out of order: too many were waiting|\n"
+    "3 request processed out of order: too many requests were waiting|\n"
     "4 malformed request|\n"
     "13 request for a task that had already exited|\n"
     "5 request refused: the task is not in the session, or belongs to another user|\n"
     "21 requests paused: too many had no effect|\n"
     "6 process of a user without a channel to the collector|\n"
     "7 record of a non-injectable program's child lost: ring full or damaged|\n"
-    "14 descendant of a non-injectable program: started while the collector attached, or the kernel lost its start "
+    "14 descendant of a non-injectable program: it started while the collector attached, or the kernel lost its start "
     "record|\n"
-    "11 counts of a non-injectable program's descendant were lost: CPU time estimated from samples|\n"
+    "11 descendant of a non-injectable program: its counts were lost, and its CPU time is estimated from samples|\n"
     "12 look-up in /proc given up: it took too long, or no thread was free for it|\n"
     "8 request dropped: the collector has no memory or no descriptors left|\n"
-    "9 executable mapping dropped: too many in one process|\n"
-    "41 executable mapping dropped: too many in the processes of a user|\n"
-    "15 executable mapping missing in the files of some threads: too many in one process|\n"
+    "9 executable mapping dropped: too many mappings in one process|\n"
+    "41 executable mapping dropped: too many mappings in the processes of a user|\n"
+    "15 executable mapping missing in the files of some threads: too many mappings in one process|\n"
     "10 damaged ring or record|\n"
     "31 mapped file not read: reading it hung|\n"
     "32 mapped file not read: other files of the same user hung, or too many waited to be read|\n"
     "33 mapped file not read: the helper process exited, or could not be started|\n"
-    "34 build id of a mapped file dropped: too many files (lost only if the file no longer exists; otherwise it is read again)|\n";
+    "34 build id of a mapped file dropped: too many files (if the file still exists, its build id is read again)|\n";
 
 static void expect_losses(struct stage *stage, const char *foreign)
 {

@@ -203,7 +203,8 @@ static void test_many_ids(void **state)
         poke(&bytes, first + entry * (size_t)i + entry - 16, 0);
         poke(&bytes, first + entry * (size_t)i + entry - 8, bytes.size / 8 * 8);
     }
-    expect_refusal(&bytes, bytes.size, "its events list more ids than a file of this size can hold: it is damaged");
+    expect_refusal(&bytes, bytes.size,
+                   "its events list more ids than a file of this size can hold: the file is damaged");
     buffer_release(&bytes);
 }
 

@@ -163,7 +163,8 @@ static void test_ids(void **state)
     for (uint64_t i = 0; i < 98; i++)
         assert_int_equal(attr_add_id(&list, i << 32 | 0x80000001u, &problem), 0);
     assert_int_equal(attr_add_id(&list, 1, &problem), -EBADMSG);
-    assert_string_equal(problem.text, "its events list more ids than a file of this size can hold: it is damaged");
+    assert_string_equal(problem.text,
+                        "its events list more ids than a file of this size can hold: the file is damaged");
     for (uint64_t i = 0; i < 98; i++)
         assert_ptr_equal(attr_of_id(&list, i << 32 | 0x80000001u), &list.items[1]);
     assert_ptr_equal(attr_of_id(&list, 100), &list.items[0]);

@@ -384,7 +384,7 @@ static void test_incomplete(void **state)
     char *text = kit_stderr(write_two, &scene.kit);
     assert_string_equal(text, "pinject-run: cannot write result file 'directory/out.1.1': No such file or directory; "
                               "choose another place with -o "
-                              "(what cannot be written is missing in the files)\n");
+                              "(records that cannot be written will be missing)\n");
     free(text);
     scene.kit.settings.quiet = true;
     expect(&scene, "pinject-run: 2 files are missing or not complete: No such file or directory\n");

@@ -171,9 +171,9 @@ static void test_nobody_guesses(void **state)
     program_new(&after, "/usr/bin/p", "/y/q", "q");
     char *text = diff(&before, &after);
     has(text, "\n"
-              "warning: A ran 'x\\033', 'y'; B ran 'p', 'q': functions of programs with\n"
-              "  different names are not compared. Give both versions the same name, e.g.\n"
-              "  old/app and new/app.\n");
+              "warning: only A ran 'x\\033', 'y', and only B ran 'p', 'q'. Functions of\n"
+              "  programs with different names are not compared. Give both versions the same\n"
+              "  name, e.g. old/app and new/app.\n");
     has(text, "85.0 ms        -  ?-85.00  85.00 %   0.00 %  y\n");
     free(text);
     before.fake.settings.json = true;
@@ -184,7 +184,7 @@ static void test_nobody_guesses(void **state)
     program_new(&after, "/usr/bin/p", "/usr/bin/p", "p");
     program_new(&before, "/usr/bin/x", "/x/y", "y");
     text = diff(&before, &after);
-    has(text, "A ran 'x', 'y'; B ran 'p':");
+    has(text, "only A ran 'x', 'y', and only B ran 'p'.");
     free(text);
 }
 

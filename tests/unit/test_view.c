@@ -205,14 +205,14 @@ static void test_tree(void **state)
     has(text, "900 ms   15.0 ms   ~110 ms     2  * make -j2\n"); /* it went on for long when its child had ended */
     has(text, "|- {worker}\n");
     has(text, "`- cc1 'a b.c'"); /* what it was before the exec was its parent's copy */
-    has(text, "\n*: ran last, until 900 ms (pid 10)\n");
+    has(text, "\n*: this process ran last, until 900 ms (pid 10)\n");
     free(text);
     /* It has waited for the child alone. */
     ((struct profile_task *)fake.profile.tasks)[2].end_ns = 895 * 1000000ull;
     text = run(&fake, view_tree);
     has(text, "900 ms   15.0 ms   ~110 ms     2  make -j2\n");
     has(text, "`- * cc1 'a b.c'");
-    has(text, "\n*: ran last, until 895 ms (pid 20)\n");
+    has(text, "\n*: this process ran last, until 895 ms (pid 20)\n");
     free(text);
     /* -n: the heaviest, without branches. */
     fake.settings.top = 2;
@@ -220,7 +220,7 @@ static void test_tree(void **state)
     has(text, "  Command\n  20.20  0.000 s    895 ms   90.0 ms  90.0 ms     0  * cc1 'a b.c'");
     has(text, "  10.10  0.000 s    900 ms   15.0 ms  ~110 ms     2  make -j2\n"
               "and 1 lighter task (raise -n to see more)\n"
-              "Total: CPU time including all threads and processes below\n*: ran last");
+              "Total: CPU time including all threads and processes below\n*: this process ran last");
     has_not(text, "worker");
     has_not(text, "Exit -");
     free(text);
@@ -248,7 +248,7 @@ static void test_counts_include_what_no_event_saw(void **state)
     fake_new(&fake);
     char *text = run(&fake, view_counts);
     has(text, "105 ms  task-clock   102 ms counted, 3.00 ms at start-up and exit\n");
-    has(text, "   100  page-faults  an estimate: scaled, since it counted only 50.00 % of the time\n");
+    has(text, "   100  page-faults  an estimate, scaled: it was counted for only 50.00 % of the time\n");
     has(text, "~100 (50 %)");
     has(text, "105 ms of it in tasks (95.45 %)");
     has(text, "Not seen: su: setuid, 3 times");

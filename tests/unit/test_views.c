@@ -466,12 +466,12 @@ static void test_diff_says_little_of_little(void **state)
         entries[i][2].weight *= 1 + i % 3;
     }
     char *text = diff_runs(fakes, 3);
-    has(text, "1 command more with too few samples to be judged: 0.06 % of A (1.00 ms) and 0.11\n"
-              "  % of B (2.00 ms) in all; --top all shows them\n");
+    has(text, "Not shown: 1 command with too few samples to be judged, together 0.06 % of A\n"
+              "  (1.00 ms) and 0.11 % of B (2.00 ms); --top all shows them\n");
     has_not(text, " worker");
     has(text, "\n"
-              "Too few runs: to see a change of any function by 10 % of the total, take more\n"
-              "  than 200 runs per side, in turn ");
+              "Too few runs. To find out whether a function changed by 10 % of the total, take\n"
+              "  more than 200 runs per side, in turn ");
     free(text);
     fakes[0].settings.top = 10;
     text = diff_runs(fakes, 3);
