@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# kind: package manager: update, solver and download in a private root, methods as another user
+# kind: package manager: update, solver and download in a private root, with download methods that run as another user
 # packages: apt apt-utils dpkg-dev
 # users: root nobody
 # leave: root/log/* root/cache/*.bin root/state/lists/lock root/cache/archives/lock root/state/lists/*Release repository/Release

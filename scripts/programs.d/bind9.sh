@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# kind: name server with threads, its check tools, signed zone, many clients
+# kind: name server with threads: its check tools, a signed zone, many clients
 # packages: bind9 bind9-utils bind9-dnsutils
 # users: root nobody
 # leave: named.log K* zone.signed dsset* *.jnl keys managed-keys.bind* session.key named.pid

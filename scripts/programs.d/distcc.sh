@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# kind: compiler daemon: prefork workers that change user, on loopback, with retries
+# kind: compiler daemon on loopback: prefork workers that change user, with retries
 # packages: distcc gcc make
 # users: root nobody
 # same: /^distccd?\[.*\n//

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# kind: mail server: set-uid program, a queue runner, deliveries by forks as other users
+# kind: mail server: setuid program, a queue runner, forks that deliver mail as other users
 # packages: exim4-daemon-light perl
 # users: root
 # same: /^\d{4}-.*\n//

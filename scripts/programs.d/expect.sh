@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# kind: dialogues with programs on terminals
+# kind: scripted dialogues with programs on terminals
 # packages: expect bc
 # users: root nobody
 prepare() {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# kind: sandbox: another root by a preloaded library, a small system in it
+# kind: sandbox: a preloaded library that simulates chroot, with a small system in the new root
 # packages: fakechroot
 # users: root nobody
 prepare() {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# kind: a daemon and a preloaded library that pretend rights, around a package's build
+# kind: a daemon and a preloaded library that simulate root rights while a package is built
 # packages: fakeroot tar
 # users: root nobody
 prepare() {

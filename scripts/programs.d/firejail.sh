@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# kind: sandbox: a set-uid program, name spaces of processes and mounts, filters of system calls
+# kind: sandbox: a setuid program, namespaces of processes and mounts, seccomp filters
 # packages: firejail
 # users: root
 prepare() {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# kind: compiler and its run-time: tasks of Ada
+# kind: compiler and its runtime: tasks of Ada
 # packages: gnat
 # users: root nobody
 prepare() {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# kind: program with agents as daemons that hide from their user's other processes
+# kind: program whose agents are daemons that hide from other processes of their user
 # packages: gnupg gpg-agent
 # users: root nobody
 # leave: gpg/* *.gpg *.sig

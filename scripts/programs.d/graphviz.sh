@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# kind: drawing of graphs, with plug-ins loaded late
+# kind: graph drawing, with plug-ins loaded at run time
 # packages: graphviz
 # users: root nobody
 prepare() {

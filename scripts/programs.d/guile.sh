@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# kind: language runtime: threads, futures, forks, byte code compiled
+# kind: language runtime: threads, futures, forks, byte-code compiler
 # packages: guile-3.0
 # users: root nobody
 # same: /^;;;.*\n//

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# kind: pictures with OpenMP threads
+# kind: image conversion with OpenMP threads
 # packages: imagemagick
 # users: root nobody
 program() {

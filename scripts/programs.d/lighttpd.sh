@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# kind: web server with two workers behind haproxy with threads
+# kind: web server with two workers, behind a threaded haproxy
 # packages: lighttpd haproxy apache2-utils curl
 # users: root nobody
 # leave: *.log

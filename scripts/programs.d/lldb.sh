@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# kind: debugger: break points and threads, by a server process
+# kind: debugger: breakpoints and threads, through a server process
 # packages: lldb gcc
 # users: root nobody
 # same: /0x[0-9a-f]+/0xN/

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# kind: tracer of library calls by break points, in children too
+# kind: tracer of library calls: breakpoints, also in children
 # packages: ltrace gcc
 # users: root nobody
 # leave: trace

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# kind: data base: set-up scripts, server with a thread per client, dump
+# kind: database: set-up scripts, a server with a thread per client, a dump
 # packages: mariadb-server mariadb-client
 # users: root nobody
 # leave: data data/* server.log socket* setup.log

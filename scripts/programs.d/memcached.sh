@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# kind: daemon with four threads, and clients of forked Perl
+# kind: daemon with four threads; its clients are forked Perl processes
 # packages: memcached perl
 # users: root nobody
 prepare() {

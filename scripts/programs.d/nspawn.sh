@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# kind: container: name spaces of all kinds, a small system as its root
+# kind: container: namespaces of all kinds, with a small system as its root
 # packages: systemd-container dbus
 prepare() {
     mkdir -p root/usr/bin root/usr/lib/x86_64-linux-gnu root/usr/lib64 root/tmp root/etc

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# kind: package manager: a virtual environment, a wheel with a C module, installed and run
+# kind: package manager: a virtual environment; builds, installs and runs a wheel with a C module
 # packages: python3-venv python3-dev python3-pip python3-setuptools python3-wheel gcc
 # users: root nobody
 # leave: *.pyc *__pycache__* .cache/* *RECORD */direct_url.json

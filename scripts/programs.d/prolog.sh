@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# kind: language runtime: threads of Prolog, processes
+# kind: language runtime: Prolog threads, processes
 # packages: swi-prolog-nox
 # users: root nobody
 # leave: .config/* .local/*

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# kind: sandbox: another root by ptrace, without privileges
+# kind: sandbox: simulates chroot by ptrace, without privileges
 # packages: proot
 # users: root nobody
 prepare() {

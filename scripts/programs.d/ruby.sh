@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# kind: language runtime: minitest with threads, forks, spawned programs, by parallel rake tasks
+# kind: language runtime: parallel rake tasks run minitest with threads, forks and spawned programs
 # packages: ruby rake ruby-minitest
 # users: root nobody
 # same: /--seed \d+/--seed N/

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# kind: language runtime: compiler, threads with a collector that stops them by signals, programs
+# kind: language runtime: compiler, threads that the garbage collector stops by signals, started programs
 # packages: sbcl
 # users: root nobody
 prepare() {

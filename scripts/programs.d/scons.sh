@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# kind: build tool: threads of Python that spawn compilers, ccache, archives
+# kind: build tool: Python threads that spawn compilers, ccache and ar
 # packages: scons ccache gcc g++ binutils
 # users: root nobody
 # leave: .sconsign.dblite cache/*

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# kind: directory server with threads, loaded offline
+# kind: directory server with threads; its data is loaded offline
 # packages: slapd ldap-utils
 # users: root nobody
 # leave: db/* slapd.log

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# kind: tracer of system calls: threads, forks and programs of others
+# kind: tracer of system calls: traces threads, forks and other programs
 # packages: strace make gcc
 # users: root nobody
 # leave: trace calls

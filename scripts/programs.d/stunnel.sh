@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# kind: daemon with a thread per connection between socat and its forked children
+# kind: daemon with a thread per connection, between socat and its forked children
 # packages: stunnel4 socat openssl
 # users: root nobody
 # leave: *.log pid key.pem

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# kind: containers by hand: name spaces of users, processes and mounts, a new root, entered from outside
+# kind: containers by hand: namespaces of users, processes and mounts, a new root; nsenter enters them
 # packages: util-linux
 # users: root nobody
 program() {

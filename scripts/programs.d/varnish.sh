@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# kind: cache that compiles its configuration with cc, loads it, and puts its workers into a jail of users
+# kind: cache that compiles its configuration with cc, loads it, and runs its workers as other users
 # packages: varnish lighttpd curl gcc libc6-dev
 # users: root nobody
 # leave: *.log var/* 

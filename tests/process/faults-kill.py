@@ -86,7 +86,7 @@ def test_collector_killed():
     # page faults are dear, and up to 30 % beside another storm.
     with measured():
         check(without_ms <= alone_ms * 1.4 + 250, f"{without_ms} ms without a collector, {alone_ms} ms alone")
-    matrix_row("SIGKILL of the collector", f"at 4 moments of {' '.join(STORM[1:])} (--follow-all)",
+    matrix_row("SIGKILL of the collector", f"at 4 moments of the test program '{' '.join(STORM[1:])}' (--follow-all)",
                f"exit status and output as without pinject; {files} result files exist, perf read {checked} of them "
                f"without errors; {alone_ms} ms without pinject, {without_ms} ms with the collector killed at its start")
 
@@ -121,7 +121,7 @@ def test_segment_of_a_killed_collector():
     left = [name for name in os.listdir("/dev/shm") if name.startswith(os.path.basename(segment))]
     check_equal(left, [], "still there")
     matrix_row("SIGKILL of the collector, its segment cut to 0 bytes", "then another session",
-               "the next session removes what was left")
+               "the next session removes the files that were left")
 
 
 def kill_storm_at(line):

@@ -23,7 +23,8 @@ def test_few_descriptors():
     check_in("Too many open files", done.err)
     panalyze("tree", *results()).ok()
     matrix_row("RLIMIT_NOFILE 64 in the program and the collector", "200 forks, 16 at a time, 2 threads each",
-               f"the program ends normally; {seen} tasks profiled, {named} named; " + "; ".join(summary_lines(done)))
+               f"the program ends normally; {seen} tasks profiled, {named} named as not seen; " +
+               "; ".join(summary_lines(done)))
 
 
 def test_few_descriptors_in_the_program():
@@ -78,7 +79,7 @@ def test_live_threads():
     # Their creator waits while many have not begun, so that a busy machine meets them too, unless it is very busy.
     with measured():
         check(seen >= 2500, done)
-    matrix_row("3000 threads at once", "all started by one, none ends before all are there",
+    matrix_row("3000 threads at once", "one thread starts all of them; none ends before all of them run",
                f"{seen} of 3001 profiled; " + ("; ".join(summary_lines(done)) or "nothing lost"))
 
 
@@ -110,11 +111,11 @@ def test_out_of_memory():
                 panalyze("tree", *results()).ok()
             for name in results():
                 os.unlink(name)
-    matrix_row("out of memory in the collector", "allocation N fails, alone or with all after it; "
+    matrix_row("out of memory in the collector", "allocation N fails, alone or together with all later ones; "
                f"{len(OOM_NUMBERS)} values of N from 1 to {OOM_NUMBERS[-1]}",
                f"{ends[True]} times the command ran, with its own exit status and output; {ends[False]} times "
-               "pinject-run ended with 125 or 126, and a reason, before the command ran; each time pinject-run says "
-               "that memory ran out, or names each task that is missing")
+               "pinject-run gave a reason and ended with 125 or 126 before the command ran; each time pinject-run said "
+               "that memory ran out, or named each task that was missing")
 
 
 def profiled_tasks_or_none(done):
@@ -168,8 +169,8 @@ def test_segment_removed():
     done = Result(["sh"], 5, b"", err, 0)
     seen, named = profiled_tasks(done), missed_tasks(done)
     check(seen + named >= 2, err)
-    matrix_row("file of the session removed", "while the command runs, which then starts another",
-               f"the program's own exit status; {seen} of 2 processes profiled, {named} named")
+    matrix_row("file of the session removed", "while the command runs; after that, the command starts another program",
+               f"the program's own exit status; {seen} of 2 processes profiled, {named} named as not seen")
 
 
 if __name__ == "__main__":
