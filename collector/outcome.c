@@ -21,8 +21,9 @@ static void add_files(struct tasks *tasks)
 {
     const struct opener_counts counts = opener_counts(results_opener(tasks->results));
     missed_add(&tasks->missed, "mapped file not read: reading it hung", "", counts.hung, 0);
-    missed_add(&tasks->missed, "mapped file not read: other files of the same user hung, or too many waited to be read",
-               "", counts.refused, 0);
+    missed_add(&tasks->missed,
+               "mapped file not read: other files of the same user hung, or too many files waited to be read", "",
+               counts.refused, 0);
     missed_add(&tasks->missed, "mapped file not read: the helper process exited, or could not be started", "",
                counts.failed, 0);
     missed_add(
@@ -94,7 +95,7 @@ static void add_losses(struct tasks *tasks)
                __atomic_load_n(&session->ended, __ATOMIC_RELAXED), 0);
     missed_add(missed, "request refused: the task is not in the session, or belongs to another user", "",
                __atomic_load_n(&session->denied, __ATOMIC_RELAXED), 0);
-    missed_add(missed, "requests paused: too many had no effect", "", channels_held(session), 0);
+    missed_add(missed, "requests paused: too many requests had no effect", "", channels_held(session), 0);
     missed_add(missed, "process of a user without a channel to the collector", "",
                __atomic_load_n(&session->users_refused, __ATOMIC_RELAXED), 0);
     missed_add(missed, "record of a non-injectable program's child lost: ring full or damaged", "",
@@ -103,10 +104,10 @@ static void add_losses(struct tasks *tasks)
                "descendant of a non-injectable program: it started while the collector attached, or the kernel lost "
                "its start record",
                "", tasks->unannounced.count, 0);
-    missed_add(missed,
-               "descendant of a non-injectable program: its counts were lost, and its CPU time is estimated "
-               "from samples",
-               "", tasks->estimated, 0);
+    missed_add(
+        missed,
+        "descendant of a non-injectable program: its counts were lost, and its CPU time is estimated from samples", "",
+        tasks->estimated, 0);
     missed_add(missed, "look-up in /proc given up: it took too long, or no thread was free for it", "",
                session->errands.given_up, 0);
     missed_add(missed, "request dropped: the collector has no memory or no descriptors left", "",

@@ -56,7 +56,7 @@ static int take_events(struct merge *merge, const struct file *file)
 {
     const struct attr_list *attrs = &file->attrs;
     if (!merge->one_file && !fits_session(merge, file)) {
-        report_error("%s: its records have a layout that cannot be merged; export it alone", merge->path);
+        report_error("%s: its records have a layout that cannot be merged; export this file alone", merge->path);
         return 1;
     }
     merge->event_of = memory_grow(merge->event_of, &merge->event_of_capacity, attrs->count, sizeof(*merge->event_of));
@@ -78,7 +78,7 @@ static int begin_file(void *context, const char *path, const struct file *file)
         return 1;
     }
     if (file->pipe && !merge->one_file) {
-        report_error("%s: was recorded to a pipe and cannot be merged; export it alone", path);
+        report_error("%s: was recorded to a pipe and cannot be merged; export this file alone", path);
         return 1;
     }
     if (!file->pipe)

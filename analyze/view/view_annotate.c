@@ -189,7 +189,8 @@ static void end_output(struct shown *shown, const struct annotate *annotate, siz
     for (size_t i = count; i < annotate->count; i++)
         weight += annotate->list[i].weight;
     if (count < annotate->count)
-        fprintf(view->output->to, "\nand %s more with %s together; --symbol NAME shows one, --top N more\n",
+        fprintf(view->output->to,
+                "\nand %s more with %s together; --symbol NAME shows one function, --top N shows more\n",
                 text_plural(number, annotate->count - count, "function", "functions"),
                 text_percent(share, weight, view->selection->total_weight));
     fputc('\n', view->output->to);

@@ -70,7 +70,7 @@ static bool print_totals(struct view *view, const struct counter *sum)
     if (added)
         output_wrapped(view->output, 2,
                        "task-clock includes the CPU time of each task before its events began (start-up) and after "
-                       "they ended (exit), both from the kernel's accounting.");
+                       "they ended (exit). Both times come from the kernel's accounting.");
     return any;
 }
 

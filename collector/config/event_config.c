@@ -111,8 +111,8 @@ static int find_rights(struct setup *setup)
     close(fd);
     if (setup->config->exclude_kernel && !setup->settings->stat)
         event_config_note(setup->config,
-                          "kernel code is not sampled, and all shares are of the time in user space: "
-                          "kernel.perf_event_paranoid is %" PRId64 "%s; 'pinject-run --doctor' says what to change",
+                          "kernel.perf_event_paranoid is %" PRId64 "%s, so kernel code is not sampled, and all shares "
+                          "are of the time in user space; 'pinject-run --doctor' says what to change",
                           probe_read_sysctl("perf_event_paranoid", 2),
                           probe_user_namespace() ? ", and root in a user namespace may not profile the kernel" : "");
     return 0;

@@ -42,9 +42,8 @@ static void note_refusal(struct notes *notes, const struct tasks *tasks, const s
                       : tasks->config->sampling                ? "counted, not sampled (timers sample only task-clock)"
                                                                : "counted by the preload object";
     snprintf(text, sizeof(text),
-             "%s: the kernel refused its events (%s), because the task is not dumpable or belongs "
-             "to another user",
-             how, strerror(-task->refusal));
+             "%s: the kernel refused its events (%s), because the task is not dumpable or belongs to another user", how,
+             strerror(-task->refusal));
     notes_add(notes, text);
 }
 

@@ -209,7 +209,7 @@ static void test_other_forms(void **state)
             else
                 export_files(paths, 2, NULL, 1,
                              both ? "a.data: its records have a layout that cannot be merged; "
-                                    "export it alone"
+                                    "export this file alone"
                                   : "b.data: its records have a layout that cannot be merged");
             export_files(paths + 1, 1, NULL, 0, "");
         }

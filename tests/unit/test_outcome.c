@@ -89,7 +89,7 @@ static const char lines_of_session[] =
     "4 malformed request|\n"
     "13 request for a task that had already exited|\n"
     "5 request refused: the task is not in the session, or belongs to another user|\n"
-    "21 requests paused: too many had no effect|\n"
+    "21 requests paused: too many requests had no effect|\n"
     "6 process of a user without a channel to the collector|\n"
     "7 record of a non-injectable program's child lost: ring full or damaged|\n"
     "14 descendant of a non-injectable program: it started while the collector attached, or the kernel lost its start "
@@ -102,7 +102,7 @@ static const char lines_of_session[] =
     "15 executable mapping missing in the files of some threads: too many mappings in one process|\n"
     "10 damaged ring or record|\n"
     "31 mapped file not read: reading it hung|\n"
-    "32 mapped file not read: other files of the same user hung, or too many waited to be read|\n"
+    "32 mapped file not read: other files of the same user hung, or too many files waited to be read|\n"
     "33 mapped file not read: the helper process exited, or could not be started|\n"
     "34 build id of a mapped file dropped: too many files (if the file still exists, its build id is read again)|\n";
 

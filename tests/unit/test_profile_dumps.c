@@ -363,7 +363,7 @@ static void test_short_dumps(void **state)
         assert_int_equal(profile->stacks[profile->entries[0].stack].truncated, full);
         assert_int_equal(profile->session.note_count, 1);
         assert_true(has_note(profile, full ? "1 of 1 stacks are deeper than their recorded part"
-                                           : "0 reached code without an unwind table or without its file, 1 reached "
+                                           : "0 reached code whose unwind table or file is missing, 1 reached "
                                              "memory"));
         profile_free(profile);
         buffer_release(&bytes);
