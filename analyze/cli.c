@@ -347,7 +347,7 @@ static const struct option_row rows[] = {
      "directory, .tar or .tar.gz to write (default: the directory BASE.symbols beside the results)"},
     {0, "title", "TEXT", 0, options_take_string, FIELD(title), 0, FLAME,
      "title of the flame graph (default: the command line)"},
-    {'j', "json", NULL, 0, options_take_flag, FIELD(json), 0, REPORT | TREE | COUNTS | DIFF | ANNOTATE,
+    {'j', "json", NULL, 0, options_take_flag, FIELD(json), 0, REPORT | TREE | COUNTS | DIFF | ANNOTATE | INFO,
      "print one JSON document"},
     {'o', "output", "FILE", 0, options_take_string, FIELD(file), 0, EXPORT,
      "file to write (default: stdout); FORMAT may be left out if the extension names it; .gz compresses"},

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "analyze/model/loader.h"
+#include "analyze/read/feature_facts.h"
 #include "common/report.h"
 
 struct info {
@@ -17,11 +20,36 @@ static int list_features(struct info *info, const struct features *features)
     const char **names = arena_take(arena, FEATURE_BITS * sizeof(*names));
     if (!names)
         return -ENOMEM;
-    for (uint32_t number = 0; number < FEATURE_BITS; number++)
-        if (feature_present(features, number))
-            names[info->shown.feature_count++] = feature_name(number) ? feature_name(number) : "(unknown)";
+    for (uint32_t number = 0; number < FEATURE_BITS; number++) {
+        char other[16];
+        snprintf(other, sizeof(other), "feature_%" PRIu32, number);
+        if (!feature_present(features, number))
+            continue;
+        const char *name = feature_name(number);
+        if (!name && !(name = store_string(&info->loader->store, other)))
+            return -ENOMEM;
+        names[info->shown.feature_count++] = name;
+    }
     info->shown.feature_names = names;
     return 0;
+}
+
+static int list_facts(struct info *info, const struct features *features)
+{
+    struct arena *arena = &info->loader->store.arena;
+    struct feature_facts facts = {0};
+    int status = feature_facts_read(features, arena, &facts);
+    struct profile_fact *shown = status == 0 ? arena_take(arena, facts.count * sizeof(*shown)) : NULL;
+    if (status == 0 && !shown)
+        status = -ENOMEM;
+    for (uint32_t i = 0; status == 0 && i < facts.count; i++) {
+        const struct feature_fact *fact = &facts.items[i];
+        shown[i] = (struct profile_fact){feature_name(fact->feature), fact->item, fact->name, fact->text, fact->number};
+    }
+    info->shown.facts = shown;
+    info->shown.fact_count = status == 0 ? facts.count : 0;
+    feature_facts_release(&facts);
+    return status;
 }
 
 static int fill_info(struct info *info, const struct file *file)
@@ -49,7 +77,8 @@ static int fill_info(struct info *info, const struct file *file)
     shown->task_count = profile->task_count;
     loader_describe(file, &info->problem);
     shown->problem = info->problem.text;
-    return list_features(info, &file->features);
+    int status = list_features(info, &file->features);
+    return status < 0 ? status : list_facts(info, &file->features);
 }
 
 static int load_info(struct info *info, const char *path, struct problem *problem)

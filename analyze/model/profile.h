@@ -289,6 +289,15 @@ int profile_samples(struct profile *profile, profile_each *each, void *context);
  */
 int profile_add_entries(struct profile *profile, const bool *wanted);
 
+/* What a feature section says: see analyze/read/feature_facts.h. */
+struct profile_fact {
+    const char *section; /* "NUMA_TOPOLOGY" */
+    uint32_t item;       /* of the section; facts of an item are neighbours */
+    const char *name;
+    const char *text; /* NULL: a number */
+    uint64_t number;
+};
+
 /* The contents of one file, for `panalyze info`; nothing else is read. */
 struct profile_file {
     const char *path;
@@ -304,6 +313,8 @@ struct profile_file {
     uint32_t task_count;
     const char *const *feature_names;
     uint32_t feature_count;
+    const struct profile_fact *facts; /* in the order of the sections */
+    uint32_t fact_count;
     uint64_t missing_bytes; /* of the data, by the header, beyond the end of the file: a cut-off copy */
     const char *problem;    /* what is wrong with it, or "" */
     void *loader;           /* private */

@@ -187,11 +187,26 @@ static void take_sample_time(struct features *features, struct cursor *content)
     }
 }
 
+/* The bytes of a file are only there until the next read. */
+static int keep_section(struct features *features, uint32_t number, const struct cursor *content)
+{
+    if (number >= FEATURE_KEPT || number == PERFDATA_BUILD_ID || number == PERFDATA_EVENT_DESC)
+        return 0;
+    const void *copy = arena_copy(features->arena, content->at, cursor_left(content));
+    if (!copy)
+        return -ENOMEM;
+    features->sections[number] = cursor_of(copy, cursor_left(content));
+    features->sections[number].swap = content->swap;
+    return 0;
+}
+
 int feature_take(struct features *features, struct attr_list *attrs, uint32_t number, struct cursor content)
 {
     if (number >= FEATURE_BITS)
         return 0;
     features->present[number / 64] |= 1ull << (number % 64);
+    if (keep_section(features, number, &content) < 0)
+        return -ENOMEM;
     switch (number) {
     case PERFDATA_BUILD_ID: return take_build_ids(features, &content);
     case PERFDATA_HOSTNAME: take_text(features, &content, &features->hostname); break;
@@ -201,7 +216,7 @@ int feature_take(struct features *features, struct attr_list *attrs, uint32_t nu
     case PERFDATA_CPUDESC: take_text(features, &content, &features->cpudesc); break;
     case PERFDATA_CPUID: take_text(features, &content, &features->cpuid); break;
     case PERFDATA_NRCPUS:
-        cursor_u32(&content); /* configured; then online */
+        features->cpus_available = cursor_u32(&content);
         features->cpus = cursor_u32(&content);
         break;
     case PERFDATA_TOTAL_MEM: features->memory_kb = cursor_u64(&content); break;

@@ -10,7 +10,7 @@
 #include "analyze/read/arena.h"
 #include "analyze/read/attr.h"
 
-enum { FEATURE_BITS = 256, FEATURE_ID_SIZE = 20 };
+enum { FEATURE_BITS = 256, FEATURE_ID_SIZE = 20, FEATURE_KEPT = 32 /* sections below are kept as they are */ };
 
 struct feature_build_id {
     const char *path;
@@ -23,17 +23,18 @@ struct features {
     struct arena *arena; /* holds everything below */
     uint64_t present[FEATURE_BITS / 64];
     const char *hostname, *osrelease, *version, *arch, *cpudesc, *cpuid; /* "" when unknown */
-    uint32_t cpus;
+    uint32_t cpus, cpus_available;                                       /* online; that the machine can have */
     uint64_t memory_kb;
     const char **arguments; /* of the recorder */
     uint32_t argument_count;
     struct feature_build_id *build_ids; /* plain memory */
     uint32_t build_id_count, build_id_capacity;
     uint64_t sample_first_ns, sample_last_ns;
-    uint64_t wall_ns, clock_ns;   /* the same moment: CLOCK_REALTIME and the samples' clock; 0: unknown */
-    uint32_t compression;         /* 1: zstd */
-    struct cursor data_end;       /* last bytes of the data: the dictionary of a packed section, set before that */
-    const unsigned char *pinject; /* our own section, see pinject/format.h */
+    uint64_t wall_ns, clock_ns; /* the same moment: CLOCK_REALTIME and the samples' clock; 0: unknown */
+    uint32_t compression;       /* 1: zstd */
+    struct cursor data_end;     /* last bytes of the data: the dictionary of a packed section, set before that */
+    struct cursor sections[FEATURE_KEPT]; /* see feature_facts.h; BUILD_ID and EVENT_DESC are not kept */
+    const unsigned char *pinject;         /* our own section, see pinject/format.h */
     size_t pinject_size;
 };
 

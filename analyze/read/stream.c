@@ -103,7 +103,9 @@ static int take_description(struct file *file, const unsigned char *raw, size_t 
         return feature_take_build_id(&file->features, payload, bytes_u16(raw + 4, file->swap));
     case PERFDATA_RECORD_HEADER_FEATURE: {
         uint64_t number = cursor_u64(&payload);
-        return payload.failed || number >= FEATURE_BITS
+        /* After the last one perf writes an empty one with the next number. */
+        bool mark = number < FEATURE_BITS && !feature_name((uint32_t)number) && cursor_left(&payload) == 0;
+        return payload.failed || number >= FEATURE_BITS || mark
                    ? 0
                    : feature_take(&file->features, &file->attrs, (uint32_t)number, payload);
     }

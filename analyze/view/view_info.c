@@ -8,6 +8,7 @@
 #include "analyze/view/memory.h"
 #include "analyze/view/text.h"
 #include "analyze/view/view.h"
+#include "common/json.h"
 #include "common/perfdata.h"
 
 struct record_name {
@@ -182,18 +183,25 @@ static void print_tasks(struct view *view, const struct profile_file *file)
     }
 }
 
+/* The name of records of TYPE; BUFFER has room for TEXT_AMOUNT bytes. */
+static const char *record_name(char *buffer, size_t type)
+{
+    if (type + 1 == RECORD_KINDS)
+        return "others";
+    for (size_t i = 0; i < sizeof(record_names) / sizeof(record_names[0]); i++)
+        if (record_names[i].type == type)
+            return record_names[i].name;
+    snprintf(buffer, TEXT_AMOUNT, "type %zu", type);
+    return buffer;
+}
+
 static void print_records(struct view *view, const struct profile_file *file)
 {
     for (size_t type = 0; type < RECORD_KINDS; type++) {
         if (!file->records[type])
             continue;
         char name[TEXT_AMOUNT], count[TEXT_AMOUNT];
-        snprintf(name, sizeof(name), "type %zu", type);
-        const char *found = type + 1 == RECORD_KINDS ? "others" : name;
-        for (size_t i = 0; i < sizeof(record_names) / sizeof(record_names[0]); i++)
-            if (record_names[i].type == type && type + 1 != RECORD_KINDS)
-                found = record_names[i].name;
-        print_field(view, "records", "%-16s %12s", found, text_count(count, file->records[type]));
+        print_field(view, "records", "%-16s %12s", record_name(name, type), text_count(count, file->records[type]));
     }
 }
 
@@ -210,6 +218,58 @@ static void print_features(struct view *view, const struct profile_file *file)
         output_wrapped(view->output, 13, line + strlen("  features  "));
     }
     free(line);
+}
+
+/* Sections that the lines of the session show. */
+static bool is_shown_above(const char *section)
+{
+    static const char *const names[] = {"HOSTNAME", "OSRELEASE", "VERSION", "ARCH", "CPUDESC", "TOTAL_MEM", "CMDLINE"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (strcmp(names[i], section) == 0)
+            return true;
+    return false;
+}
+
+static bool is_same_section(const struct profile_file *file, uint32_t at, uint32_t first)
+{
+    return at < file->fact_count && strcmp(file->facts[at].section, file->facts[first].section) == 0;
+}
+
+/* "NUMA_TOPOLOGY: node 0, cpus 0-1; node 1, cpus 2-3" of the facts from FIRST to UNTIL - 1. */
+static void print_section(struct view *view, const struct profile_file *file, uint32_t first, uint32_t until)
+{
+    char *line = NULL;
+    size_t size = 0;
+    FILE *to = open_memstream(&line, &size);
+    if (!to)
+        memory_exhausted();
+    fprintf(to, "%s:", file->facts[first].section);
+    for (uint32_t i = first; i < until; i++) {
+        const struct profile_fact *fact = &file->facts[i];
+        if (i > first)
+            fputc(fact->item == fact[-1].item ? ',' : ';', to);
+        if (strcmp(fact->name, "text") != 0)
+            fprintf(to, " %s", fact->name);
+        if (fact->text)
+            fprintf(to, " %s", fact->text);
+        else
+            fprintf(to, " %" PRIu64, fact->number);
+    }
+    if (fclose(to) != 0)
+        memory_exhausted();
+    fputs("  section    ", view->output->to);
+    output_wrapped(view->output, 13, line);
+    free(line);
+}
+
+static void print_facts(struct view *view, const struct profile_file *file)
+{
+    for (uint32_t first = 0, until; first < file->fact_count; first = until) {
+        for (until = first + 1; is_same_section(file, until, first);)
+            until++;
+        if (!is_shown_above(file->facts[first].section))
+            print_section(view, file, first, until);
+    }
 }
 
 static void print_file(struct view *view, const struct profile_file *file)
@@ -236,24 +296,105 @@ static void print_file(struct view *view, const struct profile_file *file)
     print_events(view, file);
     print_tasks(view, file);
     print_features(view, file);
+    print_facts(view, file);
     print_records(view, file);
+}
+
+static void events_json(struct json *json, const struct profile_file *file)
+{
+    json_list(json, "events");
+    for (uint32_t i = 0; i < file->event_count; i++) {
+        const struct profile_event *event = &file->events[i];
+        json_object(json, NULL);
+        json_string(json, "event", event->name);
+        json_unsigned(json, "type", event->type);
+        json_unsigned(json, "config", event->config);
+        json_bool(json, "sampled", event->sampled);
+        json_bool(json, "frequency", event->frequency);
+        json_unsigned(json, "sample_value", event->sample_value);
+        json_bool(json, "user_only", event->exclude_kernel);
+        json_end_object(json);
+    }
+    json_end_list(json);
+}
+
+/* The items of the section NAME; facts begin at *AT, which is moved. */
+static void section_json(struct json *json, const struct profile_file *file, const char *name, uint32_t *at)
+{
+    json_list(json, name);
+    for (uint32_t i = *at; i < file->fact_count && strcmp(file->facts[i].section, name) == 0; *at = ++i) {
+        const struct profile_fact *fact = &file->facts[i];
+        bool first = i == 0 || fact[-1].item != fact->item || strcmp(fact[-1].section, name) != 0;
+        bool last = i + 1 == file->fact_count || fact[1].item != fact->item || strcmp(fact[1].section, name) != 0;
+        if (first)
+            json_object(json, NULL);
+        if (fact->text)
+            json_string(json, fact->name, fact->text);
+        else
+            json_unsigned(json, fact->name, fact->number);
+        if (last)
+            json_end_object(json);
+    }
+    json_end_list(json);
+}
+
+static void file_json(struct json *json, const struct profile_file *file)
+{
+    uint32_t at = 0;
+    json_object(json, NULL);
+    json_string(json, "path", file->path);
+    json_unsigned(json, "bytes", file->size);
+    json_unsigned(json, "data_bytes", file->data_size);
+    json_unsigned(json, "parts", file->parts);
+    json_bool(json, "pipe", file->pipe);
+    json_bool(json, "swapped", file->swapped);
+    json_bool(json, "ours", file->ours);
+    json_unsigned(json, "truncated_bytes", file->truncated_bytes);
+    json_unsigned(json, "missing_bytes", file->missing_bytes);
+    json_string(json, "problem", file->problem && *file->problem ? file->problem : NULL);
+    events_json(json, file);
+    json_object(json, "features");
+    for (uint32_t i = 0; i < file->feature_count; i++)
+        section_json(json, file, file->feature_names[i], &at);
+    json_end_object(json);
+    json_object(json, "records");
+    for (size_t type = 0; type < RECORD_KINDS; type++) {
+        char name[TEXT_AMOUNT];
+        if (file->records[type])
+            json_unsigned(json, record_name(name, type), file->records[type]);
+    }
+    json_end_object(json);
+    json_end_object(json);
 }
 
 int view_info(struct view *view)
 {
     int result = 0;
     bool again = false;
+    struct json document = {.to = view->output->to};
+    if (view->settings->json) {
+        json_object(&document, NULL);
+        json_string(&document, "schema", "pinject.info/1");
+        json_list(&document, "files");
+    }
     for (size_t i = 0; i < view->path_count && !output_is_over(view->output); i++) {
         struct profile_file *file = NULL;
         if (profile_file_load(view->paths[i], &file) < 0) {
             result = 1;
             continue;
         }
-        if (again)
+        if (again && !view->settings->json)
             fputc('\n', view->output->to);
         again = true;
-        print_file(view, file);
+        if (view->settings->json)
+            file_json(&document, file);
+        else
+            print_file(view, file);
         profile_file_free(file);
+    }
+    if (view->settings->json) {
+        json_end_list(&document);
+        json_end_object(&document);
     }
     return result;
 }
