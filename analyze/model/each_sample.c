@@ -4,6 +4,8 @@
 #include <inttypes.h>
 
 #include "analyze/model/loader.h"
+#include "analyze/read/trace_format.h"
+#include "common/perfdata.h"
 #include "common/report.h"
 
 struct pass {
@@ -12,8 +14,12 @@ struct pass {
     void *context;
     uint64_t *ips;
     uint32_t capacity;
-    uint32_t frames, events; /* how many the first pass found: views have arrays of these sizes */
-    uint64_t strange;        /* samples of the file with a frame or event beyond them */
+    uint32_t frames, events;      /* how many the first pass found: views have arrays of these sizes */
+    const struct file *file;      /* the one that is read */
+    struct trace_formats formats; /* of its tracepoints, read at the first one's sample */
+    bool formats_known;
+    struct buffer trace;
+    uint64_t strange; /* samples of the file with a frame or event beyond them */
 };
 
 /* Whether the first pass found the sample's frames and event; if not, the file has changed since. */
@@ -24,6 +30,30 @@ static bool was_in_first_pass(const struct pass *pass, uint32_t event)
         if (chain->frames[i] >= pass->frames)
             return false;
     return event < pass->events;
+}
+
+/* The fields of a tracepoint's sample. 0 or -ENOMEM. */
+static int print_trace(struct pass *pass, const struct record *sample, const char **ret)
+{
+    const struct features *features = &pass->file->features;
+    *ret = NULL;
+    if (!sample->raw || sample->attr->perf.type != PERF_TYPE_TRACEPOINT ||
+        !feature_present(features, PERFDATA_TRACING_DATA))
+        return 0;
+    if (!pass->formats_known) {
+        pass->formats_known = true;
+        if (trace_formats_read(features->sections[PERFDATA_TRACING_DATA], &pass->loader->store.arena, &pass->formats) ==
+            -ENOMEM)
+            return -ENOMEM;
+    }
+    const struct trace_event *event = trace_formats_find(&pass->formats, sample->attr->perf.config);
+    if (!event)
+        return 0;
+    buffer_clear(&pass->trace);
+    trace_event_print(&pass->formats, event, sample->raw, sample->raw_size, &pass->trace);
+    buffer_append(&pass->trace, "", 1);
+    *ret = (const char *)pass->trace.data;
+    return buffer_failed(&pass->trace) ? -ENOMEM : 0;
 }
 
 static int deliver_sample(void *context, uint32_t task, uint32_t event, const char *comm, const struct record *sample)
@@ -41,6 +71,9 @@ static int deliver_sample(void *context, uint32_t task, uint32_t event, const ch
         pass->strange++;
         return 0;
     }
+    const char *trace;
+    if (print_trace(pass, sample, &trace) < 0)
+        return -ENOMEM;
     const struct profile_sample shown = {
         .task = &loader->profile.tasks[task],
         .event = event,
@@ -52,6 +85,7 @@ static int deliver_sample(void *context, uint32_t task, uint32_t event, const ch
         .frames = loader->chain.frames,
         .ips = pass->ips,
         .depth = loader->chain.count,
+        .trace = trace,
     };
     return pass->each(pass->context, &shown);
 }
@@ -59,6 +93,9 @@ static int deliver_sample(void *context, uint32_t task, uint32_t event, const ch
 static int read_file(struct pass *pass, struct input *input, struct file *file, replay_each *each)
 {
     pass->strange = 0;
+    pass->file = file;
+    pass->formats_known = false;
+    pass->formats = (struct trace_formats){0};
     int status = replay_file(pass->loader, input, file, each, pass);
     if (pass->strange) {
         pass->loader->profile.files_bad++;
@@ -95,6 +132,7 @@ int profile_samples(struct profile *profile, profile_each *each, void *context)
     struct pass pass = {.loader = profile->loader, .each = each, .context = context};
     int status = read_inputs_again(&pass, deliver_sample);
     free(pass.ips);
+    buffer_release(&pass.trace);
     return status;
 }
 

@@ -274,6 +274,7 @@ struct profile_sample {
     const uint32_t *frames; /* indices into profile->frames, leaf first */
     const uint64_t *ips;    /* of the frames, as recorded (return addresses of callers) */
     uint32_t depth;
+    const char *trace; /* "NAME=VALUE NAME=VALUE" of a tracepoint whose fields the file describes; NULL: not known */
 };
 
 /* Reads the files again and calls EACH for every sample of the session, in order of time within a task; EACH returns 0

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "analyze/read/trace_format.h"
 #include "common/buffer.h"
 #include "common/perfdata.h"
 
@@ -357,9 +358,32 @@ static void take_hybrid_topology(struct reading *reading)
     }
 }
 
+/* The section's numbers first, then each tracepoint. */
+static void take_tracing_data(struct reading *reading)
+{
+    struct trace_formats formats;
+    int status = trace_formats_read(reading->content, reading->arena, &formats);
+    reading->no_memory |= status == -ENOMEM;
+    reading->content.failed = status == 0 ? formats.damaged : true;
+    if (status < 0)
+        return;
+    add_fact(reading, "version", formats.version, 0);
+    add_fact(reading, "long_bytes", NULL, formats.long_bytes);
+    add_fact(reading, "page_bytes", NULL, formats.page_bytes);
+    for (uint32_t i = 0; i < formats.event_count; i++) {
+        const struct trace_event *event = &formats.events[i];
+        reading->item++;
+        add_fact(reading, "system", event->system, 0);
+        add_fact(reading, "event", event->name, 0);
+        add_fact(reading, "id", NULL, event->id);
+        add_fact(reading, "fields", NULL, event->field_count);
+    }
+}
+
 typedef void take_section(struct reading *reading);
 
 static take_section *const takers[FEATURE_KEPT] = {
+    [PERFDATA_TRACING_DATA] = take_tracing_data,
     [PERFDATA_HOSTNAME] = take_one_text,
     [PERFDATA_OSRELEASE] = take_one_text,
     [PERFDATA_VERSION] = take_one_text,

@@ -94,11 +94,13 @@ static void take_read(struct walk *walk, uint64_t format, struct record *ret)
     ret->read = take_items(walk, ret->read_count, 8 * each);
 }
 
-static void skip_raw(struct walk *walk)
+static void take_raw(struct walk *walk, struct record *ret)
 {
     const unsigned char *at = take_bytes(walk, 4);
-    if (at)
-        take_bytes(walk, bytes_u32(at, walk->swap));
+    if (at) {
+        ret->raw_size = bytes_u32(at, walk->swap);
+        ret->raw = take_bytes(walk, ret->raw_size);
+    }
     /* The kernel increases the size until both are a multiple of 8; a synthesized record may not. */
 }
 
@@ -133,14 +135,14 @@ static void take_stack(struct walk *walk, struct record *ret)
     ret->user_stack = ret->stack_size ? stack : NULL;
 }
 
-/* The fields after the call chain. Only registers and stack are kept, the others are skipped. */
+/* The fields after the call chain. Only raw data, registers and stack are kept, the others are skipped. */
 static void parse_after_chain(struct walk *walk, const struct perf_event_attr *attr, struct record *ret)
 {
     static const uint64_t single[] = {PERF_SAMPLE_PHYS_ADDR, PERF_SAMPLE_CGROUP, PERF_SAMPLE_DATA_PAGE_SIZE,
                                       PERF_SAMPLE_CODE_PAGE_SIZE};
     uint64_t fields = attr->sample_type;
     if (fields & PERF_SAMPLE_RAW)
-        skip_raw(walk);
+        take_raw(walk, ret);
     if (fields & PERF_SAMPLE_BRANCH_STACK)
         skip_branches(walk, attr->branch_sample_type);
     if (fields & PERF_SAMPLE_REGS_USER)

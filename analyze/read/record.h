@@ -31,7 +31,9 @@ struct record {
     uint64_t chain_count;
     const unsigned char *read; /* first value of PERF_SAMPLE_READ, laid out by attr.read_format; NULL: none */
     uint64_t read_count;       /* events that were read */
-    uint64_t user_abi;         /* ABI of the user registers, 0: no registers */
+    const unsigned char *raw;  /* payload of a tracepoint, see trace_format.h; NULL: none */
+    uint32_t raw_size;
+    uint64_t user_abi; /* ABI of the user registers, 0: no registers */
     const unsigned char *user_regs;
     const unsigned char *user_stack; /* stack dump, from the stack pointer upwards; NULL: none */
     uint64_t stack_size;

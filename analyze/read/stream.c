@@ -186,6 +186,14 @@ static uint64_t extra_bytes(const struct file *file, const unsigned char *raw, s
     return 0;
 }
 
+/* The EXTRA bytes at AT describe tracepoints. */
+static int take_tracing_data(struct file *file, struct part *part, uint64_t at, uint64_t extra)
+{
+    const unsigned char *bytes = source_at(part->source, at, (size_t)extra);
+    struct cursor content = cursor_of(bytes, bytes ? (size_t)extra : 0);
+    return bytes ? feature_take(&file->features, &file->attrs, PERFDATA_TRACING_DATA, content) : 0;
+}
+
 static int take_records(struct stream *stream, const unsigned char *bytes, size_t size, size_t *ret_taken)
 {
     bool swap = stream->file->swap;
@@ -242,8 +250,11 @@ static int read_part(struct stream *stream, struct part *part, uint64_t most)
         if (!raw)
             break;
         uint64_t extra = extra_bytes(file, raw, size);
+        bool traces = bytes_u32(raw, file->swap) == PERFDATA_RECORD_TRACING_DATA;
         status = take_record(stream, raw, size);
         part->over = extra > part->left - size;
+        if (status == 0 && traces && extra && !part->over)
+            status = take_tracing_data(file, part, part->at + size, extra);
         if (part->over)
             break;
         part->at += size + extra;

@@ -95,7 +95,12 @@ static int print_sample(void *context, const struct profile_sample *sample)
     fprintf(output->to, "%" PRIu64 ".%06" PRIu64 ": %" PRIu64 " ", sample->time_ns / 1000000000,
             sample->time_ns % 1000000000 / 1000, sample->period);
     output_text(output, script->view->profile->events[sample->event].name);
-    fputs(":\n", output->to);
+    fputc(':', output->to);
+    if (sample->trace) {
+        fputc(' ', output->to);
+        output_text(output, sample->trace);
+    }
+    fputc('\n', output->to);
     for (uint32_t i = 0; i < sample->depth; i++)
         print_frame(script->view, sample->frames[i], sample->ips[i]);
     fputc('\n', output->to);

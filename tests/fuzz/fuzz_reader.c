@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libFuzzer entry: a file, read by profile_load() and profile_samples(). Without libFuzzer: mutate.c.
+ * libFuzzer entry: a file, read by profile_load(), profile_samples() and feature_facts_read(). Without libFuzzer:
+ * mutate.c.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -8,6 +9,7 @@
 #include <string.h>
 
 #include "analyze/model/loader.h"
+#include "analyze/read/feature_facts.h"
 #include "common/buffer.h"
 #include "common/report.h"
 #include "tests/fuzz/fuzz.h"
@@ -39,18 +41,46 @@ static uint64_t walk(const struct profile *profile)
     return sum;
 }
 
+static int ignore_record(void *context, const struct record *record)
+{
+    (void)context, (void)record;
+    return 0;
+}
+
+/* What panalyze info shows of the feature sections. */
+static uint64_t walk_facts(const uint8_t *data, size_t size)
+{
+    struct file file;
+    struct problem problem;
+    struct feature_facts facts = {0};
+    uint64_t sum = 0;
+    if (file_open_memory(&file, data, size, &problem) < 0)
+        return 0;
+    if (file_records(&file, UINT64_MAX, ignore_record, NULL) == 0 &&
+        feature_facts_read(&file.features, &file.arena, &facts) == 0)
+        for (uint32_t i = 0; i < facts.count; i++)
+            sum += strlen(facts.items[i].name) + (facts.items[i].text ? strlen(facts.items[i].text) : 0);
+    feature_facts_release(&facts);
+    file_release(&file);
+    return sum;
+}
+
 static int each(void *context, const struct profile_sample *sample)
 {
     const struct profile *profile = *(struct profile **)context;
     uint64_t sum = strlen(sample->comm) + strlen(profile->events[sample->event].name) + strlen(sample->task->comm);
     for (uint32_t i = 0; i < sample->depth; i++)
         sum += profile->frames[sample->frames[i]].offset + sample->ips[i];
+    if (sample->trace)
+        sum += strlen(sample->trace);
     return sum == UINT64_MAX;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct profile *profile = NULL;
+    if (walk_facts(data, size) == UINT64_MAX)
+        puts("unlikely facts");
     if (profile_load_memory(data, size, NULL, &profile) < 0)
         return 0;
     /* Keeps the compiler from removing unused results. */

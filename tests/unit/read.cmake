@@ -6,6 +6,7 @@ pinject_unit_test(reader_events SOURCES test_reader_events.c perfdata_writer.c L
 pinject_unit_test(reader_stream SOURCES test_reader_stream.c perfdata_writer.c LINK pinject_read)
 pinject_unit_test(reader_order SOURCES test_reader_order.c LINK pinject_read)
 pinject_unit_test(feature_facts SOURCES test_feature_facts.c perfdata_writer.c LINK pinject_read)
+pinject_unit_test(trace_format SOURCES test_trace_format.c LINK pinject_read)
 pinject_unit_test(changing_files SOURCES test_changing_files.c perfdata_writer.c LINK pinject_model)
 target_link_options(test_changing_files PRIVATE -Wl,--wrap=usleep,--wrap=pread,--wrap=choose_session)
 pinject_unit_test(profile SOURCES test_profile.c perfdata_writer.c LINK pinject_model)
