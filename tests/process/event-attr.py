@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # run-as: root
 # timeout: 400
-"""perf_event_attr of each spelling, field by field, as perf passes it to the kernel and as pinject-run does (strace)."""
+"""perf_event_attr of each spelling, field by field, as perf and as pinject-run pass it to the kernel (strace)."""
 from harness import *
 
 # What pinject sets otherwise on purpose, in all events.
@@ -17,20 +17,22 @@ OURS = {
     "exclude_guest": "a thread that runs a guest is charged for it; perf leaves out guests unless told",
 }
 # In samples, too.
+FIRST = "the first event of a task owns the ring, and the records of names and mappings"
+DRAINED = "the ring is read when a quarter is full"
+FILES = "pinject reads it from files"
+CHAINS = "a chain has what its sample may have"
 RING = {
-    "mmap": "the first event owns the ring", "mmap2": "the first event owns the ring", "comm": "the first event owns the ring",
-    "comm_exec": "the first event owns the ring", "task": "the first event owns the ring",
-    "watermark": "the ring is read when a quarter is full", "wakeup_watermark": "the ring is read when a quarter is full",
-    "wakeup_events": "the ring is read when a quarter is full", "mmap_data": "data is not looked up",
-    "ksymbol": "kernel maps are read from files", "bpf_event": "kernel maps are read from files",
-    "build_id": "build ids are read from files",
-    "exclude_callchain_kernel": "chains have what samples have", "exclude_callchain_user": "chains have what samples have",
+    "mmap": FIRST, "mmap2": FIRST, "comm": FIRST, "comm_exec": FIRST, "task": FIRST,
+    "watermark": DRAINED, "wakeup_watermark": DRAINED, "wakeup_events": DRAINED,
+    "mmap_data": "data is not looked up", "ksymbol": FILES, "bpf_event": FILES, "build_id": FILES,
+    "exclude_callchain_kernel": CHAINS, "exclude_callchain_user": CHAINS,
 }
 
-GENERIC = ["cycles", "cpu-cycles", "instructions", "cache-references", "cache-misses", "branches", "branch-instructions",
-           "branch-misses", "bus-cycles", "stalled-cycles-frontend", "idle-cycles-backend", "ref-cycles", "cpu-clock",
-           "task-clock", "page-faults", "faults", "minor-faults", "major-faults", "context-switches", "cs",
-           "cpu-migrations", "migrations", "alignment-faults", "emulation-faults", "cgroup-switches", "bpf-output"]
+GENERIC = ["cycles", "cpu-cycles", "instructions", "cache-references", "cache-misses", "branches",
+           "branch-instructions", "branch-misses", "bus-cycles", "stalled-cycles-frontend", "idle-cycles-backend",
+           "ref-cycles", "cpu-clock", "task-clock", "page-faults", "faults", "minor-faults", "major-faults",
+           "context-switches", "cs", "cpu-migrations", "migrations", "alignment-faults", "emulation-faults",
+           "cgroup-switches", "bpf-output"]
 CACHE = ["L1-dcache-loads", "L1-dcache-load-misses", "L1-dcache-stores", "L1-dcache-store-misses",
          "L1-dcache-prefetches", "L1-dcache-prefetch-misses", "L1-icache-loads", "L1-icache-load-misses", "LLC-loads",
          "LLC-load-misses", "LLC-stores", "LLC-prefetch-misses", "dTLB-loads", "dTLB-load-misses", "dTLB-store-misses",
@@ -49,7 +51,9 @@ SAMPLED = [["-e", "faults", "-c", "3"], ["-e", "faults/period=7/"], ["-e", "faul
            ["-e", "mem:0x1000/4:w"], ["-e", "faults:u", "-c", "5"], ["-e", "minor-faults/max-stack=9/", "-c", "9"],
            ["-e", "faults/period=2,call-graph=no/"]]
 
-MOUNT = ["unshare", "-m", "sh", "-c", 'cd /sys/kernel/tracing && { [ -e events ] || mount -t tracefs nodev .; } && cd - >/dev/null && exec "$@"', "sh"]
+MOUNT = ["unshare", "-m", "sh", "-c",
+         'cd /sys/kernel/tracing && { [ -e events ] || mount -t tracefs nodev .; } && cd - >/dev/null && exec "$@"',
+         "sh"]
 
 
 def attrs_of(command, before=()):
@@ -163,8 +167,8 @@ def test_groups_are_opened_as_groups():
     for program in ("event-witness", "event-witness-static"):
         if not target_runs(program):
             continue
-        run(["strace", "-f", "-v", "-o", "trace", "-e", "trace=perf_event_open", "--", PINJECT_RUN, "--stat", "-q", "-e",
-             "{page-faults,minor-faults},major-faults", "--", target(program), "1", "0", "1", "1", "1"]).ok()
+        run(["strace", "-f", "-v", "-o", "trace", "-e", "trace=perf_event_open", "--", PINJECT_RUN, "--stat", "-q",
+             "-e", "{page-faults,minor-faults},major-faults", "--", target(program), "1", "0", "1", "1", "1"]).ok()
         leaders, followers = {}, 0
         for line in open("trace"):
             match = CALL.search(line)

@@ -38,7 +38,8 @@ def test_long_has_descriptions():
 
 
 def info(event):
-    return dict(line.split(None, 1) for line in pinject_run(f"--event-info={event}").ok().out.splitlines() if line[0] != " ")
+    lines = pinject_run(f"--event-info={event}").ok().out.splitlines()
+    return dict(line.split(None, 1) for line in lines if line[0] != " ")
 
 
 def test_info():
@@ -60,8 +61,9 @@ def test_check():
 
 def test_bad_input_is_one_line_that_helps():
     many = ",".join(["cs"] * 1000)
-    for text, says in ((many, "more than 48 events"), ("cs,,", "empty name"), ("{cs", "no '}'"), ("cs:q", "modifier 'q'"),
-                       ("mem:0x1001/4:w", "multiple"), ("mem:x", "needs the command"), ("r", "unknown event"),
+    for text, says in ((many, "more than 48 events"), ("cs,,", "empty name"), ("{cs", "no '}'"),
+                       ("cs:q", "modifier 'q'"), ("mem:0x1001/4:w", "multiple"), ("mem:x", "needs the command"),
+                       ("r", "unknown event"),
                        ("nopmu/event=1/", "no PMU 'nopmu'"), ("faults/perod=1/", "did you mean 'period'?"),
                        ("\033[2Jcycles", "\\033"), ("x" * 5000, "longer than")):
         done = pinject_run("--check-events-only", "-e", text)

@@ -128,7 +128,9 @@ def test_uprobes_are_not_inherited():
 
 
 # A name space of its own has tracefs, whether this machine has it mounted or not.
-MOUNT = ["unshare", "-m", "sh", "-c", 'cd /sys/kernel/tracing && { [ -e events ] || mount -t tracefs nodev .; } && cd - >/dev/null && exec "$@"', "sh"]
+MOUNT = ["unshare", "-m", "sh", "-c",
+         'cd /sys/kernel/tracing && { [ -e events ] || mount -t tracefs nodev .; } && cd - >/dev/null && exec "$@"',
+         "sh"]
 
 
 def need_tracefs():
@@ -153,7 +155,8 @@ def test_a_tracepoint_with_a_filter():
             check_each([event], program=program, before=MOUNT, filter=condition)
             check_each(["syscalls:sys_enter_sched_get_priority_ma*"], program=program, before=MOUNT)
     done = run(["strace", "-f", "-c", "-e", "trace=sched_get_priority_max", "--", target(WITNESS), *LINE]).ok()
-    calls = sum(int(line.split()[3]) for line in done.err.splitlines() if line.rstrip().endswith("sched_get_priority_max"))
+    lines = [line for line in done.err.splitlines() if line.rstrip().endswith("sched_get_priority_max")]
+    calls = sum(int(line.split()[3]) for line in lines)
     check_equal(sum(witnessed(done.out).values()), calls)
 
 
