@@ -19,7 +19,9 @@ int count_output_open(struct count_output *output, const struct settings *settin
 {
     /* A bare session has no stderr of its own; see docs/ENVIRONMENT.md. */
     *output = (struct count_output){.fd = settings->bare && !settings->verbose ? -1 : STDERR_FILENO};
-    if (!settings->counts_file)
+    if (settings->run) /* repeat.c prints */
+        output->fd = -1;
+    if (!settings->counts_file || settings->run)
         return 0;
     const int how = settings->append ? O_APPEND : O_TRUNC;
     output->fd = open(settings->counts_file, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | how, settings->mode);
@@ -39,8 +41,9 @@ void count_output_close(struct count_output *output)
     *output = (struct count_output){.fd = -1};
 }
 
-static char *join_command(char *const *command)
+char *count_output_command(const struct settings *settings)
 {
+    char *const *command = settings->command;
     struct buffer text = BUFFER_INIT;
     for (; command && *command; command++)
         buffer_printf(&text, "%s%s", text.size ? " " : "", *command);
@@ -141,7 +144,7 @@ static void print_counts(const struct session *session, struct outcome *outcome,
 int count_output_print(const struct count_output *output, const struct session *session, struct outcome *outcome)
 {
     const struct settings *settings = session->settings;
-    char *text = NULL, *command = join_command(settings->command);
+    char *text = NULL, *command = count_output_command(settings);
     size_t size = 0;
     FILE *to = output->fd >= 0 && (settings->stat || settings->show_time) ? open_memstream(&text, &size) : NULL;
     int error = 0;

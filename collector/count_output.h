@@ -22,6 +22,8 @@ int count_output_print(const struct count_output *output, const struct session *
  */
 void count_output_interval(const struct count_output *output, const struct session *session, struct counts *interval,
                            uint64_t now_ns, uint64_t length_ns);
+/* The command of SETTINGS, in one line. Owned by the caller; NULL: out of memory. */
+char *count_output_command(const struct settings *settings);
 void count_output_close(struct count_output *output);
 
 #endif

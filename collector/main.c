@@ -25,6 +25,7 @@
 #include "collector/launch/signals.h"
 #include "collector/launch/wait.h"
 #include "collector/output/result.h"
+#include "collector/repeat.h"
 #include "collector/service/service.h"
 #include "collector/settings_parse.h"
 #include "collector/show_stacks.h"
@@ -49,6 +50,7 @@ struct run {
     struct collect_args args;
     struct outcome outcome;
     struct count_output counts;
+    struct repeat_result *result; /* of one run of --repeat; NULL: there is only one */
     char preload[PINJECT_PATH];
     char outfile[PATH_MAX];                   /* absolute */
     char base[PATH_MAX], directory[PATH_MAX]; /* as the user called them */
@@ -186,6 +188,8 @@ static int run_command(struct run *run)
     error = collect_run(&run->args, &run->outcome);
     service_stop_workers(&run->session);
     live_end(&run->live, run->signals.ends);
+    if (run->result)
+        repeat_fill(run->result, &run->outcome);
     const int unprinted = count_output_print(&run->counts, &run->session, &run->outcome);
     summary_print(&run->session, run->results, &run->outcome, &run->line.settings);
     const bool failed = error || unprinted;
@@ -202,7 +206,8 @@ static int run_session(struct run *run)
         report_error("--stacks-after works on x86-64 and AArch64 only");
         return STATUS_OWN;
     }
-    find_outfile(run);
+    if (!run->result) /* else it was found */
+        find_outfile(run);
     if (live_init(&run->live, &run->line.settings))
         return STATUS_OWN;
     if (count_output_open(&run->counts, &run->line.settings)) {
@@ -238,6 +243,26 @@ static int run_session(struct run *run)
     count_output_close(&run->counts);
     release_run(run);
     return status;
+}
+
+/* One of several runs: its files are BASE-NUMBER.PID.TID. */
+static int run_again(void *context, unsigned number, struct repeat_result *result)
+{
+    struct run *run = context;
+    struct settings *settings = &run->line.settings;
+    static char name[PATH_MAX]; /* in a process that makes one run; it lives as long */
+    find_outfile(run);
+    if ((size_t)snprintf(name, sizeof name, "%s-%u", settings->outfile, number) >= sizeof name) {
+        report_error("cannot write result files to '%s': the name is too long; choose another one with --outfile",
+                     settings->outfile);
+        return STATUS_OWN;
+    }
+    settings->outfile = name;
+    settings->run = number;
+    settings->quiet = true;
+    report_quiet(true);
+    run->result = result;
+    return run_session(run);
 }
 
 /* Tells the preload object that started us where the session is, or why there is none. */
@@ -406,6 +431,6 @@ int main(int argc, char **argv)
     case SETTINGS_STACKS: return print_stacks(&run.line);
     case SETTINGS_VERSION: printf("pinject-run %s\n", PINJECT_VERSION_STRING); return flush_output();
     case SETTINGS_HELP: settings_help(stdout, run.line.help_all); return flush_output();
-    default: return run_session(&run);
+    default: return run.line.settings.repeat ? repeat_runs(&run.line.settings, run_again, &run) : run_session(&run);
     }
 }

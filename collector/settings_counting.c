@@ -9,7 +9,7 @@
 #include "common/report.h"
 #include "counts/count_print.h"
 
-enum { LEAST_MS = 10, MOST_MS = 86400000 };
+enum { LEAST_MS = 10, MOST_MS = 86400000, MOST_RUNS = 10000 };
 
 static void note(struct settings *settings, const struct option_row *row)
 {
@@ -55,6 +55,21 @@ int settings_take_separator(void *state, const struct option_row *row, const cha
                                       value);
 }
 
+int settings_take_repeat(void *state, const struct option_row *row, const char *value)
+{
+    struct settings *settings = state;
+    int error = options_take_count(&settings->repeat, &(struct option_row){.name = row->name, .value = row->value},
+                                   value);
+    if (error)
+        return error;
+    if (settings->repeat > MOST_RUNS) {
+        report_error("option '--%s' takes at most %d, not '%s'", row->name, MOST_RUNS, value);
+        return -EINVAL;
+    }
+    note(settings, row);
+    return 0;
+}
+
 int settings_take_interval(void *state, const struct option_row *row, const char *value)
 {
     struct settings *settings = state;
@@ -90,6 +105,26 @@ static int check_form(const struct settings *settings)
     return count_check_style(form, settings->count_digits);
 }
 
+/* A series has one result, which is no session's. */
+static int check_repeat(const struct settings *settings)
+{
+    static const char *const names[] = {"", "per-thread", "per-comm", "per-process"};
+    if (!settings->repeat && (settings->pre || settings->post)) {
+        report_error("option '--%s' needs '--repeat=N'", settings->pre ? "pre" : "post");
+        return -EINVAL;
+    }
+    if (!settings->repeat)
+        return 0;
+    const char *other = settings->count_by                             ? names[settings->count_by]
+                        : settings->interval_ns                        ? "print-interval"
+                        : settings->with_header                        ? "with-header"
+                        : settings->show_time                          ? "show-time"
+                        : settings->live                               ? "live"
+                        : settings->count_form == COUNT_AS_OPENMETRICS ? "openmetrics"
+                                                                       : NULL;
+    return other ? refuse(other, "'--repeat'") : 0;
+}
+
 int settings_check_counting(struct settings *settings, bool json)
 {
     if (settings->count_option && !settings->stat) {
@@ -104,5 +139,6 @@ int settings_check_counting(struct settings *settings, bool json)
         report_error("option '--append' needs '--counts-file=FILE'");
         return -EINVAL;
     }
-    return check_form(settings);
+    int error = check_form(settings);
+    return error ? error : check_repeat(settings);
 }

@@ -13,6 +13,7 @@ int settings_take_count_choice(void *state, const struct option_row *row, const 
 int settings_take_count_flag(void *state, const struct option_row *row, const char *value);
 int settings_take_count_text(void *state, const struct option_row *row, const char *value);
 int settings_take_separator(void *state, const struct option_row *row, const char *value);
+int settings_take_repeat(void *state, const struct option_row *row, const char *value);
 int settings_take_interval(void *state, const struct option_row *row, const char *value);
 /* After all options: refuses those that would have no effect, or exclude each other. JSON: --json was given. 0 or
  * -EINVAL after report_error(). */

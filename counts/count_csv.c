@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * perf stat's columns: the row's name (not of the whole run), value, unit, event, time running in ns, percentage of
- * the time running, derived figure, its unit.
+ * the time running, derived figure, its unit. After the event of several runs: the error of the mean in percent.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -58,6 +58,9 @@ static void print_cell(const struct count_report *report, const struct count_cel
     fputs(known ? unit_of(event, digits) : "", to);
     fputs(separator, to);
     print_field(event->name, separator, to);
+    if (report->spreads) /* perf stat -r: the error of the mean */
+        fprintf(to, "%s%.2f%%", separator,
+                report->spreads[index].mean > 0 ? 100 * report->spreads[index].error / report->spreads[index].mean : 0);
     fprintf(to, "%s%" PRIu64 "%s%.2f%s", separator, cell->running_ns, separator,
             known && cell->enabled_ns ? 100.0 * (double)cell->running_ns / (double)cell->enabled_ns
             : known                   ? 100.0

@@ -25,6 +25,10 @@ static void print_cell(struct json *json, const struct count_report *report, con
         json_bool(json, "estimate", cell->estimate);
         if (cell->estimate)
             json_unsigned(json, "counted", cell->value);
+        if (report->spreads && report->runs > 1) { /* of one run it is unknown */
+            json_number(json, "deviation", report->spreads[index].deviation);
+            json_number(json, "interval_95", report->spreads[index].interval);
+        }
         json_unsigned(json, "enabled_ns", cell->enabled_ns);
         json_unsigned(json, "running_ns", cell->running_ns);
     }
@@ -85,6 +89,13 @@ void count_print_json(const struct count_report *report, const struct count_styl
     json_string(&json, "by", words[style->by]);
     json_unsigned(&json, "tasks", store->task_count);
     json_unsigned(&json, "tasks_in_no_row", store->lost);
+    if (report->spreads) {
+        json_unsigned(&json, "runs", report->runs);
+    }
+    if (report->spreads && report->runs > 1) {
+        json_number(&json, "elapsed_deviation", report->elapsed_spread.deviation);
+        json_number(&json, "elapsed_interval_95", report->elapsed_spread.interval);
+    }
     print_times(&json, &report->times);
     print_cells(&json, report, store->total);
     if (style->by != COUNT_ALL) {

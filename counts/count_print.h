@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "counts/count_number.h"
+#include "counts/count_spread.h"
 #include "counts/count_store.h"
 
 enum count_form { COUNT_AS_TEXT, COUNT_AS_CSV, COUNT_AS_JSON, COUNT_AS_OPENMETRICS };
@@ -25,9 +26,12 @@ struct count_report {
     size_t event_count;
     struct count_store *store; /* sorted; its rows are printed, or its total if it has none by choice */
     struct count_times times;
-    uint64_t at_ns;             /* of an interval: its end, since the start; 0: it is the whole run */
-    bool is_summary;            /* after intervals, of the whole run */
-    const char *command;        /* as typed; NULL or "": unknown */
+    uint64_t at_ns;                     /* of an interval: its end, since the start; 0: it is the whole run */
+    bool is_summary;                    /* after intervals, of the whole run */
+    const char *command;                /* as typed; NULL or "": unknown */
+    const struct count_spread *spreads; /* of each event over RUNS; NULL: it was one run */
+    struct count_spread elapsed_spread;
+    uint64_t runs;
     const char *const *remarks; /* text: beside each event of the total, "" or NULL: none; NULL: no remarks */
 };
 

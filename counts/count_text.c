@@ -39,6 +39,14 @@ static void print_metric(const struct count_report *report, const struct count_c
     fprintf(to, metric.percent ? "%*s # %8.2f%% %s" : "%*s # %8.3f  %s", pad, "", metric.value, unit);
 }
 
+/* "  (s 2.34%, +- 1.05%)" */
+static void print_spread(const struct count_spread *spread, FILE *to)
+{
+    if (spread->mean > 0)
+        fprintf(to, "  (s %.2f%%, +- %.2f%%)", 100 * spread->deviation / spread->mean,
+                100 * spread->interval / spread->mean);
+}
+
 static void print_cell(const struct count_report *report, const struct count_cell *cells, size_t index, int digits,
                        FILE *to)
 {
@@ -49,6 +57,8 @@ static void print_cell(const struct count_report *report, const struct count_cel
     report_safe(name, sizeof(name), event->name, strlen(event->name));
     fputs(name, to);
     print_metric(report, cells, index, strlen(name), to);
+    if (report->spreads && report->runs > 1 && !event->unsupported)
+        print_spread(&report->spreads[index], to);
     if (!event->unsupported && cell->present && cell->estimate && cell->running_ns)
         fprintf(to, "  (estimate: counted for %.2f%% of the time)",
                 100.0 * (double)cell->running_ns / (double)cell->enabled_ns);
@@ -76,9 +86,12 @@ static void print_row(const struct count_report *report, const struct count_row 
     }
 }
 
-static void print_seconds(uint64_t ns, const char *what, FILE *to)
+static void print_seconds(uint64_t ns, const char *what, const struct count_spread *spread, FILE *to)
 {
-    fprintf(to, "%8" PRIu64 ".%09" PRIu64 " seconds %s\n", ns / 1000000000, ns % 1000000000, what);
+    fprintf(to, "%8" PRIu64 ".%09" PRIu64 " seconds %s", ns / 1000000000, ns % 1000000000, what);
+    if (spread)
+        print_spread(spread, to);
+    fputc('\n', to);
 }
 
 static void print_heading(const struct count_report *report, FILE *to)
@@ -91,7 +104,12 @@ static void print_heading(const struct count_report *report, FILE *to)
         fputs(report_safe(safe, sizeof(safe), report->command, strlen(report->command)), to);
         fputc('\'', to);
     }
-    fprintf(to, " (%" PRIu64 " %s):\n\n", store->task_count, store->task_count == 1 ? "task" : "tasks");
+    fprintf(to, " (%" PRIu64 " %s", store->task_count, store->task_count == 1 ? "task" : "tasks");
+    if (report->spreads && report->runs == 1)
+        fputs("; only one run", to);
+    else if (report->spreads)
+        fprintf(to, "; mean of %" PRIu64 " runs, standard deviation s, and 95 %% interval of the mean", report->runs);
+    fputs("):\n\n", to);
 }
 
 void count_print_text(const struct count_report *report, const struct count_style *style, FILE *to)
@@ -122,10 +140,11 @@ void count_print_text(const struct count_report *report, const struct count_styl
         return;
     fputc('\n', to);
     if (times->elapsed_ns)
-        print_seconds(times->elapsed_ns, "time elapsed", to);
+        print_seconds(times->elapsed_ns, "time elapsed",
+                      report->spreads && report->runs > 1 ? &report->elapsed_spread : NULL, to);
     if (times->cpu_known) {
-        print_seconds(times->user_ns, "user", to);
-        print_seconds(times->system_ns, "sys", to);
+        print_seconds(times->user_ns, "user", NULL, to);
+        print_seconds(times->system_ns, "sys", NULL, to);
     }
     if (times->elapsed_ns || times->cpu_known)
         fputc('\n', to);

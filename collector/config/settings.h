@@ -42,6 +42,9 @@ struct settings {
     const char *separator;    /* -x: of CSV */
     const char *counts_file;  /* where the counts go; NULL: stderr */
     uint64_t interval_ns;     /* --print-interval; 0: none */
+    uint64_t repeat;          /* number of runs; 0: one, without statistics */
+    unsigned run;             /* the number of this run, from 1; 0: there is only one, or all */
+    const char *pre, *post;   /* shell commands before and after each run; NULL: none */
     bool append;              /* to that file */
     bool with_header;         /* before the counts: the machine and the session */
     const char *count_option; /* the first of these options that was given; NULL: none */

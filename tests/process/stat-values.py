@@ -4,6 +4,7 @@
 """--stat: the values that it prints are those of the files, of perf stat, and what the programs did."""
 import csv
 import io
+import signal
 
 from harness import *
 
@@ -295,6 +296,49 @@ def test_values_come_first_and_also_when_quiet():
     # What another program reads has nothing else beside it.
     done = pinject_run("--stat", "--json", "-e", "faults", "true").ok()
     check_equal(json.loads(done.err)["tasks"], 1)
+
+
+# ---- several runs
+
+def test_repeat():
+    """Each run has files of its own; the mean is the mean of these."""
+    need_perf_events()
+    witness = [target("count-witness"), "pages", "300"]
+    done = pinject_run("--stat", "-r4", "--json", "-o", "run/", "-e", "faults", "--pre=echo >>pre", "--", *witness)
+    check_equal(done.status, 0, done)
+    found = json.loads(done.err)
+    counts = {}
+    for name in os.listdir("run"):
+        number = int(check_match(r"^out-(\d)\.\d+\.\d+$", name)[1])
+        rows = csv.reader(io.StringIO(panalyze("counts", "-x,", f"run/{name}").ok().out))
+        counts[number], = (int(row[0]) for row in rows if plain(row[2]) == "faults")
+    check_equal(sorted(counts), [1, 2, 3, 4])
+    check_equal(pathlib.Path("pre").read_text(), "\n" * 4)
+    check_equal(found["runs"], 4)
+    check_equal(value(found, "faults"), int(sum(counts.values()) / 4 + 0.5))
+    row = next(row for row in found["counts"] if plain(row["event"]) == "faults")
+    mean = sum(counts.values()) / 4
+    deviation = (sum((count - mean) ** 2 for count in counts.values()) / 3) ** 0.5
+    check_near(row["deviation"], deviation, points=0.001)
+    check_near(row["interval_95"], 3.182446 * deviation / 2, points=0.001)
+    done = pinject_run("--stat", "-r", "2", "-e", "faults", "sh", "-c", "exit 3")
+    check_equal(done.status, 3, done)
+    check_in("mean of 2 runs", done.err)
+
+
+def test_repeat_is_interrupted():
+    """Ctrl-C ends the run and the series; what was complete is shown."""
+    need_perf_events()
+    script = "echo >>began; [ $(wc -l <began) = 1 ] || exec sleep 60"
+    process = start([PINJECT_RUN, "--stat", "-r", "5", "-e", "faults", "sh", "-c", script])
+    wait_until(lambda: os.path.exists("began") and pathlib.Path("began").read_text() == "\n\n")
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    err = err.decode()
+    check_equal(process.returncode, 128 + signal.SIGINT, err)
+    check_in("warning: 1 of 5 runs are complete: stopped by a signal, the other runs are left out", err)
+    check_in("only one run", err)
+    check_match(r"^ +\d+ +faults", err)
 
 
 # ---- programs of a task

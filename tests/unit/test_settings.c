@@ -210,7 +210,7 @@ static void test_short_options(void **state)
     (void)state;
     for (int c = 1; c < 256; c++) {
         const char word[] = {'-', (char)c, ' ', 'c', '\0'};
-        if (!strchr("-oeFcgqvhpxIuk0123 ", c))
+        if (!strchr("-oeFcgqvhpxIruk0123 ", c))
             bad(word, "unknown");
     }
 }

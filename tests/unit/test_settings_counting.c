@@ -75,6 +75,14 @@ static void test_refused(void **state)
     refuse("--stat -I 1s", "needs a number of milliseconds from 10 to 86400000, not '1s'");
     refuse("--stat -I -5", "needs a number of milliseconds");
     refuse("--stat -I 100 --openmetrics", "option '--print-interval' cannot be used with '--openmetrics'");
+    refuse("--repeat=3", "option '--repeat' needs '--stat'");
+    refuse("--stat --pre=x", "option '--pre' needs '--repeat=N'");
+    refuse("--stat -r 0", "--repeat");
+    refuse("--stat -r 10001", "option '--repeat' takes at most 10000, not '10001'");
+    refuse("--stat -r 3 --per-comm", "option '--per-comm' cannot be used with '--repeat'");
+    refuse("--stat -r 3 -I 100", "option '--print-interval' cannot be used with '--repeat'");
+    refuse("--stat -r 3 --openmetrics", "option '--openmetrics' cannot be used with '--repeat'");
+    refuse("--stat -r 3 --show-time", "option '--show-time' cannot be used with '--repeat'");
     refuse("--json", "option '--json' needs '--stat', '--stacks' or '--tree'");
 }
 
