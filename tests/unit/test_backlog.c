@@ -75,7 +75,7 @@ static void nobody_tells_the_program(void **state)
     assert_int_equal(task->backlog.size, 0);
     stage_close(&stage);
     assert_int_equal(tasks->missed.uncounted, 0);
-    assert_int_equal(records_of("out.500.501.worker"), 2 * MOST + 1);
+    assert_int_equal(records_of("out.500.501.0.worker"), 2 * MOST + 1);
 }
 
 /* A program that is told without a path is none: its file has the name of the task, and its arguments stay. */
@@ -86,7 +86,7 @@ static void an_empty_path_is_told(void **state)
     task->generations[0].program = program_new("", "a\0b", 4);
     put(task, 5);
     stage_close(&stage);
-    assert_int_equal(records_of("out.500.501.worker"), 5);
+    assert_int_equal(records_of("out.500.501.0.worker"), 5);
 }
 
 static void no_name_at_all(void **state)

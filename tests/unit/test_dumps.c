@@ -121,6 +121,8 @@ static void test_attributes(void **state)
     struct event_config config = {.dump = 8192};
     struct config_event event = {.samples = true};
     struct perf_event_attr attr = {.sample_type = PERF_SAMPLE_IP};
+    assert_false(stacks_has(&config, &event)); /* call-graph=no */
+    event.attr.sample_type = PERF_SAMPLE_CALLCHAIN;
     assert_true(stacks_has(&config, &event));
     stacks_attr(&config, &event, 4096, &attr);
     assert_int_equal(attr.sample_type, PERF_SAMPLE_IP | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER);

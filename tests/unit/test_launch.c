@@ -18,6 +18,7 @@
 static char directory[] = "/tmp/pinject-unit-XXXXXX";
 static struct pinject_segment *segment;
 static struct session session;
+static const struct settings settings;
 static struct launch launch;
 static sigset_t mask;
 static int shown[2]; /* here the command writes */
@@ -93,7 +94,7 @@ static int set_up(void **state)
     segment = calloc(1, sizeof(*segment));
     strcpy(segment->preload, "libc.so.6"); /* which is there anyway */
     strcpy(segment->path, "/dev/shm/some-session");
-    session = (struct session){.segment = segment};
+    session = (struct session){.segment = segment, .settings = &settings};
     getrlimit(RLIMIT_NOFILE, &session.old_nofile);
     getrlimit(RLIMIT_MEMLOCK, &session.old_memlock);
     setenv("PATH", "/usr/bin:/bin", 1); /* without directories that others may not enter */

@@ -153,8 +153,9 @@ static void test_filter_of_one_side(void **state)
     before.fake.settings.comms = (struct settings_list){names, 1, 2};
     char *text = diff(&before, &after);
     has(text, "\n"
-              "warning: no sample of B matches the filters: nothing is compared. The filters\n"
-              "  are for both sides: name the commands of both sides, e.g. -c old -c new.\n");
+              "warning: nothing is compared, because no sample of B matches the filters. The\n"
+              "  filters apply to both sides: name the commands of both sides, e.g. -c old -c\n"
+              "  new.\n");
     free(text);
     before.fake.settings.comms.count = 2;
     text = diff(&before, &after);
@@ -171,9 +172,9 @@ static void test_nobody_guesses(void **state)
     program_new(&after, "/usr/bin/p", "/y/q", "q");
     char *text = diff(&before, &after);
     has(text, "\n"
-              "warning: only A ran 'x\\033', 'y', and only B ran 'p', 'q'. Functions of\n"
-              "  programs with different names are not compared. Give both versions the same\n"
-              "  name, e.g. old/app and new/app.\n");
+              "warning: only A ran 'x\\033', 'y', and only B ran 'p', 'q'. Functions of programs\n"
+              "  with different names are not compared. Give both versions the same name, e.g.\n"
+              "  old/app and new/app.\n");
     has(text, "85.0 ms        -  ?-85.00  85.00 %   0.00 %  y\n");
     free(text);
     before.fake.settings.json = true;
