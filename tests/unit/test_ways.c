@@ -310,7 +310,7 @@ static void expect_way(const char *name)
 
 /* ---- A sample ---- */
 
-enum { DUMP = 16384, LATER = 2000 * 1000 * 1000 };
+enum { DUMP = 32768, LATER = 2000 * 1000 * 1000 };
 
 static struct stage stage;
 static struct signals signals;
