@@ -15,6 +15,7 @@
 struct task_reading {
     uint64_t id, value, enabled_ns, running_ns;
     uint32_t event;
+    bool multiplexed; /* it counted for running_ns of enabled_ns */
 };
 
 struct task {

@@ -39,7 +39,7 @@ static int reserve_events(struct replay *replay)
  * The store's event of ATTR. Events are added in the order of the file, up to the one that is needed, and not earlier,
  * since in a pipe their names follow the attributes.
  */
-static uint32_t event_of(struct replay *replay, const struct attr *attr)
+uint32_t replay_event(struct replay *replay, const struct attr *attr)
 {
     if (reserve_events(replay) < 0)
         return LOOKUP_NONE;
@@ -56,7 +56,7 @@ static uint32_t event_of(struct replay *replay, const struct attr *attr)
 static int add_all_events(struct replay *replay)
 {
     uint32_t count = replay->each ? 0 : replay->file->attrs.count;
-    return count > 0 && event_of(replay, &replay->file->attrs.items[count - 1]) == LOOKUP_NONE ? -ENOMEM : 0;
+    return count > 0 && replay_event(replay, &replay->file->attrs.items[count - 1]) == LOOKUP_NONE ? -ENOMEM : 0;
 }
 
 static void note_sample_time(struct replay *replay, const struct thread *thread, uint64_t time)
@@ -118,7 +118,7 @@ static int add_sample(struct replay *replay, const struct record *sample, const 
     const struct thread *thread = &replay->threads[index];
     struct loader *loader = replay->loader;
     const struct chain_place place = {&replay->processes[thread->process].space, &replay->kernel, replay->machine};
-    uint32_t event = event_of(replay, attr);
+    uint32_t event = replay_event(replay, attr);
     if (event == LOOKUP_NONE)
         return -ENOMEM;
     if (replay->each) {
@@ -232,7 +232,7 @@ static int take_reading(struct replay *replay, const struct record *record)
             cursor_u64(&payload);
         if (payload.failed)
             break;
-        reading.event = attr ? event_of(replay, attr) : LOOKUP_NONE;
+        reading.event = attr ? replay_event(replay, attr) : LOOKUP_NONE;
         if (attr && (reading.event == LOOKUP_NONE || add_reading(replay, task, record->time, &reading) < 0))
             return -ENOMEM;
     }
@@ -265,7 +265,7 @@ static int take_record(void *context, const struct record *record)
     case PERF_RECORD_LOST:
     case PERF_RECORD_LOST_SAMPLES: return take_lost(replay, record);
     case PERF_RECORD_READ: return take_reading(replay, record);
-    default: return 0;
+    default: return stat_take(replay, record);
     }
 }
 
@@ -275,7 +275,7 @@ static int count_lost(struct replay *replay)
 {
     for (uint32_t i = 0; i < replay->attr_count && !replay->each; i++) {
         uint64_t lost = replay->lost[2 * i] > replay->lost[2 * i + 1] ? replay->lost[2 * i] : replay->lost[2 * i + 1];
-        uint32_t event = lost ? event_of(replay, &replay->file->attrs.items[i]) : LOOKUP_NONE;
+        uint32_t event = lost ? replay_event(replay, &replay->file->attrs.items[i]) : LOOKUP_NONE;
         if (lost && event == LOOKUP_NONE)
             return -ENOMEM;
         if (lost)
@@ -316,6 +316,7 @@ static void release_replay(struct replay *replay)
         space_release(&replay->processes[i].space);
     space_release(&replay->kernel);
     group_release(&replay->group);
+    stat_release(&replay->stat);
     free(replay->processes);
     free(replay->threads);
     free(replay->events);
@@ -351,6 +352,7 @@ int replay_file(struct loader *loader, struct input *input, struct file *file, r
         status = count_lost(&replay);
     if (status == 0)
         status = count_readings(&replay);
+    stat_finish(&replay);
     if (status == 0 && !each && replay.own == LOOKUP_NONE)
         status = warning_file(loader, file);
     if (status == 0 && !each && replay.mappings_refused)

@@ -27,6 +27,21 @@ struct group_values {
     struct lookup lookup;
 };
 
+/* stat_records.c */
+struct stat_thread {
+    int32_t tid; /* -1: all threads of the machine */
+    char comm[16];
+};
+
+struct stat_state {
+    struct stat_thread *threads; /* of the last THREAD_MAP */
+    uint32_t thread_count, thread_capacity;
+    struct stat_change *changes; /* counts since the last STAT_ROUND */
+    uint32_t change_count, change_capacity;
+    bool unscaled;   /* perf stat --no-scale */
+    uint64_t end_ns; /* of the last STAT_ROUND: since the start; 0: none */
+};
+
 struct replay {
     struct loader *loader;
     struct input *input;
@@ -54,6 +69,7 @@ struct replay {
     struct lookup build_id_lookup; /* by path */
     bool mappings_refused;
     struct group_values group; /* of PERF_SAMPLE_READ */
+    struct stat_state stat;
     uint64_t records;
 };
 
@@ -66,6 +82,18 @@ int threads_comm(struct replay *replay, const struct record *record);
 /* Makes the one thread of our file, which everything in it belongs to. */
 int threads_own(struct replay *replay, uint32_t task);
 struct task *threads_task(struct replay *replay, const struct thread *thread);
+
+/* Names a thread and the first exec generation of its task. COMM is interned. 0 or -ENOMEM. */
+int threads_rename(struct replay *replay, uint32_t thread, const char *comm);
+
+/* replay.c: the store's event for ATTR. LOOKUP_NONE: out of memory. */
+uint32_t replay_event(struct replay *replay, const struct attr *attr);
+
+/* stat_records.c: takes a record of perf stat record. 0 or -ENOMEM. */
+int stat_take(struct replay *replay, const struct record *record);
+/* After the last record. */
+void stat_finish(struct replay *replay);
+void stat_release(struct stat_state *state);
 
 /* group.c */
 struct group_sample {

@@ -112,7 +112,8 @@ static struct profile_count *find_count(struct task *task, uint32_t event, uint3
 
 /*
  * Adds the readings of an event on several CPUs to one count. Each of them runs less than it is enabled, because its
- * task is on other CPUs meanwhile: the sum of the running times is the whole time.
+ * task is on other CPUs meanwhile: the sum of the running times is the whole time. Those of perf stat record are on all
+ * CPUs, or of each one alone: the difference is multiplexing.
  */
 int task_take_readings(struct task *task, uint32_t generation)
 {
@@ -123,7 +124,7 @@ int task_take_readings(struct task *task, uint32_t generation)
             return -ENOMEM;
         count->value += reading->value;
         count->running_ns += reading->running_ns;
-        count->enabled_ns = count->running_ns;
+        count->enabled_ns += reading->multiplexed ? reading->enabled_ns : reading->running_ns;
     }
     task->reading_count = 0;
     return 0;

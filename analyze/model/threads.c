@@ -252,6 +252,16 @@ int threads_comm(struct replay *replay, const struct record *record)
     return rename_generation(task, comm, exec, record->time);
 }
 
+int threads_rename(struct replay *replay, uint32_t thread, const char *comm)
+{
+    struct task *task = threads_task(replay, &replay->threads[thread]);
+    replay->threads[thread].comm = comm;
+    struct task_generation *generation = task ? task_generation_at(task, 0) : NULL;
+    if (generation)
+        generation->shown.comm = comm;
+    return task && !generation ? -ENOMEM : 0;
+}
+
 int threads_own(struct replay *replay, uint32_t index)
 {
     const struct profile_task *shown = replay->each ? &replay->loader->profile.tasks[index]

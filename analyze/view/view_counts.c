@@ -404,6 +404,9 @@ static int print_intervals(struct form *form, struct so_far *so_far, struct coun
     for (uint32_t round = 0; !error && round <= profile->round_count; round++) {
         const bool last = round == profile->round_count;
         const uint64_t time_ns = last ? UINT64_MAX : profile->rounds[round], at = last ? end : time_ns;
+        /* The last round of perf stat -I is at the end. */
+        if (last && round > 0 && at == before)
+            break;
         form->report.at_ns = at > start ? at - start : 1;
         form->report.times = (struct count_times){.elapsed_ns = more(at, before)};
         before = at > before ? at : before;
@@ -437,7 +440,8 @@ static int print_form(struct view *view, const struct counter *all, const struct
 {
     struct form form;
     if (view->settings->rounds && !view->profile->round_count) {
-        report_error("no intervals are in these files; 'pinject-run --stat --print-interval=MS' writes them");
+        report_error(
+            "no intervals are in these files; 'pinject-run --stat --print-interval=MS' and 'perf stat record -I MS' write them");
         return 1;
     }
     form_init(&form, view, all, sum);
