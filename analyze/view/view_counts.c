@@ -440,8 +440,8 @@ static int print_form(struct view *view, const struct counter *all, const struct
 {
     struct form form;
     if (view->settings->rounds && !view->profile->round_count) {
-        report_error(
-            "no intervals are in these files; 'pinject-run --stat --print-interval=MS' and 'perf stat record -I MS' write them");
+        report_error("no intervals are in these files; 'pinject-run --stat --print-interval=MS' and 'perf stat record "
+                     "-I MS' write them");
         return 1;
     }
     form_init(&form, view, all, sum);

@@ -15,6 +15,7 @@
 #include "collector/records/kernelmap.h"
 #include "collector/records/records.h"
 #include "collector/sources/session.h"
+#include "collector/system/topology.h"
 #include "common/perfdata.h"
 
 /* A longer command line is cut: it is in every file. */
@@ -28,6 +29,8 @@ enum {
     ATTR_ENTRY = ATTR_SIZE + sizeof(struct perfdata_section),
     DESC_ATTR_SIZE = 8,
 };
+
+#define GROUP_NAME "{anon_group}" /* perf's, for a group without a name */
 
 #define TRAILER_BITS                                                                                 \
     (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | \
@@ -126,6 +129,11 @@ static bool is_told_once(unsigned bit)
     case PERFDATA_CPUID:
     case PERFDATA_TOTAL_MEM:
     case PERFDATA_CMDLINE:
+    case PERFDATA_CPU_TOPOLOGY:
+    case PERFDATA_NUMA_TOPOLOGY:
+    case PERFDATA_PMU_MAPPINGS:
+    case PERFDATA_CACHE:
+    case PERFDATA_MEM_TOPOLOGY:
     case PERFDATA_CLOCKID: return true;
     default: return false;
     }
@@ -174,6 +182,19 @@ static void prepare_texts(struct features *features)
     }
 }
 
+static void prepare_topology(struct features *features)
+{
+    static const enum perfdata_feature bits[] = {PERFDATA_CPU_TOPOLOGY, PERFDATA_NUMA_TOPOLOGY, PERFDATA_PMU_MAPPINGS,
+                                                 PERFDATA_CACHE, PERFDATA_MEM_TOPOLOGY};
+    for (size_t i = 0; i < sizeof(bits) / sizeof(bits[0]); i++) {
+        struct buffer *to = begin_part(features, bits[i]);
+        const size_t before = to->size;
+        topology_append(bits[i], "/sys", features->machine.cpus_configured, to);
+        if (to->size > before)
+            end_part(features, to);
+    }
+}
+
 static void prepare_numbers(struct features *features)
 {
     struct buffer *to = begin_part(features, PERFDATA_TOTAL_MEM);
@@ -185,6 +206,7 @@ static void prepare_numbers(struct features *features)
     for (uint32_t i = 0; i < features->argument_count; i++, argument += strlen(argument) + 1)
         append_string(to, argument);
     end_part(features, to);
+    prepare_topology(features);
     to = begin_part(features, PERFDATA_CLOCKID);
     buffer_u64(to, 1); /* the clock's resolution in ns */
     end_part(features, to);
@@ -363,6 +385,28 @@ static void append_event_desc(const struct features *features, const uint64_t id
     }
 }
 
+/* The groups of the file's events; nothing if it has none. */
+static void append_group_desc(const struct features *features, uint64_t events, struct buffer *to)
+{
+    const struct event_config *config = features->session->config;
+    const size_t at = to->size;
+    uint32_t groups = 0;
+    for (unsigned leader = 0; leader < config->count; leader++) {
+        uint32_t members = 0;
+        for (unsigned i = leader; i < config->count; i++)
+            members += (events >> i & 1) && config->events[i].grouped && config->events[i].leader == leader;
+        if (members < 2 || !(events >> leader & 1))
+            continue;
+        if (groups++ == 0)
+            buffer_u32(to, 0);
+        append_string(to, GROUP_NAME);
+        buffer_u32(to, (uint32_t)__builtin_popcountll(events & ((1ull << leader) - 1)));
+        buffer_u32(to, members);
+    }
+    if (groups && !buffer_failed(to))
+        memcpy(to->data + at, &groups, sizeof(groups));
+}
+
 /* The table of a file's sections, filled in while they are written. */
 struct table {
     uint64_t *bits;
@@ -417,10 +461,13 @@ void features_sections(struct features *features, const struct result_task *task
     struct table table = {.bits = bits};
     memset(bits, 0, 4 * sizeof(bits[0]));
     /* The table comes before the sections, so its size must be known first: the constant sections, EVENT_DESC,
-       SAMPLE_TIME and our own. */
+       SAMPLE_TIME, perhaps GROUP_DESC, and our own. */
     const size_t start = to->size;
     const bool root = task->flags & PINJECT_TASK_ROOT;
-    buffer_extend(to, (count_parts(features, root) + 3) * sizeof(struct perfdata_section));
+    struct buffer groups = BUFFER_INIT;
+    append_group_desc(features, features_events(features, task->ids), &groups);
+    to->failed |= buffer_failed(&groups);
+    buffer_extend(to, (count_parts(features, root) + 3 + (groups.size > 0)) * sizeof(struct perfdata_section));
 #define HERE (offset + (to->size - start))
     const uint64_t constant[2] = {HERE, HERE + features->constant.size};
     buffer_append(to, features->constant.data, features->constant.size);
@@ -429,10 +476,16 @@ void features_sections(struct features *features, const struct result_task *task
     uint64_t at = HERE;
     append_event_desc(features, task->ids, to);
     note_section(&table, PERFDATA_EVENT_DESC, at, HERE - at);
+    note_parts(features, &table, constant, root, PERFDATA_EVENT_DESC, PERFDATA_GROUP_DESC);
+    if (groups.size)
+        note_section(&table, PERFDATA_GROUP_DESC, HERE, groups.size);
+    buffer_append(to, groups.data, groups.size);
+    buffer_release(&groups);
+    note_parts(features, &table, constant, root, PERFDATA_GROUP_DESC, PERFDATA_SAMPLE_TIME);
     note_section(&table, PERFDATA_SAMPLE_TIME, HERE, 2 * sizeof(uint64_t));
     buffer_u64(to, task->first_sample_ns);
     buffer_u64(to, task->last_sample_ns);
-    note_parts(features, &table, constant, root, PERFDATA_EVENT_DESC, PINJECT_FEATURE);
+    note_parts(features, &table, constant, root, PERFDATA_SAMPLE_TIME, PINJECT_FEATURE);
     buffer_align(to, 8);
     at = HERE;
     append_items(features, task, coverage, note, to, data, start);

@@ -30,7 +30,7 @@ struct features {
     struct perf_event_attr attrs[CONFIG_EVENTS]; /* as the files have them */
     struct buffer constant;                      /* sections that are the same in every file */
     struct buffer once;                          /* those that only the first task's file has */
-    struct features_part parts[16];              /* of both, in bit order */
+    struct features_part parts[24];              /* of both, in bit order */
     unsigned part_count;
     struct buffer names; /* EVENT_DESC's strings, one for each event */
     size_t name_at[CONFIG_EVENTS + 1];

@@ -30,8 +30,8 @@ def one(header, key):
     return [value for name, value in header if name == key]
 
 
-def compare_machine(header, features):
-    """Sections of the machine. Returns how many figures were compared."""
+def compare_machine(header, features, free=True):
+    """Sections of the machine; FREE: also the free memory of nodes. Returns how many figures were compared."""
     done = 0
 
     def same(ours, theirs, what):
@@ -57,11 +57,13 @@ def compare_machine(header, features):
         if not theirs.endswith("info: not available"):
             same(f"Core ID {fact['core']}, {die}Socket ID {fact['package']}", theirs, f"CPU {fact['cpu']}")
     for fact in features.get("NUMA_TOPOLOGY", []):
-        same([f"total = {fact['total_kb']} kB, free = {fact['free_kb']} kB"],
-             one(header, f"node{fact['node']} meminfo"), "memory of a node")
+        theirs = one(header, f"node{fact['node']} meminfo")
+        same([f"total = {fact['total_kb']} kB, free = {fact['free_kb']} kB"] if free else
+             [f"total = {fact['total_kb']} kB"], theirs if free else [theirs[0].split(",")[0]], "memory of a node")
         same([fact["cpus"]], one(header, f"node{fact['node']} cpu list"), "CPUs of a node")
-    same([", ".join(f"{fact['pmu']} = {fact['type']}" for fact in features["PMU_MAPPINGS"])],
-         one(header, "pmu mappings"), "PMUs")
+    # perf has them in the order of the directory.
+    same(sorted(f"{fact['pmu']} = {fact['type']}" for fact in features["PMU_MAPPINGS"]),
+         sorted(one(header, "pmu mappings")[0].split(", ")), "PMUs")
     same([f"[{fact['size']}] {fact['type']} {fact['cpus']}" for fact in features.get("CACHE", [])],
          [f"[{found[2]}] {found[1]} {found[3]}" for found in
           (re.match(r"L\d+ (\S+) +(\S+) \[(.*)\]", name) for name, _ in header) if found], "caches")
@@ -128,6 +130,29 @@ def test_directory_of_perf():
     record("--threads", "-a", "-e", "cpu-clock", "-o", "a.data")
     header, features = their_header("a.data"), our_file("a.data")["features"]
     check_equal([str(features["DIR_FORMAT"][0]["version"])], one(header, "directory data version"))
+
+
+def test_our_file():
+    """What our files say of the machine is what perf writes into its own on the same machine, and what perf reads."""
+    need_perf()
+    record("-e", "task-clock@", "-o", "perf.data")
+    user = "" if IS_ROOT else ":u"
+    pinject_run("-e", f"{{task-clock{user},page-faults{user}}}", "-o", "out", "--", "sh", "-c", "true; sh -c true; sh -c :").ok()
+    files = sorted(results())
+    whole = [name for name in files if "CPU_TOPOLOGY" in our_file(name)["features"]]
+    check_equal(len(whole), 1, "files with the topology")
+    ours = our_file(whole[0])["features"]
+    theirs = their_header("perf.data")
+    theirs = [row for row in theirs if row[0] not in ("cmdline", "perf version")]
+    mine = {name: facts for name, facts in ours.items() if name not in ("VERSION", "CMDLINE")}
+    mine["CMDLINE"] = []
+    theirs.append(("cmdline", ""))
+    print(f"{compare_machine(theirs, mine, free=False)} figures of our file are those of perf's")
+    print(f"perf reads {compare_machine(their_header(whole[0]), ours)} figures of our file")
+    for name in files:
+        features = our_file(name)["features"]
+        check_equal(features["GROUP_DESC"], [{"group": "{anon_group}", "leader": 0, "members": 2}], name)
+        check_equal(one(their_header(name), "group"), [f"{{task-clock{user},page-faults{user}}}"], name)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "features_kit.h"
 
+#include "collector/system/topology.h"
+
 struct kit kit;
 struct features features;
 struct machine machine;
+uint64_t topology;
 char typed[8192];
 size_t typed_size;
 int typed_error;
@@ -12,6 +15,18 @@ void __wrap_machine_read(struct machine *ret);
 void __wrap_machine_read(struct machine *ret)
 {
     *ret = machine;
+}
+
+/* Of each section that the machine has its number, twice. */
+void __wrap_topology_append(enum perfdata_feature bit, const char *sysfs, uint32_t cpus, struct buffer *to);
+void __wrap_topology_append(enum perfdata_feature bit, const char *sysfs, uint32_t cpus, struct buffer *to)
+{
+    assert_string_equal(sysfs, "/sys");
+    assert_int_equal(cpus, machine.cpus_configured);
+    if (!(topology >> bit & 1))
+        return;
+    buffer_u32(to, bit);
+    buffer_u32(to, bit);
 }
 
 int __wrap_buffer_read_file(struct buffer *buffer, const char *path, size_t limit);
@@ -28,6 +43,7 @@ int __wrap_buffer_read_file(struct buffer *buffer, const char *path, size_t limi
 int features_set_up(void **state)
 {
     (void)state;
+    topology = 0;
     machine = (struct machine){.hostname = "host",
                                .release = "6.1.0",
                                .arch = "x86_64",

@@ -10,8 +10,9 @@
 
 extern struct kit kit;
 extern struct features features;
-extern struct machine machine; /* the one that the code reads */
-extern char typed[8192];       /* the command line */
+extern struct machine machine;
+extern uint64_t topology; /* sections that the machine has, as a bit set */ /* the one that the code reads */
+extern char typed[8192];                                                    /* the command line */
 extern size_t typed_size;
 extern int typed_error;
 

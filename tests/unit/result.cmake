@@ -18,11 +18,13 @@ target_link_options(test_buildid_users PRIVATE -Wl,--wrap=opener_ask,--wrap=proc
 pinject_unit_test(siphash SOURCES test_siphash.c LINK pinject_common)
 pinject_unit_test(summary SOURCES test_summary.c test_result_kit.c LINK pinject_collector pinject_common)
 target_link_options(test_summary PRIVATE -Wl,--wrap=results_bytes)
+pinject_unit_test(topology SOURCES test_topology.c LINK pinject_collector pinject_common)
 # On a machine that the test makes up, and where memory ends.
 foreach(test features features_bytes)
   pinject_unit_test(${test} SOURCES test_${test}.c features_kit.c test_result_kit.c
     LINK pinject_collector pinject_common)
-  target_link_options(test_${test} PRIVATE -Wl,--wrap=machine_read,--wrap=buffer_read_file)
+  target_link_options(test_${test} PRIVATE -Wl,--wrap=machine_read,--wrap=buffer_read_file
+    -Wl,--wrap=topology_append)
 endforeach()
 target_link_options(test_features PRIVATE -Wl,--wrap=kernelmap_make,--wrap=buildids_find
   -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc)

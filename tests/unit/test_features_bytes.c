@@ -80,6 +80,55 @@ static void sections_of_the_first_task(void **state)
     buffer_release(&behind);
 }
 
+/* The topology stands in the first task's file alone, in bit order around the sections of the task. */
+static void topology_of_the_first_task(void **state)
+{
+    (void)state;
+    static const unsigned told[] = {PERFDATA_CPU_TOPOLOGY, PERFDATA_NUMA_TOPOLOGY, PERFDATA_PMU_MAPPINGS,
+                                    PERFDATA_CACHE, PERFDATA_MEM_TOPOLOGY};
+    for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++)
+        topology |= 1ull << told[i];
+    features_begin();
+    struct result_task task = kit_task(&kit, 5, 6);
+    add_sections(&task, 0);
+    assert_int_equal(bits[0] & topology, 0);
+    buffer_release(&behind);
+    task.flags |= PINJECT_TASK_ROOT;
+    task.first_sample_ns = 111;
+    add_sections(&task, 0);
+    assert_int_equal(bits[0] & topology, topology);
+    for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++)
+        expect_section(told[i], (const uint32_t[]){told[i], told[i]}, 8);
+    expect_section(PERFDATA_SAMPLE_TIME, (const uint64_t[]){111, 0}, 16);
+    expect_section(PERFDATA_CLOCKID, (const uint64_t[]){1}, 8);
+    buffer_release(&behind);
+}
+
+/* The first of the file's events, not of the session's, is number 0. */
+static void groups_of_the_file(void **state)
+{
+    (void)state;
+    for (unsigned i = 1; i < 3; i++) {
+        kit.config.events[i].grouped = true;
+        kit.config.events[i].leader = 1;
+    }
+    features_begin();
+    struct result_task task = kit_task(&kit, 5, 6);
+    add_sections(&task, 0);
+    expect_section(PERFDATA_GROUP_DESC, "\1\0\0\0\15\0\0\0{anon_group}\0\1\0\0\0\2\0\0\0", 4 + 4 + 13 + 8);
+    buffer_release(&behind);
+    task.ids[0] = 0;
+    add_sections(&task, 0);
+    expect_section(PERFDATA_GROUP_DESC, "\1\0\0\0\15\0\0\0{anon_group}\0\0\0\0\0\2\0\0\0", 4 + 4 + 13 + 8);
+    buffer_release(&behind);
+    task.ids[2] = 0; /* alone: no group is left */
+    add_sections(&task, 0);
+    assert_null(sections[PERFDATA_GROUP_DESC].data);
+    buffer_release(&behind);
+    for (unsigned i = 1; i < 3; i++)
+        kit.config.events[i].grouped = false;
+}
+
 /* What nobody needs to read the records stands in one file alone. */
 static void sections_of_the_others(void **state)
 {
@@ -298,6 +347,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(sections_of_the_first_task),
+        TEST(topology_of_the_first_task),
+        TEST(groups_of_the_file),
         TEST(sections_of_the_others),
         TEST(what_is_not_known_is_left_out),
         TEST(names_of_events),
