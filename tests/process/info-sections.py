@@ -19,7 +19,8 @@ def record(*args, command=("sh", "-c", "exit 0")):
 def their_header(name):
     """The lines of perf's header, [(what stands before the first colon, the rest)]."""
     out = run(["perf", "report", "--header-only", "-I", "-i", name]).ok().out
-    return [tuple(part.strip() for part in line[1:].partition(":")[::2]) for line in out.splitlines() if line[0:1] == "#"]
+    return [tuple(part.strip() for part in line[1:].partition(":")[::2]) for line in out.splitlines()
+            if line[0:1] == "#"]
 
 
 def our_file(name):
@@ -137,7 +138,8 @@ def test_our_file():
     need_perf()
     record("-e", "task-clock@", "-o", "perf.data")
     user = "" if IS_ROOT else ":u"
-    pinject_run("-e", f"{{task-clock{user},page-faults{user}}}", "-o", "out", "--", "sh", "-c", "true; sh -c true; sh -c :").ok()
+    pinject_run("-e", f"{{task-clock{user},page-faults{user}}}", "-o", "out", "--", "sh", "-c",
+                "true; sh -c true; sh -c :").ok()
     files = sorted(results())
     whole = [name for name in files if "CPU_TOPOLOGY" in our_file(name)["features"]]
     check_equal(len(whole), 1, "files with the topology")

@@ -12,7 +12,7 @@ STATES = "RSDTtXZPI"
 def record(name, **kw):
     need("perf")
     need_perf_events()
-    if not os.path.exists("/sys/kernel/tracing/events/sched") and not os.path.exists("/sys/kernel/debug/tracing/events"):
+    if not os.path.exists("/sys/kernel/tracing/events/sched"):
         skip("tracefs is not mounted")
     events = [option for event in EVENTS for option in ("-e", event)]
     return run(["perf", "record", "-q", "-c", "1", *events, "-o", name, "--", "sh", "-c",
