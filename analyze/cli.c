@@ -556,7 +556,7 @@ void cli_help(const struct cli_command *command, int width, FILE *to)
     }
     fputs("Usage: panalyze [COMMAND] [OPTIONS] [FILE...]\n"
           "Shows what pinject-run (or perf record) wrote. FILE: result files, a directory of them, or perf.data;\n"
-          "without FILE: the files out.PID.TID in this directory, or else perf.data.\n\n"
+          "'-': the standard input; without FILE: the files out.PID.TID in this directory, or else perf.data.\n\n"
           "  panalyze out.*                  where the time went\n"
           "  panalyze tree out.*             what ran\n"
           "  panalyze flame out.*            a flame graph for the browser\n"

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "analyze/read/directory.h"
+#include "analyze/read/standard_input.h"
 #include "analyze/view/archive.h"
 #include "analyze/view/memory.h"
 #include "common/report.h"
@@ -114,7 +115,7 @@ int inputs_find(struct inputs *inputs, const char *const *operands, size_t count
         /* The shell's out.* matches it, too. */
         if (archive_is(operands[i]))
             continue;
-        if (stat(operands[i], &status) < 0 || !S_ISDIR(status.st_mode)) {
+        if (standard_input_is(operands[i]) || stat(operands[i], &status) < 0 || !S_ISDIR(status.st_mode)) {
             add_input(inputs, memory_text(operands[i]));
             continue;
         }
@@ -200,6 +201,11 @@ int inputs_follow(struct inputs *inputs, const char *base, const char *const *op
     for (size_t i = 0; i < count; i++) {
         struct stat status;
         size_t size = base_length(name_of(operands[i]));
+        if (standard_input_is(operands[i])) {
+            report_error("'-' (the standard input) does not grow, so it cannot be followed; give result files");
+            inputs_release(inputs);
+            return -EINVAL;
+        }
         if (stat(operands[i], &status) == 0 && S_ISDIR(status.st_mode))
             add_directory(inputs, operands[i], NULL);
         else if (!size)

@@ -23,7 +23,8 @@ static int open_file(const char *path)
 bool document_is(const char *path)
 {
     char bytes[64];
-    int fd = open_file(path);
+    /* The standard input, which is read elsewhere. */
+    int fd = strcmp(path, "-") == 0 ? -1 : open_file(path);
     ssize_t size = fd >= 0 ? read(fd, bytes, sizeof(bytes)) : 0, at = 0;
     if (fd >= 0)
         close(fd);

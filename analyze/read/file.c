@@ -7,6 +7,7 @@
 
 #include "analyze/read/bytes.h"
 #include "analyze/read/directory.h"
+#include "analyze/read/standard_input.h"
 #include "common/perfdata.h"
 #include "pinject/format.h"
 
@@ -257,7 +258,7 @@ static int open_once(struct file *file, const char *path, bool *ret_changed, str
     unsigned char header[sizeof(struct perfdata_header)];
     *file = (struct file){0};
     *ret_changed = false;
-    bool directory = directory_is_perf(path);
+    bool directory = !standard_input_is(path) && directory_is_perf(path);
     int status = directory ? directory_open_data(&file->source, path, problem)
                            : source_open(&file->source, path, problem);
     if (status < 0)

@@ -42,7 +42,7 @@ struct file {
 };
 
 /*
- * Opens PATH (a file, or a directory of perf's: see directory.h) and reads header, events and features. In pipe format
+ * Opens PATH (a file, a directory of perf's: see directory.h, or "-": see standard_input.h) and reads header, events and features. In pipe format
  * events and features are among the records, so file_records() reads them. 0, or -errno with the reason in PROBLEM. On
  * failure there is nothing to release.
  */

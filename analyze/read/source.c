@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "analyze/read/standard_input.h"
+
 #define SMALL   (256u << 10) /* read at once; most result files are smaller */
 #define AHEAD   (64u << 10)
 #define LARGEST (64u << 20) /* limit of one read; nothing in a file is larger */
@@ -43,16 +45,24 @@ static int check_kind(struct source *source, struct problem *problem)
     return 0;
 }
 
+static int open_path(const char *path, struct problem *problem)
+{
+    if (standard_input_is(path))
+        return standard_input_open(problem);
+    /* O_NONBLOCK: open() must not wait for the writer of a FIFO, which is then refused. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    int error = errno;
+    return fd < 0 ? problem_set(problem, -error, "%s", strerror(error)) : fd;
+}
+
 int source_open(struct source *source, const char *path, struct problem *problem)
 {
     *source = (struct source){.fd = -1, .ahead = AHEAD, .window = (const unsigned char *)""};
-    /* O_NONBLOCK: open() must not wait for the writer of a FIFO, which is then refused. */
-    source->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    if (source->fd < 0) {
-        int error = errno;
-        return problem_set(problem, -error, "%s", strerror(error));
-    }
-    int status = check_kind(source, problem);
+    int status = open_path(path, problem);
+    if (status < 0)
+        return status;
+    source->fd = status;
+    status = check_kind(source, problem);
     if (status < 0) {
         source_release(source);
         return status;

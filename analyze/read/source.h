@@ -26,7 +26,7 @@ struct source {
     size_t window_size;
 };
 
-/* Regular files only. 0, or -errno with the reason in PROBLEM. */
+/* Regular files only, and "-" (standard_input.h). 0, or -errno with the reason in PROBLEM. */
 int source_open(struct source *source, const char *path, struct problem *problem);
 /* BYTES stay the caller's and must stay valid until source_release(). */
 void source_of_memory(struct source *source, const void *bytes, size_t size);

@@ -369,6 +369,10 @@ static int keep_older(const struct keeper *keeper, const char *to)
 int view_archive(struct view *view)
 {
     struct keeper keeper = {.view = view};
+    if (!view->settings->archive && strcmp(view->paths[0], "-") == 0) {
+        report_error("the standard input has no name that the archive could have; say where to write it: -o TO");
+        return 2;
+    }
     char *usual = view->settings->archive ? NULL : archive_name(view->paths[0]);
     const char *to = view->settings->archive ? view->settings->archive : usual;
     keeper.error = archive_open(&keeper.archive, to, output_file_rights(view->paths, view->path_count));
