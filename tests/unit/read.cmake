@@ -3,6 +3,8 @@ pinject_unit_test(reader SOURCES test_reader.c perfdata_writer.c LINK pinject_re
 pinject_unit_test(reader_files SOURCES test_reader_files.c perfdata_writer.c LINK pinject_read)
 pinject_unit_test(standard_input SOURCES test_standard_input.c perfdata_writer.c LINK pinject_read util)
 pinject_unit_test(reader_records SOURCES test_reader_records.c perfdata_writer.c LINK pinject_read)
+pinject_unit_test(sample_fields SOURCES test_sample_fields.c perfdata_writer.c LINK pinject_read)
+pinject_unit_test(payload SOURCES test_payload.c perfdata_writer.c LINK pinject_read)
 pinject_unit_test(reader_events SOURCES test_reader_events.c perfdata_writer.c LINK pinject_read)
 pinject_unit_test(reader_stream SOURCES test_reader_stream.c perfdata_writer.c LINK pinject_read)
 pinject_unit_test(reader_order SOURCES test_reader_order.c LINK pinject_read)
