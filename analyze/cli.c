@@ -7,6 +7,8 @@
 
 #include "analyze/export/export.h"
 #include "analyze/model/thread_pool.h"
+#include "analyze/script/script.h"
+#include "analyze/script/script_fields.h"
 #include "analyze/view/memory.h"
 #include "common/nearest.h"
 #include "common/options.h"
@@ -48,7 +50,8 @@ static const struct cli_command commands[] = {
      "What ran"},
     {"counts", COUNTS, CLI_PROFILE | CLI_COUNTS, view_counts, "counters, in total and per task"},
     {"top", TOP, CLI_PROFILE | CLI_FOLLOW, view_top, "live view of a running program"},
-    {"script", SCRIPT, CLI_PROFILE | CLI_WHOLE_SAMPLES, view_script, "every sample as text, like perf script"},
+    {"script", SCRIPT, CLI_PROFILE | CLI_WHOLE_SAMPLES, script_view,
+     "every sample, or every record, as text or JSON, like perf script"},
     {"info", INFO, 0, view_info, "what each file contains"},
     {"export", EXPORT, CLI_PROFILE | CLI_OWN_OUTPUT, export_view,
      "write the profile in FORMAT: perf, pprof, speedscope, firefox, folded, chrome or csv",
@@ -149,6 +152,12 @@ static int take_top(void *state, const struct option_row *row, const char *value
         return 0;
     }
     return options_take_count(state, row, value);
+}
+
+static int take_fields(void *state, const struct option_row *row, const char *value)
+{
+    (void)row;
+    return script_fields_parse(value ? value : "", &((struct settings *)state)->fields);
 }
 
 static int take_min(void *state, const struct option_row *row, const char *value)
@@ -328,6 +337,9 @@ static const struct option_row rows[] = {
      "unwinder for the stacks of 'perf record --call-graph dwarf': tables (pinject's own, the default) or libunwind"},
     {0, "objdump", "PATH", 0, options_take_string, FIELD(objdump), 0, ANNOTATE,
      "disassembler (default: the objdump in $PATH)"},
+    {'F', "fields", "LIST", 0, take_fields, 0, 0, SCRIPT,
+     "show these fields of each sample, by the names that perf script has: comm,tid,pid,time,cpu,event,period,ip,sym,..."},
+    {0, "all", NULL, 0, options_take_flag, FIELD(all), 0, SCRIPT, "show all records, not only samples"},
     {0, "lines", NULL, 0, options_take_flag, FIELD(lines), 0, SCRIPT, "print the source line below each address"},
     {0, "inline", NULL, 0, options_take_flag, FIELD(inlined), 0, SCRIPT, "print inlined functions above each address"},
     {0, "inline", NULL, 0, options_take_flag, FIELD(inlined), 0, REPORT | FLAME,
@@ -347,7 +359,7 @@ static const struct option_row rows[] = {
      "directory, .tar or .tar.gz to write (default: the directory BASE.symbols beside the results)"},
     {0, "title", "TEXT", 0, options_take_string, FIELD(title), 0, FLAME,
      "title of the flame graph (default: the command line)"},
-    {'j', "json", NULL, 0, options_take_flag, FIELD(json), 0, REPORT | TREE | COUNTS | DIFF | ANNOTATE | INFO,
+    {'j', "json", NULL, 0, options_take_flag, FIELD(json), 0, REPORT | TREE | COUNTS | SCRIPT | DIFF | ANNOTATE | INFO,
      "print one JSON document"},
     {'o', "output", "FILE", 0, options_take_string, FIELD(file), 0, EXPORT,
      "file to write (default: stdout); FORMAT may be left out if the extension names it; .gz compresses"},

@@ -11,6 +11,7 @@
 struct pass {
     struct loader *loader;
     profile_each *each;
+    profile_each_record *each_record; /* or NULL */
     void *context;
     uint64_t *ips;
     uint32_t capacity;
@@ -86,8 +87,18 @@ static int deliver_sample(void *context, uint32_t task, uint32_t event, const ch
         .ips = pass->ips,
         .depth = loader->chain.count,
         .trace = trace,
+        .record = sample,
     };
     return pass->each(pass->context, &shown);
+}
+
+static int deliver_other(void *context, uint32_t task, const char *comm, const struct record *record)
+{
+    struct pass *pass = context;
+    struct profile *profile = &pass->loader->profile;
+    const struct profile_record shown = {
+        .task = task == LOOKUP_NONE ? NULL : &profile->tasks[task], .comm = comm, .record = record};
+    return pass->each_record(pass->context, &shown);
 }
 
 static int read_file(struct pass *pass, struct input *input, struct file *file, replay_each *each)
@@ -96,7 +107,9 @@ static int read_file(struct pass *pass, struct input *input, struct file *file, 
     pass->file = file;
     pass->formats_known = false;
     pass->formats = (struct trace_formats){0};
-    int status = replay_file(pass->loader, input, file, each, pass);
+    const struct replay_calls calls = {
+        .each = each, .record = pass->each_record ? deliver_other : NULL, .context = pass};
+    int status = replay_file(pass->loader, input, file, &calls);
     if (pass->strange) {
         pass->loader->profile.files_bad++;
         report_error("%s: changed while it was read: %" PRIu64 " of its samples are left out", input->path,
@@ -129,7 +142,12 @@ static int read_inputs_again(struct pass *pass, replay_each *each)
 
 int profile_samples(struct profile *profile, profile_each *each, void *context)
 {
-    struct pass pass = {.loader = profile->loader, .each = each, .context = context};
+    return profile_records(profile, each, NULL, context);
+}
+
+int profile_records(struct profile *profile, profile_each *each, profile_each_record *each_record, void *context)
+{
+    struct pass pass = {.loader = profile->loader, .each = each, .each_record = each_record, .context = context};
     int status = read_inputs_again(&pass, deliver_sample);
     free(pass.ips);
     buffer_release(&pass.trace);

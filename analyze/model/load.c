@@ -152,7 +152,7 @@ void loader_describe(const struct file *file, struct problem *ret)
 int loader_take(struct loader *loader, struct input *input, struct file *file, bool talk)
 {
     struct problem problem;
-    int status = replay_file(loader, input, file, NULL, NULL);
+    int status = replay_file(loader, input, file, NULL);
     if (status < 0)
         return status;
     input->limit = file->data_size;

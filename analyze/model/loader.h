@@ -131,9 +131,16 @@ uint32_t event_of_count(struct store *store, const struct file *file, const stru
 /* replay.c */
 /* Gets each sample with its task and event; its stack is in loader->chain. Only for the second pass. */
 typedef int replay_each(void *context, uint32_t task, uint32_t event, const char *comm, const struct record *sample);
-/* Replays the records of FILE. In the first pass (EACH NULL) everything goes into LOADER. 0, -ENOMEM, or what EACH
+/* Gets each other record; TASK is LOOKUP_NONE and COMM "" where it has none, or one that is not known. */
+typedef int replay_record(void *context, uint32_t task, const char *comm, const struct record *record);
+struct replay_calls {
+    replay_each *each;
+    replay_record *record; /* or NULL */
+    void *context;
+};
+/* Replays the records of FILE. In the first pass (CALLS NULL) everything goes into LOADER. 0, -ENOMEM, or what a call
  * returned. */
-int replay_file(struct loader *loader, struct input *input, struct file *file, replay_each *each, void *context);
+int replay_file(struct loader *loader, struct input *input, struct file *file, const struct replay_calls *calls);
 
 /* warning.c */
 /* Adds a note to the session, unless it has it already. 0 or -ENOMEM. */

@@ -262,6 +262,8 @@ int profile_select_event(struct profile *profile, const char *name);
 /* The id as hex digits, for --session. RET has room for 33 bytes. */
 void profile_session_text(const struct profile_session *session, char *ret);
 
+struct record;
+
 /* One sample as recorded, for script. Valid only during the call. */
 struct profile_sample {
     const struct profile_task *task;
@@ -275,6 +277,14 @@ struct profile_sample {
     const uint64_t *ips;    /* of the frames, as recorded (return addresses of callers) */
     uint32_t depth;
     const char *trace; /* "NAME=VALUE NAME=VALUE" of a tracepoint whose fields the file describes; NULL: not known */
+    const struct record *record; /* analyze/read/sample_fields.h has the rest of it */
+};
+
+/* A record that is no sample. Valid only during the call. */
+struct profile_record {
+    const struct profile_task *task; /* that made it; NULL: the record does not say, or the task is not known */
+    const char *comm;                /* of the task at that time; "": not known */
+    const struct record *record;     /* analyze/read/payload.h has its fields */
 };
 
 /* Reads the files again and calls EACH for every sample of the session, in order of time within a task; EACH returns 0
@@ -282,6 +292,10 @@ struct profile_sample {
  * files_bad; samples only have frames and events that profile_load() found. */
 typedef int profile_each(void *context, const struct profile_sample *sample);
 int profile_samples(struct profile *profile, profile_each *each, void *context);
+/* The same, and calls EACH_RECORD for all other records, each at its place; records without a time come when they are
+ * read. */
+typedef int profile_each_record(void *context, const struct profile_record *record);
+int profile_records(struct profile *profile, profile_each *each, profile_each_record *each_record, void *context);
 
 /*
  * Reads the files of a merged profile again, and appends the entries of the shown event of the tasks with WANTED[index]

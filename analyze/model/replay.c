@@ -248,10 +248,8 @@ static void report_progress(struct replay *replay)
     loader->progress(loader->progress_context, done, loader->bytes_total);
 }
 
-static int take_record(void *context, const struct record *record)
+static int replay_one(struct replay *replay, const struct record *record)
 {
-    struct replay *replay = context;
-    report_progress(replay);
     switch (record->type) {
     case PERF_RECORD_SAMPLE: return take_sample(replay, record);
     case PERF_RECORD_MMAP:
@@ -267,6 +265,28 @@ static int take_record(void *context, const struct record *record)
     case PERF_RECORD_READ: return take_reading(replay, record);
     default: return stat_take(replay, record);
     }
+}
+
+static int give_record(struct replay *replay, const struct record *record)
+{
+    const bool known = (record->has & PERF_SAMPLE_TID) || replay->own != LOOKUP_NONE;
+    const struct thread *thread = known ? threads_find(replay, (int32_t)record->tid) : NULL;
+    return replay->record(replay->context, thread ? thread->task : LOOKUP_NONE, thread ? thread->comm : "", record);
+}
+
+static int take_record(void *context, const struct record *record)
+{
+    struct replay *replay = context;
+    int status = 0;
+    report_progress(replay);
+    if (!replay->record || record->type == PERF_RECORD_SAMPLE)
+        return replay_one(replay, record);
+    /* Of the end the task is still known, of the start it is known afterwards. */
+    if (record->type == PERF_RECORD_EXIT)
+        status = give_record(replay, record);
+    if (status == 0)
+        status = replay_one(replay, record);
+    return status || record->type == PERF_RECORD_EXIT ? status : give_record(replay, record);
 }
 
 /* Newer versions of perf write LOST_SAMPLES, with the event's own count, besides the ring's LOST records: both count
@@ -327,16 +347,19 @@ static void release_replay(struct replay *replay)
     lookup_release(&replay->build_id_lookup);
 }
 
-int replay_file(struct loader *loader, struct input *input, struct file *file, replay_each *each, void *context)
+int replay_file(struct loader *loader, struct input *input, struct file *file, const struct replay_calls *calls)
 {
+    replay_each *each = calls ? calls->each : NULL;
     struct replay replay = {.loader = loader,
                             .input = input,
                             .file = file,
                             .each = each,
-                            .context = context,
+                            .record = calls ? calls->record : NULL,
+                            .context = calls ? calls->context : NULL,
                             .own = LOOKUP_NONE,
                             .last_thread = LOOKUP_NONE,
                             .limits = {&loader->states, MOST_MAPPINGS}};
+    file->whole = replay.record != NULL;
     int status = maps_start(&replay);
     if (status == 0)
         status = take_own_task(&replay);

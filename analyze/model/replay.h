@@ -47,6 +47,7 @@ struct replay {
     struct input *input;
     struct file *file;
     replay_each *each; /* NULL: the first pass */
+    replay_record *record;
     void *context;
     uint32_t own; /* of our files: the one thread that everything belongs to; LOOKUP_NONE: a file of perf */
     struct thread *threads;
@@ -76,6 +77,8 @@ struct replay {
 /* threads.c: threads and processes. Out of memory they return -ENOMEM or LOOKUP_NONE. */
 uint32_t threads_get(struct replay *replay, int32_t pid, int32_t tid);
 uint32_t threads_process(struct replay *replay, int32_t pid);
+/* The thread TID; NULL: there was none so far. */
+const struct thread *threads_find(const struct replay *replay, int32_t tid);
 int threads_fork(struct replay *replay, struct cursor payload);
 int threads_exit(struct replay *replay, struct cursor payload);
 int threads_comm(struct replay *replay, const struct record *record);

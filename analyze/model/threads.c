@@ -62,6 +62,12 @@ static uint32_t find_thread(const struct replay *replay, int32_t tid)
     return found;
 }
 
+const struct thread *threads_find(const struct replay *replay, int32_t tid)
+{
+    uint32_t index = replay->own != LOOKUP_NONE ? replay->own : find_thread(replay, tid);
+    return index == LOOKUP_NONE ? NULL : &replay->threads[index];
+}
+
 /* Makes a thread TID. It replaces an earlier thread of that tid in the table, which has one per tid. */
 static uint32_t make_thread(struct replay *replay, int32_t pid, int32_t tid, const char *comm)
 {

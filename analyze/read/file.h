@@ -32,6 +32,7 @@ struct file {
     bool features_lost;              /* feature sections are missing */
     struct attr_list attrs;
     struct features features;
+    bool whole;             /* file_records() also gives FINISHED_ROUND and COMPRESSED, which concern only itself */
     struct problem problem; /* what is wrong with the data; "": nothing */
 
     /* Of the last file_records(): */

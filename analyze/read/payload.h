@@ -13,6 +13,7 @@ enum payload_kind {
     PAYLOAD_NUMBER, /* number */
     PAYLOAD_SIGNED, /* (int64_t)number */
     PAYLOAD_HEX,    /* number: an address, a size or bits */
+    PAYLOAD_REAL,   /* number: the bits of a double */
     PAYLOAD_TEXT,   /* bytes[size], without a NUL at the end */
     PAYLOAD_BYTES,  /* bytes[size] */
     PAYLOAD_LIST,   /* an array begins: number items, each with the fields that follow, until PAYLOAD_LIST_END */

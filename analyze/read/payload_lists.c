@@ -245,7 +245,7 @@ void payload_cpu_map(struct payload_walk *walk)
 {
     struct cursor *cursor = &walk->cursor;
     uint16_t type = cursor_u16(cursor), count, width;
-    payload_put(walk, "type", PAYLOAD_NUMBER, type);
+    payload_put(walk, "map_type", PAYLOAD_NUMBER, type);
     switch (type) {
     case 0:
         count = cursor_u16(cursor);
@@ -300,7 +300,7 @@ void payload_event_update(struct payload_walk *walk)
     payload_put(walk, "id", PAYLOAD_NUMBER, cursor_u64(cursor));
     switch (type) {
     case UNIT: payload_put_text(walk, "unit", cursor_left(cursor)); return;
-    case SCALE: payload_put(walk, "scale", PAYLOAD_HEX, cursor_u64(cursor)); return; /* the bits of a double */
+    case SCALE: payload_put(walk, "scale", PAYLOAD_REAL, cursor_u64(cursor)); return;
     case NAME: payload_put_text(walk, "name", cursor_left(cursor)); return;
     case CPUS: payload_cpu_map(walk); return;
     default: payload_put_bytes(walk, "data", cursor_left(cursor));

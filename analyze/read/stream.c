@@ -157,10 +157,14 @@ static int take_record(struct stream *stream, const unsigned char *raw, size_t s
     uint32_t type = bytes_u32(raw, file->swap);
     file->records[type < FILE_RECORD_TYPES - 1 ? type : FILE_RECORD_TYPES - 1]++;
     /* A round of one part promises nothing about the other parts. */
-    if (type == PERFDATA_RECORD_FINISHED_ROUND)
-        return stream->part_count > 1 ? 0 : order_round(&stream->order, deliver_record, stream);
-    if (type == PERFDATA_RECORD_COMPRESSED || type == COMPRESSED2)
-        return stream->nested ? 0 : decompress(stream, raw, size, type);
+    if (type == PERFDATA_RECORD_FINISHED_ROUND) {
+        int status = stream->part_count > 1 ? 0 : order_round(&stream->order, deliver_record, stream);
+        return status || !file->whole ? status : deliver_record(stream, raw, size);
+    }
+    if (type == PERFDATA_RECORD_COMPRESSED || type == COMPRESSED2) {
+        int status = file->whole ? deliver_record(stream, raw, size) : 0;
+        return status || stream->nested ? status : decompress(stream, raw, size, type);
+    }
     if (type >= PERFDATA_RECORD_ATTR) {
         int status = take_description(file, raw, size, type);
         return status < 0 ? status : deliver_record(stream, raw, size);

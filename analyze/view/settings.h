@@ -61,6 +61,8 @@ struct settings {
     const char *base;            /* top: result files BASE.PID.TID, also those that appear later; NULL: the operands */
     uint64_t until;              /* top: ends when this descriptor reports its end; 0: none */
     const struct top_look *look; /* of top; NULL: the first and only one */
+    uint64_t fields;             /* script: set of FIELD_BIT() of analyze/script/script_fields.h; 0: as usual */
+    bool all;                    /* script: all records */
     const char *objdump;         /* NULL: the one in PATH */
     const char *archive;         /* where to write it; NULL: beside the results */
 };

@@ -36,7 +36,6 @@ struct view {
 int view_report(struct view *view);
 int view_tree(struct view *view);
 int view_counts(struct view *view);
-int view_script(struct view *view);
 int view_info(struct view *view);
 int view_summary(struct view *view);
 int view_annotate(struct view *view);

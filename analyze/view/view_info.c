@@ -57,6 +57,7 @@ static const struct record_name record_names[] = {
     {PERFDATA_RECORD_HEADER_FEATURE, "HEADER_FEATURE"},
     {PERFDATA_RECORD_COMPRESSED, "COMPRESSED"},
     {PERFDATA_RECORD_FINISHED_INIT, "FINISHED_INIT"},
+    {83, "COMPRESSED2"},
 };
 
 #define RECORD_KINDS (sizeof(((struct profile_file *)0)->records) / sizeof(uint64_t))

@@ -11,6 +11,7 @@
 
 #include "analyze/export/export.h"
 #include "analyze/model/loader.h"
+#include "analyze/script/script.h"
 #include "common/buffer.h"
 #include "test_view_fake.h"
 
@@ -64,7 +65,7 @@ static const struct shown shown[] = {
     {.name = "export-csv-tasks", .view = export_golden, .format = "csv-tasks"},
     {.name = "export-chrome", .view = export_golden, .format = "chrome"},
     {.name = "export-speedscope", .view = export_golden, .format = "speedscope", .samples = true},
-    {.name = "script", .view = view_script, .samples = true},
+    {.name = "script", .view = script_view, .samples = true},
 };
 
 static bool writes;

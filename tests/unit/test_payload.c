@@ -31,6 +31,12 @@ static void keep(void *context, const struct payload_field *field)
     case PAYLOAD_NUMBER: add(seen, "%s=%llu ", field->name, (unsigned long long)field->number); return;
     case PAYLOAD_SIGNED: add(seen, "%s=%lld ", field->name, (long long)field->number); return;
     case PAYLOAD_HEX: add(seen, "%s=%#llx ", field->name, (unsigned long long)field->number); return;
+    case PAYLOAD_REAL: {
+        double real;
+        memcpy(&real, &field->number, sizeof(real));
+        add(seen, "%s=%g ", field->name, real);
+        return;
+    }
     case PAYLOAD_TEXT: add(seen, "%s='%.*s' ", field->name, (int)field->size, (const char *)field->bytes); return;
     case PAYLOAD_LIST:
         add(seen, "%s=%llu[", field->name, (unsigned long long)field->number);
@@ -135,20 +141,20 @@ static const struct record_case {
     {PERFDATA_RECORD_AUXTRACE_ERROR, 0, 0, "AUXTRACE_ERROR", "4:1 4:2 4:3 4:4 4:5 4:1 8:6 8:7 b:lost z:60 4:8 4:9",
      "type=1 code=2 cpu=3 pid=4 tid=5 fmt=1 ip=0x6 time=7 msg='lost' machine_pid=8 vcpu=9 ", 104},
     {PERFDATA_RECORD_THREAD_MAP, 0, 0, "THREAD_MAP", "8:1 8:2 b:name z:12", "threads=1[; pid=2 comm='name' ] ", 32},
-    {PERFDATA_RECORD_CPU_MAP, 0, 0, "CPU_MAP", "2:0 2:2 2:1 2:-1", "type=0 cpus=2[; cpu=1 ; cpu=-1 ] ", 8},
-    {PERFDATA_RECORD_CPU_MAP, 0, 0, "CPU_MAP", "2:1 2:1 2:4 4:15", "type=1 mask=1[; bits=0xf ] ", 10},
-    {PERFDATA_RECORD_CPU_MAP, 0, 0, "CPU_MAP", "2:1 2:1 2:8 z:4 8:15", "type=1 mask=1[; bits=0xf ] ", 18},
-    {PERFDATA_RECORD_CPU_MAP, 0, 0, "CPU_MAP", "2:2 1:0 1:0 2:1 2:3", "type=2 any_cpu=0 start_cpu=1 end_cpu=3 ", 8},
-    {PERFDATA_RECORD_CPU_MAP, 0, 0, "CPU_MAP", "2:9 b:ab", "type=9 data=6162 ", 2},
+    {PERFDATA_RECORD_CPU_MAP, 0, 0, "CPU_MAP", "2:0 2:2 2:1 2:-1", "map_type=0 cpus=2[; cpu=1 ; cpu=-1 ] ", 8},
+    {PERFDATA_RECORD_CPU_MAP, 0, 0, "CPU_MAP", "2:1 2:1 2:4 4:15", "map_type=1 mask=1[; bits=0xf ] ", 10},
+    {PERFDATA_RECORD_CPU_MAP, 0, 0, "CPU_MAP", "2:1 2:1 2:8 z:4 8:15", "map_type=1 mask=1[; bits=0xf ] ", 18},
+    {PERFDATA_RECORD_CPU_MAP, 0, 0, "CPU_MAP", "2:2 1:0 1:0 2:1 2:3", "map_type=2 any_cpu=0 start_cpu=1 end_cpu=3 ", 8},
+    {PERFDATA_RECORD_CPU_MAP, 0, 0, "CPU_MAP", "2:9 b:ab", "map_type=9 data=6162 ", 2},
     {PERFDATA_RECORD_STAT_CONFIG, 0, 0, "STAT_CONFIG", "8:2 8:0 8:3 8:99 8:4",
      "terms=2[; tag=0 aggr_mode=3 ; tag=99 val=4 ] ", 40},
     {PERFDATA_RECORD_STAT, 0, 0, "STAT", "8:1 4:2 4:3 8:4 8:5 8:6", "id=1 cpu=2 thread=3 val=4 ena=5 run=6 ", 40},
     {PERFDATA_RECORD_STAT_ROUND, 0, 0, "STAT_ROUND", "8:1 8:2", "type=1 time=2 ", 16},
     {PERFDATA_RECORD_EVENT_UPDATE, 0, 0, "EVENT_UPDATE", "8:2 8:7 s:cycles", "type=2 id=7 name='cycles' ", 16},
     {PERFDATA_RECORD_EVENT_UPDATE, 0, 0, "EVENT_UPDATE", "8:0 8:7 s:ms", "type=0 id=7 unit='ms' ", 16},
-    {PERFDATA_RECORD_EVENT_UPDATE, 0, 0, "EVENT_UPDATE", "8:1 8:7 8:8", "type=1 id=7 scale=0x8 ", 24},
-    {PERFDATA_RECORD_EVENT_UPDATE, 0, 0, "EVENT_UPDATE", "8:3 8:7 2:0 2:1 2:5", "type=3 id=7 type=0 cpus=1[; cpu=5 ] ",
-     22},
+    {PERFDATA_RECORD_EVENT_UPDATE, 0, 0, "EVENT_UPDATE", "8:1 8:7 8:0x3fe0000000000000", "type=1 id=7 scale=0.5 ", 24},
+    {PERFDATA_RECORD_EVENT_UPDATE, 0, 0, "EVENT_UPDATE", "8:3 8:7 2:0 2:1 2:5",
+     "type=3 id=7 map_type=0 cpus=1[; cpu=5 ] ", 22},
     {PERFDATA_RECORD_EVENT_UPDATE, 0, 0, "EVENT_UPDATE", "8:9 8:7 b:a", "type=9 id=7 data=61 ", 16},
     {PERFDATA_RECORD_TIME_CONV, 0, 0, "TIME_CONV", "8:1 8:2 8:3", "time_shift=1 time_mult=2 time_zero=3 ", 24},
     {PERFDATA_RECORD_TIME_CONV, 0, 0, "TIME_CONV", "8:1 8:2 8:3 8:4 8:5 1:1 1:0 z:6",
@@ -228,9 +234,9 @@ static void test_wrong_counts(void **state)
         {PERFDATA_RECORD_ID_INDEX, 0, 0, "", "8:-1 8:1 8:1 8:1 8:1", "", 0},
         {PERFDATA_RECORD_THREAD_MAP, 0, 0, "", "8:-1 8:1", "", 0},
         {PERFDATA_RECORD_STAT_CONFIG, 0, 0, "", "8:0x1000000000000000", "", 0},
-        {PERFDATA_RECORD_CPU_MAP, 0, 0, "", "2:0 2:65535 2:1", "type=0 ", 0},
-        {PERFDATA_RECORD_CPU_MAP, 0, 0, "", "2:1 2:1 2:3 8:1", "type=1 ", 0},
-        {PERFDATA_RECORD_CPU_MAP, 0, 0, "", "2:1 2:1 2:0 8:1", "type=1 ", 0},
+        {PERFDATA_RECORD_CPU_MAP, 0, 0, "", "2:0 2:65535 2:1", "map_type=0 ", 0},
+        {PERFDATA_RECORD_CPU_MAP, 0, 0, "", "2:1 2:1 2:3 8:1", "map_type=1 ", 0},
+        {PERFDATA_RECORD_CPU_MAP, 0, 0, "", "2:1 2:1 2:0 8:1", "map_type=1 ", 0},
         {PERFDATA_RECORD_ATTR, 0, 0, "", "4:1 4:63 z:64", "", 0},
         {PERFDATA_RECORD_ATTR, 0, 0, "", "4:1 4:-1 z:64", "", 0},
         {PERF_RECORD_TEXT_POKE, 0, 0, "", "8:16 2:2 2:65535 b:ab", "addr=0x10 old_len=2 new_len=65535 old=6162 ", 0},

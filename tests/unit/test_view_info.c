@@ -130,7 +130,8 @@ static void test_records(void **state)
                     {PERFDATA_RECORD_TIME_CONV, "TIME_CONV"},
                     {PERFDATA_RECORD_HEADER_FEATURE, "HEADER_FEATURE"},
                     {PERFDATA_RECORD_COMPRESSED, "COMPRESSED"},
-                    {PERFDATA_RECORD_FINISHED_INIT, "FINISHED_INIT"}};
+                    {PERFDATA_RECORD_FINISHED_INIT, "FINISHED_INIT"},
+                    {83, "COMPRESSED2"}};
     enum { KINDS = 96 };
     const char *expected[KINDS] = {[KINDS - 1] = "others"};
     struct profile_file *file = a_file();
