@@ -42,7 +42,7 @@ static void add_level(struct words *words, uint64_t value)
     /* Bits 5 to 18; N/A, hit and miss are the first three. */
     static const char *const levels[] = {
         [3] = "L1",
-        [4] = "LFB",
+        [4] = "LFB/MAB",
         [5] = "L2",
         [6] = "L3",
         [7] = "Local RAM",
@@ -54,24 +54,28 @@ static void add_level(struct words *words, uint64_t value)
         [13] = "Uncached",
     };
     static const char *const numbers[16] = {
-        [1] = "L1",         [2] = "L2",   [3] = "L3",   [4] = "L4",    [9] = "CXL",  [10] = "I/O",
-        [11] = "Any cache", [12] = "LFB", [13] = "RAM", [14] = "PMEM", [15] = "N/A",
+        [1] = "L1",         [2] = "L2",       [3] = "L3",   [4] = "L4",    [9] = "CXL",  [10] = "I/O",
+        [11] = "Any cache", [12] = "LFB/MAB", [13] = "RAM", [14] = "PMEM", [15] = "N/A",
     };
     static const char *const hops[8] = {NULL, "core, same node", "node, same socket", "socket, same board", "board"};
-    uint64_t level = value >> 5 & 0x3fff, number = value >> 33 & 15, remote = value >> 37 & 1, hop = value >> 43 & 7;
-    begin(words, "|LVL ");
-    if (level & 1)
-        add_or(words, "N/A");
-    add_bits(words, level, levels, sizeof(levels) / sizeof(levels[0]));
-    if (number && numbers[number]) {
-        add_or(words, remote ? "Remote " : "");
-        add(words, numbers[number]);
-    }
+    const uint64_t level = value >> 5 & 0x3fff, number = value >> 33 & 15, hop = value >> 43 & 7;
+    add(words, "|LVL ");
+    if (value >> 37 & 1)
+        add(words, "Remote ");
+    begin(words, "");
+    /* A newer kernel says how far away it is, and leaves the older bits alone. */
     if (hops[hop]) {
-        add(words, ", ");
         add(words, hops[hop]);
+        add(words, " ");
+        words->first = words->used;
+    } else {
+        if (level & 1)
+            add_or(words, "N/A");
+        add_bits(words, level, levels, sizeof(levels) / sizeof(levels[0]));
     }
-    if (words->used == words->first)
+    if (number)
+        add_or(words, numbers[number] ? numbers[number] : "L?");
+    if (words->used == words->first && !hops[hop])
         add(words, "N/A");
     add(words, level & 2 ? " hit" : level & 4 ? " miss" : "");
 }
@@ -100,12 +104,12 @@ char *bits_data_source(char *ret, uint64_t value)
     static const char *const blocks[] = {"N/A", "Data", "Addr"};
     struct words words = {.to = ret};
     ret[0] = '\0';
-    add_group(&words, "|OP ", value & 31, operations, 5, "N/A");
+    add_group(&words, "|OP ", value & 31, operations, 5, "No");
     add_level(&words, value);
     add_group(&words, "|SNP ", (value >> 19 & 31) | (value >> 38 & 3) << 5, snoops, 7, "N/A");
     add_tlb(&words, value >> 26 & 127);
     add_group(&words, "|LCK ", value >> 24 & 3, locks, 2, "No");
-    add_group(&words, "|BLK ", value >> 40 & 7, blocks, 3, "N/A");
+    add_group(&words, "|BLK ", value >> 40 & 1 ? 1 : value >> 40 & 6, blocks, 3, "N/A");
     return ret;
 }
 

@@ -75,13 +75,24 @@ static void print_type(const struct record *record, FILE *to)
         fprintf(to, "PERF_RECORD_%" PRIu32, record->type);
 }
 
+/* The name of the task that made RECORD, as perf has it for one without a name. RET has room for 16 bytes. */
+static const char *maker_name(const struct profile_record *shown, char *ret)
+{
+    int32_t tid = (int32_t)shown->record->tid;
+    if (shown->comm[0])
+        return shown->comm;
+    snprintf(ret, 16, tid ? ":%" PRId32 : "swapper", tid);
+    return ret;
+}
+
 void script_record_text(struct script *script, const struct profile_record *shown)
 {
     const struct record *record = shown->record;
     struct line line = {.output = script->view->output};
     FILE *to = line.output->to;
+    char name[16];
     if (record->has & PERF_SAMPLE_TID) {
-        output_text(line.output, shown->comm);
+        output_text(line.output, maker_name(shown, name));
         fprintf(to, " %" PRId32 "/%" PRId32 " ", (int32_t)record->pid, (int32_t)record->tid);
     }
     if (record->has & PERF_SAMPLE_CPU)
@@ -157,11 +168,12 @@ void script_record_json(struct script *script, const struct profile_record *show
     struct json *json = &script->json;
     struct document document = {.json = json};
     const char *name = payload_type_name(record->type);
+    char maker[16];
     json_object(json, NULL);
     json_string(json, "record", name ? name : "unknown");
     json_unsigned(json, "type", record->type);
     if (record->has & PERF_SAMPLE_TID) {
-        json_string(json, "by_comm", shown->comm);
+        json_string(json, "by_comm", maker_name(shown, maker));
         json_signed(json, "by_pid", (int32_t)record->pid);
         json_signed(json, "by_tid", (int32_t)record->tid);
     }

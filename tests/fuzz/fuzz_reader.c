@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libFuzzer entry: a file, read by profile_load(), profile_samples() and feature_facts_read(). Without libFuzzer:
- * mutate.c.
+ * libFuzzer entry: a file, read by profile_load(), by profile_records() with all fields, and by feature_facts_read().
+ * Without libFuzzer: mutate.c.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -10,6 +10,8 @@
 
 #include "analyze/model/loader.h"
 #include "analyze/read/feature_facts.h"
+#include "analyze/read/payload.h"
+#include "analyze/read/sample_fields.h"
 #include "common/buffer.h"
 #include "common/report.h"
 #include "tests/fuzz/fuzz.h"
@@ -65,6 +67,68 @@ static uint64_t walk_facts(const uint8_t *data, size_t size)
     return sum;
 }
 
+static uint64_t sum_of(struct sample_bytes bytes)
+{
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < bytes.size; i++)
+        sum += bytes.at[i];
+    return sum;
+}
+
+static void add_register(void *context, unsigned bit, uint64_t value)
+{
+    *(uint64_t *)context += bit + value;
+}
+
+/* Reads each byte of all fields. */
+static uint64_t walk_fields(const struct record *sample)
+{
+    struct sample_fields fields;
+    uint64_t sum = 0;
+    if (sample_fields_decode(sample, &fields) < 0)
+        return 0;
+    for (uint64_t i = 0; i < fields.read.count; i++)
+        sum += fields.read.at ? sample_value(&fields, i).value + sample_value(&fields, i).lost : 0;
+    for (uint64_t i = 0; i < fields.chain_count; i++)
+        sum += sample_chain(&fields, i);
+    for (uint64_t i = 0; i < fields.branches.count; i++)
+        sum += sample_branch(&fields, i).from + sample_branch(&fields, i).counters;
+    sample_each_register(&fields, &fields.user, add_register, &sum);
+    sample_each_register(&fields, &fields.interrupted, add_register, &sum);
+    return sum + sum_of(fields.raw) + sum_of(fields.user_stack) + sum_of(fields.aux);
+}
+
+struct payload_sum {
+    uint64_t sum;
+    int depth;
+};
+
+static void add_field(void *context, const struct payload_field *field)
+{
+    struct payload_sum *sum = context;
+    sum->sum += strlen(field->name) + field->number;
+    sum->depth += (field->kind == PAYLOAD_LIST) - (field->kind == PAYLOAD_LIST_END);
+    for (size_t i = 0; i < field->size; i++)
+        sum->sum += field->bytes[i];
+}
+
+static void add_flag(void *context, const char *name)
+{
+    ((struct payload_sum *)context)->sum += strlen(name);
+}
+
+static int each_record(void *context, const struct profile_record *record)
+{
+    struct payload_sum sum = {0};
+    (void)context;
+    payload_flags(record->record, add_flag, &sum);
+    payload_fields(record->record, add_field, &sum);
+    /* JSON has as many ends of lists as starts. */
+    if (sum.depth)
+        abort();
+    return strlen(record->comm) + (record->task ? strlen(record->task->comm) : 0) + sum.sum == UINT64_MAX;
+}
+
 static int each(void *context, const struct profile_sample *sample)
 {
     const struct profile *profile = *(struct profile **)context;
@@ -73,6 +137,7 @@ static int each(void *context, const struct profile_sample *sample)
         sum += profile->frames[sample->frames[i]].offset + sample->ips[i];
     if (sample->trace)
         sum += strlen(sample->trace);
+    sum += walk_fields(sample->record);
     return sum == UINT64_MAX;
 }
 
@@ -86,7 +151,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     /* Keeps the compiler from removing unused results. */
     if (walk(profile) == UINT64_MAX)
         puts("an unlikely profile");
-    profile_samples(profile, each, &profile);
+    profile_records(profile, each, each_record, &profile);
     profile_free(profile);
     return 0;
 }

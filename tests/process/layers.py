@@ -38,7 +38,8 @@ BELOW = {
     "analyze/export": {"analyze/view", "analyze/model", "analyze/read", "common", "include/pinject"},
     "analyze/script": {"analyze/view", "analyze/read", "common", "include/pinject"},
     "analyze/live": {"analyze/view", "common"},
-    "analyze": {"analyze/export", "analyze/live", "analyze/script", "analyze/view", "analyze/model", "analyze/read", "common", "counts",
+    "analyze": {"analyze/export", "analyze/live", "analyze/script", "analyze/view", "analyze/model", "analyze/read",
+                "common", "counts",
                 "unwind"},
     "pstack": {"analyze/sym", "common", "unwind"},
 }

@@ -66,6 +66,15 @@ def test_fields_of_software_events():
         compare("clock", field, least=5)
 
 
+def test_fields_of_hardware():
+    """Branches, weights, data sources: recorded by no machine here, and made up; perf reads the same."""
+    need_perf()
+    name = SOURCE / "tests/fuzz/seeds/reader/samples.data"
+    for fields in ("comm,tid,pid,cpu,time,event,addr,iregs,uregs", "brstack,event", "weight", "ins_lat",
+                   "data_src,phys_addr,data_page_size,code_page_size"):
+        compare(name, fields, least=1)
+
+
 def test_names():
     """Symbols, offsets, DSOs; perf shows return addresses minus 1, and has other names for what has none."""
     need_perf()

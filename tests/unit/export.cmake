@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 pinject_unit_test(export SOURCES test_export.c test_view_fake.c LINK pinject_script pinject_export PkgConfig::ZLIB)
 target_compile_definitions(test_export PRIVATE TEST_SEEDS="${PROJECT_SOURCE_DIR}/tests/fuzz/seeds/reader")
+pinject_unit_test(script SOURCES test_script.c perfdata_writer.c LINK pinject_script)
 pinject_unit_test(script_bits SOURCES test_script_bits.c LINK pinject_script)
 pinject_unit_test(merge SOURCES test_merge.c perfdata_writer.c LINK pinject_script pinject_export)
 pinject_unit_test(merge_spool SOURCES test_merge_spool.c perfdata_writer.c LINK pinject_script pinject_export)

@@ -116,6 +116,8 @@ static void put_trailer(struct writer *writer)
     }
     if (attr->sample_type & PERF_SAMPLE_TIME)
         writer_u64(writer, data, writer->time);
+    if (attr->sample_type & PERF_SAMPLE_STREAM_ID)
+        writer_u64(writer, data, 0);
     if (attr->sample_type & PERF_SAMPLE_CPU) {
         writer_u32(writer, data, writer->cpu);
         writer_u32(writer, data, 0);

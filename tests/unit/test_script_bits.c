@@ -15,7 +15,7 @@ static void test_data_source(void **state)
         union perf_mem_data_src source;
         const char *text;
     } wanted[] = {
-        {{.val = 0}, "|OP N/A|LVL N/A|SNP N/A|TLB N/A|LCK No|BLK N/A"},
+        {{.val = 0}, "|OP No|LVL N/A|SNP N/A|TLB N/A|LCK No|BLK N/A"},
         /* What the kernel has for a software event. */
         {{.val = 0x1e05080021}, "|OP N/A|LVL N/A or N/A|SNP N/A|TLB N/A|LCK N/A|BLK N/A"},
         {{.mem_op = PERF_MEM_OP_LOAD,
@@ -31,7 +31,10 @@ static void test_data_source(void **state)
           .mem_dtlb = PERF_MEM_TLB_MISS | PERF_MEM_TLB_WK,
           .mem_remote = 1,
           .mem_lvl_num = PERF_MEM_LVLNUM_RAM},
-         "|OP STORE|LVL L3 or Remote RAM miss|SNP HitM|TLB Walker miss|LCK Yes|BLK N/A"},
+         "|OP STORE|LVL Remote L3 or RAM miss|SNP HitM|TLB Walker miss|LCK Yes|BLK N/A"},
+        {{.val = 0x153449800024}, "|OP STORE|LVL Remote node, same socket I/O|SNP HitM|TLB L2 hit|LCK N/A|BLK N/A"},
+        {{.val = 0x269611200450},
+         "|OP EXEC|LVL board Any cache hit|SNP Hit or Peer|TLB N/A miss|LCK N/A|BLK Data or Addr"},
     };
     for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
         char text[BITS_TEXT];
