@@ -279,7 +279,9 @@ static void test_named(void **state)
     expect_choice(3, "c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c", 0, 0, "is not the start of a session id");
     expect_choice(3, "c", 0, 0, "more than one session id in these files begins with 'c'; the ids: c0c0c0c0 of ");
     expect_choice(3, "c3", 0, 0, "no session id in these files begins with 'c3'; the ids: c0c0c0c0 of ");
-    expect_choice(3, "c1 ", 0, 0, "'c1 ' is not the start of a session id; give one id, because sessions are never mixed; the ids: c0c0c0c0 of ");
+    expect_choice(
+        3, "c1 ", 0, 0,
+        "'c1 ' is not the start of a session id; give one id, because sessions are never mixed; the ids: c0c0c0c0 of ");
     expect_choice(3, "", 0, 0, "'' is not the start of a session id");
     struct profile_session session = {.id = {0x01, 0x23, 0xab, [15] = 0xff}};
     char text[33];
