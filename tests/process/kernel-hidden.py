@@ -43,10 +43,10 @@ def test_reports_say_so():
                           (("summary",), "Functions"), (("summary", "--markdown"), "Functions"),
                           (("--by", "dso"), "DSOs")):
         text = re.sub(r"\s+", " ", run([PANALYZE, *options, *results()]).out)
-        said = check_match(rf" {rows} that call the kernel show only their user-space time: their order does not "
-                           r"reflect the ([\d.]+) (s|ms) of this run in the kernel\. ", text)
+        said = check_match(rf" {rows} that call the kernel show only their time in user space: the order of "
+                           r"the rows ignores the ([\d.]+) (s|ms) that this run spent in the kernel\. ", text)
         check_near(float(said[1]) * {"s": 1e9, "ms": 1e6}[said[2]], coverage["kernel_ns"], percent=1)
-    check("their user-space time" not in run([PANALYZE, "--by", "process", *results()]).out, "of processes")
+    check("their time in user space" not in run([PANALYZE, "--by", "process", *results()]).out, "of processes")
     run([PANALYZE, "flame", "-o", "flame.svg", *results()]).ok()
     check_in("user space only", pathlib.Path("flame.svg").read_text())
 
@@ -55,7 +55,7 @@ def test_order_is_right_where_the_kernel_has_little():
     need_a_hidden_kernel()
     pinject_run("-q", "-o", "out", "--", target("spin"), "300").ok()
     with measured():
-        check("their user-space time" not in run([PANALYZE, *results()]).out, "of a program that computes")
+        check("their time in user space" not in run([PANALYZE, *results()]).out, "of a program that computes")
 
 
 def test_counts_have_all():
