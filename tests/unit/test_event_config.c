@@ -6,12 +6,16 @@
 
 static struct event_config config;
 
+/* One list at a time: the next call releases it. */
 static struct settings with_events(const char *first, const char *second)
 {
+    static struct event_list list;
+    event_list_release(&list);
     struct settings settings = {.frequency = 999};
     const char *names[] = {first, second};
     for (unsigned i = 0; i < 2 && names[i]; i++)
         MUST(event_list_parse(&settings.events, &event_sources_system, names[i]) == 0);
+    list = settings.events;
     return settings;
 }
 

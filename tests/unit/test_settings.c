@@ -24,6 +24,7 @@ static int parse(const char *words)
     for (char *word = strtok(copy, " "); word; word = strtok(NULL, " "))
         argv[argc++] = word;
     argv[argc] = NULL;
+    event_list_release(&line.settings.events);
     return settings_parse(&line, argc, argv);
 }
 
