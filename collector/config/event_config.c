@@ -461,8 +461,7 @@ static void add_default_counters(struct setup *setup)
         event_config_note(setup->config, "not on this machine: %s%s%s", instead ? "cycles" : "",
                           instead ? " (task-clock is sampled instead)" : "", missing + (instead ? 6 : 0));
     if (setup->blind.text[0])
-        event_config_note(setup->config, "counted only with permission to profile the kernel: %s",
-                          setup->blind.text);
+        event_config_note(setup->config, "counted only with permission to profile the kernel: %s", setup->blind.text);
 }
 
 /* ---- Limits ---- */
