@@ -40,18 +40,18 @@ static const struct cli_command commands[] = {
     {"report", REPORT, CLI_PROFILE | CLI_PLACES, view_report, "where the time went, by function (the default command)",
      "What took the time"},
     {"summary", SUMMARY, CLI_PROFILE | CLI_PLACES, view_summary,
-     "one page: what ran, the heaviest commands and functions, coverage"},
+     "one page: what ran, the heaviest commands and functions, and what was not recorded"},
     {"flame", FLAME, CLI_PROFILE | CLI_DOCUMENT, view_flame,
      "flame graph: an SVG file to zoom and search in a browser"},
     {"annotate", ANNOTATE, CLI_PROFILE, view_annotate, "instructions and source lines of functions, with their shares"},
     {"diff", DIFF, CLI_PROFILE | CLI_PAIR, view_diff,
      "what changed between two versions of a program; several runs of each give the best results"},
-    {"tree", TREE, CLI_PROFILE | CLI_COUNTS, view_tree, "processes and threads: parents, times, exit status",
-     "What ran"},
-    {"counts", COUNTS, CLI_PROFILE | CLI_COUNTS, view_counts, "counters, in total and per task"},
+    {"tree", TREE, CLI_PROFILE | CLI_COUNTS, view_tree,
+     "processes and threads with their parents, times and exit status", "What ran"},
+    {"counts", COUNTS, CLI_PROFILE | CLI_COUNTS, view_counts, "counts of events, in total and for each task"},
     {"top", TOP, CLI_PROFILE | CLI_FOLLOW, view_top, "live view of a running program"},
     {"script", SCRIPT, CLI_PROFILE | CLI_WHOLE_SAMPLES, script_view,
-     "every sample, or every record, as text or JSON, like perf script"},
+     "each sample, or each record, as text or JSON, like perf script"},
     {"info", INFO, 0, view_info, "what each file contains"},
     {"export", EXPORT, CLI_PROFILE | CLI_OWN_OUTPUT, export_view,
      "write the profile in FORMAT: perf, pprof, speedscope, firefox, folded, chrome or csv",
@@ -116,7 +116,7 @@ static int take_list(void *state, const struct option_row *row, const char *valu
 {
     struct settings_list *list = (struct settings_list *)((char *)state + row->offset);
     if (!value || !*value) {
-        report_error("option '--%s' needs a value that is not empty (%s)", row->name, row->value);
+        report_error("option '--%s' needs a value: %s must not be empty", row->name, row->value);
         return -EINVAL;
     }
     list->items = memory_grow(list->items, &list->capacity, list->count + 1, sizeof(*list->items));
@@ -207,11 +207,21 @@ static int take_interval(void *state, const struct option_row *row, const char *
     char *end = NULL;
     double seconds = strtod(value, &end);
     if (end == value || *end || !(seconds >= 0.1 && seconds <= 86400)) {
-        report_error("option '--%s' needs seconds from 0.1 to 86400, not '%s'", row->name, value);
+        report_error("option '--%s' needs a number of seconds from 0.1 to 86400, not '%s'", row->name, value);
         return -EINVAL;
     }
     ((struct settings *)state)->interval = seconds;
     return 0;
+}
+
+#define FIELD(name) offsetof(struct settings, name)
+
+/* The options of which one excludes the others: those that store at OFFSET. */
+static const char *alternatives(size_t offset)
+{
+    return offset == FIELD(count_by)     ? "--per-thread, --per-process, --per-comm and --per-exec"
+           : offset == FIELD(count_form) ? "--field-separator and --openmetrics"
+                                         : "--us-counter-format, --eu-counter-format and --hex-counter-format";
 }
 
 static int take_count_choice(void *state, const struct option_row *row, const char *value)
@@ -219,14 +229,12 @@ static int take_count_choice(void *state, const struct option_row *row, const ch
     int *choice = (int *)((char *)state + row->offset);
     (void)value;
     if (*choice && *choice != (int)row->number) {
-        report_error("option '--%s' cannot be used with another option of its kind: choose one", row->name);
+        report_error("option '--%s': only one of %s can be used", row->name, alternatives(row->offset));
         return -EINVAL;
     }
     *choice = (int)row->number;
     return 0;
 }
-
-#define FIELD(name) offsetof(struct settings, name)
 
 static int take_separator(void *state, const struct option_row *row, const char *value)
 {
@@ -242,8 +250,9 @@ static const struct option_row rows[] = {
     {.help = "Grouping and order", .groups = REPORT | FLAME | DIFF},
     {0, "per-task", NULL, 0, take_tasks, TASKS_APART, 0, REPORT, "a section for each task, heaviest first"},
     {'a', "aggregate", NULL, 0, take_tasks, TASKS_TOGETHER, 0, REPORT,
-     "all tasks as one profile (the default for text); with --json: leave out the list of tasks"},
-    {'a', "aggregate", NULL, 0, options_take_flag, FIELD(aggregate), 0, EXPORT, "speedscope: all tasks as one profile"},
+     "all tasks as one profile (the default for text output); with --json: leave out the list of tasks"},
+    {'a', "aggregate", NULL, 0, options_take_flag, FIELD(aggregate), 0, EXPORT,
+     "for the format speedscope: all tasks as one profile"},
     {'a', "aggregate", NULL, 0, options_take_flag, FIELD(aggregate), 0, FLAME,
      "no boxes for commands, only for functions; the same as --by=function"},
     {0, "group", NULL, 0, options_take_flag, FIELD(group), 0, REPORT,
@@ -254,9 +263,10 @@ static const struct option_row rows[] = {
      "group boxes by one of these; tasks, processes and commands become the first level (default: comm)"},
     {0, "by", "comm|dso|function|stack", 0, take_diff_by, FIELD(diff_by), 0, DIFF,
      "what to compare (default: commands and functions)"},
-    {0, "total", NULL, 0, options_take_flag, FIELD(total), 0, DIFF, "compare functions and DSOs by total, not by self"},
+    {0, "total", NULL, 0, options_take_flag, FIELD(total), 0, DIFF,
+     "compare functions and DSOs by total weight (with callees), not by self weight"},
     {0, "sort", "weight|share", 0, take_choice, FIELD(diff_sort), 0, DIFF,
-     "order rows by change of weight (the default) or by the column Points"},
+     "order rows by the change of weight (the default) or of share (the column Points)"},
     {0, "reverse", NULL, 0, options_take_flag, FIELD(reverse), 0, FLAME,
      "sampled functions at the top, their callers below"},
     {0, "icicle", NULL, 0, options_take_enum, FIELD(layout), LAYOUT_HANGING, FLAME, "callers at the top (the default)"},
@@ -270,23 +280,25 @@ static const struct option_row rows[] = {
     {0, "reverse", NULL, 0, options_take_flag, FIELD(reverse), 0, REPORT,
      "one tree of all calls, from the sampled functions to their outermost callers"},
     {0, "sort", "self|total", 0, take_sort, FIELD(sort), 0, REPORT | TREE | COUNTS | SUMMARY,
-     "order functions by self (the default) or total (the default with --callees)"},
+     "order functions by self weight (the default) or by total weight (the default with --callees)"},
     {.help = "How much to show"},
     {'n', "top", "N", 0, take_top, FIELD(top), 0, REPORT | TREE | COUNTS | SCRIPT | DIFF | ANNOTATE | TOP,
      "show at most N rows in each section; 'all' for no limit"},
-    {0, "cum", "P", 0, take_percent, FIELD(cum), 0, REPORT, "stop when the rows add up to P percent"},
+    {0, "cum", "P", 0, take_percent, FIELD(cum), 0, REPORT, "show rows until they add up to P percent"},
     {0, "min", "P", 0, take_min, FIELD(min), 0, REPORT,
-     "sum up the branches of the call tree that are below P percent (default: 0.5)"},
+     "in the call tree, show one line for all branches below P percent (default: 0.5)"},
     {0, "min", "P", 0, take_min, FIELD(min), 0, FLAME,
      "leave out boxes below P percent (default: draw the 10000 heaviest boxes)"},
-    {0, "interval", "SECONDS", 0, take_interval, 0, 0, TOP, "time between two updates (default: 2)"},
+    {0, "interval", "SECONDS", 0, take_interval, 0, 0, TOP, "seconds between two updates (default: 2)"},
     {0, "snapshots", "N", 0, options_take_count, FIELD(snapshots), 0, TOP,
      "stop after N updates (default: when the program ends)"},
     {0, "base", "BASE", OPTION_HIDDEN, options_take_string, FIELD(base), 0, TOP, "files BASE.PID.TID, when they come"},
     {0, "until", "FD", OPTION_HIDDEN, options_take_count, FIELD(until), 0, TOP, "end with this descriptor"},
     {.help = "Which tasks and samples"},
-    {'p', "pid", "LIST", 0, take_numbers, FIELD(pids), 0, PROFILE, "only these processes, by pid"},
-    {'t', "tid", "LIST", 0, take_numbers, FIELD(tids), 0, PROFILE, "only these threads, by tid"},
+    {'p', "pid", "LIST", 0, take_numbers, FIELD(pids), 0, PROFILE,
+     "only the processes with these pids (separated by commas)"},
+    {'t', "tid", "LIST", 0, take_numbers, FIELD(tids), 0, PROFILE,
+     "only the threads with these tids (separated by commas)"},
     {'c', "comm", "NAME", 0, take_list, FIELD(comms), 0, PROFILE | DIFF,
      "only this command, by name or pattern such as 'cc1*'; may be repeated"},
     {0, "command-line", "TEXT", 0, take_list, FIELD(command_lines), 0, PROFILE | DIFF,
@@ -305,7 +317,7 @@ static const struct option_row rows[] = {
     {0, "session", "ID", 0, options_take_string, FIELD(session), 0, PROFILE,
      "show the session whose id begins with ID (default: the newest)"},
     {0, "session", "A[,B]", 0, options_take_string, FIELD(session), 0, DIFF,
-     "compare the sessions whose ids begin with A and B; A alone is used for both sides (default: the newest)"},
+     "session ids or their beginnings: A for BEFORE, B for AFTER; A alone is for both sides (default: the newest)"},
     {0, "threads", "N", 0, take_threads, FIELD(threads), 0,
      REPORT | SUMMARY | FLAME | DIFF | SCRIPT | ANNOTATE | EXPORT,
      "use N threads to read files and look up names (default: one per CPU)"},
@@ -315,19 +327,19 @@ static const struct option_row rows[] = {
     {0, "per-process", NULL, 0, take_count_choice, FIELD(count_by), COUNT_BY_PROCESS, COUNTS,
      "the counts of each process"},
     {0, "per-comm", NULL, 0, take_count_choice, FIELD(count_by), COUNT_BY_COMM, COUNTS,
-     "the counts of each command name (that of a task's last program)"},
+     "the counts of each command name; a task has the name of its last program"},
     {0, "per-exec", NULL, 0, take_count_choice, FIELD(count_by), COUNT_BY_EXEC, COUNTS,
-     "the counts of each program that a thread ran, with the number of its exec"},
+     "the counts of each program that a thread ran, one row for each exec"},
     {0, "interval", NULL, 0, options_take_flag, FIELD(rounds), 0, COUNTS,
-     "what was counted in each interval of the run, then in all"},
+     "the counts of each interval of the run, then those of the whole run"},
     {'x', "field-separator", "SEP", 0, take_separator, 0, 0, COUNTS,
      "CSV with the columns of perf stat, separated by SEP"},
     {0, "openmetrics", NULL, 0, take_count_choice, FIELD(count_form), COUNT_AS_OPENMETRICS, COUNTS,
-     "the counts in the format of OpenMetrics"},
+     "the counts in OpenMetrics format"},
     {0, "us-counter-format", NULL, 0, take_count_choice, FIELD(count_digits), COUNT_US, COUNTS, "counts as 1,234,567"},
     {0, "eu-counter-format", NULL, 0, take_count_choice, FIELD(count_digits), COUNT_EU, COUNTS, "counts as 1.234.567"},
     {0, "hex-counter-format", NULL, 0, take_count_choice, FIELD(count_digits), COUNT_HEX, COUNTS,
-     "counts as 0x12d687; times are in nanoseconds then"},
+     "counts as 0x12d687, times in nanoseconds"},
     {.help = "Names"},
     {0, "no-demangle", NULL, 0, options_take_flag, FIELD(no_demangle), 0, NAMES, "do not demangle C++ and Rust names"},
     {0, "symfs", "DIR", 0, options_take_string, FIELD(symfs), 0, NAMES, "look for programs and libraries below DIR"},
@@ -338,7 +350,7 @@ static const struct option_row rows[] = {
     {0, "objdump", "PATH", 0, options_take_string, FIELD(objdump), 0, ANNOTATE,
      "disassembler (default: the objdump in $PATH)"},
     {'F', "fields", "LIST", 0, take_fields, 0, 0, SCRIPT,
-     "show these fields of each sample, by the names that perf script has: comm,tid,pid,time,cpu,event,period,ip,sym,..."},
+     "show only these fields of each sample, named as in perf script: comm,tid,pid,time,cpu,event,period,ip,sym,..."},
     {0, "all", NULL, 0, options_take_flag, FIELD(all), 0, SCRIPT, "show all records, not only samples"},
     {0, "lines", NULL, 0, options_take_flag, FIELD(lines), 0, SCRIPT, "print the source line below each address"},
     {0, "inline", NULL, 0, options_take_flag, FIELD(inlined), 0, SCRIPT, "print inlined functions above each address"},
@@ -347,7 +359,7 @@ static const struct option_row rows[] = {
     {0, "no-inline", NULL, 0, options_take_flag, FIELD(no_inline), 0, REPORT | FLAME | SCRIPT | EXPORT | DIFF,
      "do not show inlined functions"},
     {0, "inline", NULL, 0, options_take_flag, FIELD(inlined), 0, DIFF,
-     "count inlined functions like other functions, under their usual names"},
+     "count inlined functions as functions of their own, like functions that are not inlined"},
     {0, "inline", NULL, 0, options_take_flag, FIELD(inlined), 0, EXPORT,
      "add inlined functions from debug information; for pprof and firefox, add source lines, too"},
     {0, "debuginfod", NULL, 0, options_take_flag, FIELD(debuginfod), 0, NAMES,
@@ -356,13 +368,13 @@ static const struct option_row rows[] = {
     {'o', "output", "FILE", 0, options_take_string, FIELD(file), 0, FLAME,
      "file to write (default: flame.svg); '-' is stdout"},
     {'o', "output", "TO", 0, options_take_string, FIELD(archive), 0, ARCHIVE,
-     "directory, .tar or .tar.gz to write (default: the directory BASE.symbols beside the results)"},
+     "directory, .tar or .tar.gz to write (default: out.symbols for out.*, the directory beside the result files)"},
     {0, "title", "TEXT", 0, options_take_string, FIELD(title), 0, FLAME,
      "title of the flame graph (default: the command line)"},
     {'j', "json", NULL, 0, options_take_flag, FIELD(json), 0, REPORT | TREE | COUNTS | SCRIPT | DIFF | ANNOTATE | INFO,
      "print one JSON document"},
     {'o', "output", "FILE", 0, options_take_string, FIELD(file), 0, EXPORT,
-     "file to write (default: stdout); FORMAT may be left out if the extension names it; .gz compresses"},
+     "file to write (default: stdout); its extension can replace FORMAT, and .gz compresses it"},
     {0, "markdown", NULL, 0, options_take_flag, FIELD(markdown), 0, SUMMARY, "print Markdown"},
     {0, "color", "auto|always|never", 0, take_choice, FIELD(color), 0, 0,
      "use colours (auto: on a terminal, unless NO_COLOR is set)"},
@@ -444,8 +456,8 @@ static int divide_operands(struct cli *cli, char **operands)
         if (at > 0 && at < cli->operand_count && !again)
             return 0;
     }
-    report_error("'%s' compares two sides: 'panalyze %s BEFORE AFTER' (each side is a directory or a file), or "
-                 "'panalyze %s A1 A2 A3 -- B1 B2 B3' (each side is several runs)",
+    report_error("'%s' compares two sides. If each side is one run (a directory or a file), type: panalyze %s BEFORE "
+                 "AFTER. If each side is several runs, type: panalyze %s A1 A2 A3 -- B1 B2 B3",
                  cli->command->name, cli->command->name, cli->command->name);
     return -EINVAL;
 }
@@ -486,8 +498,8 @@ static int refuse_unused(const struct cli *cli)
     if (count_check_style(settings->count_form, settings->count_digits) < 0)
         return -EINVAL;
     if (settings->json && (settings->count_by || settings->count_form || settings->count_digits || settings->rounds)) {
-        report_error(
-            "option '--json' prints all counts, per task and in total: leave out the other options for counts");
+        report_error("option '--json' always prints all counts: leave out the options that choose or format counts, "
+                     "such as --per-thread, --interval and -x");
         return -EINVAL;
     }
     if (!settings->min_given || cli->command->group != REPORT || settings->call_tree || settings->callers ||

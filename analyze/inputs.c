@@ -91,8 +91,7 @@ static int find_here(struct inputs *inputs)
 {
     long found = add_directory(inputs, ".", "out");
     if (found > 0) {
-        report_note("no file given: reading the result file%s out.* in this directory (%ld)", found == 1 ? "" : "s",
-                    found);
+        report_note("no file given: reading %ld result file%s (out.*) in this directory", found, found == 1 ? "" : "s");
         return 0;
     }
     if (access("perf.data", R_OK) == 0) {
@@ -135,7 +134,7 @@ int inputs_find(struct inputs *inputs, const char *const *operands, size_t count
     }
     if (inputs->count)
         return 0;
-    report_error("'%s' is an archive of symbols; give the result files too", operands[0]);
+    report_error("'%s' is an archive of symbols, not a result file; give the result files too", operands[0]);
     return -ENOENT;
 }
 
@@ -202,7 +201,8 @@ int inputs_follow(struct inputs *inputs, const char *base, const char *const *op
         struct stat status;
         size_t size = base_length(name_of(operands[i]));
         if (standard_input_is(operands[i])) {
-            report_error("'-' (the standard input) does not grow, so it cannot be followed; give result files");
+            report_error(
+                "'panalyze top' cannot follow the standard input ('-'), because it does not grow; give result files");
             inputs_release(inputs);
             return -EINVAL;
         }

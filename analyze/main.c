@@ -105,7 +105,7 @@ static int show_help(const struct cli *cli)
         const struct cli_command *near = command ? NULL : cli_nearest(cli->operands[0]);
         if (!command) {
             report_error("unknown command '%s'; %s%s%s", cli->operands[0],
-                         near ? "did you mean '" : "'panalyze help' lists them", near ? near->name : "",
+                         near ? "did you mean '" : "'panalyze help' lists the commands", near ? near->name : "",
                          near ? "'?" : "");
             return USAGE;
         }
@@ -411,7 +411,8 @@ static int follow_session(struct cli *cli)
                                          .snapshots = settings->snapshots,
                                          .until = settings->until ? (int)settings->until : -1};
     if (settings->until && (settings->until > INT32_MAX || fcntl(options.until, F_SETFD, FD_CLOEXEC) < 0)) {
-        report_error("--until is only for 'pinject-run --live'; its file descriptor is not open");
+        report_error(
+            "option '--until' is only for 'pinject-run --live'; the file descriptor that it names is not open");
         return USAGE;
     }
     /* The look prints to a file, so the colour is decided here. */

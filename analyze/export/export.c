@@ -18,7 +18,7 @@
 
 static const struct export_format formats[] = {
     {"perf", ".data", OUTPUT_FILE_BINARY, EXPORT_UNPACKED, merge_write,
-     "one perf.data of all files, for perf and hotspot"},
+     "all files merged into one perf.data, for perf and hotspot"},
     {"pprof", ".pb.gz .pprof", OUTPUT_FILE_BINARY | OUTPUT_FILE_GZIP, EXPORT_SAMPLES, pprof_write,
      "profile.proto, for go tool pprof"},
     {"speedscope", ".speedscope.json", 0, EXPORT_SAMPLES, speedscope_write,
@@ -87,7 +87,7 @@ void export_names(char *ret, size_t size)
 
 void export_help(FILE *to)
 {
-    fputs("\nFormats, each with the endings of FILE that select it:\n", to);
+    fputs("\nFormats, with the endings of the output file's name that select them:\n", to);
     for (size_t i = 0; i < FORMAT_COUNT; i++)
         fprintf(to, "  %-11s %-18s %s\n", formats[i].name, formats[i].endings, formats[i].help);
 }
@@ -114,7 +114,8 @@ const struct export_format *export_choose(const char *operand, const char *outpu
     if (!operand)
         report_error("no format given; type: panalyze export FORMAT [-o FILE] out.*; formats: %s", names);
     else if (output && stat(operand, &status) == 0)
-        report_error("cannot tell the format from the name '%s'; give a format before the files: %s", output, names);
+        report_error("the file name '%s' does not select a format; type one of these formats before the files: %s",
+                     output, names);
     else
         report_error("unknown format '%s'; %s%s%sformats: %s", operand, nearest_format(operand) ? "did you mean '" : "",
                      nearest_format(operand) ? nearest_format(operand) : "", nearest_format(operand) ? "'? All " : "",
@@ -159,7 +160,8 @@ static void note_merged(const struct view *view, const char *output, uint64_t by
     char *name = memory_print("%.*s%s.tar.gz", slash ? (int)(slash + 1 - output) : 0, output,
                               usual_slash ? usual_slash + 1 : usual);
     char *to = text_command((const char *const[]){name}, 1);
-    report_note("%s: %s, without function names; to save the names for other machines, type: panalyze archive -o %s %s",
+    report_note("%s (%s) does not contain function names; to save the names for other machines, type: panalyze archive "
+                "-o %s %s",
                 output, text_bytes(amount, bytes), to, results);
     free(to);
     free(name);
@@ -173,7 +175,7 @@ int export_view(struct view *view)
     const char *output = view->settings->file;
     bool packed = output && ends_in(output, strlen(output), ".gz", 3);
     if (output && is_input_file(view, output)) {
-        report_error("%s is one of the input files; give another name", output);
+        report_error("'%s' is an input file and is not overwritten; give another file name after -o", output);
         return 1;
     }
     if (output && is_recording(format, output)) {
@@ -181,13 +183,15 @@ int export_view(struct view *view)
         return 1;
     }
     if ((format->needs & EXPORT_SAMPLES) && view->selection->total_samples == 0) {
-        report_error("there are no samples to write as %s; the formats chrome, csv-tasks and perf need no samples, "
-                     "and contain the counters",
+        report_error("there are no samples to write as %s; use the format chrome, csv-tasks or perf: these need no "
+                     "samples, and contain the counts",
                      format->name);
         return 1;
     }
     if (packed && (format->needs & EXPORT_UNPACKED)) {
-        report_error("%s: programs that read this format do not accept compressed files; leave '.gz' off", output);
+        report_error(
+            "%s: programs that read this format do not accept compressed files; give a file name without '.gz'",
+            output);
         return 1;
     }
     struct output_file out;

@@ -56,7 +56,7 @@ static int take_events(struct merge *merge, const struct file *file)
 {
     const struct attr_list *attrs = &file->attrs;
     if (!merge->one_file && !fits_session(merge, file)) {
-        report_error("%s: its records have a layout that cannot be merged; export this file alone", merge->path);
+        report_error("%s: the file's records have a layout that cannot be merged; export this file alone", merge->path);
         return 1;
     }
     merge->event_of = memory_grow(merge->event_of, &merge->event_of_capacity, attrs->count, sizeof(*merge->event_of));
@@ -73,12 +73,14 @@ static int begin_file(void *context, const char *path, const struct file *file)
     struct merge *merge = context;
     merge->path = path;
     if (file->swap) {
-        report_error("%s: was recorded in the opposite byte order and cannot be merged; perf can read the file itself",
-                     path);
+        report_error(
+            "%s: the file was recorded in the opposite byte order and cannot be merged; open the file itself with perf",
+            path);
         return 1;
     }
     if (file->pipe && !merge->one_file) {
-        report_error("%s: was recorded to a pipe and cannot be merged; export this file alone", path);
+        report_error(
+            "%s: the file was recorded to a pipe and cannot be merged with other files; export this file alone", path);
         return 1;
     }
     if (!file->pipe)
@@ -284,11 +286,11 @@ static int gather_records(struct merge *merge)
     static const struct raw_visitor visitor = {begin_file, add_record, end_file};
     int status = raw_records(merge->view->profile, &visitor, merge);
     if (status == 0 && merge->event_count == 0) {
-        report_error("none of the files can be read any more");
+        report_error("none of the input files could be read a second time");
         status = 1;
     }
     if (status < 0)
-        report_error("the records could not be read again: %s", strerror(-status));
+        report_error("the records could not be read a second time: %s", strerror(-status));
     return status ? 1 : 0;
 }
 
@@ -303,7 +305,7 @@ int merge_write(struct view *view, struct output_file *out)
     if (spooled == 0 && (status == 0 || merge.spool.error))
         spooled = merge_spool_finish(&merge.spool);
     if (spooled < 0) {
-        report_error("cannot write temporary records to '%s': %s", directory, strerror(-spooled));
+        report_error("cannot write a temporary file in the directory '%s': %s", directory, strerror(-spooled));
         status = 1;
     }
     merge_features_take_dsos(&merge, view->profile);
@@ -312,7 +314,9 @@ int merge_write(struct view *view, struct output_file *out)
         status = 1;
     }
     if (status == 0 && merge.refused)
-        report_warning("%" PRIu64 " hardware traces (AUX) are left out", merge.refused);
+        report_warning("the output does not contain the hardware traces (AUX) of the input: %" PRIu64
+                       " records are left out",
+                       merge.refused);
     release_merge(&merge);
     free(directory);
     return status;

@@ -50,7 +50,7 @@ int samples_collect(struct samples *samples, struct view *view, struct output_fi
     *samples = (struct samples){0};
     int status = profile_samples(view->profile, collect_sample, &collect);
     if (status < 0) {
-        report_error("the samples could not be read again: %s", strerror(-status));
+        report_error("the samples could not be read a second time: %s", strerror(-status));
         return 1;
     }
     if (samples->count)

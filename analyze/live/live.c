@@ -141,7 +141,8 @@ static void begin_look(struct live *live)
     int status = snapshots_begin(&live->snapshots, screen ? live->screen.columns : 0,
                                  screen ? live->screen.rows - 1 : 0);
     if (status < 0)
-        snprintf(live->last.error, sizeof(live->last.error), "cannot start a process: %s", strerror(-status));
+        snprintf(live->last.error, sizeof(live->last.error),
+                 "cannot start the process that prepares the next update: %s", strerror(-status));
     live->next_ns = UINT64_MAX; /* until this look is done */
     if (status < 0)
         live->next_ns = clock_ns(CLOCK_MONOTONIC) + interval_ns(live);

@@ -117,9 +117,9 @@ static void read_error(int fd, int status, char *ret, size_t size)
     line[strcspn(line, "\n")] = '\0';
     const char *text = strstr(line, ": ");
     if (WIFSIGNALED(status))
-        snprintf(ret, size, "the analysis was ended by signal %d", WTERMSIG(status));
+        snprintf(ret, size, "the process that prepares the update was ended by signal %d", WTERMSIG(status));
     else
-        snprintf(ret, size, "%s", *line ? (text ? text + 2 : line) : "the analysis failed");
+        snprintf(ret, size, "%s", *line ? (text ? text + 2 : line) : "the process that prepares the update failed");
 }
 
 bool snapshots_take(struct snapshots *snapshots, struct snapshot *ret)

@@ -112,8 +112,8 @@ static int read_file(struct pass *pass, struct input *input, struct file *file, 
     int status = replay_file(pass->loader, input, file, &calls);
     if (pass->strange) {
         pass->loader->profile.files_bad++;
-        report_error("%s: changed while it was read: %" PRIu64 " of its samples are left out", input->path,
-                     pass->strange);
+        report_error("%s: the file changed while panalyze read it; %" PRIu64 " of its samples are left out",
+                     input->path, pass->strange);
     }
     return status;
 }

@@ -64,7 +64,8 @@ struct reader {
     struct amount total;
 };
 
-static const char too_much[] = "is not a report of 'panalyze report --json': its sums overflow";
+static const char too_much[] =
+    "the file is not a report of 'panalyze report --json': the sum of its numbers exceeds 64 bits";
 
 static int refuse_document(const struct reader *reader, const char *what)
 {
@@ -77,7 +78,8 @@ static int take_text(const struct reader *reader, const json_t *object, const ch
 {
     const json_t *member = json_object_get(object, key);
     if (!json_is_string(member) && !json_is_null(member)) {
-        report_error("%s: is not a report of 'panalyze report --json': '%s' should be a string", reader->path, key);
+        report_error("%s: the file is not a report of 'panalyze report --json': '%s' should be a string", reader->path,
+                     key);
         return -EINVAL;
     }
     *ret = store_string(&reader->loader->store, json_is_string(member) ? json_string_value(member) : "");
@@ -90,8 +92,9 @@ static int take_number(const struct reader *reader, const json_t *object, const 
     const json_t *member = json_object_get(object, key);
     json_int_t value = json_integer_value(member);
     if ((!json_is_integer(member) && !json_is_null(member)) || value < 0) {
-        report_error("%s: is not a report of 'panalyze report --json': '%s' should be a whole number of at least 0",
-                     reader->path, key);
+        report_error(
+            "%s: the file is not a report of 'panalyze report --json': '%s' should be a whole number of at least 0",
+            reader->path, key);
         return -EINVAL;
     }
     *ret = (uint64_t)value;
@@ -110,8 +113,9 @@ static int check_sum(const struct reader *reader, const char *key, const struct 
 {
     if (sum->samples == reader->total.samples && sum->weight == reader->total.weight)
         return 0;
-    report_error("%s: its %s do not add up to its total; write the report again without --top, --cum, -S and -o",
-                 reader->path, key);
+    report_error(
+        "%s: the %s of this report do not add up to its total; write the report again without --top, --cum, -S and -o",
+        reader->path, key);
     return -EINVAL;
 }
 
@@ -120,7 +124,7 @@ static int take_pid(const struct reader *reader, const json_t *object, const cha
     const json_t *member = json_object_get(object, key);
     json_int_t value = json_integer_value(member);
     if (!json_is_integer(member) || value < INT32_MIN || value > INT32_MAX) {
-        report_error("%s: is not a report of 'panalyze report --json': '%s' should be a process or thread id",
+        report_error("%s: the file is not a report of 'panalyze report --json': '%s' should be a process or thread id",
                      reader->path, key);
         return -EINVAL;
     }
@@ -132,7 +136,8 @@ static const json_t *list_of(const struct reader *reader, const json_t *object, 
 {
     const json_t *list = json_object_get(object, key);
     if (!json_is_array(list))
-        report_error("%s: is not a report of 'panalyze report --json': it has no list '%s'", reader->path, key);
+        report_error("%s: the file is not a report of 'panalyze report --json': the list '%s' is missing", reader->path,
+                     key);
     return json_is_array(list) ? list : NULL;
 }
 
@@ -303,7 +308,8 @@ static int take_commands(struct reader *reader, const json_t *root)
     struct profile *profile = &reader->loader->profile;
     const json_t *list = json_object_get(root, "commands");
     if (!json_is_array(list))
-        return refuse_document(reader, "has no 'commands': an older panalyze wrote it; write the report again");
+        return refuse_document(
+            reader, "the report has no list 'commands', because an older panalyze wrote it; write the report again");
     struct profile_entry *commands = arena_take(&reader->loader->store.arena,
                                                 (json_array_size(list) + 1) * sizeof(*commands));
     struct amount sum = {0};
@@ -343,7 +349,7 @@ static int take_session(struct reader *reader, const json_t *root, const char *w
         text += 2;
     }
     if (wanted && (!json_is_string(id) || strncmp(json_string_value(id), wanted, strlen(wanted)) != 0)) {
-        report_error("%s: its session is %s, not '%s'", reader->path,
+        report_error("%s: the session of this report is %s, not '%s'", reader->path,
                      json_is_string(id) ? json_string_value(id) : "not known", wanted);
         return -EINVAL;
     }
@@ -379,14 +385,19 @@ static int take_report(struct reader *reader, const json_t *root, const struct p
 {
     const json_t *schema = json_object_get(root, "schema");
     if (!json_is_string(schema) || strcmp(json_string_value(schema), SCHEMA) != 0)
-        return refuse_document(reader, "is JSON, but not a report of 'panalyze report --json' (schema \"" SCHEMA "\")");
+        return refuse_document(
+            reader,
+            "the file is JSON, but not a report of 'panalyze report --json' (such a report has the schema \"" SCHEMA
+            "\")");
     if (json_is_true(json_object_get(root, "filtered")))
-        return refuse_document(reader, "is a report of some tasks only; write the report again without -p, -t, -c and "
-                                       "--command-line");
+        return refuse_document(
+            reader,
+            "the report contains only some of the tasks; write the report again without -p, -t, -c and --command-line");
     int status = take_event(reader, root);
     const char *event = status == 0 ? store_event_at(&reader->loader->store, reader->event)->name : "";
     if (status == 0 && options->event && strcmp(options->event, event) != 0) {
-        report_error("%s: is a report of %s; write the report again with -e %s", reader->path, event, options->event);
+        report_error("%s: the report shows the event %s; write the report again with -e %s", reader->path, event,
+                     options->event);
         return -EINVAL;
     }
     if (status == 0)
@@ -411,7 +422,7 @@ int document_load(const char *path, const struct profile_options *options, struc
     json_error_t error;
     int fd = open_file(path);
     if (fd < 0) {
-        report_error("%s: cannot be opened, or is not a regular file", path);
+        report_error("%s: the file cannot be opened, or is not a regular file", path);
         return -EINVAL;
     }
     json_t *root = json_loadfd(fd, JSON_REJECT_DUPLICATES, &error);
@@ -419,7 +430,8 @@ int document_load(const char *path, const struct profile_options *options, struc
     if (!root && json_error_code(&error) == json_error_out_of_memory)
         return -ENOMEM;
     if (!root) {
-        report_error("%s: is not a report of 'panalyze report --json': %s (line %d)", path, error.text, error.line);
+        report_error("%s: the file is not a report of 'panalyze report --json': %s (line %d)", path, error.text,
+                     error.line);
         return -EINVAL;
     }
     struct reader reader = {.loader = loader_new()};

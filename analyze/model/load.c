@@ -70,7 +70,7 @@ int loader_open_again(struct loader *loader, const struct input *input, struct f
     if (status < 0) {
         report_error("%s: %s", input->path, problem.text);
     } else {
-        report_error("%s: was replaced while it was read: its records are left out", input->path);
+        report_error("%s: the file was replaced while panalyze read it; its records are left out", input->path);
         file_release(file);
     }
     return -ESTALE;
@@ -125,27 +125,27 @@ void loader_describe(const struct file *file, struct problem *ret)
     ret->text[0] = '\0';
     if (file->missing)
         problem_set(ret, 0,
-                    "is truncated: %" PRIu64 " bytes are missing at its end, including its feature sections; the rest "
-                    "is read",
+                    "the file is truncated: %" PRIu64
+                    " bytes are missing at its end, including its feature sections; the rest is read",
                     file->missing);
     else if (file->problem.text[0])
         problem_set(ret, 0, "%s", file->problem.text);
     else if (file->unfinished)
-        problem_set(ret, 0,
-                    "is not finished (its recorder still runs, or was killed); the part written so far is "
-                    "read");
+        problem_set(
+            ret, 0,
+            "the file is not complete, because its recorder still runs or was killed; the part written so far is read");
     else if (file->features_lost)
-        problem_set(ret, 0, "has a damaged table of features; the rest is read");
+        problem_set(ret, 0, "the table of features in this file is damaged; the rest of the file is read");
     else if (file->unread && !file->pipe)
-        problem_set(ret, 0, "ends in the middle of a record: the last %" PRIu64 " bytes are not read", file->unread);
+        problem_set(ret, 0, "the file ends in the middle of a record: the last %" PRIu64 " bytes are not read",
+                    file->unread);
     else if (file->unread)
-        problem_set(ret, 0, "is truncated in the middle of a record; the rest is read");
+        problem_set(ret, 0, "the file is truncated in the middle of a record; the records before it are read");
     else if (file->broken)
-        problem_set(ret, 0, "has %" PRIu64 " damaged records, which are left out", file->broken);
+        problem_set(ret, 0, "the file has %" PRIu64 " damaged records, which are left out", file->broken);
     else if (file->unknown_event)
         problem_set(ret, 0,
-                    "has %" PRIu64 " samples of events that the file does not describe; these samples are "
-                    "left out",
+                    "the file has %" PRIu64 " samples of events that it does not describe; these samples are left out",
                     file->unknown_event);
 }
 
@@ -192,13 +192,14 @@ static bool is_given_twice(const struct loader *loader, const struct lookup *loo
 static void report_other_files(const struct loader *loader, const uint32_t shown[OTHERS_SHOWN], uint32_t others)
 {
     const char *more = others > OTHERS_SHOWN ? ", ..." : "";
-    const char *remedy = others == loader->input_count ? "; 'pinject-run -- COMMAND' and 'perf record' write such files"
-                                                       : "";
+    const char *remedy = others == loader->input_count
+                             ? "; 'pinject-run -- COMMAND' and 'perf record' write perf.data files"
+                             : "";
     if (others == 1 && !loader->inputs[shown[0]].bytes && document_is(loader->inputs[shown[0]].path))
-        report_error("%s: is JSON, not a perf.data file; only 'panalyze diff' reads JSON reports",
+        report_error("%s: the file is JSON, not a perf.data file; only 'panalyze diff' reads JSON reports",
                      loader->inputs[shown[0]].path);
     else if (others == 1)
-        report_error("%s: is not a perf.data file%s", loader->inputs[shown[0]].path, remedy);
+        report_error("%s: the file is not a perf.data file%s", loader->inputs[shown[0]].path, remedy);
     else if (others == 2)
         report_error("2 files are not perf.data files: %s, %s%s", loader->inputs[shown[0]].path,
                      loader->inputs[shown[1]].path, remedy);

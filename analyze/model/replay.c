@@ -379,8 +379,8 @@ int replay_file(struct loader *loader, struct input *input, struct file *file, c
     if (status == 0 && !each && replay.own == LOOKUP_NONE)
         status = warning_file(loader, file);
     if (status == 0 && !each && replay.mappings_refused)
-        status = warning_add(loader, "too many memory mappings were recorded: code in the mappings beyond the limit "
-                                     "has no names");
+        status = warning_add(loader, "the file has more memory mappings than panalyze can keep; code in the mappings "
+                                     "beyond the limit has no names");
     if (loader->pool)
         thread_pool_next_file(loader->pool);
     release_replay(&replay);

@@ -54,8 +54,8 @@ static int warning_dumps(struct loader *loader)
     int status = 0;
     if (ends[UNWIND_TRUNCATED]) {
         snprintf(text, sizeof(text),
-                 "%" PRIu64 " of %" PRIu64 " stacks are deeper than their recorded part: their outer callers are "
-                 "missing (raise SIZE in perf record --call-graph dwarf,SIZE)",
+                 "%" PRIu64 " of %" PRIu64 " stacks are deeper than the part of the stack that was recorded: their "
+                 "outermost callers are missing (raise SIZE in perf record --call-graph dwarf,SIZE)",
                  ends[UNWIND_TRUNCATED], all);
         status = warning_add(loader, text);
     }
@@ -85,7 +85,8 @@ int warning_file(struct loader *loader, const struct file *file)
         status = count_warning(loader, file->records[PERF_RECORD_AUX] + file->records[PERFDATA_RECORD_AUXTRACE],
                                "records of hardware traces (AUX) are not decoded");
     if (status == 0)
-        status = count_warning(loader, loader->guest_samples,
-                               "samples are from virtual machine guests; the code of the guests has no names here");
+        status = count_warning(
+            loader, loader->guest_samples,
+            "samples are from virtual machine guests; panalyze has no function names for the code of guests");
     return status;
 }

@@ -102,7 +102,7 @@ int attr_add(struct attr_list *list, struct cursor *bytes, size_t size, struct p
     if (!at || size < PERF_ATTR_SIZE_VER0)
         return problem_set(problem, -EBADMSG, "the description of an event is truncated");
     if (list->count >= MOST_ATTRS)
-        return problem_set(problem, -EBADMSG, "describes more than %d events", MOST_ATTRS);
+        return problem_set(problem, -EBADMSG, "the file describes more than %d events", MOST_ATTRS);
     if (arena_room(&list->items, &list->capacity, list->count, sizeof(attr)) < 0)
         return problem_set(problem, -ENOMEM, "out of memory");
     memcpy(&attr.perf, at, known);
@@ -152,8 +152,9 @@ int attr_add_id(struct attr_list *list, uint64_t id, struct problem *problem)
 {
     struct attr *attr = &list->items[list->count - 1];
     if (list->id_limit == 0)
-        return problem_set(problem, -EBADMSG,
-                           "its events list more ids than a file of this size can hold: the file is damaged");
+        return problem_set(
+            problem, -EBADMSG,
+            "the event descriptions list more ids than a file of this size can hold: the file is damaged");
     list->id_limit--;
     if ((!list->ids || list->ids_used >= list->ids_mask / 2) && grow_ids(list) < 0)
         return problem_set(problem, -ENOMEM, "out of memory");

@@ -52,11 +52,13 @@ int directory_open_data(struct source *ret_data, const char *path, struct proble
 {
     char data[PATH_MAX];
     if (join_path(data, path, "data") < 0)
-        return problem_set(problem, -ENAMETOOLONG, "its name is too long");
+        return problem_set(problem, -ENAMETOOLONG, "the path of the directory is too long");
     struct problem why = {""};
     int status = source_open(ret_data, data, &why);
-    const char *how = status == -ENODATA ? "" : "cannot be read: ";
-    return status < 0 ? problem_set(problem, status, "its file 'data' %s%s", how, why.text) : 0;
+    if (status == -ENODATA)
+        return problem_set(problem, status, "the file 'data' in this directory is empty; record again");
+    return status < 0 ? problem_set(problem, status, "the file 'data' in this directory cannot be read: %s", why.text)
+                      : 0;
 }
 
 static int compare_numbers(const void *left, const void *right)
@@ -90,7 +92,7 @@ static int list_parts(struct numbers *numbers, const char *path, struct problem 
         if (number < 0)
             continue;
         if (numbers->count >= MOST_PARTS)
-            status = problem_set(problem, -E2BIG, "has more than %d files 'data.N'", MOST_PARTS);
+            status = problem_set(problem, -E2BIG, "the directory has more than %d files 'data.N'", MOST_PARTS);
         else if (arena_room(&numbers->items, &numbers->capacity, numbers->count, sizeof(*numbers->items)) < 0)
             status = problem_set(problem, -ENOMEM, "out of memory");
         else
@@ -114,8 +116,8 @@ static int open_part(struct source *part, bool *ret_taken, const char *path, uin
     *ret_taken = status == 0;
     if (status == 0 || status == -ENODATA)
         return 0;
-    return problem_set(problem, status, "its file '%s' cannot be read: %s%s", name, why.text,
-                       status == -EMFILE ? " (raise the limit: ulimit -n)" : "");
+    return problem_set(problem, status, "the file '%s' in this directory cannot be read: %s%s", name, why.text,
+                       status == -EMFILE ? " (raise the limit of open files: ulimit -n)" : "");
 }
 
 int directory_open_parts(struct source **ret_parts, uint32_t *ret_count, const char *path, struct problem *problem)

@@ -67,19 +67,19 @@ static int read_attrs(struct file *file, const struct perfdata_header *header, s
     uint64_t entry = header->attr_size;
     if (entry < PERF_ATTR_SIZE_VER0 + sizeof(struct perfdata_section) || entry > 4096)
         return problem_set(problem, -EBADMSG,
-                           "its header says that an event description has %llu bytes: the file is damaged, or not a "
-                           "perf.data file",
+                           "the file's header says that an event description has %llu bytes: the file is damaged, or "
+                           "not a perf.data file",
                            (unsigned long long)entry);
     if (!is_inside(file, header->attrs)) {
         uint64_t end = header->attrs.offset + header->attrs.size;
         return problem_set(problem, -EBADMSG,
-                           "is truncated: its event descriptions end at byte %llu, but the file has only %llu bytes; "
-                           "copy it again, or record again",
+                           "the file is truncated: its event descriptions end at byte %llu, but it has only %llu "
+                           "bytes; copy the file again, or record again",
                            (unsigned long long)(end < header->attrs.offset ? UINT64_MAX : end),
                            (unsigned long long)file->source.size);
     }
     if (header->attrs.size < entry)
-        return problem_set(problem, -EBADMSG, "describes no event");
+        return problem_set(problem, -EBADMSG, "the file describes no event");
     int status = 0;
     for (uint64_t i = 0; status == 0 && i < header->attrs.size / entry; i++)
         status = read_attr(file, header->attrs.offset + i * entry, entry, problem);
@@ -177,7 +177,7 @@ static int take_header(struct file *file, struct perfdata_header *ret, struct pr
         for (size_t i = 0; i < 4; i++)
             ret->features[i] = ret->features[i] >> 32 | ret->features[i] << 32;
     if (cursor.failed)
-        return problem_set(problem, -EBADMSG, "its header is truncated: %llu bytes of %zu",
+        return problem_set(problem, -EBADMSG, "the file's header is truncated: it has only %llu of its %zu bytes",
                            (unsigned long long)file->source.size, sizeof(*ret));
     return 0;
 }
@@ -187,20 +187,21 @@ static int read_magic(struct file *file, struct problem *problem)
 {
     const unsigned char *bytes = source_at(&file->source, 0, 8);
     if (bytes && memcmp(bytes, OLD_MAGIC, 8) == 0)
-        return problem_set(problem, -EBADMSG,
-                           "is in perf's first file format (PERFFILE), which is not supported; record it again");
+        return problem_set(
+            problem, -EBADMSG,
+            "the file is in perf's first file format (PERFFILE), which panalyze does not support; record again");
     uint64_t magic = bytes ? bytes_u64(bytes, false) : 0;
     if (magic != PERFDATA_MAGIC && magic != bswap_64(PERFDATA_MAGIC))
-        return problem_set(problem, -ENOEXEC, "is not a perf.data file");
+        return problem_set(problem, -ENOEXEC, "the file is not a perf.data file");
     file->swap = magic != PERFDATA_MAGIC;
     struct cursor rest = cursor_at(file, 8, 8);
     uint64_t size = cursor_u64(&rest);
     if (rest.failed)
-        return problem_set(problem, -EBADMSG, "its header is truncated: %llu bytes of %zu",
+        return problem_set(problem, -EBADMSG, "the file's header is truncated: it has only %llu of its %zu bytes",
                            (unsigned long long)file->source.size, sizeof(struct perfdata_header));
     if (size != 16 && size < sizeof(struct perfdata_header))
         return problem_set(problem, -EBADMSG,
-                           "its header claims to have %llu bytes: the file is damaged, or not a perf.data file",
+                           "the file's header claims to have %llu bytes: the file is damaged, or not a perf.data file",
                            (unsigned long long)size);
     return size == 16;
 }
@@ -297,7 +298,7 @@ int file_open_memory(struct file *file, const void *bytes, size_t size, struct p
 {
     *file = (struct file){0};
     if (size == 0)
-        return problem_set(problem, -ENODATA, "is empty; record again");
+        return problem_set(problem, -ENODATA, "the file is empty; record again");
     source_of_memory(&file->source, bytes, size);
     int status = read_start(file, problem);
     if (status < 0)

@@ -22,7 +22,7 @@ static const char *kind_name(mode_t mode)
     case S_IFSOCK: return "a socket";
     case S_IFCHR: return "a character device";
     case S_IFBLK: return "a block device";
-    default: return "not a file";
+    default: return "no regular file";
     }
 }
 
@@ -34,10 +34,10 @@ static int check_kind(struct source *source, struct problem *problem)
         return problem_set(problem, -error, "%s", strerror(error));
     }
     if (!S_ISREG(status.st_mode))
-        return problem_set(problem, S_ISDIR(status.st_mode) ? -EISDIR : -EINVAL, "is %s; give a regular file",
-                           kind_name(status.st_mode));
+        return problem_set(problem, S_ISDIR(status.st_mode) ? -EISDIR : -EINVAL,
+                           "the path names %s; give a regular file", kind_name(status.st_mode));
     if (status.st_size == 0)
-        return problem_set(problem, -ENODATA, "is empty; record again");
+        return problem_set(problem, -ENODATA, "the file is empty; record again");
     source->size = (uint64_t)status.st_size;
     source->device = status.st_dev;
     source->inode = status.st_ino;

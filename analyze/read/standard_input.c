@@ -48,8 +48,8 @@ static int open_temporary(struct problem *problem)
     }
     int error = errno;
     return problem_set(problem, -error,
-                       "the standard input needs a temporary file, and '%s' takes none: %s; set TMPDIR to a directory "
-                       "that does, or give a file",
+                       "panalyze copies the standard input to a temporary file, and cannot create one in '%s': %s; set "
+                       "TMPDIR to another directory, or give a file",
                        directory, strerror(error));
 }
 
@@ -105,7 +105,7 @@ static int copy_input(int to, unsigned char *bytes, struct problem *problem)
         if (size < 0)
             return refuse_read(problem, (int)size);
         if (first && !is_perf_data(bytes, size))
-            return problem_set(problem, -ENOEXEC, "is not a perf.data file");
+            return problem_set(problem, -ENOEXEC, "the standard input is not a perf.data file");
         if (size == 0)
             return first ? problem_set(problem, -ENODATA,
                                        "the standard input is empty: the program before the pipe recorded nothing")
@@ -114,8 +114,8 @@ static int copy_input(int to, unsigned char *bytes, struct problem *problem)
         int status = write_piece(to, bytes, (size_t)size);
         if (status < 0)
             return problem_set(problem, status,
-                               "the standard input does not fit into a temporary file in '%s': %s; set TMPDIR to a "
-                               "directory with more room, or record into a file",
+                               "panalyze copies the standard input to a temporary file, and cannot write it in '%s': "
+                               "%s; set TMPDIR to a directory with more room, or record into a file",
                                temporary_directory(), strerror(-status));
     }
 }
@@ -140,7 +140,7 @@ static int take_input(struct problem *problem)
     struct stat status;
     if (isatty(STDIN_FILENO))
         return problem_set(problem, -EINVAL,
-                           "the standard input is a terminal; give it a recording: 'perf record -o - COMMAND | "
+                           "the standard input is a terminal, not a recording; type 'perf record -o - COMMAND | "
                            "panalyze -', or 'panalyze - < FILE'");
     if (fstat(STDIN_FILENO, &status) < 0)
         return refuse_read(problem, -errno);

@@ -130,14 +130,15 @@ static int decompress(struct stream *stream, const unsigned char *raw, size_t si
     for (;;) {
         int status = unzstd_more(&stream->part->unzstd, &input, &left);
         if (status == -ENOTSUP)
-            problem_set(&file->problem, status,
-                        "its records are compressed (perf record -z), and this panalyze was built without libzstd");
+            problem_set(
+                &file->problem, status,
+                "the file's records are compressed (perf record -z), and this panalyze was built without libzstd");
         else if (status == -EBADMSG)
             problem_set(&file->problem, status, "a compressed record is damaged");
         else if (status == -E2BIG)
             problem_set(&file->problem, status,
-                        "its compressed records expand a thousandfold or more; real recordings do not: the rest is "
-                        "not read");
+                        "the file's compressed records expand to a thousand times their size or more, which real "
+                        "recordings never do; the rest of the file is not read");
         if (status <= 0)
             return status == -ENOMEM ? status : 0;
         size_t taken = 0;
@@ -225,14 +226,15 @@ static const unsigned char *next_record(struct file *file, struct part *part, si
     size_t want = left < LARGEST_RECORD ? (size_t)left : LARGEST_RECORD;
     const unsigned char *raw = source_at(part->source, at, want);
     if (!raw) {
-        problem_set(&file->problem, -EIO, "could not be read beyond byte %" PRIu64 ": it shrank, or the disk failed",
-                    at);
+        problem_set(&file->problem, -EIO,
+                    "the file could not be read beyond byte %" PRIu64 ": it shrank, or the disk failed", at);
         return NULL;
     }
     size_t size = bytes_u16(raw + 6, file->swap);
     if (size < RECORD_HEADER) {
         problem_set(&file->problem, -EBADMSG,
-                    "is damaged at byte %" PRIu64 " (a record of %zu bytes): %" PRIu64 " bytes from there are not read",
+                    "the file is damaged at byte %" PRIu64 " (a record of %zu bytes): the %" PRIu64
+                    " bytes from there on are not read",
                     at, size, left);
         return NULL;
     }

@@ -99,11 +99,13 @@ int script_fields_parse(const char *text, uint64_t *ret)
     static const enum script_field of_ip[] = {FIELD_SYM, FIELD_SYMOFF, FIELD_DSO, FIELD_SRCLINE};
     for (size_t i = 0; i < sizeof(of_ip) / sizeof(of_ip[0]); i++)
         if ((*ret & FIELD_BIT(of_ip[i])) && !(*ret & FIELD_BIT(FIELD_IP))) {
-            report_error("option '--fields': '%s' belongs to an address; add 'ip'", fields[of_ip[i]].name);
+            report_error("option '--fields': the field '%s' describes the address in the field 'ip'; add 'ip'",
+                         fields[of_ip[i]].name);
             return -EINVAL;
         }
     if ((*ret & FIELD_BIT(FIELD_SYMOFF)) && !(*ret & FIELD_BIT(FIELD_SYM))) {
-        report_error("option '--fields': 'symoff' is the offset from a symbol; add 'sym'");
+        report_error(
+            "option '--fields': the field 'symoff' is the offset from the symbol in the field 'sym'; add 'sym'");
         return -EINVAL;
     }
     return 0;

@@ -17,7 +17,7 @@ static int check_fields(const struct script *script, const struct profile_sample
         uint64_t needs = script_field_needs((enum script_field)i);
         if (!(script->view->settings->fields & FIELD_BIT(i)) || !needs || (needs & has))
             continue;
-        report_error("the samples of the event '%s' have no '%s': leave it out of --fields, or record it",
+        report_error("the samples of the event '%s' do not have the field '%s'; leave it out of --fields, or record it",
                      script->view->profile->events[sample->event].name, script_field_name((enum script_field)i));
         return -ENODATA;
     }

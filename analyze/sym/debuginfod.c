@@ -110,7 +110,7 @@ int debuginfod_find(struct debuginfod *debuginfod, const unsigned char *build_id
     debuginfod->left_ns = used < debuginfod->left_ns ? debuginfod->left_ns - used : 0;
     if (fd < 0)
         *ret_why = !debuginfod->left_ns ? "the debuginfod servers were too slow"
-                   : fd == -ENOENT      ? "no debuginfod server has its debug information"
+                   : fd == -ENOENT      ? "no debuginfod server has the debug information of this file"
                                         : "the debuginfod servers could not be asked";
     pthread_mutex_unlock(&debuginfod->lock);
     if (fd < 0)

@@ -38,8 +38,8 @@ static void missing_by_error(struct symbols_dso *dso, int error)
     case -ENOTDIR: sym_dso_missing(dso, SYMBOLS_NO_FILE, "the file is gone"); break;
     case -EACCES:
     case -EPERM: sym_dso_missing(dso, SYMBOLS_NO_FILE, "no permission to read the file"); break;
-    case -EINVAL: sym_dso_missing(dso, SYMBOLS_NO_FILE, "not a regular file"); break;
-    case -ENOEXEC: sym_dso_missing(dso, SYMBOLS_BROKEN, "not an ELF file, or a damaged one"); break;
+    case -EINVAL: sym_dso_missing(dso, SYMBOLS_NO_FILE, "the path does not name a regular file"); break;
+    case -ENOEXEC: sym_dso_missing(dso, SYMBOLS_BROKEN, "the file is not an ELF file, or is damaged"); break;
     case -ENOMEM: sym_dso_missing(dso, SYMBOLS_NO_MEMORY, "out of memory"); break;
     default: sym_dso_missing(dso, SYMBOLS_NO_FILE, "the file cannot be read");
     }
@@ -78,14 +78,14 @@ static void open_vdso(struct symbols_dso *dso)
     int error = size ? elf_file_init_memory(&dso->elf, (const void *)(uintptr_t)start, size) : -ENOENT;
 
     if (error) {
-        sym_dso_missing(dso, SYMBOLS_NO_FILE, "panalyze itself has no vdso to compare with");
+        sym_dso_missing(dso, SYMBOLS_NO_FILE, "panalyze could not read its own vdso, the source of the names");
         return;
     }
     dso->has_elf = true;
     if (!is_recorded_file(dso)) {
         elf_file_release(&dso->elf);
         dso->has_elf = false;
-        sym_dso_missing(dso, SYMBOLS_OTHER_KERNEL, "the vdso is of another kernel");
+        sym_dso_missing(dso, SYMBOLS_OTHER_KERNEL, "the recorded vdso is of another kernel than the one that runs now");
     }
 }
 
@@ -126,7 +126,7 @@ static void open_file(struct symbols_dso *dso, const char *path, bool deleted)
     if (debug_file_by_build_id(&dso->elf, &dso->file, dso->build_id, dso->build_id_size, "", &symbols->roots) == 0)
         dso->has_elf = true;
     else if (dso->replaced)
-        sym_dso_missing(dso, SYMBOLS_OTHER_BUILD_ID, "the file has another build-id");
+        sym_dso_missing(dso, SYMBOLS_OTHER_BUILD_ID, "the file has another build-id than the recorded one");
     else if (deleted && error == -ENOENT)
         sym_dso_missing(dso, SYMBOLS_NO_FILE, "the file was deleted or replaced while it was mapped");
     else
@@ -190,7 +190,7 @@ void sym_dso_load_file(struct symbols_dso *dso)
     else if (!strcmp(path, "//toolong") || !strcmp(path, "//enomem"))
         sym_dso_missing(dso, SYMBOLS_NO_FILE, "the kernel could not record the file's name");
     else if (is_anonymous(path))
-        sym_dso_missing(dso, SYMBOLS_ANONYMOUS, "memory without a file");
+        sym_dso_missing(dso, SYMBOLS_ANONYMOUS, "the code was in memory without a file");
     else
         open_file(dso, path, deleted);
     if (dso->has_elf)

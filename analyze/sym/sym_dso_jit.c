@@ -31,7 +31,7 @@ static bool read_map(struct symbols_dso *dso)
         return false;
     if (owner != 0 && owner != geteuid()) {
         text_names_release(&dso->text);
-        sym_dso_missing(dso, SYMBOLS_NO_FILE, "the perf map in /tmp belongs to another user");
+        sym_dso_missing(dso, SYMBOLS_NO_FILE, "the perf map of the program in /tmp belongs to another user");
         return true;
     }
     text_names_add_jit(&dso->text, &dso->table);
@@ -48,7 +48,7 @@ static bool read_dump(struct symbols_dso *dso)
         dso->file = strdup(dso->dump);
         return true;
     case JIT_DUMP_DAMAGED:
-        sym_dso_missing(dso, SYMBOLS_BROKEN, "the jitdump file is damaged: its readable part is used");
+        sym_dso_missing(dso, SYMBOLS_BROKEN, "the jitdump file is damaged; names come from its readable part");
         return true;
     case JIT_DUMP_FOREIGN:
         sym_dso_missing(dso, SYMBOLS_NO_FILE, "the jitdump file belongs to another user");
@@ -66,7 +66,9 @@ void sym_dso_load_jit(struct symbols_dso *dso)
     if (dso->table.failed)
         sym_dso_missing(dso, SYMBOLS_NO_MEMORY, "out of memory");
     else if (!map && !dump && dso->dump)
-        sym_dso_missing(dso, SYMBOLS_ANONYMOUS, "generated code: its jitdump file is gone or cannot be read");
+        sym_dso_missing(dso, SYMBOLS_ANONYMOUS,
+                        "the code was generated, and its jitdump file is gone or cannot be read");
     else if (!map && !dump)
-        sym_dso_missing(dso, SYMBOLS_ANONYMOUS, "memory without a file, and the program left no perf map in /tmp");
+        sym_dso_missing(dso, SYMBOLS_ANONYMOUS,
+                        "the code was in memory without a file, and the program left no perf map in /tmp");
 }

@@ -120,15 +120,15 @@ static const char *hidden_addresses(void)
     if (in_user_namespace())
         return "/proc/kallsyms hides the addresses in a user namespace; run panalyze as root outside of the namespace";
     if (file_has("/proc/sys/kernel/kptr_restrict", "2", NULL))
-        return "/proc/kallsyms hides the addresses from everybody; run panalyze as root with kernel.kptr_restrict 1, "
-               "or run it with kernel.kptr_restrict 0 and kernel.perf_event_paranoid 1";
+        return "/proc/kallsyms hides the addresses from everybody; set kernel.kptr_restrict to 1 and run panalyze as "
+               "root, or set kernel.kptr_restrict to 0 and kernel.perf_event_paranoid to 1";
     if (geteuid() == 0)
         return "/proc/kallsyms hides the addresses: root has no CAP_SYSLOG here (a container?); run panalyze with "
-               "CAP_SYSLOG (docker run --cap-add SYSLOG), or with kernel.kptr_restrict 0 and "
-               "kernel.perf_event_paranoid 1";
+               "CAP_SYSLOG (docker run --cap-add SYSLOG), or set kernel.kptr_restrict to 0 and "
+               "kernel.perf_event_paranoid to 1";
     if (size <= 0 || !may_have_syslog())
-        return "/proc/kallsyms hides the addresses; run panalyze as root, or with kernel.kptr_restrict 0 and "
-               "kernel.perf_event_paranoid 1";
+        return "/proc/kallsyms hides the addresses; run panalyze as root, or set kernel.kptr_restrict to 0 and "
+               "kernel.perf_event_paranoid to 1";
     self[size] = '\0';
     snprintf(text, sizeof(text),
              "/proc/kallsyms hides the addresses; run panalyze as root, or type once as root: "
@@ -143,7 +143,7 @@ static void load_running(struct symbols_dso *dso)
     bool proven;
 
     if (!is_running_kernel(dso, &proven)) {
-        sym_dso_missing(dso, SYMBOLS_OTHER_KERNEL, "recorded on another kernel than the one that runs now");
+        sym_dso_missing(dso, SYMBOLS_OTHER_KERNEL, "the samples are of another kernel than the one that runs now");
         return;
     }
     if (text_names_init(&dso->text, running_listing, 0, NULL) != 0) {
@@ -212,7 +212,7 @@ void sym_dso_load_kernel(struct symbols_dso *dso)
     char *path;
 
     if (dso->owner->no_kernel) {
-        sym_dso_missing(dso, SYMBOLS_NO_FILE, "kernel names are turned off");
+        sym_dso_missing(dso, SYMBOLS_NO_FILE, "the names of the kernel are not looked up");
         return;
     }
     load_running(dso);

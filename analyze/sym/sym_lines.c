@@ -46,7 +46,7 @@ static void load_lines(struct symbols_dso *dso)
 
     dso->lines_loaded = true;
     if (dso->kind == DSO_KERNEL) {
-        dso->lines_why = "the kernel's code has no line information here";
+        dso->lines_why = "panalyze does not look up lines of kernel code";
         return;
     }
     if (dso->kind == DSO_JIT) {
@@ -65,7 +65,7 @@ static void load_lines(struct symbols_dso *dso)
     dso->places = (struct dwarf_places){dso->lines_file, dso->path, &dso->owner->roots};
     error = dwarf_new(&debug, &dso->elf, &dso->places, &dso->pool, &dso->dwarf);
     if (error)
-        dso->lines_why = error == -ENOMEM ? "out of memory" : "its debug information is damaged";
+        dso->lines_why = error == -ENOMEM ? "out of memory" : "the debug information of the file is damaged";
 }
 
 static const char *demangle_frame(struct symbols_dso *dso, const struct dwarf_frame *frame)
@@ -122,8 +122,8 @@ const char *symbols_lines_why(struct symbols_dso *dso)
     if (missing & DWARF_MISSING_SUP)
         return "the dwz supplementary file is missing";
     if (missing & DWARF_MISSING_PART)
-        return "its debug information is damaged in part";
-    return "its debug information does not cover these addresses";
+        return "a part of the file's debug information is damaged";
+    return "the file's debug information does not cover these addresses";
 }
 
 const char *symbols_lines_file(struct symbols_dso *dso)

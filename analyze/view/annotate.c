@@ -23,7 +23,7 @@ static const char *why_no_code(const struct profile_frame *frame, struct symbols
     if (frame->module && frame->module->pid)
         return "the code was generated while the program ran, and is gone";
     if (!dso || !symbols_file(dso))
-        return frame->module && strcmp(frame->module->path, "[vdso]") == 0 ? "the vdso is in no file"
+        return frame->module && strcmp(frame->module->path, "[vdso]") == 0 ? "the vdso is not a file"
                                                                            : "the file is missing";
     return NULL;
 }
@@ -246,8 +246,9 @@ static bool is_without_code(const struct annotate_function *function, const stru
     if (symbols_has_code(function->dso, function->start))
         return false;
     snprintf(reason, size,
-             "the archive has names but no code, and %s%s is %s; copy the recorded file to DIR%s and add --symfs=DIR",
-             symfs, path, symbols_replaced(function->dso) ? "another build" : "not there", path);
+             "the archive has names but no code, and the file %s%s is %s; copy the recorded file to DIR%s and add "
+             "--symfs=DIR",
+             symfs, path, symbols_replaced(function->dso) ? "of another build" : "missing", path);
     return true;
 }
 
@@ -492,7 +493,7 @@ void annotate_print(struct view *view, const struct annotate_function *function,
     free(shown);
     note_sources(view, function, code, sources);
     if (code->elsewhere_samples)
-        fprintf(output->to, "%s of the function is at addresses where objdump finds no instruction\n",
+        fprintf(output->to, "%s of the function's samples are at addresses where objdump finds no instruction\n",
                 text_percent(share, code->elsewhere_weight, function->weight));
 }
 

@@ -172,7 +172,8 @@ static int check_directory(const char *path)
         closedir(listing);
     if (!other)
         return 0;
-    report_error("the directory '%s' has other files in it; name a new directory with --output", path);
+    report_error("the directory '%s' contains files, but no archive of symbols; give another directory with --output",
+                 path);
     return -EEXIST;
 }
 
@@ -203,7 +204,8 @@ int archive_open(struct archive *archive, const char *to, mode_t rights)
     if (ends_with(to, ".tar") || ends_with(to, ".tar.gz") || ends_with(to, ".tgz"))
         return open_tar(archive);
     if (strstr(to, ".tar.")) {
-        report_error("the archive '%s': only directories, .tar, .tar.gz and .tgz can be written", to);
+        report_error(
+            "cannot write the archive '%s': give a directory, or a file name that ends in .tar, .tar.gz or .tgz", to);
         return -EINVAL;
     }
     if (mkdir(to, directory_rights(archive)) < 0 && errno != EEXIST)

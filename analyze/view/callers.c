@@ -180,8 +180,9 @@ void chains_show(struct histogram *histogram, uint64_t key, const struct chains_
     if (tree.nodes[0].first)
         show_children(&tree, 0, "        ", 1, direction == CHAINS_CALLEES);
     else
-        text_table_line(table, direction == CHAINS_CALLERS ? "        none recorded"
-                                                           : "        none: no sample is in a callee");
+        text_table_line(table, direction == CHAINS_CALLERS
+                                   ? "        none recorded"
+                                   : "        none: no sample is in a function that this function called");
     text_table_line(table, "");
     map_release(&tree.children);
     free(tree.nodes);
@@ -299,7 +300,8 @@ static void print_wings(struct view *view, struct histogram *histogram, const st
     text_table_free(table);
     char share[TEXT_AMOUNT];
     if (more)
-        fprintf(view->output->to, "and others with %s together (Of it); --top all shows all\n",
+        fprintf(view->output->to,
+                "and other functions, which add up to %s in the column 'Of it'; --top all shows all\n",
                 text_percent(share, more, row->total_weight));
 }
 

@@ -66,14 +66,13 @@ static char *cpu_text(const struct profile *profile)
     const struct profile_session *session = &profile->session;
     char cpu[TEXT_AMOUNT], tasks[TEXT_AMOUNT], share[TEXT_AMOUNT];
     if (!session->ours)
-        return memory_text("CPU time of the whole run is not recorded in perf's files");
+        return memory_text("CPU time of the whole run is unknown: perf's files do not contain it");
     if (!session->coverage_known)
         return memory_text(
-            "CPU time of the whole run is not in these files (the first task's file is missing, or the run has "
-            "not ended)");
+            "CPU time of the whole run is unknown: the first task's file is missing, or the run has not ended");
     char *sampled = sampled_text(profile);
     if (!session->cpu_ns) {
-        char *unknown = memory_print("CPU time of the whole run is not known; %s in tasks%s",
+        char *unknown = memory_print("CPU time of the whole run is unknown; %s in tasks%s",
                                      text_time(tasks, session->attributed_ns), sampled);
         free(sampled);
         return unknown;
@@ -104,7 +103,7 @@ static void print_cpu(struct view *view)
         coverage_say(view, "The session was still running when these files were written.");
     else if (profile->session.recorded_files > profile->files_read) {
         char read[TEXT_AMOUNT], all[TEXT_AMOUNT];
-        char *text = memory_print("These are %s of the %s result files of the run.",
+        char *text = memory_print("Only %s of the %s result files of the run were read.",
                                   text_count(read, profile->files_read),
                                   text_count(all, profile->session.recorded_files));
         coverage_say(view, text);
@@ -128,7 +127,7 @@ static void print_missed(struct view *view)
         free(line);
     }
     if (session->missed_count > MOST_MISSED)
-        coverage_say(view, "Not seen: more tasks or records; 'panalyze info' lists all of them");
+        coverage_say(view, "Not seen: more tasks or records than these; 'panalyze info' lists all of them");
 }
 
 /* Whether a note of the recorder says that kernel code is missing. */

@@ -501,8 +501,8 @@ static void print_load(struct view *view, const struct compare *compare)
     if (!diff_loaded(view))
         return;
     if (compare->apart)
-        diff_note(view, "The machine was loaded, and A and B did not run at the same time: only Points are judged, not "
-                        "times. Take the runs in turn (A B A B ...).");
+        diff_note(view, "The machine was loaded, and A and B did not run at the same time. So changes are judged by "
+                        "the column Points, and not by the times. Take the runs in turn (A B A B ...).");
     else
         diff_note(view, "The machine was loaded. Other programs change the times, above all the times of the kernel "
                         "and of functions that wait for memory. On an idle machine, smaller changes become certain.");
@@ -552,11 +552,11 @@ void diff_legend(struct view *view, const struct compare *compare)
         return;
     }
     const char *plus_minus = diff_plus_minus(view), *figure = nanoseconds_of(view) ? "time" : "weight";
-    char *certain = memory_print("~: the change may be chance. A certain change is larger than its %s; certain changes "
-                                 "come first.",
+    char *certain = memory_print("~: the change may be chance. A change is certain if it is larger than its limit "
+                                 "(column %s). Certain changes come first.",
                                  plus_minus);
-    char *judged = memory_print("Each row is judged by %s or by Points: by the figure that varies less between runs. "
-                                "Only that figure has a %s.",
+    char *judged = memory_print("Each row is judged by %s or by Points, whichever varies less between runs. Only that "
+                                "figure has a limit (column %s).",
                                 figure, plus_minus);
     diff_note(view, certain);
     diff_note(view, "If a program is compared with itself, about 2 of 100 comparisons still call a change certain "

@@ -326,7 +326,7 @@ static void write_notes(const struct flame *flame, double y, FILE *to)
     char share[TEXT_AMOUNT], number[TEXT_AMOUNT];
     if (flame->narrow_boxes) {
         const struct settings *settings = flame->view->settings;
-        char *text = memory_print("Not drawn: %s %s %.2g %%, with %s of the width together; --min sets the limit",
+        char *text = memory_print("Not drawn: %s %s %.2g %% each, together %s of the width; --min sets the limit",
                                   text_plural(number, flame->narrow_boxes, "branch", "branches"),
                                   settings->min_given ? "below" : "of at most",
                                   settings->min_given ? settings->min : text_share(flame->least, whole),
@@ -336,8 +336,8 @@ static void write_notes(const struct flame *flame, double y, FILE *to)
         y += LINE;
     }
     if (flame->deep_weight) {
-        char *text = memory_print("Not drawn: calls deeper than %u levels, with %s of the width together",
-                                  flame->levels, text_percent(share, flame->deep_weight, whole));
+        char *text = memory_print("Not drawn: calls deeper than %u levels, together %s of the width", flame->levels,
+                                  text_percent(share, flame->deep_weight, whole));
         text_line(to, SIDE, y, "", text, FACTS_LETTERS);
         free(text);
         y += LINE;

@@ -439,7 +439,7 @@ static void print_other_events(struct view *view)
         list = longer;
     }
     if (list) {
-        char *line = memory_print("Sampled too (--event shows it): %s", list);
+        char *line = memory_print("Other sampled events (--event shows one of them): %s", list);
         output_wrapped(view->output, 2, line);
         free(line);
     }

@@ -354,7 +354,7 @@ static void print_callers(struct view *view, struct sum *sum, const uint32_t *en
         shown++;
     }
     if (list) {
-        char *line = memory_print("Lines with little self time, by total time: %s; --sort=total lists all", list);
+        char *line = memory_print("Lines with little self time but much total time: %s; --sort=total lists all", list);
         output_wrapped(view->output, 2, line);
         free(line);
     }
@@ -390,7 +390,7 @@ void line_histogram_print(struct view *view, const uint32_t *entries, uint32_t c
     if (sum.count)
         text_table_print(table, view->output, true);
     else
-        fputs("nothing here matches the filters\n", view->output->to);
+        fputs("no row of this section matches the filters\n", view->output->to);
     text_table_free(table);
     print_left(view, &sum, &left);
     if (by_line && view->settings->sort == SORT_SELF && view->settings->tasks != TASKS_APART &&
@@ -455,8 +455,9 @@ static struct missing_lines find_missing(struct view *view)
         if (lines_line(view->lines, part->line).file || !is_wanted(view, by_line ? part->line : part->function))
             continue;
         const struct names_place *place = names_frame(view->names, frame);
-        struct missing_line *missing = missing_of(
-            &all, place->dso, is_plt_stub(place->symbol) ? "PLT stubs have no lines" : lines_why(view->lines, frame));
+        struct missing_line *missing = missing_of(&all, place->dso,
+                                                  is_plt_stub(place->symbol) ? "PLT stubs have no source lines"
+                                                                             : lines_why(view->lines, frame));
         missing->samples += entry->samples;
         missing->weight += entry->weight;
         missing->addresses += !seen[frame];
@@ -473,7 +474,7 @@ static void print_missing(struct view *view, const struct missing_lines *all, co
                           const char *what)
 {
     char share[TEXT_AMOUNT], number[TEXT_AMOUNT];
-    char *line = memory_print("No lines for %s of the samples (%s) in %s%s%s",
+    char *line = memory_print("No source lines for %s of the samples (%s) in %s%s%s",
                               text_percent(share, missing->weight, all->weight),
                               text_plural(number, missing->addresses, "address", "addresses"), what,
                               missing->why ? ": " : "", missing->why ? missing->why : "");

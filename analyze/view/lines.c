@@ -222,5 +222,5 @@ const char *lines_why(struct lines *lines, uint32_t frame)
 {
     struct symbols_dso *dso = names_symbols(lines->names, frame);
     const char *why = dso ? symbols_lines_why(dso) : NULL;
-    return why ? why : "the mapping is unknown";
+    return why ? why : "no memory mapping is known for the address";
 }

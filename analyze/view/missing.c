@@ -55,7 +55,7 @@ static char *java_advice(const struct profile_task *task, const char *symfs)
     if (version && version < JAVA_MAPS)
         return memory_print("Java %lu cannot write a perf map: Java 17 and later can (-XX:+DumpPerfMapAtExit)",
                             version);
-    return memory_print("next time start it with java%s -XX:+DumpPerfMapAtExit -XX:+PreserveFramePointer",
+    return memory_print("to get names, start the program with java%s -XX:+DumpPerfMapAtExit -XX:+PreserveFramePointer",
                         version >= JAVA_PLAIN ? "" : " -XX:+UnlockDiagnosticVMOptions");
 }
 
@@ -64,16 +64,16 @@ char *runtime_advice(const struct profile_task *task, const char *symfs)
     static const struct {
         const char *name, *advice;
     } known[] = {
-        {"node", "next time start it with NODE_OPTIONS=--perf-basic-prof"},
-        {"electron", "next time start it with --js-flags=--perf-basic-prof"},
-        {"chrom", "next time start it with --js-flags=--perf-basic-prof --no-sandbox"},
-        {"deno", "next time start it with deno run --v8-flags=--perf-basic-prof"},
-        {"dotnet", "next time start it with DOTNET_PerfMapEnabled=1"},
-        {"ruby", "next time start it with RUBYOPT='--yjit --yjit-perf' (Ruby 3.3 and later)"},
-        {"php", "next time start it with php -d opcache.jit_debug=0x10"},
-        {"julia", "next time start it with ENABLE_JITPROFILING=1"},
-        {"wasmtime", "next time start it with wasmtime run --profile=perfmap"},
-        {"python", "next time start it with PYTHONPERFSUPPORT=1 (Python 3.12 and later)"},
+        {"node", "to get names, start the program with NODE_OPTIONS=--perf-basic-prof"},
+        {"electron", "to get names, start the program with --js-flags=--perf-basic-prof"},
+        {"chrom", "to get names, start the program with --js-flags=--perf-basic-prof --no-sandbox"},
+        {"deno", "to get names, start the program with deno run --v8-flags=--perf-basic-prof"},
+        {"dotnet", "to get names, start the program with DOTNET_PerfMapEnabled=1"},
+        {"ruby", "to get names, start the program with RUBYOPT='--yjit --yjit-perf' (Ruby 3.3 and later)"},
+        {"php", "to get names, start the program with php -d opcache.jit_debug=0x10"},
+        {"julia", "to get names, start the program with ENABLE_JITPROFILING=1"},
+        {"wasmtime", "to get names, start the program with wasmtime run --profile=perfmap"},
+        {"python", "to get names, start the program with PYTHONPERFSUPPORT=1 (Python 3.12 and later)"},
         {"pypy", "PyPy writes no names for the code that it generates"},
     };
     const char *name = *task->exec ? text_base(task->exec) : task->comm;
@@ -128,7 +128,7 @@ char *missing_advice(const char *file, const char *path, unsigned reasons)
         directory = memory_print("%.*s", slash == packed ? 1 : (int)(slash - packed), packed);
     const char *words[] = {"tar", "xf", packed, "-C", directory};
     char *command = text_command(words, directory ? 5 : 3);
-    char *advice = memory_print("names may be in %s; to unpack it, type: %s", packed, command);
+    char *advice = memory_print("the archive %s may contain the names; to unpack it, type: %s", packed, command);
     free(command);
     free(directory);
     free(packed);

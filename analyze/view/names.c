@@ -49,11 +49,13 @@ struct names {
 static void check_servers(int error)
 {
     if (error == -EDESTADDRREQ)
-        report_note("--debuginfod asks no server: DEBUGINFOD_URLS lists none; set it to the URLs of servers");
+        report_note(
+            "--debuginfod has no effect, because DEBUGINFOD_URLS is empty; set it to the URLs of debuginfod servers");
     else if (error == -ENOENT)
-        report_note("--debuginfod asks no server: libdebuginfod.so.1 is not installed (Debian: libdebuginfod1)");
+        report_note(
+            "--debuginfod has no effect, because libdebuginfod.so.1 is not installed (Debian package: libdebuginfod1)");
     else if (error < 0)
-        report_note("--debuginfod asks no server: %s", strerror(-error));
+        report_note("--debuginfod has no effect, because debuginfod could not be initialized: %s", strerror(-error));
 }
 
 /* Whether ONE and OTHER are in the same directory. */

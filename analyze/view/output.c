@@ -261,7 +261,8 @@ static void start_pager(struct output *output)
         signal(SIGINT, SIG_IGN);
         output->paged = true;
     } else if (getenv("PAGER")) {
-        report_note("the pager '%s' cannot be started (%s); set PAGER, or use --no-pager", command, strerror(-status));
+        report_note("the pager '%s' cannot be started (%s); set PAGER to another program, or use --no-pager", command,
+                    strerror(-status));
     }
 }
 

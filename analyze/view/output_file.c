@@ -177,7 +177,7 @@ int output_file_open(struct output_file *out, const char *path, unsigned flags, 
     }
     int status = standard ? 0 : open_file(out, path, rights);
     if (status < 0) {
-        report_error("%s: cannot be written: %s; name another place with -o", path, strerror(-status));
+        report_error("%s: the file cannot be written: %s; give another file name with -o", path, strerror(-status));
         out->fd = -1;
         release_file(out);
         return status;

@@ -392,7 +392,7 @@ static void print_notes(const struct tree *tree, uint64_t shown)
         fprintf(to, "and %s (raise -n to see more)\n",
                 text_plural(count, all - shown, "lighter task", "lighter tasks"));
     if (shown)
-        fputs("Total: CPU time including all threads and processes below\n", to);
+        fputs("Total: CPU time of a task with all threads and processes below it\n", to);
     if (tree->last != PROCESS_TREE_NONE) {
         const struct profile_task *task = &tree->view->profile->tasks[tree->last];
         text_time(text, task->end_ns - tree->origin);
@@ -405,9 +405,9 @@ static void print_notes(const struct tree *tree, uint64_t shown)
     }
     if (tree->exit_unknown)
         fprintf(to, "Exit -: unknown; %s\n",
-                tree->view->profile->session.ours ? "the process was still running, or pinject saw no parent "
-                                                    "wait for it"
-                                                  : "perf's files do not record it");
+                tree->view->profile->session.ours
+                    ? "the process was still running, or pinject did not see its parent wait for it"
+                    : "perf's files do not contain the exit status");
 }
 
 int view_tree(struct view *view)

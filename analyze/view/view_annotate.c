@@ -210,7 +210,7 @@ static int check_objdump(const struct settings *settings)
         return 0;
     }
     if (settings->objdump)
-        report_error("there is no program '%s' (--objdump)", settings->objdump);
+        report_error("option '--objdump': there is no program '%s'", settings->objdump);
     else
         report_error("annotate needs objdump, which is not installed; install the package binutils, or give the path "
                      "of objdump with --objdump=PATH");

@@ -90,7 +90,7 @@ static void cut_file(struct keeper *keeper, struct piece *ret, const char *path,
     snprintf(ret->place, sizeof(ret->place), "%s", place);
     int error = elf_cut(path, &ret->bytes, &ret->size);
     if (error) {
-        leave_out(keeper, path, error == -ENOEXEC ? "not an ELF file with sections" : strerror(-error));
+        leave_out(keeper, path, error == -ENOEXEC ? "the file is not an ELF file with sections" : strerror(-error));
         ret->bytes = NULL;
     }
 }
@@ -143,9 +143,9 @@ static void put_dso(struct keeper *keeper, struct symbols_dso *dso)
     if (!file || size < 2) {
         const char *why = symbols_why(dso);
         leave_out(keeper, symbols_path(dso),
-                  file  ? "it has no build-id (-Wl,--build-id gives one)"
+                  file  ? "the file has no build-id; link it with -Wl,--build-id"
                   : why ? why
-                        : "it is not a file");
+                        : "the code is not in a file");
         return;
     }
     int used = snprintf(place, sizeof(place), ".build-id/%02x/", id[0]);
@@ -167,7 +167,9 @@ static void put_listing(struct keeper *keeper, const uint64_t *addresses, size_t
     char place[2 * ID_MAX + 64], *text;
     int used = snprintf(place, sizeof(place), "[kernel.kallsyms]/");
     if (!count || !file || id_size < 2) {
-        why = why ? why : !count ? "no sampled address in it has a name" : "its build-id is not recorded";
+        why = why      ? why
+              : !count ? "no sampled address of the kernel has a name"
+                       : "the build-id of the kernel is not recorded";
         leave_out(keeper, symbols_path(keeper->dso), why);
         return;
     }
@@ -300,7 +302,8 @@ static void print_commands(const struct keeper *keeper, const char *to, const ch
     char *results = archive_results(path, keeper->view->path_count), *usual = archive_name(path);
     bool is_found = archive_is_found(directory);
     bool of_perf = strncmp(usual, path, strlen(path)) == 0;
-    fputs("On another machine, with the profile in the same directory:", output->to);
+    fputs("To read the profile on another machine, put it and the archive into one directory, and type there:",
+          output->to);
     if (keeper->archive.is_tar)
         print_word(output, "\n  tar xf ", base_of(to));
     fputs("\n  panalyze ", output->to);
@@ -360,8 +363,8 @@ static int keep_older(const struct keeper *keeper, const char *to)
     char share[TEXT_AMOUNT];
     if (!keeper->archive.directory || text_share(keeper->missing_weight, whole) < LEAST_MISSING || access(to, F_OK) < 0)
         return 0;
-    report_error("'%s' is not replaced: it may contain the names of files that could not be saved now (%s of the "
-                 "samples); unpack it beside the result files first, or name another file with -o",
+    report_error("the archive '%s' exists and is not replaced: it may contain names of files that could not be saved "
+                 "now (%s of the samples); unpack it beside the result files first, or give another file name with -o",
                  to, text_percent(share, keeper->missing_weight, whole));
     return -EEXIST;
 }
@@ -370,7 +373,7 @@ int view_archive(struct view *view)
 {
     struct keeper keeper = {.view = view};
     if (!view->settings->archive && strcmp(view->paths[0], "-") == 0) {
-        report_error("the standard input has no name that the archive could have; say where to write it: -o TO");
+        report_error("the profile comes from the standard input, so the archive has no default name; give one with -o");
         return 2;
     }
     char *usual = view->settings->archive ? NULL : archive_name(view->paths[0]);

@@ -42,7 +42,8 @@ static void total_row(struct view *view, struct text_table *table, uint32_t inde
     if (never)
         snprintf(text, sizeof(text), "never ran: no counter of the machine was free");
     else if (counter->estimate)
-        snprintf(text, sizeof(text), "an estimate, scaled: it was counted for only %s of the time",
+        snprintf(text, sizeof(text),
+                 "an estimate: the event was counted for only %s of the time, and the count is scaled up",
                  text_percent(share, counter->running_ns, counter->enabled_ns));
     else if (counter->value != counter->counted)
         snprintf(text, sizeof(text), "%s counted, %s at start-up and exit", text_time(value, counter->counted),
@@ -122,7 +123,7 @@ static void print_tasks(struct view *view, const struct order *order, const stru
         task_row(view, table, order[i].task, all + (size_t)order[i].task * profile->event_count, sum);
     text_table_print(table, view->output, true);
     if (shown < count)
-        fprintf(view->output->to, "and %" PRIu64 " more; --top all shows all\n", count - shown);
+        fprintf(view->output->to, "and %" PRIu64 " more tasks; --top all shows all\n", count - shown);
     text_table_free(table);
     free(columns);
 }
@@ -440,7 +441,7 @@ static int print_form(struct view *view, const struct counter *all, const struct
 {
     struct form form;
     if (view->settings->rounds && !view->profile->round_count) {
-        report_error("no intervals are in these files; 'pinject-run --stat --print-interval=MS' and 'perf stat record "
+        report_error("these files contain no intervals; 'pinject-run --stat --print-interval=MS' and 'perf stat record "
                      "-I MS' write them");
         return 1;
     }

@@ -168,7 +168,7 @@ static int write_file(struct flame *flame, const char *path, uint64_t *ret_bytes
 {
     struct output_file out;
     if (output_file_holds_samples(path)) {
-        report_error("'%s' holds samples and is not overwritten; -o needs a file name", path);
+        report_error("'%s' holds samples and is not overwritten; give another file name after -o", path);
         return 1;
     }
     if (output_file_open(&out, path, 0, OUTPUT_FILE_SHARED) < 0)

@@ -109,7 +109,8 @@ static void print_session(struct view *view, const struct profile_session *sessi
     if (session->ours) {
         char id[33];
         profile_session_text(session, id);
-        print_field(view, "session", "%s%s", id, session->bare ? " (started by LD_PRELOAD alone)" : "");
+        print_field(view, "session", "%s%s", id,
+                    session->bare ? " (started by LD_PRELOAD, not by the command pinject-run)" : "");
         print_field(view, "root", "%" PRId32, session->root);
     }
     print_text_field(view, "recorder", session->version);
@@ -290,7 +291,7 @@ static void print_file(struct view *view, const struct profile_file *file)
         print_field(view, "truncated", "%s at the end are an incomplete record",
                     text_bytes(size, file->truncated_bytes));
     if (file->missing_bytes)
-        print_field(view, "cut off", "%s are missing at its end", text_bytes(size, file->missing_bytes));
+        print_field(view, "cut off", "%s are missing at the end of the file", text_bytes(size, file->missing_bytes));
     print_text_field(view, "problem", file->problem);
     if (file->session)
         print_session(view, file->session);
