@@ -116,7 +116,7 @@ static int take_list(void *state, const struct option_row *row, const char *valu
 {
     struct settings_list *list = (struct settings_list *)((char *)state + row->offset);
     if (!value || !*value) {
-        report_error("option '--%s' needs a value: %s must not be empty", row->name, row->value);
+        report_error("option '--%s' needs a value that is not empty (%s)", row->name, row->value);
         return -EINVAL;
     }
     list->items = memory_grow(list->items, &list->capacity, list->count + 1, sizeof(*list->items));

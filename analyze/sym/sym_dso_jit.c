@@ -31,7 +31,7 @@ static bool read_map(struct symbols_dso *dso)
         return false;
     if (owner != 0 && owner != geteuid()) {
         text_names_release(&dso->text);
-        sym_dso_missing(dso, SYMBOLS_NO_FILE, "the perf map of the program in /tmp belongs to another user");
+        sym_dso_missing(dso, SYMBOLS_NO_FILE, "the program's perf map in /tmp belongs to another user");
         return true;
     }
     text_names_add_jit(&dso->text, &dso->table);

@@ -42,8 +42,7 @@ static void total_row(struct view *view, struct text_table *table, uint32_t inde
     if (never)
         snprintf(text, sizeof(text), "never ran: no counter of the machine was free");
     else if (counter->estimate)
-        snprintf(text, sizeof(text),
-                 "an estimate: the event was counted for only %s of the time, and the count is scaled up",
+        snprintf(text, sizeof(text), "an estimate: the event was counted for only %s of the time",
                  text_percent(share, counter->running_ns, counter->enabled_ns));
     else if (counter->value != counter->counted)
         snprintf(text, sizeof(text), "%s counted, %s at start-up and exit", text_time(value, counter->counted),
@@ -122,8 +121,10 @@ static void print_tasks(struct view *view, const struct order *order, const stru
     for (uint64_t i = 0; i < shown; i++)
         task_row(view, table, order[i].task, all + (size_t)order[i].task * profile->event_count, sum);
     text_table_print(table, view->output, true);
+    char number[TEXT_AMOUNT];
     if (shown < count)
-        fprintf(view->output->to, "and %" PRIu64 " more tasks; --top all shows all\n", count - shown);
+        fprintf(view->output->to, "and %s; --top all shows all\n",
+                text_plural(number, count - shown, "more task", "more tasks"));
     text_table_free(table);
     free(columns);
 }

@@ -215,7 +215,7 @@ def test_files_that_are_missing_are_told():
     names = record()
     check("of the run" not in panalyze("tree", *names).ok().out, "nothing is missing")
     root = panalyze_json("tree", *names)["tasks"][0]["file"]
-    check_in(f"These are 1 of the {len(names)} result files of the run.", panalyze("tree", root).ok().out)
+    check_in(f"Only 1 of the {len(names)} result files of the run were read.", panalyze("tree", root).ok().out)
 
 
 def test_width_of_the_terminal():

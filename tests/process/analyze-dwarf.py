@@ -169,13 +169,13 @@ def test_too_small_dumps():
     record("small", [os.path.realpath(sys.executable), "-S", "-E", "-c",
                      "def deep(n): return sum(map(deep, [n - 1])) if n else sum(i * i for i in range(400000))\n"
                      "deep(60)"], dump=512)
-    note = check_match(r"Note: (\d+) of (\d+) stacks are deeper than their recorded part",
+    note = check_match(r"Note: (\d+) of (\d+) stacks are deeper than the part of the stack that was recorded",
                        panalyze("--aggregate", "small").ok().out)
     document = panalyze_json("--aggregate", "small")
     # Samples that struck while the kernel put the program into place have no stack of user space.
     samples = document["total"]["samples"]
     check(0 < int(note[1]) <= int(note[2]) and samples - 2 <= int(note[2]) <= samples, f"{note[0]}, {samples} samples")
-    check_in("are deeper than their recorded part", " ".join(document["coverage"]["notes"]))
+    check_in("are deeper than the part of the stack that was recorded", " ".join(document["coverage"]["notes"]))
 
 
 if __name__ == "__main__":

@@ -47,7 +47,7 @@ def test_perf_map():
             # Somebody else's map may say anything.
             os.chown(path, NOBODY, NOBODY)
             result = panalyze("--aggregate", "perf.data").ok()
-            check_in("the perf map in /tmp belongs to another user", result.out)
+            check_in("the program's perf map in /tmp belongs to another user", result.out)
             check("hotLoop" not in result.out, result)
     finally:
         if os.path.exists(path):
@@ -136,8 +136,8 @@ def test_advice_is_right():
         if "cannot write a perf map" in text:
             continue
         with measured():
-            check_match(r"^No names for [\d.]+ % of the samples, in .*; next time start it with ", text)
-            advice = re.search(r"start it with (.*)$", text, re.M)[1].split()
+            check_match(r"^No names for [\d.]+ % of the samples, in .*; to get names, start the program with ", text)
+            advice = re.search(r"start the program with (.*)$", text, re.M)[1].split()
             environment = dict(word.split("=", 1) for word in advice if re.match("[A-Z_]+=", word))
             options = [word for word in advice[1:] if word.startswith("-")]
             done = pinject_run("-q", "-o", "after/", "--", command[0], *options, *command[1:], env=environment).ok()

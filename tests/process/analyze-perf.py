@@ -301,11 +301,13 @@ def test_bad_directories():
     shutil.copytree("good", "empty")
     open("empty/data", "w").close()
     result = panalyze("empty")
-    check_equal((result.status, result.err), (1, "panalyze: empty: its file 'data' is empty; record again\n"))
+    check_equal((result.status, result.err),
+                (1, "panalyze: empty: the file 'data' in this directory is empty; record again\n"))
     if not IS_ROOT:
         os.chmod("empty/data", 0)
         open("empty/data.0", "w").write("x")
-        check_equal(panalyze("empty").err, "panalyze: empty: its file 'data' cannot be read: Permission denied\n")
+        check_equal(panalyze("empty").err,
+                    "panalyze: empty: the file 'data' in this directory cannot be read: Permission denied\n")
     parts = [name for name in sorted(os.listdir("good")) if name != "data" and os.path.getsize("good/" + name)]
     shutil.copytree("good", "cut")
     os.truncate("cut/" + parts[0], os.path.getsize("cut/" + parts[0]) - 4)
@@ -316,7 +318,7 @@ def test_bad_directories():
     os.mkdir("odd/data.77")
     result = panalyze("odd")
     check_equal(result.status, 1)
-    check_in("odd: its file 'data.77' cannot be read: is a directory", result.err)
+    check_in("odd: the file 'data.77' in this directory cannot be read: the path names a directory", result.err)
     # What perf does not call so is none of its parts.
     shutil.copytree("good", "more")
     for name in ("data.old", "data.01", "data.1234567", "kcore_dir"):

@@ -177,14 +177,16 @@ def test_a_function_that_moved_is_refused():
     run(["gcc", "-g", "-Wl,--build-id", "-o", "mine", "other.c"]).ok()
     result = panalyze("annotate", "--symbol=spin_a", *files)
     check_equal((result.status, result.out), (1, ""))
-    check_match(r"^panalyze: no sample hit a function like 'spin_a'; .*mine: the file has another build-id$",
+    check_match(r"^panalyze: no sample hit a function like 'spin_a'; .*"
+                r"mine: the file has another build-id than the recorded one$",
                 result.err)
     os.rename("mine", "other")
     shutil.copy(target("spin"), "mine")
     panalyze("archive", "-o", "out.symbols.tar.gz", *files).ok()
     os.rename("other", "mine")
     result = panalyze("annotate", "--symbol=spin_a", *files)
-    check_match(r"mine: the file has another build-id; names may be in out\.symbols\.tar\.gz; to unpack it, type: "
+    check_match(r"mine: the file has another build-id than the recorded one; "
+                r"the archive out\.symbols\.tar\.gz may contain the names; to unpack it, type: "
                 r"tar xf out\.symbols\.tar\.gz$", result.err)
 
 
@@ -223,13 +225,13 @@ def test_an_archive_has_no_code():
     panalyze("archive", *files).ok()
     os.rename("mine", "kept")
     pathlib.Path("other.c").write_text("int main(void) { return 0; }\n")
-    for replace, is_what in ((False, "not there"), (True, "another build")):
+    for replace, is_what in ((False, "missing"), (True, "of another build")):
         if replace:
             run(["gcc", "-Wl,--build-id", "-o", "mine", "other.c"]).ok()
         result = panalyze("annotate", "--symbol=spin_a", *files)
         check_equal(result.status, 1)
-        check_in(f"No instructions: the archive has names but no code, and {path} is {is_what}; copy the recorded file "
-                 f"to DIR{path} and add --symfs=DIR\n", result.out)
+        check_in(f"No instructions: the archive has names but no code, and the file {path} is {is_what}; "
+                 f"copy the recorded file to DIR{path} and add --symfs=DIR\n", result.out)
     os.makedirs("root" + os.path.dirname(path))
     os.rename("kept", "root" + path)
     again, = annotate("--symbol=spin_a", "--symfs=root", *files)["functions"]
@@ -318,9 +320,9 @@ def test_source_that_is_not_shown():
     os.symlink(os.path.realpath("elsewhere/linked"), places["link.h"])
     os.chmod(places["private.h"], 0o600)
     account = pathlib.Path("/etc/passwd").read_text().splitlines()[1]
-    refused = "the file is outside of the compiled project; --symfs=/ shows it"
+    refused = "the file is outside of the compiled project; --symfs=/ shows the file"
     expected = {"build/own.h": None, "beside.h": None,
-                "private.h": "some users may read the program, but not this file; --symfs=/ shows it"}
+                "private.h": "some users may read the program, but not this source file; --symfs=/ shows the file"}
     programs = {"loop": places, "named": {"passwd": "/etc/passwd"}}
     for program, files in programs.items():
         text = "static volatile long n;\n"

@@ -291,7 +291,7 @@ def test_wrong_use():
     check_match(r"^panalyze: no file given", result.err)
     result = panalyze("top", "--interval=0", "x")
     check_equal((result.status, result.out), (2, ""))
-    check_match(r"^panalyze: option '--interval' needs seconds", result.err)
+    check_match(r"^panalyze: option '--interval' needs a number of seconds", result.err)
     result = panalyze("top", "./nothing.1.1")
     check_equal((result.status, result.out), (1, ""))
     check_match(r"^panalyze: there are no result files yet", result.err)

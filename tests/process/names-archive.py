@@ -139,8 +139,8 @@ def perf_rows(*options):
 
 def check_perf(files, gone):
     """That perf, which has the archive and not the files GONE, says what it says of the files themselves."""
-    check_match(r"^panalyze: all\.data: [\d.]+ kB, without function names; to save the names for other machines, type: "
-                r"panalyze archive -o out\.symbols\.tar\.gz out\.",
+    check_match(r"^panalyze: all\.data \([\d.]+ kB\) does not contain function names; "
+                r"to save the names for other machines, type: panalyze archive -o out\.symbols\.tar\.gz out\.",
                 panalyze("export", "perf", "-o", "all.data", *files).ok().err)
     panalyze("archive", *files).ok()
     os.rename("out.symbols", "sent")
@@ -205,11 +205,12 @@ def test_program_was_rebuilt():
     check_equal(said_of_names(*files), None)
     panalyze("archive", "-o", "my runs/symbols.tar.gz", *files).ok()
     build("gcc -O1 -g -Wl,--build-id -fno-omit-frame-pointer -o p p.c", LOOP_SOURCE + "\nint more;\n")
-    line = check_match(r": the file has another build-id \(rebuilt since the recording\?\); "
-                       r"names may be in my runs/symbols\.tar\.gz; to unpack it, type: (tar xf .*)$",
+    line = check_match(r": the file has another build-id than the recorded one \(rebuilt since the recording\?\); "
+                       r"the archive my runs/symbols\.tar\.gz may contain the names; to unpack it, type: (tar xf .*)$",
                        said_of_names(*files))
     os.unlink("p")
-    check_match(r": the file is gone; names may be in my runs/symbols\.tar\.gz; to unpack it, type: tar xf ",
+    check_match(r": the file is gone; the archive my runs/symbols\.tar\.gz may contain the names; "
+                r"to unpack it, type: tar xf ",
                 said_of_names(*files))
     run(["sh", "-c", line[1]]).ok()
     check_equal(sorted(os.listdir("my runs"))[-2:], ["symbols", "symbols.tar.gz"])
@@ -239,7 +240,8 @@ def test_an_archive_is_not_replaced_by_less():
     os.unlink("p")
     result = panalyze("archive", "-o", "kept.tar.gz", *files)
     check_equal((result.status, result.out, len(result.err.splitlines())), (1, "", 1), result)
-    check_match(r"^panalyze: 'kept\.tar\.gz' is not replaced: .* \([\d.]+ % of the samples\); unpack it ", result.err)
+    check_match(r"^panalyze: the archive 'kept\.tar\.gz' exists and is not replaced: "
+                r".* \([\d.]+ % of the samples\); unpack it ", result.err)
     check_equal(pathlib.Path("kept.tar.gz").read_bytes(), before)
     check_equal([name for name in os.listdir(".") if "kept" in name], ["kept.tar.gz"])
     # Unpacked beside the results it has the names, and so has the next one.
@@ -268,7 +270,7 @@ def test_archive_of_the_kernel():
             "dso,sym"]
     rows = lambda text: [line for line in text.splitlines() if line and line[0] != "#"]
     before, of_perf = run(report).ok().out, rows(run(["perf", *perf], env={"HOME": os.getcwd()}).ok().out)
-    check_in("recorded on another kernel", elsewhere(report))
+    check_in("the samples are of another kernel", elsewhere(report))
     check_equal(elsewhere([*report, "--debug-path", "sent"]), before)
     check_equal(rows(elsewhere(["perf", "--buildid-dir", "sent", *perf])), of_perf)
 
@@ -283,7 +285,7 @@ def test_archive_refuses():
     files = record()
     result = panalyze("archive", *files)
     check_equal(result.status, 1, "a script has to notice")
-    check_match(r"^Not saved: \S+/p \(.* % of the samples\): it has no build-id \(-Wl,--build-id gives one\)$",
+    check_match(r"^Not saved: \S+/p \(.* % of the samples\): the file has no build-id; link it with -Wl,--build-id$",
                 result.out)
     check_match(r"^panalyze: the call stacks of [\d.]+ % of the samples pass through files that could not be "
                 r"saved; .*rebuilt or deleted$",
@@ -292,11 +294,11 @@ def test_archive_refuses():
     pathlib.Path("full/other").write_text("mine")
     result = panalyze("archive", "-o", "full", *files)
     check_equal(result.status, 1)
-    check_match(r"^panalyze: the directory 'full' has other files in it; .*--output$", result.err)
+    check_match(r"^panalyze: the directory 'full' contains files, but no archive of symbols; .*--output$", result.err)
     check_equal(os.listdir("full"), ["other"])
     result = panalyze("archive", "-o", "a.tar.zst", *files)
     check_equal(result.status, 1)
-    check_in("only directories, .tar, .tar.gz and .tgz can be written", result.err)
+    check_in("give a directory, or a file name that ends in .tar, .tar.gz or .tgz", result.err)
     for to in ("missing/a.tar", "missing/a"):
         result = panalyze("archive", "-o", to, *files)
         check_equal(result.status, 1)
@@ -305,7 +307,8 @@ def test_archive_refuses():
     check_equal(panalyze("archive", "-o", "a.symbols", *files).status, 1)
     result = panalyze("a.symbols")
     check_equal(result.status, 1)
-    check_match(r"^panalyze: 'a.symbols' is an archive of symbols; give the result files too$", result.err)
+    check_match(r"^panalyze: 'a.symbols' is an archive of symbols, not a result file; "
+                r"give the result files too$", result.err)
     if os.path.exists("/dev/full"):
         os.symlink("/dev/full", "full.tar")
         result = panalyze("archive", "-o", "full.tar", *files)
@@ -407,7 +410,7 @@ def test_debuginfod_that_does_not_help():
     server = Server()
     try:
         result = run([LINES_OF, "-D", "60", "p"], input=address, env={"DEBUGINFOD_URLS": server.url}).ok()
-        check_in("no debuginfod server has its debug information", result.err)
+        check_in("no debuginfod server has the debug information of this file", result.err)
         check(server.asked)
     finally:
         server.release()

@@ -229,8 +229,9 @@ def test_refused():
     name = DATA / "fp.data"
     fails(2, "knows no field 'tme'; did you mean 'time'", "script", "-F", "tme", name)
     fails(2, "knows no field ''; the fields are comm, pid", "script", "-F", "comm,", name)
-    fails(2, "'sym' belongs to an address; add 'ip'", "script", "-F", "comm,sym", name)
-    fails(2, "'symoff' is the offset from a symbol; add 'sym'", "script", "-F", "ip,symoff", name)
+    fails(2, "the field 'sym' describes the address in the field 'ip'; add 'ip'", "script", "-F", "comm,sym", name)
+    fails(2, "the field 'symoff' is the offset from the symbol in the field 'sym'; add 'sym'",
+          "script", "-F", "ip,symoff", name)
     fails(1, "the samples of the event '.*' have no 'weight': leave it out", "script", "-F", "comm,weight", name)
     fails(2, "option '--all' does not belong to 'report'", "report", "--all", name)
 

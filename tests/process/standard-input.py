@@ -72,8 +72,8 @@ def fails(status, pattern, *args, **kw):
 
 def test_refused():
     fails(1, "^panalyze: -: the standard input is empty", "-")
-    fails(1, "^panalyze: -: is not a perf.data file", "-", input=b"hello, world\n" * 100000)
-    fails(1, "^panalyze: -: is not a perf.data file", "-", input=b"PERF")
+    fails(1, "^panalyze: -: the file is not a perf.data file", "-", input=b"hello, world\n" * 100000)
+    fails(1, "^panalyze: -: the file is not a perf.data file", "-", input=b"PERF")
     fails(1, "^panalyze: '-' .* cannot be followed", "top", "-")
     data = (DATA / "fp.data").read_bytes()
     fails(2, "-o TO", "archive", "-", input=data)

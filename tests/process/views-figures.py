@@ -275,7 +275,7 @@ def test_flame_says_what_is_not_drawn():
     root, text = picture("-a", "--min=30", *files)
     boxes, _ = boxes_of(root)
     check(all(100 * box.weight >= 30 * total for box in boxes), [box.name for box in boxes])
-    check_match(r"Not drawn: \d+ branch(es)? below 30 %, with [\d.]+ % of the width together", text)
+    check_match(r"Not drawn: \d+ branch(es)? below 30 % each, together [\d.]+ % of the width", text)
     root, text = picture("-a", "--symbol=spin_b", *files)
     check("spin_a" not in {box.name for box in boxes_of(root)[0]}, "a stack without spin_b")
     match = check_match(r"Not drawn: stacks that --symbol and --dso leave out \(([\d.]+) % of the total\)", text)
@@ -316,8 +316,8 @@ def test_flame_file():
                          ("/dev/full", "No space left on device")):
         result = panalyze("flame", "-o", path, *files)
         check_equal(result.status, 1)
-        check_match(rf"^panalyze: {re.escape(path)}:? (cannot|could not) be written: {reason}"
-                    "(; name another place with -o)?$", result.err)
+        check_match(rf"^panalyze: {re.escape(path)}:? (the file cannot|could not) be written: {reason}"
+                    "(; give another file name with -o)?$", result.err)
     check_equal(panalyze("flame", "-o", "-", *files).ok().out_bytes, pathlib.Path("flame.svg").read_bytes())
     before = pathlib.Path("flame.svg").read_bytes(), sorted(os.listdir("."))
     small = ["sh", "-c", 'trap "" XFSZ; exec prlimit --fsize=600 "$@"', "sh"]
@@ -401,7 +401,7 @@ def test_diff_of_a_binary_that_is_gone():
         record(directory, ["place/app", "100"])
     os.remove("place/app")
     shutil.copy(target("process-tree"), "place/app")
-    for prepare, why in ((lambda: None, "the file has another build-id"),
+    for prepare, why in ((lambda: None, "the file has another build-id than the recorded one"),
                          (lambda: os.remove("place/app"), "the file is gone")):
         prepare()
         text = panalyze("diff", "before", "after").ok().out
@@ -419,7 +419,8 @@ def test_diff_of_a_binary_that_is_gone():
     run("cc -O1 -o place/app app.c".split()).ok()
     record("last", ["place/app"])
     text = panalyze("diff", "before", "last").ok().out
-    check_match(r"^Functions of app are not compared: its symbols are missing in A \(the file has another build-id\)",
+    check_match(r"^Functions of app are not compared: its symbols are missing in A "
+                r"\(the file has another build-id than the recorded one\)",
                 text)
     check(not re.search(r"app +main$", text), text)
 
@@ -578,7 +579,7 @@ def test_others_are_named():
 
 
 def test_diff_refuses():
-    sets = "compares two sides: 'panalyze diff BEFORE AFTER'"
+    sets = "compares two sides. If each side is one run (a directory or a file), type: panalyze diff BEFORE AFTER"
     for args in ([], ["a"], ["a", "b", "c"], ["--"], ["a", "--"], ["--", "a"], ["a", "--", "b", "--", "c"]):
         refused(2, sets, *args)
     record("one", ["sh", "-c", ":"])

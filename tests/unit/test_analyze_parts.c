@@ -54,8 +54,8 @@ static void make(const char *name, mode_t mode)
     assert_int_equal(chmod(path, mode), 0);
 }
 
-static const char outside[] = "the file is outside of the compiled project; --symfs=/ shows it";
-static const char private[] = "some users may read the program, but not this file; --symfs=/ shows it";
+static const char outside[] = "the file is outside of the compiled project; --symfs=/ shows the file";
+static const char private[] = "some users may read the program, but not this source file; --symfs=/ shows the file";
 static const char out_of_symfs[] = "the path leads out of the --symfs directory";
 
 /* WHY: NULL where it is shown, "" where it is not there. */
@@ -243,7 +243,7 @@ static void test_debuginfod(void **state)
     ask(debuginfod, open("/dev/null", O_RDONLY), 0, 0, NULL);
     assert_int_equal(fake_asked, 0x1234);
     assert_int_equal(fake_watched, 0);
-    ask(debuginfod, -ENOENT, 6000000000, -ENOENT, "no debuginfod server has its debug information");
+    ask(debuginfod, -ENOENT, 6000000000, -ENOENT, "no debuginfod server has the debug information of this file");
     assert_int_equal(fake_watched, 0);
     ask(debuginfod, -EIO, 3000000000, -EIO, "the debuginfod servers could not be asked");
     assert_int_equal(fake_watched, 0);

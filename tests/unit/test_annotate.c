@@ -208,7 +208,7 @@ static void check_reasons(void)
 {
     static const char *const reasons[] = {"there is no file with the kernel's code to disassemble",
                                           "the code was generated while the program ran, and is gone",
-                                          "the vdso is in no file", "the file is missing", "the file is missing"};
+                                          "the vdso is not a file", "the file is missing", "the file is missing"};
     assert_int_equal(annotate.count, 6);
     for (size_t i = 0; i < 5; i++)
         assert_string_equal(annotate.list[i].why, reasons[i]);
@@ -419,13 +419,15 @@ static void test_no_code_in_archive(void **state)
     prepare((const uint64_t[FRAMES]){0});
     dsos[APP].no_code = true;
     assert_int_equal(annotate_code_init(&code, &alpha, &fake.settings, reason, sizeof(reason)), -ENODATA);
-    assert_string_equal(reason, "the archive has names but no code, and /opt/app is not there; copy the recorded file "
-                                "to DIR/opt/app and add --symfs=DIR");
+    assert_string_equal(reason,
+                        "the archive has names but no code, and the file /opt/app is missing; copy the recorded "
+                        "file to DIR/opt/app and add --symfs=DIR");
     dsos[APP].replaced = true;
     fake.settings.symfs = "/root";
     assert_int_equal(annotate_code_init(&code, &alpha, &fake.settings, reason, sizeof(reason)), -ENODATA);
-    assert_string_equal(reason, "the archive has names but no code, and /root/opt/app is another build; copy the "
-                                "recorded file to DIR/opt/app and add --symfs=DIR");
+    assert_string_equal(reason,
+                        "the archive has names but no code, and the file /root/opt/app is of another build; copy "
+                        "the recorded file to DIR/opt/app and add --symfs=DIR");
     assert_int_equal(annotate_code_init(&code, &alpha, &fake.settings, reason, 10), -ENODATA);
     assert_string_equal(reason, "the archi");
 }

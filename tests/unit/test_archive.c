@@ -336,7 +336,8 @@ static void test_commands(void **state)
         check_capture();
         char *text = archive_of(&fake, &status);
         check_captured();
-        has(text, "On another machine, with the profile in the same directory:\n");
+        has(text,
+            "To read the profile on another machine, put it and the archive into one directory, and type there:\n");
         has(text, cases[i].commands);
         free(text);
     }

@@ -307,8 +307,9 @@ static void test_more_in_it_than_before(void **state)
             assert_int_equal(status, 0);
             /* Of a process that was not there before nothing is asked. */
             unsigned left = strange < 2 ? strange : 2;
-            char text[80];
-            snprintf(text, sizeof(text), "one: changed while it was read: %u of its samples are left out", left);
+            char text[120];
+            snprintf(text, sizeof(text), "one: the file changed while panalyze read it; %u of its samples are left out",
+                     left);
             assert_int_equal(strstr(said, text) != NULL, left > 0);
             assert_int_equal(profile->files_bad, left > 0);
             assert_int_equal(again.samples, way ? 0 : 3);

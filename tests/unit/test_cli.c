@@ -223,10 +223,10 @@ static void test_numbers(void **state)
     assert_true(good("top --interval 0.1")->interval == 0.1);
     assert_true(good("top --interval 86400 --snapshots 3")->interval == 86400);
     assert_int_equal(cli.settings.snapshots, 3);
-    bad("top --interval 0.09", "needs seconds from 0.1 to 86400");
-    bad("top --interval 86401", "needs seconds");
-    bad("top --interval 1s", "needs seconds");
-    bad("top --interval=x", "needs seconds");
+    bad("top --interval 0.09", "needs a number of seconds from 0.1 to 86400");
+    bad("top --interval 86401", "needs a number of seconds");
+    bad("top --interval 1s", "needs a number of seconds");
+    bad("top --interval=x", "needs a number of seconds");
 }
 
 static void test_help(void **state)

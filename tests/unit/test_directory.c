@@ -142,7 +142,7 @@ static void test_damage(void **state)
     save("data.1", writer.data.data, writer.data.size);
     save("data.2", "", 0);
     save("data.3", "\1\0\0", 3);
-    assert_int_equal(read_directory("is damaged at byte 0 (a record of 3 bytes)").samples, 1);
+    assert_int_equal(read_directory("the file is damaged at byte 0 (a record of 3 bytes)").samples, 1);
     writer_release(&writer);
     buffer_release(&bytes);
     remove_all();
@@ -170,7 +170,7 @@ static void test_not_allowed(void **state)
     int status = file_open(&file, directory, &problem);
     become(0);
     assert_int_equal(status, -EACCES);
-    assert_string_equal(problem.text, "its file 'data' cannot be read: Permission denied");
+    assert_string_equal(problem.text, "the file 'data' in this directory cannot be read: Permission denied");
     problem.text[0] = '\0';
     assert_int_equal(chmod(directory, 0300), 0);
     become(65534);
@@ -214,7 +214,7 @@ static void test_long_name(void **state)
     path[PATH_MAX - 6] = '\0'; /* "/data" and the NUL fit */
     problem.text[0] = '\0';
     assert_int_equal(directory_open_data(&source, path, &problem), -ENOENT);
-    assert_string_equal(problem.text, "its file 'data' cannot be read: No such file or directory");
+    assert_string_equal(problem.text, "the file 'data' in this directory cannot be read: No such file or directory");
     save("data", "12345678", 8);
     assert_int_equal(directory_open_data(&source, path, &problem), 0);
     source_release(&source);
@@ -238,7 +238,7 @@ static void test_what_is_one(void **state)
     assert_true(directory_is_perf(directory));
     problem.text[0] = '\0';
     assert_int_equal(file_open(&file, directory, &problem), -ENODATA);
-    assert_string_equal(problem.text, "its file 'data' is empty; record again");
+    assert_string_equal(problem.text, "the file 'data' in this directory is empty; record again");
     if (geteuid() != 0) {
         assert_int_equal(chmod(in_directory("data"), 0), 0);
         save("data.0", "x", 1);
@@ -273,10 +273,10 @@ static void test_parts(void **state)
         save(names[i], "x", 1);
     expect_parts(0, 3, "");
     assert_int_equal(mkfifo(in_directory("data.8"), 0600), 0);
-    expect_parts(-EINVAL, 0, "its file 'data.8' cannot be read: is a pipe");
+    expect_parts(-EINVAL, 0, "the file 'data.8' in this directory cannot be read: the path names a pipe");
     remove_all();
     assert_int_equal(symlink("nowhere", in_directory("data.3")), 0);
-    expect_parts(-ENOENT, 0, "its file 'data.3' cannot be read: No such file");
+    expect_parts(-ENOENT, 0, "the file 'data.3' in this directory cannot be read: No such file");
     remove_all();
     for (unsigned i = 0; i <= 4096; i++) {
         char name[16];

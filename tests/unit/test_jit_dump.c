@@ -311,8 +311,8 @@ static void dso_has(const char *symfs, const char *first, const char *second, co
 
 static void test_dso(void **state)
 {
-    static const char no_dump[] = "generated code: its jitdump file is gone or cannot be read";
-    static const char no_map[] = "memory without a file, and the program left no perf map in /tmp";
+    static const char no_dump[] = "the code was generated, and its jitdump file is gone or cannot be read";
+    static const char no_map[] = "the code was in memory without a file, and the program left no perf map in /tmp";
     static const char gone[] = "/nonexistent/jit-1.dump";
     (void)state;
     struct dump dump;
@@ -337,7 +337,7 @@ static void test_dso(void **state)
     dso_has(NULL, gone, NULL, "- older mapped ", map_path, 0, NULL);
     dso_has(NULL, path, NULL, "first second mapped ", path, 0, NULL);
     if (geteuid() == 0) {
-        static const char foreign[] = "the perf map in /tmp belongs to another user";
+        static const char foreign[] = "the program's perf map in /tmp belongs to another user";
         assert_int_equal(chown(map_path, 65534, 65534), 0);
         dso_has(NULL, NULL, NULL, "- - - ", NULL, SYMBOLS_NO_FILE, foreign);
         dso_has(NULL, path, NULL, "first second - ", path, SYMBOLS_NO_FILE, foreign);
@@ -354,7 +354,7 @@ static void test_dso(void **state)
     read_bytes(&names, dump.bytes.data, dump.bytes.size);
     release(&names);
     dso_has(NULL, path, NULL, "first second - ", NULL, SYMBOLS_BROKEN,
-            "the jitdump file is damaged: its readable part is used");
+            "the jitdump file is damaged; names come from its readable part");
     buffer_release(&dump.bytes);
     /* Files have none. */
     struct symbols *symbols;

@@ -321,9 +321,9 @@ static void test_reasons(void **state)
     struct lines *lines = of_frames(FRAMES);
     (void)state;
     assert_string_equal(lines_why(lines, BARE), "it tells nothing");
-    assert_string_equal(lines_why(lines, IN_LIB), "the mapping is unknown");
-    assert_string_equal(lines_why(lines, IN_GONE), "the mapping is unknown");
-    assert_string_equal(lines_why(lines, NOWHERE), "the mapping is unknown");
+    assert_string_equal(lines_why(lines, IN_LIB), "no memory mapping is known for the address");
+    assert_string_equal(lines_why(lines, IN_GONE), "no memory mapping is known for the address");
+    assert_string_equal(lines_why(lines, NOWHERE), "no memory mapping is known for the address");
     end(lines);
 }
 

@@ -66,8 +66,8 @@ static const unsigned char *section(unsigned feature, uint64_t *ret_size)
 static const char *without_size(const char *said)
 {
     static char rest[4096];
-    const char *line = strstr(said, ", without function names; to save the names for other machines, type: panalyze "
-                                    "archive -o ");
+    const char *line = strstr(said, ") does not contain function names; to save the names for other machines, type: "
+                                    "panalyze archive -o ");
     assert_non_null(line);
     const char *end = strchr(line, '\n');
     assert_non_null(end);
@@ -208,9 +208,9 @@ static void test_other_forms(void **state)
                 export_files(paths, 2, NULL, 0, "");
             else
                 export_files(paths, 2, NULL, 1,
-                             both ? "a.data: its records have a layout that cannot be merged; "
+                             both ? "a.data: the file's records have a layout that cannot be merged; "
                                     "export this file alone"
-                                  : "b.data: its records have a layout that cannot be merged");
+                                  : "b.data: the file's records have a layout that cannot be merged");
             export_files(paths + 1, 1, NULL, 0, "");
         }
     }

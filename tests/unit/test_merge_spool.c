@@ -47,15 +47,18 @@ static void test_place_of_spool(void **state)
     writer_sample(&writer, 0, USER, 0x1000, 1, NULL, 0);
     const char *path = save(&writer, "a.data");
     load(&job, &path, 1, NULL);
-    expect_place(&job, "/nowhere/at/all", directory, "cannot write temporary records to '/nowhere/at': No such file");
+    expect_place(&job, "/nowhere/at/all", directory,
+                 "cannot write a temporary file in the directory '/nowhere/at': No such file");
     expect_place(&job, "/dev/nowhere/x", directory, "");
     bool root = geteuid() == 0 && seteuid(65534) == 0;
     if (geteuid() != 0)
-        expect_place(&job, "/nowhere", "/nonexistent", "cannot write temporary records to '/': Permission denied");
+        expect_place(&job, "/nowhere", "/nonexistent",
+                     "cannot write a temporary file in the directory '/': Permission denied");
     assert_true(!root || seteuid(0) == 0);
-    expect_place(&job, NULL, "/nonexistent", "cannot write temporary records to '/nonexistent': No such file");
-    expect_place(&job, "-", "/nonexistent", "temporary records to '/nonexistent'");
-    expect_place(&job, "/dev/stdout", "/nonexistent", "temporary records to '/nonexistent'");
+    expect_place(&job, NULL, "/nonexistent",
+                 "cannot write a temporary file in the directory '/nonexistent': No such file");
+    expect_place(&job, "-", "/nonexistent", "a temporary file in the directory '/nonexistent'");
+    expect_place(&job, "/dev/stdout", "/nonexistent", "a temporary file in the directory '/nonexistent'");
     expect_place(&job, NULL, "", "");
     expect_place(&job, NULL, directory, "");
     assert_int_equal(chdir(directory), 0);
@@ -63,13 +66,13 @@ static void test_place_of_spool(void **state)
     /* Where files without a name cannot be: one whose name is removed at once. */
     spool_at = NULL;
     expect_place(&job, "name", "/nonexistent", "");
-    expect_place(&job, "/nowhere/x", directory, "temporary records to '/nowhere': No such file");
+    expect_place(&job, "/nowhere/x", directory, "a temporary file in the directory '/nowhere': No such file");
     assert_int_equal(unlink(path), 0);
     assert_int_equal(chdir("/"), 0);
     assert_int_equal(rmdir(directory), 0); /* nothing is left there */
     assert_int_equal(mkdir(directory, 0700), 0);
     spool_at = "";
-    expect_place(&job, NULL, directory, "none of the files can be read any more");
+    expect_place(&job, NULL, directory, "none of the input files could be read a second time");
     unload(&job);
 }
 

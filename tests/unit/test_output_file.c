@@ -183,8 +183,8 @@ static void test_refused(void **state)
 {
     struct output_file out;
     (void)state;
-    failing(directory, -EISDIR, "cannot be written: Is a directory");
-    failing("no/such/directory", -ENOENT, "no/such/directory: cannot be written: No such file or directory");
+    failing(directory, -EISDIR, "the file cannot be written: Is a directory");
+    failing("no/such/directory", -ENOENT, "no/such/directory: the file cannot be written: No such file or directory");
     no_proc = true;
     failing("no/such/directory", -ENOENT, "No such file or directory");
     no_proc = false;

@@ -369,8 +369,8 @@ static void test_paged_output(void **state)
     check_capture();
     paged("/no/such/pager", true, 1000, false, false);
     const char *told = check_captured();
-    assert_non_null(strstr(told, "the pager '/no/such/pager' cannot be started (No such file or directory); set PAGER, "
-                                 "or use --no-pager"));
+    assert_non_null(strstr(told, "the pager '/no/such/pager' cannot be started (No such file or directory); set PAGER "
+                                 "to another program, or use --no-pager"));
     /* Nobody asked for the usual one. */
     char *path = strdup(getenv("PATH"));
     setenv("PATH", "/no/such/directory", 1);

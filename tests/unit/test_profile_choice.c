@@ -193,12 +193,12 @@ static void test_newest(void **state)
     expect_choice(1, NULL, 20, 0, NULL);
     save_session(1, 0xa2, 1000000001);
     expect_choice(2, NULL, 21, 1,
-                  "1 file of 1 other session is left out (a1a1a1a1 of 2001-09-09 01:46:40); showing the newest "
-                  "session, a2a2a2a2 of 2001-09-09 01:46:41; --session selects");
+                  "1 file of 1 other session is left out: a1a1a1a1 of 2001-09-09 01:46:40. The newest "
+                  "session is shown: a2a2a2a2 of 2001-09-09 01:46:41. To show another session, use --session");
     save_session(0, 0xa1, 1000000002);
-    expect_choice(2, NULL, 20, 1, "showing the newest session, a1a1a1a1");
+    expect_choice(2, NULL, 20, 1, "The newest session is shown: a1a1a1a1");
     save_session(2, 0xa2, 1000000001);
-    expect_choice(3, NULL, 20, 2, "2 files of 1 other session are left out (a2a2a2a2 of 2001-09-09 01:46:41); ");
+    expect_choice(3, NULL, 20, 2, "2 files of 1 other session are left out: a2a2a2a2 of 2001-09-09 01:46:41. ");
     save_session(2, 0, 2000000000);
     expect_choice(3, NULL, 20, 2, "2 files of 2 other sessions are left out");
     save_session(0, 0, 1000000000);
@@ -255,8 +255,8 @@ static void test_directories(void **state)
         for (unsigned j = 0; j < 2; j++)
             sessions[j] = (struct session_seen){{(uint8_t)(0xa1 + j)}, true, 1000000000 + j, 1, path[j]};
         snprintf(wanted, sizeof(wanted),
-                 "(a1000000 of 1970-01-01 00:00:01%s%s); showing the newest session, a2000000 of 1970-01-01 "
-                 "00:00:01%s%s; --session selects another session, 'panalyze diff' compares runs",
+                 "left out: a1000000 of 1970-01-01 00:00:01%s%s. The newest session is shown: a2000000 of 1970-01-01 "
+                 "00:00:01%s%s. To show another session, use --session; to compare runs, use 'panalyze diff'",
                  last ? " in " : places[i].first_directory, last ? longest + 1 : "",
                  last ? " in ..." : places[i].second_directory, last ? longest + 1 : "");
         check_capture();
@@ -276,13 +276,13 @@ static void test_named(void **state)
     expect_choice(3, "c0", 20, 2, NULL);
     expect_choice(3, "C1c1C1", 21, 2, NULL);
     expect_choice(3, "c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1", 21, 2, NULL);
-    expect_choice(3, "c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c", 0, 0, "is not the start of a session id");
-    expect_choice(3, "c", 0, 0, "more than one session id in these files begins with 'c'; the ids: c0c0c0c0 of ");
-    expect_choice(3, "c3", 0, 0, "no session id in these files begins with 'c3'; the ids: c0c0c0c0 of ");
-    expect_choice(
-        3, "c1 ", 0, 0,
-        "'c1 ' is not the start of a session id; give one id, because sessions are never mixed; the ids: c0c0c0c0 of ");
-    expect_choice(3, "", 0, 0, "'' is not the start of a session id");
+    expect_choice(3, "c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c", 0, 0, "is not the beginning of a session id");
+    expect_choice(3, "c", 0, 0,
+                  "more than one session id in these files begins with 'c'; the sessions are: c0c0c0c0 of ");
+    expect_choice(3, "c3", 0, 0, "no session id in these files begins with 'c3'; the sessions are: c0c0c0c0 of ");
+    expect_choice(3, "c1 ", 0, 0,
+                  "'c1 ' is not the beginning of a session id; give the id of one of these sessions: c0c0c0c0 of ");
+    expect_choice(3, "", 0, 0, "'' is not the beginning of a session id");
     struct profile_session session = {.id = {0x01, 0x23, 0xab, [15] = 0xff}};
     char text[33];
     profile_session_text(&session, text);

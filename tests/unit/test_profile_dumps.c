@@ -362,7 +362,7 @@ static void test_short_dumps(void **state)
         assert_true(profile->stacks[profile->entries[0].stack].depth < 1 + CALLERS);
         assert_int_equal(profile->stacks[profile->entries[0].stack].truncated, full);
         assert_int_equal(profile->session.note_count, 1);
-        assert_true(has_note(profile, full ? "1 of 1 stacks are deeper than their recorded part"
+        assert_true(has_note(profile, full ? "1 of 1 stacks are deeper than the part of the stack that was recorded"
                                            : "0 reached code whose unwind table or file is missing, 1 reached "
                                              "memory"));
         profile_free(profile);

@@ -250,7 +250,7 @@ static void test_sessions(void **state)
     expect_no_session(paths, "b", "more than one session");
     expect_no_session(paths, "dddddddddddddddddd", "no session id in these files begins with");
     expect_no_session(paths, "all", "sessions are never mixed");
-    expect_no_session(paths, "", "is not the start of a session id");
+    expect_no_session(paths, "", "is not the beginning of a session id");
 }
 
 static void test_bad_files(void **state)
@@ -364,7 +364,7 @@ static void test_samples_of_another_file(void **state)
     assert_int_equal(rename(in_directory("b"), path), 0);
     check_capture();
     assert_int_equal(profile_samples(profile, list_sample, &listed), 0);
-    assert_non_null(strstr(check_captured(), "a.10.10: was replaced while it was read"));
+    assert_non_null(strstr(check_captured(), "a.10.10: the file was replaced while panalyze read it"));
     assert_int_equal(profile->files_bad, 1);
     assert_int_equal(unlink(path), 0);
     check_capture();

@@ -161,16 +161,16 @@ static void test_headers(void **state)
     (void)state;
     struct buffer bytes = BUFFER_INIT;
     finish_small(false, false, &bytes);
-    expect_refusal(&bytes, 0, "is empty; record again");
-    expect_refusal(&bytes, 5, "is not a perf.data file");
-    expect_refusal(&bytes, 60, "its header is truncated: 60 bytes of 104");
-    expect_refusal(&bytes, 180, "is truncated: its event descriptions end at byte");
+    expect_refusal(&bytes, 0, "the file is empty; record again");
+    expect_refusal(&bytes, 5, "the file is not a perf.data file");
+    expect_refusal(&bytes, 60, "the file's header is truncated: it has only 60 of its 104 bytes");
+    expect_refusal(&bytes, 180, "the file is truncated: its event descriptions end at byte");
     uint64_t magic, ids;
     memcpy(&magic, bytes.data, 8);
     memcpy(bytes.data, "PERFFILE", 8);
     expect_refusal(&bytes, bytes.size, "first file format");
     memcpy(bytes.data, "\177ELF\2\1\1", 8);
-    expect_refusal(&bytes, bytes.size, "is not a perf.data file");
+    expect_refusal(&bytes, bytes.size, "the file is not a perf.data file");
     poke(&bytes, 0, magic);
     poke(&bytes, 8, 50);
     expect_refusal(&bytes, bytes.size, "claims to have 50 bytes");
@@ -181,7 +181,7 @@ static void test_headers(void **state)
     expect_refusal(&bytes, bytes.size, "8 bytes");
     poke(&bytes, 16, sizeof(struct perf_event_attr) + 16);
     poke(&bytes, 32, 0);
-    expect_refusal(&bytes, bytes.size, "describes no event");
+    expect_refusal(&bytes, bytes.size, "the file describes no event");
     poke(&bytes, 32, 2 * (sizeof(struct perf_event_attr) + 16));
     size_t at = sizeof(struct perfdata_header) + 8 * WRITER_ATTRS + sizeof(struct perf_event_attr);
     memcpy(&ids, bytes.data + at, 8);
@@ -204,7 +204,7 @@ static void test_many_ids(void **state)
         poke(&bytes, first + entry * (size_t)i + entry - 8, bytes.size / 8 * 8);
     }
     expect_refusal(&bytes, bytes.size,
-                   "its events list more ids than a file of this size can hold: the file is damaged");
+                   "the event descriptions list more ids than a file of this size can hold: the file is damaged");
     buffer_release(&bytes);
 }
 

@@ -164,7 +164,7 @@ static void test_ids(void **state)
         assert_int_equal(attr_add_id(&list, i << 32 | 0x80000001u, &problem), 0);
     assert_int_equal(attr_add_id(&list, 1, &problem), -EBADMSG);
     assert_string_equal(problem.text,
-                        "its events list more ids than a file of this size can hold: the file is damaged");
+                        "the event descriptions list more ids than a file of this size can hold: the file is damaged");
     for (uint64_t i = 0; i < 98; i++)
         assert_ptr_equal(attr_of_id(&list, i << 32 | 0x80000001u), &list.items[1]);
     assert_ptr_equal(attr_of_id(&list, 100), &list.items[0]);
@@ -235,7 +235,7 @@ static void test_most_events(void **state)
         struct cursor cursor = cursor_of(&attr, sizeof(attr));
         assert_int_equal(attr_add(&list, &cursor, sizeof(attr), &problem), i < ATTRS_MOST ? 0 : -EBADMSG);
     }
-    assert_string_equal(problem.text, "describes more than 16384 events");
+    assert_string_equal(problem.text, "the file describes more than 16384 events");
     assert_int_equal(list.count, ATTRS_MOST);
     assert_int_equal(list.items[ATTRS_MOST - 1].index, ATTRS_MOST - 1);
     attr_list_release(&list);

@@ -99,7 +99,7 @@ static void test_not_files(void **state)
     if (geteuid() != 0)
         expect_open_error(in_directory("empty"), -EACCES, "Permission denied");
     else
-        expect_open_error(in_directory("empty"), -ENODATA, "is empty; record again");
+        expect_open_error(in_directory("empty"), -ENODATA, "the file is empty; record again");
     expect_open_error("/dev/null", -EINVAL, "is a character device");
 }
 

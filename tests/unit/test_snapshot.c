@@ -144,11 +144,11 @@ static void what_went_wrong_is_said(void **state)
     expect("the rest 80 x 24", "no name", true);
     order.error = NULL;
     look(80, 24);
-    expect("the rest 80 x 24", "the analysis failed", true);
+    expect("the rest 80 x 24", "the process that prepares the update failed", true);
     order.signal = SIGUSR1;
     look(9, 9);
     char said[64];
-    snprintf(said, sizeof(said), "the analysis was ended by signal %d", SIGUSR1);
+    snprintf(said, sizeof(said), "the process that prepares the update was ended by signal %d", SIGUSR1);
     expect("the rest 80 x 24", said, false);
 }
 

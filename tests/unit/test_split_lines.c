@@ -41,7 +41,7 @@ static char *lines_of(struct symbols *symbols, const char *program, const char *
     return text;
 }
 
-static const char nothing_missing[] = "its debug information does not cover these addresses";
+static const char nothing_missing[] = "the file's debug information does not cover these addresses";
 
 /* PROGRAM has the lines of PLAIN, with debug files below ROOT (NULL: none). */
 static void same_lines(const char *program, const char *plain, const char *root)

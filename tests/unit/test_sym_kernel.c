@@ -150,7 +150,7 @@ static void expect(const struct symbols_kernel *kernel, unsigned missing, const 
     symbols_free(symbols);
 }
 
-static const char other_kernel[] = "recorded on another kernel than the one that runs now";
+static const char other_kernel[] = "the samples are of another kernel than the one that runs now";
 static const char moved[] = "the kernel's addresses have changed: the machine was rebooted after the recording";
 
 static void test_release(void **state)
@@ -251,7 +251,7 @@ static void hidden(const char *advice)
 static void test_hidden_addresses(void **state)
 {
     static const char otherwise[] =
-        "run panalyze as root, or with kernel.kptr_restrict 0 and kernel.perf_event_paranoid 1";
+        "run panalyze as root, or set kernel.kptr_restrict to 0 and kernel.perf_event_paranoid to 1";
     char self[PATH_MAX] = "", advice[PATH_MAX + 128];
     (void)state;
     assert_true(readlink("/proc/self/exe", self, sizeof(self) - 1) > 0);
@@ -262,8 +262,8 @@ static void test_hidden_addresses(void **state)
     hidden(advice);
     restriction = "2\n";
     expect(NULL, SYMBOLS_RESTRICTED,
-           "/proc/kallsyms hides the addresses from everybody; run panalyze as root with kernel.kptr_restrict 1, or "
-           "run it with kernel.kptr_restrict 0 and kernel.perf_event_paranoid 1",
+           "/proc/kallsyms hides the addresses from everybody; set kernel.kptr_restrict to 1 and run panalyze as "
+           "root, or set kernel.kptr_restrict to 0 and kernel.perf_event_paranoid to 1",
            0, false);
     restriction = "0\n";
     bounded = true;
@@ -279,10 +279,12 @@ static void test_hidden_addresses(void **state)
     users = NULL;
     hidden(advice);
     user = 0;
-    expect(NULL, SYMBOLS_RESTRICTED,
-           "/proc/kallsyms hides the addresses: root has no CAP_SYSLOG here (a container?); run panalyze with "
-           "CAP_SYSLOG (docker run --cap-add SYSLOG), or with kernel.kptr_restrict 0 and kernel.perf_event_paranoid 1",
-           0, false);
+    expect(
+        NULL, SYMBOLS_RESTRICTED,
+        "/proc/kallsyms hides the addresses: root has no CAP_SYSLOG here (a container?); run panalyze with "
+        "CAP_SYSLOG (docker run --cap-add SYSLOG), or set kernel.kptr_restrict to 0 and kernel.perf_event_paranoid to "
+        "1",
+        0, false);
     user = 1000;
 }
 
@@ -298,7 +300,7 @@ static void test_list_of_names(void **state)
     kallsyms = names_of_kernel;
     assert_int_equal(symbols_new(&options, &symbols), 0);
     assert_int_equal(symbols_missing(symbols_kernel(symbols, NULL)), SYMBOLS_NO_FILE);
-    assert_string_equal(symbols_why(symbols_kernel(symbols, NULL)), "kernel names are turned off");
+    assert_string_equal(symbols_why(symbols_kernel(symbols, NULL)), "the names of the kernel are not looked up");
     symbols_free(symbols);
 }
 

@@ -129,7 +129,7 @@ static void has_lines(struct symbols_dso *dso, uint64_t offset, const char *file
     assert_int_equal(rows, 0);
     /* No code is there. */
     assert_int_equal(symbols_lines(dso, 1 << 30, lines), 0);
-    assert_string_equal(symbols_lines_why(dso), "its debug information does not cover these addresses");
+    assert_string_equal(symbols_lines_why(dso), "the file's debug information does not cover these addresses");
 }
 
 static void test_own_lines(void **state)
@@ -245,11 +245,12 @@ static void test_dsos_without_lines(void **state)
     struct symbols *symbols = new_symbols(NULL);
     struct symbols_kernel kernel = {.osrelease = "0.0.1-never"};
     (void)state;
-    has_no_lines(symbols_kernel(symbols, &kernel), 0x1000, "the kernel's code has no line information here");
+    has_no_lines(symbols_kernel(symbols, &kernel), 0x1000, "panalyze does not look up lines of kernel code");
     has_no_lines(symbols_jit(symbols, UINT32_MAX), 0x1000, "generated code has no line information");
     has_no_lines(symbols_dso(symbols, "/does/not/exist", NULL, 0), 0x1000, "the file is gone");
-    has_no_lines(symbols_dso(symbols, "//anon", NULL, 0), 0x1000, "memory without a file");
-    has_no_lines(symbols_dso(symbols, in_directory("c.c"), NULL, 0), 0x1000, "not an ELF file, or a damaged one");
+    has_no_lines(symbols_dso(symbols, "//anon", NULL, 0), 0x1000, "the code was in memory without a file");
+    has_no_lines(symbols_dso(symbols, in_directory("c.c"), NULL, 0), 0x1000,
+                 "the file is not an ELF file, or is damaged");
     if (have_tools) {
         struct symbols_dso *dso = symbols_dso(symbols, in_directory("bare"), NULL, 0);
         has_no_lines(dso, offset_of_shown(dso), "the file has no debug information");
@@ -274,7 +275,7 @@ static void test_damaged_lines(void **state)
     symbols = new_symbols(NULL);
     dso = symbols_dso(symbols, in_directory("broken"), NULL, 0);
     assert_int_equal(symbols_lines(dso, offset_of_shown(dso), lines), 0);
-    assert_non_null(strstr(symbols_lines_why(dso), "its debug information is damaged"));
+    assert_non_null(strstr(symbols_lines_why(dso), "debug information is damaged"));
     symbols_free(symbols);
 }
 

@@ -220,7 +220,7 @@ static void test_tree(void **state)
     has(text, "  Command\n  20.20  0.000 s    895 ms   90.0 ms  90.0 ms     0  * cc1 'a b.c'");
     has(text, "  10.10  0.000 s    900 ms   15.0 ms  ~110 ms     2  make -j2\n"
               "and 1 lighter task (raise -n to see more)\n"
-              "Total: CPU time including all threads and processes below\n*: this process ran last");
+              "Total: CPU time of a task with all threads and processes below it\n*: this process ran last");
     has_not(text, "worker");
     has_not(text, "Exit -");
     free(text);
@@ -231,7 +231,7 @@ static void test_tree(void **state)
     text = run(&fake, view_tree);
     has(text, "\n"
               "make (pid 10, not shown above) ran last, until 900 ms\n"
-              "Exit -: unknown; the process was still running, or pinject saw no parent wait for it\n");
+              "Exit -: unknown; the process was still running, or pinject did not see its parent wait for it\n");
     free(text);
     ((struct profile_task *)fake.profile.tasks)[2].end_ns = 895 * 1000000ull;
     ((struct profile_task *)fake.profile.tasks)[2].exit = 0;
@@ -248,7 +248,7 @@ static void test_counts_include_what_no_event_saw(void **state)
     fake_new(&fake);
     char *text = run(&fake, view_counts);
     has(text, "105 ms  task-clock   102 ms counted, 3.00 ms at start-up and exit\n");
-    has(text, "   100  page-faults  an estimate, scaled: it was counted for only 50.00 % of the time\n");
+    has(text, "   100  page-faults  an estimate: the event was counted for only 50.00 % of the time\n");
     has(text, "~100 (50 %)");
     has(text, "105 ms of it in tasks (95.45 %)");
     has(text, "Not seen: su: setuid, 3 times");
@@ -525,12 +525,12 @@ static void test_other_events(void **state)
     for (int i = 0; i < 3; i++)
         fake.profile.tasks[i].count_count = 0;
     char *text = run(&fake, view_report);
-    has(text, "\nSampled too (--event shows it): first, last\n");
+    has(text, "\nOther sampled events (--event shows one of them): first, last\n");
     free(text);
     events[0].sampled = true;
     events[1].sampled = events[3].sampled = false;
     text = run(&fake, view_report);
-    has(text, "\nSampled too (--event shows it): counted\n");
+    has(text, "\nOther sampled events (--event shows one of them): counted\n");
     free(text);
 }
 

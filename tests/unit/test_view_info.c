@@ -91,7 +91,7 @@ static void test_format(void **state)
     file->missing_bytes = 2000;
     file->problem = "its end is missing";
     expect_info(HEAD "  truncated  7 bytes at the end are an incomplete record\n"
-                     "  cut off    2.0 kB are missing at its end\n"
+                     "  cut off    2.0 kB are missing at the end of the file\n"
                      "  problem    its end is missing\n");
 }
 
@@ -175,8 +175,9 @@ static void test_session(void **state)
     file->session = &session;
     expect_info(HEAD "  session    ab010000000000000000000000000000\n  root       77\n  recorder   1.0\n");
     session.bare = true;
-    expect_info(HEAD "  session    ab010000000000000000000000000000 (started by LD_PRELOAD alone)\n  root       77\n"
-                     "  recorder   1.0\n");
+    expect_info(
+        HEAD "  session    ab010000000000000000000000000000 (started by LD_PRELOAD, not by the command pinject-run)\n"
+             "  root       77\n  recorder   1.0\n");
     session = (struct profile_session){.version = ""};
     expect_info(HEAD);
     session.arguments = words;

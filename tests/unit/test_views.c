@@ -146,7 +146,7 @@ static void test_flame(void **state)
     fake.settings.min = 16;
     text = drawn(&fake);
     assert_null(strstr(text, "smaller"));
-    has(text, "Not drawn: 3 branches below 16 %, with 20.00 % of the width together");
+    has(text, "Not drawn: 3 branches below 16 % each, together 20.00 % of the width");
     free(text);
     fake.settings.by = BY_FUNCTION;
     fake.settings.min_given = false;
@@ -192,7 +192,7 @@ static void test_very_deep_stack(void **state)
     fake.profile.entries = entries;
     fake.profile.entry_count = 2;
     char *text = drawn(&fake);
-    has(text, "Not drawn: calls deeper than 300 levels, with 100.00 % of the width together");
+    has(text, "Not drawn: calls deeper than 300 levels, together 100.00 % of the width");
     has(text, "data-x=\"0\" data-w=\"562949953421312\" data-l=\"0\""); /* as much as JavaScript counts exactly */
     free(text);
     fake.settings.call_tree = true;
