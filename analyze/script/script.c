@@ -231,6 +231,6 @@ int script_view(struct view *view)
     if (status >= 0)
         return 0;
     if (status != -ENODATA)
-        report_error("the samples could not be read again: %s", strerror(-status));
+        report_error("the samples could not be read a second time: %s", strerror(-status));
     return 1;
 }

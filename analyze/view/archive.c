@@ -55,8 +55,7 @@ static mode_t directory_rights(const struct archive *archive)
 
 static int report_write_error(const struct archive *archive, int error)
 {
-    report_error("the archive '%s' could not be written: %s; name another place with -o", archive->to,
-                 strerror(-error));
+    report_error("the archive '%s' could not be written: %s; give another name with -o", archive->to, strerror(-error));
     return error;
 }
 

@@ -295,7 +295,7 @@ void call_tree_print(struct view *view, const uint32_t *entries, uint32_t count,
     if (tree.calls.nodes[0].samples)
         text_table_print(tree.table, view->output, true);
     else
-        fputs("no call in this section matches the filters\n", view->output->to);
+        fputs("nothing in this section matches the filters\n", view->output->to);
     if (tree.left) {
         char number[TEXT_AMOUNT];
         fprintf(view->output->to, "and %s more; --top all shows all\n",

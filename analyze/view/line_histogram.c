@@ -390,7 +390,7 @@ void line_histogram_print(struct view *view, const uint32_t *entries, uint32_t c
     if (sum.count)
         text_table_print(table, view->output, true);
     else
-        fputs("no row of this section matches the filters\n", view->output->to);
+        fputs("nothing in this section matches the filters\n", view->output->to);
     text_table_free(table);
     print_left(view, &sum, &left);
     if (by_line && view->settings->sort == SORT_SELF && view->settings->tasks != TASKS_APART &&

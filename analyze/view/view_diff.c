@@ -454,7 +454,7 @@ static void print_table(struct view *view, const struct compare *compare, enum c
     if (count)
         text_table_print(table, view->output, true);
     else
-        fputs("nothing here matches the filters\n", view->output->to);
+        fputs("nothing in this section matches the filters\n", view->output->to);
     print_more_rows(view, compare, by, order, shown, count);
     print_folded(view, compare, by, &folded);
     text_table_free(table);

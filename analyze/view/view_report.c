@@ -76,7 +76,7 @@ static void print_sum(struct view *view, uint32_t task, const uint32_t *entries,
     if (rows.count)
         rows_print(view, &histogram, &rows, entries, count);
     else
-        fputs("nothing here matches the filters\n", view->output->to);
+        fputs("nothing in this section matches the filters\n", view->output->to);
     rows_release(&rows);
     histogram_release(&histogram);
 }

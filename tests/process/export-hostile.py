@@ -270,7 +270,7 @@ def test_endings():
         check_equal(pathlib.Path(f"named-{format}").read_bytes(), pathlib.Path(f"ended{ending}").read_bytes(), format)
     panalyze("export", "-o", "packed.folded.gz", *results()).ok()
     check_equal(gzip.open("packed.folded.gz").read(), export("folded"))
-    check_in("leave '.gz' off", panalyze("export", "-o", "x.data.gz", *results()).err)
+    check_in("give a file name without '.gz'", panalyze("export", "-o", "x.data.gz", *results()).err)
     panalyze("export", "csv", "--output=-", *results()).ok()
 
 

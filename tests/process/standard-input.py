@@ -74,7 +74,7 @@ def test_refused():
     fails(1, "^panalyze: -: the standard input is empty", "-")
     fails(1, "^panalyze: -: the file is not a perf.data file", "-", input=b"hello, world\n" * 100000)
     fails(1, "^panalyze: -: the file is not a perf.data file", "-", input=b"PERF")
-    fails(1, "^panalyze: '-' .* cannot be followed", "top", "-")
+    fails(1, "^panalyze: 'panalyze top' cannot follow the standard input", "top", "-")
     data = (DATA / "fp.data").read_bytes()
     fails(2, "-o TO", "archive", "-", input=data)
     fails(1, "set TMPDIR", "-", input=data, env={"TMPDIR": "/nonexistent"})

@@ -210,7 +210,7 @@ static void test_long_name(void **state)
     memcpy(path, directory, strlen(directory));
     assert_true(strlen(path) == PATH_MAX - 5);
     assert_int_equal(directory_open_data(&source, path, &problem), -ENAMETOOLONG);
-    assert_string_equal(problem.text, "its name is too long");
+    assert_string_equal(problem.text, "the path of the directory is too long");
     path[PATH_MAX - 6] = '\0'; /* "/data" and the NUL fit */
     problem.text[0] = '\0';
     assert_int_equal(directory_open_data(&source, path, &problem), -ENOENT);

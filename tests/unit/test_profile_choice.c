@@ -203,9 +203,9 @@ static void test_newest(void **state)
     expect_choice(3, NULL, 20, 2, "2 files of 2 other sessions are left out");
     save_session(0, 0, 1000000000);
     save_session(1, 0, 1000000001);
-    expect_choice(3, NULL, 22, 2, "showing the newest session, ");
+    expect_choice(3, NULL, 22, 2, "The newest session is shown: ");
     save_session(0, 0, 2000000001);
-    expect_choice(3, NULL, 20, 2, "of 2033-05-18 03:33:21; --session");
+    expect_choice(3, NULL, 20, 2, "of 2033-05-18 03:33:21. To show another session, use --session");
     /* Of two of one time the first. */
     save_session(0, 0xa1, 5);
     save_session(1, 0xa2, 5);

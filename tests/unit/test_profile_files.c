@@ -249,7 +249,7 @@ static void test_sessions(void **state)
     expect_session(paths, "B1b1b1B1b1b1b1", 0xb1, NULL);
     expect_no_session(paths, "b", "more than one session");
     expect_no_session(paths, "dddddddddddddddddd", "no session id in these files begins with");
-    expect_no_session(paths, "all", "sessions are never mixed");
+    expect_no_session(paths, "all", "give the id of one of these sessions");
     expect_no_session(paths, "", "is not the beginning of a session id");
 }
 

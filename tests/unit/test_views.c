@@ -429,8 +429,7 @@ static void test_diff_on_a_loaded_machine(void **state)
                                                             .others_ns = UINT64_C(3000) * MS};
     char *text = diff_runs(fakes, 3);
     has(text, "Total: ~+808 ms (+80.00 %), from 1.01 s to 1.82 s a run: not judged\n");
-    has(text, "only Points\n"
-              "  are judged, not times. Take the runs in turn (A B A B ...).\n");
+    has(text, "judged by the column Points, and not by the times.");
     has(text, "~+808 ms       858 ms   1.67 s  +80.00  0.31  85.00 %  91.67 %  cc1\n");
     free(text);
     fakes[0].settings.json = true;
