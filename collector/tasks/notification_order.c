@@ -5,6 +5,7 @@
 
 #include "collector/sources/notifications.h"
 #include "collector/tasks/admit.h"
+#include "collector/tasks/task_table.h"
 #include "collector/tasks/tasks.h"
 #include "collector/tasks/untracked.h"
 
@@ -134,4 +135,16 @@ void tasks_notify(struct tasks *tasks, struct notification *notifications)
             let_wait(tasks, notification, &at);
     }
     retry_waiting(tasks);
+}
+
+/* Ancestors that are marked already end a chain, so chains of any length cost no more than there are processes. */
+void tasks_mark_awaited(struct tasks *tasks)
+{
+    for (const struct waiting *waiting = tasks->waiting; waiting; waiting = waiting->next) {
+        const struct notification *request = waiting->notification;
+        const bool goes_on = request->kind == PINJECT_PROCESS && request->events;
+        struct process *process = goes_on ? tasks_find_process(tasks, request->pid) : NULL;
+        for (; process && process->awaited != tasks->batch; process = process->parent)
+            process->awaited = tasks->batch;
+    }
 }

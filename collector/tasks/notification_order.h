@@ -15,4 +15,10 @@ struct tasks;
  */
 void tasks_notify(struct tasks *tasks, struct notification *notifications);
 
+/*
+ * Marks with the present batch the ended processes that a waiting request for events will go on from, and the processes
+ * with which they would be accounted for.
+ */
+void tasks_mark_awaited(struct tasks *tasks);
+
 #endif

@@ -71,6 +71,7 @@ struct process {
     bool end_lost;              /* the record of an end was lost: the process may have ended after end_ns */
     uint64_t ended_ns;          /* the last task's end was seen; 0: it lives */
     uint64_t deadline_ns;       /* while held: write then */
+    uint64_t awaited;           /* while held: a request that goes on from it waited in that batch of notifications */
     bool held;
     bool accounted; /* in the totals */
     bool exit_known;

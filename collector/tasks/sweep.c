@@ -71,6 +71,15 @@ static bool awaits_program(const struct tasks *tasks, const struct process *proc
 }
 
 /*
+ * A request for events of its next program came, and waits for older records. If it were accounted for before that, its
+ * CPU time would be in two files: the request names as start-up time all that its first thread has used.
+ */
+static bool is_awaited(const struct tasks *tasks, const struct process *process)
+{
+    return process->awaited == tasks->batch;
+}
+
+/*
  * Its events are gone but it lives: its parent's wait will report what it uses. If nobody said that it runs a setuid
  * program, it may do so all the same, or have threads that nobody knows.
  */
@@ -98,13 +107,15 @@ void tasks_sweep(struct tasks *tasks)
         next = task->live_next;
         sweep_task(tasks, task);
     }
+    tasks->batch++;
+    tasks_mark_awaited(tasks);
     for (struct process *process = tasks->held, *next; process; process = next) {
         next = process->held_next;
         await_parent(tasks, process);
-        if (process->deadline_ns <= tasks->now_ns && !awaits_program(tasks, process) && !lives_on(tasks, process))
+        if (process->deadline_ns <= tasks->now_ns && !is_awaited(tasks, process) && !awaits_program(tasks, process) &&
+            !lives_on(tasks, process))
             tasks_finish_process(tasks, process);
     }
-    tasks->batch++;
     tasks_attach_untracked(tasks);
     missed_look(&tasks->missed, tasks->now_ns - LOOK_NS);
     deferred_munmap_run(tasks->session);

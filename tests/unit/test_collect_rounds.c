@@ -164,7 +164,8 @@ static void all_have_gone(void)
 
 static void somebody_waits(void)
 {
-    static struct waiting one; /* for whom nobody looks in this test */
+    static struct notification request; /* for whom nobody looks in this test */
+    static struct waiting one = {.notification = &request};
     tasks->waiting = &one;
 }
 

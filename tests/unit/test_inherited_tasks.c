@@ -8,10 +8,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "collector/system/pidfd.h"
 #include "collector/tasks/admit.h"
 #include "collector/tasks/finish.h"
 #include "collector/tasks/inherited_counts.h"
 #include "collector/tasks/inherited_tasks.h"
+#include "collector/tasks/notification_order.h"
+#include "collector/tasks/sweep.h"
 #include "collector/tasks/task_table.h"
 
 static void tasks_come_and_go(void **state)
@@ -435,6 +438,72 @@ static void requests_wait_for_sets(void **state)
     tasks_admit(tasks, notification);
 }
 
+static void ends(pid_t pid, uint64_t time_ns)
+{
+    struct task *task = tasks_find(stage.tasks, pid);
+    stage_exit(task, time_ns);
+    tasks_task_ended(stage.tasks, task, true);
+}
+
+/* The request of the process that PIDFD holds, for its next program. It used 3200 ns before. */
+static struct notification *next_request(pid_t pid, int pidfd, uint64_t time_ns)
+{
+    struct notification *notification = stage_notification(PINJECT_PROCESS, pid, pid, 150, time_ns);
+    stage_events(&stage, notification, 500);
+    notification->startup_ns = 3200;
+    notification->pidfd = pidfd_copy(pidfd);
+    return notification;
+}
+
+/*
+ * A covered process lost its part of the set in the exec of a setuid program. While the loop sleeps, its next program
+ * requests events and ends, and so does its parent. The request waits for records of the set; until then neither of the
+ * two is accounted for, or the time before the request would be in two files.
+ */
+static void processes_wait_for_requests(void **state)
+{
+    (void)state;
+    struct tasks *tasks = stage.tasks;
+    stage_process(&stage, 150, 100, T + 1, 7000)->process->inherits = true;
+    stage_process(&stage, 160, 100, T + 2, 9000);
+    const pid_t pid = fork();
+    if (pid == 0)
+        _exit(0);
+    const struct writer maker = {150, 150, SET, 0, true}, made = {pid, pid, SET, 0, false};
+    put_fork(maker, pid, pid, T + 10);
+    put_exit(made, T + 20);
+    for (unsigned i = 0; i < READINGS; i++)
+        put_reading(made, 1000, 1000, 1000, 0);
+    take(); /* the zombie has its number */
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    struct process *process = tasks_find_process(tasks, pid);
+    assert_true(process && process->held && process->parent == tasks_find_process(tasks, 150));
+    if (!pidfd_are_same(process->pidfd, process->pidfd)) /* before Linux 6.9 */
+        skip();
+    ends(150, T + 40);
+    ends(160, T + 41);
+    tasks->now_ns += 1000000000;
+    tasks->inherited_taken_ns = T + 30;
+    stage_notify(&stage, next_request(pid, process->pidfd, T + 30));
+    assert_int_equal(tasks->waiting_count, 1);
+    tasks_sweep(tasks);
+    assert_null(tasks_find_process(tasks, 160)); /* no request goes on from it */
+    assert_non_null(tasks_find_process(tasks, 150));
+    assert_ptr_equal(tasks_find_process(tasks, pid), process);
+    assert_false(process->accounted);
+    tasks->inherited_taken_ns = T + 31;
+    tasks_notify(tasks, NULL);
+    assert_int_equal(tasks->waiting_count, 0);
+    assert_int_equal(tasks_find(tasks, pid)->startup_ns, 200);
+    ends(pid, T + 35);
+    tasks->now_ns += 1000000000;
+    tasks_sweep(tasks); /* nothing waits any more */
+    assert_null(tasks_find_process(tasks, pid));
+    assert_null(tasks_find_process(tasks, 150));
+    stage_close(&stage);
+    assert_int_equal(tasks->attributed_ns, 5000 + 7000 + 9000 + 3000 + 200 + 500);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -452,6 +521,7 @@ int main(void)
         TEST(programs_that_are_not_followed),
         TEST(whom_an_unknown_task_made_waits),
         TEST(requests_wait_for_sets),
+        TEST(processes_wait_for_requests),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
