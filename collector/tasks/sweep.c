@@ -23,6 +23,8 @@ enum {
     LOOK_NS = 100 * 1000 * 1000,       /* a task that has sent no request by then will not */
 };
 
+static const uint64_t LIVES_ON = UINT64_MAX; /* the deadline of a held process that the last sweep found alive */
+
 static bool is_gone(const struct task *task)
 {
     return task->ring_fd < 0 && numbers_task_is_gone(task->pid, task->key);
@@ -95,10 +97,30 @@ static bool lives_on(const struct tasks *tasks, const struct process *process)
  */
 static void await_parent(const struct tasks *tasks, struct process *process)
 {
+    if (process->deadline_ns == LIVES_ON)
+        return;
     bool seen = process->deadline_ns + NUMBER_LOOK_NS > tasks->now_ns + TASKS_HOLD_NS;
     if (!seen && !process->waited && !process->left && tasks->held_count <= NUMBERS &&
         tasks->now_ns - process->ended_ns < NUMBER_NS && process_has_number(process))
         process->deadline_ns = tasks->now_ns + TASKS_HOLD_NS;
+}
+
+/*
+ * A process that lived on is held as long as others once it is dead: what it and its parent reported just before is on
+ * its way, perhaps a request that goes on from it.
+ */
+static bool is_due(const struct tasks *tasks, struct process *process)
+{
+    const bool lived = process->deadline_ns == LIVES_ON;
+    if (!lived && process->deadline_ns > tasks->now_ns)
+        return false;
+    if (is_awaited(tasks, process) || awaits_program(tasks, process))
+        return false;
+    if (lives_on(tasks, process))
+        process->deadline_ns = LIVES_ON;
+    else if (lived)
+        process->deadline_ns = tasks->now_ns + TASKS_HOLD_NS;
+    return process->deadline_ns <= tasks->now_ns;
 }
 
 void tasks_sweep(struct tasks *tasks)
@@ -112,8 +134,7 @@ void tasks_sweep(struct tasks *tasks)
     for (struct process *process = tasks->held, *next; process; process = next) {
         next = process->held_next;
         await_parent(tasks, process);
-        if (process->deadline_ns <= tasks->now_ns && !is_awaited(tasks, process) && !awaits_program(tasks, process) &&
-            !lives_on(tasks, process))
+        if (is_due(tasks, process))
             tasks_finish_process(tasks, process);
     }
     tasks_attach_untracked(tasks);

@@ -3,18 +3,24 @@
 #include "check.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "collector/sources/deferred_munmap.h"
 #include "collector/system/monotonic.h"
+#include "collector/system/pidfd.h"
 #include "collector/tasks/finish.h"
 #include "collector/tasks/notification_order.h"
+#include "collector/tasks/sweep.h"
 #include "collector/tasks/task_file.h"
 #include "collector/tasks/task_table.h"
 #include "collector/tasks/tasks_init.h"
 #include "test_tasks_kit.h"
 
 #define T 2000000000ull
+#define S 1000000000ull
 
 /* A new set of tasks belongs to its session; what its own user's preload objects dropped explains who never came. */
 static void test_begun(void **state)
@@ -188,12 +194,75 @@ static void test_next_program_does_not_overtake(void **state)
     stage_free(&stage);
 }
 
+/* A process that lost its events in the exec of a setuid program, and lives on for seconds; then it is dead. */
+static struct process *new_survivor(struct stage *stage)
+{
+    stage_new(stage, PINJECT_SESSION_ALL, false);
+    const pid_t pid = fork();
+    if (pid == 0)
+        for (;;)
+            pause();
+    stage_process(stage, 100, 1, T, 1000);
+    struct task *task = stage_process(stage, pid, 100, T + 1, 3000);
+    struct process *process = task->process;
+    process->pidfd = pidfd_open_of(pid);
+    tasks_task_ended(stage->tasks, task, true);
+    for (unsigned i = 0; i < 2; i++) {
+        stage->tasks->now_ns += 3 * S;
+        tasks_sweep(stage->tasks);
+    }
+    kill(pid, SIGKILL);
+    const pid_t waited = waitpid(pid, NULL, 0);
+    assert_int_equal(waited, pid);
+    assert_ptr_equal(tasks_find_process(stage->tasks, pid), process);
+    stage->tasks->now_ns += 3 * S;
+    tasks_sweep(stage->tasks);
+    return process;
+}
+
+/* The sweep that finds it dead holds it as long as others. */
+static void test_survivors_are_held(void **state)
+{
+    (void)state;
+    struct stage stage;
+    struct process *process = new_survivor(&stage);
+    const pid_t pid = process->pid;
+    stage.tasks->now_ns += S / 5 - 1;
+    tasks_sweep(stage.tasks);
+    assert_ptr_equal(tasks_find_process(stage.tasks, pid), process);
+    stage.tasks->now_ns++;
+    tasks_sweep(stage.tasks);
+    assert_null(tasks_find_process(stage.tasks, pid));
+    stage_close(&stage);
+    stage_free(&stage);
+}
+
+/* Its next program sent a request before it died, and that comes after the sweep: it still goes on from the process. */
+static void test_last_request(void **state)
+{
+    (void)state;
+    struct stage stage;
+    const struct process *process = new_survivor(&stage);
+    const pid_t pid = process->pid;
+    const bool known = pidfd_are_same(process->pidfd, process->pidfd); /* since Linux 6.9 */
+    struct notification *notification = stage_notification(PINJECT_PROCESS, pid, pid, 100, T + 2 * S);
+    stage_events(&stage, notification, 500);
+    notification->startup_ns = 3200;
+    notification->pidfd = pidfd_copy(process->pidfd);
+    stage_notify(&stage, notification);
+    assert_int_equal(tasks_find(stage.tasks, pid)->startup_ns, known ? 200 : 3200);
+    stage_close(&stage);
+    assert_int_equal(stage.tasks->attributed_ns, 1000 + 3000 + (known ? 200 : 3200) + 500);
+    stage_free(&stage);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_begun),        cmocka_unit_test(test_numbers_in_one_bucket),
         cmocka_unit_test(test_stamps),       cmocka_unit_test(test_released_unwritten),
         cmocka_unit_test(test_many_threads), cmocka_unit_test(test_next_program_does_not_overtake),
+        cmocka_unit_test(test_last_request), cmocka_unit_test(test_survivors_are_held),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
