@@ -132,6 +132,15 @@ static int copy_parent(struct tasks *tasks, struct process *process, const struc
     return space_fork(space, notification->time_ns, &process->space);
 }
 
+/* No pidfd tells whether the number is still that of OLD: no number is reused that soon after the exec. */
+static bool may_go_on(const struct process *old, const struct notification *notification)
+{
+    const struct task *leader = old->leader;
+    if (leader && (task_is_live(leader) || leader->end_ns > notification->time_ns))
+        return false;
+    return old->revoked || (old->secure && !notification->attached_late);
+}
+
 /*
  * Did it lose its events in an exec (of an unreadable program, or by a thread that had none), and request new ones, or
  * get them from outside? It may have ended since.
@@ -140,8 +149,9 @@ static bool goes_on(const struct process *old, const struct notification *notifi
 {
     if (notification->kind != PINJECT_PROCESS || old->accounted)
         return false;
-    if (old->pidfd < 0) /* all that is known of it is a thread that called exec; no number is reused that soon */
-        return !old->leader && (old->revoked || (old->secure && !notification->attached_late));
+    /* All that is known of it is a thread that called exec, or an inherited set reported it after it was dead. */
+    if (old->pidfd < 0)
+        return may_go_on(old, notification);
     /* Where the first thread has ended, and there is one again, an exec has ended the others. */
     if (notification->attached_late)
         return (old->leader ? !task_is_live(old->leader) : old->revoked && !old->live) &&

@@ -504,6 +504,43 @@ static void processes_wait_for_requests(void **state)
     assert_int_equal(tasks->attributed_ns, 5000 + 7000 + 9000 + 3000 + 200 + 500);
 }
 
+/*
+ * The loop reads the records of a covered process when that is gone, so it has no pidfd. If its hook announced a setuid
+ * program, the request of the program after that goes on from it, unless the request is older than its end.
+ */
+static void requests_go_on_without_a_pidfd(void **state)
+{
+    static const struct {
+        bool secure, goes_on;
+        uint64_t time_ns;
+    } cases[] = {{false, false, T + 30}, {true, true, T + 20}, {true, false, T + 19}};
+    struct tasks *tasks = stage.tasks;
+    (void)state;
+    ends(100, T + 5);
+    tasks->now_ns += 2000000000;
+    tasks_sweep(tasks); /* 100 does not count below */
+    for (int i = 0; i < 3; i++) {
+        const pid_t pid = 3999777 + i; /* nobody's */
+        const struct writer made = {pid, pid, SET, 0, false};
+        const uint64_t counted = tasks->attributed_ns;
+        put_fork(root, pid, pid, T + 10);
+        put_exit(made, T + 20);
+        for (unsigned j = 0; j < READINGS; j++)
+            put_reading(made, 1000, 1000, 1000, 0);
+        take();
+        struct process *process = tasks_find_process(tasks, pid);
+        assert_true(process->pidfd < 0 && process->held && process->leader);
+        process->secure = cases[i].secure;
+        stage_notify(&stage, next_request(pid, -1, cases[i].time_ns));
+        assert_int_equal(tasks_find(tasks, pid)->startup_ns, cases[i].goes_on ? 200 : 3200);
+        ends(pid, T + 35);
+        tasks->now_ns += 2000000000;
+        tasks_sweep(tasks);
+        assert_null(tasks_find_process(tasks, pid));
+        assert_int_equal(tasks->attributed_ns - counted, 3000 + (cases[i].goes_on ? 200 : 3200) + 500);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -522,6 +559,7 @@ int main(void)
         TEST(whom_an_unknown_task_made_waits),
         TEST(requests_wait_for_sets),
         TEST(processes_wait_for_requests),
+        TEST(requests_go_on_without_a_pidfd),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
