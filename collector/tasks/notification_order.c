@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "collector/sources/inherited.h"
 #include "collector/sources/notifications.h"
 #include "collector/tasks/admit.h"
 #include "collector/tasks/task_table.h"
@@ -76,6 +77,22 @@ static bool is_ready(const struct tasks *tasks, const struct notification *notif
            !(notification->kind == PINJECT_PROCESS && has_older(tasks, notification));
 }
 
+/*
+ * May records that the inherited sets wrote before it still come? They may name its task. After a pause of the event
+ * loop, the loop handles notifications before it reads these records.
+ */
+static bool is_ahead_of_records(const struct tasks *tasks, const struct notification *notification)
+{
+    return inherited_live(tasks->session->inherited_sets) && tasks->inherited_taken_ns <= notification->time_ns;
+}
+
+/* A notification that is not ready waits so long at most. */
+static bool has_waited(const struct tasks *tasks, const struct waiting *waiting)
+{
+    return waiting->deadline_ns <= tasks->now_ns && !is_ahead_of_records(tasks, waiting->notification) &&
+           !has_older(tasks, waiting->notification);
+}
+
 /* *AT: where the last one went; later ones do not go before it. */
 static void let_wait(struct tasks *tasks, struct notification *notification, struct waiting ***at)
 {
@@ -103,8 +120,7 @@ static void retry_waiting(struct tasks *tasks)
     unsigned checks = 0;
     for (struct waiting **at = &tasks->waiting; *at && checks < CHECKS;) {
         struct waiting *waiting = *at;
-        bool over = waiting->deadline_ns <= tasks->now_ns && !has_older(tasks, waiting->notification);
-        bool due = tasks->closing || over;
+        bool due = tasks->closing || has_waited(tasks, waiting);
         checks += !due;
         if (!due && !is_ready(tasks, waiting->notification)) {
             at = &waiting->next;
