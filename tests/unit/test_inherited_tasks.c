@@ -445,6 +445,38 @@ static void ends(pid_t pid, uint64_t time_ns)
     tasks_task_ended(stage.tasks, task, true);
 }
 
+/*
+ * A child was made and waited for, while the loop slept: the report waits for the child's FORK record for as long as the
+ * records before the report have not been read.
+ */
+static void reports_wait_for_records(void **state)
+{
+    (void)state;
+    struct tasks *tasks = stage.tasks;
+    struct notification *report = stage_notification(PINJECT_REAPED, 200, 100, 1, T + 30);
+    report->utime_ns = 7000;
+    tasks->inherited_taken_ns = T + 29;
+    stage_notify(&stage, report);
+    assert_int_equal(tasks->waiting_count, 1);
+    tasks->now_ns += 1000000000;
+    tasks_notify(tasks, NULL);
+    assert_int_equal(tasks->waiting_count, 1);
+    put_fork(root, 200, 200, T + 10);
+    put_exit(child, T + 20);
+    take();
+    tasks_notify(tasks, NULL);
+    assert_int_equal(tasks->waiting_count, 0);
+    assert_true(tasks_find_process(tasks, 200)->waited);
+    /* Of a child that no record names, the report waits no longer than for the records. */
+    tasks->inherited_taken_ns = T + 40;
+    stage_notify(&stage, stage_notification(PINJECT_REAPED, 300, 100, 1, T + 40));
+    assert_int_equal(tasks->waiting_count, 1);
+    tasks->now_ns += 1000000000;
+    tasks->inherited_taken_ns = T + 41;
+    tasks_notify(tasks, NULL);
+    assert_int_equal(tasks->waiting_count, 0);
+}
+
 /* The request of the process that PIDFD holds, for its next program. It used 3200 ns before. */
 static struct notification *next_request(pid_t pid, int pidfd, uint64_t time_ns)
 {
@@ -558,6 +590,7 @@ int main(void)
         TEST(programs_that_are_not_followed),
         TEST(whom_an_unknown_task_made_waits),
         TEST(requests_wait_for_sets),
+        TEST(reports_wait_for_records),
         TEST(processes_wait_for_requests),
         TEST(requests_go_on_without_a_pidfd),
     };
