@@ -171,8 +171,8 @@ static void admit_root(struct collect *collect)
     tasks->root = args->root;
     if (!notification) {
         missed_add(&tasks->missed,
-                   args->root_events ? "the command itself was dropped: the collector is out of memory"
-                                     : "the command itself: the kernel refused its events",
+                   args->root_events ? "the command was not profiled: the collector was out of memory"
+                                     : "the command was not profiled: the kernel refused its events",
                    "", 1, 0);
         if (args->root_events) {
             attach_retire(args->session, args->root_events);

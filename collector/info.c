@@ -64,9 +64,10 @@ static void print_machine(FILE *to)
         row(to, "kernel", "%s %s %s", name.sysname, name.release, name.machine);
     row(to, "CPU", "%s", cpu);
     bool known = sched_getaffinity(0, sizeof(allowed), &allowed) == 0;
-    row(to, "CPUs", "%ld online, %d allowed here", sysconf(_SC_NPROCESSORS_ONLN), known ? CPU_COUNT(&allowed) : 0);
+    row(to, "CPUs", "%ld online, %d allowed for this process", sysconf(_SC_NPROCESSORS_ONLN),
+        known ? CPU_COUNT(&allowed) : 0);
     row(to, "user", "uid %u%s%s", (unsigned)geteuid(), geteuid() == 0 ? " (root)" : "",
-        probe_user_namespace() ? " of a user namespace: its rights do not count for perf events" : "");
+        probe_user_namespace() ? " of a user namespace: rights inside it do not count for perf events" : "");
 }
 
 static const char *paranoid_meaning(int64_t level)
@@ -77,7 +78,7 @@ static const char *paranoid_meaning(int64_t level)
         return "users may profile their own processes, kernel code included";
     if (level == 2)
         return "users may profile their own processes in user space; kernel code needs CAP_PERFMON (root has it, but "
-               "rarely in a container)";
+               "in a container mostly not)";
     return "some kernels refuse all users at this level; to allow users, type as root: "
            "sysctl kernel.perf_event_paranoid=2";
 }
@@ -115,10 +116,11 @@ static void print_limits(FILE *to)
     print_sysctl(to, "kptr_restrict", "", hidden ? "names of kernel functions may be missing" : "");
     print_sysctl(to, "perf_event_max_sample_rate", " Hz", "the highest frequency for -F");
     print_sysctl(to, "perf_event_mlock_kb", " KiB for each CPU",
-                 "limit for the ring buffers of all profilers of a user who is not root");
+                 "limit for all ring buffers of one user together (not for root)");
     print_sysctl(to, "perf_event_max_stack", " frames", "");
-    print_limit(to, "locked memory", RLIMIT_MEMLOCK, 1024, " KiB", "limit for ring buffers beyond perf_event_mlock_kb");
-    print_limit(to, "open files", RLIMIT_NOFILE, 1, "", "each live task needs about five");
+    print_limit(to, "locked memory", RLIMIT_MEMLOCK, 1024, " KiB",
+                "more memory for ring buffers when perf_event_mlock_kb is used up");
+    print_limit(to, "open files", RLIMIT_NOFILE, 1, "", "each live task needs about five open files");
 }
 
 static void print_directory(FILE *to, const char *directory)
@@ -165,7 +167,7 @@ static void print_event(FILE *to, const struct event_name *event)
         row(to, event->name, "%s", how);
     else if (event_config_in_kernel(event->type, event->config))
         row(to, event->name,
-            "refused: it happens in the kernel, and kernel.perf_event_paranoid allows user space only");
+            "refused: the event happens in the kernel, and kernel.perf_event_paranoid allows user space only");
     else
         row(to, event->name, "%s%s", how,
             !event->nanoseconds                      ? ", user space only"
@@ -232,7 +234,8 @@ static void print_versions(FILE *to)
     fprintf(to, "\nlibraries\n");
     row(to, "libc", "%s", gnu_get_libc_version());
     row(to, "zlib", "%s", zlibVersion());
-    row(to, "libpfm4", "%s", pfm ? pfm : "not there: names of the CPU's own events are not known, only sysfs's");
+    row(to, "libpfm4", "%s",
+        pfm ? pfm : "not available: only the event names of sysfs are known, not those of libpfm4");
 }
 
 static void print_call_graphs(FILE *to, const struct event_config *config)
@@ -242,7 +245,7 @@ static void print_call_graphs(FILE *to, const struct event_config *config)
         row(to, "call graphs", "auto (the default), fp, dwarf, none");
     else
         row(to, "call graphs", "fp, none; dwarf is not available: %s",
-            status == -EACCES ? "it needs perf_event_open" : strerror(-status));
+            status == -EACCES ? "dwarf needs perf_event_open" : strerror(-status));
 }
 
 static void print_defaults(FILE *to)

@@ -59,11 +59,12 @@ static void try_spec(const struct event_spec *spec, char *ret, size_t size)
     if (refused && !spec->attr.exclude_kernel && try_attr(spec, true) == 0) {
         const bool nothing = spec->attr.exclude_user || event_config_in_kernel(spec->attr.type, spec->attr.config);
         snprintf(ret, size, "%s",
-                 nothing ? "not usable: it happens in the kernel, which is not allowed" : "usable in user space only");
+                 nothing ? "not usable: the event happens in the kernel, which this user may not profile"
+                         : "usable in user space only");
         return;
     }
     if (status == 0 && spec->attr.type == PERF_TYPE_BREAKPOINT && !probe_breakpoints_fire()) {
-        snprintf(ret, size, "not usable: breakpoints can be opened here, but do not fire");
+        snprintf(ret, size, "not usable: breakpoints can be opened on this machine, but never fire");
         return;
     }
     event_choice_explain(spec, status, reason, sizeof(reason));
@@ -74,7 +75,7 @@ static void try_text(const struct event_sources *sources, const char *text, char
 {
     struct event_list list = {0};
     if (event_list_parse(&list, sources, text) < 0)
-        snprintf(ret, size, "not usable: see the message");
+        snprintf(ret, size, "not usable: see the message on stderr");
     else
         try_spec(&list.specs[0], ret, size);
     event_list_release(&list);
@@ -103,7 +104,8 @@ static void try_tracepoint(struct listing *listing, const char *name)
     snprintf(listing->system, sizeof(listing->system), "%.*s", (int)size, name);
     try_text(listing->sources, name, listing->state, sizeof(listing->state));
     if (!all && strcmp(listing->state, "usable") == 0)
-        snprintf(listing->state, sizeof(listing->state), "usable (the first of its system was opened)");
+        snprintf(listing->state, sizeof(listing->state),
+                 "usable (only the first tracepoint of this system was checked)");
 }
 
 static void try_entry(struct listing *listing, const struct event_entry *entry)
@@ -120,7 +122,7 @@ static void try_entry(struct listing *listing, const struct event_entry *entry)
         if (event_pfm_encode(entry->name, &spec, &why) == 0)
             try_spec(&spec, state, size);
         else
-            snprintf(state, size, "with a unit mask");
+            snprintf(state, size, "needs a unit mask");
         break;
     }
     default: try_text(listing->sources, entry->name, state, size); break;
@@ -150,7 +152,7 @@ int list_events(const struct event_sources *sources, const char *pattern, bool w
     if (error) {
         char why[128];
         regerror(error, &regex, why, sizeof(why));
-        report_error("--list-events: '%s' is no regular expression: %s", pattern, why);
+        report_error("--list-events: '%s' is not a regular expression: %s", pattern, why);
         return -EINVAL;
     }
     listing.pattern = pattern ? &regex : NULL;
@@ -197,7 +199,7 @@ static void print_pmu(const struct event_sources *sources, const struct event_sp
     struct event_words terms = {0};
     if (!spec->pmu[0] || event_pmu_find(sources, spec->pmu, &pmu) < 0)
         return;
-    row(to, "PMU", "%s%s%s", pmu.name, pmu.cpumask[0] ? ", counts on CPUs " : "", pmu.cpumask);
+    row(to, "PMU", "%s%s%s", pmu.name, pmu.cpumask[0] ? ", counts only on CPUs " : "", pmu.cpumask);
     event_pmu_terms(&pmu, &terms);
     for (size_t i = 0; i < terms.count; i++) {
         struct event_format format;
@@ -207,7 +209,8 @@ static void print_pmu(const struct event_sources *sources, const struct event_sp
     event_words_release(&terms);
     if (spec->scale > 0 || spec->unit[0])
         row(to, "scale", "%g %s%s%s", spec->scale > 0 ? spec->scale : 1.0, spec->unit,
-            spec->per_package ? ", for each package" : "", spec->snapshot ? ", the last value counts" : "");
+            spec->per_package ? ", counts whole CPU packages" : "",
+            spec->snapshot ? ", the last value read is the result" : "");
 }
 
 static void print_spec(const struct event_sources *sources, const struct event_spec *spec, FILE *to)
@@ -219,7 +222,7 @@ static void print_spec(const struct event_sources *sources, const struct event_s
     print_attr(&spec->attr, to);
     if (*text)
         row(to, "description", "%s", text);
-    row(to, "modifiers", "u k h G H I p P D e (docs/EVENTS.md)");
+    row(to, "modifiers", "u k h G H I p P D e (docs/EVENTS.md explains them)");
     try_spec(spec, state, sizeof(state));
     row(to, "here", "%s", state);
 }
@@ -288,12 +291,13 @@ static unsigned check_ran(const struct event_config *config, FILE *to)
         uint64_t values[8];
         const ssize_t size = read(config->keepers[i], values, sizeof(values));
         if (size == 0)
-            fprintf(to, "event '%s' is pinned, and there is no counter for it\n", config->events[i].name);
+            fprintf(to, "event '%s' is pinned, and no counter is free for it\n", config->events[i].name);
         else if (size >= 24 && values[1] && !values[2])
-            fprintf(to, "event '%s' was never counted: its group needs more counters than there are\n",
+            fprintf(to, "event '%s' was never counted: its group needs more counters than the CPU has free\n",
                     config->events[i].name);
         else if (size >= 24 && values[2] < values[1])
-            fprintf(to, "event '%s' was counted %.1f %% of the time: there are too few counters for all\n",
+            fprintf(to,
+                    "event '%s' was counted only %.1f %% of the time: the CPU has too few counters for all events\n",
                     config->events[i].name, 100.0 * (double)values[2] / (double)values[1]);
         else
             continue;
@@ -313,7 +317,7 @@ int list_events_check(const struct settings *settings, FILE *to)
     if (failed)
         fprintf(to, "perf_event_open is refused: %s\n", config.refusal);
     for (unsigned i = 0; i < config.missing_count; i++, failed++)
-        fprintf(to, "event '%s': this machine does not have it\n", config.missing[i]);
+        fprintf(to, "this machine does not have the event '%s'\n", config.missing[i]);
     if (!failed) {
         run_events(&config);
         failed = check_ran(&config, to);

@@ -160,7 +160,7 @@ static int run_command(struct run *run)
 {
     int error = attach_task(&run->session, run->launch.pid, ATTACH_ON_EXEC, &run->args.root_events);
     if (error) {
-        report_warning("the command itself cannot be profiled: %s; 'pinject-run --doctor' says what is missing",
+        report_warning("the command cannot be profiled: %s; 'pinject-run --doctor' says what to change",
                        strerror(-error));
         run->args.root_events = NULL;
     }

@@ -20,15 +20,16 @@ enum { CONTRADICTS_NS = 20 * 1000 * 1000, CONTRADICTS_PART = 10 };
 static void add_files(struct tasks *tasks)
 {
     const struct opener_counts counts = opener_counts(results_opener(tasks->results));
-    missed_add(&tasks->missed, "mapped file not read: reading it hung", "", counts.hung, 0);
-    missed_add(&tasks->missed,
-               "mapped file not read: other files of the same user hung, or too many files waited to be read", "",
-               counts.refused, 0);
+    missed_add(&tasks->missed, "mapped file not read: the read did not end", "", counts.hung, 0);
+    missed_add(
+        &tasks->missed,
+        "mapped file not read: reads of other files of the same user did not end, or too many files were waiting", "",
+        counts.refused, 0);
     missed_add(&tasks->missed, "mapped file not read: the helper process exited, or could not be started", "",
                counts.failed, 0);
     missed_add(
         &tasks->missed,
-        "build id of a mapped file dropped: too many files (if the file still exists, its build id is read again)", "",
+        "build id of a mapped file dropped: too many files (pinject-run reads it again if the file still exists)", "",
         counts.forgotten, 0);
 }
 
@@ -42,7 +43,7 @@ static void add_records(struct tasks *tasks)
                shares_refused(&tasks->shares), 0);
     missed_add(missed, "executable mapping missing in the files of some threads: too many mappings in one process", "",
                tasks->mappings_untold, 0);
-    missed_add(missed, "damaged ring or record", "", tasks->broken_rings, 0);
+    missed_add(missed, "damaged ring buffer or record", "", tasks->broken_rings, 0);
 }
 
 static void add_counted(struct missed *missed, const struct session *session, enum channel_count which,
@@ -83,9 +84,9 @@ static void add_losses(struct tasks *tasks)
                 "request queue full: a task got no events, or an exited child was not reported");
     add_counted(missed, session, CHANNEL_BLOCKED, "request not sent: blocked by the program's own seccomp filter");
     add_foreign(tasks, missed);
-    missed_add(missed, "notification dropped: queue full", "",
+    missed_add(missed, "notification to the event loop dropped: queue full", "",
                __atomic_load_n(&session->notifications.refused, __ATOMIC_RELAXED), 0);
-    missed_add(missed, "mappings and arguments dropped: queue full", "",
+    missed_add(missed, "mappings and arguments of a program dropped: queue full", "",
                __atomic_load_n(&session->notifications.cut, __ATOMIC_RELAXED), 0);
     missed_add(missed, "request processed out of order: too many requests were waiting", "", tasks->hurried, 0);
     missed_add(missed, "contradiction: an event that is impossible in the state of its task (a defect of pinject)", "",
@@ -95,10 +96,10 @@ static void add_losses(struct tasks *tasks)
                __atomic_load_n(&session->ended, __ATOMIC_RELAXED), 0);
     missed_add(missed, "request refused: the task is not in the session, or belongs to another user", "",
                __atomic_load_n(&session->denied, __ATOMIC_RELAXED), 0);
-    missed_add(missed, "requests paused: too many requests had no effect", "", channels_held(session), 0);
+    missed_add(missed, "requests of a user paused: too many of them had no effect", "", channels_held(session), 0);
     missed_add(missed, "process of a user without a channel to the collector", "",
                __atomic_load_n(&session->users_refused, __ATOMIC_RELAXED), 0);
-    missed_add(missed, "record of a non-injectable program's child lost: ring full or damaged", "",
+    missed_add(missed, "record about a child of a non-injectable program lost: ring buffer full or damaged", "",
                tasks->inherited_lost, 0);
     missed_add(missed,
                "descendant of a non-injectable program: it started while the collector attached, or the kernel lost "
@@ -108,7 +109,7 @@ static void add_losses(struct tasks *tasks)
         missed,
         "descendant of a non-injectable program: its counts were lost, and its CPU time is estimated from samples", "",
         tasks->estimated, 0);
-    missed_add(missed, "look-up in /proc given up: it took too long, or no thread was free for it", "",
+    missed_add(missed, "look-up in /proc given up: the look-up took too long, or no thread was free for it", "",
                session->errands.given_up, 0);
     missed_add(missed, "request dropped: the collector has no memory or no descriptors left", "",
                __atomic_load_n(&session->no_memory, __ATOMIC_RELAXED), 0);

@@ -104,7 +104,7 @@ static bool run_command(struct repeat *repeat, const char *option, const char *c
     if (status == 0)
         return true;
     const bool ended = status > 0 && WIFSIGNALED(status);
-    report_error("the command of --%s failed (%s %d): no run follows", option, ended ? "signal" : "status",
+    report_error("the command of --%s failed (%s %d), so no further run starts", option, ended ? "signal" : "status",
                  ended ? WTERMSIG(status) : WEXITSTATUS(status));
     repeat->status = STATUS_OWN;
     return false;
@@ -226,7 +226,7 @@ static void run_all(struct repeat *repeat)
     }
     if (repeat->done < settings->repeat)
         report_warning("%zu of %" PRIu64 " runs are complete%s", repeat->done, settings->repeat,
-                       repeat->stopped ? ": stopped by a signal, the other runs are left out" : "");
+                       repeat->stopped ? ": a signal stopped the series, so the other runs are left out" : "");
 }
 
 int repeat_runs(struct settings *settings, int (*run)(void *context, unsigned number, struct repeat_result *ret),

@@ -44,7 +44,7 @@ static int take_level(void *state, const struct option_row *row, const char *val
 {
     (void)value;
     if (!row->number)
-        report_warning("-%c: Linux runs no code at this privilege level, so it adds nothing", row->letter);
+        report_warning("option -%c has no effect: Linux runs no code at this privilege level", row->letter);
     ((struct settings *)state)->levels |= (unsigned)row->number;
     return 0;
 }
@@ -254,32 +254,34 @@ static int take_collect(void *state, const struct option_row *row, const char *v
 static const struct option_row rows[] = {
     {0, NULL, NULL, 0, NULL, 0, 0, 0, "Profiling"},
     {'o', "outfile", "BASE", 0, options_take_string, FIELD(outfile), 0, GROUP_BOTH,
-     "write result files BASE.PID.TID (default: out); DIR/ puts them into the directory DIR"},
+     "write result files BASE.PID.TID (default: out.PID.TID); with -o DIR/, write them into the directory DIR"},
     {0, "mode", "OCTAL", OPTION_MORE, take_mode, 0, 0, GROUP_BOTH,
-     "file mode of the result files: 0640 lets the group read them, 0644 everybody (default: 0600)"},
+     "file mode of the result files (default: 0600); 0640 lets the group read them, 0644 lets everybody read them"},
     {'e', "events", "LIST", 0, take_events, 0, 0, GROUP_BOTH,
-     "events to sample or count, such as cycles,faults:u; default: cycles, or task-clock where cycles cannot be used"},
+     "events to sample or count, such as cycles,faults:u; default: cycles, or task-clock if cycles cannot be used"},
     {0, "filter", "EXPR", OPTION_MORE, take_filter, 0, 0, GROUP_LINE,
-     "count the tracepoint of the -e before it only where EXPR is true, such as 'count > 100'"},
+     "for the tracepoint of the preceding -e: only count events for which EXPR is true, such as 'count > 100'"},
     {'u', "user-level", NULL, OPTION_MORE, take_level, 0, EVENT_LEVEL_USER, GROUP_BOTH,
-     "count in user space, for events without a modifier of their own; also -3"},
+     "count in user space; an event with its own modifier, such as cycles:k, is not changed; -3 means the same"},
     {'k', "kernel-level", NULL, OPTION_MORE, take_level, 0, EVENT_LEVEL_KERNEL, GROUP_BOTH,
-     "count in the kernel, for events without a modifier of their own; also -0"},
+     "count in the kernel; an event with its own modifier, such as cycles:u, is not changed; -0 means the same"},
     {'0', "level-0", NULL, OPTION_HIDDEN, take_level, 0, EVENT_LEVEL_KERNEL, GROUP_LINE, "as -k"},
     {'1', "level-1", NULL, OPTION_HIDDEN, take_level, 0, 0, GROUP_LINE, "nothing"},
     {'2', "level-2", NULL, OPTION_HIDDEN, take_level, 0, 0, GROUP_LINE, "nothing"},
     {'3', "level-3", NULL, OPTION_HIDDEN, take_level, 0, EVENT_LEVEL_USER, GROUP_LINE, "as -u"},
     {0, "priv-levels", "LIST", OPTION_MORE, options_take_string, FIELD(each_level), 0, GROUP_BOTH,
-     "u, k or uk for each event in turn, such as u,k,uk"},
-    {'F', "freq", "HZ", 0, take_frequency, 0, 0, GROUP_BOTH, "samples per second of each thread (default: 999)"},
+     "where to count each event of -e: u (user space), k (kernel) or uk, in the order of the events, such as u,k,uk"},
+    {'F', "freq", "HZ", 0, take_frequency, 0, 0, GROUP_BOTH,
+     "take HZ samples per second of each running thread (default: 999)"},
     {'c', "period", "N", OPTION_MORE, take_period, 0, 0, GROUP_BOTH,
      "take one sample every N events, instead of -F; for clock events, N is in nanoseconds"},
     {'g', "call-graph", "HOW", 0, take_call_graph, 0, 0, GROUP_BOTH,
-     "call stacks: auto (the default), dwarf, fp or none; fp: frame pointers; dwarf: unwind tables; auto: frame "
-     "pointers in processes that have them, unwind tables in others; dwarf,BYTES and auto,BYTES set the size of the "
+     "how to record call stacks: fp (frame pointers), dwarf (unwind tables), none, or auto (the default: frame "
+     "pointers in processes that have them, unwind tables in others); dwarf,BYTES and auto,BYTES set the size of the "
      "stack dumps (default: 16384)"},
     {0, "unwinder", "ENGINE", OPTION_MORE, unwind_engine_take, FIELD(unwinder), 0, GROUP_BOTH,
-     "unwinder for unwind tables: tables (pinject's own, the default) or libunwind; also for --stacks and --tree"},
+     "which code reads the unwind tables: tables (pinject's own unwinder, the default) or libunwind; --stacks and "
+     "--tree use it, too"},
     {0, "stat", NULL, 0, options_take_flag, FIELD(stat), 0, GROUP_BOTH,
      "only count events, take no samples; print the counts when the command has ended"},
     {0, NULL, NULL, 0, NULL, 0, 0, 0, "Counts (with --stat)"},
@@ -288,7 +290,7 @@ static const struct option_row rows[] = {
     {0, "per-process", NULL, OPTION_MORE, settings_take_count_choice, FIELD(count_by), COUNT_BY_PROCESS, GROUP_BOTH,
      "print the counts of each process"},
     {0, "per-comm", NULL, OPTION_MORE, settings_take_count_choice, FIELD(count_by), COUNT_BY_COMM, GROUP_BOTH,
-     "print the counts of each command name (that of a task's last program)"},
+     "print the counts of each command name; a task counts under the name of its last program"},
     {'x', "field-separator", "SEP", OPTION_MORE, settings_take_separator, 0, 0, GROUP_BOTH,
      "print CSV with the columns of perf stat, separated by SEP"},
     {0, "openmetrics", NULL, OPTION_MORE, settings_take_count_choice, FIELD(count_form), COUNT_AS_OPENMETRICS,
@@ -298,9 +300,9 @@ static const struct option_row rows[] = {
     {0, "eu-counter-format", NULL, OPTION_MORE, settings_take_count_choice, FIELD(count_digits), COUNT_EU, GROUP_BOTH,
      "print counts as 1.234.567"},
     {0, "hex-counter-format", NULL, OPTION_MORE, settings_take_count_choice, FIELD(count_digits), COUNT_HEX, GROUP_BOTH,
-     "print counts as 0x12d687; times are in nanoseconds then"},
+     "print counts as 0x12d687, and times in nanoseconds"},
     {'I', "print-interval", "MS", OPTION_MORE, settings_take_interval, 0, 0, GROUP_BOTH,
-     "print what was counted every MS milliseconds (10 or more), and all counts at the end"},
+     "every MS milliseconds (10 or more), print the counts since the last time; at the end, print all counts"},
     {'r', "repeat", "N", OPTION_MORE, settings_take_repeat, 0, 0, GROUP_LINE,
      "run COMMAND N times, and print the mean of each count, with its spread"},
     {0, "pre", "CMD", OPTION_MORE, settings_take_count_text, FIELD(pre), 0, GROUP_LINE,
@@ -310,12 +312,12 @@ static const struct option_row rows[] = {
     {0, "counts-file", "FILE", OPTION_MORE, settings_take_count_text, FIELD(counts_file), 0, GROUP_BOTH,
      "print the counts to FILE, not to stderr"},
     {0, "append", NULL, OPTION_MORE, settings_take_count_flag, FIELD(append), 0, GROUP_BOTH,
-     "add to the file of --counts-file, do not replace it"},
+     "append the counts to the file of --counts-file instead of replacing the file"},
     {0, "with-header", NULL, OPTION_MORE, settings_take_count_flag, FIELD(with_header), 0, GROUP_BOTH,
      "print the date, the machine and the command before the counts"},
     {0, NULL, NULL, 0, NULL, 0, 0, 0, "What to follow (default: everything that the command starts)"},
     {0, "follow", "LIST", 0, take_follow_list, 0, 0, GROUP_BOTH,
-     "follow all, none, or some of threads,fork,vfork,exec; several are separated by commas; the first process is "
+     "what to follow: all, none, or some of threads, fork, vfork and exec, separated by commas; the first process is "
      "always profiled"},
     {0, "follow-all", NULL, OPTION_MORE, take_follow, 0, PINJECT_SESSION_ALL, GROUP_BOTH,
      "follow everything (the default)"},
@@ -326,12 +328,13 @@ static const struct option_row rows[] = {
     {0, "follow-pthread", NULL, OPTION_MORE, take_follow, 0, PINJECT_SESSION_PTHREAD, GROUP_BOTH,
      "follow only threads"},
     {0, "follow-exec", NULL, OPTION_MORE, take_follow, 0, PINJECT_SESSION_EXEC, GROUP_BOTH,
-     "follow only exec: the programs that a process executes later; several --follow options add up"},
+     "follow only exec, the programs that a process executes later; several --follow options add up"},
     {0, "exec-split-results", NULL, OPTION_MORE, options_take_flag, FIELD(split), 0, GROUP_BOTH,
-     "write one file BASE.PID.TID.N.PROGRAM for each program that a process runs; N: number of the exec"},
+     "write one file BASE.PID.TID.N.PROGRAM for each program that a process runs; N is the number of the exec"},
     {0, NULL, NULL, 0, NULL, 0, 0, 0, "Other"},
     {0, "live", "FILE", OPTION_OPTIONAL_VALUE | OPTION_MORE, take_live, 0, 0, GROUP_LINE,
-     "show a live view: on this terminal (redirect the output of COMMAND), on the terminal FILE, or as text in FILE"},
+     "show a live view on this terminal (then redirect the output of COMMAND), on the terminal FILE, or as text in "
+     "FILE"},
     {0, "wait", "BASE", OPTION_OPTIONAL_VALUE | OPTION_MORE, take_wait, 0, SETTINGS_WAIT, GROUP_LINE,
      "wait until the result files BASE.* (default: out) of a program started without pinject-run are complete"},
     {0, "info", NULL, OPTION_MORE, options_take_enum, offsetof(struct settings_line, action), SETTINGS_INFO, GROUP_LINE,
@@ -343,7 +346,8 @@ static const struct option_row rows[] = {
     {0, "event-info", "EVENT", OPTION_MORE, take_event_info, 0, 0, GROUP_LINE,
      "show what EVENT is: its PMU, type, config, terms, unit masks"},
     {0, "check-events-only", NULL, OPTION_MORE, options_take_enum, offsetof(struct settings_line, action),
-     SETTINGS_CHECK_EVENTS, GROUP_LINE, "exit with status 0 if the events of -e can be counted together, else say why"},
+     SETTINGS_CHECK_EVENTS, GROUP_LINE,
+     "exit with status 0 if the events of -e can be counted together; otherwise print the reason"},
     {0, "stacks", NULL, OPTION_MORE, take_stacks, 0, false, GROUP_LINE,
      "PID...: show the stack of each thread of these processes, and what the thread waits for; deadlocks come first"},
     {0, "tree", NULL, OPTION_MORE, take_stacks, 0, true, GROUP_LINE,
@@ -434,7 +438,7 @@ static int finish_events(struct settings_line *line)
     struct settings *settings = &line->settings;
     char path[PATH_MAX];
     if (settings->levels && !settings->events.count) {
-        report_error("-u and -k are for the events of -e, and there are none; type: -e cycles:%s",
+        report_error("-u and -k change the events of -e, but no -e is given; type: -e cycles:%s",
                      settings->levels == EVENT_LEVEL_USER ? "u" : "k");
         return -EINVAL;
     }
@@ -467,7 +471,7 @@ int settings_parse(struct settings_line *line, int argc, char **argv)
         return -EINVAL;
     }
     if (line->with_text && line->action != SETTINGS_LIST_EVENTS) {
-        report_error("option '--long' goes with '--list-events'");
+        report_error("option '--long' needs '--list-events'");
         return -EINVAL;
     }
     if (count && !takes_command(line->action)) {
@@ -522,12 +526,12 @@ static int take_variable(struct settings_line *line, const char *name, size_t si
                 return row->take(line, row, NULL);
             if (!value[0] || !strcmp(value, "0"))
                 return 0;
-            report_error("%.*s must be 1 or 0, not '%s'", (int)size, name, value);
+            report_error("variable %.*s must be 1 or 0, not '%s'", (int)size, name, value);
             return -EINVAL;
         }
         int error = value[0] ? row->take(line, row, value) : 0;
         if (error)
-            report_error("this value comes from the variable %.*s", (int)size, name);
+            report_error("the invalid value comes from the environment variable %.*s", (int)size, name);
         return error;
     }
     return unknown_variable(name, size);

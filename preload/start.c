@@ -176,7 +176,7 @@ static void append_error(struct start *start, int error)
     } reasons[] = {
         {EPERM, "Operation not permitted"},
         {EACCES, "Permission denied"},
-        {ENOENT, "its loader is missing"},
+        {ENOENT, "its ELF loader is missing"},
         {ENOEXEC, "not a program for this machine"},
     };
     char number[12];

@@ -65,7 +65,8 @@ static void refusal_text(const struct target *target, char ret[ANSWER_REASON])
     const int scope = text ? atoi(text) : 0;
     free(text);
     if (target->tracer)
-        snprintf(ret, ANSWER_REASON, "process %d already traces it (a debugger, or strace); end that process first",
+        snprintf(ret, ANSWER_REASON,
+                 "process %d (a debugger, or strace) already traces this process; end the tracer first",
                  (int)target->tracer);
     else if (scope == 1)
         snprintf(
@@ -78,7 +79,7 @@ static void refusal_text(const struct target *target, char ret[ANSWER_REASON])
     else
         snprintf(ret, ANSWER_REASON, "%s",
                  geteuid() == 0 ? "root may not trace here: CAP_SYS_PTRACE is missing"
-                                : "it belongs to another user, or has more rights than you; run this as root");
+                                : "the process belongs to another user, or has more rights than you; run this as root");
 }
 
 static void failure_text(const struct target *target, int error, char ret[ANSWER_REASON])
@@ -87,9 +88,9 @@ static void failure_text(const struct target *target, int error, char ret[ANSWER
         refusal_text(target, ret);
     else
         snprintf(ret, ANSWER_REASON, "%s",
-                 error == -EBUSY     ? "it did not stop within 1 s"
-                 : error == -ENOEXEC ? "a 32-bit program: its stacks are not read"
-                 : error == -ESRCH   ? "it has no memory: it is exiting, or a kernel thread"
+                 error == -EBUSY     ? "the thread did not stop within 1 s"
+                 : error == -ENOEXEC ? "the process runs a 32-bit program, whose stacks cannot be read"
+                 : error == -ESRCH   ? "the process has no memory: it is exiting, or it is a kernel thread"
                                      : strerror(-error));
 }
 
@@ -102,7 +103,7 @@ void answer_reason(const struct target *target, const struct target_thread *thre
         return;
     }
     if (thread->spared)
-        snprintf(ret, ANSWER_REASON, "it was not stopped: a stop could change the result or time limit of %s",
+        snprintf(ret, ANSWER_REASON, "the thread was not stopped: a stop could change the result or time limit of %s",
                  syscall_name(thread->call));
     else if (thread->end != UNWIND_BOTTOM)
         snprintf(ret, ANSWER_REASON, "%s",

@@ -54,8 +54,9 @@ int stacks_configure(struct event_config *config, const struct settings *setting
     if ((!automatic && settings->call_graph != SETTINGS_CALL_GRAPH_DWARF) || !config->sampling)
         return 0;
     if (config->source == PINJECT_SOURCE_TIMER) {
-        event_config_note(config, "call stacks use frame pointers: unwinding by tables needs registers and stack "
-                                  "contents, which timer samples do not have");
+        event_config_note(
+            config, "call stacks use frame pointers: unwinding by tables needs registers and stack contents, and timer "
+                    "samples have neither");
         config->dump_note = settings->call_graph_given ? config->note_count : 0;
         return 0;
     }

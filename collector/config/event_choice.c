@@ -52,19 +52,21 @@ void event_choice_explain(const struct event_spec *spec, int status, char *ret, 
                  spec->cpumask);
     else if (spec && spec->filter && status == -EINVAL)
         snprintf(ret, size,
-                 "the kernel does not accept its filter '%s': its fields are in the file 'format' of the "
-                 "tracepoint in tracefs",
+                 "the kernel does not accept the filter '%s'; the file 'format' of the tracepoint in tracefs lists the "
+                 "fields that a filter can use",
                  spec->filter);
     else if (spec && spec->attr.type == PERF_TYPE_BREAKPOINT && status == -ENOSPC)
-        snprintf(ret, size, "all hardware breakpoints are in use (a CPU has few, usually 4); use fewer");
+        snprintf(ret, size, "all hardware breakpoints are in use (a CPU usually has 4); use fewer mem: events");
     else if (spec && spec->attr.type == PERF_TYPE_BREAKPOINT && status == -EINVAL)
-        snprintf(ret, size, "the CPU has no breakpoint of this address, length and kind");
+        snprintf(ret, size, "the CPU has no breakpoint for this combination of address, length and kind of access");
     else if (spec && spec->group && !spec->leader && status == -EINVAL)
-        snprintf(ret, size, "it cannot be counted together with the others of its group; use fewer events in { }");
+        snprintf(ret, size,
+                 "this event cannot be counted together with the other events of its group; put fewer events into { }");
     else if (spec && (spec->traces || spec->attr.type == PERF_TYPE_TRACEPOINT) && probe_is_refused(status))
         snprintf(ret, size, "tracepoints and probes need root or CAP_PERFMON (%s)", strerror(-status));
     else if (dynamic && status == -EINVAL)
-        snprintf(ret, size, "PMU %s does not count it for threads, or does not accept these terms and modifiers",
+        snprintf(ret, size,
+                 "PMU %s does not count this event for threads, or does not accept these terms and modifiers",
                  spec->pmu);
     else
         probe_explain(status, ret, size);

@@ -79,7 +79,7 @@ static void event_config_timers(struct setup *setup, int status)
     snprintf(config->refusal, sizeof(config->refusal), "%s", strerror(-status));
     event_config_note(config,
                       "tasks are %s: perf_event_open is refused (%s); 'pinject-run --doctor' says what to change",
-                      setup->settings->stat ? "counted without events" : "sampled by timers", config->refusal);
+                      setup->settings->stat ? "counted by the preload object" : "sampled by timers", config->refusal);
 }
 
 /* Finds out, with the event that exists everywhere, what is allowed and which read format the kernel knows. */
@@ -110,11 +110,13 @@ static int find_rights(struct setup *setup)
     }
     close(fd);
     if (setup->config->exclude_kernel && !setup->settings->stat)
-        event_config_note(setup->config,
-                          "kernel.perf_event_paranoid is %" PRId64 "%s, so kernel code is not sampled, and all shares "
-                          "are of the time in user space; 'pinject-run --doctor' says what to change",
-                          probe_read_sysctl("perf_event_paranoid", 2),
-                          probe_user_namespace() ? ", and root in a user namespace may not profile the kernel" : "");
+        event_config_note(
+            setup->config,
+            "kernel.perf_event_paranoid is %" PRId64
+            "%s, so kernel code is not sampled, and each percentage is a share of the time in user space; "
+            "'pinject-run --doctor' says what to change",
+            probe_read_sysctl("perf_event_paranoid", 2),
+            probe_user_namespace() ? ", and root in a user namespace may not profile the kernel" : "");
     return 0;
 }
 
@@ -302,9 +304,10 @@ static int add_timer_choice(struct setup *setup, const struct event_spec *spec, 
     struct perf_event_attr attr = probe_attr(spec->attr.type, spec->attr.config);
     attr.exclude_kernel = attr.exclude_hv = samples;
     if (!is_of_timers(spec, samples)) {
-        report_error("event '%s' cannot be used: perf_event_open is refused (%s), and timers can only sample "
-                     "task-clock; remove the event, or run 'pinject-run --doctor'",
-                     spec->name, config->refusal);
+        report_error(
+            "event '%s' cannot be used: perf_event_open is refused (%s), and timers can only sample task-clock; "
+            "remove the event, or see 'pinject-run --doctor'",
+            spec->name, config->refusal);
         return -EACCES;
     }
     return has_default(config, &attr) ? 0 : add_event(setup, spec->name, attr, samples, spec);
@@ -343,29 +346,33 @@ static int add_choice(struct setup *setup, const struct event_spec *spec, bool s
     /* The kernel's clocks do not tell user space from the kernel: samples do, counts do not. perf has the same. */
     if (is_clock(attr.type, attr.config) && spec->says & EVENT_SAYS_LEVEL) {
         if (!samples)
-            report_warning("%s counts all CPU time: clock events cannot count user space and the kernel separately; "
-                           "the line 'elapsed' shows each of the two times",
-                           spec->name);
+            report_warning(
+                "event '%s' counts all CPU time: clock events cannot count user space and the kernel separately; the "
+                "line 'elapsed' shows these two times",
+                spec->name);
         else
-            event_config_note(setup->config,
-                              "%s: samples are only of the code that it names, but its count is of all CPU time: the "
-                              "kernel's clock events count nothing separately",
-                              spec->name);
+            event_config_note(
+                setup->config,
+                "event '%s' samples only user space or only the kernel, as chosen, but its count is all CPU time: "
+                "clock events cannot count the two separately",
+                spec->name);
     }
     if (is_chosen_twice(setup, spec)) {
-        event_config_note(setup->config, "event '%s' is in the list twice: it is taken once", spec->name);
+        event_config_note(setup->config, "event '%s' is in the list twice: pinject-run uses it once", spec->name);
         return 0;
     }
     status = add_event(setup, spec->name, attr, samples, spec);
     if (status == 0 && attr.type == PERF_TYPE_BREAKPOINT && !setup->breakpoints++ && !probe_breakpoints_fire())
-        report_warning("hardware breakpoints can be opened here, but do not fire, as in some virtual machines: '%s' "
-                       "will count nothing",
-                       spec->name);
+        report_warning(
+            "hardware breakpoints can be opened on this machine, but never fire (so it is in some virtual machines): "
+            "event '%s' will count nothing",
+            spec->name);
     if (status == 0 && event_choice_is_own(spec))
-        event_config_note(setup->config,
-                          "%s: it cannot be inherited, so it is not counted in programs that cannot load the preload "
-                          "object (static, setuid)",
-                          spec->name);
+        event_config_note(
+            setup->config,
+            "event '%s' cannot be inherited, so it is not counted in programs that cannot load the preload object "
+            "(static, setuid)",
+            spec->name);
     if (probe_is_missing(status) && setup->settings->stat && !spec->group) {
         add_missing(setup->config, spec->name);
         return 0;
@@ -497,7 +504,7 @@ static void note_short_period(struct event_config *config, const struct settings
     for (unsigned i = 0; i < config->sampling; i++) {
         const struct perf_event_attr *attr = &config->events[i].attr;
         if (is_clock(attr->type, attr->config) && settings->period && settings->period < attr->sample_period)
-            event_config_note(config, "%s is sampled every %d ns: the kernel allows no shorter period",
+            event_config_note(config, "event '%s' is sampled every %d ns: the kernel allows no shorter period",
                               config->events[i].name, CLOCK_PERIOD_MIN);
     }
 }

@@ -129,7 +129,7 @@ void probe_explain(int status, char *ret, size_t size)
     int64_t paranoid = probe_read_sysctl("perf_event_paranoid", INT64_MIN);
     if (status == -ENOSYS || (probe_is_refused(status) && paranoid == INT64_MIN))
         snprintf(ret, size,
-                 "this kernel or sandbox has no perf_event_open; use another kernel, or run outside of the sandbox");
+                 "this kernel or sandbox has no perf_event_open; use another kernel, or run outside the sandbox");
     else if (probe_is_refused(status) && paranoid > 2)
         snprintf(ret, size,
                  "kernel.perf_event_paranoid is %" PRId64 "; to allow perf events, type as root: "
@@ -137,8 +137,8 @@ void probe_explain(int status, char *ret, size_t size)
                  paranoid);
     else if (probe_is_refused(status))
         snprintf(ret, size,
-                 "perf_event_open is refused (%s), though kernel.perf_event_paranoid is %" PRId64
-                 "; in a container, allow it with a seccomp profile or with --cap-add PERFMON",
+                 "perf_event_open is refused (%s), although kernel.perf_event_paranoid is only %" PRId64
+                 "; in a container, allow perf_event_open with a seccomp profile or with --cap-add PERFMON",
                  strerror(-status), paranoid);
     else if (status == -EMFILE)
         snprintf(ret, size, "too many open files; raise 'ulimit -n'");

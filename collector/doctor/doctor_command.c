@@ -25,7 +25,7 @@ static void explain_missing(const struct doctor_executable *executable, struct d
     finding->level = DOCTOR_REFUSED;
     bool noexec = statvfs(executable->path, &place) == 0 && place.f_flag & ST_NOEXEC;
     if (executable->kind == DOCTOR_EXECUTABLE_LOOP)
-        DOCTOR_TEXT(finding->value, "the interpreters of this script form a loop");
+        DOCTOR_TEXT(finding->value, "the '#!' lines of this script and of its interpreters form a loop");
     else if (executable->error == ENOENT && direct && !strchr(executable->path, '/')) {
         DOCTOR_TEXT(finding->value, "command not found: '%s'", executable->path);
         doctor_remedy(finding, "export PATH=\"$PATH:DIRECTORY\"    # the directory of the program");
@@ -39,7 +39,7 @@ static void explain_missing(const struct doctor_executable *executable, struct d
             doctor_remedy(finding, "chmod a+rx %s", doctor_word(executable->path));
     }
     if (!direct)
-        DOCTOR_TEXT(finding->meaning, "it is the interpreter of a script: %s", executable->chain);
+        DOCTOR_TEXT(finding->meaning, "this file is the interpreter of a script: %s", executable->chain);
 }
 
 void doctor_command_file(const struct doctor_facts *facts, struct doctor_finding *finding)
@@ -79,14 +79,16 @@ static void say_not_injected(const struct doctor_facts *facts, struct doctor_fin
 {
     finding->level = DOCTOR_LIMITED;
     if (facts->shared->inherited < 0)
-        DOCTOR_TEXT(finding->meaning,
-                    "it ignores LD_PRELOAD, and inherited events are refused: %s; only its first thread is profiled",
-                    strerror(-facts->shared->inherited));
+        DOCTOR_TEXT(
+            finding->meaning,
+            "the program ignores LD_PRELOAD, and inherited events are refused: %s; only the first thread of the "
+            "program is profiled",
+            strerror(-facts->shared->inherited));
     else
         DOCTOR_TEXT(
             finding->meaning,
-            "it ignores LD_PRELOAD; inherited events profile it, its threads and its children, but not the cost "
-            "of their exit; pinject_active() returns false");
+            "the program ignores LD_PRELOAD; inherited events profile the program, its threads and its children, but "
+            "not the cost of their exit; in this program, pinject_active() returns false");
 }
 
 static void explain_executable(const struct doctor_facts *facts, struct doctor_finding *finding)
@@ -101,7 +103,7 @@ static void explain_executable(const struct doctor_facts *facts, struct doctor_f
         break;
     case DOCTOR_EXECUTABLE_BROKEN:
         finding->level = DOCTOR_REFUSED;
-        DOCTOR_TEXT(finding->value, "it is not an executable ELF file, or it is damaged");
+        DOCTOR_TEXT(finding->value, "the file is not an executable ELF file, or it is damaged");
         finding->meaning[0] = '\0';
         break;
     case DOCTOR_EXECUTABLE_STATIC:
@@ -119,7 +121,7 @@ static void explain_executable(const struct doctor_facts *facts, struct doctor_f
         break;
     default:
         finding->level = DOCTOR_REFUSED;
-        DOCTOR_TEXT(finding->value, "its loader does not exist: %s", executable->loader);
+        DOCTOR_TEXT(finding->value, "the loader of the program does not exist: %s", executable->loader);
         finding->meaning[0] = '\0';
         break;
     }
@@ -130,10 +132,10 @@ void doctor_command_executable(const struct doctor_facts *facts, struct doctor_f
     const struct doctor_executable *executable = &facts->executable;
     if (!is_seen(executable)) {
         finding->level = DOCTOR_NOTE;
-        DOCTOR_TEXT(finding->value, "not checked: it cannot be executed");
+        DOCTOR_TEXT(finding->value, "not checked: the file cannot be executed");
     } else if (executable->kind == DOCTOR_EXECUTABLE_UNREADABLE) {
         finding->level = DOCTOR_NOTE;
-        DOCTOR_TEXT(finding->value, "not checked: it cannot be read");
+        DOCTOR_TEXT(finding->value, "not checked: the file cannot be read");
     } else if (executable->kind == DOCTOR_EXECUTABLE_DYNAMIC)
         DOCTOR_TEXT(finding->value, "dynamically linked with glibc, for this machine");
     else
@@ -164,20 +166,23 @@ void doctor_command_rights(const struct doctor_facts *facts, struct doctor_findi
     const char *why;
     if (!is_seen(executable)) {
         finding->level = DOCTOR_NOTE;
-        DOCTOR_TEXT(finding->value, "not checked: it cannot be executed");
+        DOCTOR_TEXT(finding->value, "not checked: the file cannot be executed");
     } else if (gains_rights(facts, &why)) {
         finding->level = DOCTOR_LIMITED;
         DOCTOR_TEXT(finding->value, "'%s' %s", executable->path, why);
-        DOCTOR_TEXT(finding->meaning,
-                    "the kernel closes its events, and ld.so ignores LD_PRELOAD: its CPU time is counted, not sampled");
+        DOCTOR_TEXT(
+            finding->meaning,
+            "the kernel closes the program's events, and ld.so ignores LD_PRELOAD: the program's CPU time is counted, "
+            "not sampled");
         doctor_remedy(finding, "sudo pinject-run ...    # root can profile it");
     } else if (executable->kind == DOCTOR_EXECUTABLE_UNREADABLE && facts->uid != 0) {
         finding->level = DOCTOR_LIMITED;
         DOCTOR_TEXT(finding->value, "'%s' cannot be read, only executed", executable->path);
-        DOCTOR_TEXT(finding->meaning, "the kernel closes its events: its CPU time is counted, not sampled");
+        DOCTOR_TEXT(finding->meaning,
+                    "the kernel closes the program's events: the program's CPU time is counted, not sampled");
         doctor_remedy(finding, "chmod a+r %s", doctor_word(executable->path));
     } else
-        DOCTOR_TEXT(finding->value, "it runs with its caller's rights");
+        DOCTOR_TEXT(finding->value, "the program runs with the rights of its caller");
 }
 
 /* glibc's, by its name: another one would take "--list" for something else. */
@@ -193,10 +198,10 @@ static void judge_list(const struct doctor_facts *facts, struct doctor_finding *
 {
     const char *preload = facts->args->preload;
     if (strstr(list, preload)) {
-        DOCTOR_TEXT(finding->value, "loads the preload object (checked without running the program)");
+        DOCTOR_TEXT(finding->value, "the program loads the preload object (checked without running the program)");
     } else {
         finding->level = DOCTOR_LIMITED;
-        DOCTOR_TEXT(finding->value, "does not load the preload object%s%s", guarded->said[0] ? ": " : "",
+        DOCTOR_TEXT(finding->value, "the program does not load the preload object%s%s", guarded->said[0] ? ": " : "",
                     guarded->said);
         say_not_injected(facts, finding);
         doctor_remedy(finding, "LD_PRELOAD=%s %s --list %s    # shows the error", preload, facts->executable.loader,

@@ -114,11 +114,11 @@ void doctor_sample_cost(const struct doctor_facts *facts, struct doctor_finding 
     const struct doctor_cost *cost = &facts->shared->cost;
     const struct settings *settings = facts->args->settings;
     if (!facts->cost.tried) {
-        DOCTOR_TEXT(finding->value, "not tried: no event can sample");
+        DOCTOR_TEXT(finding->value, "not measured: no event can be sampled");
         return;
     }
     if (cost->status == -EOPNOTSUPP) {
-        DOCTOR_TEXT(finding->value, "it depends on how often the event %s occurs",
+        DOCTOR_TEXT(finding->value, "the cost depends on how often the event %s occurs",
                     facts->shared->config.events[0].name);
         return;
     }
@@ -140,7 +140,8 @@ void doctor_sample_cost(const struct doctor_facts *facts, struct doctor_finding 
     if (us < DEAR_US || percent < DEAR_PERCENT)
         return;
     finding->level = DOCTOR_NOTE;
-    DOCTOR_TEXT(finding->meaning,
-                "interrupts are slow on this machine, as in most virtual machines, and any profiler needs them; cold "
-                "caches can double the cost; -F 99 costs a tenth of -F 999");
+    DOCTOR_TEXT(
+        finding->meaning,
+        "interrupts are slow on this machine, as in most virtual machines, and every profiler needs interrupts; cold "
+        "caches can double the cost of a sample; -F 99 costs a tenth of -F 999");
 }

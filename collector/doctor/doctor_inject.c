@@ -168,8 +168,8 @@ void doctor_injection(const struct doctor_facts *facts, struct doctor_finding *f
     const char *preload = doctor_word(facts->args->preload);
     finding->level = DOCTOR_REFUSED;
     DOCTOR_TEXT(finding->value, "no effect: /bin/sh did not load the preload object");
-    DOCTOR_TEXT(finding->meaning, "threads and children cannot be followed%s%s", facts->injection.said[0] ? "; " : "",
-                facts->injection.said);
+    DOCTOR_TEXT(finding->meaning, "pinject cannot follow threads and children%s%s",
+                facts->injection.said[0] ? "; " : "", facts->injection.said);
     doctor_remedy(finding, "LD_PRELOAD=%s /bin/sh -c :    # shows the loader's error", preload);
     doctor_remedy(finding,
                   "findmnt -o TARGET,OPTIONS -T %s    # if this shows noexec, the preload object cannot be loaded",
@@ -188,13 +188,14 @@ void doctor_outside(const struct doctor_facts *facts, struct doctor_finding *fin
         DOCTOR_TEXT(finding->value, "not tried: no event can be opened");
     } else if (found->attached < 0) {
         finding->level = DOCTOR_REFUSED;
-        DOCTOR_TEXT(finding->value, "events of another process of this user are refused: %s",
+        DOCTOR_TEXT(finding->value, "perf_event_open refuses events of this user's other processes: %s",
                     strerror(-found->attached));
         DOCTOR_TEXT(finding->meaning, "a security module allows perf_event_open for the calling process only");
     } else if (!found->maps) {
         finding->level = DOCTOR_LIMITED;
         DOCTOR_TEXT(finding->value, "/proc/PID/maps of another process cannot be read");
-        DOCTOR_TEXT(finding->meaning, "code that was mapped before the preload object ran has addresses, but no names");
+        DOCTOR_TEXT(finding->meaning,
+                    "for code that was mapped before the preload object ran, reports show addresses instead of names");
         doctor_remedy(finding, "mount -o remount,hidepid=0 /proc    # as root");
     } else
         DOCTOR_TEXT(finding->value, "events and mappings of this user's other processes can be opened");

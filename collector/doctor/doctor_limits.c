@@ -86,10 +86,11 @@ void doctor_rings(const struct doctor_facts *facts, struct doctor_finding *findi
         if (count >= DOCTOR_TASKS)
             return;
         finding->level = DOCTOR_LIMITED;
-        DOCTOR_TEXT(finding->meaning,
-                    "further tasks are counted, not sampled; the limit is kernel.perf_event_mlock_kb (%" PRId64
-                    ") for each CPU plus 'ulimit -Hl' (%" PRIu64 " KiB)",
-                    probe_read_sysctl("perf_event_mlock_kb", 516), hard >> 10);
+        DOCTOR_TEXT(
+            finding->meaning,
+            "tasks beyond this limit are counted, not sampled; the limit is kernel.perf_event_mlock_kb (%" PRId64
+            ") for each CPU plus 'ulimit -Hl' (%" PRIu64 " KiB)",
+            probe_read_sysctl("perf_event_mlock_kb", 516), hard >> 10);
         change_locked_memory(finding, facts->container);
     }
 }
@@ -116,15 +117,18 @@ void doctor_descriptors(const struct doctor_facts *facts, struct doctor_finding 
         DOCTOR_TEXT(finding->value, "no limit");
     else {
         DOCTOR_TEXT(finding->value,
-                    "%" PRIu64 " open files: enough to sample %u tasks at a time, %u of them with counters", hard,
-                    sampled, counted);
+                    "%" PRIu64
+                    " open files: enough to sample %u tasks at a time, and %u of these tasks can have counters, too",
+                    hard, sampled, counted);
         if (soft < hard)
-            DOCTOR_TEXT(finding->meaning, "pinject-run raises the soft limit (%" PRIu64 ") to this number", soft);
+            DOCTOR_TEXT(finding->meaning,
+                        "pinject-run raises the soft limit of open files (%" PRIu64 ") to the hard limit", soft);
     }
     if (sampled >= DOCTOR_TASKS)
         return;
     finding->level = DOCTOR_LIMITED;
-    DOCTOR_TEXT(finding->meaning, "each task needs %u open files; further tasks are listed without a profile", events);
+    DOCTOR_TEXT(finding->meaning, "each task needs %u open files; tasks beyond the limit are listed without a profile",
+                events);
     doctor_remedy(finding, "prlimit --pid $$ --nofile=65536    # as root, for the shell that starts pinject-run");
     if (facts->container[0])
         doctor_remedy(finding, "%s run --ulimit nofile=65536 ...", facts->container);
@@ -141,7 +145,7 @@ void doctor_tasks(const struct doctor_facts *facts, struct doctor_finding *findi
         DOCTOR_TEXT(finding->value, "kernel.pid_max is %" PRId64 ", kernel.threads-max %" PRId64, pids, threads);
     if (facts->uid != 0 && soft != UINT64_MAX)
         DOCTOR_MORE(finding->value, ", 'ulimit -u' %" PRIu64, soft);
-    DOCTOR_TEXT(finding->meaning, "pinject-run itself runs one thread for each CPU; it adds none to the program");
+    DOCTOR_TEXT(finding->meaning, "pinject-run itself runs one thread for each CPU; it adds no threads to the program");
 }
 
 /* ---- Places ---- */
@@ -185,7 +189,8 @@ void doctor_segment(const struct doctor_facts *facts, struct doctor_finding *fin
         limited |= status == -EFBIG;
     }
     if (finding->level == DOCTOR_REFUSED)
-        DOCTOR_TEXT(finding->value, "no room for %zu KiB", sizeof(struct pinject_segment) >> 10);
+        DOCTOR_TEXT(finding->value, "no directory has room for %zu KiB of shared memory",
+                    sizeof(struct pinject_segment) >> 10);
     if (finding->level != DOCTOR_OK) {
         buffer_append(&refused, "", 1);
         DOCTOR_TEXT(finding->meaning, "%s", refused.data ? (const char *)refused.data : "");
@@ -226,6 +231,8 @@ void doctor_output(const struct doctor_facts *facts, struct doctor_finding *find
     if (free_mib >= ENOUGH_MIB)
         return;
     finding->level = DOCTOR_LIMITED;
-    DOCTOR_TEXT(finding->meaning, "one busy CPU writes about 0.1 MiB a second; on a full disk, result files end early");
+    DOCTOR_TEXT(
+        finding->meaning,
+        "a profile of one busy CPU grows by about 0.1 MiB a second; when the disk is full, result files end early");
     doctor_remedy(finding, "pinject-run --outfile /tmp/out ...");
 }

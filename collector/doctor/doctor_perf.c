@@ -190,7 +190,7 @@ static void mention_paranoid(const struct doctor_facts *facts, struct doctor_fin
     if (facts->paranoid == INT64_MIN)
         return;
     DOCTOR_MORE(finding->meaning, "; kernel.perf_event_paranoid is %" PRId64 "%s", facts->paranoid,
-                strict ? ", and some kernels refuse users at that level, too" : ", which would allow it");
+                strict ? ", and some kernels refuse users at that level, too" : ", which would allow perf events");
     if (strict)
         doctor_remedy(finding, "sysctl -w kernel.perf_event_paranoid=2    # as root");
 }
@@ -242,7 +242,8 @@ static void explain_refusal(const struct doctor_facts *facts, struct doctor_find
         doctor_remedy(finding, "scripts/config -e PERF_EVENTS    # in the kernel's source tree: CONFIG_PERF_EVENTS=y");
         break;
     case DOCTOR_BY_PARANOID:
-        DOCTOR_TEXT(finding->value, "kernel.perf_event_paranoid is %" PRId64 ", which refuses users: %s",
+        DOCTOR_TEXT(finding->value,
+                    "kernel.perf_event_paranoid is %" PRId64 ", which refuses perf events to ordinary users: %s",
                     facts->paranoid, reason);
         allow_kernel(facts, finding);
         break;
@@ -293,9 +294,10 @@ void doctor_kernel_samples(const struct doctor_facts *facts, struct doctor_findi
     else
         DOCTOR_TEXT(finding->value, "refused by a security module or kernel lockdown: %s",
                     strerror(-facts->shared->kernel));
-    DOCTOR_TEXT(finding->meaning,
-                "shares are of the time in user space, while CPU time includes the kernel; context switches and "
-                "migrations are not counted");
+    DOCTOR_TEXT(
+        finding->meaning,
+        "percentages are shares of the time in user space, but the reported CPU time includes the kernel; context "
+        "switches and migrations are not counted");
     if (paranoid)
         allow_kernel(facts, finding);
 }
@@ -362,7 +364,7 @@ void doctor_rate(const struct doctor_facts *facts, struct doctor_finding *findin
         DOCTOR_TEXT(finding->value, "kernel.perf_event_max_sample_rate is %" PRId64 " Hz", limit);
         if (percent > 0 && percent < 100)
             DOCTOR_TEXT(finding->meaning,
-                        "the kernel lowers it when sampling takes more than %" PRId64
+                        "the kernel lowers this rate when sampling takes more than %" PRId64
                         " %% of a CPU (kernel.perf_cpu_time_max_percent)",
                         percent);
     }
@@ -425,7 +427,7 @@ void doctor_kernel_names(const struct doctor_facts *facts, struct doctor_finding
     if (restrict_level >= 0)
         snprintf(known, sizeof(known), " (kernel.kptr_restrict is %" PRId64 ")", restrict_level);
     if (facts->shared->kernel < 0) {
-        DOCTOR_TEXT(finding->value, "not needed yet: kernel code is not sampled%s", known);
+        DOCTOR_TEXT(finding->value, "not needed: kernel code is not sampled%s", known);
     } else if (shows_addresses()) {
         DOCTOR_TEXT(finding->value, "/proc/kallsyms is readable%s", known);
     } else if (panalyze_sees_addresses(facts)) {
@@ -459,7 +461,7 @@ void doctor_timers(const struct doctor_facts *facts, struct doctor_finding *find
     }
     /* Timers matter only if perf events are refused. */
     finding->level = needed ? DOCTOR_LIMITED : DOCTOR_NOTE;
-    DOCTOR_TEXT(finding->meaning, "without timers there is no fallback when perf events are refused");
+    DOCTOR_TEXT(finding->meaning, "if perf events are refused, nothing can be sampled without these timers");
     if (needed)
         lift_filter(facts, finding);
 }
@@ -509,8 +511,9 @@ void doctor_accounting(const struct doctor_facts *facts, struct doctor_finding *
     }
     finding->level = DOCTOR_NOTE;
     DOCTOR_TEXT(finding->value, "%s",
-                children ? "no /proc/PID/schedstat" : "the kernel does not report the CPU time of exited children");
+                children ? "this kernel has no /proc/PID/schedstat"
+                         : "the kernel does not report the CPU time of exited children");
     DOCTOR_TEXT(finding->meaning, "%s",
-                children ? "the CPU time of tasks without events is taken from wait4(), when they exit"
-                         : "coverage cannot be computed");
+                children ? "the CPU time of a task without events is known only from wait4(), after the task has exited"
+                         : "pinject-run cannot tell how much of the CPU time is in the profile");
 }

@@ -40,16 +40,18 @@ static uint32_t parse_kind(const char *text)
 static int check(const struct event_place *place, const struct perf_event_attr *attr)
 {
     if (attr->bp_type & HW_BREAKPOINT_X && attr->bp_type != HW_BREAKPOINT_X)
-        return event_error(place, NULL, NULL, "x cannot be joined with r or w; write two events");
+        return event_error(place, NULL, NULL, "access kind x cannot be combined with r or w; write two events");
 #if defined(__x86_64__)
     if (attr->bp_type == HW_BREAKPOINT_R)
-        return event_error(place, NULL, NULL, "this CPU has no breakpoint for reading alone; use rw or w");
+        return event_error(place, NULL, NULL, "this CPU has no breakpoint for reads alone; use rw or w");
 #endif
     if (attr->bp_len != 1 && attr->bp_len != 2 && attr->bp_len != 4 && attr->bp_len != 8)
-        return event_error(place, NULL, NULL, "a length of %" PRIu64 " bytes; use 1, 2, 4 or 8",
+        return event_error(place, NULL, NULL,
+                           "a breakpoint cannot have %" PRIu64 " bytes; use a length of 1, 2, 4 or 8",
                            (uint64_t)attr->bp_len);
     if (attr->bp_type == HW_BREAKPOINT_X && attr->bp_len != sizeof(long))
-        return event_error(place, NULL, NULL, "x has no length but %zu; leave it out", sizeof(long));
+        return event_error(place, NULL, NULL, "access kind x always has the length %zu; leave the length out",
+                           sizeof(long));
     return 0;
 }
 
@@ -57,7 +59,7 @@ static int check_place(const struct event_place *place, const struct perf_event_
 {
     if (attr->bp_type != HW_BREAKPOINT_X && attr->bp_addr % attr->bp_len)
         return event_error(place, NULL, NULL,
-                           "address %#" PRIx64 " is no multiple of the length %" PRIu64
+                           "address %#" PRIx64 " is not a multiple of the length %" PRIu64
                            "; use a shorter length or another address",
                            (uint64_t)attr->bp_addr, (uint64_t)attr->bp_len);
     return 0;
@@ -77,7 +79,7 @@ static int parse_place(const struct event_place *place, char *text, struct event
     if (plus && parse_number(plus + 1, &added) == 0)
         *plus = '\0';
     if (!*text)
-        return event_error(place, NULL, NULL, "it names no address; write mem:ADDRESS/LENGTH:rw or mem:SYMBOL:w");
+        return event_error(place, NULL, NULL, "the event has no address; write mem:ADDRESS/LENGTH:rw or mem:SYMBOL:w");
     spec->attr.bp_addr = added;
     spec->target_kind = EVENT_TARGET_SYMBOL;
     spec->target = strdup(text);
@@ -128,18 +130,22 @@ int event_breakpoint_resolve(const struct event_place *place, const char *path, 
     if (spec->target_kind != EVENT_TARGET_SYMBOL)
         return 0;
     if (!path)
-        return event_error(place, NULL, NULL, "symbol '%s' needs the command that has it; write an address instead",
-                           spec->target);
+        return event_error(
+            place, NULL, NULL,
+            "symbol '%s' can only be found in the file of a command, and no command is given or found; write an "
+            "address instead",
+            spec->target);
     int status = event_symbol_find(path, spec->target, &symbol, &words);
     if (status == -ENOENT)
         event_error(place, spec->target, &words, "'%s' has no symbol '%s'", path, spec->target);
     else if (status < 0)
         event_error(place, NULL, NULL, "'%s' cannot be read as an ELF file: %s", path, strerror(-status));
     else if (!symbol.fixed)
-        status = event_error(place, NULL, NULL,
-                             "'%s' is position-independent: nobody knows the address of '%s' before it runs; link it "
-                             "with -no-pie, or use a uprobe for code: uprobe/path=FILE,symbol=%s/",
-                             path, spec->target, spec->target);
+        status = event_error(
+            place, NULL, NULL,
+            "program '%s' is position-independent, so the address of '%s' is not known before the program runs; link "
+            "the program with -no-pie, or, for code, use a uprobe: uprobe/path=FILE,symbol=%s/",
+            path, spec->target, spec->target);
     event_words_release(&words);
     if (status < 0)
         return -EINVAL;

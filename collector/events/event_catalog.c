@@ -21,28 +21,29 @@ static const struct {
     uint64_t config;
     const char *text;
 } descriptions[] = {
-    {PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, "cycles of the CPU's clock while the task runs"},
-    {PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, "instructions that were retired"},
-    {PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_REFERENCES, "accesses to the last cache"},
-    {PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES, "accesses that the last cache did not have"},
-    {PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS, "branches that were retired"},
-    {PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES, "branches that were predicted wrongly"},
-    {PERF_TYPE_HARDWARE, PERF_COUNT_HW_BUS_CYCLES, "cycles of the bus"},
+    {PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, "cycles of the CPU while the task runs"},
+    {PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, "retired instructions"},
+    {PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_REFERENCES, "accesses to the last-level cache"},
+    {PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES, "misses of the last-level cache"},
+    {PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS, "retired branches"},
+    {PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES, "mispredicted branches"},
+    {PERF_TYPE_HARDWARE, PERF_COUNT_HW_BUS_CYCLES, "bus cycles"},
     {PERF_TYPE_HARDWARE, PERF_COUNT_HW_STALLED_CYCLES_FRONTEND, "cycles in which no instruction was fetched"},
     {PERF_TYPE_HARDWARE, PERF_COUNT_HW_STALLED_CYCLES_BACKEND, "cycles in which no instruction could be executed"},
-    {PERF_TYPE_HARDWARE, PERF_COUNT_HW_REF_CPU_CYCLES, "cycles at a rate that does not change with the frequency"},
+    {PERF_TYPE_HARDWARE, PERF_COUNT_HW_REF_CPU_CYCLES, "cycles at a constant rate, whatever the CPU's frequency is"},
     {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, "CPU time of the task, in ns"},
-    {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, "time of the CPU's clock while the task runs, in ns"},
+    {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, "time by the CPU's clock while the task runs, in ns"},
     {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, "page faults"},
-    {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MIN, "page faults without reading from a disk"},
+    {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MIN,
+     "page faults that the kernel handled without reading from a disk"},
     {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MAJ, "page faults that read from a disk"},
-    {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES, "times that the task left a CPU"},
-    {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS, "times that the task came to another CPU"},
+    {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES, "how often the task left a CPU"},
+    {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS, "how often the task moved to another CPU"},
     {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_ALIGNMENT_FAULTS, "accesses to unaligned data that the kernel handled"},
     {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_EMULATION_FAULTS, "instructions that the kernel emulated"},
-    {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY, "nothing: it has only the records of tasks and mappings"},
+    {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY, "counts nothing; it only carries records of tasks and mappings"},
     {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CGROUP_SWITCHES, "switches to a task of another cgroup"},
-    {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_BPF_OUTPUT, "what BPF programs write to it"},
+    {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_BPF_OUTPUT, "records that BPF programs write to this event"},
 };
 
 const char *event_catalog_describe(uint32_t type, uint64_t config)
@@ -68,8 +69,8 @@ static void show_generic(const struct catalog *catalog)
              event_catalog_describe(events_names[i].type, events_names[i].config));
     for (size_t i = 0; event_cache_name(i, name, sizeof(name)); i++)
         show(catalog, EVENT_KIND_CACHE, name, NULL,
-             strstr(name, "misses") ? "accesses that this cache did not have" : "accesses to this cache");
-    show(catalog, EVENT_KIND_RAW, "rHEX", NULL, "a raw event of the CPU: its config in hexadecimal");
+             strstr(name, "misses") ? "misses of this cache" : "accesses to this cache");
+    show(catalog, EVENT_KIND_RAW, "rHEX", NULL, "a raw event of the CPU; HEX is its config in hexadecimal");
     show(catalog, EVENT_KIND_BREAKPOINT, "mem:ADDRESS", NULL,
          "a hardware breakpoint: mem:ADDRESS[/LENGTH][:w|rw|r|x] or mem:SYMBOL");
 }
@@ -111,7 +112,7 @@ static void show_tracepoints(const struct catalog *catalog)
     struct event_words words = {0};
     event_tracepoint_find(catalog->sources, NULL, NULL, &words);
     for (size_t i = 0; i < words.count; i++)
-        show(catalog, EVENT_KIND_TRACEPOINT, words.words[i], NULL, "tracepoint of the kernel");
+        show(catalog, EVENT_KIND_TRACEPOINT, words.words[i], NULL, "kernel tracepoint");
     event_words_release(&words);
 }
 

@@ -31,9 +31,10 @@ void event_list_release(struct event_list *list)
 int event_list_add(struct event_list *list, const struct event_place *place, struct event_spec *spec)
 {
     if (list->count == EVENTS_MAX)
-        return event_error(place, NULL, NULL,
-                           "there are more than %d events before and with it; use fewer: each task opens all of them",
-                           EVENTS_MAX);
+        return event_error(
+            place, NULL, NULL,
+            "this event is one too many: a list can have at most %d events, because each task opens all of them",
+            EVENTS_MAX);
     if (list->count == list->room) {
         const unsigned room = list->room ? 2 * list->room : 8;
         struct event_spec *more = realloc(list->specs, room * sizeof(*more));
@@ -66,9 +67,9 @@ static int parse_item(struct event_list *list, const struct event_sources *sourc
     struct event_place place = {.text = copy, .number = ++list->items};
     snprintf(copy, sizeof(copy), "%.*s", (int)(size < TEXT_MAX ? size : TEXT_MAX), text);
     if (size > TEXT_MAX)
-        return event_error(&place, NULL, NULL, "it is longer than %d bytes", TEXT_MAX);
+        return event_error(&place, NULL, NULL, "an event can have at most %d bytes", TEXT_MAX);
     if (!size) {
-        report_error("event %u: empty name in the list of events; write them as task-clock,page-faults", place.number);
+        report_error("event %u: this event has no name; write the list like task-clock,page-faults", place.number);
         return -EINVAL;
     }
     const unsigned before = list->count;
@@ -100,9 +101,10 @@ static int end_group(struct event_list *list, const char *text, size_t size, uns
     snprintf(copy, sizeof(copy), "%.*s", (int)size, text);
     struct event_place place = {.text = copy, .number = list->items};
     if (first == list->count)
-        return event_error(&place, NULL, NULL, "a group has no event: write {a,b}");
+        return event_error(&place, NULL, NULL, "the group has no event; write {a,b}");
     if (size > 1 && text[1] != ':')
-        return event_error(&place, NULL, NULL, "after a group stands ',' or ':' and modifiers");
+        return event_error(&place, NULL, NULL,
+                           "after the '}' of a group, write ',' and the next event, or ':' and modifiers");
     if (size >= sizeof(copy))
         return event_error(&place, NULL, NULL, "too many modifiers");
     if (size > 1 && event_modifiers_check(&place, copy + 2) < 0)
@@ -111,9 +113,10 @@ static int end_group(struct event_list *list, const char *text, size_t size, uns
         struct event_spec *spec = &list->specs[i];
         spec->leader = i == first;
         if (!spec->leader && (spec->attr.pinned || spec->attr.exclusive))
-            return event_error(&place, NULL, NULL, "modifiers D and e belong to a whole group: write {a,b}:D");
+            return event_error(&place, NULL, NULL,
+                               "modifiers D and e are for a whole group, not for one event of a group; write {a,b}:D");
         if (size > 1 && event_modifiers_too_precise(spec, copy + 2))
-            return event_error(&place, NULL, NULL, "no event is more precise than ppp");
+            return event_error(&place, NULL, NULL, "too many modifiers p; the highest precision is ppp");
         if (size > 1) {
             name_level(spec, copy + 2);
             event_modifiers_apply(spec, copy + 2);
@@ -164,7 +167,7 @@ static int parse_all(struct event_list *list, const struct event_sources *source
         if (!*text)
             return 0;
         if (*text == '}') {
-            report_error("event %u: '}' without '{' before it", list->items);
+            report_error("event %u: there is a '}', but no '{' before it", list->items);
             return -EINVAL;
         }
     }
@@ -189,7 +192,7 @@ int event_list_parse(struct event_list *list, const struct event_sources *source
 int event_list_filter(struct event_list *list, const char *expression)
 {
     if (!*expression || !list->count) {
-        report_error(*expression ? "--filter belongs to the tracepoint before it: put it after -e SYSTEM:NAME"
+        report_error(*expression ? "--filter applies to the -e before it; put --filter after -e SYSTEM:NAME"
                                  : "--filter needs an expression such as 'count > 100'");
         return -EINVAL;
     }
@@ -197,9 +200,11 @@ int event_list_filter(struct event_list *list, const char *expression)
         struct event_spec *spec = &list->specs[i];
         const struct event_place place = {.text = spec->name, .number = list->items};
         if (!spec->traces)
-            return event_error(&place, NULL, NULL, "--filter is for tracepoints, and it is none");
+            return event_error(&place, NULL, NULL,
+                               "--filter works only for tracepoints and probes, and this event is neither");
         if (spec->filter)
-            return event_error(&place, NULL, NULL, "it has a filter already; join both by &&");
+            return event_error(&place, NULL, NULL,
+                               "this event already has a filter; join both expressions with && in one --filter");
         if (!(spec->filter = strdup(expression)))
             return event_error(&place, NULL, NULL, "no memory");
     }
@@ -231,7 +236,7 @@ int event_list_set_each_level(struct event_list *list, const char *text)
         for (size_t at = 0; at < size; at++)
             levels |= text[at] == 'u' ? 1u : text[at] == 'k' ? 2u : 4u;
         if (!levels || levels > 3) {
-            report_error("--priv-levels needs u, k or uk for each event, such as u,k,uk, not '%s'", text);
+            report_error("--priv-levels needs u, k or uk for each event (such as u,k,uk), not '%s'", text);
             return -EINVAL;
         }
         if (i >= list->count) {

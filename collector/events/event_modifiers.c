@@ -10,9 +10,13 @@ static const struct {
     char letter;
     const char *why;
 } others[] = {
-    {'S', "modifier S: pinject does not read a group with each sample of its leader yet; leave S out"},
-    {'W', "modifier W: a group that cannot be counted together is an error, not split; leave out W or the braces"},
-    {'b', "modifier b: pinject counts tasks by events of their own, not by BPF programs; leave b out"},
+    {'S',
+     "modifier S is not supported: pinject does not read all events of a group at each sample of the leader; leave S "
+     "out"},
+    {'W',
+     "modifier W is not supported: pinject does not split a group that cannot be counted together; leave out W or the "
+     "braces"},
+    {'b', "modifier b is not supported: pinject counts with perf events, not with BPF programs; leave b out"},
 };
 
 bool event_modifiers_are(const char *text)
@@ -23,7 +27,8 @@ bool event_modifiers_are(const char *text)
 int event_modifiers_check(const struct event_place *place, const char *text)
 {
     if (!*text)
-        return event_error(place, NULL, NULL, "it ends in ':' without a modifier; write :u, :k, or the name alone");
+        return event_error(place, NULL, NULL,
+                           "there is no modifier after the ':'; write :u, :k, or the name without ':'");
     for (const char *at = text; *at; at++) {
         for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
             if (*at == others[i].letter)

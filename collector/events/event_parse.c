@@ -31,9 +31,9 @@ struct parse {
 static const struct {
     const char *name, *instead;
 } computed[] = {
-    {"duration_time", "the line 'elapsed' shows the time"},
-    {"user_time", "the line 'elapsed' shows the time in user space"},
-    {"system_time", "the line 'elapsed' shows the time in the kernel"},
+    {"duration_time", "with --stat, the line 'elapsed' shows the time"},
+    {"user_time", "with --stat, the line 'elapsed' shows the time in user space"},
+    {"system_time", "with --stat, the line 'elapsed' shows the time in the kernel"},
 };
 
 static bool is_raw(const char *text)
@@ -57,11 +57,12 @@ static int take_plain_name(struct parse *parse, const char *name)
     }
     for (size_t i = 0; i < sizeof(computed) / sizeof(computed[0]); i++)
         if (strcmp(computed[i].name, name) == 0)
-            return event_error(parse->place, NULL, NULL, "%s is computed by perf, the kernel has no such event; %s",
-                               name, computed[i].instead);
+            return event_error(parse->place, NULL, NULL,
+                               "perf computes %s itself, and the kernel has no such event; %s", name,
+                               computed[i].instead);
     const int status = event_cache_parse(name, &config);
     if (status == -EINVAL)
-        return event_error(parse->place, NULL, NULL, "that cache has no such operation");
+        return event_error(parse->place, NULL, NULL, "the CPU's events do not include this operation for this cache");
     if (status == 0) {
         attr->type = PERF_TYPE_HW_CACHE;
         attr->config = config;
@@ -103,8 +104,7 @@ static int take_numbers(struct parse *parse, const char *type, const char *confi
     parse->spec.attr.config = strtoull(config, &config_end, 0);
     if (errno || *end || *config_end || number > UINT32_MAX)
         return event_error(parse->place, NULL, NULL,
-                           "the numbers of an event are written as TYPE:CONFIG, each as "
-                           "0x10 or 16");
+                           "invalid numbers; write TYPE:CONFIG, where each number looks like 0x10 or 16");
     parse->spec.attr.type = (uint32_t)number;
     return 0;
 }
@@ -118,7 +118,7 @@ static int take_modifiers(struct parse *parse, const char *text)
     if (event_modifiers_check(parse->place, text) < 0)
         return -EINVAL;
     if (event_modifiers_too_precise(&parse->spec, text))
-        return event_error(parse->place, NULL, NULL, "no event is more precise than ppp");
+        return event_error(parse->place, NULL, NULL, "too many modifiers p; the highest precision is ppp");
     event_modifiers_apply(&parse->spec, text);
     return 0;
 }
@@ -128,10 +128,11 @@ static int add(struct parse *parse, const char *name)
 {
     struct event_spec *spec = &parse->spec;
     if (!spec->name[0] && strlen(name) >= sizeof(spec->name))
-        return event_error(parse->place, NULL, NULL,
-                           "its name in reports would be longer than %d bytes; give it a "
-                           "shorter one between the slashes: name=MINE",
-                           EVENT_NAME - 1);
+        return event_error(
+            parse->place, NULL, NULL,
+            "the name of this event in reports would be longer than %d bytes; choose a shorter one with the term "
+            "name=MINE between the slashes",
+            EVENT_NAME - 1);
     if (!spec->name[0])
         snprintf(spec->name, sizeof(spec->name), "%s", name);
     const int status = event_list_add(parse->list, parse->place, spec);
@@ -186,7 +187,8 @@ static int refuse_tracepoint(struct parse *parse, const char *system, const char
     char why[256], full[256];
     if (status < 0) {
         event_tracepoint_explain(status, why, sizeof(why));
-        return event_error(parse->place, NULL, NULL, "unknown event '%.60s'; if it is a tracepoint: %s", system, why);
+        return event_error(parse->place, NULL, NULL,
+                           "'%.60s' is not a known event, and tracepoints cannot be looked up: %s", system, why);
     }
     event_tracepoint_find(parse->sources, NULL, NULL, &words);
     snprintf(full, sizeof(full), "%.120s:%.120s", system, name);
@@ -233,7 +235,7 @@ static int refuse_pmu(struct parse *parse, const char *name, int status)
     for (size_t i = 0; i < events_count; i++)
         event_words_add(&words, events_names[i].name);
     status = event_error(parse->place, name, &words,
-                         "this machine has no PMU '%s' (see %s), and it is no name of an event", name,
+                         "'%s' is neither a PMU of this machine (see %s) nor the name of an event", name,
                          parse->sources->devices);
     event_words_release(&words);
     return status;
@@ -245,7 +247,7 @@ static int parse_terms(struct parse *parse, char *text, char *slash)
     struct event_pmu pmu;
     const long size = event_terms_size(slash + 1);
     if (size < 0)
-        return event_error(parse->place, NULL, NULL, "the slash that ends the terms is missing: write PMU/term=N/");
+        return event_error(parse->place, NULL, NULL, "the '/' after the terms is missing; write PMU/term=N/");
     char *terms = slash + 1, *modifiers = terms + size + 1;
     *slash = terms[size] = '\0';
     modifiers = *modifiers ? modifiers + (*modifiers == ':') : NULL;
@@ -269,8 +271,10 @@ static int parse_by_pfm(struct parse *parse, bool quiet)
     const char *why = NULL;
     int status = event_pfm_encode(parse->place->text, &parse->spec, &why);
     if (status == -EINVAL && !quiet)
-        return event_error(parse->place, NULL, NULL,
-                           "libpfm4 knows it, but: %s; 'pinject-run --event-info=EVENT' shows its unit masks", why);
+        return event_error(
+            parse->place, NULL, NULL,
+            "libpfm4 knows this event, but cannot encode it: %s; 'pinject-run --event-info=EVENT' shows its unit masks",
+            why);
     return status < 0 ? status : add(parse, parse->place->text);
 }
 
@@ -307,7 +311,7 @@ int event_parse(struct event_list *list, const struct event_sources *sources, co
     char copy[COPY];
     struct parse parse = {.list = list, .sources = sources, .place = place, .spec = {.leader = true}};
     if (snprintf(copy, sizeof(copy), "%s", place->text) >= (int)sizeof(copy))
-        return event_error(place, NULL, NULL, "it is longer than %d bytes", COPY - 1);
+        return event_error(place, NULL, NULL, "an event can have at most %d bytes", COPY - 1);
     char *slash = strchr(copy, '/');
     int status;
     if (strncmp(copy, "mem:", 4) == 0)

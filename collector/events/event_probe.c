@@ -18,7 +18,7 @@ static int set_target(const struct event_place *place, struct event_spec *spec, 
                       const char *value)
 {
     if (spec->target)
-        return event_error(place, NULL, NULL, "it names two places; write two events");
+        return event_error(place, NULL, NULL, "the probe names two files or two functions; write two events");
     spec->target = strdup(value);
     spec->target_kind = kind;
     return spec->target ? 0 : event_error(place, NULL, NULL, "no memory");
@@ -36,14 +36,16 @@ static int take_symbol(const struct event_place *place, struct event_spec *spec,
     struct event_words words = {0};
     struct event_symbol symbol;
     if (!spec->target)
-        return event_error(place, NULL, NULL, "term 'symbol' stands after path=FILE");
+        return event_error(place, NULL, NULL, "term 'symbol' must come after path=FILE");
     int status = event_symbol_find(spec->target, value, &symbol, &words);
     if (status == -ENOENT)
         event_error(place, value, &words, "'%s' has no symbol '%s'", spec->target, value);
     else if (status < 0)
         event_error(place, NULL, NULL, "'%s' cannot be read as an ELF file: %s", spec->target, strerror(-status));
     else if (symbol.offset == UINT64_MAX)
-        status = event_error(place, NULL, NULL, "symbol '%s' of '%s' has no place in the file", value, spec->target);
+        status = event_error(place, NULL, NULL,
+                             "symbol '%s' of '%s' has no bytes in the file (it may be a variable in .bss)", value,
+                             spec->target);
     event_words_release(&words);
     if (status < 0)
         return -EINVAL;
@@ -88,10 +90,10 @@ int event_probe_finish(const struct event_place *place, struct event_spec *spec)
     spec->traces = true;
     if (strcmp(spec->pmu, "uprobe") == 0 && !spec->target)
         return event_error(place, NULL, NULL,
-                           "it needs a file: write uprobe/path=FILE,symbol=NAME/ or "
-                           "uprobe/path=FILE,offset=N/");
+                           "a uprobe needs a file: write uprobe/path=FILE,symbol=NAME/ or uprobe/path=FILE,offset=N/");
     if (!spec->target && !spec->attr.kprobe_addr)
-        return event_error(place, NULL, NULL, "it needs a place: write kprobe/func=NAME/ or kprobe/addr=N/");
+        return event_error(place, NULL, NULL,
+                           "a kprobe needs a function or an address: write kprobe/func=NAME/ or kprobe/addr=N/");
     spec->attr.config1 = (uint64_t)(uintptr_t)spec->target;
     return 0;
 }

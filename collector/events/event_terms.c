@@ -88,8 +88,9 @@ static int take_config(struct terms *terms, const char *name, const char *value)
 {
     const unsigned field = name[6] ? (unsigned)(name[6] - '0') : 0;
     if (field == 3)
-        return event_error(terms->place, NULL, NULL,
-                           "term 'config3': perf_event_attr of the kernel that pinject is built for has no config3");
+        return event_error(
+            terms->place, NULL, NULL,
+            "term 'config3' is not supported: the kernel headers of this build have no config3 in perf_event_attr");
     return need_number(terms, name, value, UINT64_MAX, &terms->fields[field]);
 }
 
@@ -99,7 +100,8 @@ static int take_name(struct terms *terms, const char *name, const char *value)
         return event_error(terms->place, NULL, NULL, "term '%s' needs a name of 1 to %d bytes", name, EVENT_NAME - 1);
     for (const char *at = value; *at; at++)
         if (!isprint((unsigned char)*at))
-            return event_error(terms->place, NULL, NULL, "the name of term '%s' has a control character", name);
+            return event_error(terms->place, NULL, NULL,
+                               "the value of term '%s' has a character that cannot be printed", name);
     snprintf(terms->spec->name, EVENT_NAME, "%s", value);
     terms->spec->says |= EVENT_SAYS_NAME;
     return 0;
@@ -111,9 +113,10 @@ static int take_rate(struct terms *terms, const char *name, const char *value)
     uint64_t number = 0;
     int status = need_number(terms, name, value, INT64_MAX, &number);
     if (status == 0 && !number)
-        return event_error(terms->place, NULL, NULL, "term '%s' needs a number from 1, not 0", name);
+        return event_error(terms->place, NULL, NULL, "term '%s' needs a number of at least 1, not 0", name);
     if (status == 0 && terms->spec->says & EVENT_SAYS_RATE)
-        return event_error(terms->place, NULL, NULL, "period and freq exclude each other, and each is said once");
+        return event_error(terms->place, NULL, NULL,
+                           "an event can have only one of the terms period and freq, and only once");
     if (status < 0)
         return status;
     attr->freq = name[0] == 'f';
@@ -129,10 +132,9 @@ static int take_call_graph(struct terms *terms, const char *name, const char *va
     else if (value && strcmp(value, "fp") == 0)
         terms->spec->says |= EVENT_SAYS_CHAIN;
     else
-        return event_error(terms->place, NULL, NULL,
-                           "term '%s' may be fp or no here; stack dumps are the same for all events: use "
-                           "--call-graph dwarf",
-                           name);
+        return event_error(
+            terms->place, NULL, NULL,
+            "term '%s' can only be fp or no; for stack dumps of all events, use the option --call-graph dwarf", name);
     return 0;
 }
 
@@ -150,7 +152,7 @@ static int take_time(struct terms *terms, const char *name, const char *value)
     int status = value ? need_number(terms, name, value, 1, &number) : 0;
     if (status == 0 && !number)
         return event_error(terms->place, NULL, NULL,
-                           "term 'time=0': pinject brings samples into order by their times; leave it out");
+                           "term 'time=0' is not supported: pinject sorts samples by their time; leave the term out");
     return status;
 }
 
@@ -176,17 +178,17 @@ static const struct {
     {"max-stack", take_max_stack, NULL},
     {"time", take_time, NULL},
     {"no-overwrite", take_nothing, NULL}, /* rings never are */
-    {"stack-size", NULL, "all events have stack dumps of one size: use --call-graph dwarf,BYTES"},
-    {"branch_type", NULL, "pinject does not record branch stacks yet; leave it out"},
-    {"inherit", NULL, "--follow says which tasks an event is for, the same for all events"},
-    {"no-inherit", NULL, "use --follow=none: it is the same for all events"},
-    {"overwrite", NULL, "a result file has all samples: a ring that overwrites them would lose what is in it"},
-    {"percore", NULL, "it adds up the threads of a core; pinject counts tasks, not CPUs"},
-    {"nr", NULL, "it belongs to events of BPF maps"},
-    {"driver-config", NULL, "pinject configures no drivers"},
-    {"aux-output", NULL, "pinject records no AUX area"},
-    {"aux-sample-size", NULL, "pinject records no AUX area"},
-    {"metric-id", NULL, "it belongs to perf's metrics"},
+    {"stack-size", NULL, "the stack dumps of all events have the same size; set it with --call-graph dwarf,BYTES"},
+    {"branch_type", NULL, "pinject does not record branch stacks; leave the term out"},
+    {"inherit", NULL, "one event cannot choose its tasks; --follow chooses the tasks for all events"},
+    {"no-inherit", NULL, "one event cannot choose its tasks; use --follow=none for all events"},
+    {"overwrite", NULL, "pinject keeps all samples, and a ring buffer that overwrites samples would lose some"},
+    {"percore", NULL, "this term adds up the hardware threads of a core, but pinject counts tasks, not CPUs"},
+    {"nr", NULL, "this term is only for events that read BPF maps"},
+    {"driver-config", NULL, "pinject does not configure PMU drivers"},
+    {"aux-output", NULL, "pinject does not record AUX areas"},
+    {"aux-sample-size", NULL, "pinject does not record AUX areas"},
+    {"metric-id", NULL, "this term is only for the metrics of perf"},
 };
 enum { COMMON = sizeof(common) / sizeof(common[0]) };
 
@@ -196,13 +198,13 @@ static int take_formatted(struct terms *terms, const struct event_format *format
 {
     uint64_t number = 1, highest;
     if (value && strcmp(value, "?") == 0)
-        return event_error(terms->place, NULL, NULL, "it needs a value for '%s': write %s/EVENT,%s=N/", name,
-                           terms->pmu->name, name);
+        return event_error(terms->place, NULL, NULL, "this event needs a value for its term '%s': write %s/EVENT,%s=N/",
+                           name, terms->pmu->name, name);
     if (value && parse_number(value, &number) < 0)
         return event_error(terms->place, NULL, NULL, "term '%s' needs a number, not '%s'", name, value);
     if (event_format_put(format, number, terms->fields, &highest) < 0)
-        return event_error(terms->place, NULL, NULL, "the highest value of term '%s' is %#" PRIx64 ", not %s", name,
-                           highest, value);
+        return event_error(terms->place, NULL, NULL, "term '%s' can be at most %#" PRIx64 ", not %s", name, highest,
+                           value);
     return 0;
 }
 
@@ -217,9 +219,9 @@ static int refuse_term(struct terms *terms, const char *name)
     for (size_t i = 0; i < COMMON; i++)
         if (common[i].take)
             event_words_add(&words, common[i].name);
-    int status = event_error(terms->place, name, &words, "%s%s has no term '%s'%s", terms->pmu ? "PMU " : "an event",
+    int status = event_error(terms->place, name, &words, "%s%s has no term '%s'%s", terms->pmu ? "PMU " : "this event",
                              terms->pmu ? terms->pmu->name : "", name,
-                             terms->pmu ? "; 'pinject-run --event-info' shows what a PMU has" : " of its own");
+                             terms->pmu ? "; 'pinject-run --event-info=EVENT' shows the terms of a PMU" : "");
     event_words_release(&words);
     return status;
 }
@@ -325,7 +327,8 @@ static int finish(struct terms *terms, int status)
         attr->config2 = terms->fields[2];
     }
     if (status == 0 && terms->fields[3])
-        return event_error(terms->place, NULL, NULL, "PMU %s wants config3, which this build does not know",
+        return event_error(terms->place, NULL, NULL,
+                           "PMU %s needs config3, which this build of pinject does not support",
                            terms->pmu ? terms->pmu->name : "?");
     return status == -ENOENT ? status : status < 0 ? -EINVAL : 0;
 }

@@ -29,9 +29,10 @@ int event_tracepoint_directory(const struct event_sources *sources, char *ret_di
 void event_tracepoint_explain(int status, char *ret, size_t size)
 {
     if (status == -ENOENT)
-        snprintf(ret, size,
-                 "tracefs is not mounted, or this kernel has none; type as root: "
-                 "mount -t tracefs nodev /sys/kernel/tracing");
+        snprintf(
+            ret, size,
+            "tracefs is not mounted, or this kernel has no tracefs; to mount it, type as root: mount -t tracefs nodev "
+            "/sys/kernel/tracing");
     else if (status == -EACCES || status == -EPERM)
         snprintf(ret, size, "tracefs cannot be read (%s); tracepoints need root", strerror(-status));
     else

@@ -290,14 +290,15 @@ int launch_look_for_preload(char *ret, char *reason, size_t size)
     }
     snprintf(
         reason, size,
-        "libpinject.so is not where this program looks for it (%s/../lib and places near it); install pinject again",
+        "cannot find libpinject.so (pinject-run looks in %s/../lib and in directories near it); install pinject again",
         self);
     return -ENOENT;
 }
 
 int launch_find_preload(char *ret)
 {
-    char reason[2 * PATH_MAX + 256] = "the path of libpinject.so is too long; install pinject below a shorter one";
+    char reason[2 * PATH_MAX + 256] =
+        "the path of libpinject.so is too long; install pinject in a directory with a shorter path";
     int error = launch_look_for_preload(ret, reason, sizeof reason);
     if (error)
         report_error("%s", reason);

@@ -101,7 +101,7 @@ int live_init(struct live *live, const struct settings *settings)
         return 0;
     int error = find_panalyze(path, sizeof(path));
     if (error) {
-        report_error("--live needs panalyze in the same directory as this program: %s; install pinject again",
+        report_error("--live needs panalyze in the same directory as pinject-run: %s; install pinject again",
                      strerror(-error));
         return error;
     }
@@ -230,7 +230,7 @@ void live_end(struct live *live, int signal_fd)
     if (!WIFSIGNALED(status) || (asked && WTERMSIG(status) == SIGTERM))
         return;
     leave_for(live);
-    report_warning("--live: panalyze was ended by signal %d", WTERMSIG(status));
+    report_warning("--live: signal %d ended panalyze, so the live view stopped", WTERMSIG(status));
 }
 
 void live_release(struct live *live)

@@ -126,10 +126,10 @@ static int refuse_base(const struct files *files, int status)
     int directory = files->directory ? (int)files->directory : 1;
     const char *shown = files->directory ? base : ".";
     if (status == -EISDIR)
-        report_error("'%s' is a directory: result files need a name in it, like '-o %s%sout'", base, base,
+        report_error("'%s' is a directory; add a name for the result files, like '-o %s%sout'", base, base,
                      *prefix ? "/" : "");
     else if (status == -ENAMETOOLONG)
-        report_error("'%.60s...' is too long for the name of result files: shorten it (-o)", base);
+        report_error("'%.60s...' is too long as a name for result files; choose a shorter name with -o", base);
     else if (status == -ENOENT)
         report_error(
             "cannot write result files '%s.*': there is no directory '%.*s'; create it, or choose another with -o",

@@ -212,7 +212,7 @@ static const char *way_out(int error)
     case EMFILE:
     case ENFILE: return "raise the limit of open files (ulimit -n)";
     case EEXIST:
-    case EBUSY: return "something else has that name: choose another name with -o";
+    case EBUSY: return "something else has this name: choose another name with -o";
     default: return "choose another place with -o";
     }
 }
@@ -248,9 +248,10 @@ const char *results_reason(int error)
 static void note_shared(struct result *result, const char *name)
 {
     if (!result->results->shared)
-        report_warning("result file '%s' may belong to another running session: it is kept, and '%s' is written "
-                       "instead; use a different -o for each session",
-                       name, result->path);
+        report_warning(
+            "result file '%s' may belong to another running session, so pinject-run keeps it and writes '%s' instead; "
+            "use a different -o for each session",
+            name, result->path);
     result->results->shared = true;
 }
 

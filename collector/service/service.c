@@ -194,7 +194,10 @@ static int fill_header(struct session *session, const char *path, const char *pr
         return -error;
     }
     if (strlen(preload) >= sizeof(segment->preload)) {
-        report_error("the path of the preload object is too long: '%.64s...'; install it below a shorter one", preload);
+        report_error(
+            "the path of the preload object is too long: '%.64s...'; install pinject in a directory with a shorter "
+            "path",
+            preload);
         return -ENAMETOOLONG;
     }
     segment->version = PINJECT_WIRE_VERSION;

@@ -24,12 +24,11 @@ static void note_no_timer(struct notes *notes, const struct task *task)
 {
     char text[NOTES_SIZE];
     if (task->ring_error)
-        snprintf(text, sizeof(text), "counted by the kernel, not sampled: its timer was refused (%s)",
+        snprintf(text, sizeof(text), "counted by the kernel, not sampled: the task's timer was refused (%s)",
                  strerror(-task->ring_error));
     else
         snprintf(text, sizeof(text),
-                 "counted by the kernel, not sampled: no timer started in it (static, setuid or "
-                 "very short?)");
+                 "counted by the kernel, not sampled: no timer started in the task (static, setuid or very short?)");
     notes_add(notes, text);
 }
 
@@ -42,7 +41,7 @@ static void note_refusal(struct notes *notes, const struct tasks *tasks, const s
                       : tasks->config->sampling                ? "counted, not sampled (timers sample only task-clock)"
                                                                : "counted by the preload object";
     snprintf(text, sizeof(text),
-             "%s: the kernel refused its events (%s), because the task is not dumpable or belongs to another user", how,
+             "%s: the kernel refused events (%s), because the task is not dumpable or belongs to another user", how,
              strerror(-task->refusal));
     notes_add(notes, text);
 }
@@ -69,8 +68,8 @@ static void note_programs(struct notes *notes, const struct task *task)
         notes_add(notes, text);
     }
     if (task->arguments_cut) {
-        snprintf(text, sizeof(text), "the arguments of %u earlier %s were too long and are cut", task->arguments_cut,
-                 task->arguments_cut == 1 ? "program" : "programs");
+        snprintf(text, sizeof(text), "the arguments of %u earlier %s are shortened: they were too long",
+                 task->arguments_cut, task->arguments_cut == 1 ? "program" : "programs");
         notes_add(notes, text);
     }
 }
@@ -86,32 +85,40 @@ void notes_make(struct notes *notes, const struct tasks *tasks, const struct tas
     if (task_is_by_timer(task) && !task->timer_started)
         note_no_timer(notes, task);
     else if (task->coverage == TASK_NOT_SAMPLED && !task_has_left(task) && inherits)
-        notes_add(notes,
-                  "executed a program without a timer (static?): inherited events sample it, and the kernel counts "
-                  "its CPU time");
+        notes_add(
+            notes,
+            "executed a program in which no timer runs (static?): inherited events sample the program, and the kernel "
+            "counts its CPU time");
     else if (task->coverage == TASK_NOT_SAMPLED && !task_has_left(task))
-        notes_add(notes, "executed a program without a timer (static?): only its CPU time is known");
+        notes_add(notes,
+                  "executed a program in which no timer runs (static?): only the CPU time of the program is known");
     else if (task->coverage == TASK_BY_COUNTERS && tasks->config->sampling) {
-        snprintf(text, sizeof(text), "counted but not sampled: no memory for its ring buffer (%s)",
+        snprintf(text, sizeof(text), "counted but not sampled: no memory for the task's ring buffer (%s)",
                  strerror(-task->ring_error));
         notes_add(notes, text);
     }
     if (task->broken)
-        notes_add(notes, "its ring buffer was damaged: later samples are missing");
+        notes_add(notes, "the task's ring buffer was damaged: later samples are missing");
     if (task->attached_late_ns > task->start_ns + LATE_NS)
-        notes_add(notes, "found late: start-up counted but not sampled");
+        notes_add(notes, "task found late: its start-up was counted but not sampled");
     if (task->state.cause == TASK_CONTINUED)
-        notes_add(notes, "executed an unreadable program: the kernel closed its events; from then on timers sample "
-                         "it, and the samples are in another file");
+        notes_add(
+            notes,
+            "executed an unreadable program, and the kernel closed the task's events: from then on timers sample it, "
+            "and these samples are in another file");
     else if (task->state.cause == TASK_REVOKED)
-        notes_add(notes, "executed a setuid or unreadable program: the kernel closed its events, and only its CPU time "
-                         "is known from then on");
+        notes_add(
+            notes,
+            "executed a setuid or unreadable program, and the kernel closed the task's events: from then on only its "
+            "CPU time is known");
     if (task_has_left(task))
         notes_add(notes, "executed a program that is not followed (--follow=exec follows it)");
     note_programs(notes, task);
     const bool covered = inherits || task_is_inherited(task) || task_was_revoked(task);
     if (generation && !generation->named && !covered && generation->start_ns > task->start_ns &&
         task->kind != PINJECT_THREAD && !task_has_left(task))
-        notes_add(notes, "its program could not be preloaded (static, setuid or without access to the session?): its "
-                         "children and threads are not profiled");
+        notes_add(
+            notes,
+            "the program of this task could not be preloaded (static, setuid or without access to the session?): its "
+            "children and threads are not profiled");
 }

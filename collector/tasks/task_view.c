@@ -59,8 +59,10 @@ static void view_generations(const struct tasks *tasks, const struct task *task,
         joined |= to->counted && is_joined(task, i);
     }
     if (joined)
-        notes_add(&view->notes, "the counts of a program include those of the one before it: they could not be read at "
-                                "the moment of exec");
+        notes_add(
+            &view->notes,
+            "the counts of a program include those of the program before it: counts could not be read at the moment "
+            "of exec");
     view->task.generations = view->generations;
     view->task.generation_count = view->generations ? end - first : 0;
 }
@@ -85,7 +87,7 @@ static void view_values(const struct tasks *tasks, const struct task *task, stru
     else if (now)
         memcpy(view->task.values, now, tasks->config->count * sizeof(*now));
     if (!known)
-        notes_add(&view->notes, "its counts are unknown: they could not be read at the moment of exec");
+        notes_add(&view->notes, "the counts of this program are unknown: they could not be read at the moment of exec");
     view->task.samples = task->samples - task->split_samples;
     view->task.lost = count_lost(tasks, view->task.values, task->lost_records - task->split_lost);
 }
