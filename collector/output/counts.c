@@ -104,7 +104,7 @@ static void remark(char *ret, const struct config_event *event, const struct cou
     const uint64_t tree = count_by_accounting(&event->attr, &run->tree);
     ret[0] = '\0';
     if (tree > cell->value)
-        snprintf(ret, REMARK, "%s including the start of each process (from getrusage)",
+        snprintf(ret, REMARK, "%s including process starts, from getrusage",
                  count_number(text, tree, (enum count_digits)digits));
 }
 

@@ -100,7 +100,7 @@ def test_static():
     check_in("statically linked", verdict)
     check_in("without -static", found["program"].remedies[0])
     if not perf_refused():
-        check_in("inherited events profile it", found["program"].text)
+        check_in("inherited events profile the program", found["program"].text)
     check_equal(found["loader"].level, "note")
 
 
@@ -112,7 +112,7 @@ def test_other_loaders():
     check_in("not linked with glibc: /lib/ld-musl-x86_64.so.1", found["program"].text)
     _, found = look(with_loader("gone", "/lib/ld-gone.so.2"))
     check_equal(found["program"].level, "refused")
-    check_in("its loader does not exist: /lib/ld-gone.so.2", found["program"].text)
+    check_in("the loader of the program does not exist: /lib/ld-gone.so.2", found["program"].text)
 
 
 def test_other_machines():

@@ -60,7 +60,7 @@ def test_little_locked_memory():
     counted = [has_clock(task) for task in tasks]
     check(all(counted), f"{counted.count(False)} tasks without task-clock")
     named = check_match(r"(\d+) tasks were counted but not sampled", done.err)
-    check_in("counted but not sampled: no memory for its ring buffer", json.dumps(document), "what the files say")
+    check_in("counted but not sampled: no memory for the task's ring buffer", json.dumps(document), "what the files say")
     matrix_row("RLIMIT_MEMLOCK 64 KiB", "200 threads at once",
                f"all 201 tasks counted; {named[1]} without a ring, named in the summary and in their files")
 

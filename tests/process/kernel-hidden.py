@@ -61,7 +61,7 @@ def test_order_is_right_where_the_kernel_has_little():
 def test_counts_have_all():
     need_a_hidden_kernel()
     done = copy("--stat", "-e", "task-clock,task-clock:u", "-o", "out")
-    check_in("task-clock:u counts all CPU time", done.err)
+    check_in("'task-clock:u' counts all CPU time", done.err)
     check("kernel code is not sampled" not in done.err, done.err)
     check_in("100.0 % of the CPU time is in this profile's tasks\n", run([PANALYZE, "counts", *results()]).out)
     text = " ".join(run([PANALYZE, "tree", *results()]).out.split())

@@ -404,7 +404,7 @@ def test_live_without_its_screen():
     os.write(terminal.master, b"\n")
     check_equal(terminal.end(process), 3)
     check_equal(open("log").read(), "done\n")
-    check_in("--live: panalyze was ended by signal 9", open("errors").read())
+    check_in("--live: signal 9 ended panalyze", open("errors").read())
     terminal.check_restored()
 
 

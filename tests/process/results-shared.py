@@ -172,8 +172,8 @@ def test_two_sessions_with_one_base():
     for session in reversed(sessions):
         errors.append(session.communicate(b"end")[1].decode())
         check_equal(session.returncode, 0, errors[-1])
-    check_in(f"result file '{name}' may belong to another running session: it is kept, and '{name}~1' is written "
-             f"instead", errors[0])
+    check_in(f"result file '{name}' may belong to another running session, so pinject-run keeps it and writes "
+             f"'{name}~1' instead", errors[0])
     check("another running session" not in errors[1], errors[1])
     after = os.stat(name)
     check_equal((after.st_ino, after.st_nlink), (before.st_ino, 1))

@@ -278,7 +278,7 @@ def test_traced_already():
     gdb = start(["gdb", "-nx", "-q", "-p", process.pid], stdin=subprocess.PIPE, env={"DEBUGINFOD_URLS": None})
     wait_until(lambda: f"TracerPid:\t{gdb.pid}" in open(f"/proc/{process.pid}/status").read(), what="gdb")
     wait_until(lambda: open(f"/proc/{process.pid}/stat").read().rpartition(")")[2].split()[0] == "t", what="the stop")
-    check_in(f"process {gdb.pid} already traces it (a debugger, or strace)", show(process.pid, status=1))
+    check_in(f"process {gdb.pid} (a debugger, or strace) already traces this process", show(process.pid, status=1))
     gdb.communicate(b"detach\nquit\n", timeout=60)
     end(process)
 

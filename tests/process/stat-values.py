@@ -336,7 +336,7 @@ def test_repeat_is_interrupted():
     _, err = process.communicate(timeout=60)
     err = err.decode()
     check_equal(process.returncode, 128 + signal.SIGINT, err)
-    check_in("warning: 1 of 5 runs are complete: stopped by a signal, the other runs are left out", err)
+    check_in("warning: 1 of 5 runs are complete: a signal stopped the series, so the other runs are left out", err)
     check_in("only one run", err)
     check_match(r"^ +\d+ +faults", err)
 

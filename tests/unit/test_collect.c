@@ -212,7 +212,7 @@ static void command_whose_events_are_refused(void **state)
     assert_int_equal(outcome.root_status, 5 << 8);
     assert_int_equal(outcome.tasks, 0);
     assert_int_equal(outcome.missed_count, 1);
-    assert_string_equal(outcome.missed[0].reason, "the command itself: the kernel refused its events");
+    assert_string_equal(outcome.missed[0].reason, "the command was not profiled: the kernel refused its events");
     assert_int_equal(outcome.missed[0].count, 1);
     assert_true(clock_ns_of_usage(&outcome.tree) > 0);
     close(args.root_pidfd);
@@ -401,7 +401,7 @@ static void command_for_which_there_is_no_memory(void **state)
     assert_int_equal(outcome.root_status, 8 << 8);
     assert_int_equal(outcome.tasks, 0);
     assert_int_equal(outcome.missed_count, 1);
-    assert_string_equal(outcome.missed[0].reason, "the command itself was dropped: the collector is out of memory");
+    assert_string_equal(outcome.missed[0].reason, "the command was not profiled: the collector was out of memory");
     close(args.root_pidfd);
 }
 

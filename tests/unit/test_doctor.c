@@ -251,9 +251,9 @@ static void children_are_guarded(void **state)
 /* What the trial's shell has said stands behind what its silence means. */
 static void what_the_loader_says(void **state)
 {
-    static const char *const said[][2] = {{"", "threads and children cannot be followed"},
-                                          {"x", "threads and children cannot be followed; x"},
-                                          {"ld.so: no", "threads and children cannot be followed; ld.so: no"}};
+    static const char *const said[][2] = {{"", "pinject cannot follow threads and children"},
+                                          {"x", "pinject cannot follow threads and children; x"},
+                                          {"ld.so: no", "pinject cannot follow threads and children; ld.so: no"}};
     static struct doctor_shared found;
     static struct doctor_args args = {.preload = "/opt/a b.so"};
     static struct doctor_facts facts = {.args = &args, .shared = &found};

@@ -41,7 +41,7 @@ static void symbols(void **state)
     assert_int_equal(spec.attr.bp_addr, 4);
     check_capture();
     assert_int_equal(event_breakpoint_resolve(&place, NULL, &spec), -EINVAL);
-    assert_non_null(strstr(check_captured(), "needs the command"));
+    assert_non_null(strstr(check_captured(), "no command is given or found"));
     check_capture();
     assert_int_equal(event_breakpoint_resolve(&place, "/etc/passwd", &spec), -EINVAL);
     assert_non_null(strstr(check_captured(), "ELF"));
@@ -61,19 +61,19 @@ static void symbols(void **state)
 static void refusals(void **state)
 {
     (void)state;
-    KIT_BAD(&kit_intel, "mem:", "names no address");
+    KIT_BAD(&kit_intel, "mem:", "has no address");
     KIT_BAD(&kit_intel, "mem:0x", "invalid address");
     KIT_BAD(&kit_intel, "mem:0x10000000000000000", "invalid address");
-    KIT_BAD(&kit_intel, "mem:0x1000/3", "a length of 3 bytes");
-    KIT_BAD(&kit_intel, "mem:0x1000/16:w", "use 1, 2, 4 or 8");
-    KIT_BAD(&kit_intel, "mem:0x1000/4:x", "x has no length");
+    KIT_BAD(&kit_intel, "mem:0x1000/3", "cannot have 3 bytes");
+    KIT_BAD(&kit_intel, "mem:0x1000/16:w", "use a length of 1, 2, 4 or 8");
+    KIT_BAD(&kit_intel, "mem:0x1000/4:x", "x always has the length");
     KIT_BAD(&kit_intel, "mem:0x1000/", "invalid length");
-    KIT_BAD(&kit_intel, "mem:0x1000:wx", "cannot be joined");
-    KIT_BAD(&kit_intel, "mem:0x1001/4:w", "no multiple of the length 4");
+    KIT_BAD(&kit_intel, "mem:0x1000:wx", "cannot be combined");
+    KIT_BAD(&kit_intel, "mem:0x1001/4:w", "not a multiple of the length 4");
     KIT_BAD(&kit_intel, "mem:0x1000:z", "unknown modifier 'z'");
     KIT_BAD(&kit_intel, "mem:0x1000:z:u", "unknown kind of access 'z'");
 #ifdef __x86_64__
-    KIT_BAD(&kit_intel, "mem:0x1000:r", "no breakpoint for reading alone");
+    KIT_BAD(&kit_intel, "mem:0x1000:r", "no breakpoint for reads alone");
 #endif
 }
 

@@ -278,15 +278,15 @@ static void refusals_are_explained(void **state)
 {
     (void)state;
     explained(-ENOSYS, "2",
-              "this kernel or sandbox has no perf_event_open; use another kernel, or run outside of the sandbox");
+              "this kernel or sandbox has no perf_event_open; use another kernel, or run outside the sandbox");
     explained(-EACCES, NULL,
-              "this kernel or sandbox has no perf_event_open; use another kernel, or run outside of the sandbox");
+              "this kernel or sandbox has no perf_event_open; use another kernel, or run outside the sandbox");
     explained(
         -EPERM, "3",
         "kernel.perf_event_paranoid is 3; to allow perf events, type as root: sysctl kernel.perf_event_paranoid=2");
     explained(-EACCES, "2",
-              "perf_event_open is refused (Permission denied), though kernel.perf_event_paranoid is 2; "
-              "in a container, allow it with a seccomp profile or with --cap-add PERFMON");
+              "perf_event_open is refused (Permission denied), although kernel.perf_event_paranoid is only 2; "
+              "in a container, allow perf_event_open with a seccomp profile or with --cap-add PERFMON");
     explained(-EMFILE, "2", "too many open files; raise 'ulimit -n'");
     explained(-ENOENT, "2", "this machine does not have this event");
     explained(-EOPNOTSUPP, "2", "this machine does not have this event");

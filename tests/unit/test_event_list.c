@@ -34,16 +34,16 @@ static void wrong_lists(void **state)
 {
     char many[1000 * 4 + 1], large[2000];
     (void)state;
-    KIT_BAD(&kit_intel, "", "event 1", "empty name");
-    KIT_BAD(&kit_intel, "cs,", "event 2", "empty name");
-    KIT_BAD(&kit_intel, "cs,,faults", "event 2", "empty name");
-    KIT_BAD(&kit_intel, "{}", "no event");
+    KIT_BAD(&kit_intel, "", "event 1", "has no name");
+    KIT_BAD(&kit_intel, "cs,", "event 2", "has no name");
+    KIT_BAD(&kit_intel, "cs,,faults", "event 2", "has no name");
+    KIT_BAD(&kit_intel, "{}", "has no event");
     KIT_BAD(&kit_intel, "{cs", "no '}'");
-    KIT_BAD(&kit_intel, "{cs,}", "empty name");
-    KIT_BAD(&kit_intel, "cs}", "'}' without '{'");
-    KIT_BAD(&kit_intel, "{cs}x", "after a group");
+    KIT_BAD(&kit_intel, "{cs,}", "has no name");
+    KIT_BAD(&kit_intel, "cs}", "a '}', but no '{'");
+    KIT_BAD(&kit_intel, "{cs}x", "after the '}' of a group");
     KIT_BAD(&kit_intel, "{cs}:x", "unknown modifier 'x'");
-    KIT_BAD(&kit_intel, "{cs}:", "without a modifier");
+    KIT_BAD(&kit_intel, "{cs}:", "no modifier after");
     KIT_BAD(&kit_intel, "{{cs}}", "unknown event");
     KIT_BAD(&kit_intel, "{cs,faults:D}", "whole group");
     KIT_BAD(&kit_intel, "{cycles:pp}:pp", "ppp");
@@ -51,10 +51,10 @@ static void wrong_lists(void **state)
         memcpy(many + 4 * i, "cs, ", 4);
     for (unsigned i = 0; i < 1000; i++)
         memcpy(many + 3 * i, i < 999 ? "cs," : "cs\0", 3);
-    KIT_BAD(&kit_intel, many, "event 49, 'cs'", "more than 48 events");
+    KIT_BAD(&kit_intel, many, "event 49, 'cs'", "at most 48 events");
     memset(large, 'x', sizeof(large) - 1);
     large[sizeof(large) - 1] = '\0';
-    KIT_BAD(&kit_intel, large, "longer than 1024 bytes");
+    KIT_BAD(&kit_intel, large, "at most 1024 bytes");
 }
 
 /* A second -e counts on; a bad one leaves the list as it was. */

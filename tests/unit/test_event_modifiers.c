@@ -62,7 +62,7 @@ static void refusals(void **state)
 {
     (void)state;
     assert_true(event_modifiers_are("ukS") && !event_modifiers_are("") && !event_modifiers_are("any"));
-    KIT_BAD(&kit_intel, "cycles:", "without a modifier");
+    KIT_BAD(&kit_intel, "cycles:", "no modifier after");
     KIT_BAD(&kit_intel, "cycles:x", "unknown modifier 'x'");
     KIT_BAD(&kit_intel, "cs,cycles:S", "event 2", "modifier S");
     KIT_BAD(&kit_intel, "cycles:W", "modifier W");

@@ -39,8 +39,8 @@ static void refusals(void **state)
     (void)state;
     KIT_BAD(&kit_intel, "task-clok", "unknown event 'task-clok'", "did you mean 'task-clock'?");
     KIT_BAD(&kit_intel, "l1-dcache-load-mises", "did you mean 'L1-dcache-load-misses'?");
-    KIT_BAD(&kit_intel, "iTLB-stores", "no such operation");
-    KIT_BAD(&kit_intel, "duration_time", "computed by perf");
+    KIT_BAD(&kit_intel, "iTLB-stores", "not include this operation");
+    KIT_BAD(&kit_intel, "duration_time", "perf computes duration_time");
     KIT_BAD(&kit_intel, "r", "unknown event 'r'");
     KIT_BAD(&kit_intel, "r12345678901234567", "unknown event");
     KIT_BAD(&kit_intel, "99999999999:1", "TYPE:CONFIG");

@@ -61,8 +61,8 @@ static void refusals(void **state)
     KIT_BAD(&sources, "uprobe/symbol=main/", "after path=FILE");
     KIT_BAD(&sources, "uprobe/path=/proc/self/exe,symbol=mein/", "has no symbol 'mein'");
     KIT_BAD(&sources, "uprobe/path=/bin/sh,offset=x/", "needs a number, not 'x'");
-    KIT_BAD(&sources, "uprobe/path=/bin/sh,path=/bin/sh/", "two places");
-    KIT_BAD(&sources, "kprobe/retprobe/", "needs a place");
+    KIT_BAD(&sources, "uprobe/path=/bin/sh,path=/bin/sh/", "two files");
+    KIT_BAD(&sources, "kprobe/retprobe/", "needs a function");
     KIT_BAD(&sources, "kprobe/path=/bin/sh/", "no term 'path'");
 }
 

@@ -74,21 +74,21 @@ static void refusals(void **state)
 {
     (void)state;
     KIT_BAD(&kit_intel, "cpu/evnt=1/", "event 1, 'cpu/evnt=1/'", "PMU cpu has no term 'evnt'", "did you mean 'event'?");
-    KIT_BAD(&kit_intel, "cpu/event=0x100/", "highest value of term 'event' is 0xff");
+    KIT_BAD(&kit_intel, "cpu/event=0x100/", "term 'event' can be at most 0xff");
     KIT_BAD(&kit_intel, "cpu/event=many/", "needs a number, not 'many'");
-    KIT_BAD(&kit_intel, "cpu/event=?/", "needs a value for 'event'");
+    KIT_BAD(&kit_intel, "cpu/event=?/", "needs a value for its term 'event'");
     KIT_BAD(&kit_intel, "cpu/,/", "empty");
-    KIT_BAD(&kit_intel, "cpu/event=1", "slash that ends");
-    KIT_BAD(&kit_intel, "cpv/event=1/", "no PMU 'cpv'", "did you mean 'cpu'?");
+    KIT_BAD(&kit_intel, "cpu/event=1", "'/' after the terms");
+    KIT_BAD(&kit_intel, "cpv/event=1/", "'cpv' is neither a PMU", "did you mean 'cpu'?");
     KIT_BAD(&kit_intel, "cpu/config3=1/", "config3");
     KIT_BAD(&kit_intel, "cpu/config=-1/", "needs a number from 0");
     KIT_BAD(&kit_intel, "faults/event=1/", "has no term 'event'");
-    KIT_BAD(&kit_intel, "faults/period=0/", "from 1");
+    KIT_BAD(&kit_intel, "faults/period=0/", "at least 1");
     KIT_BAD(&kit_intel, "faults/period/", "period=N");
-    KIT_BAD(&kit_intel, "faults/period=1,freq=2/", "exclude each other");
+    KIT_BAD(&kit_intel, "faults/period=1,freq=2/", "only one of the terms");
     KIT_BAD(&kit_intel, "faults/name=/", "1 to 127 bytes");
-    KIT_BAD(&kit_intel, "faults/name=a\001/", "control character");
-    KIT_BAD(&kit_intel, "faults/time=0/", "order by their times");
+    KIT_BAD(&kit_intel, "faults/name=a\001/", "cannot be printed");
+    KIT_BAD(&kit_intel, "faults/time=0/", "sorts samples by their time");
     KIT_BAD(&kit_intel, "faults/max-stack=99999/", "0xffff");
     KIT_BAD(&kit_intel, "faults/call-graph=dwarf/", "--call-graph dwarf");
     static const char *const refused[] = {"stack-size=8", "branch_type=any",   "inherit",    "no-inherit",

@@ -54,7 +54,7 @@ static void refusals(void **state)
     KIT_BAD(&sources, "sched:sched_swich", "no tracepoint 'sched:sched_swich'", "did you mean 'sched:sched_switch'?");
     KIT_BAD(&sources, "sched:enable", "no tracepoint");
     KIT_BAD(&sources, "kmem:broken", "Invalid argument");
-    KIT_BAD(&sources, "../events/sched:x", "no PMU '..'");
+    KIT_BAD(&sources, "../events/sched:x", "'..' is neither a PMU");
     KIT_BAD(&none, "sched:sched_switch", "mount -t tracefs");
     event_tracepoint_explain(-EACCES, why, sizeof(why));
     assert_non_null(strstr(why, "root"));

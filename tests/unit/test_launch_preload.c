@@ -112,8 +112,8 @@ static void there_is_none(void **state)
     (void)state;
     char wanted[512], message[600];
     snprintf(wanted, sizeof(wanted),
-             "libpinject.so is not where this program looks for it (%s/bin/../lib and places near it); install pinject "
-             "again",
+             "cannot find libpinject.so (pinject-run looks in %s/bin/../lib and in directories near it); install "
+             "pinject again",
              directory);
     expect_reason(-ENOENT, wanted);
     check_capture();

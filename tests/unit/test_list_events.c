@@ -57,7 +57,7 @@ static void a_list_says_what_can_be_used(void **state)
     machine_fake.perf = a_user;
     WRITTEN(list_events(&kit_intel, "cycles|context-switches", false, to));
     has("cycles OR cpu-cycles                     usable in user space only\n");
-    has("context-switches OR cs                   not usable: it happens in the kernel");
+    has("context-switches OR cs                   not usable: the event happens in the kernel");
     check_capture();
     WRITTEN(list_events(&kit_intel, "nothing like it", false, to));
     assert_int_equal(status, 1);
@@ -65,7 +65,7 @@ static void a_list_says_what_can_be_used(void **state)
     check_capture();
     WRITTEN(list_events(&kit_intel, "(", false, to));
     assert_int_equal(status, -EINVAL);
-    assert_non_null(strstr(check_captured(), "no regular expression"));
+    assert_non_null(strstr(check_captured(), "not a regular expression"));
 }
 
 static void an_event_is_explained(void **state)
@@ -82,11 +82,11 @@ static void an_event_is_explained(void **state)
     has("ldlat (config1, bits 0xffff)\n");
     has("here         usable\n");
     WRITTEN(list_events_info(&kit_intel, "uncore_imc_0/cas_count_read/", to));
-    has("PMU          uncore_imc_0, counts on CPUs 0,18\n");
+    has("PMU          uncore_imc_0, counts only on CPUs 0,18\n");
     has("scale        6.10352e-05 MiB\n");
     WRITTEN(list_events_info(&kit_intel, "mem:0x1000/2:w", to));
     has("address      0x1000, 2 bytes, w\n");
-    has("do not fire");
+    has("never fire");
     check_capture();
     WRITTEN(list_events_info(&kit_intel, "nonsense", to));
     assert_int_equal(status, -EINVAL);

@@ -168,7 +168,7 @@ static void no_panalyze(void **state)
     assert_int_equal(chmod("panalyze", 0644), 0);
     int status = init();
     assert_string_equal(check_captured(),
-                        "pinject-run: --live needs panalyze in the same directory as this program: Permission denied; "
+                        "pinject-run: --live needs panalyze in the same directory as pinject-run: Permission denied; "
                         "install pinject again\n");
     assert_int_equal(status, -EACCES);
     assert_int_equal(unlink("panalyze"), 0);
@@ -319,7 +319,8 @@ static void ends_are_waited_for(void **state)
     assert_string_equal(shown(), "here\ndone\n");
     assert_string_equal(end_of("echo here; exit 3", false), "");
     assert_string_equal(end_of("echo here; kill -SEGV $$", false),
-                        "pinject-run: warning: --live: panalyze was ended by signal 11\n");
+                        "pinject-run: warning: --live: signal 11 ended panalyze, "
+                        "so the live view stopped\n");
     /* Who is asked to go and goes, stopped or not, says nothing. */
     assert_string_equal(end_of("trap 'echo asked; exit 0' TERM; echo here; while :; do sleep 0.01; done", true), "");
     assert_string_equal(shown(), "here\nasked\n");
@@ -327,10 +328,10 @@ static void ends_are_waited_for(void **state)
     assert_string_equal(end_of("echo here; kill -STOP $$; exec sleep 1000", true), "");
     /* Who was not asked does. */
     assert_string_equal(end_of("echo here; kill -TERM $$", false),
-                        "pinject-run: warning: --live: panalyze was ended by signal 15\n");
+                        "pinject-run: warning: --live: signal 15 ended panalyze, so the live view stopped\n");
     /* Who does not go is killed. */
     assert_string_equal(end_of("trap '' TERM; echo here; exec sleep 1000", true),
-                        "pinject-run: warning: --live: panalyze was ended by signal 9\n");
+                        "pinject-run: warning: --live: signal 9 ended panalyze, so the live view stopped\n");
 }
 
 /* ---- Terminals ---- */
@@ -406,7 +407,8 @@ static void screen_is_left(void **state)
     live_start(&live, &session, &mask);
     check_capture();
     live_end(&live, -1);
-    assert_string_equal(check_captured(), "pinject-run: warning: --live: panalyze was ended by signal 11\n");
+    assert_string_equal(check_captured(), "pinject-run: warning: --live: signal 11 ended panalyze, "
+                                          "so the live view stopped\n");
     assert_string_equal(check_terminal(master, slave), "\033[0m\033[?25h\033[?1049l");
     live_release(&live);
     write_panalyze("exit 0"); /* it has left the screen itself */

@@ -222,7 +222,7 @@ static void other_actions(void **state)
     expect(RUN("--event-info", "none"), 125, "event: none\n", "");
     expect(RUN("--check-events-only", "-e", "cs"), 0, "check: 1\n", "");
     expect(RUN("--check-events-only", "-e", "cs,faults", "true"), 1, "check: 2\n", "");
-    expect(RUN("--long", "true"), 125, "", "pinject-run: option '--long' goes with '--list-events'\n");
+    expect(RUN("--long", "true"), 125, "", "pinject-run: option '--long' needs '--list-events'\n");
     expect(RUN("--info", "x"), 125, "",
            "pinject-run: unexpected argument 'x': with these options pinject-run runs no command\n");
     expect(RUN("-q"), 125, "",
@@ -274,7 +274,8 @@ static void doctor_is_asked(void **state)
     char wanted[1024];
     (void)state;
     snprintf(wanted, sizeof(wanted),
-             "doctor: '%s' 'the path of libpinject.so is too long; install pinject below a shorter one' - prog\n",
+             "doctor: '%s' 'the path of libpinject.so is too long; install pinject in a directory with a "
+             "shorter path' - prog\n",
              preload);
     expect(RUN("--doctor", "prog"), 0, wanted, "");
     setenv("TEST_UNREADABLE", "1", 1);

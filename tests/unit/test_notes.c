@@ -70,16 +70,16 @@ static void timers(void **state)
 {
     (void)state;
     task.coverage = TASK_BY_TIMER;
-    expect("counted by the kernel, not sampled: no timer started in it (static, setuid or very short?)\n");
+    expect("counted by the kernel, not sampled: no timer started in the task (static, setuid or very short?)\n");
     task.ring_error = -ENOSPC;
-    expect("counted by the kernel, not sampled: its timer was refused (No space left on device)\n");
+    expect("counted by the kernel, not sampled: the task's timer was refused (No space left on device)\n");
     /* Not twice. */
     task.coverage = TASK_NOT_SAMPLED;
-    expect("counted by the kernel, not sampled: its timer was refused (No space left on device)\n");
+    expect("counted by the kernel, not sampled: the task's timer was refused (No space left on device)\n");
 }
 
 #define REFUSED \
-    ": the kernel refused its events (Permission denied), because the task is not dumpable or belongs to another user\n"
+    ": the kernel refused events (Permission denied), because the task is not dumpable or belongs to another user\n"
 
 static void refused_events(void **state)
 {
@@ -101,16 +101,16 @@ static void programs_without_a_timer(void **state)
     (void)state;
     task.coverage = TASK_NOT_SAMPLED;
     task.timer_started = true;
-    expect("executed a program without a timer (static?): only its CPU time is known\n");
+    expect("executed a program in which no timer runs (static?): only the CPU time of the program is known\n");
     process.inherits = true;
-    expect("executed a program without a timer (static?): inherited events sample it, and the kernel counts its CPU "
-           "time\n");
+    expect("executed a program in which no timer runs (static?): inherited events sample the program, and the kernel "
+           "counts its CPU time\n");
     process.inherits = false;
     task.process = NULL;
-    expect("executed a program without a timer (static?): only its CPU time is known\n");
+    expect("executed a program in which no timer runs (static?): only the CPU time of the program is known\n");
     task.covers = true;
-    expect("executed a program without a timer (static?): inherited events sample it, and the kernel counts its CPU "
-           "time\n");
+    expect("executed a program in which no timer runs (static?): inherited events sample the program, and the kernel "
+           "counts its CPU time\n");
     task.state.cause = TASK_LEFT;
     expect("executed a program that is not followed (--follow=exec follows it)\n");
 }
@@ -120,7 +120,7 @@ static void rings(void **state)
     (void)state;
     task.coverage = TASK_BY_COUNTERS;
     task.ring_error = -ENOMEM;
-    expect("counted but not sampled: no memory for its ring buffer (Cannot allocate memory)\n");
+    expect("counted but not sampled: no memory for the task's ring buffer (Cannot allocate memory)\n");
     config.sampling = 0; /* as all of them are */
     expect("");
     config.sampling = 1;
@@ -128,34 +128,34 @@ static void rings(void **state)
     task.timer_started = true;
     expect("");
     task.broken = true;
-    expect("its ring buffer was damaged: later samples are missing\n");
+    expect("the task's ring buffer was damaged: later samples are missing\n");
 }
 
 static void ends_and_beginnings(void **state)
 {
     (void)state;
     task.attached_late_ns = T + 5000001;
-    expect("found late: start-up counted but not sampled\n");
+    expect("task found late: its start-up was counted but not sampled\n");
     task.attached_late_ns = 0;
     task.state.cause = TASK_REVOKED;
-    expect("executed a setuid or unreadable program: the kernel closed its events, and only its CPU time is known from "
-           "then on\n");
+    expect("executed a setuid or unreadable program, and the kernel closed the task's events: from then on only its "
+           "CPU time is known\n");
     task.state.cause = TASK_CONTINUED;
-    expect("executed an unreadable program: the kernel closed its events; from then on timers sample it, and the "
-           "samples are in another file\n");
+    expect("executed an unreadable program, and the kernel closed the task's events: from then on timers sample it, "
+           "and these samples are in another file\n");
     task.state.cause = TASK_CAUSE_NONE;
     task.generations_more = 12;
     expect("executed programs that are not listed: 12\n");
     task.generations_more = 0;
     task.arguments_cut = 1;
-    expect("the arguments of 1 earlier program were too long and are cut\n");
+    expect("the arguments of 1 earlier program are shortened: they were too long\n");
     task.arguments_cut = 3;
-    expect("the arguments of 3 earlier programs were too long and are cut\n");
+    expect("the arguments of 3 earlier programs are shortened: they were too long\n");
 }
 
-#define DID_NOT_ASK                                                                                            \
-    "its program could not be preloaded (static, setuid or without access to the session?): its children and " \
-    "threads are not profiled\n"
+#define DID_NOT_ASK                                                                                        \
+    "the program of this task could not be preloaded (static, setuid or without access to the session?): " \
+    "its children and threads are not profiled\n"
 
 static void programs_that_do_not_ask(void **state)
 {

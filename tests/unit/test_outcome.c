@@ -83,28 +83,28 @@ static const char lines_of_all[] =
 static const char lines_of_foreign[] = "120 process start or exec in another pid namespace|\n"
                                        "121 process start or exec in another pid namespace|user 7\n";
 static const char lines_of_session[] =
-    "1 notification dropped: queue full|\n"
-    "2 mappings and arguments dropped: queue full|\n"
+    "1 notification to the event loop dropped: queue full|\n"
+    "2 mappings and arguments of a program dropped: queue full|\n"
     "3 request processed out of order: too many requests were waiting|\n"
     "4 malformed request|\n"
     "13 request for a task that had already exited|\n"
     "5 request refused: the task is not in the session, or belongs to another user|\n"
-    "21 requests paused: too many requests had no effect|\n"
+    "21 requests of a user paused: too many of them had no effect|\n"
     "6 process of a user without a channel to the collector|\n"
-    "7 record of a non-injectable program's child lost: ring full or damaged|\n"
+    "7 record about a child of a non-injectable program lost: ring buffer full or damaged|\n"
     "14 descendant of a non-injectable program: it started while the collector attached, or the kernel lost its start "
     "record|\n"
     "11 descendant of a non-injectable program: its counts were lost, and its CPU time is estimated from samples|\n"
-    "12 look-up in /proc given up: it took too long, or no thread was free for it|\n"
+    "12 look-up in /proc given up: the look-up took too long, or no thread was free for it|\n"
     "8 request dropped: the collector has no memory or no descriptors left|\n"
     "9 executable mapping dropped: too many mappings in one process|\n"
     "41 executable mapping dropped: too many mappings in the processes of a user|\n"
     "15 executable mapping missing in the files of some threads: too many mappings in one process|\n"
-    "10 damaged ring or record|\n"
-    "31 mapped file not read: reading it hung|\n"
-    "32 mapped file not read: other files of the same user hung, or too many files waited to be read|\n"
+    "10 damaged ring buffer or record|\n"
+    "31 mapped file not read: the read did not end|\n"
+    "32 mapped file not read: reads of other files of the same user did not end, or too many files were waiting|\n"
     "33 mapped file not read: the helper process exited, or could not be started|\n"
-    "34 build id of a mapped file dropped: too many files (if the file still exists, its build id is read again)|\n";
+    "34 build id of a mapped file dropped: too many files (pinject-run reads it again if the file still exists)|\n";
 
 static void expect_losses(struct stage *stage, const char *foreign)
 {

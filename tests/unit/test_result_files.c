@@ -380,8 +380,8 @@ static void test_two_sessions(void **state)
     assert_int_equal(results_new(&kit.session, &second.results), 0);
     char *errors = kit_stderr(write_second, &second);
     assert_int_equal(second.status, 0);
-    assert_non_null(strstr(errors, "result file './out.1.1' may belong to another running session: it is kept, and "
-                                   "'./out.1.1~1' is written instead; use a different -o for each session"));
+    assert_non_null(strstr(errors, "result file './out.1.1' may belong to another running session, so pinject-run "
+                                   "keeps it and writes './out.1.1~1' instead; use a different -o for each session"));
     free(errors);
     kit_samples(&kit, result, &task, 5);
     assert_int_equal(result_finish(result, &task, NULL), 0);
@@ -472,13 +472,14 @@ static void test_bases(void **state)
         {"directory//out", 0, ""},
         {"", -EINVAL, "result files need a name, like '-o out'"},
         {"directory", 0, ""},
-        {"directory/", -EISDIR, "'directory/' is a directory: result files need a name in it, like '-o directory/out'"},
+        {"directory/", -EISDIR,
+         "'directory/' is a directory; add a name for the result files, like '-o directory/out'"},
         {"/", -EISDIR, "'-o /out'"},
         {"..", -EISDIR, "'-o ../out'"},
         {"nothing/out", -ENOENT,
          "'nothing/out.*': there is no directory 'nothing/'; create it, or choose another with -o"},
         {"file/out", -ENOTDIR, "Not a directory"},
-        {long_name, -ENAMETOOLONG, "is too long for the name of result files: shorten it (-o)"},
+        {long_name, -ENAMETOOLONG, "is too long as a name for result files; choose a shorter name with -o"},
         {long_path, -ENAMETOOLONG, "is too long"},
         {"loop/out", -ELOOP, "Too many levels of symbolic links"},
     };

@@ -138,7 +138,7 @@ static void test_events(void **state)
     assert_false(settings->events.specs[1].attr.exclude_user || settings->events.specs[1].attr.exclude_kernel);
     settings = good("-0 -3 -e cs c");
     assert_int_equal(settings->levels, 3);
-    bad("-u c", "for the events of -e");
+    bad("-u c", "change the events of -e");
     bad("-k --stat c", "-e cycles:k");
     bad("-e cs --priv-levels=k,u c", "more entries");
     bad("-e cs --priv-levels=h c", "u, k or uk");
@@ -296,9 +296,9 @@ static void test_variables(void **state)
     assert_int_equal(line.settings.verbose, 1);
     assert_int_equal(line.settings.events.count, 0);
     assert_int_equal(from_environment(VARIABLES("PINJECT_STAT=yes"), &text), -EINVAL);
-    assert_non_null(strstr(text, "PINJECT_STAT must be 1 or 0, not 'yes'"));
+    assert_non_null(strstr(text, "variable PINJECT_STAT must be 1 or 0, not 'yes'"));
     assert_int_equal(from_environment(VARIABLES("PINJECT_FREQ=many"), &text), -EINVAL);
-    assert_non_null(strstr(text, "this value comes from the variable PINJECT_FREQ"));
+    assert_non_null(strstr(text, "the invalid value comes from the environment variable PINJECT_FREQ"));
     assert_int_equal(from_environment(VARIABLES("PINJECT_FREQENCY=5", "PINJECT_PERIOD=7"), &text), 0);
     assert_non_null(strstr(text, "unknown variable PINJECT_FREQENCY"));
     assert_int_equal(line.settings.period, 7);

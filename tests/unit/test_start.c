@@ -531,7 +531,7 @@ static void test_said(void **state)
     write_program("garbage", "\177nothing", 0700);
     said_of("garbage", none, "not a program for this machine");
     write_program("script", "#!/nonexistent/shell\n", 0700);
-    said_of("script", none, "its loader is missing");
+    said_of("script", none, "its ELF loader is missing");
     static char large[4 << 20] = "A="; /* longer than any argument or variable may be */
     memset(large + 2, 'x', sizeof(large) - 3);
     said_of("script", large, "errno 7");

@@ -9,7 +9,7 @@
 #include "test_tasks_kit.h"
 
 #define T       2000000000ull
-#define UNKNOWN "its counts are unknown: they could not be read at the moment of exec"
+#define UNKNOWN "the counts of this program are unknown: they could not be read at the moment of exec"
 
 static struct stage stage;
 static struct task *task;
@@ -127,7 +127,7 @@ static void test_counts_of_programs(void **state)
 }
 
 #define JOINED \
-    "the counts of a program include those of the one before it: they could not be read at the moment of exec"
+    "the counts of a program include those of the program before it: counts could not be read at the moment of exec"
 
 /* If a moment is unknown, the program after it gets the counts of the one before it: nothing is lost. */
 static void test_unknown_moments(void **state)

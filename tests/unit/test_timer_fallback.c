@@ -437,7 +437,7 @@ static void test_one_among_others(void **state)
     assert_int_equal(item->samples, 1);
     assert_false(item->flags & PINJECT_TASK_COUNTED_ONLY);
     const char *note = (const char *)kit_item(&file, PINJECT_ITEM_NOTE, 0) + sizeof(struct pinject_item_note);
-    assert_string_equal(note, "sampled by a timer: the kernel refused its events (Permission denied), because the "
+    assert_string_equal(note, "sampled by a timer: the kernel refused events (Permission denied), because the "
                               "task is not dumpable or belongs to another user");
     assert_int_equal(stage.tasks->timer_fallbacks, 1);
     assert_int_equal(stage.tasks->timer_fallbacks_counted, 0);
