@@ -360,7 +360,8 @@ static int flush_output(void)
 
 static int examine_machine(struct run *run)
 {
-    char reason[2 * PATH_MAX + 256] = "the path of libpinject.so is too long; install pinject below a shorter one";
+    char reason[2 * PATH_MAX + 256] =
+        "the path of libpinject.so is too long; install pinject in a directory with a shorter path";
     int status = launch_look_for_preload(run->preload, reason, sizeof reason);
     find_outfile(run);
     const struct doctor_args args = {.settings = &run->line.settings,

@@ -97,8 +97,10 @@ static void add_losses(struct tasks *tasks)
     missed_add(missed, "request refused: the task is not in the session, or belongs to another user", "",
                __atomic_load_n(&session->denied, __ATOMIC_RELAXED), 0);
     missed_add(missed, "requests of a user paused: too many of them had no effect", "", channels_held(session), 0);
-    missed_add(missed, "process of a user without a channel to the collector", "",
-               __atomic_load_n(&session->users_refused, __ATOMIC_RELAXED), 0);
+    missed_add(
+        missed,
+        "process not profiled: the collector could not open a channel for its user (too many users, or no memory)", "",
+        __atomic_load_n(&session->users_refused, __ATOMIC_RELAXED), 0);
     missed_add(missed, "record about a child of a non-injectable program lost: ring buffer full or damaged", "",
                tasks->inherited_lost, 0);
     missed_add(missed,

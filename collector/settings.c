@@ -260,7 +260,7 @@ static const struct option_row rows[] = {
     {'e', "events", "LIST", 0, take_events, 0, 0, GROUP_BOTH,
      "events to sample or count, such as cycles,faults:u; default: cycles, or task-clock if cycles cannot be used"},
     {0, "filter", "EXPR", OPTION_MORE, take_filter, 0, 0, GROUP_LINE,
-     "for the tracepoint of the preceding -e: only count events for which EXPR is true, such as 'count > 100'"},
+     "for the tracepoint of the preceding -e: count only events for which EXPR is true, such as 'count > 100'"},
     {'u', "user-level", NULL, OPTION_MORE, take_level, 0, EVENT_LEVEL_USER, GROUP_BOTH,
      "count in user space; an event with its own modifier, such as cycles:k, is not changed; -3 means the same"},
     {'k', "kernel-level", NULL, OPTION_MORE, take_level, 0, EVENT_LEVEL_KERNEL, GROUP_BOTH,
@@ -336,7 +336,7 @@ static const struct option_row rows[] = {
      "show a live view on this terminal (then redirect the output of COMMAND), on the terminal FILE, or as text in "
      "FILE"},
     {0, "wait", "BASE", OPTION_OPTIONAL_VALUE | OPTION_MORE, take_wait, 0, SETTINGS_WAIT, GROUP_LINE,
-     "wait until the result files BASE.* (default: out) of a program started without pinject-run are complete"},
+     "for a program started without pinject-run: wait until its result files BASE.* (default: out.*) are complete"},
     {0, "info", NULL, OPTION_MORE, options_take_enum, offsetof(struct settings_line, action), SETTINGS_INFO, GROUP_LINE,
      "list what this machine supports and refuses"},
     {0, "list-events", "REGEX", OPTION_OPTIONAL_VALUE | OPTION_MORE, take_list, 0, 0, GROUP_LINE,
@@ -353,7 +353,7 @@ static const struct option_row rows[] = {
     {0, "tree", NULL, OPTION_MORE, take_stacks, 0, true, GROUP_LINE,
      "PID...: like --stacks, and show all descendants of these processes, too"},
     {0, "json", NULL, OPTION_MORE, options_take_flag, offsetof(struct settings_line, json), 0, GROUP_LINE,
-     "with --stat, --stacks and --tree: print one JSON document"},
+     "with --stat, --stacks or --tree: print one JSON document"},
     {0, "stacks-after", "TIME", OPTION_MORE, take_stacks_after, 0, 0, GROUP_LINE,
      "after TIME (60s, 1.5m, 500ms), show the stacks of COMMAND and its descendants on stderr, once"},
     {0, "doctor", NULL, 0, options_take_enum, offsetof(struct settings_line, action), SETTINGS_DOCTOR, GROUP_LINE,
@@ -561,15 +561,16 @@ void settings_help(FILE *to, bool all)
           "  pinject-run make -j8            then: panalyze out.*\n"
           "  pinject-run --stat ./app        count events, like perf stat\n"
           "  pinject-run --doctor            check whether profiling works here\n"
-          "  pinject-run --stacks PID        show what a process that hangs waits for\n\n",
+          "  pinject-run --stacks PID        show what a hanging process waits for\n\n",
           to);
     options_help(rows, GROUP_LINE, all ? OPTIONS_ALL : OPTIONS_BRIEF, width, to);
     if (!all)
         return;
     fputs("\n"
-          "The exit status is that of COMMAND (128+N if signal N ended it). It is 127 if COMMAND is not found, 126 if\n"
-          "COMMAND cannot be run, 125 if pinject-run itself fails, or with --strict if the profile is not complete.\n"
-          "To profile without pinject-run, type: LD_PRELOAD=libpinject.so COMMAND. Variables replace the options:\n"
-          "PINJECT_FOLLOW=none, PINJECT_FREQ=99, and so on.\n",
+          "The exit status is that of COMMAND, or 128+N if signal N ended COMMAND. It is 127 if COMMAND is not found,\n"
+          "126 if COMMAND cannot be run, and 125 if pinject-run itself fails. With --strict it is also 125 if the\n"
+          "profile is not complete.\n"
+          "To profile without pinject-run, type: LD_PRELOAD=libpinject.so COMMAND. Environment variables then take\n"
+          "the place of the options: PINJECT_FOLLOW=none, PINJECT_FREQ=99, and so on.\n",
           to);
 }

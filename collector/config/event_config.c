@@ -364,8 +364,8 @@ static int add_choice(struct setup *setup, const struct event_spec *spec, bool s
     status = add_event(setup, spec->name, attr, samples, spec);
     if (status == 0 && attr.type == PERF_TYPE_BREAKPOINT && !setup->breakpoints++ && !probe_breakpoints_fire())
         report_warning(
-            "hardware breakpoints can be opened on this machine, but never fire (so it is in some virtual machines): "
-            "event '%s' will count nothing",
+            "hardware breakpoints can be opened on this machine, but never fire (as in some virtual machines): event "
+            "'%s' will count nothing",
             spec->name);
     if (status == 0 && event_choice_is_own(spec))
         event_config_note(

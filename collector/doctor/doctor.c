@@ -129,7 +129,8 @@ static void print_all(FILE *to, const struct doctor_facts *facts, const struct r
     for (size_t i = 0; i < ROWS; i++)
         choice |= strstr(report->findings[i].remedy, "# or") != NULL;
     if (report->worst >= DOCTOR_LIMITED)
-        fprintf(to, "\nTo fix this, run the commands after '>'%s.\n", choice ? "; 'or' marks an alternative" : "");
+        fprintf(to, "\nTo fix this, run the commands after '>'%s.\n",
+                choice ? "; a command with '# or' is an alternative" : "");
 }
 
 bool doctor_run(const struct doctor_args *args, FILE *to)

@@ -47,7 +47,7 @@ static int check(const struct event_place *place, const struct perf_event_attr *
 #endif
     if (attr->bp_len != 1 && attr->bp_len != 2 && attr->bp_len != 4 && attr->bp_len != 8)
         return event_error(place, NULL, NULL,
-                           "a breakpoint cannot have %" PRIu64 " bytes; use a length of 1, 2, 4 or 8",
+                           "a breakpoint cannot be %" PRIu64 " bytes long; use a length of 1, 2, 4 or 8",
                            (uint64_t)attr->bp_len);
     if (attr->bp_type == HW_BREAKPOINT_X && attr->bp_len != sizeof(long))
         return event_error(place, NULL, NULL, "access kind x always has the length %zu; leave the length out",

@@ -64,7 +64,7 @@ static void refusals(void **state)
     KIT_BAD(&kit_intel, "mem:", "has no address");
     KIT_BAD(&kit_intel, "mem:0x", "invalid address");
     KIT_BAD(&kit_intel, "mem:0x10000000000000000", "invalid address");
-    KIT_BAD(&kit_intel, "mem:0x1000/3", "cannot have 3 bytes");
+    KIT_BAD(&kit_intel, "mem:0x1000/3", "cannot be 3 bytes long");
     KIT_BAD(&kit_intel, "mem:0x1000/16:w", "use a length of 1, 2, 4 or 8");
     KIT_BAD(&kit_intel, "mem:0x1000/4:x", "x always has the length");
     KIT_BAD(&kit_intel, "mem:0x1000/", "invalid length");

@@ -90,7 +90,7 @@ static const char lines_of_session[] =
     "13 request for a task that had already exited|\n"
     "5 request refused: the task is not in the session, or belongs to another user|\n"
     "21 requests of a user paused: too many of them had no effect|\n"
-    "6 process of a user without a channel to the collector|\n"
+    "6 process not profiled: the collector could not open a channel for its user (too many users, or no memory)|\n"
     "7 record about a child of a non-injectable program lost: ring buffer full or damaged|\n"
     "14 descendant of a non-injectable program: it started while the collector attached, or the kernel lost its start "
     "record|\n"
