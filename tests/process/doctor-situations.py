@@ -237,7 +237,7 @@ def test_paranoid_3():
         skip("setpriv cannot drop a capability here")
     verdict, found = doctor("--doctor", before=[*before, *FILTER, "--errno", "EACCES", "--when", "4=8", "--"])
     perf = found["perf events"]
-    check_in("kernel.perf_event_paranoid is 3, which refuses users", perf.text)
+    check_in("kernel.perf_event_paranoid is 3, which refuses perf events to ordinary users", perf.text)
     check_in("kernel.perf_event_paranoid is 3", verdict)
     check(perf.remedies[0].startswith("sysctl -w kernel.perf_event_paranoid=1"), perf)
     # And where a filter answers first, both are named.
@@ -443,7 +443,7 @@ def test_little_space_for_result_files():
 def test_no_place_for_shared_memory():
     verdict, found = doctor("--doctor", preexec_fn=limit(resource.RLIMIT_FSIZE, 64 << 10))
     check_equal(found["shared memory"].level, "refused")
-    check_in("shared memory: no room", verdict)
+    check_in("shared memory: no directory has room", verdict)
     check_in("/dev/shm: File too large", found["shared memory"].text)
     check(found["shared memory"].remedies[0].startswith("ulimit -f unlimited"), found["shared memory"])
 

@@ -173,7 +173,7 @@ static void no_panalyze(void **state)
     assert_int_equal(status, -EACCES);
     assert_int_equal(unlink("panalyze"), 0);
     status = init();
-    assert_non_null(strstr(check_captured(), "as this program: No such file or directory"));
+    assert_non_null(strstr(check_captured(), "as pinject-run: No such file or directory"));
     assert_int_equal(status, -ENOENT);
     assert_int_equal(access("shown", F_OK), -1);
     /* It goes away later: that costs the screen. */

@@ -86,7 +86,7 @@ static void test_pre_and_post(void **state)
     check_capture();
     assert_int_equal(repeat(0), 125);
     const char *text = check_captured();
-    assert_non_null(strstr(text, "the command of --post failed (status 3): no run follows\n"));
+    assert_non_null(strstr(text, "the command of --post failed (status 3), so no further run starts\n"));
     assert_non_null(strstr(text, "1 of 2 runs are complete\n"));
 }
 
