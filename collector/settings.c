@@ -271,14 +271,13 @@ static const struct option_row rows[] = {
     {'3', "level-3", NULL, OPTION_HIDDEN, take_level, 0, EVENT_LEVEL_USER, GROUP_LINE, "as -u"},
     {0, "priv-levels", "LIST", OPTION_MORE, options_take_string, FIELD(each_level), 0, GROUP_BOTH,
      "where to count each event of -e: u (user space), k (kernel) or uk, in the order of the events, such as u,k,uk"},
-    {'F', "freq", "HZ", 0, take_frequency, 0, 0, GROUP_BOTH,
-     "take HZ samples per second of each running thread (default: 999)"},
+    {'F', "freq", "HZ", 0, take_frequency, 0, 0, GROUP_BOTH, "samples per second of a running thread (default: 999)"},
     {'c', "period", "N", OPTION_MORE, take_period, 0, 0, GROUP_BOTH,
      "take one sample every N events, instead of -F; for clock events, N is in nanoseconds"},
     {'g', "call-graph", "HOW", 0, take_call_graph, 0, 0, GROUP_BOTH,
-     "how to record call stacks: fp (frame pointers), dwarf (unwind tables), none, or auto (the default: frame "
-     "pointers in processes that have them, unwind tables in others); dwarf,BYTES and auto,BYTES set the size of the "
-     "stack dumps (default: 16384)"},
+     "call stacks: auto (the default), dwarf, fp or none; fp uses frame pointers, dwarf uses unwind tables, and auto "
+     "uses frame pointers in processes that have them and unwind tables in others; dwarf,BYTES and auto,BYTES set the "
+     "size of the stack dumps (default: 16384)"},
     {0, "unwinder", "ENGINE", OPTION_MORE, unwind_engine_take, FIELD(unwinder), 0, GROUP_BOTH,
      "which code reads the unwind tables: tables (pinject's own unwinder, the default) or libunwind; --stacks and "
      "--tree use it, too"},
@@ -317,8 +316,7 @@ static const struct option_row rows[] = {
      "print the date, the machine and the command before the counts"},
     {0, NULL, NULL, 0, NULL, 0, 0, 0, "What to follow (default: everything that the command starts)"},
     {0, "follow", "LIST", 0, take_follow_list, 0, 0, GROUP_BOTH,
-     "what to follow: all, none, or some of threads, fork, vfork and exec, separated by commas; the first process is "
-     "always profiled"},
+     "follow all, none, or some of threads,fork,vfork,exec; the first process is always profiled"},
     {0, "follow-all", NULL, OPTION_MORE, take_follow, 0, PINJECT_SESSION_ALL, GROUP_BOTH,
      "follow everything (the default)"},
     {0, "follow-fork", NULL, OPTION_MORE, take_follow, 0, PINJECT_SESSION_FORK, GROUP_BOTH,

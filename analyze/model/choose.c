@@ -141,7 +141,7 @@ int choose_session(struct loader *loader, const char *wanted, uint32_t *ret_sess
         char list[LIST], shown[DESCRIPTION];
         list_sessions(loader, chosen, list, sizeof(list));
         describe_session(loader, &loader->sessions[chosen], shown, sizeof(shown));
-        report_note("%u file%s of %u other session%s %s left out: %s. The newest session is shown: %s. To show another "
+        report_note("%u file%s of %u other session%s %s left out: %s; the newest session is shown: %s. To show another "
                     "session, use --session; to compare runs, use 'panalyze diff'",
                     files, files == 1 ? "" : "s", others, others == 1 ? "" : "s", files == 1 ? "is" : "are", list,
                     shown);

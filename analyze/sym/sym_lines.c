@@ -65,7 +65,7 @@ static void load_lines(struct symbols_dso *dso)
     dso->places = (struct dwarf_places){dso->lines_file, dso->path, &dso->owner->roots};
     error = dwarf_new(&debug, &dso->elf, &dso->places, &dso->pool, &dso->dwarf);
     if (error)
-        dso->lines_why = error == -ENOMEM ? "out of memory" : "the debug information of the file is damaged";
+        dso->lines_why = error == -ENOMEM ? "out of memory" : "the file's debug information is damaged";
 }
 
 static const char *demangle_frame(struct symbols_dso *dso, const struct dwarf_frame *frame)

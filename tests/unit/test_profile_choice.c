@@ -196,14 +196,14 @@ static void test_newest(void **state)
                   "1 file of 1 other session is left out: a1a1a1a1 of 2001-09-09 01:46:40. The newest "
                   "session is shown: a2a2a2a2 of 2001-09-09 01:46:41. To show another session, use --session");
     save_session(0, 0xa1, 1000000002);
-    expect_choice(2, NULL, 20, 1, "The newest session is shown: a1a1a1a1");
+    expect_choice(2, NULL, 20, 1, "the newest session is shown: a1a1a1a1");
     save_session(2, 0xa2, 1000000001);
     expect_choice(3, NULL, 20, 2, "2 files of 1 other session are left out: a2a2a2a2 of 2001-09-09 01:46:41. ");
     save_session(2, 0, 2000000000);
     expect_choice(3, NULL, 20, 2, "2 files of 2 other sessions are left out");
     save_session(0, 0, 1000000000);
     save_session(1, 0, 1000000001);
-    expect_choice(3, NULL, 22, 2, "The newest session is shown: ");
+    expect_choice(3, NULL, 22, 2, "the newest session is shown: ");
     save_session(0, 0, 2000000001);
     expect_choice(3, NULL, 20, 2, "of 2033-05-18 03:33:21. To show another session, use --session");
     /* Of two of one time the first. */
@@ -221,8 +221,8 @@ static void test_many_sessions(void **state)
         save_session(i, (uint8_t)(0xb0 + i), 1000000000 + i);
     expect_choice(5, NULL, 24, 4,
                   "01:46:40, b1b1b1b1 of 2001-09-09 01:46:41, b2b2b2b2 of 2001-09-09 01:46:42, "
-                  "b3b3b3b3 of 2001-09-09 01:46:43); showing");
-    expect_choice(FILES, NULL, 26, 6, "b3b3b3b3 of 2001-09-09 01:46:43, ...); showing");
+                  "b3b3b3b3 of 2001-09-09 01:46:43; the newest session is shown");
+    expect_choice(FILES, NULL, 26, 6, "b3b3b3b3 of 2001-09-09 01:46:43, ...; the newest session is shown");
     expect_choice(FILES, "nothing", 0, 0, "b3b3b3b3 of 2001-09-09 01:46:43, ...");
 }
 
@@ -255,7 +255,7 @@ static void test_directories(void **state)
         for (unsigned j = 0; j < 2; j++)
             sessions[j] = (struct session_seen){{(uint8_t)(0xa1 + j)}, true, 1000000000 + j, 1, path[j]};
         snprintf(wanted, sizeof(wanted),
-                 "left out: a1000000 of 1970-01-01 00:00:01%s%s. The newest session is shown: a2000000 of 1970-01-01 "
+                 "left out: a1000000 of 1970-01-01 00:00:01%s%s; the newest session is shown: a2000000 of 1970-01-01 "
                  "00:00:01%s%s. To show another session, use --session; to compare runs, use 'panalyze diff'",
                  last ? " in " : places[i].first_directory, last ? longest + 1 : "",
                  last ? " in ..." : places[i].second_directory, last ? longest + 1 : "");

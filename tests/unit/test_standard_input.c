@@ -126,13 +126,13 @@ static void of_endless(void)
 {
     int fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
     MUST(dup2(fd, STDIN_FILENO) == STDIN_FILENO);
-    expect_refused(-ENOEXEC, "the standard input is not a perf.data file");
+    expect_refused(-ENOEXEC, "is not a perf.data file");
 }
 
 static void of_short(void)
 {
     pipe_in("PERF", 4);
-    expect_refused(-ENOEXEC, "the standard input is not a perf.data file");
+    expect_refused(-ENOEXEC, "is not a perf.data file");
 }
 
 static void of_closed(void)
