@@ -193,12 +193,12 @@ static void test_newest(void **state)
     expect_choice(1, NULL, 20, 0, NULL);
     save_session(1, 0xa2, 1000000001);
     expect_choice(2, NULL, 21, 1,
-                  "1 file of 1 other session is left out: a1a1a1a1 of 2001-09-09 01:46:40. The newest "
+                  "1 file of 1 other session is left out: a1a1a1a1 of 2001-09-09 01:46:40; the newest "
                   "session is shown: a2a2a2a2 of 2001-09-09 01:46:41. To show another session, use --session");
     save_session(0, 0xa1, 1000000002);
     expect_choice(2, NULL, 20, 1, "the newest session is shown: a1a1a1a1");
     save_session(2, 0xa2, 1000000001);
-    expect_choice(3, NULL, 20, 2, "2 files of 1 other session are left out: a2a2a2a2 of 2001-09-09 01:46:41. ");
+    expect_choice(3, NULL, 20, 2, "2 files of 1 other session are left out: a2a2a2a2 of 2001-09-09 01:46:41; ");
     save_session(2, 0, 2000000000);
     expect_choice(3, NULL, 20, 2, "2 files of 2 other sessions are left out");
     save_session(0, 0, 1000000000);
