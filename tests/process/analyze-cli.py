@@ -72,7 +72,7 @@ def test_commands_find_their_files():
     for args in (files, ["report", *files], ["."], ["report", "--aggregate"], ["--aggregate", "report", *files], []):
         result = panalyze(*args).ok()
         check_in("task-clock", result.out, args)
-    check_in("reading the result files out.* in this directory", panalyze().err)
+    check_in("reading 2 result files (out.*) in this directory", panalyze().err)
     check_equal(panalyze(*files).err, "")
     os.rename(files[0], "report")
     check_in("task-clock", panalyze("./report").ok().out)
@@ -99,7 +99,7 @@ def test_without_file_takes_the_files_of_each_exec():
         check_equal(len(os.listdir()), 3, "files")
     for name in ("out.1.2x", "out.1.2.", "out.1", "about.1.2.sh"):
         open(name, "w").close()
-    check_in("reading the result files out.* in this directory (3)", panalyze("tree").ok().err)
+    check_in("reading 3 result files (out.*) in this directory", panalyze("tree").ok().err)
     os.mkdir("directory")
     os.rename(next(name for name in os.listdir() if name.endswith(".ls")), "directory/a.1.2.ls")
     check_in(" ls", panalyze("tree", "directory").ok().out)

@@ -312,7 +312,7 @@ def test_bad_directories():
     shutil.copytree("good", "cut")
     os.truncate("cut/" + parts[0], os.path.getsize("cut/" + parts[0]) - 4)
     result = panalyze("cut", "--aggregate", "--json").ok()
-    check_in("cut: ends in the middle of a record", result.err)
+    check_in("cut: the file ends in the middle of a record", result.err)
     check(0 < json.loads(result.out)["total"]["samples"] <= samples, result)
     shutil.copytree("good", "odd")
     os.mkdir("odd/data.77")
