@@ -317,8 +317,8 @@ static const struct option_row rows[] = {
     {0, "session", "ID", 0, options_take_string, FIELD(session), 0, PROFILE,
      "show the session whose id begins with ID (default: the newest)"},
     {0, "session", "A[,B]", 0, options_take_string, FIELD(session), 0, DIFF,
-     "compare session A of BEFORE with session B of AFTER (without B: A of both; default: the newest); the first "
-     "letters of an id are enough"},
+     "compare session A of BEFORE with session B of AFTER (without B: A of both; default: the newest); the "
+     "beginning of an id is enough"},
     {0, "threads", "N", 0, take_threads, FIELD(threads), 0,
      REPORT | SUMMARY | FLAME | DIFF | SCRIPT | ANNOTATE | EXPORT,
      "use N threads to read files and look up names (default: one per CPU)"},
