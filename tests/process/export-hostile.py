@@ -266,7 +266,7 @@ def test_endings():
     for format, ending in FORMATS.items():
         by_name = panalyze("export", format, "-o", f"named-{format}", *results()).ok()
         panalyze("export", "-o", f"ended{ending}", *results()).ok()
-        check_match("^panalyze: named-perf: [^\n]*\n$" if format == "perf" else r"\A\Z", by_name.out + by_name.err)
+        check_match(r"^panalyze: named-perf \([^\n]*\) [^\n]*\n$" if format == "perf" else r"\A\Z", by_name.out + by_name.err)
         check_equal(pathlib.Path(f"named-{format}").read_bytes(), pathlib.Path(f"ended{ending}").read_bytes(), format)
     panalyze("export", "-o", "packed.folded.gz", *results()).ok()
     check_equal(gzip.open("packed.folded.gz").read(), export("folded"))
