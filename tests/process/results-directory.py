@@ -57,7 +57,7 @@ def test_doctor_of_a_directory():
 def test_other_files():
     need_perf_events()
     pinject_run("-q", "-o", "run/", "--", "true").ok()
-    for count, says in ((1, r"run/out\.1\.1: is not a perf\.data file"),
+    for count, says in ((1, r"run/out\.1\.1: the file is not a perf\.data file"),
                         (2, r"2 files are not perf\.data files: run/out\.1\.1, run/out\.2\.2"),
                         (3, r"3 files are not perf\.data files: run/out\.1\.1, run/out\.2\.2, run/out\.3\.3"),
                         (4, r"4 files are not perf\.data files: run/out\.1\.1, run/out\.2\.2, run/out\.3\.3, \.\.\.")):
