@@ -76,7 +76,7 @@ def test_refused():
     fails(1, "^panalyze: -: the file is not a perf.data file", "-", input=b"PERF")
     fails(1, "^panalyze: 'panalyze top' cannot follow the standard input", "top", "-")
     data = (DATA / "fp.data").read_bytes()
-    fails(2, "-o TO", "archive", "-", input=data)
+    fails(2, "give one with -o", "archive", "-", input=data)
     fails(1, "set TMPDIR", "-", input=data, env={"TMPDIR": "/nonexistent"})
     for size in (8, 20, 104, 200):
         fails(1, "^panalyze: -: ", "-", input=data[:size])

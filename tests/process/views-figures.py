@@ -579,7 +579,7 @@ def test_others_are_named():
 
 
 def test_diff_refuses():
-    sets = "compares two sides. If each side is one run (a directory or a file), type: panalyze diff BEFORE AFTER"
+    sets = "compares two sides. If each side is one run \(a directory or a file\), type: panalyze diff BEFORE AFTER"
     for args in ([], ["a"], ["a", "b", "c"], ["--"], ["a", "--"], ["--", "a"], ["a", "--", "b", "--", "c"]):
         refused(2, sets, *args)
     record("one", ["sh", "-c", ":"])
