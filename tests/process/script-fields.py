@@ -232,7 +232,7 @@ def test_refused():
     fails(2, "the field 'sym' describes the address in the field 'ip'; add 'ip'", "script", "-F", "comm,sym", name)
     fails(2, "the field 'symoff' is the offset from the symbol in the field 'sym'; add 'sym'",
           "script", "-F", "ip,symoff", name)
-    fails(1, "the samples of the event '.*' have no 'weight': leave it out", "script", "-F", "comm,weight", name)
+    fails(1, "the samples of the event '.*' do not have the field 'weight'; leave it out", "script", "-F", "comm,weight", name)
     fails(2, "option '--all' does not belong to 'report'", "report", "--all", name)
 
 
