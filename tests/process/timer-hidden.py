@@ -85,7 +85,7 @@ def test_threads_and_children():
     check_in("8 of 9 tasks were sampled by timers, user space only", " ".join(report.split()))
     check(not re.search("is sampled by timers", report), "the session is one with events")
     info = panalyze("info", f"out.{by_timer[0]['pid']}.{by_timer[0]['tid']}").ok().out
-    check_in("the kernel refused its events (Permission denied), because the task is not dumpable "
+    check_in("the kernel refused events (Permission denied), because the task is not dumpable "
              "or belongs to another user", " ".join(info.split()))
     check_in("by a timer", info)
 
