@@ -229,11 +229,15 @@ static void new_name(char name[16])
     snprintf(name, 16, "prog%u", ++sim.programs);
 }
 
-/* A thread that takes the number of a set's root over is taken for the root. */
+/*
+ * A thread that takes the number of a set's root over is taken for the root, and nothing says that the set covers that
+ * number. The kernel lets a thread do so after the root's end, too: the number is the process'.
+ */
 static bool may_take_over(const struct sim_task *task)
 {
     for (const struct sim_set *set = sim.sets; set; set = set->next)
-        if (set->root && set->root->process == task->process && set->root != task)
+        if (set->root ? set->root->process == task->process && set->root != task
+                      : set->members && set->pid == task->process->pid)
             return false;
     return true;
 }
