@@ -74,7 +74,8 @@ static bool awaits_program(const struct tasks *tasks, const struct process *proc
 
 /*
  * A request for events of its next program came, and waits for older records. If it were accounted for before that, its
- * CPU time would be in two files: the request names as start-up time all that its first thread has used.
+ * CPU time would be in two files: the request names as start-up time all that its first thread has used. Or it has an
+ * ended child from which a request may go on: see hold_parent().
  */
 static bool is_awaited(const struct tasks *tasks, const struct process *process)
 {
@@ -106,6 +107,19 @@ static void await_parent(const struct tasks *tasks, struct process *process)
 }
 
 /*
+ * An ended child that is still held would be accounted for with its parent, and a request that goes on from it may be
+ * on its way: so its parent is held as long as it is, and the parent's parents are.
+ */
+static void hold_parent(const struct tasks *tasks, const struct process *process)
+{
+    struct process *parent = process->parent;
+    if (!parent || !parent->held || process->deadline_ns <= tasks->now_ns || process_is_alive(process))
+        return;
+    for (; parent && parent->awaited != tasks->batch; parent = parent->parent)
+        parent->awaited = tasks->batch;
+}
+
+/*
  * A process that lived on is held as long as others once it is dead: what it and its parent reported just before is on
  * its way, perhaps a request that goes on from it.
  */
@@ -131,9 +145,12 @@ void tasks_sweep(struct tasks *tasks)
     }
     tasks->batch++;
     tasks_mark_awaited(tasks);
+    for (struct process *process = tasks->held; process; process = process->held_next) {
+        await_parent(tasks, process);
+        hold_parent(tasks, process);
+    }
     for (struct process *process = tasks->held, *next; process; process = next) {
         next = process->held_next;
-        await_parent(tasks, process);
         if (is_due(tasks, process))
             tasks_finish_process(tasks, process);
     }

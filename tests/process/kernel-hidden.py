@@ -38,7 +38,7 @@ def test_reports_say_so():
         check(0 <= coverage["sampled_percent"] - sampled_percent(text) < 0.1001, f"{coverage}, {view}: {text}")
     text = run([PANALYZE, *results()]).out
     check_in(", user space only", text)
-    check_in("shares are of the time in user space", text)
+    check_in("share of the time in user space", " ".join(text.split()))
     for options, rows in (((), "Functions"), (("--by", "line"), "Lines"), (("--call-tree",), "Functions"),
                           (("summary",), "Functions"), (("summary", "--markdown"), "Functions"),
                           (("--by", "dso"), "DSOs")):

@@ -256,13 +256,100 @@ static void test_last_request(void **state)
     stage_free(&stage);
 }
 
+static void end_task(struct stage *stage, pid_t pid, uint64_t time_ns)
+{
+    struct task *task = tasks_find(stage->tasks, pid);
+    stage_exit(task, time_ns);
+    tasks_task_ended(stage->tasks, task, true);
+}
+
+static void sweep_later(struct stage *stage, uint64_t ns)
+{
+    stage->tasks->now_ns += ns;
+    tasks_sweep(stage->tasks);
+}
+
+/*
+ * 110 and its child 120 ended 150 ms before 130, a child of 120 that lost its events in the exec of a setuid program.
+ * The hold of 110 is over, that of 130 is not: none of the three is accounted for, so the next request of 130 goes on
+ * from it.
+ */
+static void test_parents_are_held(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    struct tasks *tasks = stage.tasks;
+    stage_process(&stage, 100, 1, T, 1000);
+    stage_process(&stage, 110, 100, T + 1, 7000);
+    stage_process(&stage, 120, 110, T + 2, 9000);
+    struct process *child = stage_process(&stage, 130, 120, T + 3, 3000)->process;
+    stage_process(&stage, 140, 100, T + 4, 5000);
+    child->secure = true;
+    end_task(&stage, 110, T + 10);
+    end_task(&stage, 120, T + 11);
+    end_task(&stage, 140, T + 12);
+    tasks->now_ns += 3 * S / 20;
+    end_task(&stage, 130, T + 20);
+    sweep_later(&stage, S / 10);
+    assert_null(tasks_find_process(tasks, 140)); /* it has no children */
+    assert_non_null(tasks_find_process(tasks, 110));
+    assert_non_null(tasks_find_process(tasks, 120));
+    assert_ptr_equal(tasks_find_process(tasks, 130), child);
+    assert_false(child->accounted);
+    struct notification *notification = stage_notification(PINJECT_PROCESS, 130, 130, 120, T + 30);
+    stage_events(&stage, notification, 500);
+    notification->startup_ns = 3200;
+    stage_notify(&stage, notification);
+    assert_int_equal(tasks_find(tasks, 130)->startup_ns, 200);
+    stage_close(&stage);
+    assert_int_equal(tasks->attributed_ns, 1000 + 7000 + 9000 + 5000 + 3000 + 200 + 500);
+    stage_free(&stage);
+}
+
+/* The hold of a child ends in the end; a child that lives would not be accounted for with its parent. */
+static void test_parents_are_let_go(void **state)
+{
+    (void)state;
+    for (unsigned alive = 0; alive < 2; alive++) {
+        struct stage stage;
+        stage_new(&stage, PINJECT_SESSION_ALL, false);
+        struct tasks *tasks = stage.tasks;
+        stage_process(&stage, 100, 1, T, 1000);
+        stage_process(&stage, 110, 100, T + 1, 7000);
+        struct process *child = stage_process(&stage, 130, 110, T + 3, 3000)->process;
+        child->pidfd = alive ? pidfd_open_of(getpid()) : -1;
+        end_task(&stage, 110, T + 10);
+        tasks->now_ns += S / 10;
+        end_task(&stage, 130, T + 20);
+        sweep_later(&stage, S / 10);
+        assert_int_equal(tasks_find_process(tasks, 110) != NULL, !alive);
+        assert_ptr_equal(tasks_find_process(tasks, 130), child);
+        assert_false(child->accounted);
+        sweep_later(&stage, S / 10 - 1);
+        assert_int_equal(tasks_find_process(tasks, 110) != NULL, !alive);
+        sweep_later(&stage, 1);
+        assert_null(tasks_find_process(tasks, 110));
+        assert_int_equal(tasks_find_process(tasks, 130) != NULL, alive);
+        stage_close(&stage);
+        assert_int_equal(tasks->attributed_ns, 1000 + 7000 + 3000);
+        stage_free(&stage);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_begun),        cmocka_unit_test(test_numbers_in_one_bucket),
-        cmocka_unit_test(test_stamps),       cmocka_unit_test(test_released_unwritten),
-        cmocka_unit_test(test_many_threads), cmocka_unit_test(test_next_program_does_not_overtake),
-        cmocka_unit_test(test_last_request), cmocka_unit_test(test_survivors_are_held),
+        cmocka_unit_test(test_begun),
+        cmocka_unit_test(test_numbers_in_one_bucket),
+        cmocka_unit_test(test_stamps),
+        cmocka_unit_test(test_released_unwritten),
+        cmocka_unit_test(test_many_threads),
+        cmocka_unit_test(test_next_program_does_not_overtake),
+        cmocka_unit_test(test_last_request),
+        cmocka_unit_test(test_survivors_are_held),
+        cmocka_unit_test(test_parents_are_held),
+        cmocka_unit_test(test_parents_are_let_go),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
