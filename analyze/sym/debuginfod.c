@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyze/sym/debuginfod.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/dlsym.h"
 
 /* Declared here, since the header is in a package that nothing else needs. */
 typedef struct debuginfod_client client;
@@ -37,25 +37,16 @@ static int check_deadline(client *of, long done, long all)
     return clock_ns(CLOCK_MONOTONIC) > deadline_ns;
 }
 
-/* ISO C has no conversion from dlsym()'s object pointer to one of a function. */
-static bool find_function(void *library, const char *name, void *ret_function)
-{
-    void *function = dlsym(library, name);
-
-    memcpy(ret_function, &function, sizeof(function));
-    return function != NULL;
-}
-
 static int open_library(struct debuginfod *debuginfod)
 {
     client *(*begin)(void);
     void (*set_progress)(client *, progress *);
 
     debuginfod->library = dlopen("libdebuginfod.so.1", RTLD_LAZY | RTLD_LOCAL);
-    if (!debuginfod->library || !find_function(debuginfod->library, "debuginfod_begin", &begin) ||
-        !find_function(debuginfod->library, "debuginfod_end", &debuginfod->end) ||
-        !find_function(debuginfod->library, "debuginfod_find_debuginfo", &debuginfod->find) ||
-        !find_function(debuginfod->library, "debuginfod_set_progressfn", &set_progress))
+    if (!debuginfod->library || !dlsym_function(debuginfod->library, "debuginfod_begin", &begin) ||
+        !dlsym_function(debuginfod->library, "debuginfod_end", &debuginfod->end) ||
+        !dlsym_function(debuginfod->library, "debuginfod_find_debuginfo", &debuginfod->find) ||
+        !dlsym_function(debuginfod->library, "debuginfod_set_progressfn", &set_progress))
         return -ENOENT;
     debuginfod->client = begin();
     if (!debuginfod->client)
