@@ -622,6 +622,7 @@ int collect_run(const struct collect_args *args, struct outcome *outcome)
         collect->stacks_ns = collect->stacks_ns ? collect->swept_ns + collect->stacks_ns : UINT64_MAX;
         if (args->root)
             admit_root(collect);
+        results_read_machine(args->results); /* the command is being loaded meanwhile */
         run_loop(collect);
         finish_session(collect, outcome);
         outcome->interval_ns = collect->interval.last_ns;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <pinject/format.h>
 #include <pinject/pinject.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -182,10 +183,19 @@ static void prepare_texts(struct features *features)
     }
 }
 
-static void prepare_topology(struct features *features)
+static int compare_parts(const void *first, const void *second)
+{
+    const struct features_part *one = first, *other = second;
+    return (one->bit > other->bit) - (one->bit < other->bit);
+}
+
+void features_read_topology(struct features *features)
 {
     static const enum perfdata_feature bits[] = {PERFDATA_CPU_TOPOLOGY, PERFDATA_NUMA_TOPOLOGY, PERFDATA_PMU_MAPPINGS,
                                                  PERFDATA_CACHE, PERFDATA_MEM_TOPOLOGY};
+    if (features->topology_read)
+        return;
+    features->topology_read = true;
     for (size_t i = 0; i < sizeof(bits) / sizeof(bits[0]); i++) {
         struct buffer *to = begin_part(features, bits[i]);
         const size_t before = to->size;
@@ -193,6 +203,7 @@ static void prepare_topology(struct features *features)
         if (to->size > before)
             end_part(features, to);
     }
+    qsort(features->parts, features->part_count, sizeof(features->parts[0]), compare_parts);
 }
 
 static void prepare_numbers(struct features *features)
@@ -206,7 +217,6 @@ static void prepare_numbers(struct features *features)
     for (uint32_t i = 0; i < features->argument_count; i++, argument += strlen(argument) + 1)
         append_string(to, argument);
     end_part(features, to);
-    prepare_topology(features);
     to = begin_part(features, PERFDATA_CLOCKID);
     buffer_u64(to, 1); /* the clock's resolution in ns */
     end_part(features, to);
@@ -464,6 +474,9 @@ void features_sections(struct features *features, const struct result_task *task
        SAMPLE_TIME, perhaps GROUP_DESC, and our own. */
     const size_t start = to->size;
     const bool root = task->flags & PINJECT_TASK_ROOT;
+    if (root)
+        features_read_topology(features);
+    to->failed |= root && buffer_failed(&features->once);
     struct buffer groups = BUFFER_INIT;
     append_group_desc(features, features_events(features, task->ids), &groups);
     to->failed |= buffer_failed(&groups);

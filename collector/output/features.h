@@ -32,6 +32,7 @@ struct features {
     struct buffer once;                          /* those that only the first task's file has */
     struct features_part parts[24];              /* of both, in bit order */
     unsigned part_count;
+    bool topology_read;
     struct buffer names; /* EVENT_DESC's strings, one for each event */
     size_t name_at[CONFIG_EVENTS + 1];
     struct buffer kernel; /* record with the kernel's mapping */
@@ -45,6 +46,9 @@ struct features {
 
 int features_init(struct features *features, const struct session *session);
 void features_release(struct features *features);
+/* Reads the sections about processors, memory nodes, caches and PMUs from sysfs: the first task's file does, if it was
+ * not done before. It takes a millisecond, or more where there are many CPUs. */
+void features_read_topology(struct features *features);
 /* What every file begins with: the kernel's mapping, or nothing. */
 const struct buffer *features_kernel(struct features *features);
 /* The events that are in the file of a task with IDS, as a bit set of the event configuration: at least the first. */

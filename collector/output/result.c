@@ -91,6 +91,12 @@ void results_free(struct results *results)
     free(results);
 }
 
+void results_read_machine(struct results *results)
+{
+    if (results)
+        features_read_topology(&results->features);
+}
+
 void results_expect(struct results *results, pid_t pid, const struct mapping *mapping, uint64_t now_ns)
 {
     const struct mapped_file file = {.pid = pid,
