@@ -548,7 +548,7 @@ int result_read(struct result *result, const struct result_task *task)
     if (result->error)
         return result->error;
     if (!result->read)
-        result->read = calloc(CONFIG_EVENTS, sizeof(*result->read));
+        result->read = calloc(result->results->features.session->config->count, sizeof(*result->read));
     if (!result->read)
         return -ENOMEM;
     features_reads(&result->results->features, task, result->read, &result->pending);

@@ -173,7 +173,7 @@ static bool is_alive(pid_t tid)
 
 static int begin_snapshot(struct session *session, struct notification *notification)
 {
-    notification->values = calloc(CONFIG_EVENTS, sizeof(*notification->values));
+    notification->values = calloc(session->config->count, sizeof(*notification->values));
     if (!notification->values)
         return -ENOMEM;
     return attach_snapshot(session, notification->tid, notification->values);

@@ -191,17 +191,14 @@ static int open_all(struct attached *attached, enum attach_how how)
 
 static struct attached *new_attached(struct session *session, pid_t pid, pid_t tid)
 {
-    struct attached *attached = calloc(1, sizeof(*attached));
+    struct attached *attached = attach_new(session->config->count);
     if (!attached)
         return NULL;
     attached->session = session;
     attached->pid = pid;
     attached->tid = attached->key = tid;
-    attached->count = session->config->count;
     attached->end_fd = attached->number = -1;
     attached->timer = session->config->source == PINJECT_SOURCE_TIMER;
-    for (unsigned i = 0; i < CONFIG_EVENTS; i++)
-        attached->fds[i] = -1;
     return attached;
 }
 

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <sys/types.h>
 
 #include "collector/config/event_config.h"
@@ -14,17 +15,18 @@ struct session;
 
 struct attached {
     pid_t tid;
-    unsigned count;              /* events, as in the event configuration */
-    int fds[CONFIG_EVENTS];      /* -1: refused */
-    uint64_t ids[CONFIG_EVENTS]; /* 0: refused */
-    void *ring;                  /* struct perf_event_mmap_page; NULL: counted only */
-    size_t ring_size;            /* bytes of data, without the metadata page */
-    int ring_error;              /* -errno why there is no ring */
-    uint32_t dump;               /* bytes of stack with each sample; 0: none */
-    uint32_t dump_limit;         /* upper bound of dump, as its user's tasks were too much (dump_limits.h); 0: none */
-    struct stack_sizes *sizes;   /* of programs of its name; NULL: unknown */
-    int error;                   /* -errno of the first counter that was refused or dropped (EMFILE); 0: all are open */
-    unsigned descriptors;        /* how many are open, including end_fd */
+    unsigned count; /* events, as in the event configuration */
+    /* Of each event, behind this struct: -1 and 0 if it was refused. */
+    int *fds;
+    uint64_t *ids;
+    void *ring;                /* struct perf_event_mmap_page; NULL: counted only */
+    size_t ring_size;          /* bytes of data, without the metadata page */
+    int ring_error;            /* -errno why there is no ring */
+    uint32_t dump;             /* bytes of stack with each sample; 0: none */
+    uint32_t dump_limit;       /* upper bound of dump, as its user's tasks were too much (dump_limits.h); 0: none */
+    struct stack_sizes *sizes; /* of programs of its name; NULL: unknown */
+    int error;                 /* -errno of the first counter that was refused or dropped (EMFILE); 0: all are open */
+    unsigned descriptors;      /* how many are open, including end_fd */
     int number;      /* of the timer's ring (rings.h), which RING is then; -1: RING is the kernel's, or NULL */
     bool timer;      /* no events: a timer of the preload object samples, if there is a ring */
     int refusal;     /* of a timer's task in a session with events: -errno why it has no events */
@@ -45,6 +47,21 @@ struct attached {
     struct attached *next, **at;
     struct attached *next_thread, **thread_at;
 };
+
+/* With room for COUNT events, none of which is open; NULL: out of memory. attach_free() frees it. */
+static inline struct attached *attach_new(unsigned count)
+{
+    struct attached *attached = calloc(1,
+                                       sizeof(*attached) + count * (sizeof(*attached->ids) + sizeof(*attached->fds)));
+    if (!attached)
+        return NULL;
+    attached->count = count;
+    attached->ids = (uint64_t *)(attached + 1);
+    attached->fds = (int *)(attached->ids + count);
+    for (unsigned i = 0; i < count; i++)
+        attached->fds[i] = -1;
+    return attached;
+}
 
 /* The ring; any thread. A worker makes a timer's ring when the event loop may already have the task: number and size
    are set before it becomes visible. */

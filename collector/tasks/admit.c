@@ -33,7 +33,8 @@ static enum task_coverage find_coverage(const struct notification *notification)
 
 static struct task *new_task(const struct tasks *tasks, struct notification *notification)
 {
-    struct task *task = calloc(1, sizeof(*task));
+    const unsigned count = tasks->config->count;
+    struct task *task = calloc(1, sizeof(*task) + count * sizeof(*task->ids));
     if (!task)
         return NULL;
     struct attached *events = notification->events;
@@ -41,7 +42,7 @@ static struct task *new_task(const struct tasks *tasks, struct notification *not
     task->inherited_set = notification->inherited_set;
     task->readings = notification->readings;
     task->attached_late_ns = notification->attached_late ? notification->answered_ns : 0;
-    if (notification->inherited && !(task->values = calloc(CONFIG_EVENTS, sizeof(*task->values)))) {
+    if (notification->inherited && !(task->values = calloc(count, sizeof(*task->values)))) {
         free(task);
         return NULL;
     }
@@ -60,7 +61,8 @@ static struct task *new_task(const struct tasks *tasks, struct notification *not
     task->exit_ns = UINT64_MAX;
     task->ring_error = events ? __atomic_load_n(&events->ring_error, __ATOMIC_RELAXED) : 0;
     task->refusal = events ? events->refusal : 0;
-    memcpy(task->ids, events ? events->ids : inherited_ids(tasks->session->inherited_sets), sizeof(task->ids));
+    task->ids = (uint64_t *)(task + 1);
+    memcpy(task->ids, events ? events->ids : inherited_ids(tasks->session->inherited_sets), count * sizeof(*task->ids));
     buffer_init(&task->backlog);
     if (task_is_by_timer(task))
         tasks_use_timer_ring(task);

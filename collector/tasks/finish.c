@@ -107,7 +107,7 @@ void tasks_task_ended(struct tasks *tasks, struct task *task, bool ended)
     if (task_is_by_timer(task))
         tasks_end_timer(tasks, task);
     if (!task->values) {
-        task->values = calloc(CONFIG_EVENTS, sizeof(*task->values));
+        task->values = calloc(tasks->config->count, sizeof(*task->values));
         if (task->values && task->events)
             attach_read(task->events, task->values);
     }

@@ -185,7 +185,7 @@ static void take_reading(struct tasks *tasks, struct task *task, const struct in
 {
     struct records_reading reading = records_parse_read(&tasks->layout, record);
     if (task->readings_seen++ == 0 && task->values)
-        memset(task->values, 0, CONFIG_EVENTS * sizeof(*task->values)); /* they were an estimate */
+        memset(task->values, 0, tasks->config->count * sizeof(*task->values)); /* they were an estimate */
     if (task->values) {
         struct attach_value *value = &task->values[kept->event];
         value->value += reading.value;

@@ -66,7 +66,7 @@ static void add_row(struct tasks *tasks, const struct task *task, const struct a
                                .source = task_is_inherited(task) ? PINJECT_SOURCE_INHERITED : PINJECT_SOURCE_PERF,
                                .generations = &generation,
                                .generation_count = 1};
-    memcpy(view.ids, task->ids, sizeof(view.ids));
+    memcpy(view.ids, task->ids, tasks->config->count * sizeof(view.ids[0]));
     counts_add(&tasks->interval, tasks->config, &view, more, startup_ns);
 }
 

@@ -132,7 +132,7 @@ void task_view_init(const struct tasks *tasks, const struct task *task, unsigned
                                         .first_sample_ns = task->first_sample_ns,
                                         .last_sample_ns = task->last_sample_ns,
                                         .stacks = task->stacks}};
-    memcpy(view->task.ids, task->ids, sizeof(task->ids));
+    memcpy(view->task.ids, task->ids, tasks->config->count * sizeof(task->ids[0]));
     if (!last)
         view->task.end_ns = task->generations[end].start_ns;
     if (!last || task_has_ended(task))

@@ -93,7 +93,7 @@ struct task {
     struct stack_fill fill;
     struct stack_counts stacks;
     uint64_t flushed_ns;
-    uint64_t ids[CONFIG_EVENTS];
+    uint64_t *ids; /* of the configured events, behind this struct */
     int ring_error;
     struct result *result;                                /* NULL: not begun, or out of memory */
     enum { FILE_UNNAMED, FILE_BEGUN, FILE_ON_DISK } file; /* of its current result file */

@@ -166,9 +166,11 @@ struct sim_events *kernel_attach(struct sim_task *task, bool armed)
     attached->count = sim.config.count;
     attached->end_fd = attached->number = -1;
     events->serial = ++sim.serial;
-    for (unsigned i = 0; i < CONFIG_EVENTS; i++) {
-        attached->fds[i] = i < attached->count ? (int)(1000000 + 8 * events->serial + i) : -1;
-        attached->ids[i] = i < attached->count ? 16 * events->serial + i : 0;
+    attached->fds = events->fds;
+    attached->ids = events->ids;
+    for (unsigned i = 0; i < attached->count; i++) {
+        attached->fds[i] = (int)(1000000 + 8 * events->serial + i);
+        attached->ids[i] = 16 * events->serial + i;
     }
     attached->ring_size = sim.faults.small_rings ? SIM_RING / 8 : SIM_RING;
     attached->ring = mmap(NULL, attached->ring_size + (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE,
@@ -189,6 +191,8 @@ struct sim_events *kernel_cover(struct sim_task *task, struct sim_set *set)
 {
     struct sim_events *cover = calloc(1, sizeof(*cover));
     cover->attached.tid = task->tid;
+    cover->attached.fds = cover->fds;
+    cover->attached.ids = cover->ids;
     cover->attached.pid = task->process->pid;
     cover->set = set;
     cover->task = task;

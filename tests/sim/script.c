@@ -189,7 +189,7 @@ static void announce_exec(struct sim_task *task, enum sim_program program, const
     sim.now_ns += SIM_US;
     if (task->events && task->events->enabled && sim.snapshots) {
         struct notification *notification = new_notification(PINJECT_SNAPSHOT, task);
-        notification->values = calloc(CONFIG_EVENTS, sizeof(*notification->values));
+        notification->values = calloc(sim.config.count, sizeof(*notification->values));
         attach_read(&task->events->attached, notification->values);
         task->events->snapshot = true;
         tell(notification);

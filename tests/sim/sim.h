@@ -50,8 +50,10 @@ struct sim_set {
 /* The events of a task, or its part of an inherited set. The collector owns the former. They outlive the task. */
 struct sim_events {
     struct attached attached; /* first: what the collector has */
-    struct sim_events *next;  /* all of the session */
-    struct sim_task *task;    /* NULL: it has ended, or they were taken from it */
+    int fds[CONFIG_EVENTS];   /* of it */
+    uint64_t ids[CONFIG_EVENTS];
+    struct sim_events *next; /* all of the session */
+    struct sim_task *task;   /* NULL: it has ended, or they were taken from it */
     struct sim_process *process;
     uint64_t serial;
     uint64_t counted_ns, slices;

@@ -90,7 +90,7 @@ struct notification *world_take(bool all)
 void attach_read(const struct attached *attached, struct attach_value *values)
 {
     const struct sim_events *events = (const struct sim_events *)attached;
-    memset(values, 0, CONFIG_EVENTS * sizeof(*values));
+    memset(values, 0, sim.config.count * sizeof(*values));
     values[0] = (struct attach_value){events->counted_ns, events->counted_ns, events->counted_ns, events->lost};
     values[1] = (struct attach_value){events->slices, events->counted_ns, events->counted_ns, 0};
 }

@@ -124,7 +124,7 @@ static void its_own_end_counts(void **state)
 {
     (void)state;
     struct task *task = stage_process(&stage, 100, 1, T, 1000), *thread = stage_thread(&stage, 100, 101, T, 1000);
-    const struct task other = {.pid = 100, .tid = 105, .events = task->events, .ids = {task->ids[0]}};
+    const struct task other = {.pid = 100, .tid = 105, .events = task->events, .ids = task->ids};
     struct task as_other = other;
     stage_exit(&as_other, T + 10);
     tasks_drain(tasks, task);

@@ -14,6 +14,7 @@ static struct event_config config = {
     .events = {{"task-clock", {.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_TASK_CLOCK}, false, true},
                {"page-faults", {.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_PAGE_FAULTS}, false, false}}};
 static struct tasks tasks;
+static uint64_t ids[] = {1, 2, 0};
 static struct task task;
 static struct attach_value values[CONFIG_EVENTS];
 static uint64_t sums[2];
@@ -27,7 +28,7 @@ static int set_up(void **state)
     memset(sums, 0, sizeof(sums));
     tasks.config = &config;
     tasks.done = &task;
-    task = (struct task){.pid = 5, .tid = 6, .ids = {1, 2}, .startup_ns = 30, .values = values, .comm = "a"};
+    task = (struct task){.pid = 5, .tid = 6, .ids = ids, .startup_ns = 30, .values = values, .comm = "a"};
     task.state.life = TASK_ENDED;
     return counts_init(&tasks.interval, &config, COUNT_BY_THREAD);
 }

@@ -24,6 +24,7 @@ static struct session session;
 static struct settings settings;
 static struct event_config config;
 static struct process *process;
+static uint64_t ids[] = {7};
 static struct task task;
 static ucontext_t context;
 static void *witness[64];
@@ -490,7 +491,7 @@ static int set_up(void **state)
     process_set_share(process, &tasks.shares.own);
     task.process = process;
     task.pid = task.tid = getpid();
-    task.ids[0] = 7;
+    task.ids = ids;
     look();
     if (tasks_begin_stacks(&tasks) < 0)
         return -1;

@@ -17,6 +17,7 @@ static struct session session;
 static struct settings settings;
 static struct event_config config;
 static struct process process;
+static uint64_t ids[] = {7};
 static struct task task;
 
 /* ---- In the place of the unwinder ---- */
@@ -155,7 +156,7 @@ static int set_up(void **state)
     tasks.now_ns = 10000000000;
     records_layout_init(&tasks.layout, &config);
     task.process = &process;
-    task.ids[0] = 7;
+    task.ids = ids;
     outcome = (struct unwind_outcome){.end = UNWIND_BOTTOM, .top = 0x7000};
     unwinds = predictor_told = 0;
     return tasks_begin_stacks(&tasks);

@@ -67,17 +67,16 @@ static int counter(uint64_t value)
 
 struct attached *stage_events(struct stage *stage, struct notification *notification, uint64_t value)
 {
-    struct attached *events = calloc(1, sizeof(*events));
+    struct attached *events = attach_new(stage->kit.config.count);
     assert_non_null(events);
     events->session = &stage->kit.session;
     events->tid = events->key = notification->tid;
     events->pid = notification->pid;
-    events->count = stage->kit.config.count;
     events->end_fd = events->number = -1;
-    for (unsigned i = 0; i < CONFIG_EVENTS; i++)
-        events->fds[i] = i < events->count ? counter(value) : -1;
-    for (unsigned i = 0; i < events->count; i++)
+    for (unsigned i = 0; i < events->count; i++) {
+        events->fds[i] = counter(value);
         events->ids[i] = 1000ull * (unsigned)notification->tid + i + 1;
+    }
     events->ring_size = STAGE_RING;
     events->ring = mmap(NULL, STAGE_RING + (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

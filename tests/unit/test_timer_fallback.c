@@ -65,16 +65,13 @@ static int refusal;
 
 static void give_ring(struct notification *notification, bool ring)
 {
-    struct attached *events = calloc(1, sizeof(*events));
+    struct attached *events = attach_new(stage.kit.config.count);
     events->session = &stage.kit.session;
     events->tid = events->key = notification->tid;
     events->pid = notification->pid;
-    events->count = stage.kit.config.count;
     events->end_fd = events->number = -1;
     events->timer = true;
     events->refusal = refusal;
-    for (unsigned i = 0; i < CONFIG_EVENTS; i++)
-        events->fds[i] = -1;
     for (unsigned i = 0; i < events->count; i++)
         events->ids[i] = rings_next_id(&stage.kit.session.rings);
     if (ring) {

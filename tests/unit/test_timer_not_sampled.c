@@ -49,15 +49,12 @@ static int tear_down(void **state)
 static struct task *process(pid_t pid, uint32_t kind)
 {
     struct notification *notification = stage_notification(kind, pid, pid, 1, T);
-    struct attached *events = notification->events = calloc(1, sizeof(*events));
+    struct attached *events = notification->events = attach_new(stage.kit.config.count);
     assert_non_null(events);
     events->session = &stage.kit.session;
     events->tid = events->key = events->pid = pid;
-    events->count = stage.kit.config.count;
     events->end_fd = events->number = -1;
     events->timer = true;
-    for (unsigned i = 0; i < CONFIG_EVENTS; i++)
-        events->fds[i] = -1;
     strcpy(notification->comm, "prog");
     notification->maps = strdup("1000-2000 r-xp 00000000 08:01 5 /bin/prog\n");
     stage_notify(&stage, notification);
