@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # labels: analyze
+# run-as: self
 # timeout: 180
 # sanitize
 """How panalyze behaves as a program: commands, options, filters, terminal, pager, closed and full outputs."""
@@ -114,7 +115,7 @@ def test_views_say_what_ran():
     counts = panalyze("counts", *files).ok().out
     check_match(r"^ *[\d.]+ m?s +task-clock", counts)
     check_match(r"page-faults", counts)
-    check_match(r"^CPU time .+, .+ of it in tasks ", counts)
+    check_match(r"^CPU time .+, .+ of it attributed to tasks ", counts)
     script = panalyze("script", *files).ok().out
     check_match(r"^spin \d+/\d+ (\[\d+\] )?\d+\.\d{6}: \d+ task-clock\S*:\n\t +[0-9a-f]+ \S.* \(.*\)$", script)
     info = panalyze("info", *files).ok().out

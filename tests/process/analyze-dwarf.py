@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # labels: analyze
+# run-as: self
 # timeout: 300
 """perf record --call-graph dwarf: the stacks that perf script unwinds of the same file; where it fails, whole ones."""
 from harness import *

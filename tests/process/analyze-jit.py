@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # labels: analyze
+# run-as: self
 # timeout: 120
 """Names of generated code: node tells them in /tmp/perf-PID.map (--perf-basic-prof) and jit-PID.dump (--perf-prof)."""
 from harness import *

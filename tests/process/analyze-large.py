@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # labels: analyze
+# run-as: self
 # timeout: 120
 """Large files: threads change nothing, memory grows with stacks and not with samples, shares are those of perf."""
 import collections

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # labels: analyze
+# run-as: self
 # timeout: 180
 """The same file through perf report: the same samples must give the same shares."""
 from harness import *

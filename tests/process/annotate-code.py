@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # labels: analyze
+# run-as: self
 # timeout: 240
 """panalyze annotate: what each instruction and line took, against perf annotate and panalyze script."""
 import collections

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # labels: analyze
+# run-as: self
 # timeout: 120
 """panalyze counts must show of a file of perf stat record what perf stat report shows."""
 from harness import *

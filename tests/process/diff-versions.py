@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # labels: analyze
+# run-as: self
 # timeout: 120
 """Two versions of a program with different names, in one directory, as README compares them."""
 from harness import *

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # labels: analyze
+# run-as: self
 # timeout: 120
 """Each export opened by the program that it is for: what that one answers is what panalyze says of the same files."""
 import collections

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # labels: analyze
+# run-as: self
 # timeout: 120
 """Exports of programs with hostile names, into places that cannot be written, of wrong files: valid, or a message."""
 import csv

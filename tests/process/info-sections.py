@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # labels: analyze
+# run-as: self
 # timeout: 120
 """panalyze info must say of each feature section what perf report --header-only says of the same file."""
 from harness import *

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # labels: analyze
+# run-as: self
 """Functions of a stripped program: each is one line, by its start, with the share that its name has elsewhere."""
 from harness import *
 

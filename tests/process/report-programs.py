@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # labels: analyze
+# run-as: self
 """A report of many programs begins with them, and where no function has much by itself, with those that have most of
 the time with what they called."""
 from harness import *

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # labels: analyze
+# run-as: self
 # timeout: 240
 """panalyze script -F beside perf script -F, field by field, and --all beside perf's --show-*-events."""
 from harness import *

@@ -93,18 +93,21 @@ def nobody_reaches(path):
 
 
 def table(program, *left_out):
-    """Every case of PROGRAM but those that have a test of their own."""
+    """Every case of PROGRAM but those that have a test of their own: in all ways (PINJECT_LONG=1), or followed by all
+    means and in one of the other ways, by turns."""
     need_perf_events()
     names = run([target(program), "list"]).ok().lines
     check(set(left_out) <= set(names), f"{program} has no case {set(left_out) - set(names)}")
     found = []
+    others = [way for way in WAYS if way != "all"]
     # Who becomes another user, and cannot reach the preload object any more, hears of it from ld.so:
     # docs/TRANSPARENCY.md.
     if IS_ROOT and "user" in names and not nobody_reaches(PRELOAD):
         left_out = [*left_out, "user"]
-    for name in names:
+    for number, name in enumerate(names):
         if name not in INNER and name not in left_out:
-            found += compare([target(program), name], f"{program} {name}")
+            ways = WAYS if LONG else ["all", others[number % len(others)]]
+            found += compare([target(program), name], f"{program} {name}", ways)
     check(not found, f"{len(found)} differ\n" + "\n".join(found))
 
 

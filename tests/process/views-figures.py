@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # labels: analyze
+# run-as: self
 # timeout: 180
 # sanitize
 """Call trees, callers and callees, flame graphs and diff show the sums of the samples that panalyze script prints."""

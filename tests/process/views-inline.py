@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # labels: analyze
+# run-as: self
 # timeout: 120
 # sanitize
 """Inlined functions in call trees, callers and callees, flame graphs and diff: what addr2line -i says of the addresses
