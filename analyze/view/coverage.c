@@ -72,15 +72,16 @@ static char *cpu_text(const struct profile *profile)
             "CPU time of the whole run is unknown: the first task's file is missing, or the run has not ended");
     char *sampled = sampled_text(profile);
     if (!session->cpu_ns) {
-        char *unknown = memory_print("CPU time of the whole run is unknown; %s in tasks%s",
+        char *unknown = memory_print("CPU time of the whole run is unknown; %s attributed to tasks%s",
                                      text_time(tasks, session->attributed_ns), sampled);
         free(sampled);
         return unknown;
     }
     char sides[3 * TEXT_AMOUNT];
     sides_text(sides, sizeof(sides), session);
-    char *text = memory_print("CPU time %s%s%s, %s%s in tasks (%s)%s", text_time(cpu, session->cpu_ns), sides,
-                              session->coverage_complete ? "" : " so far", text_time(tasks, session->attributed_ns),
+    char *text = memory_print("CPU time %s%s%s, %s%s attributed to tasks (%s)%s", text_time(cpu, session->cpu_ns),
+                              sides, session->coverage_complete ? "" : " so far",
+                              text_time(tasks, session->attributed_ns),
                               session->attributed_ns > session->cpu_ns ? "" : " of it",
                               text_percent(share, session->attributed_ns, session->cpu_ns), sampled);
     free(sampled);

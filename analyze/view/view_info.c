@@ -131,7 +131,7 @@ static void print_session(struct view *view, const struct profile_session *sessi
         print_field(view, "memory", "%s", text_bytes(amount, session->memory_bytes));
     print_text_field(view, "clock", session->clock);
     if (session->coverage_known)
-        print_field(view, "coverage", "CPU time %s, %s%s in tasks, %s", text_time(amount, session->cpu_ns),
+        print_field(view, "coverage", "CPU time %s, %s%s attributed to tasks, %s", text_time(amount, session->cpu_ns),
                     text_time(other, session->attributed_ns), session->attributed_ns > session->cpu_ns ? "" : " of it",
                     session->coverage_complete ? "complete" : "still running");
     if (session->incomplete_files)

@@ -33,7 +33,7 @@ def included():
 def in_readme():
     """What README says that the build needs, and what it uses if that is there."""
     text = " ".join((SOURCE / "README.md").read_text().split())
-    needs, uses = re.search(r"The build needs (.*?)\. It uses (.*?) if they are", text).groups()
+    needs, uses = re.search(r"The build needs (.*?)\. If (.*?) are installed, the build uses", text).groups()
     return tuple(set(re.findall(r"\b(lib[a-z]+4?|zlib|uthash)\b", part)) for part in (needs, uses))
 
 

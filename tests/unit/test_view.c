@@ -250,7 +250,7 @@ static void test_counts_include_what_no_event_saw(void **state)
     has(text, "105 ms  task-clock   102 ms counted, 3.00 ms at start-up and exit\n");
     has(text, "   100  page-faults  an estimate: the event was counted for only 50.00 % of the time\n");
     has(text, "~100 (50 %)");
-    has(text, "105 ms of it in tasks (95.45 %)");
+    has(text, "105 ms of it attributed to tasks (95.45 %)");
     has(text, "Not seen: su: setuid, 3 times");
     free(text);
 }
@@ -439,7 +439,7 @@ static void test_sides_of_the_time(void **state)
         fake.profile.session.kernel_ns = cases[i].kernel_ms * 1000000;
         char *text = run(&fake, view_report);
         (cases[i].said ? has : has_not)(text, " in the kernel)");
-        has(text, cases[i].said ? "CPU time 1.10 s (" : "CPU time 1.10 s, 105 ms of it in tasks (9.55 %)");
+        has(text, cases[i].said ? "CPU time 1.10 s (" : "CPU time 1.10 s, 105 ms of it attributed to tasks (9.55 %)");
         free(text);
     }
 }
