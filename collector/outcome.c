@@ -89,8 +89,8 @@ static void add_losses(struct tasks *tasks)
     missed_add(missed, "mappings and arguments of a program dropped: queue full", "",
                __atomic_load_n(&session->notifications.cut, __ATOMIC_RELAXED), 0);
     missed_add(missed, "request processed out of order: too many requests were waiting", "", tasks->hurried, 0);
-    missed_add(missed, "contradiction: an event that is impossible in the state of its task (a defect of pinject)", "",
-               tasks->contradictions, 0);
+    missed_add(missed, "contradictory report about a task: ignored (a defect of pinject)", "", tasks->contradictions,
+               0);
     missed_add(missed, "malformed request", "", __atomic_load_n(&session->malformed, __ATOMIC_RELAXED), 0);
     missed_add(missed, "request for a task that had already exited", "",
                __atomic_load_n(&session->ended, __ATOMIC_RELAXED), 0);
