@@ -104,8 +104,8 @@ static void try_tracepoint(struct listing *listing, const char *name)
     snprintf(listing->system, sizeof(listing->system), "%.*s", (int)size, name);
     try_text(listing->sources, name, listing->state, sizeof(listing->state));
     if (!all && strcmp(listing->state, "usable") == 0)
-        snprintf(listing->state, sizeof(listing->state),
-                 "usable (only the first tracepoint of this system was checked)");
+        snprintf(listing->state, sizeof(listing->state), "usable (only the first of the tracepoints %s* was checked)",
+                 listing->system);
 }
 
 static void try_entry(struct listing *listing, const struct event_entry *entry)
