@@ -50,19 +50,20 @@ def test_little_locked_memory():
     done = limited("ulimit -l 64", "-v", "--", target("storm"), "live", "200").ok()
     check_in("threads 200", done.out)
     seen = profiled_tasks(done)
-    check(seen <= 201 <= seen + missed_tasks(done), done)
-    with measured():  # on a busy machine some may have ended before their events were open
-        check_equal(seen, 201, done)
+    # On a busy machine some end before their events are open.
+    check_equal(seen + missed_tasks(done, "exited before"), 201, done)
+    with measured():
+        check(seen >= 150, done)
     document = panalyze_json("tree", *results())
     tasks = document["tasks"]
-    check_equal(len(tasks), 201, "files")
+    check_equal(len(tasks), seen, "files")
     has_clock = lambda task: any(count["event"].startswith("task-clock") and count["value"] for count in task["counts"])
     counted = [has_clock(task) for task in tasks]
     check(all(counted), f"{counted.count(False)} tasks without task-clock")
     named = check_match(r"(\d+) tasks were counted but not sampled", done.err)
     check_in("counted but not sampled: no memory for the task's ring buffer", json.dumps(document), "what the files say")
     matrix_row("RLIMIT_MEMLOCK 64 KiB", "200 threads at once",
-               f"all 201 tasks counted; {named[1]} without a ring, named in the summary and in their files")
+               f"{seen} of 201 tasks counted; {named[1]} without a ring, named in the summary and in their files")
 
 
 def test_live_threads():

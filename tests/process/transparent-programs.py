@@ -106,7 +106,7 @@ def table(program, *left_out):
         left_out = [*left_out, "user"]
     for number, name in enumerate(names):
         if name not in INNER and name not in left_out:
-            ways = WAYS if LONG else ["all", others[number % len(others)]]
+            ways = WAYS if LONG or not others else ["all", others[number % len(others)]]
             found += compare([target(program), name], f"{program} {name}", ways)
     check(not found, f"{len(found)} differ\n" + "\n".join(found))
 
