@@ -241,9 +241,12 @@ static void print_mask(void *to, const struct event_pfm_name *name)
     if (strlen(name->event) != masks->size || strncasecmp(name->event, masks->name, masks->size) != 0 ||
         strcmp(name->pmu, "perf") == 0)
         return;
+    char counters[96] = "";
+    if (name->counters)
+        snprintf(counters, sizeof(counters), " (PMU %s has %d general-purpose counters)", name->pmu, name->counters);
     if (!masks->found++)
-        row(masks->to, "libpfm4", "%s::%s, code %#" PRIx64 ": %s; %d counters", name->pmu, name->event, name->code,
-            name->description, name->counters);
+        row(masks->to, "libpfm4", "%s::%s, code %#" PRIx64 ": %s%s", name->pmu, name->event, name->code,
+            name->description, counters);
     else if (name->umask)
         row(masks->to, "unit mask", ":%s, code %#" PRIx64 ": %s", name->umask, name->code, name->description);
 }
