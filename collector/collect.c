@@ -467,7 +467,8 @@ static void take_end_of_root(struct collect *collect)
     unsigned interrupts = collect->interrupts;
     /* A second one: the first was meant for the command. */
     while (monotonic_ns() < end && (collect->interrupts == interrupts || collect->interrupts < 2)) {
-        int notified = run_round(collect, 1);
+        const bool idle = !tasks->live_count && !tasks->waiting && !channels_have_requests(collect->args->session);
+        int notified = run_round(collect, idle ? 0 : 1);
         if (!notified && !tasks->waiting && !channels_have_requests(collect->args->session) &&
             !is_somebody_ending(tasks))
             break;
@@ -522,10 +523,12 @@ static void run_loop(struct collect *collect)
         pthread_t thread;
         collect->hand_over = false;
         collect->alone = pthread_create(&thread, &attr, run_rounds, collect) != 0;
-        if (collect->alone)
+        if (collect->alone) {
             run_rounds(collect);
-        else
+        } else {
+            results_read_machine(collect->args->results); /* while nothing waits for it */
             pthread_join(thread, NULL);
+        }
     }
     pthread_attr_destroy(&attr);
 }
@@ -622,7 +625,6 @@ int collect_run(const struct collect_args *args, struct outcome *outcome)
         collect->stacks_ns = collect->stacks_ns ? collect->swept_ns + collect->stacks_ns : UINT64_MAX;
         if (args->root)
             admit_root(collect);
-        results_read_machine(args->results); /* the command is being loaded meanwhile */
         run_loop(collect);
         finish_session(collect, outcome);
         outcome->interval_ns = collect->interval.last_ns;

@@ -183,26 +183,47 @@ static void prepare_texts(struct features *features)
     }
 }
 
+/* Sections that take long to read. The lock is held meanwhile: who needs them waits. */
+void features_read_topology(struct features *features)
+{
+    static const enum perfdata_feature bits[FEATURES_TOPOLOGY] = {
+        PERFDATA_CPU_TOPOLOGY, PERFDATA_NUMA_TOPOLOGY, PERFDATA_PMU_MAPPINGS, PERFDATA_CACHE, PERFDATA_MEM_TOPOLOGY};
+    struct features_topology *topology = &features->topology;
+    pthread_mutex_lock(&topology->lock);
+    for (unsigned i = 0; !topology->read && i < FEATURES_TOPOLOGY; i++) {
+        struct features_part *part = &topology->parts[i];
+        *part = (struct features_part){.bit = bits[i], .once = true, .offset = topology->bytes.size};
+        topology_append(bits[i], "/sys", features->machine.cpus_configured, &topology->bytes);
+        part->size = topology->bytes.size - part->offset;
+    }
+    topology->read = true;
+    pthread_mutex_unlock(&topology->lock);
+}
+
 static int compare_parts(const void *first, const void *second)
 {
     const struct features_part *one = first, *other = second;
     return (one->bit > other->bit) - (one->bit < other->bit);
 }
 
-void features_read_topology(struct features *features)
+/* Puts them among the sections of the first task's file, once. */
+static void add_topology(struct features *features)
 {
-    static const enum perfdata_feature bits[] = {PERFDATA_CPU_TOPOLOGY, PERFDATA_NUMA_TOPOLOGY, PERFDATA_PMU_MAPPINGS,
-                                                 PERFDATA_CACHE, PERFDATA_MEM_TOPOLOGY};
-    if (features->topology_read)
+    struct features_topology *topology = &features->topology;
+    if (topology->added)
         return;
-    features->topology_read = true;
-    for (size_t i = 0; i < sizeof(bits) / sizeof(bits[0]); i++) {
-        struct buffer *to = begin_part(features, bits[i]);
-        const size_t before = to->size;
-        topology_append(bits[i], "/sys", features->machine.cpus_configured, to);
-        if (to->size > before)
-            end_part(features, to);
+    features_read_topology(features);
+    topology->added = true;
+    const size_t before = features->once.size;
+    buffer_append(&features->once, topology->bytes.data, topology->bytes.size);
+    features->once.failed |= buffer_failed(&topology->bytes);
+    for (unsigned i = 0; i < FEATURES_TOPOLOGY; i++) {
+        struct features_part *part = &topology->parts[i];
+        part->offset += before;
+        if (part->size)
+            features->parts[features->part_count++] = *part;
     }
+    buffer_release(&topology->bytes);
     qsort(features->parts, features->part_count, sizeof(features->parts[0]), compare_parts);
 }
 
@@ -234,6 +255,7 @@ int features_init(struct features *features, const struct session *session)
     features->session = session;
     features->attrs_at = sizeof(struct perfdata_header) + session->config->count * sizeof(uint64_t);
     features->front = features->attrs_at + session->config->count * ATTR_ENTRY;
+    pthread_mutex_init(&features->topology.lock, NULL);
     machine_read(&features->machine);
     prepare_attrs(features);
     prepare_names(features);
@@ -254,6 +276,8 @@ void features_release(struct features *features)
 {
     buffer_release(&features->constant);
     buffer_release(&features->once);
+    buffer_release(&features->topology.bytes);
+    pthread_mutex_destroy(&features->topology.lock);
     buffer_release(&features->names);
     buffer_release(&features->arguments);
     buffer_release(&features->kernel);
@@ -475,7 +499,7 @@ void features_sections(struct features *features, const struct result_task *task
     const size_t start = to->size;
     const bool root = task->flags & PINJECT_TASK_ROOT;
     if (root)
-        features_read_topology(features);
+        add_topology(features);
     to->failed |= root && buffer_failed(&features->once);
     struct buffer groups = BUFFER_INIT;
     append_group_desc(features, features_events(features, task->ids), &groups);

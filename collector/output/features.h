@@ -6,6 +6,7 @@
 #ifndef COLLECTOR_OUTPUT_FEATURES_H
 #define COLLECTOR_OUTPUT_FEATURES_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,6 +23,8 @@ struct features_part {
     size_t offset, size;
 };
 
+enum { FEATURES_TOPOLOGY = 5 };
+
 struct features {
     const struct session *session;
     struct machine machine;
@@ -32,7 +35,12 @@ struct features {
     struct buffer once;                          /* those that only the first task's file has */
     struct features_part parts[24];              /* of both, in bit order */
     unsigned part_count;
-    bool topology_read;
+    struct features_topology {
+        pthread_mutex_t lock;                          /* of read, and of parts and bytes until they are read */
+        bool read, added;                              /* added: bytes and parts stand in once and in parts above */
+        struct features_part parts[FEATURES_TOPOLOGY]; /* size 0: not known */
+        struct buffer bytes;
+    } topology;
     struct buffer names; /* EVENT_DESC's strings, one for each event */
     size_t name_at[CONFIG_EVENTS + 1];
     struct buffer kernel; /* record with the kernel's mapping */
@@ -47,7 +55,7 @@ struct features {
 int features_init(struct features *features, const struct session *session);
 void features_release(struct features *features);
 /* Reads the sections about processors, memory nodes, caches and PMUs from sysfs: the first task's file does, if it was
- * not done before. It takes a millisecond, or more where there are many CPUs. */
+ * not done before. It takes a millisecond, or more where there are many CPUs. Any thread. */
 void features_read_topology(struct features *features);
 /* What every file begins with: the kernel's mapping, or nothing. */
 const struct buffer *features_kernel(struct features *features);

@@ -33,7 +33,7 @@ uint64_t results_moved(const struct results *results);
 int results_new(struct session *session, struct results **ret);
 void results_free(struct results *results);
 /* Reads what the first task's file says about the machine, while there is time; else it is read when that file is
- * written. RESULTS may be NULL. */
+ * written. RESULTS may be NULL. Any thread. */
 void results_read_machine(struct results *results);
 /* PID has MAPPING now: its build id will be needed (buildids_expect()). RESULTS may be NULL. */
 void results_expect(struct results *results, pid_t pid, const struct mapping *mapping, uint64_t now_ns);
