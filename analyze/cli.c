@@ -250,7 +250,7 @@ static const struct option_row rows[] = {
     {.help = "Grouping and order", .groups = REPORT | FLAME | DIFF},
     {0, "per-task", NULL, 0, take_tasks, TASKS_APART, 0, REPORT, "a section for each task, heaviest first"},
     {'a', "aggregate", NULL, 0, take_tasks, TASKS_TOGETHER, 0, REPORT,
-     "all tasks as one profile (the default for text output); with --json: list no functions of each task"},
+     "all tasks as one profile (the default for text output); with --json: leave out the functions of each task"},
     {'a', "aggregate", NULL, 0, options_take_flag, FIELD(aggregate), 0, EXPORT,
      "for the format speedscope: all tasks as one profile"},
     {'a', "aggregate", NULL, 0, options_take_flag, FIELD(aggregate), 0, FLAME,

@@ -131,9 +131,10 @@ static void print_session(struct view *view, const struct profile_session *sessi
         print_field(view, "memory", "%s", text_bytes(amount, session->memory_bytes));
     print_text_field(view, "clock", session->clock);
     if (session->coverage_known)
-        print_field(view, "coverage", "CPU time %s, %s%s attributed to tasks, %s", text_time(amount, session->cpu_ns),
-                    text_time(other, session->attributed_ns), session->attributed_ns > session->cpu_ns ? "" : " of it",
-                    session->coverage_complete ? "complete" : "still running");
+        print_field(view, "coverage", "CPU time %s, %s%s attributed to tasks; the run %s",
+                    text_time(amount, session->cpu_ns), text_time(other, session->attributed_ns),
+                    session->attributed_ns > session->cpu_ns ? "" : " of it",
+                    session->coverage_complete ? "has ended" : "had not ended yet");
     if (session->incomplete_files)
         print_field(view, "unwritten", "%s; %s missing or not complete",
                     text_plural(amount, session->unwritten_samples, "sample", "samples"),
@@ -167,7 +168,7 @@ static const char *source_suffix(const struct profile_task *task)
 {
     switch (task->source) {
     case PROFILE_SOURCE_TIMER: return " by a timer";
-    case PROFILE_SOURCE_ACCOUNTING: return ", counted by the kernel";
+    case PROFILE_SOURCE_ACCOUNTING: return ", CPU time only from the kernel's accounting";
     default: return "";
     }
 }

@@ -205,12 +205,12 @@ static void test_session(void **state)
                                        .missed_count = 2,
                                        .notes = notes,
                                        .note_count = 3};
-    expect_info(HEAD "  coverage   CPU time 2.00 s, 1.99 s of it attributed to tasks, still running\n"
+    expect_info(HEAD "  coverage   CPU time 2.00 s, 1.99 s of it attributed to tasks; the run had not ended yet\n"
                      "  missed     su: setuid, 1,000 times\n"
                      "  missed     busybox: static, 1 time\n  note       one\n  note       two\n");
     session = (struct profile_session){
         .coverage_known = true, .coverage_complete = true, .cpu_ns = 12000000, .attributed_ns = 11000000};
-    expect_info(HEAD "  coverage   CPU time 12.0 ms, 11.0 ms of it attributed to tasks, complete\n");
+    expect_info(HEAD "  coverage   CPU time 12.0 ms, 11.0 ms of it attributed to tasks; the run has ended\n");
     session = (struct profile_session){.start_realtime_ns = 1700000000u * UINT64_C(1000000000)};
     text = info(paths, 1, 0, true, &status);
     has(text, HEAD "  started    2023-11-1");
@@ -258,7 +258,7 @@ static void test_tasks(void **state)
     file->task_count = 5;
     expect_info(HEAD "  task       10.10 make, 1 sample: make '-j 2'\n"
                      "  task       10.11 worker, 1,234 samples by a timer\n"
-                     "  task       12.12 su, 0 samples, counted by the kernel\n"
+                     "  task       12.12 su, 0 samples, CPU time only from the kernel's accounting\n"
                      "  task       13.13 x\\033[2J, 0 samples\n  task       -1.-1 y, 0 samples\n");
 }
 
