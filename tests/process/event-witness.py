@@ -40,7 +40,9 @@ def check_each(events, program=WITNESS, line=LINE, factor=lambda count: count, *
     said, counted = counts_of(events, *line, program=program, **kw)
     for tid, count in said.items():
         for event in events:
-            check_equal(counted[tid][event.replace("priority_ma*", "priority_max")], factor(count), f"{event} of {tid}")
+            found = counted[tid][event.replace("priority_ma*", "priority_max")]
+            with measured(if_=found < factor(count)):  # on a busy machine a child may run before its events are open
+                check_equal(found, factor(count), f"{event} of {tid}")
     return said
 
 
