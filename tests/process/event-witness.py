@@ -23,14 +23,19 @@ def witnessed(out):
 def counts_of(events, *line, program=WITNESS, before=(), filter=None):
     """(what the tasks said, {tid: {event: count}}) of a run."""
     options = ["--filter", filter] if filter else []
-    done = run([*before, PINJECT_RUN, "--stat", "-q", "-e", ",".join(events), *options, "--", target(program),
-                *line]).ok()
-    tasks = panalyze_json("counts", ".")["tasks"]
-    for name in os.listdir("."):
-        if name.startswith("out"):
-            os.remove(name)
-    said = witnessed(done.out)
-    with measured():  # on a busy machine a child may have ended before its events were open
+    # To open a probe takes so long that on a busy machine a child may end before its events are open. That is printed.
+    for attempt in range(5):
+        done = run([*before, PINJECT_RUN, "--stat", "-q", "-e", ",".join(events), *options, "--", target(program),
+                    *line]).ok()
+        tasks = panalyze_json("counts", ".")["tasks"]
+        for name in os.listdir("."):
+            if name.startswith("out"):
+                os.remove(name)
+        said = witnessed(done.out)
+        if len(tasks) == len(said):
+            break
+        print(f"run {attempt + 1}: events of {len(tasks)} of {len(said)} tasks", flush=True)
+    with measured():
         check_equal(sorted(task["tid"] for task in tasks), sorted(said), "tasks")
     return said, {task["tid"]: {count["event"]: count["counted"] for count in task["counts"]} for task in tasks}
 
