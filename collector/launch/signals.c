@@ -123,6 +123,27 @@ static bool takes_quit(pid_t root)
     return quit != QUIT_ENDS;
 }
 
+static bool is_terminal_stop(int number)
+{
+    return number == SIGTSTP || number == SIGTTIN || number == SIGTTOU;
+}
+
+/*
+ * A SIGCONT takes back the stop signals that wait, and a stop signal the SIGCONTs: the kernel does so for each process,
+ * the witness too, but not for the one that we have read already. If it went on, the command would run on though it was
+ * stopped last, or stop though it was continued.
+ */
+static bool is_taken_back(int number)
+{
+    sigset_t pending;
+    if (sigpending(&pending))
+        return false;
+    if (is_terminal_stop(number))
+        return sigismember(&pending, SIGCONT) > 0;
+    return number == SIGCONT && (sigismember(&pending, SIGTSTP) > 0 || sigismember(&pending, SIGTTIN) > 0 ||
+                                 sigismember(&pending, SIGTTOU) > 0);
+}
+
 bool signals_pass(struct signals *signals, const struct signalfd_siginfo *info, bool from_tree)
 {
     /* Asked in any case: what the witness has now must not count for a later signal. */
@@ -133,7 +154,7 @@ bool signals_pass(struct signals *signals, const struct signalfd_siginfo *info, 
     /* When a terminal is lost the kernel signals only the session's leader, otherwise the foreground group. */
     if (info->ssi_code > 0 && !(hangup && signals->leads && !signals->apart && !group))
         return false;
-    if (group && !signals->apart)
+    if ((group && !signals->apart) || is_taken_back((int)info->ssi_signo))
         return false;
     if (signals->stacks && info->ssi_signo == SIGQUIT && !group && !takes_quit(signals->root))
         return true;
@@ -151,7 +172,7 @@ void signals_stop_with_root(const struct signals *signals)
     if (!signals->root || waitid(P_PID, (id_t)signals->root, &info, WSTOPPED | WNOHANG) || info.si_pid == 0)
         return;
     int number = info.si_status;
-    if (number != SIGTSTP && number != SIGTTIN && number != SIGTTOU) {
+    if (!is_terminal_stop(number)) {
         raise(SIGSTOP);
         return;
     }

@@ -386,6 +386,35 @@ static void signals_of_the_kernel(void **state)
     expect_said("");
 }
 
+/* The group got the other kind after it: the command has both, and the witness has forgotten the first one. */
+static void what_is_taken_back_does_not_go_on(void **state)
+{
+    static const int stops[] = {SIGTSTP, SIGTTIN, SIGTTOU};
+    sigset_t all, before, one;
+    (void)state;
+    begin(false);
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &before);
+    for (int i = 0; i < 3; i++) {
+        int pair[] = {SIGCONT, stops[i]};
+        for (int later = 0; later < 2; later++) {
+            char wanted[64];
+            sigemptyset(&one);
+            sigaddset(&one, pair[later]);
+            pthread_kill(pthread_self(), pair[later]);
+            pass(pair[!later], SI_USER, false);
+            expect_said("");
+            pass(SIGTERM, SI_USER, false);
+            expect_said("kill root 15\n");
+            assert_int_equal(sigwaitinfo(&one, NULL), pair[later]);
+            pass(pair[later], SI_USER, false);
+            snprintf(wanted, sizeof(wanted), "kill root %d\n", pair[later]);
+            expect_said(wanted);
+        }
+    }
+    sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
 static void stops_as_the_command_did(void **state)
 {
     static const int terminals[] = {SIGTSTP, SIGTTIN, SIGTTOU};
@@ -443,6 +472,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(quit_asks_for_stacks, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_the_sender_put_in_goes_along, set_up, tear_down),
         cmocka_unit_test_setup_teardown(signals_of_the_kernel, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_is_taken_back_does_not_go_on, set_up, tear_down),
         cmocka_unit_test_setup_teardown(stops_as_the_command_did, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
