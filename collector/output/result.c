@@ -247,7 +247,7 @@ static void note_error(struct result *result, int status)
 
 const char *results_reason(int error)
 {
-    return error == -ESTALE ? "deleted, moved or replaced while it was written" : strerror(-error);
+    return error == -ESTALE ? "deleted, moved or replaced while being written" : strerror(-error);
 }
 
 /* Two sessions that both have a process 1, in containers that share a directory. */

@@ -146,7 +146,7 @@ def test_deleted_while_it_grows():
             err = err.decode()
             check_equal((session.returncode, out), (status, b""), err)
             check_in(f"result file '{name}' was deleted, moved or replaced while it was written", err)
-            check_in("1 file is missing or not complete: deleted, moved or replaced while it was written", err)
+            check_in("1 file is missing or not complete: deleted, moved or replaced while being written", err)
             check_equal("--strict: 1 file is missing" in err, bool(words), err)
             if os.path.exists(name):
                 check_equal(pathlib.Path(name).read_text(), "mine", "another's file")
