@@ -17,12 +17,21 @@ static void note(struct settings *settings, const struct option_row *row)
         settings->count_option = row->name;
 }
 
+/* The options of which one excludes the others: those that store at OFFSET. */
+static const char *alternatives(size_t offset)
+{
+    return offset == offsetof(struct settings, count_by)     ? "--per-thread, --per-process and --per-comm"
+           : offset == offsetof(struct settings, count_form) ? "--field-separator and --openmetrics"
+                                                             : "--us-counter-format, --eu-counter-format and "
+                                                               "--hex-counter-format";
+}
+
 int settings_take_count_choice(void *state, const struct option_row *row, const char *value)
 {
     int *choice = (int *)((char *)state + row->offset);
     (void)value;
     if (*choice && *choice != (int)row->number) {
-        report_error("option '--%s' cannot be used with another option of its kind: choose one", row->name);
+        report_error("option '--%s': only one of %s can be used", row->name, alternatives(row->offset));
         return -EINVAL;
     }
     note(state, row);

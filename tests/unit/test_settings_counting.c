@@ -59,9 +59,12 @@ static void test_refused(void **state)
     refuse("--per-thread", "option '--per-thread' needs '--stat'");
     refuse("-x,", "option '--field-separator' needs '--stat'");
     refuse("--hex-counter-format", "option '--hex-counter-format' needs '--stat'");
-    refuse("--stat --per-thread --per-comm", "option '--per-comm' cannot be used with another option of its kind");
-    refuse("--stat --us-counter-format --eu-counter-format", "'--eu-counter-format' cannot be used with another");
-    refuse("--stat -x, --openmetrics", "option '--openmetrics' cannot be used with another option of its kind");
+    refuse("--stat --per-thread --per-comm",
+           "option '--per-comm': only one of --per-thread, --per-process and --per-comm can");
+    refuse("--stat --us-counter-format --eu-counter-format",
+           "only one of --us-counter-format, --eu-counter-format and --hex");
+    refuse("--stat -x, --openmetrics",
+           "option '--openmetrics': only one of --field-separator and --openmetrics can be");
     refuse("--stat -x, --json", "option '--json' cannot be used with '-x'");
     refuse("--stat --openmetrics --json", "option '--json' cannot be used with '--openmetrics'");
     refuse("--stat --json --hex-counter-format", "option '--hex-counter-format' cannot be used with '--json'");
