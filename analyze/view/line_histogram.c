@@ -474,7 +474,7 @@ static void print_missing(struct view *view, const struct missing_lines *all, co
                           const char *what)
 {
     char share[TEXT_AMOUNT], number[TEXT_AMOUNT];
-    char *line = memory_print("No source lines for %s of the samples (%s) in %s%s%s",
+    char *line = memory_print("No source lines for %s of all samples (%s in %s)%s%s",
                               text_percent(share, missing->weight, all->weight),
                               text_plural(number, missing->addresses, "address", "addresses"), what,
                               missing->why ? ": " : "", missing->why ? missing->why : "");

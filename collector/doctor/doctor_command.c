@@ -46,7 +46,7 @@ void doctor_command_file(const struct doctor_facts *facts, struct doctor_finding
 {
     const struct doctor_executable *executable = &facts->executable;
     bool follows = facts->args->settings->follow & PINJECT_SESSION_EXEC;
-    bool direct = !strstr(executable->chain, " > ");
+    bool direct = !strstr(executable->chain, " -> ");
     if (!is_seen(executable)) {
         explain_missing(executable, finding, direct);
         return;
@@ -55,7 +55,8 @@ void doctor_command_file(const struct doctor_facts *facts, struct doctor_finding
     if (!executable->env || follows)
         return;
     finding->level = DOCTOR_LIMITED;
-    DOCTOR_TEXT(finding->value, "only /usr/bin/env is profiled, not the program that it starts: %s", executable->chain);
+    DOCTOR_TEXT(finding->value, "only /usr/bin/env is profiled, not the program that it starts (%s)",
+                executable->chain);
     doctor_remedy(finding, "pinject-run --follow=exec ...    # or without --follow, to profile everything");
 }
 

@@ -104,7 +104,7 @@ static void add_to_chain(struct doctor_executable *executable)
     char safe[256];
     size_t used = strlen(executable->chain);
     report_safe(safe, sizeof(safe), executable->path, sizeof(executable->path));
-    snprintf(executable->chain + used, sizeof(executable->chain) - used, "%s%s", used ? " > " : "", safe);
+    snprintf(executable->chain + used, sizeof(executable->chain) - used, "%s%s", used ? " -> " : "", safe);
 }
 
 /* Steps into the interpreter of the script that begins with HEAD (NUL-terminated). Without one execvp() uses the

@@ -27,7 +27,7 @@ struct doctor_executable {
     enum doctor_kind kind;
     int error;           /* errno */
     char path[PATH_MAX]; /* the program: of a script, the last interpreter */
-    char chain[1024];    /* how it is reached, safe to print: "./a.py > /usr/bin/env > /usr/bin/python3" */
+    char chain[1024];    /* how it is reached, safe to print: "./a.py -> /usr/bin/env -> /usr/bin/python3" */
     bool env;            /* /usr/bin/env is in between: one more exec */
     char loader[256];    /* PT_INTERP */
     unsigned elf_class, machine;

@@ -64,7 +64,7 @@ static void note_programs(struct notes *notes, const struct task *task)
 {
     char text[NOTES_SIZE];
     if (task->generations_more) {
-        snprintf(text, sizeof(text), "executed programs that are not listed: %u", task->generations_more);
+        snprintf(text, sizeof(text), "the task executed programs that are not listed: %u", task->generations_more);
         notes_add(notes, text);
     }
     if (task->arguments_cut) {
@@ -87,11 +87,11 @@ void notes_make(struct notes *notes, const struct tasks *tasks, const struct tas
     else if (task->coverage == TASK_NOT_SAMPLED && !task_has_left(task) && inherits)
         notes_add(
             notes,
-            "executed a program in which no timer runs (static?): inherited events sample the program, and the kernel "
-            "counts its CPU time");
+            "the task executed a program in which no timer runs (a static program?): inherited events sample this "
+            "program instead, and its CPU time comes from the kernel");
     else if (task->coverage == TASK_NOT_SAMPLED && !task_has_left(task))
         notes_add(notes,
-                  "executed a program in which no timer runs (static?): only the CPU time of the program is known");
+                  "the task executed a program in which no timer runs (a static program?): only its CPU time is known");
     else if (task->coverage == TASK_BY_COUNTERS && tasks->config->sampling) {
         snprintf(text, sizeof(text), "counted but not sampled: no memory for the task's ring buffer (%s)",
                  strerror(-task->ring_error));
@@ -104,15 +104,15 @@ void notes_make(struct notes *notes, const struct tasks *tasks, const struct tas
     if (task->state.cause == TASK_CONTINUED)
         notes_add(
             notes,
-            "executed an unreadable program, and the kernel closed the task's events: from then on timers sample it, "
+            "the task executed an unreadable program, and the kernel closed its events: from then on timers sample it, "
             "and these samples are in another file");
     else if (task->state.cause == TASK_REVOKED)
         notes_add(
             notes,
-            "executed a setuid or unreadable program, and the kernel closed the task's events: from then on only its "
+            "the task executed a setuid or unreadable program, and the kernel closed its events: from then on only its "
             "CPU time is known");
     if (task_has_left(task))
-        notes_add(notes, "executed a program that is not followed (--follow=exec follows it)");
+        notes_add(notes, "the task executed a program that is not followed (--follow=exec follows it)");
     note_programs(notes, task);
     const bool covered = inherits || task_is_inherited(task) || task_was_revoked(task);
     if (generation && !generation->named && !covered && generation->start_ns > task->start_ns &&

@@ -69,7 +69,7 @@ def test_not_found():
 
 def test_scripts():
     _, found = look(write("script", b"#!/bin/sh\necho ran >ran\n"))
-    check_in("./script > /bin/sh", found["file"].text)
+    check_in("./script -> /bin/sh", found["file"].text)
     check_equal(found["file"].level, "ok")
     check_equal(found["loader"].level, "ok")
     _, found = look(write("none", b"#!/no/such/interpreter\n"))

@@ -371,7 +371,7 @@ def test_why_lines_are_missing():
     build("gcc -O2 -o p p.c", LOOP_SOURCE)
     files = record()
     text = panalyze("-a", "--by", "line", *files).ok().out
-    check_match(r"No source lines for [\d.]+ % of the samples \(\d+ address(es)?\) in \S+/p: "
+    check_match(r"No source lines for [\d.]+ % of all samples \(\d+ address(es)? in \S+/p\): "
                 "the file has no debug information", re.sub(r"\n +", " ", text))
     for option in ("--callers", "--callees", "--call-tree"):
         result = panalyze("-a", "--by", "line", option, *files)

@@ -52,7 +52,7 @@ static void behind_env(void)
 {
     facts.executable.env = true;
     settings.follow &= ~(unsigned)PINJECT_SESSION_EXEC;
-    strcpy(facts.executable.chain, "./a.py > /usr/bin/env > /usr/bin/python3");
+    strcpy(facts.executable.chain, "./a.py -> /usr/bin/env -> /usr/bin/python3");
 }
 
 static void behind_env_followed(void)

@@ -156,15 +156,15 @@ static void scripts(void **state)
     (void)state;
     SCRIPT("#!/bin/sh\nexit 0\n");
     assert_int_equal(executable.kind, DOCTOR_EXECUTABLE_DYNAMIC);
-    assert_string_equal(executable.chain, "./script > /bin/sh");
+    assert_string_equal(executable.chain, "./script -> /bin/sh");
     assert_false(executable.env);
     SCRIPT("#! \t/bin/sh -e");
     assert_string_equal(executable.path, "/bin/sh");
     SCRIPT("echo without a line of its own\n");
-    assert_string_equal(executable.chain, "./script > /bin/sh");
+    assert_string_equal(executable.chain, "./script -> /bin/sh");
     SCRIPT("#!/usr/bin/env sh\n");
     assert_true(executable.env);
-    assert_non_null(strstr(executable.chain, "./script > /usr/bin/env > /"));
+    assert_non_null(strstr(executable.chain, "./script -> /usr/bin/env -> /"));
     SCRIPT("#!/usr/bin/env -S A=1 -i sh -e\n");
     assert_true(executable.env && executable.kind == DOCTOR_EXECUTABLE_DYNAMIC);
     SCRIPT("#!/usr/bin/env -S A=1\n"); /* which lists the environment */
@@ -174,9 +174,9 @@ static void scripts(void **state)
     assert_string_equal(executable.path, "no-such-program");
     SCRIPT("#!/no/such/interpreter\r\n");
     assert_int_equal(executable.kind, DOCTOR_EXECUTABLE_MISSING);
-    assert_string_equal(executable.chain, "./script > /no/such/interpreter\\015");
+    assert_string_equal(executable.chain, "./script -> /no/such/interpreter\\015");
     SCRIPT("#!\n");
-    assert_string_equal(executable.chain, "./script > /bin/sh");
+    assert_string_equal(executable.chain, "./script -> /bin/sh");
     SCRIPT("#!./script\n");
     assert_int_equal(executable.kind, DOCTOR_EXECUTABLE_LOOP);
     char large[4096];

@@ -101,18 +101,18 @@ static void programs_without_a_timer(void **state)
     (void)state;
     task.coverage = TASK_NOT_SAMPLED;
     task.timer_started = true;
-    expect("executed a program in which no timer runs (static?): only the CPU time of the program is known\n");
+    expect("the task executed a program in which no timer runs (a static program?): only its CPU time is known\n");
     process.inherits = true;
-    expect("executed a program in which no timer runs (static?): inherited events sample the program, and the kernel "
-           "counts its CPU time\n");
+    expect("the task executed a program in which no timer runs (a static program?): inherited events sample this "
+           "program instead, and its CPU time comes from the kernel\n");
     process.inherits = false;
     task.process = NULL;
-    expect("executed a program in which no timer runs (static?): only the CPU time of the program is known\n");
+    expect("the task executed a program in which no timer runs (a static program?): only its CPU time is known\n");
     task.covers = true;
-    expect("executed a program in which no timer runs (static?): inherited events sample the program, and the kernel "
-           "counts its CPU time\n");
+    expect("the task executed a program in which no timer runs (a static program?): inherited events sample this "
+           "program instead, and its CPU time comes from the kernel\n");
     task.state.cause = TASK_LEFT;
-    expect("executed a program that is not followed (--follow=exec follows it)\n");
+    expect("the task executed a program that is not followed (--follow=exec follows it)\n");
 }
 
 static void rings(void **state)
@@ -138,14 +138,14 @@ static void ends_and_beginnings(void **state)
     expect("task found late: its start-up was counted but not sampled\n");
     task.attached_late_ns = 0;
     task.state.cause = TASK_REVOKED;
-    expect("executed a setuid or unreadable program, and the kernel closed the task's events: from then on only its "
+    expect("the task executed a setuid or unreadable program, and the kernel closed its events: from then on only its "
            "CPU time is known\n");
     task.state.cause = TASK_CONTINUED;
-    expect("executed an unreadable program, and the kernel closed the task's events: from then on timers sample it, "
+    expect("the task executed an unreadable program, and the kernel closed its events: from then on timers sample it, "
            "and these samples are in another file\n");
     task.state.cause = TASK_CAUSE_NONE;
     task.generations_more = 12;
-    expect("executed programs that are not listed: 12\n");
+    expect("the task executed programs that are not listed: 12\n");
     task.generations_more = 0;
     task.arguments_cut = 1;
     expect("the arguments of 1 earlier program are shortened: they were too long\n");

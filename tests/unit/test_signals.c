@@ -390,11 +390,11 @@ static void signals_of_the_kernel(void **state)
 static void what_is_taken_back_does_not_go_on(void **state)
 {
     static const int stops[] = {SIGTSTP, SIGTTIN, SIGTTOU};
-    sigset_t all, before, one;
+    sigset_t all, old, one;
     (void)state;
     begin(false);
     sigfillset(&all);
-    sigprocmask(SIG_SETMASK, &all, &before);
+    sigprocmask(SIG_SETMASK, &all, &old);
     for (int i = 0; i < 3; i++) {
         int pair[] = {SIGCONT, stops[i]};
         for (int later = 0; later < 2; later++) {
@@ -412,7 +412,7 @@ static void what_is_taken_back_does_not_go_on(void **state)
             expect_said(wanted);
         }
     }
-    sigprocmask(SIG_SETMASK, &before, NULL);
+    sigprocmask(SIG_SETMASK, &old, NULL);
 }
 
 static void stops_as_the_command_did(void **state)
