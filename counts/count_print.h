@@ -32,7 +32,7 @@ struct count_report {
     const struct count_spread *spreads; /* of each event over RUNS; NULL: it was one run */
     struct count_spread elapsed_spread;
     uint64_t runs;
-    const char *const *remarks; /* text: beside each event of the total, "" or NULL: none; NULL: no remarks */
+    const char *const *comments; /* text: beside each event of the total, "" or NULL: none; NULL: no comments */
 };
 
 /* -x: SEP as the user gave it ("\\t" is a tab) to *RET. 0 or -EINVAL after report_error(). */

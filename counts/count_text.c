@@ -80,8 +80,8 @@ static void print_row(const struct count_report *report, const struct count_row 
         if (style->by != COUNT_ALL)
             fprintf(to, "%*s ", ROW_WIDTH, name);
         print_cell(report, row->cells, i, style->digits, to);
-        if (style->by == COUNT_ALL && report->remarks && report->remarks[i] && report->remarks[i][0])
-            fprintf(to, "  (%s)", report->remarks[i]);
+        if (style->by == COUNT_ALL && report->comments && report->comments[i] && report->comments[i][0])
+            fprintf(to, "  (%s)", report->comments[i]);
         fputc('\n', to);
     }
 }

@@ -8,7 +8,7 @@
 
 #include "collector/output/result_task.h"
 
-enum { REMARK = 96 };
+enum { COMMENT_SIZE = 96 };
 
 /* The first event of the configuration that is counted for the user. */
 static unsigned first_of(const struct event_config *config)
@@ -97,14 +97,14 @@ static uint64_t count_by_accounting(const struct perf_event_attr *attr, const st
 }
 
 /* "with program starts: 1,534" beside a count that lacks what came before the events of each process. */
-static void remark(char *ret, const struct config_event *event, const struct count_cell *cell,
-                   const struct counts_run *run, int digits)
+static void add_comment(char *ret, const struct config_event *event, const struct count_cell *cell,
+                        const struct counts_run *run, int digits)
 {
     char text[COUNT_TEXT];
     const uint64_t tree = count_by_accounting(&event->attr, &run->tree);
     ret[0] = '\0';
     if (tree > cell->value)
-        snprintf(ret, REMARK, "%s including process starts, from getrusage",
+        snprintf(ret, COMMENT_SIZE, "%s including process starts, from getrusage",
                  count_number(text, tree, (enum count_digits)digits));
 }
 
@@ -116,14 +116,14 @@ static uint64_t ns_of(const struct timeval *time)
 void counts_print(struct counts *counts, const struct event_config *config, const struct counts_run *run,
                   const struct count_style *style, FILE *to)
 {
-    char texts[2 * CONFIG_EVENTS][REMARK];
-    const char *remarks[2 * CONFIG_EVENTS] = {0};
+    char texts[2 * CONFIG_EVENTS][COMMENT_SIZE];
+    const char *comments[2 * CONFIG_EVENTS] = {0};
     const unsigned first = first_of(config);
     if (!counts->store.total && counts_init(counts, config, style->by))
         return;
     for (unsigned i = first; i < config->count; i++) {
-        remark(texts[i - first], &config->events[i], &counts->store.total[i - first], run, style->digits);
-        remarks[i - first] = texts[i - first];
+        add_comment(texts[i - first], &config->events[i], &counts->store.total[i - first], run, style->digits);
+        comments[i - first] = texts[i - first];
     }
     const struct count_report report = {.events = counts->events,
                                         .event_count = counts->event_count,
@@ -135,6 +135,6 @@ void counts_print(struct counts *counts, const struct event_config *config, cons
                                                   .system_ns = ns_of(&run->tree.ru_stime),
                                                   .cpu_known = run->cpu_known},
                                         .command = run->command,
-                                        .remarks = remarks};
+                                        .comments = comments};
     count_print(&report, style, to);
 }

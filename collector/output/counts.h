@@ -42,7 +42,7 @@ struct counts_run {
     struct rusage tree;  /* zeroed: unknown. Includes some events from before ours were open */
 };
 
-/* Prints the counts. Where the kernel's accounting of the tree has more of an event, a remark says so. */
+/* Prints the counts. Where the kernel's accounting of the tree has more of an event, a comment says so. */
 void counts_print(struct counts *counts, const struct event_config *config, const struct counts_run *run,
                   const struct count_style *style, FILE *to);
 

@@ -27,14 +27,14 @@ static const struct count_cell second[EVENTS] = {
 static char *print(struct count_style style, bool whole)
 {
     struct count_store store;
-    static const char *const remarks[EVENTS] = {"", "1300000 in all"};
+    static const char *const comments[EVENTS] = {"", "1300000 in all"};
     const struct count_report report = {
         .events = events,
         .event_count = EVENTS,
         .store = &store,
         .times = {.elapsed_ns = whole ? 2000000000 : 0, .user_ns = 1000000001, .system_ns = 5, .cpu_known = whole},
         .command = whole ? "./a \033[1m" : NULL,
-        .remarks = whole ? remarks : NULL};
+        .comments = whole ? comments : NULL};
     char *text = NULL;
     size_t size = 0;
     FILE *to = open_memstream(&text, &size);
