@@ -96,7 +96,7 @@ static uint64_t count_by_accounting(const struct perf_event_attr *attr, const st
     }
 }
 
-/* "with program starts: 1,534" beside a count that lacks what came before the events of each process. */
+/* "1,534 including process starts, from getrusage": beside a count that is lower, since events begin after a fork. */
 static void add_comment(char *ret, const struct config_event *event, const struct count_cell *cell,
                         const struct counts_run *run, int digits)
 {
