@@ -315,6 +315,9 @@ static void count_refused(struct tasks *tasks, const struct notification *notifi
             tasks_generation_notified(tasks, task, notification);
         return;
     }
+    /* It was attached late while its request was not read, and has ended since: it has a file. */
+    if (notification->result == -ESRCH && tids_remove(&tasks->attached_late, notification->tid))
+        return;
     if (notification->kind == PINJECT_ARM && (notification->result == -EACCES || notification->result == -EPERM)) {
         /*
          * Not dumpable: after its exec it sends a request itself, or is attached late. The time is by our clock: its
@@ -431,6 +434,8 @@ static bool admit_task(struct tasks *tasks, struct notification *notification)
     }
     set_comm(tasks, task, notification);
     tasks_link(tasks, task, process);
+    if (notification->attached_late)
+        tids_add(&tasks->attached_late, task->tid);
     if (first) {
         process->leader = process->main = task;
         task->root = process->root;

@@ -212,6 +212,7 @@ struct tasks {
     struct tids known;                  /* numbers that a task of the session has had */
     struct tids unannounced;            /* wrote to an inherited set, or have a part of one, and were never announced */
     struct tids left;                   /* processes that went on to a program that is not followed */
+    struct tids attached_late;          /* numbers of tasks whose own requests may still come */
     pid_t ended_threads[ENDED_THREADS]; /* indexed by tid: a tracer's wait reports them like children */
     struct waiting *waiting;            /* oldest first */
     size_t waiting_count;

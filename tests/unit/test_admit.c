@@ -101,6 +101,31 @@ static void refusals(void **state)
     assert_int_equal(tasks->seen, 1);
 }
 
+/* Its request was not read before it was attached late and ended: it has a file, and is missed by nobody. */
+static void requests_of_tasks_that_were_attached_late(void **state)
+{
+    (void)state;
+    const pid_t pids[] = {100, 300}, tids[] = {101, 300};
+    for (unsigned i = 0; i < 2; i++) {
+        const uint32_t kind = pids[i] == tids[i] ? PINJECT_FORK : PINJECT_THREAD;
+        struct notification *notification = stage_notification(kind, pids[i], tids[i], 1, T + 5);
+        notification->attached_late = true;
+        stage_events(&stage, notification, 10);
+        tasks_admit(tasks, notification);
+        assert_non_null(tasks_find(tasks, tids[i]));
+        tasks_task_ended(tasks, tasks_find(tasks, tids[i]), true);
+        notify(kind, pids[i], tids[i], -ESRCH);
+    }
+    expect_losses("");
+    /* The number is another thread's by now. */
+    notify(PINJECT_THREAD, 100, 101, -ESRCH);
+    expect_losses("1 thread exited before its events were open|name\n");
+    stage_thread(&stage, 100, 300, T + 20, 10);
+    tasks_task_ended(tasks, tasks_find(tasks, 300), true);
+    notify(PINJECT_THREAD, 100, 300, -ESRCH);
+    expect_losses("2 thread exited before its events were open|name\n");
+}
+
 /* The name of the last program that TASK runs. */
 static const char *last_name(const struct task *task)
 {
@@ -490,6 +515,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(refusals),
+        TEST(requests_of_tasks_that_were_attached_late),
         TEST(who_is_gone_is_named_by_his_own_user),
         TEST(a_report_that_is_older_than_its_task_is_ignored),
         TEST(program_that_cannot_be_injected),
