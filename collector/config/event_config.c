@@ -11,12 +11,10 @@
 
 #include "collector/config/dump_event.h"
 #include "collector/config/event_choice.h"
+#include "collector/config/event_rate.h"
 #include "collector/config/probe.h"
 #include "common/events.h"
 #include "common/report.h"
-
-/* The shortest period of the kernel's clock events: the kernel silently replaces a shorter one by it. */
-enum { CLOCK_PERIOD_MIN = 10000 };
 
 /*
  * A ring has to hold samples of so many nanoseconds, since it is drained when a quarter is full. Stack dumps leave no
@@ -122,11 +120,6 @@ static int find_rights(struct setup *setup)
 
 /* ---- Choosing ---- */
 
-static bool is_clock(uint32_t type, uint64_t number)
-{
-    return type == PERF_TYPE_SOFTWARE && (number == PERF_COUNT_SW_TASK_CLOCK || number == PERF_COUNT_SW_CPU_CLOCK);
-}
-
 bool event_config_in_kernel(uint32_t type, uint64_t number)
 {
     return type == PERF_TYPE_SOFTWARE &&
@@ -144,37 +137,11 @@ static bool has_default(const struct event_config *config, const struct perf_eve
         const struct perf_event_attr *other = &config->events[i].attr;
         if (config->events[i].grouped || other->type != attr->type || other->config != attr->config)
             continue;
-        if (is_clock(attr->type, attr->config) ||
+        if (event_rate_is_clock(attr->type, attr->config) ||
             (other->exclude_user == attr->exclude_user && other->exclude_kernel == attr->exclude_kernel))
             return true;
     }
     return false;
-}
-
-static void set_rate(struct perf_event_attr *attr, const struct settings *settings, const struct event_spec *spec)
-{
-    bool clock = is_clock(attr->type, attr->config);
-    bool each = attr->type == PERF_TYPE_TRACEPOINT || attr->type == PERF_TYPE_BREAKPOINT || (spec && spec->traces);
-    if (spec && spec->says & EVENT_SAYS_RATE) {
-        attr->freq = spec->attr.freq;
-        attr->sample_period = spec->attr.sample_period;
-        if (clock && attr->freq) {
-            attr->freq = 0;
-            attr->sample_period = UINT64_C(1000000000) / attr->sample_freq;
-        }
-    } else if (each && !settings->rate_given)
-        attr->sample_period = 1; /* as perf does */
-    else if (settings->period)
-        attr->sample_period = settings->period;
-    else if (clock)
-        /* As the kernel does, but this does not fail if the kernel lowers its limit of frequencies under load. */
-        attr->sample_period = UINT64_C(1000000000) / settings->frequency;
-    else {
-        attr->freq = 1;
-        attr->sample_freq = settings->frequency;
-    }
-    if (clock && attr->sample_period < CLOCK_PERIOD_MIN)
-        attr->sample_period = CLOCK_PERIOD_MIN;
 }
 
 /* The first event of a task: it has the ring, and the records of mappings, names and forks. */
@@ -192,7 +159,7 @@ static void own_ring(struct perf_event_attr *attr)
 static void set_sampling(struct setup *setup, const struct event_spec *spec, struct perf_event_attr *attr)
 {
     const uint32_t says = spec ? spec->says : 0;
-    set_rate(attr, setup->settings, spec);
+    event_rate_set(attr, setup->settings, spec);
     if ((setup->settings->call_graph != SETTINGS_CALL_GRAPH_NONE && !(says & EVENT_SAYS_NO_CHAIN)) ||
         says & EVENT_SAYS_CHAIN)
         attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
@@ -227,7 +194,7 @@ static int try_event(struct perf_event_attr *attr, const struct event_spec *spec
 static bool is_forced_to_user(const struct perf_event_attr *attr, const char *name, const struct event_spec *spec)
 {
     const bool said = spec ? spec->says & EVENT_SAYS_LEVEL : strchr(name, ':') != NULL;
-    return attr->exclude_kernel && !said && !is_clock(attr->type, attr->config) &&
+    return attr->exclude_kernel && !said && !event_rate_is_clock(attr->type, attr->config) &&
            !(attr->type == PERF_TYPE_SOFTWARE && attr->config == PERF_COUNT_SW_DUMMY);
 }
 
@@ -258,7 +225,8 @@ static int add_event(struct setup *setup, const char *name, struct perf_event_at
              is_forced_to_user(&attr, name, spec) ? ":u" : "");
     event->attr = attr;
     event->samples = samples;
-    event->nanoseconds = is_clock(attr.type, attr.config);
+    event->period_is_next = samples && event_rate_is_next(&attr, spec);
+    event->nanoseconds = event_rate_is_clock(attr.type, attr.config);
     event->spec = spec;
     event->leader = leader;
     event->grouped = spec && spec->group;
@@ -344,7 +312,7 @@ static int add_choice(struct setup *setup, const struct event_spec *spec, bool s
         return status;
     struct perf_event_attr attr = event_choice_attr(spec, setup->config->exclude_kernel);
     /* The kernel's clocks do not tell user space from the kernel: samples do, counts do not. perf has the same. */
-    if (is_clock(attr.type, attr.config) && spec->says & EVENT_SAYS_LEVEL) {
+    if (event_rate_is_clock(attr.type, attr.config) && spec->says & EVENT_SAYS_LEVEL) {
         if (!samples)
             report_warning(
                 "event '%s' counts all CPU time: clock events cannot count user space and the kernel separately; the "
@@ -473,49 +441,13 @@ static void add_default_counters(struct setup *setup)
 
 /* ---- Limits ---- */
 
-static int check_rate(struct setup *setup)
-{
-    const struct settings *settings = setup->settings;
-    if (settings->stat)
-        return 0;
-    if (settings->period) {
-        if (settings->period >> 63) {
-            report_error("a period of %" PRIu64 " is too long; the longest is 2^63-1", settings->period);
-            return -EINVAL;
-        }
-        return 0;
-    }
-    int64_t limit = probe_read_sysctl("perf_event_max_sample_rate", INT64_MAX);
-    if (settings->frequency > (uint64_t)(limit > 0 ? limit : 0)) {
-        report_error("-F %" PRIu64 " is above this machine's limit of %" PRId64 " Hz "
-                     "(kernel.perf_event_max_sample_rate); use -F %" PRId64 " or less, or raise the limit as root",
-                     settings->frequency, limit, limit);
-        return -EINVAL;
-    }
-    if (settings->frequency == 0) {
-        report_error("a frequency of 0 Hz takes no samples; use -F 1 or more, or --stat");
-        return -EINVAL;
-    }
-    return 0;
-}
-
-static void note_short_period(struct event_config *config, const struct settings *settings)
-{
-    for (unsigned i = 0; i < config->sampling; i++) {
-        const struct perf_event_attr *attr = &config->events[i].attr;
-        if (is_clock(attr->type, attr->config) && settings->period && settings->period < attr->sample_period)
-            event_config_note(config, "event '%s' is sampled every %d ns: the kernel allows no shorter period",
-                              config->events[i].name, CLOCK_PERIOD_MIN);
-    }
-}
-
 static uint64_t bytes_per_second(const struct event_config *config, unsigned event)
 {
     const struct perf_event_attr *attr = &config->events[event].attr;
     uint64_t size = SAMPLE_SIZE + config->dump + (attr->sample_type & PERF_SAMPLE_CALLCHAIN ? CHAIN_SIZE : 0);
     /* The rate of an event with a period is not known beforehand, except for clocks. */
     uint64_t rate = attr->freq ? attr->sample_freq : 10000;
-    if (is_clock(attr->type, attr->config))
+    if (event_rate_is_clock(attr->type, attr->config))
         rate = UINT64_C(1000000000) / attr->sample_period;
     return rate > UINT64_C(100000000) ? UINT64_C(100000000) * size : rate * size;
 }
@@ -540,7 +472,7 @@ int event_config_init(struct event_config *config, const struct settings *settin
         config->keepers[i] = -1;
     config->source = PINJECT_SOURCE_PERF;
     struct setup setup = {.config = config, .settings = settings};
-    int status = check_rate(&setup);
+    int status = event_rate_check(settings);
     if (status == 0)
         status = find_rights(&setup);
     if (status == 0 && settings->stat)
@@ -556,7 +488,7 @@ int event_config_init(struct event_config *config, const struct settings *settin
         return status;
     }
     add_default_counters(&setup);
-    note_short_period(config, settings);
+    event_rate_note(config, settings);
     choose_rings(config);
     return 0;
 }

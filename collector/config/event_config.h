@@ -27,6 +27,7 @@ struct config_event {
     struct perf_event_attr attr; /* as for a running task: disabled and enable_on_exec are 0 */
     bool samples;                /* writes PERF_RECORD_SAMPLE; the first one owns the ring and the side-band records */
     bool nanoseconds;
+    bool period_is_next;           /* see event_rate_is_next() */
     bool grouped;                  /* one of several that the kernel schedules together */
     unsigned leader;               /* index of its group's leader: at most its own, which it is without a group */
     const struct event_spec *spec; /* what the user said of it, in the settings; NULL: a default */

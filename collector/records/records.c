@@ -99,14 +99,29 @@ uint64_t records_time(const struct records_layout *layout, unsigned event, const
     return offset && record->size >= offset + 8 ? word_at(record, offset) : 0;
 }
 
-uint64_t records_period(const struct records_layout *layout, unsigned event, const struct perf_event_header *record)
+/* Offset of the period in a sample; 0: it has none. */
+static size_t period_offset(const struct records_layout *layout, unsigned event, const struct perf_event_header *record)
 {
     const uint64_t type = layout->sample_type[event];
     const uint64_t before = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
                             PERF_SAMPLE_ADDR | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU;
     const size_t offset = sizeof(*record) + 8 * (size_t)__builtin_popcountll(type & before);
     bool has = record->type == PERF_RECORD_SAMPLE && type & PERF_SAMPLE_PERIOD && record->size >= offset + 8;
-    return has ? word_at(record, offset) : 0;
+    return has ? offset : 0;
+}
+
+uint64_t records_period(const struct records_layout *layout, unsigned event, const struct perf_event_header *record)
+{
+    const size_t offset = period_offset(layout, event, record);
+    return offset ? word_at(record, offset) : 0;
+}
+
+void records_set_period(const struct records_layout *layout, unsigned event, uint64_t period,
+                        struct perf_event_header *record)
+{
+    const size_t offset = period_offset(layout, event, record);
+    if (offset)
+        memcpy((char *)record + offset, &period, sizeof(period));
 }
 
 void records_writer(const struct records_layout *layout, unsigned event, const struct perf_event_header *record,

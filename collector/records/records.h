@@ -62,6 +62,9 @@ unsigned records_event(const struct records_layout *layout, const uint64_t *ids,
 uint64_t records_time(const struct records_layout *layout, unsigned event, const struct perf_event_header *record);
 /* The period of a sample that records_check() accepted, 0: it has none. */
 uint64_t records_period(const struct records_layout *layout, unsigned event, const struct perf_event_header *record);
+/* Sets it, if the sample has one. */
+void records_set_period(const struct records_layout *layout, unsigned event, uint64_t period,
+                        struct perf_event_header *record);
 /* The writer of RECORD, by its TID field; 0 and 0: it has none. */
 void records_writer(const struct records_layout *layout, unsigned event, const struct perf_event_header *record,
                     pid_t *ret_pid, pid_t *ret_tid);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "collector/tasks/drain.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "collector/sources/inherited.h"
@@ -97,11 +98,34 @@ static const struct perf_event_header *unwind_record(struct tasks *tasks, struct
     return sample;
 }
 
+/*
+ * Where the kernel writes what is counted until the next sample (event_rate_is_next()), RECORD gets what was counted
+ * since the one before: what that said, and 1 for the first. Inherited events start with their creator's period, and
+ * each CPU has its own: their samples stay as they are.
+ */
+static const struct perf_event_header *settle_period(struct tasks *tasks, struct task *task,
+                                                     const struct perf_event_header *record)
+{
+    const unsigned event = records_event(&tasks->layout, task->ids, record);
+    if (!tasks->config->events[event].period_is_next || task_is_inherited(task) || task_is_by_timer(task))
+        return record;
+    if (!task->next_periods)
+        task->next_periods = calloc(tasks->config->sampling, sizeof(*task->next_periods));
+    if (!task->next_periods)
+        return record;
+    const uint64_t period = task->next_periods[event] ? task->next_periods[event] : 1;
+    task->next_periods[event] = records_period(&tasks->layout, event, record);
+    if (record != (const struct perf_event_header *)tasks->scratch)
+        memcpy(tasks->scratch, record, record->size);
+    records_set_period(&tasks->layout, event, period, (struct perf_event_header *)tasks->scratch);
+    return (const struct perf_event_header *)tasks->scratch;
+}
+
 void tasks_take_sample(struct tasks *tasks, struct task *task, const struct perf_event_header *record)
 {
     if (task_is_by_timer(task))
         tasks_meet_timer_sample(tasks, task, record);
-    record = unwind_record(tasks, task, record);
+    record = unwind_record(tasks, task, settle_period(tasks, task, record));
     if (!record)
         return;
     take_sample(tasks, task, record);

@@ -26,6 +26,7 @@ static void free_task(struct task *task)
         free(task->snapshots[i].values);
     free(task->values);
     free(task->told);
+    free(task->next_periods);
     buffer_release(&task->backlog);
     free(task);
 }

@@ -88,8 +88,9 @@ struct task {
     unsigned readings, readings_seen; /* inherited: READ records that its end brings, and that came */
     uint64_t start_ns, end_ns, startup_ns;
     uint64_t samples, first_sample_ns, last_sample_ns;
-    uint64_t sampled_ns;   /* by inheritance: what the samples of the clock stand for */
-    uint64_t lost_records; /* as LOST records tell */
+    uint64_t sampled_ns;    /* by inheritance: what the samples of the clock stand for */
+    uint64_t *next_periods; /* by event: what its last sample said, see settle_period(); NULL: there was none */
+    uint64_t lost_records;  /* as LOST records tell */
     struct stack_fill fill;
     struct stack_counts stacks;
     uint64_t flushed_ns;

@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * event-witness COUNT PAGES THREADS CHILDREN EXECS: each of its tasks writes COUNT times (the first one; a further one
+ * event-witness COUNT PAGES THREADS CHILDREN EXECS [MOVES]: each of its tasks writes COUNT times (the first one; a further one
  * has 1 more, and so on) to a variable of each length and reads each half as often, calls called() COUNT times, calls
- * sched_get_priority_max() COUNT times, and touches PAGES pages. Prints "TID COUNT" of each task and program. Linked at fixed
- * addresses, so that events can be set on its symbols. Without arguments: do breakpoints fire here?
+ * sched_get_priority_max() COUNT times, touches PAGES pages, and goes MOVES times to another CPU if it may, and sleeps
+ * there for a moment. Prints "TID COUNT" of each task and program. Linked at fixed addresses, so that events can be set
+ * on its symbols. Without arguments: do breakpoints fire here?
  */
 #define _GNU_SOURCE
 #include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Each in eight bytes of its own. */
@@ -24,7 +27,7 @@ _Alignas(8) volatile uint32_t half;
 _Alignas(8) volatile uint64_t whole;
 _Alignas(8) static volatile uint64_t sink;
 
-static long pages;
+static long pages, moves;
 
 void called(void);
 __attribute__((noinline, noclone)) void called(void)
@@ -44,6 +47,23 @@ static void touch_pages(void)
     munmap(memory, size);
 }
 
+static void move(void)
+{
+    cpu_set_t allowed, one;
+    if (!moves || sched_getaffinity(0, sizeof(allowed), &allowed))
+        return;
+    for (long i = 0, cpu = 0; i < moves; i++) {
+        do
+            cpu = (cpu + 1) % CPU_SETSIZE;
+        while (!CPU_ISSET((size_t)cpu, &allowed));
+        CPU_ZERO(&one);
+        CPU_SET((size_t)cpu, &one);
+        sched_setaffinity(0, sizeof(one), &one);
+        nanosleep(&(struct timespec){.tv_nsec = 1}, NULL);
+    }
+    sched_setaffinity(0, sizeof(allowed), &allowed);
+}
+
 static void work(long count)
 {
     for (long i = 0; i < count; i++) {
@@ -57,6 +77,7 @@ static void work(long count)
     for (long i = 0; i < count / 2; i++)
         sink = (uint64_t)byte + word + half + whole;
     touch_pages();
+    move();
     char line[64];
     const int size = snprintf(line, sizeof(line), "%ld %ld\n", (long)syscall(SYS_gettid), count);
     if (write(1, line, (size_t)size) != size)
@@ -91,10 +112,11 @@ int main(int argc, char **argv)
 {
     if (argc == 1)
         return try_breakpoint();
-    if (argc != 6)
+    if (argc != 6 && argc != 7)
         return 2;
     long count = atol(argv[1]), threads = atol(argv[3]), children = atol(argv[4]), execs = atol(argv[5]);
     pages = atol(argv[2]);
+    moves = argc > 6 ? atol(argv[6]) : 0;
     work(count);
     for (long i = 0; i < threads; i++) {
         pthread_t id;
@@ -116,7 +138,7 @@ int main(int argc, char **argv)
         char text[2][32];
         snprintf(text[0], sizeof(text[0]), "%ld", count + 1);
         snprintf(text[1], sizeof(text[1]), "%ld", execs - 1);
-        execl("/proc/self/exe", argv[0], text[0], argv[2], "0", "0", text[1], NULL);
+        execl("/proc/self/exe", argv[0], text[0], argv[2], "0", "0", text[1], argv[6], NULL);
         return 1;
     }
     return 0;

@@ -156,11 +156,16 @@ static void test_samples(void **state)
     assert_int_equal(records_period(&layout, 1, record), 1000000);
     assert_true(records_mentions(record, 0xffffffff81000000, 0xffffffff82000000));
     assert_false(records_mentions(record, 0xffffffffc0000000, UINT64_MAX));
+    records_set_period(&layout, 1, 77, (struct perf_event_header *)(void *)words);
+    assert_int_equal(words[6], 77);
+    assert_int_equal(records_period(&layout, 1, record), 77);
     words[1] = 555; /* of nobody */
     assert_int_equal(records_event(&layout, ids, record), 0);
     header.size = 48;
     memcpy(words, &header, sizeof(header));
     assert_int_equal(records_period(&layout, 1, record), 0);
+    records_set_period(&layout, 1, 88, (struct perf_event_header *)(void *)words);
+    assert_int_equal(words[6], 77); /* beyond its end */
     header.size = 32;
     memcpy(words, &header, sizeof(header));
     assert_int_equal(records_time(&layout, 1, record), 0);

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* How often an event is sampled, and what a sample of it stands for. Pure, but for event_rate_check(). */
+#ifndef COLLECTOR_CONFIG_EVENT_RATE_H
+#define COLLECTOR_CONFIG_EVENT_RATE_H
+
+#include "collector/config/event_config.h"
+
+/* Is it one of the kernel's clocks, which count nanoseconds? */
+bool event_rate_is_clock(uint32_t type, uint64_t number);
+/* Sets the period or the frequency of ATTR, and whether its samples have the field PERIOD. SPEC NULL: a default. */
+void event_rate_set(struct perf_event_attr *attr, const struct settings *settings, const struct event_spec *spec);
+/*
+ * With a frequency, the kernel changes the period all the time. The samples of an event that the kernel itself counts
+ * (not a PMU, not a timer) have in PERIOD what is counted from there to the next sample, not what was counted before.
+ */
+bool event_rate_is_next(const struct perf_event_attr *attr, const struct event_spec *spec);
+/* Are -F and -c possible here? 0, or -EINVAL after a message. */
+int event_rate_check(const struct settings *settings);
+/* Adds a note for each period that was too short for the kernel. */
+void event_rate_note(struct event_config *config, const struct settings *settings);
+
+#endif

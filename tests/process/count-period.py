@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: MIT
+# labels: figures
+# timeout: 240
+"""Count x period: the samples of a task stand for what its event counted, but for what came after the last sample.
+
+For each software event, a breakpoint, and a tracepoint; per thread, per child, across exec, and by inherited events
+(a static program), with a period (-c) and with a frequency (-F).
+"""
+from harness import *
+
+WITNESS, STATIC = "event-witness", "event-witness-static"
+PAGES = 600
+# Each task writes 200 times or more, touches PAGES pages, goes 60 times to another CPU: 2 threads, 2 children, 2 execs.
+LINE = ["200", str(PAGES), "2", "2", "2", "60"]
+TASKS = 5
+
+
+def cpus():
+    return len(os.sched_getaffinity(0))
+
+
+def sampled(events, *options, program=WITNESS, before=()):
+    """({event: {tid: (samples, sum of their weights, count)}}, samples that were lost)"""
+    for name in results():
+        os.remove(name)
+    run([*before, PINJECT_RUN, "-q", "-g", "none", *options, "-e", ",".join(events), "--", target(program), *LINE]).ok()
+    ret, lost = {}, 0
+    for event in events:
+        report = panalyze_json("report", "--event", event, *results())
+        check_equal(report["event"], event)
+        ret[event] = {}
+        for task in report["tasks"]:
+            counted = {count["event"]: count["counted"] for count in task["counts"]}
+            ret[event][task["tid"]] = task["samples"], task["weight"], counted[event]
+        lost += report["total"]["lost"]
+    with measured():  # on a busy machine a child may have ended before its events were open
+        check_equal(len(ret[events[0]]), TASKS, "tasks")
+        check_equal(lost, 0, "lost")
+    return ret, lost
+
+
+def check_period(event, period, least, program=WITNESS, **kw):
+    """Each task's samples have the weight PERIOD, and together its count, to within one period; inherited events are
+    one for each CPU. Of all tasks LEAST is counted."""
+    found, lost = sampled([event], "-c", str(period), program=program, **kw)
+    check_tasks(found[event], event, period, least, cpus() if program == STATIC else 1, lost)
+
+
+def check_tasks(tasks, event, period, least, each, lost=0):
+    for tid, (samples, weight, count) in tasks.items():
+        what = f"{event} of {tid}: {samples} samples, weight {weight}, count {count}"
+        check_equal(weight, samples * period, what)
+        check(weight <= count, what)
+        if not lost:
+            check(count - weight < each * period, what)
+    counted = sum(count for _, _, count in tasks.values())
+    check(counted >= least, f"{event}: {counted} were counted, not {least}")
+
+
+def programs():
+    return [program for program in (WITNESS, STATIC) if target_runs(program)]
+
+
+def may_see_kernel():
+    """Events that happen in the kernel need permission."""
+    need_perf_events()
+    return run([PINJECT_RUN, "--check-events-only", "-e", "context-switches"]).status == 0
+
+
+def test_faults():
+    need_perf_events()
+    for program in programs():
+        for event in ("page-faults:u", "minor-faults:u"):
+            for period in (1, 7, 50):
+                check_period(event, period, TASKS * PAGES, program)
+
+
+def test_faults_fewer_than_the_period():
+    """No sample, and nothing is made up."""
+    need_perf_events()
+    found, _ = sampled(["major-faults:u", "page-faults:u"], "-c", "1000000")
+    for tasks in found.values():
+        for tid, (samples, weight, count) in tasks.items():
+            check_equal((samples, weight), (0, 0), tid)
+
+
+def test_switches_and_moves():
+    if not may_see_kernel():
+        skip("these events are not for users here")
+    for program in programs():
+        check_period("context-switches", 7, TASKS * 60, program)
+        check_period("cpu-migrations", 7, TASKS * 50 if cpus() > 1 else 0, program)
+
+
+def test_events_that_need_not_happen():
+    """Alignment faults, emulation faults: what is counted is sampled, be it nothing."""
+    need_perf_events()
+    for program in programs():
+        for event in ("alignment-faults:u", "emulation-faults:u", "major-faults:u"):
+            check_period(event, 3, 0, program)
+
+
+def test_clocks():
+    """The kernel drops ticks that come late, and those of code that may not be seen: only the upper bound is exact."""
+    if not may_see_kernel():
+        skip("the kernel's part of a clock has no samples here")
+    for program in programs():
+        for event in ("task-clock", "cpu-clock"):
+            found, lost = sampled([event], "-c", "100000", program=program)
+            for tid, (samples, weight, count) in found[event].items():
+                what = f"{event} of {tid}: {samples} samples, weight {weight}, count {count}"
+                check_equal(weight, samples * 100000, what)
+                check(weight <= count + 100000, what)
+            with measured():
+                weight, count = (sum(task[i] for task in found[event].values()) for i in (1, 2))
+                check(weight > count * 0.7, f"{event}: weight {weight}, count {count}")
+
+
+def test_breakpoints():
+    need_perf_events()
+    done = run([target(WITNESS)])
+    if done.status or done.out.strip() == "0":
+        skip("breakpoints are refused, or do not fire, as in some virtual machines")
+    for program in programs():
+        check_period("mem:half/4:w:u", 1, TASKS * 200, program)
+        check_period("mem:half/4:w:u", 9, TASKS * 200, program)
+
+
+def tracefs():
+    if os.geteuid():
+        skip("only root may")
+    need_perf_events()
+    need("unshare")
+    # A name space of its own has tracefs, whether this machine has it mounted or not.
+    mount = ["unshare", "-m", "sh", "-c",
+             'cd /sys/kernel/tracing && { [ -e events ] || mount -t tracefs nodev .; } && cd - >/dev/null && exec "$@"',
+             "sh"]
+    if run([*mount, "test", "-e", "/sys/kernel/tracing/events/raw_syscalls/sys_enter/id"]).status:
+        skip("the kernel has no tracepoints of system calls")
+    return mount
+
+
+def test_tracepoints():
+    mount = tracefs()
+    for program in programs():
+        for period in (1, 11):
+            check_period("raw_syscalls:sys_enter", period, TASKS * 200, program, before=mount)
+
+
+def test_uprobes():
+    if os.geteuid() or not os.path.exists("/sys/bus/event_source/devices/uprobe"):
+        skip("only root may, or the kernel has no uprobes")
+    need_perf_events()
+    name = f"uprobe/path={target(WITNESS)},symbol=called,name=calls/"
+    run([PINJECT_RUN, "-q", "-g", "none", "-c", "9", "-e", name, "--", target(WITNESS), *LINE]).ok()
+    report = panalyze_json("report", *results())
+    tasks = {task["tid"]: (task["samples"], task["weight"], next(count["counted"] for count in task["counts"]
+                                                                if count["event"] == "calls"))
+             for task in report["tasks"]}
+    check_tasks(tasks, "calls", 9, TASKS * 200, 1)
+
+
+def test_frequency():
+    """The kernel's weight of a sample is what is counted after it. Ours is what was counted since the one before: the
+    sum is never above the count, and only what came after the last sample is missing."""
+    need_perf_events()
+    event = "page-faults:u"
+    for frequency in ("99", "999", "20000"):
+        found, lost = sampled([event], "-F", frequency)
+        total, counted = 0, 0
+        for tid, (samples, weight, count) in found[event].items():
+            what = f"-F {frequency}, {tid}: {samples} samples, weight {weight}, count {count}"
+            check(samples >= 1, what)
+            check(weight <= count, what)
+            total += weight
+            counted += count
+        check(counted >= TASKS * PAGES, counted)
+
+
+def test_frequency_of_many_short_tasks():
+    """Where each task has few samples, weights of the kernel would be too much by half and more."""
+    need_perf_events()
+    need("cc")
+    pathlib.Path("short.c").write_text(SHORT)
+    run(["cc", "-O1", "-pthread", "-o", "short", "short.c"]).ok()
+    done = pinject_run("-q", "-g", "none", "-F", "999", "-e", "page-faults:u", "--", "./short", "90", "200").ok()
+    report = panalyze_json("report", *results())
+    counted = sum(count["counted"] for count in report["counts"] if count["event"] == "page-faults:u")
+    weight = report["total"]["weight"]
+    check(counted >= 90 * 200, f"{counted}: {done}")
+    check(counted / 2 < weight <= counted, f"weight {weight}, count {counted}")
+
+
+SHORT = """#include <pthread.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+static long pages;
+static void *touch(void *none)
+{
+    char *p = mmap(0, pages * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    madvise(p, pages * 4096, MADV_NOHUGEPAGE);
+    for (long i = 0; i < pages; i++)
+        p[i * 4096] = 1;
+    return none;
+}
+int main(int argc, char **argv)
+{
+    pthread_t threads[100];
+    int count = atoi(argv[1]);
+    pages = atol(argv[2]);
+    for (int i = 0; i < count; i++)
+        pthread_create(&threads[i], 0, touch, 0);
+    for (int i = 0; i < count; i++)
+        pthread_join(threads[i], 0);
+    return argc - 3;
+}
+"""
+
+
+if __name__ == "__main__":
+    main()
