@@ -14,6 +14,7 @@
 #include "collector/config/dump_event.h"
 #include "collector/events/event_list.h"
 #include "collector/settings_counting.h"
+#include "collector/settings_rate.h"
 #include "collector/system/paths.h"
 #include "common/follow.h"
 #include "common/nearest.h"
@@ -47,23 +48,6 @@ static int take_level(void *state, const struct option_row *row, const char *val
         report_warning("option -%c has no effect: Linux runs no code at this privilege level", row->letter);
     ((struct settings *)state)->levels |= (unsigned)row->number;
     return 0;
-}
-
-static int take_frequency(void *state, const struct option_row *row, const char *value)
-{
-    struct settings *settings = state;
-    settings->period = 0;
-    settings->rate_given = true;
-    return options_take_count(&settings->frequency, &(struct option_row){.name = row->name, .value = row->value},
-                              value);
-}
-
-static int take_period(void *state, const struct option_row *row, const char *value)
-{
-    struct settings *settings = state;
-    settings->frequency = 0;
-    settings->rate_given = true;
-    return options_take_count(&settings->period, &(struct option_row){.name = row->name, .value = row->value}, value);
 }
 
 static int take_dump(struct settings *settings, const char *value)
@@ -271,9 +255,15 @@ static const struct option_row rows[] = {
     {'3', "level-3", NULL, OPTION_HIDDEN, take_level, 0, EVENT_LEVEL_USER, GROUP_LINE, "as -u"},
     {0, "priv-levels", "LIST", OPTION_MORE, options_take_string, FIELD(each_level), 0, GROUP_BOTH,
      "where to count each event: u (user space), k (kernel) or uk (both), in the order of the events, such as u,k,uk"},
-    {'F', "freq", "HZ", 0, take_frequency, 0, 0, GROUP_BOTH, "samples per second of a running thread (default: 999)"},
-    {'c', "period", "N", OPTION_MORE, take_period, 0, 0, GROUP_BOTH,
-     "take one sample every N events, not -F samples per second; for clock events, N is in nanoseconds"},
+    {'F', "freq", "HZ", 0, settings_take_frequency, 0, 0, GROUP_BOTH,
+     "samples per second of a running thread (default: 999)"},
+    {'c', "period", "N", OPTION_MORE, settings_take_period, 0, 0, GROUP_BOTH,
+     "take one sample every N events, not -F samples per second; for clock events, N is in nanoseconds; with N,N each "
+     "event has its own period"},
+    {0, "long-smpl-periods", "N,N", OPTION_MORE, settings_take_smpl_periods, 0, 0, GROUP_BOTH,
+     "each event has its own period, as with -c N,N; events without a period are only counted"},
+    {0, "short-smpl-periods", "N,N", OPTION_MORE, settings_take_smpl_periods, 0, 0, GROUP_BOTH,
+     "the same as --long-smpl-periods (pfmon has both)"},
     {'g', "call-graph", "HOW", 0, take_call_graph, 0, 0, GROUP_BOTH,
      "call stacks: auto (the default), dwarf, fp or none; fp uses frame pointers, dwarf uses unwind tables, and auto "
      "uses frame pointers in processes that have them and unwind tables in others; dwarf,BYTES and auto,BYTES set the "
@@ -442,6 +432,8 @@ static int finish_events(struct settings_line *line)
     }
     event_list_set_levels(&settings->events, settings->levels);
     if (settings->each_level && event_list_set_each_level(&settings->events, settings->each_level) < 0)
+        return -EINVAL;
+    if (settings_finish_rate(settings) < 0)
         return -EINVAL;
     const bool found = settings->command && line->action != SETTINGS_STACKS &&
                        paths_find_command(settings->command[0], path, sizeof(path)) == 0;

@@ -351,7 +351,8 @@ static int add_choice(struct setup *setup, const struct event_spec *spec, bool s
 static int add_choices(struct setup *setup)
 {
     for (unsigned i = 0; i < setup->settings->events.count; i++) {
-        int status = add_choice(setup, &setup->settings->events.specs[i], !setup->settings->stat);
+        const struct event_spec *spec = &setup->settings->events.specs[i];
+        int status = add_choice(setup, spec, !setup->settings->stat && !(spec->says & EVENT_SAYS_COUNT));
         if (status < 0)
             return status;
     }

@@ -65,11 +65,29 @@ void event_rate_set(struct perf_event_attr *attr, const struct settings *setting
         attr->sample_type &= ~(uint64_t)PERF_SAMPLE_PERIOD;
 }
 
+static int check_own(const struct event_list *list, int64_t limit)
+{
+    for (unsigned i = 0; i < list->count; i++) {
+        const struct event_spec *spec = &list->specs[i];
+        const uint64_t frequency = spec->says & EVENT_SAYS_RATE && spec->attr.freq ? spec->attr.sample_freq : 0;
+        if (frequency <= (uint64_t)(limit > 0 ? limit : 0))
+            continue;
+        report_error("event %u, '%s': freq=%" PRIu64 " is above this machine's limit of %" PRId64
+                     " Hz (kernel.perf_event_max_sample_rate); use freq=%" PRId64
+                     " or less, or raise the limit as root",
+                     spec->item, spec->name, frequency, limit, limit);
+        return -EINVAL;
+    }
+    return 0;
+}
+
 int event_rate_check(const struct settings *settings)
 {
     if (settings->stat)
         return 0;
     const int64_t limit = probe_read_sysctl("perf_event_max_sample_rate", INT64_MAX);
+    if (check_own(&settings->events, limit) < 0)
+        return -EINVAL;
     if (settings->period) {
         if (settings->period >> 63) {
             report_error("a period of %" PRIu64 " is too long; the longest is 2^63-1", settings->period);
@@ -104,7 +122,7 @@ void event_rate_note(struct event_config *config, const struct settings *setting
         const struct config_event *event = &config->events[i];
         const uint64_t said = said_period(settings, event->spec);
         if (event_rate_is_clock(event->attr.type, event->attr.config) && said && said < event->attr.sample_period)
-            event_config_note(config, "event '%s' is sampled every %d ns: the kernel allows no shorter period", event->name,
-                              CLOCK_PERIOD_MIN);
+            event_config_note(config, "event '%s' is sampled every %d ns: the kernel allows no shorter period",
+                              event->name, CLOCK_PERIOD_MIN);
     }
 }

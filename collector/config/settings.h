@@ -20,6 +20,12 @@ enum settings_call_graph {
 
 #define SETTINGS_OUTFILE "out" /* the default */
 
+struct periods {
+    uint64_t values[EVENTS_MAX];
+    unsigned count;     /* 0: the same for all events */
+    const char *option; /* the name of the one that said a period; NULL: none */
+};
+
 struct settings {
     const char *outfile;      /* BASE of the result files, "out" */
     const char *directory;    /* their directory, as the user called it; NULL: only BASE was named */
@@ -31,6 +37,7 @@ struct settings {
     bool rate_given;          /* -F or -c */
     uint64_t frequency;       /* Hz, 999; 0 when a period is given */
     uint64_t period;          /* -c; 0: frequency */
+    struct periods periods;   /* -c N,N: of each event of -e */
     int call_graph;           /* enum settings_call_graph */
     int unwinder;             /* enum unwind_engine_kind */
     bool call_graph_given;    /* by the user: then it is reported if it is not possible */

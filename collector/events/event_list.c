@@ -75,7 +75,7 @@ static int parse_item(struct event_list *list, const struct event_sources *sourc
     const unsigned before = list->count;
     int status = event_parse(list, sources, &place);
     for (unsigned i = before; status == 0 && i < list->count; i++)
-        list->specs[i].group = group;
+        list->specs[i].group = group, list->specs[i].item = list->items;
     list->last = before;
     return status;
 }
@@ -248,6 +248,36 @@ int event_list_set_each_level(struct event_list *list, const char *text)
         if (!*text++)
             return 0;
     }
+}
+
+static int set_period(struct event_spec *spec, const uint64_t *periods, unsigned count, const char *option)
+{
+    const struct event_place place = {.text = spec->name, .number = spec->item};
+    const bool own = spec->says & EVENT_SAYS_RATE;
+    if (spec->item > count && own)
+        return event_error(&place, NULL, NULL,
+                           "it has a rate of its own, but --%s has only %u entries, and events after them are only "
+                           "counted; give an entry to each event before it, too",
+                           option, count);
+    if (spec->item > count)
+        spec->says |= EVENT_SAYS_COUNT;
+    else if (!own) {
+        spec->attr.sample_period = periods[spec->item - 1];
+        spec->says |= EVENT_SAYS_RATE;
+    }
+    return 0;
+}
+
+int event_list_set_periods(struct event_list *list, const uint64_t *periods, unsigned count, const char *option)
+{
+    if (count > list->items) {
+        report_error("option '--%s' has %u periods, but there are only %u events", option, count, list->items);
+        return -EINVAL;
+    }
+    for (unsigned i = 0; i < list->count; i++)
+        if (set_period(&list->specs[i], periods, count, option) < 0)
+            return -EINVAL;
+    return 0;
 }
 
 int event_list_resolve(struct event_list *list, const char *path)

@@ -33,6 +33,11 @@ void event_list_set_levels(struct event_list *list, unsigned levels);
 /* "u,k,uk": one entry for each event. 0, or -EINVAL after a message. */
 int event_list_set_each_level(struct event_list *list, const char *text);
 /*
+ * The first COUNT events of the user get PERIODS, unless they have a rate of their own; those after them are only
+ * counted. OPTION said it. 0, or -EINVAL after a message.
+ */
+int event_list_set_periods(struct event_list *list, const uint64_t *periods, unsigned count, const char *option);
+/*
  * Finds the symbols of breakpoints in the ELF file PATH (NULL: there is no command). 0, or -EINVAL after a message.
  */
 int event_list_resolve(struct event_list *list, const char *path);

@@ -17,6 +17,7 @@ enum event_says {
     EVENT_SAYS_LEVEL = 8,         /* user space, kernel or hypervisor */
     EVENT_SAYS_MOST_PRECISE = 16, /* P: the highest precise_ip that the kernel accepts */
     EVENT_SAYS_NAME = 32,         /* name= */
+    EVENT_SAYS_COUNT = 64,        /* it is not sampled: other events have periods, it has none */
 };
 
 /* How TARGET is to be understood. */
@@ -32,6 +33,7 @@ struct event_spec {
     /* What the text says; all else is 0. With config1 a pointer to TARGET for probes. */
     struct perf_event_attr attr;
     uint32_t says;  /* enum event_says */
+    unsigned item;  /* number from 1 of what the user wrote: one with a * is several events */
     unsigned group; /* number from 1 of its {}; 0: none */
     bool leader;    /* the first of its group, or alone */
     bool nanoseconds;

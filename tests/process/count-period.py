@@ -160,6 +160,44 @@ def test_uprobes():
     check_tasks(tasks, "calls", 9, TASKS * 200, 1)
 
 
+def test_periods_of_each_event():
+    """Several events in one pass, each with its own period; the last one is only counted."""
+    need_perf_events()
+    events = ["page-faults:u", "minor-faults:u", "task-clock"]
+    for options in (["-c", "7,20"], ["--long-smpl-periods=7,20"], ["--short-smpl-periods=7,20"]):
+        for program in programs():
+            for name in results():
+                os.remove(name)
+            run([PINJECT_RUN, "-q", "-g", "none", *options, "-e", ",".join(events), "--", target(program),
+                 *LINE]).ok()
+            for event, period in zip(events, (7, 20)):
+                report = panalyze_json("report", "--event", event, *results())
+                tasks = {task["tid"]: (task["samples"], task["weight"],
+                                       next(c["counted"] for c in task["counts"] if c["event"] == event))
+                         for task in report["tasks"]}
+                check_tasks(tasks, event, period, TASKS * PAGES, cpus() if program == STATIC else 1,
+                            report["total"]["lost"])
+            check_equal(panalyze("report", "--event", "task-clock", *results()).status, 1)
+            (clock,) = (count for count in report["counts"] if count["event"] == "task-clock")
+            check(clock["counted"] > 0, clock)
+
+
+def test_rates_of_their_own():
+    """Terms of an event, beside another rate for the others."""
+    need_perf_events()
+    events = "page-faults/period=9/u,minor-faults/freq=99/u,page-faults:u"
+    run([PINJECT_RUN, "-q", "-g", "none", "-c", "30", "-e", events, "--", target(WITNESS), *LINE]).ok()
+    count, seen = None, {}
+    for event in events.split(","):
+        report = panalyze_json("report", "--event", event, *results())
+        count = {c["event"]: c["counted"] for c in report["counts"]}[event]
+        seen[event] = report["total"]["samples"], report["total"]["weight"]
+        check(0 < report["total"]["weight"] <= count, (event, seen, count))
+    (own, frequent, other) = (seen[event] for event in events.split(","))
+    check_equal((own[1], other[1]), (9 * own[0], 30 * other[0]))
+    check(count - other[1] < 30 * TASKS, seen)
+
+
 def test_frequency():
     """The kernel's weight of a sample is what is counted after it. Ours is what was counted since the one before: the
     sum is never above the count, and only what came after the last sample is missing."""

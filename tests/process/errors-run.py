@@ -37,6 +37,18 @@ def test_values():
     refused("-o", "", "true", says="outfile")
 
 
+def test_periods_of_events():
+    for option in ("-c", "--long-smpl-periods", "--short-smpl-periods"):
+        for value in ("5,0", "5,", ",5", "5,x", "5,,5", "5,99999999999999999999999"):
+            refused(option, value, "-e", "faults:u,task-clock", "true", says="needs a whole number of at least 1")
+        refused(option, "5,6,7", "-e", "faults:u,task-clock", "true", says=["3 periods", "only 2 events"])
+        refused(option, "5,6", "true", says=["only the default event", "-e"])
+        refused(option, "5,6", "--stat", "-e", "faults:u,task-clock", "true", says="--stat takes none")
+        refused(option, "5,6", "-e", "faults:u,task-clock,cs/period=3/", "true", says=["event 3", "'cs'", "entry"])
+    refused("--long-smpl-periods=5", "--short-smpl-periods=6", "true", says="differ")
+    refused("-e", "faults:u,cs/freq=999999999/", "true", says=["event 2", "'cs'", "perf_event_max_sample_rate"])
+
+
 def test_a_rate_above_the_limit():
     limit = lambda: int(open("/proc/sys/kernel/perf_event_max_sample_rate").read())
     before = limit()

@@ -145,6 +145,7 @@ static const struct scene scenes[] = {
     {"rates of their own", NULL, {.frequency = 99}, {"faults/period=3/,cs/freq=7/,cpu-clock/freq=1000/"}},
     {"a period of what the kernel counts", NULL, {.period = 50}, {"cs,cpu-clock,cycles,mem:0x1000/8:w"}},
     {"each time that it happens", NULL, {.period = 1}, {"cs,mem:0x1000/8:w"}},
+    {"a rate of its own that is too high", NULL, {.frequency = 99}, {"faults,cs/freq=100001/"}},
     {"call chains of their own",
      NULL,
      {.frequency = 99, .call_graph = SETTINGS_CALL_GRAPH_NONE},
@@ -166,7 +167,9 @@ static void show_event(FILE *to, const struct config_event *event)
 {
     const struct perf_event_attr *attr = &event->attr;
     fprintf(to, "  %s%s%s%s\n", event->name, event->grouped ? ", grouped" : "", event->samples ? ", samples" : "",
-            event->nanoseconds ? ", ns" : event->period_is_next ? ", next period" : "");
+            event->nanoseconds      ? ", ns"
+            : event->period_is_next ? ", next period"
+                                    : "");
     assert_int_equal(attr->size, sizeof(*attr));
     fprintf(to, "    type %u config %" PRIu64 " %s %" PRIu64 "\n", attr->type, (uint64_t)attr->config,
             attr->freq ? "frequency" : "period", (uint64_t)attr->sample_period);

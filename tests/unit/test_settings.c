@@ -98,6 +98,82 @@ static void test_numbers(void **state)
     assert_string_equal(good("-o base c")->outfile, "base");
 }
 
+static void check_rate(const struct event_spec *spec, uint64_t period)
+{
+    assert_true(spec->says & EVENT_SAYS_RATE);
+    assert_false(spec->says & EVENT_SAYS_COUNT || spec->attr.freq);
+    assert_int_equal(spec->attr.sample_period, period);
+}
+
+static void test_periods(void **state)
+{
+    (void)state;
+    const struct settings *settings = good("-c 5 -e faults,cs c"); /* one for all */
+    assert_int_equal(settings->period, 5);
+    assert_int_equal(settings->periods.count, 0);
+    assert_int_equal(settings->events.specs[0].says, 0);
+    static const char *const lists[] = {"-c", "--long-smpl-periods", "--short-smpl-periods", "--long-smpl"};
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+        char words[96];
+        snprintf(words, sizeof(words), "-F 7 %s 50,9223372036854775807 -e faults,cs/period=3/,task-clock c", lists[i]);
+        check_rate(&good(words)->events.specs[1], 3);
+        snprintf(words, sizeof(words), "-F 7 %s 50,9223372036854775807 -e faults,cs,task-clock c", lists[i]);
+        settings = good(words);
+        assert_int_equal(settings->frequency, 0);
+        assert_true(settings->rate_given);
+        check_rate(&settings->events.specs[0], 50);
+        check_rate(&settings->events.specs[1], INT64_MAX);
+        assert_int_equal(settings->events.specs[2].says, EVENT_SAYS_COUNT);
+    }
+    /* pfmon's options are for the first events, also if it is one. */
+    settings = good("--long-smpl-periods=8 -e faults,cs c");
+    check_rate(&settings->events.specs[0], 8);
+    assert_int_equal(settings->events.specs[1].says, EVENT_SAYS_COUNT);
+    settings = good("--long-smpl-periods=8,9 --short-smpl-periods=8,9 -e faults,cs c");
+    check_rate(&settings->events.specs[1], 9);
+    assert_int_equal(good("--long-smpl-periods=8 c")->period, 8);
+    /* The last one counts. */
+    settings = good("-c 8,9 -F 99 -e faults,cs c");
+    assert_int_equal(settings->frequency, 99);
+    assert_int_equal(settings->events.specs[0].says, 0);
+    settings = good("-c 8,9 -c 7 -e faults,cs c");
+    assert_int_equal(settings->period, 7);
+    assert_int_equal(settings->events.specs[1].says, 0);
+    /* An event's own rate is its own. */
+    settings = good("-c 8,9 -e faults/freq=4/,cs c");
+    assert_true(settings->events.specs[0].attr.freq);
+    check_rate(&settings->events.specs[1], 9);
+    settings = good("-c 8,9 -e {faults,cs}:u,task-clock c");
+    check_rate(&settings->events.specs[1], 9);
+    assert_int_equal(settings->events.specs[2].says, EVENT_SAYS_COUNT);
+    bad("-c 8,9 -e faults,cs,task-clock/period=4/ c", "event 3, 'task-clock': it has a rate of its own");
+    bad("-c 8,9,10 -e faults,cs c", "option '--period' has 3 periods, but there are only 2 events");
+    bad("-c 8,9 c", "only the default event");
+    bad("--stat -c 8,9 -e faults,cs c", "--stat takes none");
+    bad("--stat --long-smpl-periods=8 -e faults c", "'--long-smpl-periods' says how often");
+    bad("--long-smpl-periods=8 --short-smpl-periods=9 -e faults c", "differ");
+    bad("--short-smpl-periods=8,9 --long-smpl-periods=8 -e faults,cs c", "differ");
+    static const char *const wrong[] = {"8,",
+                                        ",8",
+                                        "8,,9",
+                                        "8,0",
+                                        "8,x",
+                                        "8;9",
+                                        "",
+                                        "18446744073709551616",
+                                        "1,99999999999999999999999999999999999999999"};
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        char words[96];
+        snprintf(words, sizeof(words), "--long-smpl-periods=%s -e faults,cs c", wrong[i]);
+        bad(words, "option '--long-smpl-periods' needs a whole number of at least 1, not '");
+    }
+    bad("-c 1,9223372036854775808 -e faults,cs c", "a period of 9223372036854775808 is too long");
+    char many[512] = "-c 1";
+    for (unsigned i = 1; i <= EVENTS_MAX; i++)
+        strcat(many, ",1");
+    bad(strcat(many, " c"), "more than 48 periods");
+}
+
 static void test_times(void **state)
 {
     (void)state;
@@ -384,10 +460,11 @@ static void test_help(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults),    cmocka_unit_test(test_numbers),    cmocka_unit_test(test_times),
-        cmocka_unit_test(test_times),       cmocka_unit_test(test_events),     cmocka_unit_test(test_follow),
-        cmocka_unit_test(test_call_graphs), cmocka_unit_test(test_actions),    cmocka_unit_test(test_short_options),
-        cmocka_unit_test(test_variables),   cmocka_unit_test(test_brief_help), cmocka_unit_test(test_help),
+        cmocka_unit_test(test_defaults),      cmocka_unit_test(test_numbers),     cmocka_unit_test(test_periods),
+        cmocka_unit_test(test_times),         cmocka_unit_test(test_times),       cmocka_unit_test(test_events),
+        cmocka_unit_test(test_follow),        cmocka_unit_test(test_call_graphs), cmocka_unit_test(test_actions),
+        cmocka_unit_test(test_short_options), cmocka_unit_test(test_variables),   cmocka_unit_test(test_brief_help),
+        cmocka_unit_test(test_help),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

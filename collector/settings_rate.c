@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+#include "collector/settings_rate.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/report.h"
+
+enum { DIGITS = 24 };
+
+static int parse_periods(struct periods *ret, const struct option_row *row, const char *value)
+{
+    ret->count = 0;
+    for (const char *at = value;; at++) {
+        const size_t size = strcspn(at, ",");
+        char digits[DIGITS];
+        if (ret->count == EVENTS_MAX) {
+            report_error("option '--%s' has more than %d periods; there are never more events", row->name, EVENTS_MAX);
+            return -EINVAL;
+        }
+        snprintf(digits, sizeof(digits), "%.*s", size < DIGITS ? (int)size : DIGITS, at);
+        uint64_t *period = &ret->values[ret->count++];
+        const struct option_row one = {.name = row->name, .value = row->value};
+        int error = options_take_count(period, &one, at[size] || at != value ? digits : value);
+        if (error)
+            return error;
+        if (*period >> 63) {
+            report_error("a period of %" PRIu64 " is too long; the longest is 2^63-1", *period);
+            return -EINVAL;
+        }
+        at += size;
+        if (!*at)
+            return 0;
+    }
+}
+
+static void set_periods(struct settings *settings, const struct periods *periods, const struct option_row *row)
+{
+    settings->periods = *periods;
+    settings->periods.option = row->name;
+    settings->period = periods->values[0];
+    settings->frequency = 0;
+    settings->rate_given = true;
+}
+
+int settings_take_frequency(void *state, const struct option_row *row, const char *value)
+{
+    struct settings *settings = state;
+    settings->period = 0;
+    settings->periods.count = 0;
+    settings->periods.option = NULL;
+    settings->rate_given = true;
+    return options_take_count(&settings->frequency, &(struct option_row){.name = row->name, .value = row->value},
+                              value);
+}
+
+int settings_take_period(void *state, const struct option_row *row, const char *value)
+{
+    struct settings *settings = state;
+    struct periods periods;
+    int error = parse_periods(&periods, row, value);
+    if (error)
+        return error;
+    periods.count = periods.count > 1 ? periods.count : 0; /* one is for all events */
+    set_periods(settings, &periods, row);
+    return 0;
+}
+
+int settings_take_smpl_periods(void *state, const struct option_row *row, const char *value)
+{
+    static const char suffix[] = "-smpl-periods";
+    struct settings *settings = state;
+    struct periods periods;
+    const struct periods *before = &settings->periods;
+    int error = parse_periods(&periods, row, value);
+    if (error)
+        return error;
+    if (before->option && strstr(before->option, suffix) && strcmp(before->option, row->name) != 0 &&
+        (before->count != periods.count ||
+         memcmp(before->values, periods.values, periods.count * sizeof(periods.values[0])) != 0)) {
+        report_error("--long-smpl-periods and --short-smpl-periods differ: events go on while their samples are read, "
+                     "so that no sample follows a full buffer; give one of the two");
+        return -EINVAL;
+    }
+    set_periods(settings, &periods, row);
+    return 0;
+}
+
+int settings_finish_rate(struct settings *settings)
+{
+    const struct periods *periods = &settings->periods;
+    if (!periods->count)
+        return 0;
+    if (settings->stat) {
+        report_error("option '--%s' says how often samples are taken, and --stat takes none; leave out one of them",
+                     periods->option);
+        return -EINVAL;
+    }
+    if (settings->events.count)
+        return event_list_set_periods(&settings->events, periods->values, periods->count, periods->option);
+    if (periods->count > 1) {
+        report_error("option '--%s' has %u periods, and there is only the default event; name the events: -e a,b",
+                     periods->option, periods->count);
+        return -EINVAL;
+    }
+    return 0;
+}
