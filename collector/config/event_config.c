@@ -265,6 +265,23 @@ static bool is_of_timers(const struct event_spec *spec, bool samples)
     return number == PERF_COUNT_SW_TASK_CLOCK || (!samples && is_counted_by_getrusage(type, number));
 }
 
+/* The kernel's clocks do not tell user space from the kernel: samples do, counts do not. perf has the same. */
+static void tell_level(struct setup *setup, const struct event_spec *spec, bool samples)
+{
+    if (!event_rate_is_clock(spec->attr.type, spec->attr.config) || !(spec->says & EVENT_SAYS_LEVEL))
+        return;
+    if (!samples)
+        report_warning(
+            "event '%s' counts all CPU time: clock events cannot count user space and the kernel separately; the "
+            "line 'elapsed' shows these two times",
+            spec->name);
+    else
+        event_config_note(setup->config,
+                          "event '%s' samples only user space or only the kernel, as chosen, but its count is all CPU "
+                          "time: clock events cannot count the two separately",
+                          spec->name);
+}
+
 /* If it samples, then only user space; if it counts, then everything. The name stays as it is. */
 static int add_timer_choice(struct setup *setup, const struct event_spec *spec, bool samples)
 {
@@ -278,7 +295,14 @@ static int add_timer_choice(struct setup *setup, const struct event_spec *spec, 
             spec->name, config->refusal);
         return -EACCES;
     }
-    return has_default(config, &attr) ? 0 : add_event(setup, spec->name, attr, samples, spec);
+    tell_level(setup, spec, samples);
+    if (!has_default(config, &attr))
+        return add_event(setup, spec->name, attr, samples, spec);
+    event_config_note(config,
+                      "event '%s' is the same as an event before it, because timers cannot tell them apart: "
+                      "pinject-run uses it once",
+                      spec->name);
+    return 0;
 }
 
 /* It was chosen before, and has no group in which it would stand for something else. */
@@ -311,20 +335,7 @@ static int add_choice(struct setup *setup, const struct event_spec *spec, bool s
     if (status < 0)
         return status;
     struct perf_event_attr attr = event_choice_attr(spec, setup->config->exclude_kernel);
-    /* The kernel's clocks do not tell user space from the kernel: samples do, counts do not. perf has the same. */
-    if (event_rate_is_clock(attr.type, attr.config) && spec->says & EVENT_SAYS_LEVEL) {
-        if (!samples)
-            report_warning(
-                "event '%s' counts all CPU time: clock events cannot count user space and the kernel separately; the "
-                "line 'elapsed' shows these two times",
-                spec->name);
-        else
-            event_config_note(
-                setup->config,
-                "event '%s' samples only user space or only the kernel, as chosen, but its count is all CPU time: "
-                "clock events cannot count the two separately",
-                spec->name);
-    }
+    tell_level(setup, spec, samples);
     if (is_chosen_twice(setup, spec)) {
         event_config_note(setup->config, "event '%s' is in the list twice: pinject-run uses it once", spec->name);
         return 0;
