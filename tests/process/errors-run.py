@@ -49,6 +49,20 @@ def test_periods_of_events():
     refused("-e", "faults:u,cs/freq=999999999/", "true", says=["event 2", "'cs'", "perf_event_max_sample_rate"])
 
 
+def test_status_of_wrong_usage():
+    """125, as of env and timeout, whatever is asked for: a status of 2 is the command's own. panalyze has 2."""
+    check_equal(pinject_run("--", "sh", "-c", "exit 2").status, 2)
+    for wrong in (["--no-such-thing"], ["-e", "no-such-event"], ["-c", "1,x"], ["-g", "none,5"], ["--mode=9"], ["-x"]):
+        for action in (["true"], ["--info"], ["--doctor"], ["--list-events"], ["--check-events-only"],
+                       ["--event-info=faults"], ["--wait"], ["--stat", "true"]):
+            check_equal(run([PINJECT_RUN, *(action + wrong if action[-1] != "true" else wrong + action)]).status, 125,
+                        (wrong, action))
+    check_equal(pinject_run("--list-events=(").status, 125)
+    check_equal(pinject_run("--event-info=no-such-event").status, 125)
+    for words in (["--no-such-thing"], ["no-such-command", "x"], ["report", "--top=x"]):
+        check_equal(panalyze(*words).status, 2, words)
+
+
 def test_a_rate_above_the_limit():
     limit = lambda: int(open("/proc/sys/kernel/perf_event_max_sample_rate").read())
     before = limit()
