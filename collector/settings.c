@@ -264,6 +264,10 @@ static const struct option_row rows[] = {
      "each event has its own period, as with -c N,N; events without a period are only counted"},
     {0, "short-smpl-periods", "N,N", OPTION_MORE, settings_take_smpl_periods, 0, 0, GROUP_BOTH,
      "the same as --long-smpl-periods (pfmon has both)"},
+    {0, "sample-cpu", NULL, OPTION_MORE, options_take_flag, FIELD(sample_cpu), 0, GROUP_BOTH,
+     "record the CPU of each sample; 'panalyze script' shows it"},
+    {'d', "data", NULL, OPTION_MORE, options_take_flag, FIELD(data), 0, GROUP_BOTH,
+     "record the address of the data of each sample, where it came from and what it cost, if the event knows them"},
     {'g', "call-graph", "HOW", 0, take_call_graph, 0, 0, GROUP_BOTH,
      "call stacks: auto (the default), dwarf, fp or none; fp uses frame pointers, dwarf uses unwind tables, and auto "
      "uses frame pointers in processes that have them and unwind tables in others; dwarf,BYTES and auto,BYTES set the "

@@ -91,6 +91,11 @@ int settings_take_smpl_periods(void *state, const struct option_row *row, const 
 int settings_finish_rate(struct settings *settings)
 {
     const struct periods *periods = &settings->periods;
+    if (settings->stat && (settings->sample_cpu || settings->data)) {
+        report_error("option '--%s' is for samples, and --stat takes none; leave out one of them",
+                     settings->data ? "data" : "sample-cpu");
+        return -EINVAL;
+    }
     if (!periods->count)
         return 0;
     if (settings->stat) {

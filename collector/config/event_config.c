@@ -13,6 +13,7 @@
 #include "collector/config/event_choice.h"
 #include "collector/config/event_rate.h"
 #include "collector/config/probe.h"
+#include "collector/config/sample_fields.h"
 #include "common/events.h"
 #include "common/report.h"
 
@@ -500,6 +501,7 @@ int event_config_init(struct event_config *config, const struct settings *settin
         return status;
     }
     add_default_counters(&setup);
+    sample_fields_add(config, settings);
     event_rate_note(config, settings);
     choose_rings(config);
     return 0;

@@ -38,6 +38,8 @@ struct settings {
     uint64_t frequency;       /* Hz, 999; 0 when a period is given */
     uint64_t period;          /* -c; 0: frequency */
     struct periods periods;   /* -c N,N: of each event of -e */
+    bool sample_cpu;          /* --sample-cpu */
+    bool data;                /* -d: addresses and their sources */
     int call_graph;           /* enum settings_call_graph */
     int unwinder;             /* enum unwind_engine_kind */
     bool call_graph_given;    /* by the user: then it is reported if it is not possible */

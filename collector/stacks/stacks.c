@@ -35,6 +35,8 @@ struct raw {
     bool native;         /* a 64-bit program */
     struct unwind_regs regs;
     struct unwind_dump dump;
+    const void *after; /* the fields after the dump */
+    size_t after_size;
 };
 
 int stacks_new(const struct event_config *config, const struct records_layout *layout, struct dump_sizes *dumps,
@@ -180,13 +182,16 @@ static bool parse_sample(const struct records_layout *layout, unsigned event, co
                          struct raw *raw)
 {
     const uint64_t before = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
-                            PERF_SAMPLE_PERIOD;
+                            PERF_SAMPLE_PERIOD | RECORDS_AFTER_TIME;
     struct cursor cursor = cursor_of(record, record->size);
     *raw = (struct raw){0};
     raw->prefix = sizeof(*record) + 8 * (size_t)__builtin_popcountll(layout->sample_type[event] & before);
     cursor_skip(&cursor, raw->prefix);
-    return parse_chain(&cursor, raw) && parse_regs(&cursor, raw) && parse_dump(&cursor, raw) && !cursor.failed &&
-           !cursor_left(&cursor);
+    if (!parse_chain(&cursor, raw) || !parse_regs(&cursor, raw) || !parse_dump(&cursor, raw))
+        return false;
+    raw->after_size = 8 * (size_t)__builtin_popcountll(layout->sample_type[event] & RECORDS_AFTER_STACK);
+    raw->after = cursor_bytes(&cursor, raw->after_size);
+    return !cursor.failed && !cursor_left(&cursor);
 }
 
 /* ---- The call chain ---- */
@@ -396,6 +401,8 @@ static const struct perf_event_header *make_sample(struct stacks *stacks, const 
         size = append_bytes(stacks->record, size, &context, sizeof(context));
         size = append_bytes(stacks->record, size, stacks->ips, count * sizeof(uint64_t));
     }
+    if (raw->after_size)
+        size = append_bytes(stacks->record, size, raw->after, raw->after_size);
     struct perf_event_header header = *record;
     header.size = (uint16_t)size;
     append_bytes(stacks->record, 0, &header, sizeof(header));

@@ -9,6 +9,7 @@
 enum {
     SAMPLE_WORDS = 6, /* header, IDENTIFIER, IP, TID, TIME, PERIOD */
     LOST_WORDS = 6,   /* header, id, lost, TID, TIME, IDENTIFIER */
+    TIME_END = 5,     /* of both: what else the kernel's records have comes after TIME, or at the end */
     CHAIN_MAX = 256,
     LATE_NS = 1000 * 1000 * 1000, /* of a sample, after the time of its round */
 };
@@ -60,12 +61,29 @@ static bool check_lost(const struct tasks *tasks, const struct task *task, uint6
     return true;
 }
 
+/* The fields that the kernel's samples have besides, as unknown. */
+static void add_fields(uint64_t type, struct perf_event_header *header, uint64_t *words, size_t count)
+{
+    const bool sample = header->type == PERF_RECORD_SAMPLE;
+    const size_t before = (size_t)__builtin_popcountll(type & (sample ? RECORDS_AFTER_TIME : PERF_SAMPLE_CPU));
+    const size_t after = sample ? (size_t)__builtin_popcountll(type & RECORDS_AFTER_STACK) : 0;
+    memmove(words + TIME_END + before, words + TIME_END, (count - TIME_END) * sizeof(*words));
+    memset(words + TIME_END, 0, before * sizeof(*words));
+    if (type & PERF_SAMPLE_CPU)
+        words[TIME_END + before - 1] = UINT32_MAX;
+    memset(words + count + before, 0, after * sizeof(*words));
+    header->size = (uint16_t)((count + before + after) * sizeof(*words));
+}
+
 bool tasks_check_timer_record(const struct tasks *tasks, const struct task *task, void *record)
 {
     struct perf_event_header *header = record;
     size_t count = header->size / sizeof(uint64_t);
     header->misc = header->type == PERF_RECORD_SAMPLE ? PERF_RECORD_MISC_USER : 0;
-    if (header->type == PERF_RECORD_SAMPLE)
-        return check_sample(tasks, task, record, count);
-    return header->type == PERF_RECORD_LOST && check_lost(tasks, task, record, count);
+    if (header->type == PERF_RECORD_SAMPLE
+            ? !check_sample(tasks, task, record, count)
+            : header->type != PERF_RECORD_LOST || !check_lost(tasks, task, record, count))
+        return false;
+    add_fields(tasks->layout.sample_type[attach_timer_event(tasks->config)], header, record, count);
+    return true;
 }

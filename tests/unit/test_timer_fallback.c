@@ -234,6 +234,38 @@ static void test_loss_has_its_task(void **state)
     kit_file_free(&file);
 }
 
+/* With --sample-cpu and --data the kernel's samples have more fields: a timer does not know them. */
+static void test_fields_of_the_kernel_are_unknown(void **state)
+{
+    (void)state;
+    struct task *task = process(100, true);
+    const int event = attach_timer_event(stage.tasks->config);
+    uint64_t *type = &stage.tasks->layout.sample_type[event];
+    const uint64_t before = *type;
+    *type |= PERF_SAMPLE_ADDR | PERF_SAMPLE_CPU | PERF_SAMPLE_WEIGHT | PERF_SAMPLE_DATA_SRC | PERF_SAMPLE_PHYS_ADDR;
+    uint64_t words[20] = {0, 77, 0x1234, 0, T + 30, 50000, 2, (uint64_t)PERF_CONTEXT_USER, 0x1234};
+    struct perf_event_header header = {.type = PERF_RECORD_SAMPLE, .size = 72};
+    memcpy(words, &header, sizeof(header));
+    memset(words + 9, 0xee, sizeof(words) - 72);
+    assert_true(tasks_check_timer_record(stage.tasks, task, words));
+    memcpy(&header, words, sizeof(header));
+    assert_int_equal(header.size, 72 + 5 * 8);
+    assert_true(words[4] == T + 30 && words[5] == 0 && words[6] == UINT32_MAX);
+    assert_true(words[7] == 50000 && words[8] == 2 && words[10] == 0x1234);
+    assert_true(words[11] == 0 && words[12] == 0 && words[13] == 0 && words[14] == 0xeeeeeeeeeeeeeeee);
+    header = (struct perf_event_header){.type = PERF_RECORD_LOST, .size = 48};
+    const uint64_t lost[6] = {0, 77, 12, 0, T + 31, 78};
+    memcpy(words, lost, sizeof(lost));
+    memcpy(words, &header, sizeof(header));
+    assert_true(tasks_check_timer_record(stage.tasks, task, words));
+    memcpy(&header, words, sizeof(header));
+    assert_int_equal(header.size, 56);
+    assert_true(words[2] == 12 && words[4] == T + 31 && words[5] == UINT32_MAX && words[6] == task->ids[event]);
+    *type = before;
+    struct kit_file file = end(task);
+    kit_file_free(&file);
+}
+
 static void test_clock_of_a_liar(void **state)
 {
     (void)state;
@@ -503,6 +535,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_records_without_sense_are_dropped_and_counted, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_broken_ring_is_given_up, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_counts_and_loss, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_fields_of_the_kernel_are_unknown, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_loss_has_its_task, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_clock_of_a_liar, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_mappings_of_the_next_program, set_up, tear_down),

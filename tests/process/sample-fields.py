@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: MIT
+# labels: figures
+"""Fields that only some users want: the CPU of each sample, and the address of its data, against what the program did."""
+from harness import *
+
+TOUCH = """#define _GNU_SOURCE
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+int main(int argc, char **argv)
+{
+    long pages = atol(argv[1]), cpu = atol(argv[2]);
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(cpu, &set);
+    if (argc != 3 || sched_setaffinity(0, sizeof(set), &set))
+        return 1;
+    char *p = mmap(0, pages * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    madvise(p, pages * 4096, MADV_NOHUGEPAGE);
+    printf("%p\\n", (void *)p);
+    fflush(stdout);
+    for (long i = 0; i < pages; i++)
+        p[i * 4096 + 8 * (i % 512)] = 1;
+    return 0;
+}
+"""
+PAGES = 300
+PROGRAMS_OF = {"dynamic": [], "static": ["-static"]}
+EVENT = "page-faults:u"
+
+
+def touch(kind):
+    pathlib.Path("touch.c").write_text(TOUCH)
+    done = run(["cc", "-O1", *PROGRAMS_OF[kind], "-o", "touch", "touch.c"])
+    if done.status:
+        skip(f"no {kind} program: {done.err}")
+
+
+def fields(names, *options, cpu=0):
+    """(where the pages are, [the fields of each sample])"""
+    for name in results():
+        os.remove(name)
+    done = pinject_run("-q", "-c", "1", "-e", EVENT, *options, "--", "./touch", str(PAGES), str(cpu)).ok()
+    lines = panalyze("script", "-F", names, *results()).ok().out.splitlines()
+    return int(done.out, 16), [line.split() for line in lines if line.strip()]
+
+
+def need_touch():
+    need_perf_events()
+    need("cc")
+    return [kind for kind in PROGRAMS_OF if kind == "dynamic" or target_runs("event-witness-static")]
+
+
+def test_addresses():
+    """Each page that the program touches has a fault with its address, with each kind of call stack."""
+    for kind in need_touch():
+        touch(kind)
+        for graph in ("none", "fp", "dwarf", "auto"):
+            base, samples = fields("addr", "-d", "-g", graph)
+            seen = sorted(int(words[0], 16) for words in samples)
+            wanted = [base + i * 4096 + 8 * (i % 512) for i in range(PAGES)]
+            check_equal([address for address in seen if base <= address < base + PAGES * 4096], wanted, graph)
+
+
+def test_cpu():
+    for kind in need_touch():
+        touch(kind)
+        for cpu in sorted(os.sched_getaffinity(0))[:2]:
+            for graph in ("none", "dwarf"):
+                base, samples = fields("cpu,addr", "-d", "--sample-cpu", "-g", graph, cpu=cpu)
+                cpus = {words[0] for words in samples if base <= int(words[1], 16) < base + PAGES * 4096}
+                check_equal(cpus, {f"[{cpu:03}]"}, (kind, graph))
+
+
+def test_call_stacks_are_the_same():
+    """The fields after a stack dump are no part of it."""
+    need_touch()
+    touch("dynamic")
+    for options in ([], ["-d"], ["--sample-cpu"], ["-d", "--sample-cpu"]):
+        done = pinject_run("-q", "-c", "1", "-e", EVENT, "-g", "dwarf", *options, "--", "./touch", str(PAGES),
+                           "0").ok()
+        report = panalyze_json("report", *results())
+        main = [function for function in report["functions"] if function["symbol"] == "main"]
+        check_equal([function["self_samples"] for function in main], [PAGES], (options, done))
+        for name in results():
+            os.remove(name)
+
+
+def test_other_records_have_their_places():
+    """Each record ends in the same fields: names, mappings, counts are those without the option."""
+    need_touch()
+    touch("dynamic")
+    _, samples = fields("comm,tid,cpu,time,event,period,ip", "--sample-cpu", "-d", "-g", "none")
+    check_equal({words[0] for words in samples}, {"touch"})
+    report = panalyze_json("report", *results())
+    check_equal([task["comm"] for task in report["tasks"]], ["touch"])
+    counted = {count["event"]: count["counted"] for count in report["counts"]}
+    check_equal(report["total"]["samples"], counted[EVENT])
+    if shutil.which("perf", path=PATH):
+        theirs = run(["perf", "script", "-F", "tid,cpu,time,period", "-i", *results()]).ok().out.split()
+        ours = panalyze("script", "-F", "tid,cpu,time,period", *results()).ok().out.split()
+        check_equal(ours, theirs)
+
+
+def test_counts_have_no_fields():
+    for option in ("-d", "--sample-cpu"):
+        done = pinject_run("--stat", option, "true")
+        check_equal(done.status, 125)
+        check_in("--stat takes none", done.err)
+
+
+if __name__ == "__main__":
+    main()
