@@ -146,7 +146,7 @@ static void test_periods(void **state)
     settings = good("-c 8,9 -e {faults,cs}:u,task-clock c");
     check_rate(&settings->events.specs[1], 9);
     assert_int_equal(settings->events.specs[2].says, EVENT_SAYS_COUNT);
-    bad("-c 8,9 -e faults,cs,task-clock/period=4/ c", "event 3, 'task-clock': it has a rate of its own");
+    bad("-c 8,9 -e faults,cs,task-clock/period=4/ c", "event 3, 'task-clock/period=4/': it has a rate of its own");
     bad("-c 8,9,10 -e faults,cs c", "option '--period' has 3 periods, but there are only 2 events");
     bad("-c 8,9 c", "only the default event");
     bad("--stat -c 8,9 -e faults,cs c", "--stat takes none");
@@ -287,7 +287,7 @@ static void test_short_options(void **state)
     (void)state;
     for (int c = 1; c < 256; c++) {
         const char word[] = {'-', (char)c, ' ', 'c', '\0'};
-        if (!strchr("-oeFcgqvhpxIruk0123 ", c))
+        if (!strchr("-oeFcdgqvhpxIruk0123 ", c))
             bad(word, "unknown");
     }
 }
