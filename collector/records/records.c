@@ -63,15 +63,25 @@ static uint64_t word_at(const struct perf_event_header *record, size_t offset)
     return word;
 }
 
-unsigned records_event(const struct records_layout *layout, const uint64_t *ids, const struct perf_event_header *record)
+int records_find_event(const struct records_layout *layout, const uint64_t *ids, uint64_t id)
+{
+    for (unsigned i = 0; i < layout->count; i++)
+        if (ids[i] == id && id)
+            return (int)i;
+    return -1;
+}
+
+uint64_t records_id(const struct records_layout *layout, const struct perf_event_header *record)
 {
     if (record->size < sizeof(*record) + 8 || !(layout->sample_type[0] & PERF_SAMPLE_IDENTIFIER))
         return 0;
-    uint64_t id = word_at(record, record->type == PERF_RECORD_SAMPLE ? sizeof(*record) : record->size - 8u);
-    for (unsigned i = 0; i < layout->count; i++)
-        if (ids[i] == id && id)
-            return i;
-    return 0;
+    return word_at(record, record->type == PERF_RECORD_SAMPLE ? sizeof(*record) : record->size - 8u);
+}
+
+unsigned records_event(const struct records_layout *layout, const uint64_t *ids, const struct perf_event_header *record)
+{
+    const int event = records_find_event(layout, ids, records_id(layout, record));
+    return event < 0 ? 0 : (unsigned)event;
 }
 
 /* Offset of the time in a sample, 0: it has none. */

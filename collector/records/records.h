@@ -56,6 +56,10 @@ struct records_mmap {
 
 void records_layout_init(struct records_layout *layout, const struct event_config *config);
 
+/* The IDENTIFIER of RECORD; 0: it has none. */
+uint64_t records_id(const struct records_layout *layout, const struct perf_event_header *record);
+/* Index of the event with ID, which is not 0; IDS as in struct attached. -1: none has it. */
+int records_find_event(const struct records_layout *layout, const uint64_t *ids, uint64_t id);
 /*
  * Index of the event that wrote RECORD, by its IDENTIFIER; IDS as in struct attached. Event 0 if there is no
  * identifier.

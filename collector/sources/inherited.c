@@ -455,6 +455,19 @@ const uint64_t *inherited_ids(const struct inherited_sets *sets)
     return sets->ids;
 }
 
+int inherited_event_of(struct inherited_sets *sets, uint64_t id)
+{
+    int event = -1;
+    if (!sets || !inherited_live(sets))
+        return -1;
+    pthread_mutex_lock(&sets->lock);
+    for (const struct inherited_set *set = sets->first; set && event < 0; set = set->next)
+        for (unsigned i = 0; i < set->cpu_count && event < 0; i++)
+            event = records_find_event(&sets->layout, set->cpus[i].ids, id);
+    pthread_mutex_unlock(&sets->lock);
+    return event;
+}
+
 struct inherited_sets *inherited_new(struct session *session)
 {
     struct inherited_sets *sets = calloc(1, sizeof(*sets));

@@ -98,6 +98,35 @@ static const struct perf_event_header *unwind_record(struct tasks *tasks, struct
     return sample;
 }
 
+/* A copy that can be changed: the record may lie in the ring. */
+static struct perf_event_header *copy_record(struct tasks *tasks, const struct perf_event_header *record)
+{
+    struct perf_event_header *copy = (struct perf_event_header *)(void *)tasks->scratch;
+    if (record != copy)
+        memcpy(copy, record, record->size);
+    return copy;
+}
+
+/*
+ * When a software event happens, the kernel fills in the fields of a sample once for all events of the task that sample
+ * it: a task with events of its own that is the root of an inherited set may get the set's id in its own ring (seen with
+ * Linux 6.18). RECORD gets the id of the task's event.
+ */
+static const struct perf_event_header *settle_id(struct tasks *tasks, struct task *task,
+                                                 const struct perf_event_header *record)
+{
+    const uint64_t id = records_id(&tasks->layout, record);
+    if (!id || task_is_inherited(task) || task_is_by_timer(task) ||
+        records_find_event(&tasks->layout, task->ids, id) >= 0)
+        return record;
+    const int event = tasks->config->sampling == 1 ? 0 : inherited_event_of(tasks->session->inherited_sets, id);
+    if (event < 0)
+        return record;
+    struct perf_event_header *copy = copy_record(tasks, record);
+    records_set_id(&tasks->layout, task->ids[event], copy);
+    return copy;
+}
+
 /*
  * Where the kernel writes what is counted until the next sample (event_rate_is_next()), RECORD gets what was counted
  * since the one before: what that said, and 1 for the first. Inherited events start with their creator's period, and
@@ -115,17 +144,16 @@ static const struct perf_event_header *settle_period(struct tasks *tasks, struct
         return record;
     const uint64_t period = task->next_periods[event] ? task->next_periods[event] : 1;
     task->next_periods[event] = records_period(&tasks->layout, event, record);
-    if (record != (const struct perf_event_header *)tasks->scratch)
-        memcpy(tasks->scratch, record, record->size);
-    records_set_period(&tasks->layout, event, period, (struct perf_event_header *)tasks->scratch);
-    return (const struct perf_event_header *)tasks->scratch;
+    struct perf_event_header *copy = copy_record(tasks, record);
+    records_set_period(&tasks->layout, event, period, copy);
+    return copy;
 }
 
 void tasks_take_sample(struct tasks *tasks, struct task *task, const struct perf_event_header *record)
 {
     if (task_is_by_timer(task))
         tasks_meet_timer_sample(tasks, task, record);
-    record = unwind_record(tasks, task, settle_period(tasks, task, record));
+    record = unwind_record(tasks, task, settle_period(tasks, task, settle_id(tasks, task, record)));
     if (!record)
         return;
     take_sample(tasks, task, record);

@@ -25,7 +25,7 @@ int main(int argc, char **argv)
     return 0;
 }
 """
-PAGES = 300
+PAGES = 100  # with stack dumps, samples of all of them fit into a ring: none is lost
 PROGRAMS_OF = {"dynamic": [], "static": ["-static"]}
 EVENT = "page-faults:u"
 

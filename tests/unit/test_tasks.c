@@ -69,27 +69,29 @@ static void test_process(void **state)
     stage_free(&stage);
 }
 
-static void put_sample(struct task *task, uint64_t period, uint64_t time_ns)
+static void put_sample(struct task *task, uint64_t id, uint64_t period, uint64_t time_ns)
 {
     const uint64_t ip = 0x1234;
-    uint64_t words[] = {0, task->ids[0], ip, (uint64_t)task->tid << 32 | (uint32_t)task->pid, time_ns, period, 1, ip};
+    uint64_t words[] = {0, id, ip, (uint64_t)task->tid << 32 | (uint32_t)task->pid, time_ns, period, 1, ip};
     const struct perf_event_header header = {
         .type = PERF_RECORD_SAMPLE, .misc = PERF_RECORD_MISC_USER, .size = sizeof(words)};
     memcpy(words, &header, sizeof(header));
     stage_put(task, words, sizeof(words));
 }
 
-/* The period of the INDEX-th sample of FILE; 0: there is none. */
-static uint64_t period_of(const struct kit_file *file, unsigned index)
+enum { ID_AT = 8, PERIOD_AT = 40 };
+
+/* The word at OFFSET of the INDEX-th sample of FILE; 0: there is none. */
+static uint64_t word_of(const struct kit_file *file, unsigned index, size_t offset)
 {
     const unsigned char *at = file->bytes + file->header.data.offset, *end = at + file->header.data.size;
     struct perf_event_header record;
     for (; at < end; at += record.size) {
-        uint64_t period;
+        uint64_t word;
         memcpy(&record, at, sizeof(record));
-        memcpy(&period, at + 40, sizeof(period));
+        memcpy(&word, at + offset, sizeof(word));
         if (record.type == PERF_RECORD_SAMPLE && index-- == 0)
-            return period;
+            return word;
     }
     return 0;
 }
@@ -105,19 +107,39 @@ static void test_periods_of_a_frequency(void **state)
         stage.kit.config.events[0].period_is_next = next;
         struct task *one = stage_process(&stage, 100, 1, T, 5000000), *other = stage_thread(&stage, 100, 101, T + 1, 9);
         for (unsigned i = 0; i < 3; i++) {
-            put_sample(one, told[i], T + 100 + i);
-            put_sample(other, told[i], T + 100 + i);
+            put_sample(one, one->ids[0], told[i], T + 100 + i);
+            put_sample(other, other->ids[0], told[i], T + 100 + i);
         }
         stage_close(&stage);
         for (int file = 0; file < 2; file++) {
             struct kit_file read = read_back(file ? "out.100.101" : "out.100.100");
             for (unsigned i = 0; i < 3; i++)
-                assert_int_equal(period_of(&read, i), next ? wanted[i] : told[i]);
-            assert_int_equal(period_of(&read, 3), 0);
+                assert_int_equal(word_of(&read, i, PERIOD_AT), next ? wanted[i] : told[i]);
+            assert_int_equal(word_of(&read, 3, PERIOD_AT), 0);
             kit_file_free(&read);
         }
         stage_free(&stage);
     }
+}
+
+/* The kernel may write the id of another event of the same kind into a sample: that of an inherited set. */
+static void test_sample_with_an_id_of_others(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    assert_int_equal(stage.kit.config.sampling, 1);
+    struct task *task = stage_process(&stage, 100, 1, T, 5000000);
+    const uint64_t own = task->ids[0];
+    put_sample(task, own, 3, T + 100);
+    put_sample(task, 987654321, 3, T + 101);
+    stage_close(&stage);
+    struct kit_file file = read_back("out.100.100");
+    for (unsigned i = 0; i < 2; i++)
+        assert_int_equal(word_of(&file, i, ID_AT), own);
+    assert_int_equal(word_of(&file, 2, ID_AT), 0);
+    kit_file_free(&file);
+    stage_free(&stage);
 }
 
 /* What one thread maps explains the samples of all; a late thread gets what was mapped before. */
@@ -488,6 +510,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_process),
         cmocka_unit_test(test_periods_of_a_frequency),
+        cmocka_unit_test(test_sample_with_an_id_of_others),
         cmocka_unit_test(test_threads_share_mappings),
         cmocka_unit_test(test_mapped_again),
         cmocka_unit_test(test_fork),
