@@ -454,6 +454,48 @@ static void add_default_counters(struct setup *setup)
 
 /* ---- Limits ---- */
 
+static void note_short_periods(struct event_config *config, const struct settings *settings)
+{
+    for (unsigned i = 0; i < config->sampling; i++) {
+        const struct config_event *event = &config->events[i];
+        if (event_rate_is_raised(&event->attr, settings, event->spec))
+            event_config_note(config, "event '%s' is sampled every %d ns: the kernel allows no shorter period",
+                              event->name, EVENT_RATE_CLOCK_MIN);
+    }
+}
+
+/* ---- Fields that only some users want ---- */
+
+static uint64_t choose_data(struct event_config *config)
+{
+    int physical, all;
+    const uint64_t fields = sample_fields_of_data(&config->events[0].attr, &physical, &all);
+    if (physical)
+        event_config_note(config, "samples have no physical addresses: %s", strerror(-physical));
+    if (all)
+        event_config_note(config, "samples have no addresses: %s", strerror(-all));
+    return fields;
+}
+
+static void add_fields(struct event_config *config, const struct settings *settings)
+{
+    if (!settings->sample_cpu && !settings->data)
+        return;
+    if (config->source == PINJECT_SOURCE_TIMER) {
+        event_config_note(config,
+                          "samples have no CPU and no address: the timers of the preload object do not know it");
+        return;
+    }
+    const uint64_t data = settings->data ? choose_data(config) : 0;
+    for (unsigned i = 0; i < config->count; i++) {
+        struct config_event *event = &config->events[i];
+        event->attr.sample_type |= settings->sample_cpu ? PERF_SAMPLE_CPU : 0; /* the same trailer for all */
+        event->attr.sample_type |= event->samples ? data : 0;
+    }
+}
+
+/* ---- Rings ---- */
+
 static uint64_t bytes_per_second(const struct event_config *config, unsigned event)
 {
     const struct perf_event_attr *attr = &config->events[event].attr;
@@ -501,8 +543,8 @@ int event_config_init(struct event_config *config, const struct settings *settin
         return status;
     }
     add_default_counters(&setup);
-    sample_fields_add(config, settings);
-    event_rate_note(config, settings);
+    add_fields(config, settings);
+    note_short_periods(config, settings);
     choose_rings(config);
     return 0;
 }

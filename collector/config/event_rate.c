@@ -7,9 +7,6 @@
 #include "collector/config/probe.h"
 #include "common/report.h"
 
-/* The shortest period of the kernel's clock events: the kernel silently replaces a shorter one by it. */
-enum { CLOCK_PERIOD_MIN = 10000 };
-
 bool event_rate_is_clock(uint32_t type, uint64_t number)
 {
     return type == PERF_TYPE_SOFTWARE && (number == PERF_COUNT_SW_TASK_CLOCK || number == PERF_COUNT_SW_CPU_CLOCK);
@@ -55,8 +52,8 @@ static void choose(struct perf_event_attr *attr, const struct settings *settings
 void event_rate_set(struct perf_event_attr *attr, const struct settings *settings, const struct event_spec *spec)
 {
     choose(attr, settings, spec);
-    if (event_rate_is_clock(attr->type, attr->config) && attr->sample_period < CLOCK_PERIOD_MIN)
-        attr->sample_period = CLOCK_PERIOD_MIN;
+    if (event_rate_is_clock(attr->type, attr->config) && attr->sample_period < EVENT_RATE_CLOCK_MIN)
+        attr->sample_period = EVENT_RATE_CLOCK_MIN;
     /*
      * With PERF_SAMPLE_PERIOD and a fixed period, the kernel writes a sample each time that such an event happens,
      * whatever the period is. Without the field a sample stands for the attribute's period.
@@ -116,13 +113,9 @@ static uint64_t said_period(const struct settings *settings, const struct event_
     return settings->period;
 }
 
-void event_rate_note(struct event_config *config, const struct settings *settings)
+bool event_rate_is_raised(const struct perf_event_attr *attr, const struct settings *settings,
+                          const struct event_spec *spec)
 {
-    for (unsigned i = 0; i < config->sampling; i++) {
-        const struct config_event *event = &config->events[i];
-        const uint64_t said = said_period(settings, event->spec);
-        if (event_rate_is_clock(event->attr.type, event->attr.config) && said && said < event->attr.sample_period)
-            event_config_note(config, "event '%s' is sampled every %d ns: the kernel allows no shorter period",
-                              event->name, CLOCK_PERIOD_MIN);
-    }
+    const uint64_t said = said_period(settings, spec);
+    return event_rate_is_clock(attr->type, attr->config) && said && said < attr->sample_period;
 }

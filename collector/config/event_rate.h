@@ -3,7 +3,15 @@
 #ifndef COLLECTOR_CONFIG_EVENT_RATE_H
 #define COLLECTOR_CONFIG_EVENT_RATE_H
 
-#include "collector/config/event_config.h"
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "collector/config/settings.h"
+#include "collector/events/event_spec.h"
+
+/* ns; the shortest period of the kernel's clock events: the kernel silently replaces a shorter one by it. */
+enum { EVENT_RATE_CLOCK_MIN = 10000 };
 
 /* Is it one of the kernel's clocks, which count nanoseconds? */
 bool event_rate_is_clock(uint32_t type, uint64_t number);
@@ -16,7 +24,8 @@ void event_rate_set(struct perf_event_attr *attr, const struct settings *setting
 bool event_rate_is_next(const struct perf_event_attr *attr, const struct event_spec *spec);
 /* Are -F and -c possible here? 0, or -EINVAL after a message. */
 int event_rate_check(const struct settings *settings);
-/* Adds a note for each period that was too short for the kernel. */
-void event_rate_note(struct event_config *config, const struct settings *settings);
+/* Is ATTR a clock whose period is longer than the one that the user chose, because that was too short? */
+bool event_rate_is_raised(const struct perf_event_attr *attr, const struct settings *settings,
+                          const struct event_spec *spec);
 
 #endif

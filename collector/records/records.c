@@ -63,6 +63,11 @@ static uint64_t word_at(const struct perf_event_header *record, size_t offset)
     return word;
 }
 
+size_t records_fields_size(uint64_t type)
+{
+    return 8 * (size_t)__builtin_popcountll(type);
+}
+
 int records_find_event(const struct records_layout *layout, const uint64_t *ids, uint64_t id)
 {
     for (unsigned i = 0; i < layout->count; i++)
@@ -115,7 +120,7 @@ static size_t period_offset(const struct records_layout *layout, unsigned event,
     const uint64_t type = layout->sample_type[event];
     const uint64_t before = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
                             PERF_SAMPLE_ADDR | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU;
-    const size_t offset = sizeof(*record) + 8 * (size_t)__builtin_popcountll(type & before);
+    const size_t offset = sizeof(*record) + records_fields_size(type & before);
     bool has = record->type == PERF_RECORD_SAMPLE && type & PERF_SAMPLE_PERIOD && record->size >= offset + 8;
     return has ? offset : 0;
 }

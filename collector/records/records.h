@@ -56,6 +56,8 @@ struct records_mmap {
 
 void records_layout_init(struct records_layout *layout, const struct event_config *config);
 
+/* The size in bytes of the fields of TYPE, each of which has 8: of sample_type, without those of variable size. */
+size_t records_fields_size(uint64_t type);
 /* The IDENTIFIER of RECORD; 0: it has none. */
 uint64_t records_id(const struct records_layout *layout, const struct perf_event_header *record);
 /* Index of the event with ID, which is not 0; IDS as in struct attached. -1: none has it. */

@@ -185,11 +185,11 @@ static bool parse_sample(const struct records_layout *layout, unsigned event, co
                             PERF_SAMPLE_PERIOD | RECORDS_AFTER_TIME;
     struct cursor cursor = cursor_of(record, record->size);
     *raw = (struct raw){0};
-    raw->prefix = sizeof(*record) + 8 * (size_t)__builtin_popcountll(layout->sample_type[event] & before);
+    raw->prefix = sizeof(*record) + records_fields_size(layout->sample_type[event] & before);
     cursor_skip(&cursor, raw->prefix);
     if (!parse_chain(&cursor, raw) || !parse_regs(&cursor, raw) || !parse_dump(&cursor, raw))
         return false;
-    raw->after_size = 8 * (size_t)__builtin_popcountll(layout->sample_type[event] & RECORDS_AFTER_STACK);
+    raw->after_size = records_fields_size(layout->sample_type[event] & RECORDS_AFTER_STACK);
     raw->after = cursor_bytes(&cursor, raw->after_size);
     return !cursor.failed && !cursor_left(&cursor);
 }
