@@ -363,9 +363,11 @@ static int keep_older(const struct keeper *keeper, const char *to)
     char share[TEXT_AMOUNT];
     if (!keeper->archive.directory || text_share(keeper->missing_weight, whole) < LEAST_MISSING || access(to, F_OK) < 0)
         return 0;
-    report_error("the archive '%s' exists and is not replaced: it may contain names of files that could not be saved "
-                 "now (%s of the samples); unpack it beside the result files first, or give another file name with -o",
-                 to, text_percent(share, keeper->missing_weight, whole));
+    report_error(
+        "the archive '%s' exists and is not replaced: it may contain function names of DSOs that cannot be "
+        "saved now (they have %s of the samples); unpack the archive beside the result files and try again, or "
+        "give another file name with -o",
+        to, text_percent(share, keeper->missing_weight, whole));
     return -EEXIST;
 }
 

@@ -63,7 +63,7 @@ static void lift_filter(const struct doctor_facts *facts, struct doctor_finding 
                   known ? facts->container : "docker", facts->user_namespace ? "--userns=host " : "",
                   facts->user_namespace ? "    # for a container, as root on the host"
                   : known               ? ""
-                                        : "    # in a container");
+                                        : "    # on the host, if this is a container");
     doctor_remedy(finding, "systemctl edit UNIT    # for a systemd service: add SystemCallFilter=perf_event_open");
 }
 
@@ -220,7 +220,8 @@ static void explain_module(const struct doctor_facts *facts, struct doctor_findi
                 "neither kernel.perf_event_paranoid nor a missing capability explains the refusal%s%s",
                 safe[0] ? "; active modules: " : "", safe);
     doctor_remedy(finding, "setenforce 0    # as root: if that helps, allow perf_event in the SELinux policy");
-    doctor_remedy(finding, "docker run --security-opt apparmor=unconfined ...    # in a container");
+    doctor_remedy(finding,
+                  "docker run --security-opt apparmor=unconfined ...    # on the host, if this is a container");
     mention_paranoid(facts, finding);
 }
 
