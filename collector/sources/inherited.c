@@ -41,6 +41,8 @@ static void free_set(struct inherited_sets *sets, struct inherited_set *set)
     inherited_close_set(sets, set);
     if (set->pidfd >= 0)
         close(set->pidfd);
+    if (set->root_ids)
+        inherited_roots_end(&sets->roots, set->root_ids);
     free(set);
 }
 
@@ -81,6 +83,20 @@ static void become_whole(struct inherited_set *set, enum inherit_root root)
     set->whole_ns = clock_ns(CLOCK_MONOTONIC);
 }
 
+/* The root's own samples may have the ids of the set's events. A single event needs none to be known. */
+static int keep_root_ids(struct inherited_sets *sets, struct inherited_set *set)
+{
+    const size_t sampling = sets->session->config->sampling;
+    if (sampling < 2)
+        return 0;
+    set->root_ids = inherited_roots_add(&sets->roots, set->tid, set->cpu_count * sampling);
+    if (!set->root_ids)
+        return -ENOMEM;
+    for (unsigned i = 0; i < set->cpu_count; i++)
+        memcpy(&set->root_ids->ids[i * sampling], set->cpus[i].ids, sampling * sizeof(set->cpus[i].ids[0]));
+    return 0;
+}
+
 int inherited_open_of(struct inherited_sets *sets, pid_t pid, pid_t tid, int pidfd, enum inherit_root root)
 {
     long configured = sysconf(_SC_NPROCESSORS_CONF);
@@ -102,6 +118,8 @@ int inherited_open_of(struct inherited_sets *sets, pid_t pid, pid_t tid, int pid
     pthread_mutex_lock(&sets->lock);
     if (status == 0)
         status = watch_set(sets, set);
+    if (status == 0)
+        status = keep_root_ids(sets, set);
     if (status == 0) {
         if (!sets->numbers) /* later sets use the same ids */
             memcpy(sets->ids, set->cpus[0].ids, sizeof(sets->ids));
@@ -455,17 +473,14 @@ const uint64_t *inherited_ids(const struct inherited_sets *sets)
     return sets->ids;
 }
 
-int inherited_event_of(struct inherited_sets *sets, uint64_t id)
+int inherited_event_of_root(struct inherited_sets *sets, pid_t root, uint64_t id)
 {
-    int event = -1;
-    if (!sets || !inherited_live(sets))
+    if (!sets)
         return -1;
     pthread_mutex_lock(&sets->lock);
-    for (const struct inherited_set *set = sets->first; set && event < 0; set = set->next)
-        for (unsigned i = 0; i < set->cpu_count && event < 0; i++)
-            event = records_find_event(&sets->layout, set->cpus[i].ids, id);
+    const int place = inherited_roots_find(&sets->roots, root, id);
     pthread_mutex_unlock(&sets->lock);
-    return event;
+    return place < 0 ? -1 : place % (int)sets->session->config->sampling;
 }
 
 struct inherited_sets *inherited_new(struct session *session)
@@ -477,6 +492,7 @@ struct inherited_sets *inherited_new(struct session *session)
     }
     sets->session = session;
     records_layout_init(&sets->layout, session->config);
+    inherited_roots_init(&sets->roots);
     pthread_mutex_init(&sets->lock, NULL);
     sets->epoll = epoll_create1(EPOLL_CLOEXEC);
     void *inside = mmap(NULL, PINJECT_TASKS * sizeof(*sets->inside), PROT_READ | PROT_WRITE,
@@ -499,6 +515,7 @@ void inherited_free(struct inherited_sets *sets)
         sets->first = set->next;
         free_set(sets, set);
     }
+    inherited_roots_release(&sets->roots);
     inherited_records_release(&sets->records);
     if (sets->inside)
         munmap(sets->inside, PINJECT_TASKS * sizeof(*sets->inside));

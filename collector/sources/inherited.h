@@ -44,8 +44,11 @@ int inherited_fd(const struct inherited_sets *sets);
 /* Ids of the configured events in all records, config.count of them. Constant once an inherited set was opened. */
 const uint64_t *inherited_ids(const struct inherited_sets *sets);
 bool inherited_live(const struct inherited_sets *sets);
-/* The configured event that has ID in a live set, on any CPU; -1: none. SETS may be NULL. */
-int inherited_event_of(struct inherited_sets *sets, uint64_t id);
+/*
+ * The configured event that has ID, on any CPU, in a set that was opened under task ROOT: a live set, or one that ended
+ * lately. -1: none. Only where several events sample. SETS may be NULL.
+ */
+int inherited_event_of_root(struct inherited_sets *sets, pid_t root, uint64_t id);
 
 /* What the root of a new set does meanwhile. */
 enum inherit_root {

@@ -9,6 +9,7 @@
 #include "collector/sources/inherited.h"
 #include "collector/sources/inherited_records.h"
 #include "collector/sources/inherited_ring.h"
+#include "collector/sources/inherited_roots.h"
 
 /* The events of an inherited set on one CPU. */
 struct inherited_cpu {
@@ -31,8 +32,9 @@ struct inherited_set {
     uint64_t waited_ns; /* how long it had waited for a CPU by then */
     uint64_t first_ns;  /* when it made the first task after that; 0: it has not */
     unsigned readings;
-    uint64_t room, kept; /* bytes of records: the bound, and those kept since the last were taken */
-    uint64_t members;    /* tasks marked as being in it: at least all that are */
+    uint64_t room, kept;       /* bytes of records: the bound, and those kept since the last were taken */
+    struct root_ids *root_ids; /* in the sets' roots; NULL: none */
+    uint64_t members;          /* tasks marked as being in it: at least all that are */
     unsigned cpu_count;
     struct inherited_cpu cpus[];
 };
@@ -47,6 +49,7 @@ struct inherited_sets {
     uint64_t numbers;           /* of sets so far */
     uint64_t begun;             /* atomic: how often a thread began to read all rings, under the lock */
     struct inherited_set *first;
+    struct inherited_roots roots;
     uint64_t ids[CONFIG_EVENTS];
     uint32_t *inside;                 /* per live tid: the number of its set, written under the lock, atomic; 0: none */
     pid_t highest;                    /* the highest tid in it */

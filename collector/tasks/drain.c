@@ -107,10 +107,18 @@ static struct perf_event_header *copy_record(struct tasks *tasks, const struct p
     return copy;
 }
 
+/* The event of the inherited sets under TASK that has ID; -1: none. It has another number if it called exec since. */
+static int find_in_sets(const struct tasks *tasks, const struct task *task, uint64_t id)
+{
+    struct inherited_sets *sets = tasks->session->inherited_sets;
+    const int event = inherited_event_of_root(sets, task->tid, id);
+    return event >= 0 || task->key == task->tid ? event : inherited_event_of_root(sets, task->key, id);
+}
+
 /*
  * When a software event happens, the kernel fills in the fields of a sample once for all events of the task that sample
  * it: a task with events of its own that is the root of an inherited set may get the set's id in its own ring (seen with
- * Linux 6.18). RECORD gets the id of the task's event.
+ * Linux 6.18). RECORD gets the id of the task's event. NULL: nobody knows whose it is.
  */
 static const struct perf_event_header *settle_id(struct tasks *tasks, struct task *task,
                                                  const struct perf_event_header *record)
@@ -119,9 +127,9 @@ static const struct perf_event_header *settle_id(struct tasks *tasks, struct tas
     if (!id || task_is_inherited(task) || task_is_by_timer(task) ||
         records_find_event(&tasks->layout, task->ids, id) >= 0)
         return record;
-    const int event = tasks->config->sampling == 1 ? 0 : inherited_event_of(tasks->session->inherited_sets, id);
+    const int event = tasks->config->sampling == 1 ? 0 : find_in_sets(tasks, task, id);
     if (event < 0)
-        return record;
+        return NULL;
     struct perf_event_header *copy = copy_record(tasks, record);
     records_set_id(&tasks->layout, task->ids[event], copy);
     return copy;
@@ -153,7 +161,9 @@ void tasks_take_sample(struct tasks *tasks, struct task *task, const struct perf
 {
     if (task_is_by_timer(task))
         tasks_meet_timer_sample(tasks, task, record);
-    record = unwind_record(tasks, task, settle_period(tasks, task, settle_id(tasks, task, record)));
+    record = settle_id(tasks, task, record);
+    task->lost_records += !record;
+    record = record ? unwind_record(tasks, task, settle_period(tasks, task, record)) : NULL;
     if (!record)
         return;
     take_sample(tasks, task, record);

@@ -8,24 +8,26 @@ TOUCH = """#define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 int main(int argc, char **argv)
 {
-    long pages = atol(argv[1]), cpu = atol(argv[2]);
+    long pages = atol(argv[1]), cpu = atol(argv[2]), size = sysconf(_SC_PAGESIZE);
     cpu_set_t set;
     CPU_ZERO(&set);
     CPU_SET(cpu, &set);
     if (argc != 3 || sched_setaffinity(0, sizeof(set), &set))
         return 1;
-    char *p = mmap(0, pages * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    madvise(p, pages * 4096, MADV_NOHUGEPAGE);
+    char *p = mmap(0, pages * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    madvise(p, pages * size, MADV_NOHUGEPAGE);
     printf("%p\\n", (void *)p);
     fflush(stdout);
     for (long i = 0; i < pages; i++)
-        p[i * 4096 + 8 * (i % 512)] = 1;
+        p[i * size + 8 * (i % 512)] = 1;
     return 0;
 }
 """
-PAGES = 100  # with stack dumps, samples of all of them fit into a ring: none is lost
+PAGES, PAGE = 100, os.sysconf("SC_PAGESIZE")
+GRAPHS = ("none", "fp", "dwarf,1024", "auto,1024")  # small dumps: samples of all pages fit into a ring, none is lost
 PROGRAMS_OF = {"dynamic": [], "static": ["-static"]}
 EVENT = "page-faults:u"
 
@@ -37,11 +39,16 @@ def touch(kind):
         skip(f"no {kind} program: {done.err}")
 
 
-def fields(names, *options, cpu=0):
+def a_cpu():
+    return min(os.sched_getaffinity(0))
+
+
+def fields(names, *options, cpu=None):
     """(where the pages are, [the fields of each sample])"""
     for name in results():
         os.remove(name)
-    done = pinject_run("-q", "-c", "1", "-e", EVENT, *options, "--", "./touch", str(PAGES), str(cpu)).ok()
+    done = pinject_run("-q", "-c", "1", "-e", EVENT, *options, "--", "./touch", str(PAGES),
+                       str(a_cpu() if cpu is None else cpu)).ok()
     lines = panalyze("script", "-F", names, *results()).ok().out.splitlines()
     return int(done.out, 16), [line.split() for line in lines if line.strip()]
 
@@ -56,20 +63,20 @@ def test_addresses():
     """Each page that the program touches has a fault with its address, with each kind of call stack."""
     for kind in need_touch():
         touch(kind)
-        for graph in ("none", "fp", "dwarf", "auto"):
+        for graph in GRAPHS:
             base, samples = fields("addr", "-d", "-g", graph)
             seen = sorted(int(words[0], 16) for words in samples)
-            wanted = [base + i * 4096 + 8 * (i % 512) for i in range(PAGES)]
-            check_equal([address for address in seen if base <= address < base + PAGES * 4096], wanted, graph)
+            wanted = [base + i * PAGE + 8 * (i % 512) for i in range(PAGES)]
+            check_equal([address for address in seen if base <= address < base + PAGES * PAGE], wanted, graph)
 
 
 def test_cpu():
     for kind in need_touch():
         touch(kind)
         for cpu in sorted(os.sched_getaffinity(0))[:2]:
-            for graph in ("none", "dwarf"):
+            for graph in ("none", "dwarf,1024"):
                 base, samples = fields("cpu,addr", "-d", "--sample-cpu", "-g", graph, cpu=cpu)
-                cpus = {words[0] for words in samples if base <= int(words[1], 16) < base + PAGES * 4096}
+                cpus = {words[0] for words in samples if base <= int(words[1], 16) < base + PAGES * PAGE}
                 check_equal(cpus, {f"[{cpu:03}]"}, (kind, graph))
 
 
@@ -78,8 +85,8 @@ def test_call_stacks_are_the_same():
     need_touch()
     touch("dynamic")
     for options in ([], ["-d"], ["--sample-cpu"], ["-d", "--sample-cpu"]):
-        done = pinject_run("-q", "-c", "1", "-e", EVENT, "-g", "dwarf", *options, "--", "./touch", str(PAGES),
-                           "0").ok()
+        done = pinject_run("-q", "-c", "1", "-e", EVENT, "-g", "dwarf,1024", *options, "--", "./touch", str(PAGES),
+                           str(a_cpu())).ok()
         report = panalyze_json("report", *results())
         main = [function for function in report["functions"] if function["symbol"] == "main"]
         check_equal([function["self_samples"] for function in main], [PAGES], (options, done))

@@ -224,9 +224,9 @@ struct inherited_record *inherited_take(struct inherited_sets *sets, uint64_t be
     return first;
 }
 
-int inherited_event_of(struct inherited_sets *sets, uint64_t id)
+int inherited_event_of_root(struct inherited_sets *sets, pid_t root, uint64_t id)
 {
-    (void)sets, (void)id;
+    (void)sets, (void)root, (void)id;
     return -1;
 }
 

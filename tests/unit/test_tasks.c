@@ -6,6 +6,7 @@
 
 #include <sys/mman.h>
 
+#include "collector/sources/inherited_private.h"
 #include "collector/tasks/drain.h"
 #include "collector/tasks/finish.h"
 #include "collector/tasks/notification_order.h"
@@ -139,6 +140,48 @@ static void test_sample_with_an_id_of_others(void **state)
         assert_int_equal(word_of(&file, i, ID_AT), own);
     assert_int_equal(word_of(&file, 2, ID_AT), 0);
     kit_file_free(&file);
+    stage_free(&stage);
+}
+
+/* Where several events sample, the inherited sets know which of them has the id; an id that nobody knows is a loss. */
+static void test_ids_of_several_events(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    struct config_event *events = stage.kit.config.events;
+    const struct config_event counted = events[1];
+    events[1] = events[0];
+    memcpy(events[1].name, counted.name, sizeof(counted.name));
+    events[1].attr.config = counted.attr.config;
+    stage.kit.config.sampling = 2;
+    records_layout_init(&stage.tasks->layout, &stage.kit.config);
+    struct inherited_sets *sets = inherited_new(&stage.kit.session);
+    assert_non_null(sets);
+    stage.kit.session.inherited_sets = sets;
+    struct root_ids *ids = inherited_roots_add(&sets->roots, 100, 4); /* of two CPUs */
+    const uint64_t own[] = {100001, 100002}, told[] = {76, 77, 78, 79};
+    memcpy(ids->ids, told, sizeof(told));
+    struct task *task = stage_process(&stage, 100, 1, T, 5000000);
+    for (unsigned i = 0; i < 4; i++) {
+        assert_int_equal(task->ids[i % 2], own[i % 2]);
+        put_sample(task, told[i], 3, T + 100 + 3 * i);
+        put_sample(task, own[i % 2], 3, T + 101 + 3 * i);
+        put_sample(task, 987654321, 3, T + 102 + 3 * i);
+        if (i == 1)
+            inherited_roots_end(&sets->roots, ids);
+    }
+    tasks_drain(stage.tasks, task);
+    assert_int_equal(task->lost_records, 4);
+    stage_close(&stage);
+    struct kit_file file = read_back("out.100.100");
+    for (unsigned i = 0; i < 4; i++)
+        for (unsigned two = 0; two < 2; two++)
+            assert_int_equal(word_of(&file, 2 * i + two, ID_AT), own[i % 2]);
+    assert_int_equal(word_of(&file, 8, ID_AT), 0);
+    kit_file_free(&file);
+    stage.kit.session.inherited_sets = NULL;
+    inherited_free(sets);
     stage_free(&stage);
 }
 
@@ -511,6 +554,7 @@ int main(void)
         cmocka_unit_test(test_process),
         cmocka_unit_test(test_periods_of_a_frequency),
         cmocka_unit_test(test_sample_with_an_id_of_others),
+        cmocka_unit_test(test_ids_of_several_events),
         cmocka_unit_test(test_threads_share_mappings),
         cmocka_unit_test(test_mapped_again),
         cmocka_unit_test(test_fork),

@@ -43,6 +43,7 @@ endforeach()
 pinject_unit_test(request_numbers SOURCES test_request_numbers.c LINK pinject_collector)
 target_link_options(test_request_numbers PRIVATE -Wl,--wrap=numbers_hold,--wrap=inherited_open_of)
 pinject_unit_test(inherited SOURCES test_inherited.c LINK pinject_collector)
+pinject_unit_test(inherited_roots SOURCES test_inherited_roots.c LINK pinject_collector)
 pinject_unit_test(inherited_records SOURCES test_inherited_records.c LINK pinject_collector)
 target_link_options(test_inherited_records PRIVATE
   -Wl,--wrap=inherited_ring_begin,--wrap=inherited_ring_next,--wrap=inherited_ring_end,--wrap=inherited_ring_has_stopped
