@@ -20,10 +20,10 @@ static int parse_periods(struct periods *ret, const struct option_row *row, cons
             report_error("option '--%s' has more than %d periods; there are never more events", row->name, EVENTS_MAX);
             return -EINVAL;
         }
-        snprintf(digits, sizeof(digits), "%.*s", size < DIGITS ? (int)size : DIGITS, at);
+        snprintf(digits, sizeof(digits), "%.*s", (int)size, at);
         uint64_t *period = &ret->values[ret->count++];
         const struct option_row one = {.name = row->name, .value = row->value};
-        int error = options_take_count(period, &one, at[size] || at != value ? digits : value);
+        int error = options_take_count(period, &one, size < DIGITS ? digits : value); /* the latter is refused */
         if (error)
             return error;
         if (*period >> 63) {

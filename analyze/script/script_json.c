@@ -48,7 +48,10 @@ static void put_head(struct part *part)
         json_signed(json, "pid", sample->task->pid);
     if (wants(part, FIELD_TID))
         json_signed(json, "tid", sample->task->tid);
-    put_number(part, FIELD_CPU, sample->cpu);
+    if (wants(part, FIELD_CPU) && sample->cpu == UINT32_MAX)
+        json_null(json, "cpu");
+    else
+        put_number(part, FIELD_CPU, sample->cpu);
     if (wants(part, FIELD_TIME))
         json_unsigned(json, "time_ns", sample->time_ns);
     put_number(part, FIELD_PERIOD, sample->period);

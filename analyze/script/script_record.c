@@ -96,7 +96,7 @@ void script_record_text(struct script *script, const struct profile_record *show
         fprintf(to, " %" PRId32 "/%" PRId32 " ", (int32_t)record->pid, (int32_t)record->tid);
     }
     if (record->has & PERF_SAMPLE_CPU)
-        fprintf(to, "[%03" PRIu32 "] ", record->cpu);
+        fprintf(to, "[%03" PRId32 "] ", (int32_t)record->cpu);
     if (record->has & PERF_SAMPLE_TIME)
         fprintf(to, "%" PRIu64 ".%06" PRIu64 ": ", record->time / 1000000000, record->time % 1000000000 / 1000);
     print_type(record, to);
@@ -177,7 +177,9 @@ void script_record_json(struct script *script, const struct profile_record *show
         json_signed(json, "by_pid", (int32_t)record->pid);
         json_signed(json, "by_tid", (int32_t)record->tid);
     }
-    if (record->has & PERF_SAMPLE_CPU)
+    if (record->has & PERF_SAMPLE_CPU && record->cpu == UINT32_MAX)
+        json_null(json, "on_cpu");
+    else if (record->has & PERF_SAMPLE_CPU)
         json_unsigned(json, "on_cpu", record->cpu);
     if (record->has & PERF_SAMPLE_TIME)
         json_unsigned(json, "time_ns", record->time);

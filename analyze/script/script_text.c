@@ -39,7 +39,7 @@ static void print_head(struct script *script, const struct profile_sample *sampl
     else if (wanted & FIELD_BIT(FIELD_TID))
         fprintf(output->to, "%7" PRId32 " ", sample->task->tid);
     if (wanted & FIELD_BIT(FIELD_CPU))
-        fprintf(output->to, "[%03" PRIu32 "] ", sample->cpu);
+        fprintf(output->to, "[%03" PRId32 "] ", (int32_t)sample->cpu); /* unknown: [-01], as in perf */
     if (wanted & FIELD_BIT(FIELD_TIME))
         fprintf(output->to, "%5" PRIu64 ".%06" PRIu64 ": ", sample->time_ns / 1000000000,
                 sample->time_ns % 1000000000 / 1000);

@@ -17,7 +17,7 @@ struct perf_event_attr event_choice_attr(const struct event_spec *spec, bool bli
     attr.sample_id_all = ours.sample_id_all;
     attr.use_clockid = ours.use_clockid;
     attr.clockid = ours.clockid;
-    attr.sample_period = attr.freq = 0; /* counting; see set_rate() */
+    attr.sample_period = attr.freq = 0; /* counting; see event_rate_set() */
     if (blind && !attr.exclude_user)
         attr.exclude_kernel = attr.exclude_hv = 1;
     return attr;

@@ -360,15 +360,61 @@ static int add_choice(struct setup *setup, const struct event_spec *spec, bool s
     return status < 0 ? refuse_event(spec->name, status, spec) : 0;
 }
 
+/*
+ * An event that is sampled already and happens at the same moments as SPEC: the kernel fills in a sample once for all of
+ * a task's events of one software event, and so gives the samples of both one id (seen with Linux 6.18). The clocks have
+ * timers of their own. NULL: none.
+ */
+static const struct config_event *find_same_moments(const struct setup *setup, const struct event_spec *spec)
+{
+    const struct event_config *config = setup->config;
+    const struct perf_event_attr attr = event_choice_attr(spec, config->exclude_kernel);
+    if (config->source != PINJECT_SOURCE_PERF || attr.type != PERF_TYPE_SOFTWARE ||
+        event_rate_is_clock(attr.type, attr.config) || is_chosen_twice(setup, spec))
+        return NULL;
+    for (unsigned i = 0; i < config->count; i++) {
+        const struct config_event *event = &config->events[i];
+        const struct perf_event_attr *other = &event->attr;
+        const bool user = !attr.exclude_user && !other->exclude_user;
+        const bool kernel = !attr.exclude_kernel && !other->exclude_kernel;
+        if (event->samples && other->type == attr.type && other->config == attr.config && (user || kernel))
+            return event;
+    }
+    return NULL;
+}
+
+/* SPEC happens at the same moments as OTHER, which is sampled. Its place is behind all that are. */
+static int add_counted(struct setup *setup, const struct event_spec *spec, const struct config_event *other)
+{
+    event_config_note(setup->config,
+                      "event '%s' is counted, but not sampled: it happens at the same moments as '%s', and the kernel "
+                      "mixes up the samples of the two; sample it in another run",
+                      spec->name, other->name);
+    return add_choice(setup, spec, false);
+}
+
 static int add_choices(struct setup *setup)
 {
-    for (unsigned i = 0; i < setup->settings->events.count; i++) {
-        const struct event_spec *spec = &setup->settings->events.specs[i];
-        int status = add_choice(setup, spec, !setup->settings->stat && !(spec->says & EVENT_SAYS_COUNT));
-        if (status < 0)
-            return status;
+    const struct event_list *list = &setup->settings->events;
+    const struct config_event *others[EVENTS_MAX] = {NULL};
+    int status = 0;
+    for (unsigned i = 0; i < list->count && status == 0; i++) {
+        const struct event_spec *spec = &list->specs[i];
+        const bool samples = !setup->settings->stat && !(spec->says & EVENT_SAYS_COUNT);
+        others[i] = samples ? find_same_moments(setup, spec) : NULL;
+        if (others[i] && spec->group) {
+            report_error("event '%s' cannot be sampled in a group: it happens at the same moments as '%s', and the "
+                         "kernel mixes up the samples of the two; leave out one of them",
+                         spec->name, others[i]->name);
+            return -EINVAL;
+        }
+        if (!others[i])
+            status = add_choice(setup, spec, samples);
     }
-    return 0;
+    for (unsigned i = 0; i < list->count && status == 0; i++)
+        if (others[i])
+            status = add_counted(setup, &list->specs[i], others[i]);
+    return status;
 }
 
 static int add_timer_sampler(struct setup *setup)
@@ -466,15 +512,27 @@ static void note_short_periods(struct event_config *config, const struct setting
 
 /* ---- Fields that only some users want ---- */
 
-static uint64_t choose_data(struct event_config *config)
+/* Of each event that samples: a PMU may know fields that another one does not. */
+static void add_data(struct event_config *config)
 {
-    int physical, all;
-    const uint64_t fields = sample_fields_of_data(&config->events[0].attr, &physical, &all);
-    if (physical)
-        event_config_note(config, "samples have no physical addresses: %s", strerror(-physical));
-    if (all)
-        event_config_note(config, "samples have no addresses: %s", strerror(-all));
-    return fields;
+    unsigned without = 0, without_physical = 0;
+    int physical = 0, all = 0;
+    for (unsigned i = 0; i < config->sampling; i++) {
+        struct config_event *event = &config->events[i];
+        const int group = event->leader < i ? config->keepers[event->leader] : -1;
+        int no_physical, none;
+        event->attr.sample_type |= sample_fields_of_data(&event->attr, group, &no_physical, &none);
+        if (none && !without++)
+            all = none;
+        else if (!none && no_physical && !without_physical++)
+            physical = no_physical;
+    }
+    if (without_physical)
+        event_config_note(config, "samples%s have no physical addresses: %s",
+                          without_physical < config->sampling ? " of some events" : "", strerror(-physical));
+    if (without)
+        event_config_note(config, "samples%s have no addresses: %s",
+                          without < config->sampling ? " of some events" : "", strerror(-all));
 }
 
 static void add_fields(struct event_config *config, const struct settings *settings)
@@ -483,15 +541,13 @@ static void add_fields(struct event_config *config, const struct settings *setti
         return;
     if (config->source == PINJECT_SOURCE_TIMER) {
         event_config_note(config,
-                          "samples have no CPU and no address: the timers of the preload object do not know it");
+                          "samples have no CPU and no address: the timers of the preload object do not know them");
         return;
     }
-    const uint64_t data = settings->data ? choose_data(config) : 0;
-    for (unsigned i = 0; i < config->count; i++) {
-        struct config_event *event = &config->events[i];
-        event->attr.sample_type |= settings->sample_cpu ? PERF_SAMPLE_CPU : 0; /* the same trailer for all */
-        event->attr.sample_type |= event->samples ? data : 0;
-    }
+    for (unsigned i = 0; i < config->count && settings->sample_cpu; i++)
+        config->events[i].attr.sample_type |= PERF_SAMPLE_CPU; /* the same trailer for all */
+    if (settings->data)
+        add_data(config);
 }
 
 /* ---- Rings ---- */
@@ -499,7 +555,8 @@ static void add_fields(struct event_config *config, const struct settings *setti
 static uint64_t bytes_per_second(const struct event_config *config, unsigned event)
 {
     const struct perf_event_attr *attr = &config->events[event].attr;
-    uint64_t size = SAMPLE_SIZE + config->dump + (attr->sample_type & PERF_SAMPLE_CALLCHAIN ? CHAIN_SIZE : 0);
+    uint64_t size = SAMPLE_SIZE + config->dump + (attr->sample_type & PERF_SAMPLE_CALLCHAIN ? CHAIN_SIZE : 0) +
+                    sample_fields_size(attr->sample_type);
     /* The rate of an event with a period is not known beforehand, except for clocks. */
     uint64_t rate = attr->freq ? attr->sample_freq : 10000;
     if (event_rate_is_clock(attr->type, attr->config))

@@ -230,7 +230,7 @@ void event_list_set_levels(struct event_list *list, unsigned levels)
 
 int event_list_set_each_level(struct event_list *list, const char *text)
 {
-    for (unsigned i = 0;; i++) {
+    for (unsigned item = 1;; item++) {
         const size_t size = strcspn(text, ",");
         unsigned levels = 0;
         for (size_t at = 0; at < size; at++)
@@ -239,11 +239,13 @@ int event_list_set_each_level(struct event_list *list, const char *text)
             report_error("--priv-levels needs u, k or uk for each event (such as u,k,uk), not '%s'", text);
             return -EINVAL;
         }
-        if (i >= list->count) {
-            report_error("--priv-levels has more entries than there are events (%u)", list->count);
+        if (item > list->items) {
+            report_error("--priv-levels has more entries than -e has events (%u)", list->items);
             return -EINVAL;
         }
-        set_level(&list->specs[i], levels);
+        for (unsigned i = 0; i < list->count; i++)
+            if (list->specs[i].item == item)
+                set_level(&list->specs[i], levels);
         text += size;
         if (!*text++)
             return 0;
@@ -271,7 +273,8 @@ static int set_period(struct event_spec *spec, const uint64_t *periods, unsigned
 int event_list_set_periods(struct event_list *list, const uint64_t *periods, unsigned count, const char *option)
 {
     if (count > list->items) {
-        report_error("option '--%s' has %u periods, but there are only %u events", option, count, list->items);
+        report_error("option '--%s' has %u periods, but -e has only %u event%s", option, count, list->items,
+                     list->items == 1 ? "" : "s");
         return -EINVAL;
     }
     for (unsigned i = 0; i < list->count; i++)

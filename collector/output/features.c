@@ -54,7 +54,7 @@ static void append_trailer(struct buffer *to, uint64_t sample_type, const int32_
     if (sample_type & PERF_SAMPLE_STREAM_ID)
         buffer_u64(to, id);
     if (sample_type & PERF_SAMPLE_CPU)
-        buffer_u64(to, 0);
+        buffer_u64(to, UINT32_MAX); /* unknown */
     if (sample_type & PERF_SAMPLE_IDENTIFIER)
         buffer_u64(to, id);
 }

@@ -290,7 +290,7 @@ static void put_trailer(unsigned char *record, uint64_t type, const struct recor
     put_word(&at, type & PERF_SAMPLE_TIME, stamp->time_ns);
     put_word(&at, type & PERF_SAMPLE_ID, stamp->id);
     put_word(&at, type & PERF_SAMPLE_STREAM_ID, stamp->id);
-    put_word(&at, type & PERF_SAMPLE_CPU, 0);
+    put_word(&at, type & PERF_SAMPLE_CPU, UINT32_MAX); /* the kernel wrote it nowhere */
     put_word(&at, type & PERF_SAMPLE_IDENTIFIER, stamp->id);
 }
 

@@ -42,21 +42,26 @@ def sampled(events, *options, program=WITNESS, before=(), spelled=None):
 
 
 def check_period(event, period, least, program=WITNESS, **kw):
-    """Each task's samples have the weight PERIOD, and together its count, to within one period; inherited events are
-    one for each CPU. Of all tasks LEAST is counted."""
+    """Each task's samples have the weight PERIOD, and together its count, to within one period. Of all tasks LEAST is
+    counted."""
     found, lost = sampled([event], "-c", str(period), program=program, **kw)
-    static = program == STATIC
-    check_tasks(found[event], event, period, least, cpus() if static else 1, lost)
+    check_tasks(found[event], event, period, least, program == STATIC, lost)
 
 
-def check_tasks(tasks, event, period, least, each, lost=0):
+def check_tasks(tasks, event, period, least, inherited=False, lost=0):
+    """Inherited events have a period for each CPU, and pass on what is left of it from one task to another."""
+    def check_count(what, count, weight, periods):
+        check(weight <= count, what)
+        check(lost or count - weight < periods * period, what)
+
     for tid, (samples, weight, count) in tasks.items():
         what = f"{event} of {tid}: {samples} samples, weight {weight}, count {count}"
         check_equal(weight, samples * period, what)
-        check(weight <= count, what)
-        if not lost:
-            check(count - weight < each * period, what)
-    counted = sum(count for _, _, count in tasks.values())
+        if not inherited:
+            check_count(what, count, weight, 1)
+    weight, counted = (sum(task[i] for task in tasks.values()) for i in (1, 2))
+    check_count(f"{event} of all: weight {weight}, count {counted}", counted, weight,
+                len(tasks) * (cpus() if inherited else 1))
     check(counted >= least, f"{event}: {counted} were counted, not {least}")
 
 
@@ -155,7 +160,7 @@ def test_uprobes():
         skip("only root may, or the kernel has no uprobes")
     need_perf_events()
     found, lost = sampled(["calls"], "-c", "9", spelled=f"uprobe/path={target(WITNESS)},symbol=called,name=calls/")
-    check_tasks(found["calls"], "calls", 9, TASKS * 200, 1, lost)
+    check_tasks(found["calls"], "calls", 9, TASKS * 200, lost=lost)
 
 
 def test_periods_of_each_event():
@@ -166,7 +171,7 @@ def test_periods_of_each_event():
         for program in programs():
             found, lost = sampled(events, *options, program=program)
             for event, period in zip(events, (7, 20)):
-                check_tasks(found[event], event, period, TASKS * PAGES, cpus() if program == STATIC else 1, lost)
+                check_tasks(found[event], event, period, TASKS * PAGES, program == STATIC, lost)
             check_equal([samples for samples, _, _ in found["task-clock"].values()], [0] * TASKS)
             check(all(count > 0 for _, _, count in found["task-clock"].values()), found["task-clock"])
 

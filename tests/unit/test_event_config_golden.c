@@ -80,6 +80,20 @@ static int less_precise(const struct perf_event_attr *attr)
     return attr->precise_ip > 1 ? -EOPNOTSUPP : 0;
 }
 
+/* Its PMU knows addresses, but no physical ones; faults are known with no address at all. */
+static int few_addresses(const struct perf_event_attr *attr)
+{
+    const uint64_t refused = is_hardware(attr)                           ? PERF_SAMPLE_PHYS_ADDR
+                             : attr->config == PERF_COUNT_SW_PAGE_FAULTS ? PERF_SAMPLE_ADDR
+                                                                         : 0;
+    return attr->sample_type & refused ? (is_hardware(attr) ? -EACCES : -EOPNOTSUPP) : 0;
+}
+
+static int no_address(const struct perf_event_attr *attr)
+{
+    return attr->sample_type & PERF_SAMPLE_ADDR ? -EOPNOTSUPP : 0;
+}
+
 static int no_more_breakpoints(const struct perf_event_attr *attr)
 {
     return attr->type == PERF_TYPE_BREAKPOINT ? -ENOSPC : 0;
@@ -124,6 +138,9 @@ static const struct scene scenes[] = {
     {"nothing but a clock, counting", nothing_but_a_clock, {.stat = true}, {0}},
     {"chosen events", NULL, {.frequency = 4000}, {"instructions:u", "cpu-clock", "cycles:k"}},
     {"one event by two names", NULL, {.frequency = 4000}, {"faults", "page-faults", "faults:u"}},
+    {"one event with two periods, and another", NULL, {.frequency = 4000}, {"faults/period=9/", "faults", "cs"}},
+    {"one event at levels that do not meet", NULL, {.frequency = 4000}, {"faults:u", "faults:k"}},
+    {"one event in a group", NULL, {.frequency = 4000}, {"faults:u", "{cs,faults}"}},
     {"chosen events, a user", user_space_only, {.frequency = 100}, {"page-faults", "minor-faults:u", "cpu-clock"}},
     {"an event of the kernel, a user", user_space_only, {.frequency = 100}, {"page-faults:k"}},
     {"an event in the kernel, a user", user_space_only, {.frequency = 100}, {"context-switches"}},
@@ -153,6 +170,10 @@ static const struct scene scenes[] = {
      {.frequency = 99, .call_graph = SETTINGS_CALL_GRAPH_NONE},
      {"faults/call-graph=fp,max-stack=5/,cs"}},
     {"no call chains", NULL, {.frequency = 99}, {"faults/call-graph=no/"}},
+    {"addresses and CPUs", NULL, {.frequency = 99, .data = true, .sample_cpu = true}, {"cycles", "{faults,cs}"}},
+    {"addresses that some have", few_addresses, {.frequency = 99, .data = true}, {"cycles", "{cs,faults}"}},
+    {"no addresses", no_address, {.frequency = 99, .data = true}, {"cycles"}},
+    {"addresses, refused", refused, {.frequency = 99, .data = true, .sample_cpu = true}, {0}},
     {"a breakpoint", NULL, {.frequency = 99}, {"mem:0x1000/8:w"}},
     {"a breakpoint with a rate", NULL, {.frequency = 99, .rate_given = true}, {"mem:0x1000/8:w"}},
     {"too many breakpoints", no_more_breakpoints, {.frequency = 99}, {"mem:0x1000/8:w"}},

@@ -323,7 +323,7 @@ static void counts_say_of_whom_they_are(void **state)
     static const uint64_t types[] = {PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME,
                                      PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU, PERF_SAMPLE_CALLCHAIN};
     static const uint64_t wanted[][13] = {{9, 5ull | 6ull << 32, 7000, 100, 90, 6001, 3, 5ull | 6ull << 32, 5000, 6001},
-                                          {9, 5ull | 6ull << 32, 7000, 100, 90, 6001, 3, 6001, 6001, 0},
+                                          {9, 5ull | 6ull << 32, 7000, 100, 90, 6001, 3, 6001, 6001, UINT32_MAX},
                                           {9, 5ull | 6ull << 32, 7000, 100, 90, 6001, 3}};
     features_begin();
     kit.config.count = 1;

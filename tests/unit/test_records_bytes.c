@@ -49,7 +49,7 @@ static void made_comm(void **state)
     other.event = 1;
     records_make_comm(&layout, &stamp, "some name", &buffer);
     EXPECT(&buffer, HEAD(PERF_RECORD_COMM, 0, 64), PAIR(10, 11), text("some nam"), text("e\0\0\0\0\0\0"), PAIR(10, 11),
-           1234567, 0, 100);
+           1234567, UINT32_MAX, 100);
     records_make_comm(&layout, &other, "1234567", &buffer);
     EXPECT(&buffer, HEAD(PERF_RECORD_COMM, 0, 56), PAIR(10, 11), text("1234567"), PAIR(10, 11), 1234567, 100, 100);
     records_make_comm(&layout, &other, "12345678", &buffer);
@@ -72,11 +72,11 @@ static void made_mappings(void **state)
     struct mapping *mapping = mapping_new(&values, "/lib");
     records_make_mmap(&layout, &stamp, mapping, &buffer);
     EXPECT(&buffer, HEAD(PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER, 112), PAIR(10, 11), 0x1000, 0x2000, 0x3000,
-           PAIR(8, 1), 77, 6, PAIR(5, 2), text("/lib\0\0\0"), PAIR(10, 11), 1234567, 0, 100);
+           PAIR(8, 1), 77, 6, PAIR(5, 2), text("/lib\0\0\0"), PAIR(10, 11), 1234567, UINT32_MAX, 100);
     mapping_put(mapping);
     records_make_kernel(&layout, &stamp, 0xffffffff81000000, 0x1000, 0x50, "[k]", &buffer);
     EXPECT(&buffer, HEAD(PERF_RECORD_MMAP, PERF_RECORD_MISC_KERNEL, 80), PAIR(-1, 0), 0xffffffff81000000, 0x1000, 0x50,
-           text("[k]\0\0\0\0"), PAIR(10, 11), 1234567, 0, 100);
+           text("[k]\0\0\0\0"), PAIR(10, 11), 1234567, UINT32_MAX, 100);
 }
 
 static const struct perf_event_header *record_of(const uint64_t *words)

@@ -147,7 +147,10 @@ static void test_periods(void **state)
     check_rate(&settings->events.specs[1], 9);
     assert_int_equal(settings->events.specs[2].says, EVENT_SAYS_COUNT);
     bad("-c 8,9 -e faults,cs,task-clock/period=4/ c", "event 3, 'task-clock/period=4/': it has a rate of its own");
-    bad("-c 8,9,10 -e faults,cs c", "option '--period' has 3 periods, but there are only 2 events");
+    bad("-c 8,9,10 -e faults,cs c", "option '--period' has 3 periods, but -e has only 2 events");
+    bad("-c 8,9 -e faults c", "option '--period' has 2 periods, but -e has only 1 event");
+    bad("-c 00000000000000000000001x,5 -e faults,cs c", "not '00000000000000000000001x,5'");
+    bad("-c 5,000000000000000000000011 -e faults,cs c", "not '5,000000000000000000000011'");
     bad("-c 8,9 c", "only the default event");
     bad("--stat -c 8,9 -e faults,cs c", "--stat takes none");
     bad("--stat --long-smpl-periods=8 -e faults c", "'--long-smpl-periods' says how often");
@@ -216,7 +219,7 @@ static void test_events(void **state)
     assert_int_equal(settings->levels, 3);
     bad("-u c", "change the events of -e");
     bad("-k --stat c", "-e cycles:k");
-    bad("-e cs --priv-levels=k,u c", "more entries");
+    bad("-e cs --priv-levels=k,u c", "--priv-levels has more entries than -e has events (1)");
     bad("-e cs --priv-levels=h c", "u, k or uk");
     bad("--filter pid==1 -e cs c", "after -e");
     bad("-e cs --filter pid==1 c", "tracepoint");
