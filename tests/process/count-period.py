@@ -211,8 +211,8 @@ def test_frequency():
             total += weight
             counted += count
         check(counted >= TASKS * PAGES, counted)
-        with measured():
-            check(total > counted // 4, f"-F {frequency}: weight {total}, count {counted}")
+        with measured():  # at 99 Hz the samples of short tasks are few
+            check(wanted < 999 or total > counted // 2, f"-F {frequency}: weight {total}, count {counted}")
 
 
 def test_frequency_of_many_short_tasks():
