@@ -37,6 +37,7 @@
 #include "collector/tasks/tasks.h"
 #include "collector/tasks/tasks_init.h"
 #include "collector/tasks/untracked.h"
+#include "collector/turns.h"
 #include "common/buffer.h"
 #include "common/clock.h"
 #include "common/report.h"
@@ -79,6 +80,7 @@ struct collect {
     uint64_t stacks_ns; /* time of --stacks-after; UINT64_MAX: never, or done */
     bool stacks_run;    /* they are being taken */
     struct interval_timer interval;
+    struct turns turns; /* of event sets */
     int root_status;
     struct rusage tree;
     struct epoll_event events[EVENTS];
@@ -374,6 +376,7 @@ static int run_round(struct collect *collect, int timeout_ms)
     tasks->now_ns = monotonic_ns();
     tasks->round++;
     collect->gather_ns = count ? tasks->now_ns + (count < STORM ? GATHER_NS : STORM_NS) : 0;
+    collect->gather_ns = turns_before(&collect->turns, collect->gather_ns);
     /* Before the ends of this round: a task that has ended may have reported something first. */
     service_take_notifications(collect->args->session);
     struct notification *notifications = notifications_take(&collect->args->session->notifications);
@@ -404,6 +407,7 @@ static int run_round(struct collect *collect, int timeout_ms)
     if (collect->args->stacks)
         serve_stacks(collect);
     take_interval(collect);
+    turns_take(&collect->turns, tasks);
     opener_take(results_opener(tasks->results));
     write_files(collect, count || notifications_came);
     tasks_bury(tasks);
@@ -419,7 +423,8 @@ static int timeout_ms(const struct collect *collect)
         return 0;
     if (collect->tasks.waiting || collect->tasks.owed_count || collect->alone_ns || collect->stacks_run)
         return 2;
-    return interval_timer_wait(&collect->interval, now, next > now ? (int)((next - now) / 1000000u) + 1 : 0);
+    const int wait_ms = turns_wait(&collect->turns, now, next > now ? (int)((next - now) / 1000000u) + 1 : 0);
+    return interval_timer_wait(&collect->interval, now, wait_ms);
 }
 
 /* Bare: has the last task of the tree ended? False also if the kernel does not tell. */
@@ -621,6 +626,7 @@ int collect_run(const struct collect_args *args, struct outcome *outcome)
     } else {
         collect->swept_ns = monotonic_ns();
         interval_timer_start(&collect->interval, args->session->settings->interval_ns, args->session->start_ns);
+        turns_start(&collect->turns, args->session, collect->swept_ns);
         collect->stacks_ns = args->session->settings->stacks_after_ns;
         collect->stacks_ns = collect->stacks_ns ? collect->swept_ns + collect->stacks_ns : UINT64_MAX;
         if (args->root)
@@ -628,6 +634,7 @@ int collect_run(const struct collect_args *args, struct outcome *outcome)
         run_loop(collect);
         finish_session(collect, outcome);
         outcome->interval_ns = collect->interval.last_ns;
+        outcome->turn_ns = turns_length_ns(&collect->turns);
         tasks_release(&collect->tasks);
     }
     if (collect->epoll >= 0)

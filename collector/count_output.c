@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "collector/count_sets.h"
 #include "collector/system/machine.h"
 #include "common/buffer.h"
 #include "common/report.h"
@@ -141,6 +142,17 @@ static void print_counts(const struct session *session, struct outcome *outcome,
     counts_print(&outcome->counts, session->config, &run, &style, to);
 }
 
+/* Of event sets, where the counts are printed: warnings that come after them. */
+static void warn_of_sets(const struct session *session, const struct outcome *outcome)
+{
+    const struct counts *counts = &outcome->counts;
+    const uint64_t switch_ns = session->settings->switch_ns;
+    if (!session->config->turn_count || !counts->store.total)
+        return;
+    count_sets_warn(counts->events, counts->store.total, counts->event_count, switch_ns);
+    count_sets_warn_length(outcome->turn_ns, switch_ns);
+}
+
 int count_output_print(const struct count_output *output, const struct session *session, struct outcome *outcome)
 {
     const struct settings *settings = session->settings;
@@ -166,6 +178,8 @@ int count_output_print(const struct count_output *output, const struct session *
     } else if (output->fd >= 0 && (settings->stat || settings->show_time)) {
         error = -ENOMEM;
     }
+    if (output->fd >= 0)
+        warn_of_sets(session, outcome);
     free(command);
     free(text);
     if (error)

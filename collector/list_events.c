@@ -13,6 +13,7 @@
 
 #include "collector/config/event_choice.h"
 #include "collector/config/event_config.h"
+#include "collector/config/event_sets.h"
 #include "collector/config/probe.h"
 #include "collector/events/event_catalog.h"
 #include "collector/events/event_pfm.h"
@@ -275,11 +276,15 @@ int list_events_info(const struct event_sources *sources, const char *text, FILE
 
 /* ---- --check-events-only ---- */
 
-/* Lets the events count together for some ms of CPU time. */
-static void run_events(const struct event_config *config)
+/*
+ * Lets the events of SET, and those of none, count together for some ms of CPU time. Leaders last: what is enabled later
+ * than the leader of its group counts only from the next switch of tasks on.
+ */
+static void run_set(const struct event_config *config, unsigned set)
 {
-    for (unsigned i = 0; i < config->count; i++)
-        ioctl(config->keepers[i], PERF_EVENT_IOC_ENABLE, 0);
+    for (unsigned i = config->count; i-- > 0;)
+        if (event_sets_is_on(&config->events[i], set))
+            ioctl(config->keepers[i], PERF_EVENT_IOC_ENABLE, 0);
     const uint64_t end = clock_ns(CLOCK_THREAD_CPUTIME_ID) + UINT64_C(20000000);
     while (clock_ns(CLOCK_THREAD_CPUTIME_ID) < end)
         continue;
@@ -287,20 +292,30 @@ static void run_events(const struct event_config *config)
         ioctl(config->keepers[i], PERF_EVENT_IOC_DISABLE, 0);
 }
 
+static void run_events(const struct event_config *config)
+{
+    for (unsigned turn = 0; turn < config->turn_count || turn == 0; turn++)
+        run_set(config, config->turn_count ? config->turns[turn] : 0);
+}
+
 static unsigned check_ran(const struct event_config *config, FILE *to)
 {
     unsigned failed = 0;
     for (unsigned i = 0; i < config->count; i++) {
         uint64_t values[8];
+        char set[32] = "";
+        if (config->events[i].set)
+            snprintf(set, sizeof(set), "set %u: ", config->events[i].set);
         const ssize_t size = read(config->keepers[i], values, sizeof(values));
         if (size == 0)
-            fprintf(to, "event '%s' is pinned, and no counter is free for it\n", config->events[i].name);
+            fprintf(to, "%sevent '%s' is pinned, and no counter is free for it\n", set, config->events[i].name);
         else if (size >= 24 && values[1] && !values[2])
-            fprintf(to, "event '%s' was never counted: its group needs more counters than the CPU has free\n",
+            fprintf(to, "%sevent '%s' was never counted: its group needs more counters than the CPU has free\n", set,
                     config->events[i].name);
         else if (size >= 24 && values[2] < values[1])
             fprintf(to,
-                    "event '%s' was counted only %.1f %% of the time: the CPU has too few counters for all events\n",
+                    "%sevent '%s' was counted only %.1f %% of the time: the CPU has too few counters for all events\n",
+                    set,
                     config->events[i].name, 100.0 * (double)values[2] / (double)values[1]);
         else
             continue;
@@ -326,7 +341,10 @@ int list_events_check(const struct settings *settings, FILE *to)
         failed = check_ran(&config, to);
     }
     event_config_release(&config);
-    if (!failed)
+    if (!failed && settings->switch_ns)
+        fprintf(to, "%u events in %u sets: the events of each set can be counted together\n", settings->events.count,
+                settings->events.sets);
+    else if (!failed)
         fprintf(to, "%u events can be counted together\n", settings->events.count);
     return failed ? 1 : 0;
 }

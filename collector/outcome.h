@@ -28,6 +28,7 @@ struct outcome {
     struct counts counts;     /* owned; at the end: see outcome_complete() */
     struct counts interval;   /* owned; the last, unfinished one of --print-interval */
     uint64_t interval_ns;     /* when that one began */
+    uint64_t turn_ns;         /* length of a turn of event sets, in the mean; 0: there was none */
     uint64_t counted_only;    /* tasks without a ring */
     char stacks[STACKS_TEXT]; /* how call stacks were made, if they are unwound; else "" */
     uint64_t stacks_behind;   /* of them: by frame pointers because the collector had fallen behind */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "collector/count_output.h"
+#include "collector/count_sets.h"
 #include "common/buffer.h"
 #include "common/report.h"
 #include "counts/count_spread.h"
@@ -41,6 +42,7 @@ void repeat_fill(struct repeat_result *ret, const struct outcome *outcome)
         snprintf(to->name, sizeof(to->name), "%s", from->name);
         to->nanoseconds = from->nanoseconds;
         to->unsupported = from->unsupported;
+        to->set = from->set;
         to->type = from->type;
         to->config = from->config;
         to->cell = counts->store.total[i];
@@ -130,6 +132,7 @@ static void join_event(const struct repeat *repeat, size_t index, double *values
     struct count_cell sum = {0};
     size_t known = 0;
     ret->events[index] = (struct count_event){.name = first->name,
+                                              .set = first->set,
                                               .nanoseconds = first->nanoseconds,
                                               .unsupported = first->unsupported,
                                               .type = first->type,
@@ -187,6 +190,7 @@ static void print_figures(const struct repeat *repeat, struct figures *figures, 
         count_store_add(&store, &row);
         store.task_count = first->tasks;
         count_print(&report, &style, to);
+        count_sets_warn(figures->events, figures->cells, first->event_count, settings->switch_ns);
     }
     count_store_release(&store);
     free(command);

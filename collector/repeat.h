@@ -16,6 +16,7 @@
 struct repeat_event {
     char name[64];
     bool nanoseconds, unsupported;
+    unsigned set;
     uint32_t type;
     uint64_t config;
     struct count_cell cell;

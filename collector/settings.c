@@ -40,6 +40,16 @@ static int take_filter(void *state, const struct option_row *row, const char *va
     return event_list_filter(&((struct settings *)state)->events, value);
 }
 
+/* Of all events, or with --switch-timeout of the set before it. */
+static int take_each_level(void *state, const struct option_row *row, const char *value)
+{
+    struct settings *settings = state;
+    (void)row;
+    settings->each_level = value;
+    settings->set_levels[settings->events.sets] = value;
+    return 0;
+}
+
 /* -u and -k, and -0 to -3 as pfmon has them. */
 static int take_level(void *state, const struct option_row *row, const char *value)
 {
@@ -253,8 +263,9 @@ static const struct option_row rows[] = {
     {'1', "level-1", NULL, OPTION_HIDDEN, take_level, 0, 0, GROUP_LINE, "nothing"},
     {'2', "level-2", NULL, OPTION_HIDDEN, take_level, 0, 0, GROUP_LINE, "nothing"},
     {'3', "level-3", NULL, OPTION_HIDDEN, take_level, 0, EVENT_LEVEL_USER, GROUP_LINE, "as -u"},
-    {0, "priv-levels", "LIST", OPTION_MORE, options_take_string, FIELD(each_level), 0, GROUP_BOTH,
-     "where to count each event: u (user space), k (kernel) or uk (both), in the order of the events, such as u,k,uk"},
+    {0, "priv-levels", "LIST", OPTION_MORE, take_each_level, 0, 0, GROUP_BOTH,
+     "where to count each event: u (user space), k (kernel) or uk (both), in the order of the events, such as u,k,uk; "
+     "with --switch-timeout, this is for the events of the -e before it"},
     {'F', "freq", "HZ", 0, settings_take_frequency, 0, 0, GROUP_BOTH,
      "samples per second of a running thread (default: 999)"},
     {'c', "period", "N", OPTION_MORE, settings_take_period, 0, 0, GROUP_BOTH,
@@ -296,6 +307,8 @@ static const struct option_row rows[] = {
      "print counts in hexadecimal, such as 0x12d687, and times in hexadecimal nanoseconds"},
     {'I', "print-interval", "MS", OPTION_MORE, settings_take_interval, 0, 0, GROUP_BOTH,
      "every MS milliseconds (10 or more), print the counts since the last time; at the end, print all counts"},
+    {0, "switch-timeout", "MS", OPTION_MORE, settings_take_switch, 0, 0, GROUP_LINE,
+     "count the events of each -e in turn, MS milliseconds at a time; print estimates for the whole time"},
     {'r', "repeat", "N", OPTION_MORE, settings_take_repeat, 0, 0, GROUP_LINE,
      "run COMMAND N times, and print the mean of each count, with its spread"},
     {0, "pre", "CMD", OPTION_MORE, settings_take_count_text, FIELD(pre), 0, GROUP_LINE,
@@ -435,7 +448,7 @@ static int finish_events(struct settings_line *line)
         return -EINVAL;
     }
     event_list_set_levels(&settings->events, settings->levels);
-    if (settings->each_level && event_list_set_each_level(&settings->events, settings->each_level) < 0)
+    if (settings_finish_sets(settings) < 0)
         return -EINVAL;
     if (settings_finish_rate(settings) < 0)
         return -EINVAL;

@@ -79,20 +79,33 @@ int settings_take_repeat(void *state, const struct option_row *row, const char *
     return 0;
 }
 
-int settings_take_interval(void *state, const struct option_row *row, const char *value)
+/* Milliseconds, LEAST or more, as nanoseconds to *RET. */
+static int take_ms(struct settings *settings, const struct option_row *row, const char *value, unsigned least,
+                   uint64_t *ret)
 {
-    struct settings *settings = state;
     char *end;
     errno = 0;
     const unsigned long long ms = strtoull(value, &end, 10);
-    if (errno || *end || !isdigit((unsigned char)*value) || ms < LEAST_MS || ms > MOST_MS) {
-        report_error("option '--%s' needs a number of milliseconds from %d to %d, not '%s'", row->name, LEAST_MS,
-                     MOST_MS, value);
+    if (errno || *end || !isdigit((unsigned char)*value) || ms < least || ms > MOST_MS) {
+        report_error("option '--%s' needs a number of milliseconds from %u to %d, not '%s'", row->name, least, MOST_MS,
+                     value);
         return -EINVAL;
     }
     note(settings, row);
-    settings->interval_ns = ms * 1000000;
+    *ret = ms * 1000000;
     return 0;
+}
+
+int settings_take_interval(void *state, const struct option_row *row, const char *value)
+{
+    struct settings *settings = state;
+    return take_ms(settings, row, value, LEAST_MS, &settings->interval_ns);
+}
+
+int settings_take_switch(void *state, const struct option_row *row, const char *value)
+{
+    struct settings *settings = state;
+    return take_ms(settings, row, value, 1, &settings->switch_ns);
 }
 
 static int refuse(const char *option, const char *other)
@@ -150,4 +163,29 @@ int settings_check_counting(struct settings *settings, bool json)
     }
     int error = check_form(settings);
     return error ? error : check_repeat(settings);
+}
+
+/* --priv-levels of each set. */
+static int finish_levels(struct settings *settings)
+{
+    int status = 0;
+    if (settings->set_levels[0]) {
+        report_error("with --switch-timeout, --priv-levels belongs to the -e before it: put it after that -e");
+        return -EINVAL;
+    }
+    for (unsigned set = 1; status == 0 && set <= settings->events.sets && set <= EVENTS_MAX; set++)
+        if (settings->set_levels[set])
+            status = event_list_set_each_level(&settings->events, settings->set_levels[set], set);
+    return status;
+}
+
+int settings_finish_sets(struct settings *settings)
+{
+    if (!settings->switch_ns)
+        return settings->each_level ? event_list_set_each_level(&settings->events, settings->each_level, 0) : 0;
+    if (settings->events.sets < 2) {
+        report_error("option '--switch-timeout' needs two or more -e: each -e is a set of events that takes its turn");
+        return -EINVAL;
+    }
+    return finish_levels(settings);
 }

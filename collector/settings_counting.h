@@ -15,6 +15,10 @@ int settings_take_count_text(void *state, const struct option_row *row, const ch
 int settings_take_separator(void *state, const struct option_row *row, const char *value);
 int settings_take_repeat(void *state, const struct option_row *row, const char *value);
 int settings_take_interval(void *state, const struct option_row *row, const char *value);
+int settings_take_switch(void *state, const struct option_row *row, const char *value);
+/* After all options, when all events are known: --priv-levels, and what event sets need. 0 or -EINVAL after
+ * report_error(). */
+int settings_finish_sets(struct settings *settings);
 /* After all options: refuses those that would have no effect, or exclude each other. JSON: --json was given. 0 or
  * -EINVAL after report_error(). */
 int settings_check_counting(struct settings *settings, bool json);

@@ -20,6 +20,7 @@ struct count_event {
     bool unsupported; /* this machine does not have it: it has no values */
     uint32_t type;    /* PERF_TYPE_*, PERF_COUNT_*: what it is, for the derived figures */
     uint64_t config;
+    unsigned set; /* number of its event set, which took turns with others; 0: none */
 };
 
 /* What one event counted in one row. Zeroed: nothing counted it. */
@@ -29,6 +30,8 @@ struct count_cell {
     uint64_t value;  /* the kernel's count; of task-clock with the CPU time before and after its events */
     uint64_t scaled; /* the same for the whole time; equal to value unless estimate */
     uint64_t enabled_ns, running_ns;
+    uint64_t parts;     /* of several tasks, count_add(): the sum of `scaled` of those that counted it */
+    uint64_t unseen_ns; /* enabled_ns of the others, in which it had no time; `scaled` assumes that they are alike */
 };
 
 /* The event had no counter of the machine at all, or no task counted it. */
@@ -53,11 +56,15 @@ struct count_times {
     bool cpu_known;
 };
 
-/* Adds FROM to TO; sums that do not fit become UINT64_MAX. */
+/* Makes CELL, of one task, a sum to which others can be added. */
+void count_begin(struct count_cell *cells, size_t count);
+/* Adds FROM, of one task, to the sum TO (zeroed: nothing yet); sums that do not fit become UINT64_MAX. */
 void count_add(struct count_cell *to, const struct count_cell *from, size_t count);
 /* VALUE for the whole time, if it was counted in RUNNING of ENABLED; VALUE if it never ran. */
 uint64_t count_scale(uint64_t value, uint64_t enabled_ns, uint64_t running_ns);
-/* The index of task-clock, of all modifiers; COUNT if there is none. */
+/* The index of the task-clock, of all modifiers, that counts all the time; COUNT if there is none. */
 size_t count_find_clock(const struct count_event *events, size_t count);
+/* Did the set of event INDEX have a turn, in which any event of it was counted? True also if it is in no set. */
+bool count_had_turn(const struct count_event *events, const struct count_cell *cells, size_t count, size_t index);
 
 #endif

@@ -14,6 +14,8 @@ static void print_cell(struct json *json, const struct count_report *report, con
     json_object(json, NULL);
     json_string(json, "event", event->name);
     json_string(json, "unit", event->nanoseconds ? "ns" : event->unit ? event->unit : "");
+    if (event->set)
+        json_unsigned(json, "set", event->set);
     if (event->unsupported || !count_is_known(cell)) {
         json_null(json, "value");
         json_string(json, "missing", event->unsupported ? "not supported" : "not counted");

@@ -22,21 +22,35 @@ static bool is_known(const struct count_event *event, const struct count_cell *c
     return !event->unsupported && count_is_known(cell);
 }
 
-/* ":u" of "cycles:u"; "" of "cycles" */
-static const char *modifiers(const struct count_event *event)
+/* ":u" of "cycles:u" and of "cycles:u (set 2)"; "" of "cycles". *RET_SIZE: how long it is. */
+static const char *modifiers(const struct count_event *event, size_t *ret_size)
 {
     const char *colon = strrchr(event->name, ':');
+    *ret_size = colon ? strcspn(colon, " ") : 0;
     return colon ? colon : "";
 }
 
+static bool are_alike(const struct count_event *one, const struct count_event *other)
+{
+    size_t size, other_size;
+    const char *left = modifiers(one, &size), *right = modifiers(other, &other_size);
+    return size == other_size && memcmp(left, right, size) == 0;
+}
+
+/* Of the same set if there is one: these two were counted at the same time. */
 static const struct count_cell *find_base(const struct count_event *events, const struct count_cell *cells,
                                           size_t count, const struct count_event *of, uint64_t config)
 {
-    for (size_t i = 0; i < count; i++)
-        if (events[i].type == PERF_TYPE_HARDWARE && events[i].config == config && is_known(&events[i], &cells[i]) &&
-            strcmp(modifiers(&events[i]), modifiers(of)) == 0)
+    const struct count_cell *found = NULL;
+    for (size_t i = 0; i < count; i++) {
+        if (events[i].type != PERF_TYPE_HARDWARE || events[i].config != config || !is_known(&events[i], &cells[i]) ||
+            !are_alike(&events[i], of))
+            continue;
+        if (events[i].set == of->set)
             return &cells[i];
-    return NULL;
+        found = found ? found : &cells[i];
+    }
+    return found;
 }
 
 static bool relate(const struct count_event *events, const struct count_cell *cells, size_t count, size_t index,

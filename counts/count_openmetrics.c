@@ -46,6 +46,8 @@ static void begin_sample(enum family family, const struct count_event *event, co
     char text[sizeof(row->comm) + 1];
     fprintf(to, "%s%s{", families[family].name, strcmp(families[family].type, "counter") == 0 ? "_total" : "");
     print_label("event", event->name, to);
+    if (event->set)
+        fprintf(to, ",set=\"%u\"", event->set);
     if (by != COUNT_ALL) {
         fputc(',', to);
         snprintf(text, sizeof(text), "%.*s", (int)sizeof(row->comm), row->comm);

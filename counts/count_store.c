@@ -307,6 +307,7 @@ void count_store_row(struct count_store *store, size_t index, struct count_row *
         return;
     }
     unpack_at(store, store->parts[order->offset], ret, store->cells);
+    count_begin(store->cells, store->events);
     for (uint32_t i = 1; i < order->count; i++) {
         struct count_row part;
         unpack_at(store, store->parts[order->offset + i], &part, store->part);

@@ -47,6 +47,28 @@ static void print_spread(const struct count_spread *spread, FILE *to)
                 100 * spread->interval / spread->mean);
 }
 
+/* "  (set 2; estimate: counted for 33.40% of the time)" */
+static void print_share(const struct count_report *report, const struct count_cell *cells, size_t index, FILE *to)
+{
+    const struct count_event *event = &report->events[index];
+    const struct count_cell *cell = &cells[index];
+    char set[32] = "";
+    if (event->unsupported || !cell->present)
+        return;
+    if (event->set)
+        snprintf(set, sizeof(set), "set %u", event->set);
+    const char *comma = event->set ? "; " : "";
+    if (cell->estimate && cell->running_ns)
+        fprintf(to, "  (%s%sestimate: counted for %.2f%% of the time)", set, comma,
+                100.0 * (double)cell->running_ns / (double)cell->enabled_ns);
+    else if (!count_is_known(cell) && count_had_turn(report->events, cells, report->event_count, index))
+        fprintf(to, "  (%s%sno counter of the machine was free)", set, comma);
+    else if (!count_is_known(cell))
+        fprintf(to, "  (%s%sit had no turn)", set, comma);
+    else if (event->set)
+        fprintf(to, "  (%s)", set);
+}
+
 static void print_cell(const struct count_report *report, const struct count_cell *cells, size_t index, int digits,
                        FILE *to)
 {
@@ -59,11 +81,7 @@ static void print_cell(const struct count_report *report, const struct count_cel
     print_metric(report, cells, index, strlen(name), to);
     if (report->spreads && report->runs > 1 && !event->unsupported)
         print_spread(&report->spreads[index], to);
-    if (!event->unsupported && cell->present && cell->estimate && cell->running_ns)
-        fprintf(to, "  (estimate: counted for %.2f%% of the time)",
-                100.0 * (double)cell->running_ns / (double)cell->enabled_ns);
-    else if (!event->unsupported && cell->present && !count_is_known(cell))
-        fputs("  (no counter of the machine was free)", to);
+    print_share(report, cells, index, to);
 }
 
 static void print_row(const struct count_report *report, const struct count_row *row, const struct count_style *style,

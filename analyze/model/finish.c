@@ -59,15 +59,15 @@ static int add_task_sums(struct task *task)
     return 0;
 }
 
-static int finish_counts(struct task *task)
+static int finish_counts(const struct store *store, struct task *task)
 {
     int status = task_take_readings(task, UINT32_MAX);
     if (status == 0)
         status = add_task_sums(task);
     for (uint32_t i = 0; status == 0 && i < task->count_count; i++) {
         struct profile_count *count = &task->counts[i];
-        /* Inherited events are one per CPU, too: they run less than they are enabled. */
-        if (task->shown.source == PROFILE_SOURCE_INHERITED)
+        /* Inherited events are one per CPU, too: they run less than they are enabled. Of sets the file has it right. */
+        if (task->shown.source == PROFILE_SOURCE_INHERITED && !store_event_at(store, count->event)->set)
             count->enabled_ns = count->running_ns;
         count->scaled = scale_count(count->value, count->enabled_ns, count->running_ns);
         if (count->generation != UINT32_MAX && !task_generation_at(task, count->generation))
@@ -94,7 +94,7 @@ static void number_generations(struct task *task)
 static int finish_task(struct loader *loader, struct task *task)
 {
     struct profile_task *shown = &task->shown;
-    int status = finish_counts(task);
+    int status = finish_counts(&loader->store, task);
     if (status < 0)
         return status;
     number_generations(task);

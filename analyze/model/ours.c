@@ -131,6 +131,8 @@ static int take_count(struct loader *loader, const struct file *file, struct tas
     uint32_t event = event_of_count(&loader->store, file, &fixed, item_string(item));
     if (event == LOOKUP_NONE)
         return -ENOMEM;
+    if (fixed.set)
+        store_event_at(&loader->store, event)->set = fixed.set;
     task->own_counts = true;
     /* In the file of one exec generation, a row for the whole task is about that exec generation. */
     uint32_t generation = fixed.generation == UINT32_MAX ? (task->split ? before : UINT32_MAX)

@@ -26,6 +26,7 @@ struct profile_event {
     uint64_t samples; /* in all tasks */
     uint64_t weight;  /* sum of their periods */
     uint64_t lost;
+    uint32_t set; /* number of its event set, which took turns with others (--switch-timeout); 0: none */
 };
 
 struct profile_count {

@@ -117,7 +117,7 @@ bool item_count(struct item *item, struct pinject_item_count *ret)
     ret->event = cursor_u32(body);
     ret->generation = cursor_u32(body);
     ret->nanoseconds = cursor_u32(body);
-    ret->reserved = cursor_u32(body);
+    ret->set = cursor_u32(body);
     return !body->failed;
 }
 

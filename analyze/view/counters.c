@@ -4,9 +4,11 @@
 #include <linux/perf_event.h>
 #include <string.h>
 
+#include "counts/count.h"
+
 bool counters_is_task_clock(const struct profile_event *event)
 {
-    return event->type == PERF_TYPE_SOFTWARE && event->config == PERF_COUNT_SW_TASK_CLOCK;
+    return event->type == PERF_TYPE_SOFTWARE && event->config == PERF_COUNT_SW_TASK_CLOCK && !event->set;
 }
 
 static void add_count(struct counter *counter, const struct profile_count *count)
@@ -56,7 +58,8 @@ void counters_of_task(const struct profile *profile, const struct profile_task *
     }
     /* Inherited events are enabled on every CPU and run on one at a time: that is no multiplexing. */
     for (uint32_t i = 0; i < profile->event_count; i++)
-        ret[i].estimate = task->source != PROFILE_SOURCE_INHERITED && ret[i].running_ns < ret[i].enabled_ns;
+        ret[i].estimate = (task->source != PROFILE_SOURCE_INHERITED || profile->events[i].set) &&
+                          ret[i].running_ns < ret[i].enabled_ns;
     add_accounting(profile, task, ret);
 }
 
@@ -67,9 +70,12 @@ void counters_add(const struct profile *profile, struct counter *to, const struc
         to[i].estimate |= from[i].estimate;
         to[i].value += from[i].value;
         to[i].counted += from[i].counted;
-        to[i].scaled += from[i].scaled;
         to[i].enabled_ns += from[i].enabled_ns;
         to[i].running_ns += from[i].running_ns;
+        to[i].parts += from[i].scaled;
+        to[i].unseen_ns += from[i].running_ns ? 0 : from[i].enabled_ns;
+        to[i].scaled = to[i].unseen_ns ? count_scale(to[i].parts, to[i].enabled_ns, to[i].enabled_ns - to[i].unseen_ns)
+                                       : to[i].parts;
     }
 }
 

@@ -15,6 +15,7 @@ struct counter {
     uint64_t counted; /* only the kernel's count */
     uint64_t scaled;  /* the estimate for the whole time, with the same additions */
     uint64_t enabled_ns, running_ns;
+    uint64_t parts, unseen_ns; /* as in counts/count.h */
 };
 
 /* Whether the value has a meaning: the event had a hardware counter at least once. */
@@ -27,7 +28,7 @@ static inline bool counters_known(const struct counter *counter)
 
 /* RET has room for one per event of the profile. */
 void counters_of_task(const struct profile *profile, const struct profile_task *task, struct counter *ret);
-/* Adds FROM to TO, event by event. */
+/* Adds FROM, of one task, to the sum TO, event by event. */
 void counters_add(const struct profile *profile, struct counter *to, const struct counter *from);
 bool counters_is_task_clock(const struct profile_event *event);
 /* The CPU time of TASK, or COUNTERS_UNKNOWN. *ret_estimate: there is no counter, so it is the samples' WEIGHT. */

@@ -83,6 +83,8 @@ static void counts_list(struct json *json, const struct profile *profile, const 
             continue;
         json_object(json, NULL);
         json_string(json, "event", profile->events[i].name);
+        if (profile->events[i].set)
+            json_unsigned(json, "set", profile->events[i].set);
         json_unsigned(json, "value", counters[i].value);
         json_unsigned(json, "enabled_ns", counters[i].enabled_ns);
         json_unsigned(json, "running_ns", counters[i].running_ns);

@@ -30,19 +30,34 @@ static void format_amount(char *ret, size_t size, const struct counter *counter,
         snprintf(ret, size, "never ran");
 }
 
-static void total_row(struct view *view, struct text_table *table, uint32_t index, const struct counter *counter)
+/* As count_had_turn(). */
+static bool had_turn(const struct view *view, const struct counter *sum, const struct profile_event *event)
+{
+    bool had = !event->set;
+    for (uint32_t i = 0; i < view->profile->event_count && !had; i++)
+        had = view->profile->events[i].set == event->set && sum[i].running_ns;
+    return had;
+}
+
+static void total_row(struct view *view, struct text_table *table, uint32_t index, const struct counter *sum)
 {
     const struct profile_event *event = &view->profile->events[index];
-    char text[2 * TEXT_AMOUNT], value[TEXT_AMOUNT], share[TEXT_AMOUNT];
+    const struct counter *counter = &sum[index];
+    char text[3 * TEXT_AMOUNT], value[TEXT_AMOUNT], share[TEXT_AMOUNT];
     bool never = !counters_known(counter);
+    char set[32] = "";
+    if (event->set)
+        snprintf(set, sizeof(set), "set %" PRIu32 ": ", event->set);
     text_weight(value, counter->estimate ? counter->scaled : counter->value, event->nanoseconds);
     text_table_cell(table, OUTPUT_PLAIN, never ? "-" : value);
     text_table_cell(table, OUTPUT_PLAIN, event->name);
     text[0] = '\0';
     if (never)
-        snprintf(text, sizeof(text), "never ran: no counter of the machine was free");
+        snprintf(text, sizeof(text), "%snever ran: %s", set,
+                 had_turn(view, sum, event) ? "no counter of the machine was free"
+                                            : "it had no turn; a shorter --switch-timeout gives it one");
     else if (counter->estimate)
-        snprintf(text, sizeof(text), "an estimate: the event was counted for only %s of the time",
+        snprintf(text, sizeof(text), "%san estimate: the event was counted for only %s of the time", set,
                  text_percent(share, counter->running_ns, counter->enabled_ns));
     else if (counter->value != counter->counted)
         snprintf(text, sizeof(text), "%s counted, %s at start-up and exit", text_time(value, counter->counted),
@@ -58,7 +73,7 @@ static bool print_totals(struct view *view, const struct counter *sum)
     for (uint32_t i = 0; i < view->profile->event_count; i++) {
         if (!sum[i].present)
             continue;
-        total_row(view, table, i, &sum[i]);
+        total_row(view, table, i, sum);
         added |= sum[i].value != sum[i].counted;
         any = true;
     }
@@ -151,8 +166,11 @@ static size_t fill_events(const struct profile *profile, const struct counter *s
     for (uint32_t i = 0; i < profile->event_count; i++) {
         const struct profile_event *event = &profile->events[i];
         if (sum[i].present)
-            ret[count++] = (struct count_event){
-                .name = event->name, .nanoseconds = event->nanoseconds, .type = event->type, .config = event->config};
+            ret[count++] = (struct count_event){.name = event->name,
+                                                .set = event->set,
+                                                .nanoseconds = event->nanoseconds,
+                                                .type = event->type,
+                                                .config = event->config};
     }
     return count;
 }
@@ -349,15 +367,15 @@ static uint64_t more(uint64_t now, uint64_t before)
 }
 
 /* The cell for what NOW has beyond BEFORE. */
-static struct count_cell difference(const struct profile_task *task, const struct counter *now,
-                                    const struct counter *before)
+static struct count_cell difference(const struct profile_task *task, const struct profile_event *event,
+                                    const struct counter *now, const struct counter *before)
 {
     const uint64_t counted = more(now->counted, before->counted);
     struct count_cell cell = {.present = now->present,
                               .value = more(now->value, before->value),
                               .enabled_ns = more(now->enabled_ns, before->enabled_ns),
                               .running_ns = more(now->running_ns, before->running_ns)};
-    if (task->source == PROFILE_SOURCE_INHERITED)
+    if (task->source == PROFILE_SOURCE_INHERITED && !event->set)
         cell.enabled_ns = cell.running_ns;
     cell.estimate = cell.running_ns < cell.enabled_ns;
     cell.scaled = count_scale(counted, cell.enabled_ns, cell.running_ns) + (cell.value - counted);
@@ -377,7 +395,7 @@ static void add_difference(struct form *form, uint32_t index, struct so_far *so_
     for (uint32_t i = 0, at = 0; i < profile->event_count; i++) {
         if (!form->sum[i].present)
             continue;
-        cells[at] = difference(task, &now[i], &so_far->counters[i]);
+        cells[at] = difference(task, &profile->events[i], &now[i], &so_far->counters[i]);
         any |= cells[at].value || cells[at].enabled_ns;
         at++;
     }

@@ -12,6 +12,7 @@
 #include "collector/config/dump_event.h"
 #include "collector/config/event_choice.h"
 #include "collector/config/event_rate.h"
+#include "collector/config/event_sets.h"
 #include "collector/config/probe.h"
 #include "collector/config/sample_fields.h"
 #include "common/events.h"
@@ -76,6 +77,8 @@ static void event_config_timers(struct setup *setup, int status)
     config->source = PINJECT_SOURCE_TIMER;
     config->exclude_kernel = true;
     snprintf(config->refusal, sizeof(config->refusal), "%s", strerror(-status));
+    if (setup->settings->switch_ns)
+        event_config_note(config, "the event sets take no turns: without perf_event_open, all of the time is counted");
     event_config_note(config,
                       "tasks are %s: perf_event_open is refused (%s); 'pinject-run --doctor' says what to change",
                       setup->settings->stat ? "counted by the preload object" : "sampled by timers", config->refusal);
@@ -130,13 +133,14 @@ bool event_config_in_kernel(uint32_t type, uint64_t number)
 
 /*
  * Does a chosen event count the same? Clocks count all of a task's time, whatever their samples exclude. One of a group
- * does not replace a default: it counts only while the whole group does.
+ * does not replace a default: it counts only while the whole group does. Nor does one of a set that takes turns.
  */
 static bool has_default(const struct event_config *config, const struct perf_event_attr *attr)
 {
     for (unsigned i = 0; i < config->count; i++) {
         const struct perf_event_attr *other = &config->events[i].attr;
-        if (config->events[i].grouped || other->type != attr->type || other->config != attr->config)
+        if (config->events[i].grouped || config->events[i].set || other->type != attr->type ||
+            other->config != attr->config)
             continue;
         if (event_rate_is_clock(attr->type, attr->config) ||
             (other->exclude_user == attr->exclude_user && other->exclude_kernel == attr->exclude_kernel))
@@ -212,7 +216,10 @@ static int add_event(struct setup *setup, const char *name, struct perf_event_at
     if (config->count == 0)
         own_ring(&attr);
     const bool opened = config->source == PINJECT_SOURCE_PERF;
-    const unsigned leader = find_leader(config, spec);
+    const unsigned set = event_sets_of(config, setup->settings, spec);
+    unsigned leader = find_leader(config, spec);
+    if (leader == config->count)
+        leader = event_sets_find_leader(config, set, &attr, spec);
     const int fd = !opened ? -1 : try_event(&attr, spec, leader < config->count ? config->keepers[leader] : -1);
     if (opened && fd < 0)
         return fd;
@@ -231,6 +238,8 @@ static int add_event(struct setup *setup, const char *name, struct perf_event_at
     event->spec = spec;
     event->leader = leader;
     event->grouped = spec && spec->group;
+    event->set = set;
+    event_sets_name(config, event);
     config->keepers[config->count++] = fd;
     config->sampling += samples;
     return 0;
@@ -311,7 +320,8 @@ static bool is_chosen_twice(const struct setup *setup, const struct event_spec *
 {
     const struct event_list *list = &setup->settings->events;
     for (const struct event_spec *other = list->specs; other < spec; other++)
-        if (!other->group && !spec->group && event_choice_is_same(other, spec))
+        if (!other->group && !spec->group && (!setup->settings->switch_ns || other->set == spec->set) &&
+            event_choice_is_same(other, spec))
             return true;
     return false;
 }
@@ -600,6 +610,7 @@ int event_config_init(struct event_config *config, const struct settings *settin
         return status;
     }
     add_default_counters(&setup);
+    event_sets_init(config);
     add_fields(config, settings);
     note_short_periods(config, settings);
     choose_rings(config);
@@ -609,7 +620,7 @@ int event_config_init(struct event_config *config, const struct settings *settin
 int event_config_find_clock(const struct event_config *config)
 {
     for (unsigned i = 0; i < config->count; i++)
-        if (config->events[i].attr.type == PERF_TYPE_SOFTWARE && !config->events[i].grouped &&
+        if (config->events[i].attr.type == PERF_TYPE_SOFTWARE && !config->events[i].grouped && !config->events[i].set &&
             config->events[i].attr.config == PERF_COUNT_SW_TASK_CLOCK)
             return (int)i;
     return -1;

@@ -30,6 +30,7 @@ struct config_event {
     bool period_is_next;           /* see event_rate_is_next() */
     bool grouped;                  /* one of several that the kernel schedules together */
     unsigned leader;               /* index of its group's leader: at most its own, which it is without a group */
+    unsigned set;                  /* number from 1 of its event set (event_sets.h); 0: it counts all the time */
     const struct event_spec *spec; /* what the user said of it, in the settings; NULL: a default */
 };
 
@@ -51,6 +52,8 @@ struct event_config {
     size_t thread_ring_pages;                /* of further threads */
     char missing[CONFIG_EVENTS][EVENT_NAME]; /* --stat: names of events that this machine does not have */
     unsigned missing_count;
+    unsigned turns[EVENTS_MAX];    /* numbers of the event sets, in order; each has an event */
+    unsigned turn_count;           /* 0: there are no sets */
     char reason[128];              /* why the default event is not cycles; "" when it is, or when the user chose */
     char notes[CONFIG_NOTES][256]; /* what was refused and dropped, a sentence each */
     unsigned note_count;

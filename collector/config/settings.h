@@ -34,6 +34,8 @@ struct settings {
     struct event_list events; /* -e; none: the default of the machine */
     unsigned levels;          /* -u and -k: enum event_level; 0: neither */
     const char *each_level;   /* --priv-levels; NULL: not given */
+    /* The last --priv-levels after each -e, by the number of -e before it. */
+    const char *set_levels[EVENTS_MAX + 1];
     bool rate_given;          /* -F or -c */
     uint64_t frequency;       /* Hz, 999; 0 when a period is given */
     uint64_t period;          /* -c; 0: frequency */
@@ -51,6 +53,7 @@ struct settings {
     const char *separator;    /* -x: of CSV */
     const char *counts_file;  /* where the counts go; NULL: stderr */
     uint64_t interval_ns;     /* --print-interval; 0: none */
+    uint64_t switch_ns;       /* --switch-timeout: each -e is a set, and they take turns; 0: all -e are one list */
     uint64_t repeat;          /* number of runs; 0: one, without statistics */
     unsigned run;             /* the number of this run, from 1; 0: there is only one, or all */
     const char *pre, *post;   /* shell commands before and after each run; NULL: none */

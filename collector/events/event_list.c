@@ -177,6 +177,9 @@ int event_list_parse(struct event_list *list, const struct event_sources *source
 {
     const struct event_list before = *list;
     int status = parse_all(list, sources, text);
+    list->sets += status == 0;
+    for (unsigned i = before.count; status == 0 && i < list->count; i++)
+        list->specs[i].set = list->sets;
     if (status == 0)
         return 0;
     while (list->count > before.count)
@@ -228,9 +231,19 @@ void event_list_set_levels(struct event_list *list, unsigned levels)
         set_level(&list->specs[i], levels);
 }
 
-int event_list_set_each_level(struct event_list *list, const char *text)
+/* The entry of -e that is ITEM or later and has events of SET (0: of any); above list->items: there is none. */
+static unsigned find_in_set(const struct event_list *list, unsigned item, unsigned set)
 {
-    for (unsigned item = 1;; item++) {
+    for (; item <= list->items; item++)
+        for (unsigned i = 0; i < list->count; i++)
+            if (list->specs[i].item == item && (!set || list->specs[i].set == set))
+                return item;
+    return item;
+}
+
+int event_list_set_each_level(struct event_list *list, const char *text, unsigned set)
+{
+    for (unsigned item = find_in_set(list, 1, set);; item = find_in_set(list, item + 1, set)) {
         const size_t size = strcspn(text, ",");
         unsigned levels = 0;
         for (size_t at = 0; at < size; at++)
@@ -240,7 +253,10 @@ int event_list_set_each_level(struct event_list *list, const char *text)
             return -EINVAL;
         }
         if (item > list->items) {
-            report_error("--priv-levels has more entries than -e has events (%u)", list->items);
+            if (set)
+                report_error("--priv-levels has more entries than set %u has events", set);
+            else
+                report_error("--priv-levels has more entries than -e has events (%u)", list->items);
             return -EINVAL;
         }
         for (unsigned i = 0; i < list->count; i++)

@@ -13,6 +13,7 @@ struct event_list {
     struct event_spec *specs;
     unsigned count, room;
     unsigned groups;
+    unsigned sets;  /* texts so far: each is one set of events with --switch-timeout */
     unsigned items; /* written by the user: one with a * may be several of SPECS */
     unsigned last;  /* index of the first spec of the last item */
 };
@@ -30,8 +31,8 @@ int event_list_add(struct event_list *list, const struct event_place *place, str
 int event_list_filter(struct event_list *list, const char *expression);
 /* LEVELS: enum event_level, for each event that says none itself. */
 void event_list_set_levels(struct event_list *list, unsigned levels);
-/* "u,k,uk": one entry for each event. 0, or -EINVAL after a message. */
-int event_list_set_each_level(struct event_list *list, const char *text);
+/* "u,k,uk": one entry for each event of SET; 0: of all. 0, or -EINVAL after a message. */
+int event_list_set_each_level(struct event_list *list, const char *text, unsigned set);
 /*
  * The first COUNT events of the user get PERIODS, unless they have a rate of their own; those after them are only
  * counted. OPTION said it. 0, or -EINVAL after a message.

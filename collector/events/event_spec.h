@@ -35,6 +35,7 @@ struct event_spec {
     uint32_t says;  /* enum event_says */
     unsigned item;  /* number from 1 of what the user wrote: one with a * is several events */
     unsigned group; /* number from 1 of its {}; 0: none */
+    unsigned set;   /* number from 1 of its -e */
     bool leader;    /* the first of its group, or alone */
     bool nanoseconds;
     bool traces;  /* a tracepoint or a probe: it takes a filter */

@@ -6,6 +6,7 @@
 #include <pinject/format.h>
 #include <string.h>
 
+#include "collector/config/event_sets.h"
 #include "collector/output/result_task.h"
 
 enum { COMMENT_SIZE = 96 };
@@ -22,6 +23,7 @@ static void find_events(struct counts *counts, const struct event_config *config
     for (unsigned i = first_of(config); i < config->count; i++) {
         const struct config_event *event = &config->events[i];
         counts->events[counts->event_count++] = (struct count_event){.name = event->name,
+                                                                     .set = event->set,
                                                                      .nanoseconds = event->nanoseconds,
                                                                      .type = event->attr.type,
                                                                      .config = event->attr.config};
@@ -43,15 +45,17 @@ void counts_release(struct counts *counts)
     count_store_release(&counts->store);
 }
 
-static void fill_cell(struct count_cell *cell, const struct attach_value *value, bool inherited)
+static void fill_cell(struct count_cell *cell, const struct event_config *config, unsigned index,
+                      const struct attach_value *values, bool inherited)
 {
+    const struct attach_value result = event_sets_value(config, index, values), *value = &result;
     *cell = (struct count_cell){.present = true,
                                 .value = value->value,
                                 .scaled = value->value,
                                 .enabled_ns = value->enabled_ns,
                                 .running_ns = value->running_ns};
     /* Inherited events are enabled on every CPU and run on one at a time: that is no multiplexing. */
-    if (inherited)
+    if (inherited && !config->events[index].set)
         cell->enabled_ns = cell->running_ns;
     cell->estimate = cell->running_ns < cell->enabled_ns;
     cell->scaled = count_scale(cell->value, cell->enabled_ns, cell->running_ns);
@@ -68,7 +72,7 @@ void counts_add(struct counts *counts, const struct event_config *config, const 
         return;
     for (unsigned i = first; i < config->count; i++)
         if (task->ids[i])
-            fill_cell(&cells[i - first], &values[i], task->source == PINJECT_SOURCE_INHERITED);
+            fill_cell(&cells[i - first], config, i, values, task->source == PINJECT_SOURCE_INHERITED);
     if (clock >= (int)first && (cells[clock - first].present || startup_ns + task->exit_ns)) {
         struct count_cell *cell = &cells[clock - first];
         cell->present = true;

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "collector/config/event_choice.h"
+#include "collector/config/event_sets.h"
 #include "collector/output/build_ids.h"
 #include "collector/output/identify.h"
 #include "collector/output/items.h"
@@ -393,9 +394,10 @@ void features_reads(const struct features *features, const struct result_task *t
         buffer_append(to, &header, sizeof(header));
         buffer_append(to, ids, sizeof(ids));
         struct attach_value *before = read ? &read[i] : &none[i];
-        const uint64_t numbers[] = {
-            take(values[i].value, &before->value), take(values[i].enabled_ns, &before->enabled_ns),
-            take(values[i].running_ns, &before->running_ns), task->ids[i], take(values[i].lost, &before->lost)};
+        const struct attach_value value = event_sets_value(config, i, values);
+        const uint64_t numbers[] = {take(value.value, &before->value), take(value.enabled_ns, &before->enabled_ns),
+                                    take(value.running_ns, &before->running_ns), task->ids[i],
+                                    take(value.lost, &before->lost)};
         buffer_append(to, numbers, sizeof(numbers));
         append_trailer(to, sample_type, ids, task->end_ns, task->ids[i]);
     }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "collector/config/event_sets.h"
 #include "collector/sources/session.h"
 
 /* Begins an item with its fixed part; strings may follow. */
@@ -128,14 +129,16 @@ static void append_counts(const struct event_config *config, uint64_t events, co
         index += has_attr;
         if (!task->ids[i] || is_hidden(config, i))
             continue;
+        const struct attach_value value = event_sets_value(config, i, values);
         struct pinject_item_count fixed = {
-            .value = values[i].value,
-            .enabled_ns = values[i].enabled_ns,
-            .running_ns = values[i].running_ns,
-            .lost = values[i].lost,
+            .value = value.value,
+            .enabled_ns = value.enabled_ns,
+            .running_ns = value.running_ns,
+            .lost = value.lost,
             .event = has_attr ? attr : UINT32_MAX,
             .generation = generation,
             .nanoseconds = config->events[i].nanoseconds,
+            .set = config->events[i].set,
         };
         size_t start = begin(to, &fixed, sizeof(fixed));
         if (!has_attr)

@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "collector/config/event_sets.h"
 #include "collector/config/probe.h"
 #include "collector/sources/attach_table.h"
 #include "collector/sources/deferred_munmap.h"
@@ -38,19 +39,28 @@ static int keep_event(const struct session *session, int fd)
     return -EMFILE;
 }
 
-/* A filter has to be there before the event counts: then enable_filtered() starts it. */
+/* Another set has the first turn: it waits until its leader is enabled. */
+static bool waits_for_turn(const struct attached *attached, unsigned index)
+{
+    const struct event_config *config = attached->session->config;
+    return config->events[index].leader == index && !event_sets_is_on(&config->events[index], attached->set);
+}
+
+/* A filter has to be there before the event counts: then set_filter() starts it. */
 static bool waits_for_filter(const struct config_event *event, enum attach_how how)
 {
     return event->spec && event->spec->filter && how != ATTACH_ON_EXEC;
 }
 
 /* FD or -errno: without its filter, an event would count what it should not. */
-static int set_filter(const struct config_event *event, enum attach_how how, int fd)
+static int set_filter(const struct attached *attached, unsigned index, enum attach_how how, int fd)
 {
+    const struct config_event *event = &attached->session->config->events[index];
     if (fd < 0 || !event->spec || !event->spec->filter)
         return fd;
     int status = probe_filter(fd, event->spec->filter);
-    if (status == 0 && waits_for_filter(event, how) && ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) < 0)
+    if (status == 0 && waits_for_filter(event, how) && !waits_for_turn(attached, index) &&
+        ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) < 0)
         status = -errno;
     if (status == 0)
         return fd;
@@ -68,8 +78,8 @@ static int open_event(const struct attached *attached, unsigned index, enum atta
     if (event->leader != index && group < 0)
         return -ENODEV; /* its group is not open */
     stacks_attr(config, event, attached->dump, &attr);
-    attr.enable_on_exec = how == ATTACH_ON_EXEC;
-    attr.disabled = attr.enable_on_exec || waits_for_filter(event, how);
+    attr.enable_on_exec = how == ATTACH_ON_EXEC && event_sets_is_on(event, attached->set);
+    attr.disabled = attr.enable_on_exec || waits_for_filter(event, how) || waits_for_turn(attached, index);
     if (attr.watermark)
         attr.wakeup_watermark = (uint32_t)(pages * (size_t)sysconf(_SC_PAGESIZE) / 4);
     int fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, group, PERF_FLAG_FD_CLOEXEC);
@@ -80,7 +90,7 @@ static int open_event(const struct attached *attached, unsigned index, enum atta
             attr.sample_freq = (uint64_t)limit;
         fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, group, PERF_FLAG_FD_CLOEXEC);
     }
-    return set_filter(event, how, fd < 0 ? -errno : fd);
+    return set_filter(attached, index, how, fd < 0 ? -errno : fd);
 }
 
 /* As the budget shrinks, rings get smaller, so that late tasks have a ring too. Stack dumps need large rings: the
@@ -199,6 +209,7 @@ static struct attached *new_attached(struct session *session, pid_t pid, pid_t t
     attached->tid = attached->key = tid;
     attached->end_fd = attached->number = -1;
     attached->timer = session->config->source == PINJECT_SOURCE_TIMER;
+    attached->set = event_sets_first(session->config, &session->first_sets);
     return attached;
 }
 
@@ -250,8 +261,9 @@ void attach_complete(struct attached *attached)
 
 void attach_enable(const struct attached *attached)
 {
-    for (unsigned i = 0; i < attached->count; i++)
-        if (attached->fds[i] >= 0)
+    /* Leaders last: what is enabled later than the leader of its group counts only from the next switch of tasks on. */
+    for (unsigned i = attached->count; i-- > 0;)
+        if (attached->fds[i] >= 0 && !waits_for_turn(attached, i))
             ioctl(attached->fds[i], PERF_EVENT_IOC_ENABLE, 0);
 }
 

@@ -29,6 +29,7 @@ struct attached {
     unsigned descriptors;      /* how many are open, including end_fd */
     int number;      /* of the timer's ring (rings.h), which RING is then; -1: RING is the kernel's, or NULL */
     bool timer;      /* no events: a timer of the preload object samples, if there is a ring */
+    unsigned set;    /* number of the event set whose turn it is; 0: there are none */
     int refusal;     /* of a timer's task in a session with events: -errno why it has no events */
     bool armed;      /* timer: before the first exec generation that can start it */
     int64_t base_ns; /* CPU time before the timer: not in the counts. Atomic: set by workers */
@@ -40,6 +41,11 @@ struct attached {
     pid_t pid; /* thread group */
     pid_t key; /* tid in the table: changes when a thread other than the first calls exec */
     bool listed;
+    /* Private to attach_turn.c: of the task's last turn. */
+    uint32_t turn_lock; /* how often its first event had been switched in or changed, as its ring has it */
+    bool turn_ran;      /* it ran in that turn */
+    uint64_t turn_ns;   /* how long it had run */
+
     bool exec_told; /* another thread of the process called exec, with that CPU time */
     uint64_t exec_clock_ns;
     /* Hash chain of the session's table of live tasks, by key, and what points here. The same by pid, for tasks
@@ -109,6 +115,12 @@ void attach_free(struct attached *attached);
 /* Data pages of the next ring: WANTED or fewer. BUDGET: session_ring_budget(); USED: bytes of it in use. DUMPS:
  * samples have stack dumps. */
 size_t attach_ring_pages(uint64_t budget, uint64_t used, size_t wanted, bool dumps);
+
+/*
+ * attach_turn.c: with event sets, enables the next set of a task that has run since the last call, and disables its
+ * present one. True: it did. For one thread at a time.
+ */
+bool attach_turn(struct attached *attached);
 
 /* attach_table.c: the table of live tasks. */
 /*

@@ -49,6 +49,11 @@ bool inherited_live(const struct inherited_sets *sets);
  * lately. -1: none. Only where several events sample. SETS may be NULL.
  */
 int inherited_event_of_root(struct inherited_sets *sets, pid_t root, uint64_t id);
+/*
+ * inherited_turn.c: with event sets (event_sets.h), enables the next one in all inherited sets, and disables the present
+ * one: for each CPU by calls that the kernel passes on to all tasks of the set.
+ */
+void inherited_turn(struct inherited_sets *sets);
 
 /* What the root of a new set does meanwhile. */
 enum inherit_root {

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "collector/config/event_choice.h"
+#include "collector/config/event_sets.h"
 #include "collector/config/probe.h"
 #include "collector/sources/session.h"
 #include "collector/stacks/stacks.h"
@@ -71,15 +72,16 @@ static uint32_t watermark(const struct event_config *config, size_t size)
     return (uint32_t)((usual < size ? usual : size) / 4);
 }
 
-/* Brings FD into the state that its place in SET needs: its ring, its filter. FD or -errno. */
-static int prepare(const struct config_event *event, const struct inherited_cpu *cpu, int fd, bool in_group,
-                   bool on_exec)
+/*
+ * Brings FD into the state that its place in SET needs: its ring, its filter. WAITS: it is not enabled yet. FD or -errno.
+ */
+static int prepare(const struct config_event *event, const struct inherited_cpu *cpu, int fd, bool in_group, bool waits)
 {
     const char *filter = event->spec ? event->spec->filter : NULL;
     int status = in_group && ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, cpu->ring_fd) < 0 ? -errno : 0;
     if (status == 0 && filter)
         status = probe_filter(fd, filter);
-    if (status == 0 && filter && !on_exec && ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) < 0)
+    if (status == 0 && filter && !waits && ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) < 0)
         status = -errno;
     if (status == 0)
         return fd;
@@ -87,21 +89,22 @@ static int prepare(const struct config_event *event, const struct inherited_cpu 
     return status;
 }
 
-static int open_event(struct inherited_sets *sets, unsigned index, pid_t tid, const struct inherited_cpu *cpu,
-                      bool on_exec)
+static int open_event(struct inherited_sets *sets, const struct inherited_set *set, unsigned index,
+                      const struct inherited_cpu *cpu, bool on_exec)
 {
     const size_t size = cpu->map_size - (size_t)sysconf(_SC_PAGESIZE);
     const struct event_config *config = sets->session->config;
     const struct config_event *event = &config->events[index];
     const uint32_t children = PINJECT_SESSION_FORK | PINJECT_SESSION_VFORK;
-    const bool in_group = event->leader != index;
+    const bool in_group = event->leader != index, on = event_sets_is_on(event, set->turn);
+    const pid_t tid = set->tid;
     struct perf_event_attr attr = event->attr;
     if (in_group && cpu->fds[event->leader] < 0)
         return -ENODEV;
     if (event->spec && event_choice_is_own(event->spec))
         return -EOPNOTSUPP;
-    attr.enable_on_exec = on_exec;
-    attr.disabled = on_exec || (event->spec && event->spec->filter);
+    attr.enable_on_exec = on_exec && on;
+    attr.disabled = attr.enable_on_exec || (event->spec && event->spec->filter) || (!on && !in_group);
     attr.inherit = attr.inherit_stat = 1;
     if ((sets->session->settings->follow & children) != children)
         kernel_inherit_thread(&attr);
@@ -119,7 +122,7 @@ static int open_event(struct inherited_sets *sets, unsigned index, pid_t tid, co
         close(fd);
         return -EMFILE;
     }
-    return prepare(event, cpu, fd, in_group, on_exec);
+    return prepare(event, cpu, fd, in_group, on_exec || (!on && !in_group));
 }
 
 /* For the ring of one of CPUS. The earlier a set comes, the more it gets. */
@@ -182,7 +185,7 @@ static int open_ring(struct inherited_sets *sets, struct inherited_cpu *cpu, uns
 static int open_cpu(struct inherited_sets *sets, struct inherited_set *set, struct inherited_cpu *cpu, bool on_exec)
 {
     for (unsigned i = 0; i < sets->session->config->count; i++) {
-        int fd = open_event(sets, i, set->tid, cpu, on_exec);
+        int fd = open_event(sets, set, i, cpu, on_exec);
         if (fd < 0 && i == 0)
             return fd;
         if (fd < 0)
@@ -217,6 +220,8 @@ static int open_rings(struct inherited_sets *sets, struct inherited_set *set, un
 int inherited_open_set(struct inherited_sets *sets, struct inherited_set *set, unsigned configured, bool on_exec)
 {
     int status = open_rings(sets, set, configured);
+    set->turn = event_sets_first(sets->session->config, &sets->session->first_sets);
+    set->counts = !on_exec;
     for (unsigned i = 0; status == 0 && i < set->cpu_count; i++)
         status = open_cpu(sets, set, &set->cpus[i], on_exec);
     for (unsigned i = 0; i < set->cpu_count; i++) {

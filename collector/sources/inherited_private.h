@@ -35,6 +35,8 @@ struct inherited_set {
     uint64_t room, kept;       /* bytes of records: the bound, and those kept since the last were taken */
     struct root_ids *root_ids; /* in the sets' roots; NULL: none */
     uint64_t members;          /* tasks marked as being in it: at least all that are */
+    unsigned turn;             /* number of the event set that is enabled; 0: there are none */
+    bool counts;               /* its events do: the exec that they waited for is over */
     unsigned cpu_count;
     struct inherited_cpu cpus[];
 };

@@ -103,14 +103,14 @@ struct pinject_item_generation {
 /* String: the event's name, if the file has no attr for it. */
 struct pinject_item_count {
     struct pinject_item item;
-    uint64_t value; /* the kernel's count, not scaled; startup_ns and exit_ns are not in it */
-    uint64_t enabled_ns;
+    uint64_t value;      /* the kernel's count, not scaled; startup_ns and exit_ns are not in it */
+    uint64_t enabled_ns; /* with a set: of the task, whichever set had its turn */
     uint64_t running_ns; /* < enabled_ns: multiplexed */
     uint64_t lost;
     uint32_t event;       /* index of the attr in the file; UINT32_MAX: none */
     uint32_t generation;  /* number of the exec generation; UINT32_MAX: the whole task */
     uint32_t nanoseconds; /* 1: the value is a time */
-    uint32_t reserved;
+    uint32_t set;         /* number, from 1, of its event set, which took turns with others; 0: none */
 };
 
 /* No strings. */

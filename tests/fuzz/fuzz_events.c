@@ -44,7 +44,7 @@ static void parse(const struct event_sources *sources, const char *text)
     }
     dup2(nowhere, 2);
     const int status = event_list_parse(&list, sources, text);
-    const int again = status < 0 ? 0 : event_list_set_each_level(&list, text);
+    const int again = status < 0 ? 0 : event_list_set_each_level(&list, text, 0);
     event_list_filter(&list, text);
     event_list_set_levels(&list, EVENT_LEVEL_USER);
     dup2(saved, 2);

@@ -7,6 +7,7 @@ pinject_unit_test(count_output SOURCES test_count_output.c LINK pinject_collecto
 pinject_unit_test(count_spread SOURCES test_count_spread.c LINK pinject_counts)
 pinject_unit_test(repeat SOURCES test_repeat.c LINK pinject_collector)
 pinject_unit_test(interval_timer SOURCES test_interval_timer.c LINK pinject_collector)
+pinject_unit_test(turns SOURCES test_turns.c LINK pinject_collector)
 pinject_unit_test(intervals SOURCES test_intervals.c LINK pinject_collector)
 pinject_unit_test(rounds_taken SOURCES test_rounds_taken.c LINK pinject_model)
 pinject_unit_test(settings_counting SOURCES test_settings_counting.c LINK pinject_collector)

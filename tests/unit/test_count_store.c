@@ -112,6 +112,45 @@ static void test_commands(void **state)
     count_store_release(&store);
 }
 
+/* An event of a set that had no turn in some tasks: these are taken to be like the others. */
+static void test_unseen(void **state)
+{
+    static const struct count_event events[] = {{.name = "a", .set = 1}, {.name = "b", .set = 2}, {.name = "c"}};
+    (void)state;
+    for (enum count_by by = COUNT_ALL; by <= COUNT_BY_PROCESS; by++) {
+        struct count_store store;
+        struct count_row row = {.pid = 7, .tid = 7, .comm = "x"};
+        assert_int_equal(count_store_init(&store, by, EVENTS, 0), 0);
+        for (int i = 0; i < 4; i++) {
+            const struct count_cell cells[EVENTS] = {
+                {true, true, i < 2 ? 10 : 0, i < 2 ? 30 : 0, 300, i < 2 ? 100 : 0}, /* in two of four tasks */
+                {true, true, 0, 0, 300, 0},                                         /* in none */
+                {true, false, 5, 5, 300, 300},
+            };
+            row.cells = cells;
+            row.tid = 7 + i;
+            count_store_add(&store, &row);
+        }
+        assert_int_equal(count_store_sort(&store), 0);
+        const struct count_cell *cells = store.total;
+        for (size_t i = 0; i <= (by == COUNT_BY_COMM || by == COUNT_BY_PROCESS); i++) {
+            assert_int_equal(cells[0].value, 20);
+            assert_int_equal(cells[0].scaled, 120);
+            assert_int_equal(cells[0].enabled_ns, 1200);
+            assert_int_equal(cells[0].running_ns, 200);
+            assert_false(count_is_known(&cells[1]));
+            assert_int_equal(cells[2].scaled, 20);
+            assert_true(count_had_turn(events, cells, EVENTS, 0));
+            assert_false(count_had_turn(events, cells, EVENTS, 1));
+            assert_true(count_had_turn(events, cells, EVENTS, 2));
+            if (store.rows)
+                count_store_row(&store, 0, &row);
+            cells = row.cells;
+        }
+        count_store_release(&store);
+    }
+}
+
 /* A program may give each of its tasks another name. */
 static void test_many_commands(void **state)
 {
@@ -190,9 +229,9 @@ static void test_large_numbers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_threads),       cmocka_unit_test(test_processes),     cmocka_unit_test(test_commands),
-        cmocka_unit_test(test_size),          cmocka_unit_test(test_many_commands), cmocka_unit_test(test_no_memory),
-        cmocka_unit_test(test_large_numbers),
+        cmocka_unit_test(test_threads),   cmocka_unit_test(test_processes),     cmocka_unit_test(test_unseen),
+        cmocka_unit_test(test_commands),  cmocka_unit_test(test_size),          cmocka_unit_test(test_many_commands),
+        cmocka_unit_test(test_no_memory), cmocka_unit_test(test_large_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

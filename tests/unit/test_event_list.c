@@ -83,7 +83,7 @@ static void levels(void **state)
     event_list_set_levels(&kit_list, EVENT_LEVEL_KERNEL);
     assert_string_equal(kit_list.specs[0].name, "cs:k");
     parse("cs,faults");
-    assert_int_equal(event_list_set_each_level(&kit_list, "u"), 0);
+    assert_int_equal(event_list_set_each_level(&kit_list, "u", 0), 0);
     assert_true(kit_list.specs[0].attr.exclude_kernel && !kit_list.specs[1].attr.exclude_kernel);
 }
 
