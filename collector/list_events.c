@@ -315,8 +315,7 @@ static unsigned check_ran(const struct event_config *config, FILE *to)
         else if (size >= 24 && values[2] < values[1])
             fprintf(to,
                     "%sevent '%s' was counted only %.1f %% of the time: the CPU has too few counters for all events\n",
-                    set,
-                    config->events[i].name, 100.0 * (double)values[2] / (double)values[1]);
+                    set, config->events[i].name, 100.0 * (double)values[2] / (double)values[1]);
         else
             continue;
         failed++;
