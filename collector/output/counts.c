@@ -107,7 +107,7 @@ static void add_comment(char *ret, const struct config_event *event, const struc
     char text[COUNT_TEXT];
     const uint64_t tree = count_by_accounting(&event->attr, &run->tree);
     ret[0] = '\0';
-    if (tree > cell->value)
+    if (tree > cell->scaled) /* what is printed: of an event set, an estimate */
         snprintf(ret, COMMENT_SIZE, "%s including process starts, from getrusage",
                  count_number(text, tree, (enum count_digits)digits));
 }

@@ -38,8 +38,11 @@ static struct child start(void)
     int to[2], from[2];
     MUST(pipe(to) == 0 && pipe(from) == 0);
     struct child child = {fork(), to[1], from[0]};
-    if (child.pid)
+    if (child.pid) {
+        close(to[0]);
+        close(from[1]);
         return child;
+    }
     char byte;
     close(to[1]);
     char *memory = mmap(NULL, PAGES * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
