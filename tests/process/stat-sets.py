@@ -123,7 +123,7 @@ def test_many_short_tasks():
         # The fork and exit of a child count, too, and the program does not know of them.
         check_figures(found, sums(said), 25, more=120 * 60)
         shares = [cell["running_ns"] / cell["enabled_ns"] for _, cell in cells_of_sets(found)]
-        check(all(0.1 < share < 0.25 for share in shares), shares)
+        check(all(0.1 < share < 0.3 for share in shares), shares)  # the creator of all begins with set 1
 
 
 def test_across_exec():

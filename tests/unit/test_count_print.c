@@ -16,7 +16,10 @@ static const struct count_event events[] = {
 };
 enum { EVENTS = sizeof(events) / sizeof(events[0]) };
 
-/* Cycles have a counter for a quarter of the time; in the second task they, and energy, are not counted at all. */
+/*
+ * Cycles have a counter for a quarter of the time; in the second task they, and energy, are not counted at all. The
+ * total takes cycles to be as frequent there as in the first task.
+ */
 static const struct count_cell first[EVENTS] = {{true, false, 1234567890, 1234567890, 1000, 1000},
                                                 {true, false, 1234567, 1234567, 1000, 1000},
                                                 {true, true, 1000, 4000, 1000, 250},
@@ -63,7 +66,7 @@ static void test_text(void **state)
         "\n Counts of './a \\033[1m' (2 tasks):\n\n"
         "           1244.56 msec task-clock               #    0.622  CPUs utilized\n"
         "           1234600      page-faults              #  991.991  K/sec  (1300000 in all)\n"
-        "              4000      cycles                   #    0.000  GHz  (estimate: counted for 12.50% of the time)\n"
+        "              8000      cycles                   #    0.000  GHz  (estimate: counted for 12.50% of the time)\n"
         "              4.50 Joules energy-pkg\n"
         "   <not supported>      branches\n"
         "\n"
@@ -105,7 +108,7 @@ static void test_csv(void **state)
     expect((struct count_style){.form = COUNT_AS_CSV}, true,
            "1244.567890,msec,task-clock,2000,100.00,0.622,CPUs utilized\n"
            "1234600,,page-faults,2000,100.00,991.991,K/sec\n"
-           "4000,,cycles,250,12.50,0.000,GHz\n"
+           "8000,,cycles,250,12.50,0.000,GHz\n"
            "4.500000,Joules,energy-pkg,1000,100.00,,\n"
            "<not supported>,,branches,0,0.00,,\n");
     expect((struct count_style){.form = COUNT_AS_CSV, .by = COUNT_BY_PROCESS, .digits = COUNT_HEX, .separator = ";"},
@@ -128,7 +131,7 @@ static void test_json(void **state)
     char *text = print((struct count_style){.form = COUNT_AS_JSON, .by = COUNT_BY_COMM}, true);
     assert_non_null(strstr(text, "\"command\":\"./a \\u001b[1m\""));
     assert_non_null(strstr(text,
-                           "{\"event\":\"cycles\",\"unit\":\"\",\"value\":4000,\"estimate\":true,\"counted\":1000,"
+                           "{\"event\":\"cycles\",\"unit\":\"\",\"value\":8000,\"estimate\":true,\"counted\":1000,"
                            "\"enabled_ns\":2000,\"running_ns\":250,"));
     assert_non_null(strstr(text, "{\"comm\":\"a\\\",\\u000ab\",\"tasks\":1,\"counts\":["));
     assert_non_null(
