@@ -113,6 +113,7 @@ struct scene {
     const char *events[3];
 };
 
+#define TURNS .stat = true, .switch_ns = 5000000
 #define DWARF .call_graph = SETTINGS_CALL_GRAPH_DWARF
 static const struct scene scenes[] = {
     {"everything there is", NULL, {.frequency = 999}, {0}},
@@ -158,6 +159,9 @@ static const struct scene scenes[] = {
     {"a group", NULL, {.stat = true}, {"{cycles,instructions}:D", "cs,{task-clock,faults}:u"}},
     {"a group that is too large", two_counters, {.stat = true}, {"{cycles,instructions,branches}"}},
     {"a group that is sampled", NULL, {.frequency = 99}, {"{cycles:u,faults/period=7/}"}},
+    {"sets that take turns", NULL, {TURNS}, {"cycles,{cs,faults}", "cycles,faults:u,minor-faults", "task-clock,cs"}},
+    {"sets of which one has no event", virtual_machine, {TURNS}, {"faults,cs", "cycles", "faults"}},
+    {"sets, refused", refused, {TURNS}, {"faults", "cs", "task-clock"}},
     {"a clock twice", NULL, {.frequency = 99}, {"task-clock:u,task-clock:k"}},
     {"a clock twice, counted", NULL, {.stat = true}, {"task-clock:u,task-clock:k"}},
     {"the most precise", less_precise, {.frequency = 99}, {"cycles:P"}},
@@ -189,10 +193,13 @@ static const struct scene scenes[] = {
 static void show_event(FILE *to, const struct config_event *event)
 {
     const struct perf_event_attr *attr = &event->attr;
-    fprintf(to, "  %s%s%s%s\n", event->name, event->grouped ? ", grouped" : "", event->samples ? ", samples" : "",
+    fprintf(to, "  %s%s%s%s", event->name, event->grouped ? ", grouped" : "", event->samples ? ", samples" : "",
             event->nanoseconds      ? ", ns"
             : event->period_is_next ? ", next period"
                                     : "");
+    if (event->set)
+        fprintf(to, ", set %u, leader %u", event->set, event->leader);
+    fputc('\n', to);
     assert_int_equal(attr->size, sizeof(*attr));
     fprintf(to, "    type %u config %" PRIu64 " %s %" PRIu64 "\n", attr->type, (uint64_t)attr->config,
             attr->freq ? "frequency" : "period", (uint64_t)attr->sample_period);
@@ -238,6 +245,8 @@ static void show_config(FILE *to, const struct event_config *config)
     fprintf(to, "refusal '%s', reason '%s'\n", config->refusal, config->reason);
     for (unsigned i = 0; i < config->note_count; i++)
         fprintf(to, "note: %s\n", config->notes[i]);
+    for (unsigned i = 0; i < config->turn_count; i++)
+        fprintf(to, "turn %u: set %u\n", i, config->turns[i]);
     for (unsigned i = 0; i < config->count; i++)
         show_event(to, &config->events[i]);
 }
