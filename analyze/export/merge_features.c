@@ -47,6 +47,19 @@ static void append_string(struct buffer *to, const char *text)
         memcpy(at, text, strlen(text));
 }
 
+/* The descriptions of tracepoints, which perf needs to open the file. */
+static void take_trace_formats(struct merge *merge, const struct features *features)
+{
+    size_t at;
+    if (!feature_present(features, PERFDATA_TRACING_DATA))
+        return;
+    struct cursor section = features->sections[PERFDATA_TRACING_DATA];
+    const size_t size = cursor_left(&section);
+    begin_text(merge, PERFDATA_TRACING_DATA, &at);
+    buffer_append(&merge->texts, cursor_bytes(&section, size), size);
+    end_text(merge, at);
+}
+
 static void take_texts(struct merge *merge, const struct features *features)
 {
     const struct {
@@ -140,6 +153,7 @@ void merge_features_take(struct merge *merge, const struct file *file)
     if (!merge->described || (whole && !merge->whole)) {
         buffer_clear(&merge->texts);
         merge->whole = whole;
+        take_trace_formats(merge, features);
         take_texts(merge, features);
         take_memory_and_command(merge, features);
         take_clock(merge, file);
@@ -256,11 +270,13 @@ void merge_features_append(const struct merge *merge, uint64_t offset, struct bu
     /* The table comes before the sections, and its size is known only when they are made: so they go to a buffer. */
     struct buffer sections = BUFFER_INIT;
     struct table table = {.bits = bits};
-    append_build_ids(merge, &sections);
-    if (sections.size)
-        add_section(&table, PERFDATA_BUILD_ID, 0, sections.size);
-    append_texts(merge, &table, 0, PERFDATA_EVENT_DESC, &sections);
+    append_texts(merge, &table, 0, PERFDATA_BUILD_ID, &sections);
     uint64_t at = sections.size;
+    append_build_ids(merge, &sections);
+    if (sections.size > at)
+        add_section(&table, PERFDATA_BUILD_ID, at, sections.size - at);
+    append_texts(merge, &table, PERFDATA_BUILD_ID, PERFDATA_EVENT_DESC, &sections);
+    at = sections.size;
     if (are_named(merge)) {
         append_events(merge, &sections);
         add_section(&table, PERFDATA_EVENT_DESC, at, sections.size - at);

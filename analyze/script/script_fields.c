@@ -21,6 +21,7 @@ static const struct {
     [FIELD_TIME] = {"time", PERF_SAMPLE_TIME},
     [FIELD_PERIOD] = {"period", 0},
     [FIELD_EVENT] = {"event", 0},
+    [FIELD_TRACE] = {"trace", PERF_SAMPLE_RAW},
     [FIELD_ID] = {"id", PERF_SAMPLE_ID | PERF_SAMPLE_IDENTIFIER},
     [FIELD_STREAM_ID] = {"stream_id", PERF_SAMPLE_STREAM_ID},
     [FIELD_READ] = {"read", PERF_SAMPLE_READ},

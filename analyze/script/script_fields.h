@@ -15,6 +15,7 @@ enum script_field {
     FIELD_TIME,
     FIELD_PERIOD,
     FIELD_EVENT,
+    FIELD_TRACE,
     FIELD_ID,
     FIELD_STREAM_ID,
     FIELD_READ,

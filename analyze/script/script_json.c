@@ -57,6 +57,8 @@ static void put_head(struct part *part)
     put_number(part, FIELD_PERIOD, sample->period);
     if (wants(part, FIELD_EVENT))
         json_string(json, "event", part->script->view->profile->events[sample->event].name);
+    if (wants(part, FIELD_TRACE))
+        json_string(json, "trace", sample->trace);
     put_number(part, FIELD_ID, part->fields.has & PERF_SAMPLE_ID ? part->fields.id : part->fields.identifier);
     put_number(part, FIELD_STREAM_ID, part->fields.stream_id);
 }

@@ -49,6 +49,10 @@ static void print_head(struct script *script, const struct profile_sample *sampl
         output_text(output, script->view->profile->events[sample->event].name);
         fputs(": ", output->to);
     }
+    if ((wanted & FIELD_BIT(FIELD_TRACE)) && sample->trace) {
+        output_text(output, sample->trace);
+        fputc(' ', output->to);
+    }
 }
 
 static void print_values(const struct sample_fields *fields, FILE *to)

@@ -15,6 +15,7 @@
 #include "collector/config/event_sets.h"
 #include "collector/config/probe.h"
 #include "collector/config/sample_fields.h"
+#include "collector/events/trace_formats.h"
 #include "common/events.h"
 #include "common/report.h"
 
@@ -25,7 +26,7 @@
 #define RING_SPAN_NS      UINT64_C(20000000)
 #define DUMP_RING_SPAN_NS UINT64_C(40000000)
 enum { RING_MIN = 64 << 10, RING_MAX = 512 << 10, DUMP_RING_MAX = 4 << 20, STAT_RING = 16 << 10 };
-enum { SAMPLE_SIZE = 64, CHAIN_SIZE = 32 * 8 };
+enum { SAMPLE_SIZE = 64, CHAIN_SIZE = 32 * 8, RAW_SIZE = 64 };
 
 static const struct {
     uint32_t type;
@@ -165,6 +166,8 @@ static void set_sampling(struct setup *setup, const struct event_spec *spec, str
 {
     const uint32_t says = spec ? spec->says : 0;
     event_rate_set(attr, setup->settings, spec);
+    if (attr->type == PERF_TYPE_TRACEPOINT)
+        attr->sample_type |= PERF_SAMPLE_RAW;
     if ((setup->settings->call_graph != SETTINGS_CALL_GRAPH_NONE && !(says & EVENT_SAYS_NO_CHAIN)) ||
         says & EVENT_SAYS_CHAIN)
         attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
@@ -220,7 +223,16 @@ static int add_event(struct setup *setup, const char *name, struct perf_event_at
     unsigned leader = find_leader(config, spec);
     if (leader == config->count)
         leader = event_sets_find_leader(config, set, &attr, spec);
-    const int fd = !opened ? -1 : try_event(&attr, spec, leader < config->count ? config->keepers[leader] : -1);
+    const int group = leader < config->count ? config->keepers[leader] : -1;
+    int fd = !opened ? -1 : try_event(&attr, spec, group);
+    /* What a tracepoint tells may be a secret where its count is none. */
+    if (opened && probe_is_refused(fd) && attr.sample_type & PERF_SAMPLE_RAW) {
+        const int refusal = fd;
+        attr.sample_type &= ~(uint64_t)PERF_SAMPLE_RAW;
+        fd = try_event(&attr, spec, group);
+        if (fd >= 0)
+            event_config_note(config, "samples of '%s' have no fields of the tracepoint: %s", name, strerror(-refusal));
+    }
     if (opened && fd < 0)
         return fd;
     const int status = opened && spec && spec->filter ? probe_filter(fd, spec->filter) : 0;
@@ -566,7 +578,7 @@ static uint64_t bytes_per_second(const struct event_config *config, unsigned eve
 {
     const struct perf_event_attr *attr = &config->events[event].attr;
     uint64_t size = SAMPLE_SIZE + config->dump + (attr->sample_type & PERF_SAMPLE_CALLCHAIN ? CHAIN_SIZE : 0) +
-                    sample_fields_size(attr->sample_type);
+                    sample_fields_size(attr->sample_type) + (attr->sample_type & PERF_SAMPLE_RAW ? RAW_SIZE : 0);
     /* The rate of an event with a period is not known beforehand, except for clocks. */
     uint64_t rate = attr->freq ? attr->sample_freq : 10000;
     if (event_rate_is_clock(attr->type, attr->config))
@@ -585,6 +597,21 @@ static void choose_rings(struct event_config *config)
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     config->ring_pages = size < page ? 1 : size / page;
     config->thread_ring_pages = config->ring_pages > 1 ? config->ring_pages / 2 : 1;
+}
+
+/* ---- Tracepoints ---- */
+
+static void add_trace_formats(struct event_config *config, const struct settings *settings)
+{
+    if (config->source != PINJECT_SOURCE_PERF || !trace_formats_are_needed(&settings->events))
+        return;
+    const int status = trace_formats_append(&event_sources_system, &settings->events, &config->trace_formats);
+    if (status < 0)
+        event_config_note(
+            config,
+            "the descriptions of the tracepoints in tracefs cannot be read (%s), so the fields of samples "
+            "have no names, and perf cannot open the files",
+            strerror(-status));
 }
 
 int event_config_init(struct event_config *config, const struct settings *settings)
@@ -612,6 +639,7 @@ int event_config_init(struct event_config *config, const struct settings *settin
     add_default_counters(&setup);
     event_sets_init(config);
     add_fields(config, settings);
+    add_trace_formats(config, settings);
     note_short_periods(config, settings);
     choose_rings(config);
     return 0;
@@ -640,6 +668,7 @@ uint64_t event_config_clock(const struct event_config *config, const struct atta
 
 void event_config_release(struct event_config *config)
 {
+    buffer_release(&config->trace_formats);
     for (unsigned i = 0; i < CONFIG_EVENTS; i++) {
         if (config->keepers[i] >= 0)
             close(config->keepers[i]);

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "collector/config/settings.h"
+#include "common/buffer.h"
 
 /* Those that the user chose, and the defaults beside them. Sets of them are words of 64 bits. */
 enum { CONFIG_EVENTS = EVENTS_MAX + 16, CONFIG_NOTES = 16 };
@@ -57,6 +58,7 @@ struct event_config {
     char reason[128];              /* why the default event is not cycles; "" when it is, or when the user chose */
     char notes[CONFIG_NOTES][256]; /* what was refused and dropped, a sentence each */
     unsigned note_count;
+    struct buffer trace_formats; /* of tracepoints (trace_formats.h); empty: there are none, or they cannot be read */
     int keepers[CONFIG_EVENTS]; /* one open event of each: the kernel's static keys stay on, so opening is 5x cheaper */
 };
 

@@ -177,6 +177,10 @@ static int add_tracepoint(struct parse *parse, char *found, const char *modifier
     parse->spec = (struct event_spec){.leader = true, .traces = true};
     parse->spec.attr.type = PERF_TYPE_TRACEPOINT;
     parse->spec.attr.config = id;
+    parse->spec.target_kind = EVENT_TARGET_TRACEPOINT;
+    parse->spec.target = strdup(found);
+    if (!parse->spec.target)
+        return event_error(parse->place, NULL, NULL, "no memory");
     status = take_modifiers(parse, modifiers);
     return status < 0 ? status : add(parse, name);
 }

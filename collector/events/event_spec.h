@@ -23,9 +23,10 @@ enum event_says {
 /* How TARGET is to be understood. */
 enum event_target {
     EVENT_TARGET_NONE,
-    EVENT_TARGET_SYMBOL,   /* of the command: its address goes into bp_addr, which has what is to be added */
-    EVENT_TARGET_FILE,     /* uprobe: path of an ELF file; config1 points to it */
-    EVENT_TARGET_FUNCTION, /* kprobe: name of a function; config1 points to it */
+    EVENT_TARGET_SYMBOL,     /* of the command: its address goes into bp_addr, which has what is to be added */
+    EVENT_TARGET_FILE,       /* uprobe: path of an ELF file; config1 points to it */
+    EVENT_TARGET_FUNCTION,   /* kprobe: name of a function; config1 points to it */
+    EVENT_TARGET_TRACEPOINT, /* SYSTEM:NAME */
 };
 
 struct event_spec {

@@ -11,7 +11,7 @@
 
 #include "common/buffer.h"
 
-enum { PATH_SIZE = 512 };
+enum { PATH_SIZE = EVENT_TRACEPOINT_NAME };
 
 int event_tracepoint_directory(const struct event_sources *sources, char *ret_directory, size_t size)
 {
@@ -99,4 +99,21 @@ int event_tracepoint_id(const struct event_sources *sources, const char *system,
     }
     buffer_release(&text);
     return status;
+}
+
+int event_tracepoint_find_id(const struct event_sources *sources, uint64_t id, char *ret, size_t size)
+{
+    struct event_words all = {0};
+    int status = event_tracepoint_find(sources, NULL, NULL, &all);
+    bool found = false;
+    for (size_t i = 0; status == 0 && !found && i < all.count; i++) {
+        uint64_t number = 0;
+        snprintf(ret, size, "%s", all.words[i]);
+        char *colon = strchr(ret, ':');
+        *colon = '\0';
+        found = event_tracepoint_id(sources, ret, colon + 1, &number) == 0 && number == id;
+        *colon = ':';
+    }
+    event_words_release(&all);
+    return status == 0 && !found ? -ENOENT : status;
 }

@@ -155,6 +155,17 @@ static void end_part(struct features *features, const struct buffer *to)
     part->size = to->size - part->offset;
 }
 
+/* perf opens no file with a tracepoint that it does not describe: each file has it. */
+static void prepare_trace_formats(struct features *features)
+{
+    const struct buffer *formats = &features->session->config->trace_formats;
+    if (!formats->size)
+        return;
+    struct buffer *to = begin_part(features, PERFDATA_TRACING_DATA);
+    buffer_append(to, formats->data, formats->size);
+    end_part(features, to);
+}
+
 static void prepare_texts(struct features *features)
 {
     const struct machine *machine = &features->machine;
@@ -261,6 +272,7 @@ int features_init(struct features *features, const struct session *session)
     prepare_attrs(features);
     prepare_names(features);
     prepare_arguments(features);
+    prepare_trace_formats(features); /* in the order of their bits */
     prepare_texts(features);
     prepare_numbers(features);
     features->buildids = buildids_new();

@@ -18,11 +18,12 @@
 #include "common/cursor.h"
 
 enum {
-    CHAIN_MAX = 2048,  /* entries that the kernel may write */
-    AUTO_TRIES = 64,   /* auto: so many chains are compared before frame pointers are trusted */
-    AUTO_AGAIN = 16,   /* and then one of so many */
-    AUTO_WRONG = 50,   /* at most one wrong chain in so many */
-    RAISE_AFTER = 128, /* chains between two looks at how many were cut */
+    CHAIN_MAX = 2048,    /* entries that the kernel may write */
+    PAYLOAD_MAX = 16384, /* bytes: twice as many as the kernel's limit */
+    AUTO_TRIES = 64,     /* auto: so many chains are compared before frame pointers are trusted */
+    AUTO_AGAIN = 16,     /* and then one of so many */
+    AUTO_WRONG = 50,     /* at most one wrong chain in so many */
+    RAISE_AFTER = 128,   /* chains between two looks at how many were cut */
 };
 
 /* The parts of a raw sample. */
@@ -31,8 +32,10 @@ struct raw {
     const uint64_t *chain; /* the kernel's */
     size_t chain_count;
     size_t kernel_count; /* entries before the user-space part */
-    bool user;           /* there are registers of user space */
-    bool native;         /* a 64-bit program */
+    const void *payload; /* of a tracepoint, with its size before it */
+    size_t payload_size;
+    bool user;   /* there are registers of user space */
+    bool native; /* a 64-bit program */
     struct unwind_regs regs;
     struct unwind_dump dump;
     const void *after; /* the fields after the dump */
@@ -155,6 +158,17 @@ static bool parse_chain(struct cursor *cursor, struct raw *raw)
     return true;
 }
 
+/* Its size is so that the next field is aligned. */
+static bool parse_payload(struct cursor *cursor, struct raw *raw)
+{
+    struct cursor start = *cursor;
+    const uint32_t size = cursor_u32(cursor);
+    cursor_skip(cursor, size);
+    raw->payload_size = sizeof(size) + size;
+    raw->payload = cursor_bytes(&start, raw->payload_size);
+    return !cursor->failed && raw->payload_size <= PAYLOAD_MAX && raw->payload_size % sizeof(uint64_t) == 0;
+}
+
 static bool parse_regs(struct cursor *cursor, struct raw *raw)
 {
     uint64_t abi = cursor_u64(cursor);
@@ -187,7 +201,11 @@ static bool parse_sample(const struct records_layout *layout, unsigned event, co
     *raw = (struct raw){0};
     raw->prefix = sizeof(*record) + records_fields_size(layout->sample_type[event] & before);
     cursor_skip(&cursor, raw->prefix);
-    if (!parse_chain(&cursor, raw) || !parse_regs(&cursor, raw) || !parse_dump(&cursor, raw))
+    if (!parse_chain(&cursor, raw))
+        return false;
+    if (layout->sample_type[event] & PERF_SAMPLE_RAW && !parse_payload(&cursor, raw))
+        return false;
+    if (!parse_regs(&cursor, raw) || !parse_dump(&cursor, raw))
         return false;
     raw->after_size = records_fields_size(layout->sample_type[event] & RECORDS_AFTER_STACK);
     raw->after = cursor_bytes(&cursor, raw->after_size);
@@ -389,7 +407,7 @@ static size_t append_bytes(unsigned char *to, size_t at, const void *from, size_
     return at + size;
 }
 
-/* PREFIX and the kernel's part fit: they came in one record, and STACKS_FRAMES leave room for both. */
+/* All parts fit into a record: each has its limit. */
 static const struct perf_event_header *make_sample(struct stacks *stacks, const struct perf_event_header *record,
                                                    const struct raw *raw, unsigned count)
 {
@@ -401,6 +419,8 @@ static const struct perf_event_header *make_sample(struct stacks *stacks, const 
         size = append_bytes(stacks->record, size, &context, sizeof(context));
         size = append_bytes(stacks->record, size, stacks->ips, count * sizeof(uint64_t));
     }
+    if (raw->payload_size)
+        size = append_bytes(stacks->record, size, raw->payload, raw->payload_size);
     if (raw->after_size)
         size = append_bytes(stacks->record, size, raw->after, raw->after_size);
     struct perf_event_header header = *record;

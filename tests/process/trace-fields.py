@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: MIT
+# labels: figures collector analyze
+"""The fields of a tracepoint's samples: against what the program did, and what perf says of the same file."""
+from harness import *
+
+WRITES = """#include <stdlib.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+    for (long i = 0; i < atol(argv[1]); i++)
+        if (write(-1, "12345678", (size_t)(i % 7)) >= 0)
+            return 1;
+    return argc - 2;
+}
+"""
+WRITE = "syscalls:sys_enter_write"
+COUNT = 70
+
+
+def tracefs():
+    """What runs a command where tracefs is mounted, whether this machine has it mounted or not."""
+    if os.geteuid():
+        skip("only root may")
+    need_perf_events()
+    need("unshare", "cc")
+    mount = ["unshare", "-m", "sh", "-c",
+             'cd /sys/kernel/tracing && { [ -e events ] || mount -t tracefs nodev .; } && cd - >/dev/null && exec "$@"',
+             "sh"]
+    if run([*mount, "test", "-e", "/sys/kernel/tracing/events/syscalls/sys_enter_write/id"]).status:
+        skip("the kernel has no tracepoints of system calls")
+    return mount
+
+
+def recorded(mount, *options, static=False):
+    pathlib.Path("writes.c").write_text(WRITES)
+    if run(["cc", "-O1", *(["-static"] if static else []), "-o", "writes", "writes.c"]).status:
+        skip("no static program can be made")
+    for name in results():
+        os.remove(name)
+    run([*mount, PINJECT_RUN, "-q", *options, "--", "./writes", str(COUNT)]).ok()
+    return results()
+
+
+def sizes(text):
+    """The sizes that write() was called with, of lines of panalyze or perf: "count=5", "count: 0x00000005"."""
+    return [int(size, 0) for size in re.findall(r"\bcount[=:] ?(0x[0-9a-f]+|\d+)", text)]
+
+
+def test_fields_are_what_the_program_did():
+    mount = tracefs()
+    wanted = [i % 7 for i in range(COUNT)]
+    for static in (False, True):
+        for graph in ("none", "fp", "dwarf,1024", "auto,1024"):
+            for more in ([], ["-d", "--sample-cpu"]):
+                files = recorded(mount, "-g", graph, *more, "-e", f"{WRITE},task-clock", static=static)
+                what = (static, graph, more)
+                lines = panalyze("script", "--event", WRITE, "-F", "comm,event,trace", *files).ok().out
+                check_equal(sizes(lines), wanted, what)
+                check_equal(lines.count("fd=4294967295"), COUNT, what)
+                document = json.loads(panalyze("script", "--event", WRITE, "--json", *files).ok().out)
+                check_equal([sizes(sample["trace"]) for sample in document["records"]], [[size] for size in wanted],
+                            what)
+
+
+def test_perf_reads_the_files():
+    mount = tracefs()
+    need("perf")
+    wanted = [i % 7 for i in range(COUNT)]
+    for options in (["-e", WRITE], ["-e", f"task-clock,{WRITE},raw_syscalls:sys_exit"], ["-e", f"{WRITE}:u,{WRITE}:k"]):
+        files = recorded(mount, *options)
+        panalyze("export", "perf", "-o", "all.data", *files).ok()
+        for name in (*files, "all.data"):
+            text = run([*mount, "perf", "script", "-i", name, "-F", "event,trace"]).ok().out
+            if f"{WRITE}:u" not in options[1]:
+                check_equal(sizes(text), wanted, (options, name))
+            run([*mount, "perf", "report", "--stdio", "-i", name]).ok()
+
+
+def test_counted_tracepoints():
+    """Files without samples are opened by perf, too."""
+    mount = tracefs()
+    need("perf")
+    files = recorded(mount, "--stat", "-e", WRITE)
+    check_in(WRITE, run([*mount, "perf", "script", "--header-only", "-i", files[0]]).ok().out)
+
+
+def test_a_tracepoint_by_its_number():
+    mount = tracefs()
+    need("perf")
+    number = run([*mount, "cat", "/sys/kernel/tracing/events/syscalls/sys_enter_write/id"]).ok().out.strip()
+    files = recorded(mount, "-g", "none", "-e", f"2:{number}")
+    for text in (panalyze("script", "-F", "trace", *files).ok().out,
+                 run([*mount, "perf", "script", "-F", "trace", "-i", *files]).ok().out):
+        check_equal(sizes(text), [i % 7 for i in range(COUNT)])
+
+
+def test_events_without_fields():
+    need_perf_events()
+    pinject_run("-q", "--", target("spin"), "50").ok()
+    done = panalyze("script", "-F", "trace", *results())
+    check(done.status != 0, done)
+    check_in("trace", done.err)
+
+
+if __name__ == "__main__":
+    main()
