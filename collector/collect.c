@@ -422,7 +422,7 @@ static int timeout_ms(const struct collect *collect)
     if (collect->tasks.done || collect->tasks.unread)
         return 0;
     if (collect->tasks.waiting || collect->tasks.owed_count || collect->alone_ns || collect->stacks_run)
-        return 2;
+        return turns_wait(&collect->turns, now, 2);
     const int wait_ms = turns_wait(&collect->turns, now, next > now ? (int)((next - now) / 1000000u) + 1 : 0);
     return interval_timer_wait(&collect->interval, now, wait_ms);
 }

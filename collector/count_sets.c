@@ -2,6 +2,7 @@
 #include "collector/count_sets.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "common/buffer.h"
 #include "common/report.h"
@@ -33,9 +34,13 @@ void count_sets_warn(const struct count_event *events, const struct count_cell *
         if (!is_first_of_set(events, i) || count_had_turn(events, cells, count, i))
             continue;
         append_names(&names, events, count, events[i].set);
-        report_warning("set %u (%s) had no turn, so it counted nothing: no task ran long enough; use a "
-                       "--switch-timeout below %" PRIu64 " ms, or fewer sets",
-                       events[i].set, buffer_failed(&names) ? "..." : (const char *)names.data, switch_ns / 1000000);
+        char shorter[64] = "";
+        if (switch_ns > 1000000)
+            snprintf(shorter, sizeof(shorter), "a --switch-timeout below %" PRIu64 " ms, or ", switch_ns / 1000000);
+        report_warning(
+            "set %u (%s) counted nothing: no task ran long enough for its turn, or no counter of the machine "
+            "was free; try %sfewer sets",
+            events[i].set, buffer_failed(&names) ? "..." : (const char *)names.data, shorter);
         buffer_release(&names);
     }
 }

@@ -9,6 +9,7 @@
 
 /* Switching takes at most one part in so many of the time: if there are too many tasks for that, turns get longer. */
 enum { SHARE = 20 };
+enum { COUNTED = 8 }; /* turns: a mean of fewer says nothing */
 
 void turns_start(struct turns *turns, const struct session *session, uint64_t now_ns)
 {
@@ -57,5 +58,5 @@ void turns_take(struct turns *turns, struct tasks *tasks)
 
 uint64_t turns_length_ns(const struct turns *turns)
 {
-    return turns->count ? (turns->last_ns - turns->start_ns) / turns->count : 0;
+    return turns->count >= COUNTED ? (turns->last_ns - turns->start_ns) / turns->count : 0;
 }

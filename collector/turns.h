@@ -22,7 +22,7 @@ int turns_wait(const struct turns *turns, uint64_t now_ns, int wait_ms);
 uint64_t turns_before(const struct turns *turns, uint64_t until_ns);
 /* If the present turn is over, the next one begins, in all tasks that ran in it. */
 void turns_take(struct turns *turns, struct tasks *tasks);
-/* How long a turn took in the mean; 0: none was over. */
+/* How long a turn took in the mean; 0: too few are over to say it. */
 uint64_t turns_length_ns(const struct turns *turns);
 
 #endif

@@ -64,7 +64,7 @@ static void print_share(const struct count_report *report, const struct count_ce
     else if (!count_is_known(cell) && count_had_turn(report->events, cells, report->event_count, index))
         fprintf(to, "  (%s%sno counter of the machine was free)", set, comma);
     else if (!count_is_known(cell))
-        fprintf(to, "  (%s%sit had no turn)", set, comma);
+        fprintf(to, "  (%s%sno turn, or no free counter)", set, comma);
     else if (event->set)
         fprintf(to, "  (%s)", set);
 }

@@ -55,7 +55,7 @@ static void total_row(struct view *view, struct text_table *table, uint32_t inde
     if (never)
         snprintf(text, sizeof(text), "%snever ran: %s", set,
                  had_turn(view, sum, event) ? "no counter of the machine was free"
-                                            : "it had no turn; a shorter --switch-timeout gives it one");
+                                            : "no turn (a shorter --switch-timeout gives it one), or no free counter");
     else if (counter->estimate)
         snprintf(text, sizeof(text), "%san estimate: the event was counted for only %s of the time", set,
                  text_percent(share, counter->running_ns, counter->enabled_ns));

@@ -267,6 +267,9 @@ static int refuse_event(const char *name, int status, const struct event_spec *s
 
 static void add_missing(struct event_config *config, const char *name)
 {
+    for (unsigned i = 0; i < config->missing_count; i++)
+        if (strcmp(config->missing[i], name) == 0) /* of another event set */
+            return;
     if (config->missing_count < CONFIG_EVENTS)
         snprintf(config->missing[config->missing_count++], sizeof(config->missing[0]), "%s", name);
 }

@@ -45,10 +45,15 @@ void counts_release(struct counts *counts)
     count_store_release(&counts->store);
 }
 
-static void fill_cell(struct count_cell *cell, const struct event_config *config, unsigned index,
-                      const struct attach_value *values, bool inherited)
+void counts_settle(const struct event_config *config, const struct attach_value *values, struct attach_value *ret)
 {
-    const struct attach_value result = event_sets_value(config, index, values), *value = &result;
+    for (unsigned i = 0; i < config->count; i++)
+        ret[i] = event_sets_value(config, i, values);
+}
+
+static void fill_cell(struct count_cell *cell, const struct event_config *config, unsigned index,
+                      const struct attach_value *value, bool inherited)
+{
     *cell = (struct count_cell){.present = true,
                                 .value = value->value,
                                 .scaled = value->value,
@@ -72,7 +77,7 @@ void counts_add(struct counts *counts, const struct event_config *config, const 
         return;
     for (unsigned i = first; i < config->count; i++)
         if (task->ids[i])
-            fill_cell(&cells[i - first], config, i, values, task->source == PINJECT_SOURCE_INHERITED);
+            fill_cell(&cells[i - first], config, i, &values[i], task->source == PINJECT_SOURCE_INHERITED);
     if (clock >= (int)first && (cells[clock - first].present || startup_ns + task->exit_ns)) {
         struct count_cell *cell = &cells[clock - first];
         cell->present = true;
@@ -107,7 +112,7 @@ static void add_comment(char *ret, const struct config_event *event, const struc
     char text[COUNT_TEXT];
     const uint64_t tree = count_by_accounting(&event->attr, &run->tree);
     ret[0] = '\0';
-    if (tree > cell->scaled) /* what is printed: of an event set, an estimate */
+    if (tree > cell->scaled && !cell->estimate) /* else the estimate may be the reason */
         snprintf(ret, COMMENT_SIZE, "%s including process starts, from getrusage",
                  count_number(text, tree, (enum count_digits)digits));
 }

@@ -122,7 +122,7 @@ static int open_event(struct inherited_sets *sets, const struct inherited_set *s
         close(fd);
         return -EMFILE;
     }
-    return prepare(event, cpu, fd, in_group, on_exec || (!on && !in_group));
+    return prepare(event, cpu, fd, in_group, attr.enable_on_exec || (!on && !in_group));
 }
 
 /* For the ring of one of CPUS. The earlier a set comes, the more it gets. */

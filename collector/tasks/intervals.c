@@ -31,15 +31,17 @@ static uint64_t advance(uint64_t *told, uint64_t now)
 }
 
 /* What VALUES have beyond TOLD; TOLD has it then, too. False: nothing. */
-static bool take_more(struct task_told *told, const struct attach_value *values, unsigned count,
+static bool take_more(const struct event_config *config, struct task_told *told, const struct attach_value *values,
                       struct attach_value *ret)
 {
     bool any = false;
-    for (unsigned i = 0; i < count; i++) {
+    struct attach_value settled[CONFIG_EVENTS];
+    counts_settle(config, values, settled);
+    for (unsigned i = 0; i < config->count; i++) {
         struct attach_value *before = &told->values[i];
-        ret[i] = (struct attach_value){.value = advance(&before->value, values[i].value),
-                                       .enabled_ns = advance(&before->enabled_ns, values[i].enabled_ns),
-                                       .running_ns = advance(&before->running_ns, values[i].running_ns)};
+        ret[i] = (struct attach_value){.value = advance(&before->value, settled[i].value),
+                                       .enabled_ns = advance(&before->enabled_ns, settled[i].enabled_ns),
+                                       .running_ns = advance(&before->running_ns, settled[i].running_ns)};
         any |= ret[i].value || ret[i].enabled_ns || ret[i].running_ns;
     }
     return any;
@@ -88,7 +90,7 @@ static void read_task(struct tasks *tasks, struct task *task, uint64_t time_ns)
     struct task_told *told = read_values(task, values, tasks->config->count) ? told_of(tasks, task) : NULL;
     if (!told)
         return;
-    const bool any = take_more(told, values, tasks->config->count, more);
+    const bool any = take_more(tasks->config, told, values, more);
     const uint64_t startup_ns = advance(&told->startup_ns, task->startup_ns);
     if (any || startup_ns || tasks->interval.store.by == COUNT_ALL) /* a total of 0 is a total */
         add_row(tasks, task, more, startup_ns);
@@ -121,7 +123,7 @@ void tasks_end_intervals(struct tasks *tasks, struct task *task, const struct re
     struct task_told *told = tasks->interval.store.total ? told_of(tasks, task) : NULL;
     if (!told)
         return;
-    const bool any = take_more(told, task->values ? task->values : none, tasks->config->count, more);
+    const bool any = take_more(tasks->config, told, task->values ? task->values : none, more);
     const uint64_t startup_ns = advance(&told->startup_ns, task->startup_ns);
     if (any || startup_ns || view->exit_ns)
         counts_add(&tasks->interval, tasks->config, view, more, startup_ns);

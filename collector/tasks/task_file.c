@@ -214,10 +214,12 @@ void tasks_write_task(struct tasks *tasks, struct task *task, const struct resul
 {
     static const struct attach_value none[CONFIG_EVENTS];
     struct task_view view;
+    struct attach_value settled[CONFIG_EVENTS];
     tasks_name_file(tasks, task);
     task_view_init(tasks, task, task->generation_count, task->values ? task->values : none, &view);
     add_totals(tasks, task, &view);
-    counts_add(&tasks->counts, tasks->config, &view.task, task->values ? task->values : none, task->startup_ns);
+    counts_settle(tasks->config, task->values ? task->values : none, settled);
+    counts_add(&tasks->counts, tasks->config, &view.task, settled, task->startup_ns);
     tasks_end_intervals(tasks, task, &view.task);
     count_back_end(tasks, task);
     if (coverage)

@@ -117,14 +117,16 @@ static void test_unseen(void **state)
 {
     static const struct count_event events[] = {{.name = "a", .set = 1}, {.name = "b", .set = 2}, {.name = "c"}};
     (void)state;
-    for (enum count_by by = COUNT_ALL; by <= COUNT_BY_PROCESS; by++) {
+    for (unsigned round = 0; round < 2 * (COUNT_BY_PROCESS + 1); round++) {
+        const enum count_by by = (enum count_by)(round / 2);
         struct count_store store;
         struct count_row row = {.pid = 7, .tid = 7, .comm = "x"};
         assert_int_equal(count_store_init(&store, by, EVENTS, 0), 0);
         for (int i = 0; i < 4; i++) {
+            const bool counts = (i < 2) == (round % 2 == 0); /* in two of four tasks, the first ones or the last ones */
             const struct count_cell cells[EVENTS] = {
-                {true, true, i < 2 ? 10 : 0, i < 2 ? 30 : 0, 300, i < 2 ? 100 : 0}, /* in two of four tasks */
-                {true, true, 0, 0, 300, 0},                                         /* in none */
+                {true, true, counts ? 10 : 0, counts ? 30 : 0, 300, counts ? 100 : 0},
+                {true, true, 0, 0, 300, 0}, /* in none */
                 {true, false, 5, 5, 300, 300},
             };
             row.cells = cells;
