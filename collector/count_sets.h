@@ -8,7 +8,10 @@
 
 #include "counts/count.h"
 
-/* Warns of each set of EVENTS[COUNT] of which nothing was counted. CELLS: of the whole run. SWITCH_NS: as the user chose it. */
+/*
+ * Warns of each set of EVENTS[COUNT] of which nothing was counted. CELLS: of the whole run. SWITCH_NS: as the user chose
+ * it.
+ */
 void count_sets_warn(const struct count_event *events, const struct count_cell *cells, size_t count,
                      uint64_t switch_ns);
 /* Warns if the turns took much longer than SWITCH_NS: LENGTH_NS in the mean; 0: unknown. */

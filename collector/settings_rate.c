@@ -23,7 +23,8 @@ static int parse_periods(struct periods *ret, const struct option_row *row, cons
         snprintf(digits, sizeof(digits), "%.*s", (int)size, at);
         uint64_t *period = &ret->values[ret->count++];
         const struct option_row one = {.name = row->name, .value = row->value};
-        int error = options_take_count(period, &one, size < DIGITS ? digits : value); /* the latter is refused */
+        int error = options_take_count(period, &one,
+                                       size < DIGITS ? digits : value); /* of a list, the latter is refused */
         if (error)
             return error;
         if (*period >> 63) {

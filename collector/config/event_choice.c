@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "collector/config/event_rate.h"
 #include "collector/config/probe.h"
 
 struct perf_event_attr event_choice_attr(const struct event_spec *spec, bool blind)
@@ -28,14 +29,25 @@ static bool is_same_text(const char *one, const char *other)
     return (!one && !other) || (one && other && strcmp(one, other) == 0);
 }
 
-bool event_choice_is_same(const struct event_spec *one, const struct event_spec *other)
+/* BLIND leaves out the kernel, said or not; a clock counts it all the same. */
+static bool is_same_attr(const struct event_spec *one, const struct event_spec *other, bool blind)
 {
-    struct perf_event_attr attr = one->attr;
+    struct perf_event_attr attr = one->attr, second = other->attr;
+    uint32_t says = one->says ^ other->says;
     if (event_choice_is_own(one))
-        attr.config1 = other->attr.config1; /* a pointer: the targets are compared */
-    return one->target_kind == other->target_kind && one->says == other->says &&
-           memcmp(&attr, &other->attr, sizeof(attr)) == 0 && is_same_text(one->target, other->target) &&
-           is_same_text(one->filter, other->filter) &&
+        attr.config1 = second.config1; /* a pointer: the targets are compared */
+    if (blind && !attr.exclude_user && !second.exclude_user && attr.type == PERF_TYPE_SOFTWARE &&
+        !event_rate_is_clock(attr.type, attr.config)) {
+        attr.exclude_kernel = attr.exclude_hv = second.exclude_kernel = second.exclude_hv = 1;
+        says &= ~(uint32_t)EVENT_SAYS_LEVEL;
+    }
+    return !says && memcmp(&attr, &second, sizeof(attr)) == 0;
+}
+
+bool event_choice_is_same(const struct event_spec *one, const struct event_spec *other, bool blind)
+{
+    return one->target_kind == other->target_kind && is_same_attr(one, other, blind) &&
+           is_same_text(one->target, other->target) && is_same_text(one->filter, other->filter) &&
            (!(one->says & EVENT_SAYS_NAME) || strcmp(one->name, other->name) == 0);
 }
 

@@ -10,8 +10,8 @@
 
 /* What all events of ours have, and what SPEC says. BLIND: we may not see the kernel, so it is left out. */
 struct perf_event_attr event_choice_attr(const struct event_spec *spec, bool blind);
-/* Do both ask for the same samples and counts? */
-bool event_choice_is_same(const struct event_spec *one, const struct event_spec *other);
+/* Do both ask for the same samples and counts? BLIND: as above. */
+bool event_choice_is_same(const struct event_spec *one, const struct event_spec *other, bool blind);
 /*
  * Must it be opened for each task? If it were inherited, a fork would look for the name of the probe's file or function
  * in the memory of the task that forks, and fail.

@@ -334,9 +334,10 @@ static int add_timer_choice(struct setup *setup, const struct event_spec *spec, 
 static bool is_chosen_twice(const struct setup *setup, const struct event_spec *spec)
 {
     const struct event_list *list = &setup->settings->events;
+    const bool blind = setup->config->exclude_kernel;
     for (const struct event_spec *other = list->specs; other < spec; other++)
         if (!other->group && !spec->group && (!setup->settings->switch_ns || other->set == spec->set) &&
-            event_choice_is_same(other, spec))
+            event_choice_is_same(other, spec, blind))
             return true;
     return false;
 }
@@ -386,9 +387,9 @@ static int add_choice(struct setup *setup, const struct event_spec *spec, bool s
 }
 
 /*
- * An event that is sampled already and happens at the same moments as SPEC: the kernel fills in a sample once for all of
- * a task's events of one software event, and so gives the samples of both one id (seen with Linux 6.18). The clocks have
- * timers of their own. NULL: none.
+ * An event that is sampled already and happens at the same moments as SPEC: the kernel fills in a sample once for all
+ * of a task's events of one software event, and so gives the samples of both one id (seen with Linux 6.18). The clocks
+ * have timers of their own. NULL: none.
  */
 static const struct config_event *find_same_moments(const struct setup *setup, const struct event_spec *spec)
 {
@@ -412,8 +413,8 @@ static const struct config_event *find_same_moments(const struct setup *setup, c
 static int add_counted(struct setup *setup, const struct event_spec *spec, const struct config_event *other)
 {
     event_config_note(setup->config,
-                      "event '%s' is counted, but not sampled: it happens at the same moments as '%s', and the kernel "
-                      "mixes up the samples of the two; sample it in another run",
+                      "event '%s' is counted, but not sampled: the kernel mixes up its samples with those of '%s'; "
+                      "sample it in another run",
                       spec->name, other->name);
     return add_choice(setup, spec, false);
 }
@@ -428,8 +429,8 @@ static int add_choices(struct setup *setup)
         const bool samples = !setup->settings->stat && !(spec->says & EVENT_SAYS_COUNT);
         others[i] = samples ? find_same_moments(setup, spec) : NULL;
         if (others[i] && spec->group) {
-            report_error("event '%s' cannot be sampled in a group: it happens at the same moments as '%s', and the "
-                         "kernel mixes up the samples of the two; leave out one of them",
+            report_error("event '%s' cannot be sampled in a group: the kernel mixes up its samples with those of '%s'; "
+                         "leave out one of the two",
                          spec->name, others[i]->name);
             return -EINVAL;
         }
@@ -537,27 +538,38 @@ static void note_short_periods(struct event_config *config, const struct setting
 
 /* ---- Fields that only some users want ---- */
 
+/* WITHOUT of the events have no ADDRESSES, FIRST is one of them. */
+static void note_without(struct event_config *config, unsigned without, const char *first, const char *addresses,
+                         int error)
+{
+    if (without == config->sampling)
+        event_config_note(config, "samples have no %s: %s", addresses, strerror(-error));
+    else if (without)
+        event_config_note(config, "samples of '%s'%s have no %s: %s", first, without > 1 ? " and other events" : "",
+                          addresses, strerror(-error));
+}
+
 /* Of each event that samples: a PMU may know fields that another one does not. */
 static void add_data(struct event_config *config)
 {
     unsigned without = 0, without_physical = 0;
+    const char *first = "", *first_physical = "";
     int physical = 0, all = 0;
     for (unsigned i = 0; i < config->sampling; i++) {
         struct config_event *event = &config->events[i];
         const int group = event->leader < i ? config->keepers[event->leader] : -1;
         int no_physical, none;
         event->attr.sample_type |= sample_fields_of_data(&event->attr, group, &no_physical, &none);
-        if (none && !without++)
+        if (none && !without++) {
             all = none;
-        else if (!none && no_physical && !without_physical++)
+            first = event->name;
+        } else if (!none && no_physical && !without_physical++) {
             physical = no_physical;
+            first_physical = event->name;
+        }
     }
-    if (without_physical)
-        event_config_note(config, "samples%s have no physical addresses: %s",
-                          without_physical < config->sampling ? " of some events" : "", strerror(-physical));
-    if (without)
-        event_config_note(config, "samples%s have no addresses: %s",
-                          without < config->sampling ? " of some events" : "", strerror(-all));
+    note_without(config, without_physical, first_physical, "physical addresses", physical);
+    note_without(config, without, first, "addresses", all);
 }
 
 static void add_fields(struct event_config *config, const struct settings *settings)

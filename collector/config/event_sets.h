@@ -26,8 +26,8 @@ void event_sets_name(const struct event_config *config, struct config_event *eve
 void event_sets_init(struct event_config *config);
 
 /*
- * The set that a task begins with; 0: there are none. BEGUN counts the tasks, atomically. They begin with different sets,
- * so that of many short tasks each set is counted for some.
+ * The set that a task begins with; 0: there are none. BEGUN counts the tasks, atomically. They begin with different
+ * sets, so that of many short tasks each set is counted for some.
  */
 unsigned event_sets_first(const struct event_config *config, uint32_t *begun);
 /* The set after SET. There are sets. */
@@ -46,8 +46,8 @@ static inline bool event_sets_is_on(const struct config_event *event, unsigned s
 }
 
 /*
- * What the event INDEX counted, with the time of which its figure is to be: of a set's event, all the time for which the
- * task ran with its events. VALUES: of all events of the task.
+ * What the event INDEX counted, with the time of which its figure is to be: of a set's event, all the time for which
+ * the task ran with its events. VALUES: of all events of the task.
  */
 struct attach_value event_sets_value(const struct event_config *config, unsigned index,
                                      const struct attach_value *values);

@@ -277,7 +277,6 @@ static void put_word(unsigned char **at, bool wanted, uint64_t word)
     }
 }
 
-/* No CPU is known: 0. */
 static void put_trailer(unsigned char *record, uint64_t type, const struct records_stamp *stamp)
 {
     struct perf_event_header header;

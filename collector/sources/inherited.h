@@ -45,8 +45,8 @@ int inherited_fd(const struct inherited_sets *sets);
 const uint64_t *inherited_ids(const struct inherited_sets *sets);
 bool inherited_live(const struct inherited_sets *sets);
 /*
- * The configured event that has ID, on any CPU, in a set that was opened under task ROOT: a live set, or one that ended
- * lately. -1: none. Only where several events sample. SETS may be NULL.
+ * The configured event that has ID, on any CPU, in a set that was opened under task ROOT (0: any): a live set, or one that
+ * ended lately. -1: none. Only where several events sample. SETS may be NULL.
  */
 int inherited_event_of_root(struct inherited_sets *sets, pid_t root, uint64_t id);
 /*

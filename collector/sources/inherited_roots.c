@@ -64,7 +64,7 @@ void inherited_roots_end(struct inherited_roots *roots, struct root_ids *ids)
 static int find_in(const struct root_ids *list, pid_t root, uint64_t id)
 {
     for (; list; list = list->next)
-        for (size_t i = 0; list->root == root && i < list->count; i++)
+        for (size_t i = 0; (list->root == root || !root) && i < list->count; i++)
             if (list->ids[i] == id)
                 return (int)i;
     return -1;

@@ -30,7 +30,7 @@ void inherited_roots_release(struct inherited_roots *roots);
 struct root_ids *inherited_roots_add(struct inherited_roots *roots, pid_t root, size_t count);
 /* The set of IDS has ended. Those of the last 512 such sets are kept. */
 void inherited_roots_end(struct inherited_roots *roots, struct root_ids *ids);
-/* The place of ID among the ids of a set whose root is ROOT; -1: it has none. */
+/* The place of ID among the ids of a set whose root is ROOT (0: of any); -1: it has none. */
 int inherited_roots_find(const struct inherited_roots *roots, pid_t root, uint64_t id);
 
 #endif

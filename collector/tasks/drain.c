@@ -63,7 +63,6 @@ static void take_fork(struct tasks *tasks, const struct task *creator, const str
     struct records_task made = records_parse_task(record);
     bool followed = tasks_follows(tasks, &made);
     tids_remove(&tasks->left, made.tid); /* its number is in use again */
-    tids_remove(&tasks->attached_late, made.tid);
     if (!task_is_inherited(creator))
         inherited_made_by(tasks->session->inherited_sets, made.ptid, made.tid);
     if (!followed || !task_is_inherited(creator)) /* tasks in an inherited set send no request */
@@ -107,18 +106,34 @@ static struct perf_event_header *copy_record(struct tasks *tasks, const struct p
     return copy;
 }
 
-/* The event of the inherited sets under TASK that has ID; -1: none. It has another number if it called exec since. */
+/* Only the software events but the clocks have their samples filled in by one. -1: several or none of these sample. */
+static int find_only_event(const struct event_config *config)
+{
+    int found = -1;
+    for (unsigned i = 0; i < config->sampling; i++) {
+        if (config->events[i].attr.type != PERF_TYPE_SOFTWARE || config->events[i].nanoseconds)
+            continue;
+        if (found >= 0)
+            return -1;
+        found = (int)i;
+    }
+    return found;
+}
+
+/* The event that an inherited set has under ID; -1: none. A root has another number if it called exec since. */
 static int find_in_sets(const struct tasks *tasks, const struct task *task, uint64_t id)
 {
     struct inherited_sets *sets = tasks->session->inherited_sets;
-    const int event = inherited_event_of_root(sets, task->tid, id);
-    return event >= 0 || task->key == task->tid ? event : inherited_event_of_root(sets, task->key, id);
+    int event = inherited_event_of_root(sets, task->tid, id);
+    if (event < 0 && task->key != task->tid)
+        event = inherited_event_of_root(sets, task->key, id);
+    return event >= 0 ? event : inherited_event_of_root(sets, 0, id); /* it has a part of an earlier task's set */
 }
 
 /*
  * When a software event happens, the kernel fills in the fields of a sample once for all events of the task that sample
  * it: a task with events of its own that is the root of an inherited set may get the set's id in its own ring (seen with
- * Linux 6.18). RECORD gets the id of the task's event. NULL: nobody knows whose it is.
+ * Linux 6.18), and so may a task that another profiler samples, too. RECORD gets the id of the task's event. NULL: nobody knows whose it is.
  */
 static const struct perf_event_header *settle_id(struct tasks *tasks, struct task *task,
                                                  const struct perf_event_header *record)
@@ -127,7 +142,9 @@ static const struct perf_event_header *settle_id(struct tasks *tasks, struct tas
     if (!id || task_is_inherited(task) || task_is_by_timer(task) ||
         records_find_event(&tasks->layout, task->ids, id) >= 0)
         return record;
-    const int event = tasks->config->sampling == 1 ? 0 : find_in_sets(tasks, task, id);
+    int event = tasks->config->sampling == 1 ? 0 : find_only_event(tasks->config);
+    if (event < 0)
+        event = find_in_sets(tasks, task, id);
     if (event < 0)
         return NULL;
     struct perf_event_header *copy = copy_record(tasks, record);
@@ -162,7 +179,7 @@ void tasks_take_sample(struct tasks *tasks, struct task *task, const struct perf
     if (task_is_by_timer(task))
         tasks_meet_timer_sample(tasks, task, record);
     record = settle_id(tasks, task, record);
-    task->lost_records += !record;
+    task->unsettled += !record;
     record = record ? unwind_record(tasks, task, settle_period(tasks, task, record)) : NULL;
     if (!record)
         return;

@@ -151,6 +151,7 @@ static void add_totals(struct tasks *tasks, struct task *task, const struct task
     tasks->lost += view->task.lost;
     task->split_samples = task->samples;
     task->split_lost = task->lost_records;
+    task->split_unsettled = task->unsettled;
 }
 
 void tasks_split_file(struct tasks *tasks, struct task *task, uint64_t end_ns)

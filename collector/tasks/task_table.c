@@ -173,7 +173,6 @@ static void put_in_table(struct tasks *tasks, struct task *task, pid_t tid)
     tids_add(&tasks->known, tid);
     tids_remove(&tasks->unannounced, tid);
     tids_remove(&tasks->left, tid);
-    tids_remove(&tasks->attached_late, tid);
 }
 
 static void take_from_table(struct tasks *tasks, struct task *task)

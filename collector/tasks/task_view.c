@@ -89,7 +89,8 @@ static void view_values(const struct tasks *tasks, const struct task *task, stru
     if (!known)
         notes_add(&view->notes, "the counts of this program are unknown: they could not be read at the moment of exec");
     view->task.samples = task->samples - task->split_samples;
-    view->task.lost = count_lost(tasks, view->task.values, task->lost_records - task->split_lost);
+    view->task.lost = count_lost(tasks, view->task.values, task->lost_records - task->split_lost) + task->unsettled -
+                      task->split_unsettled;
 }
 
 bool tasks_has_no_sampler(const struct tasks *tasks, const struct task *task)

@@ -37,6 +37,7 @@ enum {
     TASKS_GENERATIONS = 1024,
     TASKS_SNAPSHOTS = 4,
     ENDED_THREADS = 1024,
+    LATE_TASKS = 4096,
     TASKS_OWED = 16,
     TASKS_EARLY_WAITS = 64,
     TASKS_UNWAITED = 256
@@ -91,6 +92,7 @@ struct task {
     uint64_t sampled_ns;    /* by inheritance: what the samples of the clock stand for */
     uint64_t *next_periods; /* by event: what its last sample said, see settle_period(); NULL: there was none */
     uint64_t lost_records;  /* as LOST records tell */
+    uint64_t unsettled;     /* samples that were dropped, as nobody knows of which event they are */
     struct stack_fill fill;
     struct stack_counts stacks;
     uint64_t flushed_ns;
@@ -115,7 +117,7 @@ struct task {
     int status;             /* of its process, for the first thread; -1: unknown */
     uint64_t exit_ns;       /* cost of the exit, likewise; UINT64_MAX: unknown */
     uint64_t split_samples; /* as samples, lost_records, when the current file began */
-    uint64_t split_lost;
+    uint64_t split_lost, split_unsettled;
 };
 
 /* In the table of live tasks. */
@@ -191,6 +193,12 @@ struct late_tree {
     pid_t child;  /* of the next thread: the last child that was looked at; 0: none */
 };
 
+/* A task that was attached late. A request that it sent before may be read after its end. */
+struct late_task {
+    pid_t tid;
+    uint64_t attached_ns;
+};
+
 /* A process whose inherited set was refused before an exec that makes it visible; that exec is over in milliseconds. */
 struct owed_inherit {
     pid_t pid;
@@ -210,12 +218,12 @@ struct tasks {
     int clock;             /* index of task-clock in the event configuration; -1: none */
     struct task *by_tid[TASKS_TABLE];
     struct process *by_pid[TASKS_TABLE];
-    struct tids known;                  /* numbers that a task of the session has had */
-    struct tids unannounced;            /* wrote to an inherited set, or have a part of one, and were never announced */
-    struct tids left;                   /* processes that went on to a program that is not followed */
-    struct tids attached_late;          /* numbers of tasks whose own requests may still come */
-    pid_t ended_threads[ENDED_THREADS]; /* indexed by tid: a tracer's wait reports them like children */
-    struct waiting *waiting;            /* oldest first */
+    struct tids known;       /* numbers that a task of the session has had */
+    struct tids unannounced; /* wrote to an inherited set, or have a part of one, and were never announced */
+    struct tids left;        /* processes that went on to a program that is not followed */
+    struct late_task late_tasks[LATE_TASKS]; /* indexed by tid: their own requests may still come */
+    pid_t ended_threads[ENDED_THREADS];      /* indexed by tid: a tracer's wait reports them like children */
+    struct waiting *waiting;                 /* oldest first */
     size_t waiting_count;
     uint64_t waiting_bytes;
     struct early_wait early_waits[TASKS_EARLY_WAITS]; /* the oldest ones are forgotten */

@@ -34,8 +34,6 @@ int tasks_init(struct tasks *tasks, struct session *session, struct results *res
     if (error == 0)
         error = tids_init(&tasks->left);
     if (error == 0)
-        error = tids_init(&tasks->attached_late);
-    if (error == 0)
         error = missed_init(&tasks->missed);
     if (error == 0)
         error = counts_init(&tasks->counts, session->config, session->settings->count_by);
@@ -93,5 +91,4 @@ void tasks_release(struct tasks *tasks)
     tids_release(&tasks->known);
     tids_release(&tasks->unannounced);
     tids_release(&tasks->left);
-    tids_release(&tasks->attached_late);
 }

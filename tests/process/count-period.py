@@ -15,6 +15,9 @@ LINE = ["200", str(PAGES), "2", "2", "2", "60"]
 TASKS = 5
 
 
+os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])  # inherited events may lack a period for each CPU
+
+
 def cpus():
     return len(os.sched_getaffinity(0))
 
@@ -57,7 +60,7 @@ def check_tasks(tasks, event, period, least, inherited=False, lost=0):
     for tid, (samples, weight, count) in tasks.items():
         what = f"{event} of {tid}: {samples} samples, weight {weight}, count {count}"
         check_equal(weight, samples * period, what)
-        if not inherited:
+        if not inherited or tid == min(tasks):  # the first task of a static program has events of its own
             check_count(what, count, weight, 1)
     weight, counted = (sum(task[i] for task in tasks.values()) for i in (1, 2))
     check_count(f"{event} of all: weight {weight}, count {counted}", counted, weight,
@@ -211,8 +214,8 @@ def test_frequency():
             total += weight
             counted += count
         check(counted >= TASKS * PAGES, counted)
-        with measured():  # at 99 Hz the samples of short tasks are few
-            check(wanted < 999 or total > counted // 2, f"-F {frequency}: weight {total}, count {counted}")
+        with measured():  # at a lower rate short tasks have few samples, and what came after the last is missing
+            check(int(frequency) < 999 or total > counted // 4, f"-F {frequency}: weight {total}, count {counted}")
 
 
 def test_frequency_of_many_short_tasks():

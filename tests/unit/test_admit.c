@@ -101,28 +101,44 @@ static void refusals(void **state)
     assert_int_equal(tasks->seen, 1);
 }
 
+static void attach_late_and_end(pid_t pid, pid_t tid)
+{
+    const uint32_t kind = pid == tid ? PINJECT_PROCESS : PINJECT_THREAD;
+    struct notification *notification = stage_notification(kind, pid, tid, 1, T + 5);
+    notification->attached_late = true;
+    notification->answered_ns = T + 20;
+    stage_events(&stage, notification, 10);
+    tasks_admit(tasks, notification);
+    assert_non_null(tasks_find(tasks, tid));
+    tasks_task_ended(tasks, tasks_find(tasks, tid), true);
+}
+
+static void notify_at(uint64_t time_ns, uint32_t kind, pid_t pid, pid_t tid, int result)
+{
+    struct notification *notification = stage_notification(kind, pid, tid, 1, time_ns);
+    notification->result = result;
+    strcpy(notification->comm, "name");
+    tasks_admit(tasks, notification);
+}
+
 /* Its request was not read before it was attached late and ended: it has a file, and is missed by nobody. */
 static void requests_of_tasks_that_were_attached_late(void **state)
 {
     (void)state;
-    const pid_t pids[] = {100, 300}, tids[] = {101, 300};
-    for (unsigned i = 0; i < 2; i++) {
-        const uint32_t kind = pids[i] == tids[i] ? PINJECT_FORK : PINJECT_THREAD;
-        struct notification *notification = stage_notification(kind, pids[i], tids[i], 1, T + 5);
-        notification->attached_late = true;
-        stage_events(&stage, notification, 10);
-        tasks_admit(tasks, notification);
-        assert_non_null(tasks_find(tasks, tids[i]));
-        tasks_task_ended(tasks, tasks_find(tasks, tids[i]), true);
-        notify(kind, pids[i], tids[i], -ESRCH);
-    }
+    attach_late_and_end(100, 101);
+    attach_late_and_end(300, 300);
+    /* Its creator's record of it may be read only now. */
+    stage_fork(tasks_find(tasks, 100), 100, 101, T + 4);
+    tasks_drain(tasks, tasks_find(tasks, 100));
+    notify_at(T + 20, PINJECT_THREAD, 100, 101, -ESRCH);
+    notify_at(T + 20, PINJECT_FORK, 300, 300, -ESRCH);
     expect_losses("");
-    /* The number is another thread's by now. */
-    notify(PINJECT_THREAD, 100, 101, -ESRCH);
+    /* The number is another thread's by then, whether its own record of it was read or not. */
+    notify_at(T + 21, PINJECT_THREAD, 100, 101, -ESRCH);
     expect_losses("1 thread exited before its events were open|name\n");
-    stage_thread(&stage, 100, 300, T + 20, 10);
-    tasks_task_ended(tasks, tasks_find(tasks, 300), true);
-    notify(PINJECT_THREAD, 100, 300, -ESRCH);
+    stage_thread(&stage, 100, 101, T + 22, 10);
+    tasks_task_ended(tasks, tasks_find(tasks, 101), true);
+    notify_at(T + 23, PINJECT_THREAD, 100, 101, -ESRCH);
     expect_losses("2 thread exited before its events were open|name\n");
 }
 

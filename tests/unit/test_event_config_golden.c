@@ -94,6 +94,12 @@ static int no_address(const struct perf_event_attr *attr)
     return attr->sample_type & PERF_SAMPLE_ADDR ? -EOPNOTSUPP : 0;
 }
 
+/* What a tracepoint tells is a secret, its count is none. */
+static int no_payload(const struct perf_event_attr *attr)
+{
+    return attr->sample_type & PERF_SAMPLE_RAW ? -EPERM : 0;
+}
+
 static int no_more_breakpoints(const struct perf_event_attr *attr)
 {
     return attr->type == PERF_TYPE_BREAKPOINT ? -ENOSPC : 0;
@@ -178,6 +184,9 @@ static const struct scene scenes[] = {
     {"addresses that some have", few_addresses, {.frequency = 99, .data = true}, {"cycles", "{cs,faults}"}},
     {"no addresses", no_address, {.frequency = 99, .data = true}, {"cycles"}},
     {"addresses, refused", refused, {.frequency = 99, .data = true, .sample_cpu = true}, {0}},
+    {"a tracepoint", NULL, {.frequency = 99}, {"2:316"}},
+    {"a tracepoint, counted", NULL, {.stat = true}, {"2:316"}},
+    {"a tracepoint without its payload", no_payload, {.frequency = 99}, {"2:316"}},
     {"a breakpoint", NULL, {.frequency = 99}, {"mem:0x1000/8:w"}},
     {"a breakpoint with a rate", NULL, {.frequency = 99, .rate_given = true}, {"mem:0x1000/8:w"}},
     {"too many breakpoints", no_more_breakpoints, {.frequency = 99}, {"mem:0x1000/8:w"}},
@@ -271,6 +280,7 @@ static void show_scene(FILE *to, const struct scene *scene)
     struct settings settings = scene->settings;
     machine_fake_init();
     machine_fake.perf = scene->perf;
+    machine_fake.access_error = ENOENT; /* no tracefs */
     for (unsigned i = 0; i < 3 && scene->events[i]; i++)
         assert_int_equal(event_list_parse(&settings.events, &event_sources_system, scene->events[i]), 0);
     int before = next_descriptor();

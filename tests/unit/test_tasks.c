@@ -11,6 +11,7 @@
 #include "collector/tasks/finish.h"
 #include "collector/tasks/notification_order.h"
 #include "collector/tasks/task_table.h"
+#include "collector/tasks/task_view.h"
 #include "test_tasks_kit.h"
 
 #define T 2000000000ull
@@ -154,6 +155,7 @@ static void test_ids_of_several_events(void **state)
     events[1] = events[0];
     memcpy(events[1].name, counted.name, sizeof(counted.name));
     events[1].attr.config = counted.attr.config;
+    events[0].nanoseconds = events[1].nanoseconds = false; /* clocks do not mix up ids */
     stage.kit.config.sampling = 2;
     records_layout_init(&stage.tasks->layout, &stage.kit.config);
     struct inherited_sets *sets = inherited_new(&stage.kit.session);
@@ -172,7 +174,14 @@ static void test_ids_of_several_events(void **state)
             inherited_roots_end(&sets->roots, ids);
     }
     tasks_drain(stage.tasks, task);
-    assert_int_equal(task->lost_records, 4);
+    assert_int_equal(task->unsettled, 4);
+    assert_int_equal(task->lost_records, 0); /* no other record is missing */
+    assert_true(stage.tasks->layout.lost_known);
+    struct task_view view;
+    static const struct attach_value values[CONFIG_EVENTS];
+    task_view_init(stage.tasks, task, task->generation_count, values, &view);
+    assert_int_equal(view.task.lost, 4);
+    task_view_release(&view);
     stage_close(&stage);
     struct kit_file file = read_back("out.100.100");
     for (unsigned i = 0; i < 4; i++)
@@ -182,6 +191,29 @@ static void test_ids_of_several_events(void **state)
     kit_file_free(&file);
     stage.kit.session.inherited_sets = NULL;
     inherited_free(sets);
+    stage_free(&stage);
+}
+
+/* Only software events mix up their ids, and the clocks do not: if there is one such event, it is meant. */
+static void test_ids_of_the_only_event(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    struct config_event *events = stage.kit.config.events;
+    events[1].samples = true;
+    events[1].attr.sample_type = events[0].attr.sample_type;
+    stage.kit.config.sampling = 2;
+    records_layout_init(&stage.tasks->layout, &stage.kit.config);
+    struct task *task = stage_process(&stage, 100, 1, T, 5000000);
+    put_sample(task, task->ids[0], 3, T + 100);
+    put_sample(task, 987654321, 3, T + 101);
+    stage_close(&stage);
+    struct kit_file file = read_back("out.100.100");
+    assert_int_equal(word_of(&file, 0, ID_AT), 100001);
+    assert_int_equal(word_of(&file, 1, ID_AT), 100002);
+    assert_int_equal(word_of(&file, 2, ID_AT), 0);
+    kit_file_free(&file);
     stage_free(&stage);
 }
 
@@ -555,6 +587,7 @@ int main(void)
         cmocka_unit_test(test_periods_of_a_frequency),
         cmocka_unit_test(test_sample_with_an_id_of_others),
         cmocka_unit_test(test_ids_of_several_events),
+        cmocka_unit_test(test_ids_of_the_only_event),
         cmocka_unit_test(test_threads_share_mappings),
         cmocka_unit_test(test_mapped_again),
         cmocka_unit_test(test_fork),
