@@ -26,7 +26,8 @@
 #define RING_SPAN_NS      UINT64_C(20000000)
 #define DUMP_RING_SPAN_NS UINT64_C(40000000)
 enum { RING_MIN = 64 << 10, RING_MAX = 512 << 10, DUMP_RING_MAX = 4 << 20, STAT_RING = 16 << 10 };
-enum { SAMPLE_SIZE = 64, CHAIN_SIZE = 32 * 8, RAW_SIZE = 64 };
+/* RAW_SIZE: more than the usual payload of a tracepoint, as tracepoints come in bursts. */
+enum { SAMPLE_SIZE = 64, CHAIN_SIZE = 32 * 8, RAW_SIZE = 512 };
 
 static const struct {
     uint32_t type;
