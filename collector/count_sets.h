@@ -9,8 +9,8 @@
 #include "counts/count.h"
 
 /*
- * Warns of each set of EVENTS[COUNT] of which nothing was counted. CELLS: of the whole run. SWITCH_NS: as the user chose
- * it.
+ * Warns of each set of EVENTS[COUNT] of which nothing was counted. CELLS: of the whole run. SWITCH_NS: as the user
+ * chose it.
  */
 void count_sets_warn(const struct count_event *events, const struct count_cell *cells, size_t count,
                      uint64_t switch_ns);

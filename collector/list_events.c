@@ -277,8 +277,8 @@ int list_events_info(const struct event_sources *sources, const char *text, FILE
 /* ---- --check-events-only ---- */
 
 /*
- * Lets the events of SET, and those of none, count together for some ms of CPU time. Leaders last: what is enabled later
- * than the leader of its group counts only from the next switch of tasks on.
+ * Lets the events of SET, and those of none, count together for some ms of CPU time. Leaders last: what is enabled
+ * later than the leader of its group counts only from the next switch of tasks on.
  */
 static void run_set(const struct event_config *config, unsigned set)
 {

@@ -38,13 +38,15 @@ static uint32_t event_of(struct merge *merge, const struct attr *attr)
     return (uint32_t)merge->event_count++;
 }
 
-/* perf needs the event's id at the same place in every record. */
+/* perf needs the event's id, and the fields at the end of each other record, at the same places; samples may differ. */
 static bool fits_session(const struct merge *merge, const struct file *file)
 {
+    const uint64_t places = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_TID |
+                            PERF_SAMPLE_TIME | PERF_SAMPLE_CPU;
     const struct perf_event_attr *first = merge->event_count ? &merge->events[0].attr : &file->attrs.items[0].perf;
     for (uint32_t i = 0; i < file->attrs.count; i++) {
         const struct perf_event_attr *attr = &file->attrs.items[i].perf;
-        if (attr->sample_type != first->sample_type || attr->read_format != first->read_format ||
+        if (((attr->sample_type ^ first->sample_type) & places) || attr->read_format != first->read_format ||
             !attr->sample_id_all || !(attr->sample_type & PERF_SAMPLE_IDENTIFIER) ||
             (attr->sample_type & PERF_SAMPLE_READ) || (attr->read_format & PERF_FORMAT_GROUP))
             return false;
@@ -68,6 +70,16 @@ static int take_events(struct merge *merge, const struct file *file)
     return 0;
 }
 
+static bool take_features(struct merge *merge, const struct file *file)
+{
+    const bool taken = merge_features_take(merge, file);
+    if (!taken)
+        report_error(
+            "%s: the file describes other tracepoints than a file before it; export the files of each run alone",
+            merge->path);
+    return taken;
+}
+
 static int begin_file(void *context, const char *path, const struct file *file)
 {
     struct merge *merge = context;
@@ -83,8 +95,8 @@ static int begin_file(void *context, const char *path, const struct file *file)
             "%s: the file was recorded to a pipe and cannot be merged with other files; export this file alone", path);
         return 1;
     }
-    if (!file->pipe)
-        merge_features_take(merge, file);
+    if (!file->pipe && !take_features(merge, file))
+        return 1;
     /* In pipe format the events are among the records. */
     return file->pipe ? 0 : take_events(merge, file);
 }
@@ -93,8 +105,8 @@ static int end_file(void *context, const struct file *file)
 {
     struct merge *merge = context;
     merge_spool_end_file(&merge->spool);
-    if (file->pipe)
-        merge_features_take(merge, file);
+    if (file->pipe && !take_features(merge, file))
+        return 1;
     return file->pipe ? take_events(merge, file) : 0;
 }
 
@@ -274,6 +286,7 @@ static void release_merge(struct merge *merge)
     map_release(&merge->tasks);
     map_strings_release(&merge->build_id_paths);
     buffer_release(&merge->texts);
+    buffer_release(&merge->trace_formats);
     free(merge->build_ids);
     free(merge->events);
     free(merge->event_of);

@@ -63,11 +63,12 @@ struct merge {
     struct map_strings build_id_paths;
     struct feature_build_id *build_ids; /* by path; the member path is not used */
     size_t build_id_capacity;
-    size_t build_ids_told;      /* number of those from sections of the files */
-    bool described;             /* the sections below were taken */
-    bool whole;                 /* they are from a file that has the command line */
-    struct buffer texts;        /* HOSTNAME ... CPUID, CMDLINE as in the file */
-    uint64_t first_ns, last_ns; /* of samples */
+    size_t build_ids_told;       /* number of those from sections of the files */
+    bool described;              /* the sections below were taken */
+    bool whole;                  /* they are from a file that has the command line */
+    struct buffer trace_formats; /* TRACING_DATA */
+    struct buffer texts;         /* HOSTNAME ... CPUID, CMDLINE as in the file */
+    uint64_t first_ns, last_ns;  /* of samples */
     bool sampled;
     uint64_t refused;    /* records left out: hardware traces and the like */
     const char *path;    /* of the file being read */
@@ -77,8 +78,8 @@ struct merge {
 /* The size of each attr in the result: that of the oldest version of the structure with all members that are set, since
  * perf refuses files of a later version than its own. At least that of Linux 3.19, as in result files. */
 uint32_t merge_attr_size(const struct merge *merge);
-/* Takes the facts in FILE about the machine and the DSOs. */
-void merge_features_take(struct merge *merge, const struct file *file);
+/* Takes the facts in FILE about the machine and the DSOs. False: it describes other tracepoints than a file before. */
+bool merge_features_take(struct merge *merge, const struct file *file);
 /* Takes the build-ids of the DSOs with samples, after all files: perf before 5.12 does not read those in mappings. */
 void merge_features_take_dsos(struct merge *merge, const struct profile *profile);
 /* Appends the table of sections and the sections, whose place in the file is OFFSET. BITS: as in the header. */

@@ -47,17 +47,18 @@ static void append_string(struct buffer *to, const char *text)
         memcpy(at, text, strlen(text));
 }
 
-/* The descriptions of tracepoints, which perf needs to open the file. */
-static void take_trace_formats(struct merge *merge, const struct features *features)
+/* The descriptions of tracepoints, which perf needs to open the file. False: others were described before. */
+static bool take_trace_formats(struct merge *merge, const struct features *features)
 {
-    size_t at;
     if (!feature_present(features, PERFDATA_TRACING_DATA))
-        return;
+        return true;
     struct cursor section = features->sections[PERFDATA_TRACING_DATA];
     const size_t size = cursor_left(&section);
-    begin_text(merge, PERFDATA_TRACING_DATA, &at);
-    buffer_append(&merge->texts, cursor_bytes(&section, size), size);
-    end_text(merge, at);
+    const void *bytes = cursor_bytes(&section, size);
+    if (merge->trace_formats.size)
+        return merge->trace_formats.size == size && memcmp(merge->trace_formats.data, bytes, size) == 0;
+    buffer_append(&merge->trace_formats, bytes, size);
+    return true;
 }
 
 static void take_texts(struct merge *merge, const struct features *features)
@@ -145,15 +146,16 @@ static struct feature_build_id *take_build_id(struct merge *merge, const struct 
     return &merge->build_ids[index];
 }
 
-void merge_features_take(struct merge *merge, const struct file *file)
+bool merge_features_take(struct merge *merge, const struct file *file)
 {
     const struct features *features = &file->features;
+    if (!take_trace_formats(merge, features))
+        return false;
     /* Of our files, the first task's has the most. */
     bool whole = features->argument_count > 0;
     if (!merge->described || (whole && !merge->whole)) {
         buffer_clear(&merge->texts);
         merge->whole = whole;
-        take_trace_formats(merge, features);
         take_texts(merge, features);
         take_memory_and_command(merge, features);
         take_clock(merge, file);
@@ -161,6 +163,7 @@ void merge_features_take(struct merge *merge, const struct file *file)
     }
     for (uint32_t i = 0; i < features->build_id_count; i++)
         take_build_id(merge, &features->build_ids[i]);
+    return true;
 }
 
 static void take_dso(struct merge *merge, const char *path, const unsigned char *id, size_t size, bool kernel)
@@ -270,12 +273,15 @@ void merge_features_append(const struct merge *merge, uint64_t offset, struct bu
     /* The table comes before the sections, and its size is known only when they are made: so they go to a buffer. */
     struct buffer sections = BUFFER_INIT;
     struct table table = {.bits = bits};
-    append_texts(merge, &table, 0, PERFDATA_BUILD_ID, &sections);
+    if (merge->trace_formats.size)
+        add_section(&table, PERFDATA_TRACING_DATA, 0, merge->trace_formats.size);
+    buffer_append(&sections, merge->trace_formats.data, merge->trace_formats.size);
+    buffer_align(&sections, 8);
     uint64_t at = sections.size;
     append_build_ids(merge, &sections);
     if (sections.size > at)
         add_section(&table, PERFDATA_BUILD_ID, at, sections.size - at);
-    append_texts(merge, &table, PERFDATA_BUILD_ID, PERFDATA_EVENT_DESC, &sections);
+    append_texts(merge, &table, 0, PERFDATA_EVENT_DESC, &sections);
     at = sections.size;
     if (are_named(merge)) {
         append_events(merge, &sections);
@@ -293,6 +299,6 @@ void merge_features_append(const struct merge *merge, uint64_t offset, struct bu
         table.sections[i].offset += start;
     buffer_append(to, table.sections, table.count * sizeof(struct perfdata_section));
     buffer_append(to, sections.data, sections.size);
-    to->failed |= buffer_failed(&sections) || buffer_failed(&merge->texts);
+    to->failed |= buffer_failed(&sections) || buffer_failed(&merge->texts) || buffer_failed(&merge->trace_formats);
     buffer_release(&sections);
 }

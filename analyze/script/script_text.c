@@ -10,6 +10,20 @@
 #include "analyze/script/script_fields.h"
 #include "common/report.h"
 
+static bool is_tracepoint(const struct profile_event *event)
+{
+    return event->type == PERF_TYPE_TRACEPOINT && event->sampled;
+}
+
+/* EVENT is no tracepoint, and others are. */
+static bool is_beside_tracepoints(const struct profile *profile, uint32_t event)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < profile->event_count; i++)
+        found |= is_tracepoint(&profile->events[i]);
+    return found && !is_tracepoint(&profile->events[event]);
+}
+
 /* What the user asked for and the sample does not have. */
 static int check_fields(const struct script *script, const struct profile_sample *sample, uint64_t has)
 {
@@ -17,6 +31,8 @@ static int check_fields(const struct script *script, const struct profile_sample
         uint64_t needs = script_field_needs((enum script_field)i);
         if (!(script->view->settings->fields & FIELD_BIT(i)) || !needs || (needs & has))
             continue;
+        if (i == FIELD_TRACE && is_beside_tracepoints(script->view->profile, sample->event))
+            continue; /* nothing is shown, as by perf script */
         report_error("the samples of the event '%s' do not have the field '%s'; leave it out of --fields, or record it",
                      script->view->profile->events[sample->event].name, script_field_name((enum script_field)i));
         return -ENODATA;

@@ -26,7 +26,7 @@
 #define RING_SPAN_NS      UINT64_C(20000000)
 #define DUMP_RING_SPAN_NS UINT64_C(40000000)
 enum { RING_MIN = 64 << 10, RING_MAX = 512 << 10, DUMP_RING_MAX = 4 << 20, STAT_RING = 16 << 10 };
-/* RAW_SIZE: more than the usual payload of a tracepoint, as tracepoints come in bursts. */
+/* RAW_SIZE: more than the usual payload of a tracepoint: with 64, threads lost a part of a burst of 300 samples. */
 enum { SAMPLE_SIZE = 64, CHAIN_SIZE = 32 * 8, RAW_SIZE = 512 };
 
 static const struct {
@@ -49,9 +49,12 @@ struct setup {
     struct event_config *config;
     const struct settings *settings;
     uint64_t read_format;
-    unsigned breakpoints; /* chosen so far */
-    struct names missing; /* defaults that the machine does not have */
-    struct names blind;   /* defaults that count nothing if the kernel may not be seen */
+    unsigned breakpoints;     /* chosen so far */
+    struct names missing;     /* defaults that the machine does not have */
+    struct names blind;       /* defaults that count nothing if the kernel may not be seen */
+    unsigned without_payload; /* tracepoints that sample only that they happened */
+    unsigned first_without_payload;
+    int payload_refusal;
 };
 
 static void add_name(struct names *names, const char *name)
@@ -231,8 +234,10 @@ static int add_event(struct setup *setup, const char *name, struct perf_event_at
         const int refusal = fd;
         attr.sample_type &= ~(uint64_t)PERF_SAMPLE_RAW;
         fd = try_event(&attr, spec, group);
-        if (fd >= 0)
-            event_config_note(config, "samples of '%s' have no fields of the tracepoint: %s", name, strerror(-refusal));
+        if (fd >= 0 && !setup->without_payload++) {
+            setup->payload_refusal = refusal;
+            setup->first_without_payload = config->count;
+        }
     }
     if (opened && fd < 0)
         return fd;
@@ -617,8 +622,14 @@ static void choose_rings(struct event_config *config)
 
 /* ---- Tracepoints ---- */
 
-static void add_trace_formats(struct event_config *config, const struct settings *settings)
+static void add_trace_formats(const struct setup *setup)
 {
+    struct event_config *config = setup->config;
+    const struct settings *settings = setup->settings;
+    if (setup->without_payload)
+        event_config_note(config, "samples of '%s'%s have no fields of the tracepoint: %s",
+                          config->events[setup->first_without_payload].name,
+                          setup->without_payload > 1 ? " and other events" : "", strerror(-setup->payload_refusal));
     if (config->source != PINJECT_SOURCE_PERF || !trace_formats_are_needed(&settings->events))
         return;
     const int status = trace_formats_append(&event_sources_system, &settings->events, &config->trace_formats);
@@ -655,7 +666,7 @@ int event_config_init(struct event_config *config, const struct settings *settin
     add_default_counters(&setup);
     event_sets_init(config);
     add_fields(config, settings);
-    add_trace_formats(config, settings);
+    add_trace_formats(&setup);
     note_short_periods(config, settings);
     choose_rings(config);
     return 0;

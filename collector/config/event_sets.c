@@ -60,7 +60,7 @@ unsigned event_sets_first(const struct event_config *config, uint32_t *begun)
 {
     if (!config->turn_count)
         return 0;
-    /* 2^32 divided by the golden ratio: also every second or third task, and so on, has each set equally often. */
+    /* 2^32 divided by the golden ratio: also every second task, or every third one, has each set equally often. */
     const uint32_t part = __atomic_fetch_add(begun, 1, __ATOMIC_RELAXED) * UINT32_C(2654435769);
     return config->turns[(uint64_t)part * config->turn_count >> 32];
 }

@@ -47,7 +47,9 @@ static bool has_word(const struct event_words *words, const char *word)
     return false;
 }
 
-/* The tracepoints "SYSTEM:NAME" of LIST, in order, each once. Of one that was given as a number, tracefs has the name. */
+/*
+ * The tracepoints "SYSTEM:NAME" of LIST, in order, each once. Of one that was given as a number, tracefs has the name.
+ */
 static int find_names(const struct event_sources *sources, const struct event_list *list, struct event_words *ret)
 {
     for (unsigned i = 0; i < list->count; i++) {

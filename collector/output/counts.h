@@ -30,7 +30,8 @@ void counts_release(struct counts *counts);
 void counts_settle(const struct event_config *config, const struct attach_value *values, struct attach_value *ret);
 /*
  * Adds what the events of TASK counted: VALUES, or the part of them that belongs to an interval, as counts_settle() has
- * them: of the whole task, also if TASK is of one program of it. Task-clock gets also the CPU time before its events, STARTUP_NS, and after them.
+ * them: of the whole task, also if TASK is of one program of it. Task-clock gets also the CPU time before its events,
+ * STARTUP_NS, and after them.
  */
 void counts_add(struct counts *counts, const struct event_config *config, const struct result_task *task,
                 const struct attach_value *values, uint64_t startup_ns);

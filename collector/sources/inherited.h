@@ -45,13 +45,13 @@ int inherited_fd(const struct inherited_sets *sets);
 const uint64_t *inherited_ids(const struct inherited_sets *sets);
 bool inherited_live(const struct inherited_sets *sets);
 /*
- * The configured event that has ID, on any CPU, in a set that was opened under task ROOT (0: any): a live set, or one that
- * ended lately. -1: none. Only where several events sample. SETS may be NULL.
+ * The configured event that has ID, on any CPU, in a set that was opened under task ROOT (0: any): a live set, or one
+ * that ended lately. -1: none. Only where several events sample. SETS may be NULL.
  */
 int inherited_event_of_root(struct inherited_sets *sets, pid_t root, uint64_t id);
 /*
- * inherited_turn.c: with event sets (event_sets.h), enables the next one in all inherited sets, and disables the present
- * one: for each CPU by calls that the kernel passes on to all tasks of the set.
+ * inherited_turn.c: with event sets (event_sets.h), enables the next one in all inherited sets, and disables the
+ * present one: for each CPU by calls that the kernel passes on to all tasks of the set.
  */
 void inherited_turn(struct inherited_sets *sets);
 

@@ -73,7 +73,8 @@ static uint32_t watermark(const struct event_config *config, size_t size)
 }
 
 /*
- * Brings FD into the state that its place in SET needs: its ring, its filter. WAITS: it is not enabled yet. FD or -errno.
+ * Brings FD into the state that its place in SET needs: its ring, its filter. WAITS: it is not enabled yet. FD or
+ * -errno.
  */
 static int prepare(const struct config_event *event, const struct inherited_cpu *cpu, int fd, bool in_group, bool waits)
 {

@@ -317,7 +317,7 @@ static void count_refused(struct tasks *tasks, const struct notification *notifi
     }
     /* It was attached late while its request was not read, and has ended since: it has a file. */
     const struct late_task *late = &tasks->late_tasks[(uint32_t)notification->tid % LATE_TASKS];
-    if (notification->result == -ESRCH && late->tid == notification->tid && notification->time_ns <= late->attached_ns)
+    if (notification->result == -ESRCH && late->tid == notification->tid && notification->time_ns <= late->until_ns)
         return;
     if (notification->kind == PINJECT_ARM && (notification->result == -EACCES || notification->result == -EPERM)) {
         /*
@@ -436,7 +436,7 @@ static bool admit_task(struct tasks *tasks, struct notification *notification)
     set_comm(tasks, task, notification);
     tasks_link(tasks, task, process);
     if (notification->attached_late)
-        tasks->late_tasks[(uint32_t)task->tid % LATE_TASKS] = (struct late_task){task->tid, notification->answered_ns};
+        tasks->late_tasks[(uint32_t)task->tid % LATE_TASKS] = (struct late_task){task->tid, UINT64_MAX};
     if (first) {
         process->leader = process->main = task;
         task->root = process->root;

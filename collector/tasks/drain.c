@@ -132,8 +132,9 @@ static int find_in_sets(const struct tasks *tasks, const struct task *task, uint
 
 /*
  * When a software event happens, the kernel fills in the fields of a sample once for all events of the task that sample
- * it: a task with events of its own that is the root of an inherited set may get the set's id in its own ring (seen with
- * Linux 6.18), and so may a task that another profiler samples, too. RECORD gets the id of the task's event. NULL: nobody knows whose it is.
+ * it: a task with events of its own that is the root of an inherited set may get the set's id in its own ring (seen
+ * with Linux 6.18), and so may a task that another profiler samples, too. RECORD gets the id of the task's event. NULL:
+ * nobody knows whose it is.
  */
 static const struct perf_event_header *settle_id(struct tasks *tasks, struct task *task,
                                                  const struct perf_event_header *record)
@@ -142,9 +143,9 @@ static const struct perf_event_header *settle_id(struct tasks *tasks, struct tas
     if (!id || task_is_inherited(task) || task_is_by_timer(task) ||
         records_find_event(&tasks->layout, task->ids, id) >= 0)
         return record;
-    int event = tasks->config->sampling == 1 ? 0 : find_only_event(tasks->config);
+    int event = tasks->config->sampling == 1 ? 0 : find_in_sets(tasks, task, id);
     if (event < 0)
-        event = find_in_sets(tasks, task, id);
+        event = find_only_event(tasks->config);
     if (event < 0)
         return NULL;
     struct perf_event_header *copy = copy_record(tasks, record);

@@ -118,6 +118,9 @@ void tasks_task_ended(struct tasks *tasks, struct task *task, bool ended)
         tasks_set_revoked(tasks, process, task);
     task->covers = process->inherits;
     note_end(tasks, task);
+    struct late_task *late = &tasks->late_tasks[(uint32_t)task->tid % LATE_TASKS];
+    if (late->tid == task->tid && late->until_ns == UINT64_MAX)
+        late->until_ns = task->end_ns ? task->end_ns : tasks->now_ns;
     if (task->key != process->pid)
         tasks->ended_threads[(uint32_t)task->key % ENDED_THREADS] = task->key;
     tasks_unlink(tasks, task);

@@ -193,10 +193,13 @@ struct late_tree {
     pid_t child;  /* of the next thread: the last child that was looked at; 0: none */
 };
 
-/* A task that was attached late. A request that it sent before may be read after its end. */
+/*
+ * A task that was attached late: a request of its own may be read after its end. The times are those of requests, so in
+ * a time namespace they say nothing.
+ */
 struct late_task {
     pid_t tid;
-    uint64_t attached_ns;
+    uint64_t until_ns; /* its end; UINT64_MAX: it lives */
 };
 
 /* A process whose inherited set was refused before an exec that makes it visible; that exec is over in milliseconds. */
@@ -221,7 +224,7 @@ struct tasks {
     struct tids known;       /* numbers that a task of the session has had */
     struct tids unannounced; /* wrote to an inherited set, or have a part of one, and were never announced */
     struct tids left;        /* processes that went on to a program that is not followed */
-    struct late_task late_tasks[LATE_TASKS]; /* indexed by tid: their own requests may still come */
+    struct late_task late_tasks[LATE_TASKS]; /* indexed by tid: the last one of each index */
     pid_t ended_threads[ENDED_THREADS];      /* indexed by tid: a tracer's wait reports them like children */
     struct waiting *waiting;                 /* oldest first */
     size_t waiting_count;

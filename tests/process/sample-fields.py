@@ -43,12 +43,19 @@ def a_cpu():
     return min(os.sched_getaffinity(0))
 
 
+def check_nothing_lost():
+    """Rings are small where the memory of all rings of a user is short."""
+    with measured():
+        check_equal(panalyze_json("report", *results())["total"]["lost"], 0, "lost")
+
+
 def fields(names, *options, cpu=None):
     """(where the pages are, [the fields of each sample])"""
     for name in results():
         os.remove(name)
     done = pinject_run("-q", "-c", "1", "-e", EVENT, *options, "--", "./touch", str(PAGES),
                        str(a_cpu() if cpu is None else cpu)).ok()
+    check_nothing_lost()
     lines = panalyze("script", "-F", names, *results()).ok().out.splitlines()
     return int(done.out, 16), [line.split() for line in lines if line.strip()]
 
@@ -87,6 +94,7 @@ def test_call_stacks_are_the_same():
     for options in ([], ["-d"], ["--sample-cpu"], ["-d", "--sample-cpu"]):
         done = pinject_run("-q", "-c", "1", "-e", EVENT, "-g", "dwarf,1024", *options, "--", "./touch", str(PAGES),
                            str(a_cpu())).ok()
+        check_nothing_lost()
         report = panalyze_json("report", *results())
         main = [function for function in report["functions"] if function["symbol"] == "main"]
         check_equal([function["self_samples"] for function in main], [PAGES], (options, done))

@@ -106,10 +106,10 @@ static void attach_late_and_end(pid_t pid, pid_t tid)
     const uint32_t kind = pid == tid ? PINJECT_PROCESS : PINJECT_THREAD;
     struct notification *notification = stage_notification(kind, pid, tid, 1, T + 5);
     notification->attached_late = true;
-    notification->answered_ns = T + 20;
     stage_events(&stage, notification, 10);
     tasks_admit(tasks, notification);
     assert_non_null(tasks_find(tasks, tid));
+    stage_exit(tasks_find(tasks, tid), T + 20);
     tasks_task_ended(tasks, tasks_find(tasks, tid), true);
 }
 

@@ -40,6 +40,7 @@ static void the_same_twice(void **state)
     assert_false(same("faults,faults/period=3/"));
     assert_false(same("faults/name=a/,faults/name=b/"));
     assert_false(same("mem:one:x,mem:two:x"));
+    assert_false(same("2:316,2:317"));
     assert_false(same("faults,faults:u"));
     /* Where the kernel is left out anyway. A clock counts it all the same. */
     blind = true;
