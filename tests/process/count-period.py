@@ -228,7 +228,8 @@ def test_frequency_of_many_short_tasks():
     report = panalyze_json("report", *results())
     counted = sum(count["counted"] for count in report["counts"] if count["event"] == "page-faults:u")
     weight = report["total"]["weight"]
-    check(counted >= 90 * 200, f"{counted}: {done}")
+    with measured():  # on a busy machine a thread may end before its events are open
+        check(counted >= 90 * 200, f"{counted}: {done}")
     # What a task counts after its last sample has none to stand for it.
     check(report["total"]["samples"] <= weight <= counted, f"weight {weight}, count {counted}")
 

@@ -51,6 +51,7 @@ static void refuse(const char *options, const char *message)
     assert_int_equal(error, -EINVAL);
     if (!strstr(text, message))
         fail_msg("%s: %s", options, text);
+    event_list_release(&line.settings.events);
 }
 
 static void test_refused(void **state)
