@@ -45,7 +45,6 @@ static int take_each_level(void *state, const struct option_row *row, const char
 {
     struct settings *settings = state;
     (void)row;
-    settings->each_level = value;
     settings->set_levels[settings->events.sets] = value;
     return 0;
 }

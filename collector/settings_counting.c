@@ -173,16 +173,26 @@ static int finish_levels(struct settings *settings)
         report_error("with --switch-timeout, --priv-levels applies to the -e before it; put it after that -e");
         return -EINVAL;
     }
-    for (unsigned set = 1; status == 0 && set <= settings->events.sets && set <= EVENTS_MAX; set++)
+    for (unsigned set = 1; status == 0 && set <= settings->events.sets; set++)
         if (settings->set_levels[set])
             status = event_list_set_each_level(&settings->events, settings->set_levels[set], set);
     return status;
 }
 
+/* The last --priv-levels; NULL: none. */
+static const char *find_levels(const struct settings *settings)
+{
+    unsigned set = settings->events.sets;
+    while (set && !settings->set_levels[set])
+        set--;
+    return settings->set_levels[set];
+}
+
 int settings_finish_sets(struct settings *settings)
 {
+    const char *levels = find_levels(settings);
     if (!settings->switch_ns)
-        return settings->each_level ? event_list_set_each_level(&settings->events, settings->each_level, 0) : 0;
+        return levels ? event_list_set_each_level(&settings->events, levels, 0) : 0;
     if (settings->events.sets < 2) {
         report_error("option '--switch-timeout' needs two or more -e: each -e is a set of events that takes its turn");
         return -EINVAL;

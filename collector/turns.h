@@ -5,14 +5,16 @@
 
 #include <stdint.h>
 
+#include "collector/interval_timer.h"
+
 struct session;
 struct tasks;
 
 /* Zeroed: there are none. */
 struct turns {
-    uint64_t period_ns, next_ns;
-    uint64_t start_ns, last_ns; /* when the first turn began, and the present one */
-    uint64_t count;             /* of turns that are over */
+    struct interval_timer timer; /* of their ends */
+    uint64_t start_ns;           /* when the first turn began */
+    uint64_t count;              /* of turns that are over */
 };
 
 void turns_start(struct turns *turns, const struct session *session, uint64_t now_ns);

@@ -46,11 +46,9 @@ static bool is_same_attr(const struct event_spec *one, const struct event_spec *
 
 bool event_choice_is_same(const struct event_spec *one, const struct event_spec *other, bool blind)
 {
-    if (one->attr.type == PERF_TYPE_TRACEPOINT) /* by its name or by its number */
-        return is_same_attr(one, other, blind) && is_same_text(one->filter, other->filter) &&
-               (!(one->says & EVENT_SAYS_NAME) || strcmp(one->name, other->name) == 0);
-    return one->target_kind == other->target_kind && is_same_attr(one, other, blind) &&
-           is_same_text(one->target, other->target) && is_same_text(one->filter, other->filter) &&
+    const bool same_target = one->target_kind == other->target_kind && is_same_text(one->target, other->target);
+    const bool tracepoint = one->attr.type == PERF_TYPE_TRACEPOINT; /* its number says which, also if it has a name */
+    return (same_target || tracepoint) && is_same_attr(one, other, blind) && is_same_text(one->filter, other->filter) &&
            (!(one->says & EVENT_SAYS_NAME) || strcmp(one->name, other->name) == 0);
 }
 

@@ -68,7 +68,7 @@ struct event_config {
  * a counter replaces it. With --stat and a list of events: the list and task-clock. If perf_event_open is refused
  * altogether: task-clock in user space by timers of the preload object, and what getrusage() counts. If the kernel
  * refuses an event that the user asked for: -errno after report_error() with reason and remedy; a refused default is
- * noted. With --stat an event that the machine does not have is MISSING, as in perf stat.
+ * noted. With --stat an event that the machine does not have is MISSING, as in perf stat. In event_setup.c.
  */
 int event_config_init(struct event_config *config, const struct settings *settings);
 void event_config_release(struct event_config *config);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Fields of a sample that only some users want: those of --data. */
+/* Fields of a sample that only some users want: those of --data and --sample-cpu. */
 #ifndef COLLECTOR_CONFIG_SAMPLE_FIELDS_H
 #define COLLECTOR_CONFIG_SAMPLE_FIELDS_H
 
@@ -7,14 +7,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The size in bytes of those fields in a sample of TYPE, bits of sample_type. */
-size_t sample_fields_size(uint64_t type);
+#include "collector/config/event_config.h"
 
-/*
- * The fields of --data that the kernel accepts beside those of ATTR, which is opened in the group of the event GROUP
- * (an fd; -1: in none), and closed: bits of sample_type. *RET_PHYSICAL and *RET_ALL: why there are no physical
- * addresses, and why there is no field at all: -errno, or 0.
- */
-uint64_t sample_fields_of_data(const struct perf_event_attr *attr, int group, int *ret_physical, int *ret_all);
+/* Bits of sample_type, 8 bytes each in a sample: between TIME and PERIOD, and after the stack dump. */
+#define SAMPLE_FIELDS_AFTER_TIME  ((uint64_t)(PERF_SAMPLE_ADDR | PERF_SAMPLE_CPU))
+#define SAMPLE_FIELDS_AFTER_STACK ((uint64_t)(PERF_SAMPLE_WEIGHT | PERF_SAMPLE_DATA_SRC | PERF_SAMPLE_PHYS_ADDR))
+
+/* The size in bytes of those fields in a sample of TYPE. */
+size_t sample_fields_size(uint64_t type);
+/* Adds to the events of CONFIG what SETTINGS want and the kernel accepts; notes say what it refuses. */
+void sample_fields_add(struct event_config *config, const struct settings *settings);
 
 #endif

@@ -33,7 +33,6 @@ struct settings {
     unsigned mode;            /* of all files with profile data, 0600 */
     struct event_list events; /* -e; none: the default of the machine */
     unsigned levels;          /* -u and -k: enum event_level; 0: neither */
-    const char *each_level;   /* --priv-levels; NULL: not given */
     /* The last --priv-levels after each -e, by the number of -e before it. */
     const char *set_levels[EVENTS_MAX + 1];
     bool rate_given;          /* -F or -c */

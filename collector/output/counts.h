@@ -29,9 +29,9 @@ void counts_release(struct counts *counts);
 /* VALUES of a task since its start, with the times of which the figures of event sets are to be (event_sets.h). */
 void counts_settle(const struct event_config *config, const struct attach_value *values, struct attach_value *ret);
 /*
- * Adds what the events of TASK counted: VALUES, or the part of them that belongs to an interval, as counts_settle() has
- * them: of the whole task, also if TASK is of one program of it. Task-clock gets also the CPU time before its events,
- * STARTUP_NS, and after them.
+ * Adds what the events of TASK counted: VALUES, as counts_settle() made them, or of these the part that belongs to one
+ * interval. They are of the whole task, also if TASK is only of one program that it ran. The value of task-clock also
+ * gets the CPU time of the task before its events (STARTUP_NS) and after them.
  */
 void counts_add(struct counts *counts, const struct event_config *config, const struct result_task *task,
                 const struct attach_value *values, uint64_t startup_ns);

@@ -13,15 +13,12 @@
 #include <sys/types.h>
 
 #include "collector/config/event_config.h"
+#include "collector/config/sample_fields.h"
 #include "collector/records/space.h"
 #include "common/buffer.h"
 
 /* Offsets in a MMAP2 record: 24 bytes that say which file it is, and the path. */
 enum { RECORDS_MAPPED_FILE = 40, RECORDS_MAPPED_PATH = 72 };
-
-/* Fields of samples that only some users want, of 8 bytes each: between TIME and PERIOD, and after the stack dump. */
-#define RECORDS_AFTER_TIME  ((uint64_t)(PERF_SAMPLE_ADDR | PERF_SAMPLE_CPU))
-#define RECORDS_AFTER_STACK ((uint64_t)(PERF_SAMPLE_WEIGHT | PERF_SAMPLE_DATA_SRC | PERF_SAMPLE_PHYS_ADDR))
 
 struct records_layout {
     unsigned count;

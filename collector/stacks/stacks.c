@@ -196,7 +196,7 @@ static bool parse_sample(const struct records_layout *layout, unsigned event, co
                          struct raw *raw)
 {
     const uint64_t before = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
-                            PERF_SAMPLE_PERIOD | RECORDS_AFTER_TIME;
+                            PERF_SAMPLE_PERIOD | SAMPLE_FIELDS_AFTER_TIME;
     struct cursor cursor = cursor_of(record, record->size);
     *raw = (struct raw){0};
     raw->prefix = sizeof(*record) + records_fields_size(layout->sample_type[event] & before);
@@ -207,7 +207,7 @@ static bool parse_sample(const struct records_layout *layout, unsigned event, co
         return false;
     if (!parse_regs(&cursor, raw) || !parse_dump(&cursor, raw))
         return false;
-    raw->after_size = records_fields_size(layout->sample_type[event] & RECORDS_AFTER_STACK);
+    raw->after_size = records_fields_size(layout->sample_type[event] & SAMPLE_FIELDS_AFTER_STACK);
     raw->after = cursor_bytes(&cursor, raw->after_size);
     return !cursor.failed && !cursor_left(&cursor);
 }

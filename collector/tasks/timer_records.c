@@ -65,8 +65,8 @@ static bool check_lost(const struct tasks *tasks, const struct task *task, uint6
 static void add_fields(uint64_t type, struct perf_event_header *header, uint64_t *words, size_t count)
 {
     const bool sample = header->type == PERF_RECORD_SAMPLE;
-    const size_t before = records_fields_size(type & (sample ? RECORDS_AFTER_TIME : PERF_SAMPLE_CPU)) / 8;
-    const size_t after = sample ? records_fields_size(type & RECORDS_AFTER_STACK) / 8 : 0;
+    const size_t before = records_fields_size(type & (sample ? SAMPLE_FIELDS_AFTER_TIME : PERF_SAMPLE_CPU)) / 8;
+    const size_t after = sample ? records_fields_size(type & SAMPLE_FIELDS_AFTER_STACK) / 8 : 0;
     memmove(words + TIME_END + before, words + TIME_END, (count - TIME_END) * sizeof(*words));
     memset(words + TIME_END, 0, before * sizeof(*words));
     if (type & PERF_SAMPLE_CPU)

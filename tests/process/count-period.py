@@ -137,25 +137,11 @@ def test_breakpoints():
         check_period("mem:half/4:w:u", 9, TASKS * 200, program)
 
 
-def tracefs():
-    if os.geteuid():
-        skip("only root may")
-    need_perf_events()
-    need("unshare")
-    # A name space of its own has tracefs, whether this machine has it mounted or not.
-    mount = ["unshare", "-m", "sh", "-c",
-             'cd /sys/kernel/tracing && { [ -e events ] || mount -t tracefs nodev .; } && cd - >/dev/null && exec "$@"',
-             "sh"]
-    if run([*mount, "test", "-e", "/sys/kernel/tracing/events/raw_syscalls/sys_enter/id"]).status:
-        skip("the kernel has no tracepoints of system calls")
-    return mount
-
-
 def test_tracepoints():
-    mount = tracefs()
+    need_tracepoint("raw_syscalls/sys_enter")
     for program in programs():
         for period in (1, 11):
-            check_period("raw_syscalls:sys_enter", period, TASKS * 200, program, before=mount)
+            check_period("raw_syscalls:sys_enter", period, TASKS * 200, program, before=WITH_TRACEFS)
 
 
 def test_uprobes():

@@ -51,10 +51,6 @@ SAMPLED = [["-e", "faults", "-c", "3"], ["-e", "faults/period=7/"], ["-e", "faul
            ["-e", "mem:0x1000/4:w"], ["-e", "faults:u", "-c", "5"], ["-e", "minor-faults/max-stack=9/", "-c", "9"],
            ["-e", "faults/period=2,call-graph=no/"]]
 
-MOUNT = ["unshare", "-m", "sh", "-c",
-         'cd /sys/kernel/tracing && { [ -e events ] || mount -t tracefs nodev .; } && cd - >/dev/null && exec "$@"',
-         "sh"]
-
 
 def attrs_of(command, before=()):
     """perf_event_attr of each call in order, as {field: text}, with its group's fd: a call that succeeds or not."""
@@ -151,10 +147,8 @@ def test_groups():
 
 
 def test_tracepoints():
-    need("unshare")
-    if run([*MOUNT, "test", "-e", "/sys/kernel/tracing/events/sched/sched_switch/id"]).status:
-        skip("the kernel has no tracepoints")
-    compare_all(TRACEPOINTS, MOUNT)
+    need_tracepoint("sched/sched_switch")
+    compare_all(TRACEPOINTS, WITH_TRACEFS)
 
 
 CALL = re.compile(r"perf_event_open\(\{type=(\w+), .*?config=(\w+),.*\}, (-?\d+), (-?\d+), (-?\d+), (\S+)\) = (\d+)")

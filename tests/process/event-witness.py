@@ -135,33 +135,19 @@ def test_uprobes_are_not_inherited():
     check_in("cannot be inherited", done.err)
 
 
-# A name space of its own has tracefs, whether this machine has it mounted or not.
-MOUNT = ["unshare", "-m", "sh", "-c",
-         'cd /sys/kernel/tracing && { [ -e events ] || mount -t tracefs nodev .; } && cd - >/dev/null && exec "$@"',
-         "sh"]
-
-
-def need_tracefs():
-    need_root()
-    need_perf_events()
-    need("unshare")
-    if run([*MOUNT, "test", "-e", "/sys/kernel/tracing/events/raw_syscalls/sys_enter/id"]).status:
-        skip("the kernel has no tracepoints of system calls")
-
-
 def call_number():
     return {"x86_64": 146, "aarch64": 125}.get(platform.machine()) or skip("the number of the call is not known here")
 
 
 def test_a_tracepoint_with_a_filter():
     """As strace counts the calls, and as the program does."""
-    need_tracefs()
+    need_tracepoint("raw_syscalls/sys_enter")
     need("strace")
     event, condition = "raw_syscalls:sys_enter", f"id == {call_number()}"
     for program in (WITNESS, STATIC):
         if target_runs(program):
-            check_each([event], program=program, before=MOUNT, filter=condition)
-            check_each(["syscalls:sys_enter_sched_get_priority_ma*"], program=program, before=MOUNT)
+            check_each([event], program=program, before=WITH_TRACEFS, filter=condition)
+            check_each(["syscalls:sys_enter_sched_get_priority_ma*"], program=program, before=WITH_TRACEFS)
     done = run(["strace", "-f", "-c", "-e", "trace=sched_get_priority_max", "--", target(WITNESS), *LINE]).ok()
     lines = [line for line in done.err.splitlines() if line.rstrip().endswith("sched_get_priority_max")]
     calls = sum(int(line.split()[3]) for line in lines)
@@ -170,12 +156,12 @@ def test_a_tracepoint_with_a_filter():
 
 def test_samples_of_a_tracepoint():
     """One for each time, of each task; with a period of N, one for each N."""
-    need_tracefs()
+    need_tracepoint("raw_syscalls/sys_enter")
     event = ["-q", "-g", "fp", "-e", "raw_syscalls:sys_enter", "--filter", f"id == {call_number()}"]
     for program in (WITNESS, STATIC):
         if not target_runs(program):
             continue
-        done = run([*MOUNT, PINJECT_RUN, *event, "-o", "each/", "--", target(program), *LINE]).ok()
+        done = run([*WITH_TRACEFS, PINJECT_RUN, *event, "-o", "each/", "--", target(program), *LINE]).ok()
         said = witnessed(done.out)
         report = panalyze_json("report", "each")
         check_equal((report["event"], report["total"]["lost"]), ("raw_syscalls:sys_enter", 0))
@@ -187,8 +173,9 @@ def test_samples_of_a_tracepoint():
 
 
 def test_a_filter_that_the_kernel_refuses():
-    need_tracefs()
-    done = run([*MOUNT, PINJECT_RUN, "--stat", "-e", "sched:sched_switch", "--filter", "no_such_field > 3", "true"])
+    need_tracepoint("raw_syscalls/sys_enter")
+    done = run([*WITH_TRACEFS, PINJECT_RUN, "--stat", "-e", "sched:sched_switch", "--filter", "no_such_field > 3",
+                "true"])
     check_equal(done.status, 125)
     check_in("does not accept the filter 'no_such_field > 3'", done.err)
     check_equal(len(done.err.splitlines()), 1)
@@ -196,13 +183,13 @@ def test_a_filter_that_the_kernel_refuses():
 
 def test_all_calls_of_a_tracepoint():
     """All system calls of a program, against strace's total."""
-    need_tracefs()
+    need_tracepoint("raw_syscalls/sys_enter")
     need("strace")
     done = run(["strace", "-c", "--", target(STATIC if target_runs(STATIC) else WITNESS), "100", "0", "0", "0",
                 "0"]).ok()
     total = next(int(line.split()[2 if len(line.split()) == 4 else 3]) for line in done.err.splitlines()
                  if line.rstrip().endswith("total"))
-    _, counted = counts_of(["raw_syscalls:sys_enter"], "100", "0", "0", "0", "0", before=MOUNT,
+    _, counted = counts_of(["raw_syscalls:sys_enter"], "100", "0", "0", "0", "0", before=WITH_TRACEFS,
                            program=STATIC if target_runs(STATIC) else WITNESS)
     (values,) = counted.values()
     # Both count the end of the call that starts the program alike, or not: one more or less.

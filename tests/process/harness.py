@@ -236,6 +236,22 @@ def need_perf_events():
         skip(f"perf_event_open is refused here: {perf_refused()}")
 
 
+# Runs a command where tracefs is mounted, in a name space of its own, whether this machine has it mounted or not.
+WITH_TRACEFS = ["unshare", "-m", "sh", "-c",
+                'cd /sys/kernel/tracing && { [ -e events ] || mount -t tracefs nodev .; } && cd - >/dev/null && '
+                'exec "$@"', "sh"]
+
+
+def need_tracepoint(name):
+    """Skips the test where there is no tracepoint NAME ("SYSTEM/EVENT"), or who runs it may not see any."""
+    need_perf_events()
+    need("unshare")
+    if not IS_ROOT:
+        skip("only root may see tracepoints")
+    if run([*WITH_TRACEFS, "test", "-e", f"/sys/kernel/tracing/events/{name}/id"]).status:
+        skip(f"the kernel has no tracepoint {name}")
+
+
 def need_unwinding():
     if platform.machine() not in ("x86_64", "aarch64"):
         skip("unwinding and pstack know x86-64 and AArch64 only")

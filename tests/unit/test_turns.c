@@ -261,7 +261,7 @@ static void the_end_of_a_turn(void **state)
     assert_int_equal(turns_before(&turns, 0), 0);
     assert_int_equal(turns_before(&turns, 1050 * MS), 1020 * MS);
     assert_int_equal(turns_length_ns(&turns), 0);
-    turns = (struct turns){.start_ns = 100, .last_ns = 900, .count = 8};
+    turns = (struct turns){.start_ns = 100, .timer.last_ns = 900, .count = 8};
     assert_int_equal(turns_length_ns(&turns), 100);
     turns.count = 7; /* too few */
     assert_int_equal(turns_length_ns(&turns), 0);

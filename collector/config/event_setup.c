@@ -1,0 +1,604 @@
+/* SPDX-License-Identifier: MIT */
+/* Decides on the event configuration, by opening the events. */
+#include "collector/config/event_config.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pinject/kernel.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collector/config/dump_event.h"
+#include "collector/config/event_choice.h"
+#include "collector/config/event_rate.h"
+#include "collector/config/event_sets.h"
+#include "collector/config/probe.h"
+#include "collector/config/sample_fields.h"
+#include "collector/events/trace_formats.h"
+#include "common/events.h"
+#include "common/report.h"
+
+/*
+ * A ring has to hold samples of so many nanoseconds, since it is drained when a quarter is full. Stack dumps leave no
+ * room to spare: if all CPUs are busy, the collector sometimes waits 20 ms for one.
+ */
+#define RING_SPAN_NS      UINT64_C(20000000)
+#define DUMP_RING_SPAN_NS UINT64_C(40000000)
+enum { RING_MIN = 64 << 10, RING_MAX = 512 << 10, DUMP_RING_MAX = 4 << 20, STAT_RING = 16 << 10 };
+/* RAW_SIZE: more than the usual payload of a tracepoint: with 64, threads lost a part of a burst of 300 samples. */
+enum { SAMPLE_SIZE = 64, CHAIN_SIZE = 32 * 8, RAW_SIZE = 512 };
+
+static const struct {
+    uint32_t type;
+    uint64_t config;
+} default_counters[] = {
+    {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK},          {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS},
+    {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES},    {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS},
+    {PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES},          {PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS},
+    {PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS}, {PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES},
+    {PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES},
+};
+
+/* A list of names in a sentence: "cycles, instructions". */
+struct names {
+    char text[128];
+};
+
+struct setup {
+    struct event_config *config;
+    const struct settings *settings;
+    uint64_t read_format;
+    unsigned breakpoints;     /* chosen so far */
+    struct names missing;     /* defaults that the machine does not have */
+    struct names blind;       /* defaults that count nothing if the kernel may not be seen */
+    unsigned without_payload; /* tracepoints that sample only that they happened */
+    unsigned first_without_payload;
+    int payload_refusal;
+};
+
+static void add_name(struct names *names, const char *name)
+{
+    size_t used = strlen(names->text);
+    snprintf(names->text + used, sizeof(names->text) - used, "%s%s", used ? ", " : "", name);
+}
+
+/* ---- What is allowed ---- */
+
+/* The timer back end: what is possible without perf_event_open(). */
+static void event_config_timers(struct setup *setup, int status)
+{
+    struct event_config *config = setup->config;
+    config->source = PINJECT_SOURCE_TIMER;
+    config->exclude_kernel = true;
+    snprintf(config->refusal, sizeof(config->refusal), "%s", strerror(-status));
+    if (setup->settings->switch_ns)
+        event_config_note(config, "the event sets take no turns: without perf_event_open, all of the time is counted");
+    event_config_note(config,
+                      "tasks are %s: perf_event_open is refused (%s); 'pinject-run --doctor' says what to change",
+                      setup->settings->stat ? "counted by the preload object" : "sampled by timers", config->refusal);
+}
+
+/* Finds out, with the event that exists everywhere, what is allowed and which read format the kernel knows. */
+static int find_rights(struct setup *setup)
+{
+    struct perf_event_attr attr = probe_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK);
+    int fd = probe_open(&attr);
+    if (probe_is_refused(fd)) {
+        attr.exclude_kernel = 1;
+        fd = probe_open(&attr);
+        setup->config->exclude_kernel = fd >= 0 || fd == -EINVAL;
+    }
+    if (fd == -EINVAL) {
+        /* Before Linux 6.0. */
+        attr.read_format &= ~(uint64_t)PERF_FORMAT_LOST;
+        fd = probe_open(&attr);
+    }
+    setup->read_format = attr.read_format;
+    if (probe_is_refused_for_all(fd)) {
+        event_config_timers(setup, fd);
+        return 0;
+    }
+    if (fd < 0) {
+        char reason[256];
+        probe_explain(fd, reason, sizeof(reason));
+        report_error("cannot count anything: %s", reason);
+        return fd;
+    }
+    close(fd);
+    if (setup->config->exclude_kernel && !setup->settings->stat)
+        event_config_note(
+            setup->config,
+            "kernel.perf_event_paranoid is %" PRId64
+            "%s, so kernel code is not sampled, and each percentage is a share of the time in user space; "
+            "'pinject-run --doctor' says what to change",
+            probe_read_sysctl("perf_event_paranoid", 2),
+            probe_user_namespace() ? ", and root in a user namespace may not profile the kernel" : "");
+    return 0;
+}
+
+/* ---- Choosing ---- */
+
+/*
+ * Does a chosen event count the same? Clocks count all of a task's time, whatever their samples exclude. One of a group
+ * does not replace a default: it counts only while the whole group does. Nor does one of a set that takes turns.
+ */
+static bool has_default(const struct event_config *config, const struct perf_event_attr *attr)
+{
+    for (unsigned i = 0; i < config->count; i++) {
+        const struct perf_event_attr *other = &config->events[i].attr;
+        if (config->events[i].grouped || config->events[i].set || other->type != attr->type ||
+            other->config != attr->config)
+            continue;
+        if (event_rate_is_clock(attr->type, attr->config) ||
+            (other->exclude_user == attr->exclude_user && other->exclude_kernel == attr->exclude_kernel))
+            return true;
+    }
+    return false;
+}
+
+/* The first event of a task: it has the ring, and the records of mappings, names and forks. */
+static void own_ring(struct perf_event_attr *attr)
+{
+    attr->mmap = 1;
+    attr->mmap2 = 1;
+    attr->comm = 1;
+    attr->comm_exec = 1;
+    attr->task = 1;
+    attr->watermark = 1;
+    attr->wakeup_watermark = RING_MIN / 4;
+}
+
+static void set_sampling(struct setup *setup, const struct event_spec *spec, struct perf_event_attr *attr)
+{
+    const uint32_t says = spec ? spec->says : 0;
+    event_rate_set(attr, setup->settings, spec);
+    if (attr->type == PERF_TYPE_TRACEPOINT)
+        attr->sample_type |= PERF_SAMPLE_RAW;
+    if ((setup->settings->call_graph != SETTINGS_CALL_GRAPH_NONE && !(says & EVENT_SAYS_NO_CHAIN)) ||
+        says & EVENT_SAYS_CHAIN)
+        attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
+    attr->exclude_callchain_kernel = attr->exclude_kernel;
+    attr->exclude_callchain_user = attr->exclude_user;
+}
+
+/* The index of the leader of SPEC's group, which is before it, if it is open; else of the next event. */
+static unsigned find_leader(const struct event_config *config, const struct event_spec *spec)
+{
+    for (unsigned i = 0; spec && spec->group && i < config->count; i++)
+        if (config->events[i].spec && config->events[i].spec->group == spec->group)
+            return i;
+    return config->count;
+}
+
+/* Opens ATTR; with the highest precision if SPEC asks for it. An fd or -errno. */
+static int try_event(struct perf_event_attr *attr, const struct event_spec *spec, int group)
+{
+    /* What only counts has no place, which could be precise. */
+    if (!spec || !(spec->says & EVENT_SAYS_MOST_PRECISE) || !attr->sample_period)
+        return probe_open_in(attr, group);
+    int fd = -EINVAL;
+    for (attr->precise_ip = 3; fd < 0; attr->precise_ip--) {
+        fd = probe_open_in(attr, group);
+        if (fd >= 0 || !attr->precise_ip || (fd != -EINVAL && fd != -EOPNOTSUPP))
+            return fd;
+    }
+    return fd;
+}
+
+static bool is_forced_to_user(const struct perf_event_attr *attr, const char *name, const struct event_spec *spec)
+{
+    const bool said = spec ? spec->says & EVENT_SAYS_LEVEL : strchr(name, ':') != NULL;
+    return attr->exclude_kernel && !said && !event_rate_is_clock(attr->type, attr->config) &&
+           !(attr->type == PERF_TYPE_SOFTWARE && attr->config == PERF_COUNT_SW_DUMMY);
+}
+
+/* The fd that tried it stays open: it keeps the kernel's static key of this type on. 0 or -errno. */
+static int add_event(struct setup *setup, const char *name, struct perf_event_attr attr, bool samples,
+                     const struct event_spec *spec)
+{
+    struct event_config *config = setup->config;
+    if (config->count == CONFIG_EVENTS)
+        return -E2BIG;
+    attr.read_format = setup->read_format;
+    if (samples)
+        set_sampling(setup, spec, &attr);
+    if (config->count == 0)
+        own_ring(&attr);
+    const bool opened = config->source == PINJECT_SOURCE_PERF;
+    const unsigned set = event_sets_of(config, setup->settings, spec);
+    unsigned leader = find_leader(config, spec);
+    if (leader == config->count)
+        leader = event_sets_find_leader(config, set, &attr, spec);
+    const int group = leader < config->count ? config->keepers[leader] : -1;
+    int fd = !opened ? -1 : try_event(&attr, spec, group);
+    /* The kernel may let a user count a tracepoint, and not see its payload. */
+    if (opened && probe_is_refused(fd) && attr.sample_type & PERF_SAMPLE_RAW) {
+        const int refusal = fd;
+        attr.sample_type &= ~(uint64_t)PERF_SAMPLE_RAW;
+        fd = try_event(&attr, spec, group);
+        if (fd >= 0 && !setup->without_payload++) {
+            setup->payload_refusal = refusal;
+            setup->first_without_payload = config->count;
+        }
+    }
+    if (opened && fd < 0)
+        return fd;
+    const int status = opened && spec && spec->filter ? probe_filter(fd, spec->filter) : 0;
+    if (status < 0) {
+        close(fd);
+        return status;
+    }
+    struct config_event *event = &config->events[config->count];
+    snprintf(event->name, sizeof(event->name), "%.*s%s", (int)sizeof(event->name) - 3, name,
+             is_forced_to_user(&attr, name, spec) ? ":u" : "");
+    event->attr = attr;
+    event->samples = samples;
+    event->period_is_next = samples && event_rate_is_next(&attr, spec);
+    event->nanoseconds = event_rate_is_clock(attr.type, attr.config);
+    event->spec = spec;
+    event->leader = leader;
+    event->grouped = spec && spec->group;
+    event->set = set;
+    event_sets_name(config, event);
+    config->keepers[config->count++] = fd;
+    config->sampling += samples;
+    return 0;
+}
+
+static int refuse_event(const char *name, int status, const struct event_spec *spec)
+{
+    char reason[320];
+    event_choice_explain(spec, status, reason, sizeof(reason));
+    report_error("event '%s' cannot be used: %s (see 'pinject-run --info')", name, reason);
+    return status;
+}
+
+static void add_missing(struct event_config *config, const char *name)
+{
+    for (unsigned i = 0; i < config->missing_count; i++)
+        if (strcmp(config->missing[i], name) == 0) /* of another event set */
+            return;
+    if (config->missing_count < CONFIG_EVENTS)
+        snprintf(config->missing[config->missing_count++], sizeof(config->missing[0]), "%s", name);
+}
+
+static bool is_counted_by_getrusage(uint32_t type, uint64_t number)
+{
+    return type == PERF_TYPE_SOFTWARE && (number == PERF_COUNT_SW_TASK_CLOCK || number == PERF_COUNT_SW_PAGE_FAULTS ||
+                                          number == PERF_COUNT_SW_CONTEXT_SWITCHES);
+}
+
+/* What timers and getrusage() can replace. */
+static bool is_of_timers(const struct event_spec *spec, bool samples)
+{
+    const uint32_t type = spec->attr.type;
+    const uint64_t number = spec->attr.config;
+    if (spec->attr.exclude_user || type != PERF_TYPE_SOFTWARE)
+        return false;
+    return number == PERF_COUNT_SW_TASK_CLOCK || (!samples && is_counted_by_getrusage(type, number));
+}
+
+/* The kernel's clocks do not tell user space from the kernel: samples do, counts do not. perf has the same. */
+static void tell_level(struct setup *setup, const struct event_spec *spec, bool samples)
+{
+    if (!event_rate_is_clock(spec->attr.type, spec->attr.config) || !(spec->says & EVENT_SAYS_LEVEL))
+        return;
+    if (!samples)
+        report_warning(
+            "event '%s' counts all CPU time: clock events cannot count user space and the kernel separately; the "
+            "line 'elapsed' shows these two times",
+            spec->name);
+    else
+        event_config_note(setup->config,
+                          "event '%s' samples only user space or only the kernel, as chosen, but its count is all CPU "
+                          "time: clock events cannot count the two separately",
+                          spec->name);
+}
+
+/* If it samples, then only user space; if it counts, then everything. The name stays as it is. */
+static int add_timer_choice(struct setup *setup, const struct event_spec *spec, bool samples)
+{
+    struct event_config *config = setup->config;
+    struct perf_event_attr attr = probe_attr(spec->attr.type, spec->attr.config);
+    attr.exclude_kernel = attr.exclude_hv = samples;
+    if (!is_of_timers(spec, samples)) {
+        report_error(
+            "event '%s' cannot be used: perf_event_open is refused (%s), and timers can only sample task-clock; "
+            "remove the event, or see 'pinject-run --doctor'",
+            spec->name, config->refusal);
+        return -EACCES;
+    }
+    tell_level(setup, spec, samples);
+    if (!has_default(config, &attr))
+        return add_event(setup, spec->name, attr, samples, spec);
+    event_config_note(config,
+                      "event '%s' is the same as an event before it, because timers cannot tell them apart: "
+                      "pinject-run uses it once",
+                      spec->name);
+    return 0;
+}
+
+/* It was chosen before, and has no group in which it would stand for something else. */
+static bool is_chosen_twice(const struct setup *setup, const struct event_spec *spec)
+{
+    const struct event_list *list = &setup->settings->events;
+    const bool blind = setup->config->exclude_kernel;
+    for (const struct event_spec *other = list->specs; other < spec; other++)
+        if (!other->group && !spec->group && (!setup->settings->switch_ns || other->set == spec->set) &&
+            event_choice_is_same(other, spec, blind))
+            return true;
+    return false;
+}
+
+static int check_rights(const struct setup *setup, const struct event_spec *spec)
+{
+    const struct perf_event_attr *attr = &spec->attr;
+    bool of_kernel = attr->exclude_user || event_config_in_kernel(attr->type, attr->config);
+    if (!setup->config->exclude_kernel || !of_kernel || attr->exclude_kernel)
+        return 0;
+    report_error("event '%s' happens in the kernel: it needs CAP_PERFMON, or kernel.perf_event_paranoid=1 (now %" PRId64
+                 "); 'pinject-run --doctor' says what to change",
+                 spec->name, probe_read_sysctl("perf_event_paranoid", 2));
+    return -EACCES;
+}
+
+static int add_choice(struct setup *setup, const struct event_spec *spec, bool samples)
+{
+    if (setup->config->source == PINJECT_SOURCE_TIMER)
+        return add_timer_choice(setup, spec, samples);
+    int status = check_rights(setup, spec);
+    if (status < 0)
+        return status;
+    struct perf_event_attr attr = event_choice_attr(spec, setup->config->exclude_kernel);
+    tell_level(setup, spec, samples);
+    if (is_chosen_twice(setup, spec)) {
+        event_config_note(setup->config, "event '%s' is in the list twice: pinject-run uses it once", spec->name);
+        return 0;
+    }
+    status = add_event(setup, spec->name, attr, samples, spec);
+    if (status == 0 && attr.type == PERF_TYPE_BREAKPOINT && !setup->breakpoints++ && !probe_breakpoints_fire())
+        report_warning(
+            "hardware breakpoints can be opened on this machine, but never fire (as in some virtual machines): event "
+            "'%s' will count nothing",
+            spec->name);
+    if (status == 0 && event_choice_is_own(spec))
+        event_config_note(
+            setup->config,
+            "event '%s' cannot be inherited, so it is not counted in programs that cannot load the preload object "
+            "(static, setuid)",
+            spec->name);
+    if (probe_is_missing(status) && setup->settings->stat && !spec->group) {
+        add_missing(setup->config, spec->name);
+        return 0;
+    }
+    return status < 0 ? refuse_event(spec->name, status, spec) : 0;
+}
+
+/*
+ * An event that is sampled already and happens at the same moments as SPEC: the kernel fills in a sample once for all
+ * of a task's events of one software event, and so gives the samples of both one id (seen with Linux 6.18). The clocks
+ * have timers of their own. NULL: none.
+ */
+static const struct config_event *find_same_moments(const struct setup *setup, const struct event_spec *spec)
+{
+    const struct event_config *config = setup->config;
+    const struct perf_event_attr attr = event_choice_attr(spec, config->exclude_kernel);
+    if (config->source != PINJECT_SOURCE_PERF || attr.type != PERF_TYPE_SOFTWARE ||
+        event_rate_is_clock(attr.type, attr.config) || is_chosen_twice(setup, spec))
+        return NULL;
+    for (unsigned i = 0; i < config->count; i++) {
+        const struct config_event *event = &config->events[i];
+        const struct perf_event_attr *other = &event->attr;
+        const bool user = !attr.exclude_user && !other->exclude_user;
+        const bool kernel = !attr.exclude_kernel && !other->exclude_kernel;
+        if (event->samples && other->type == attr.type && other->config == attr.config && (user || kernel))
+            return event;
+    }
+    return NULL;
+}
+
+/* SPEC happens at the same moments as OTHER, which is sampled. Its place is behind all that are. */
+static int add_counted(struct setup *setup, const struct event_spec *spec, const struct config_event *other)
+{
+    event_config_note(setup->config,
+                      "event '%s' is counted, but not sampled: the kernel mixes up its samples with those of '%s'; "
+                      "sample it in another run",
+                      spec->name, other->name);
+    return add_choice(setup, spec, false);
+}
+
+static int add_choices(struct setup *setup)
+{
+    const struct event_list *list = &setup->settings->events;
+    const struct config_event *others[EVENTS_MAX] = {NULL};
+    int status = 0;
+    for (unsigned i = 0; i < list->count && status == 0; i++) {
+        const struct event_spec *spec = &list->specs[i];
+        const bool samples = !setup->settings->stat && !(spec->says & EVENT_SAYS_COUNT);
+        others[i] = samples ? find_same_moments(setup, spec) : NULL;
+        if (others[i] && spec->group) {
+            report_error("event '%s' cannot be sampled in a group: the kernel mixes up its samples with those of '%s'; "
+                         "leave out one of the two",
+                         spec->name, others[i]->name);
+            return -EINVAL;
+        }
+        if (!others[i])
+            status = add_choice(setup, spec, samples);
+    }
+    for (unsigned i = 0; i < list->count && status == 0; i++)
+        if (others[i])
+            status = add_counted(setup, &list->specs[i], others[i]);
+    return status;
+}
+
+static int add_timer_sampler(struct setup *setup)
+{
+    struct event_config *config = setup->config;
+    struct perf_event_attr attr = probe_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK);
+    attr.exclude_kernel = attr.exclude_hv = 1;
+    snprintf(config->reason, sizeof(config->reason), "perf_event_open is refused (%s)", config->refusal);
+    return add_event(setup, "task-clock", attr, true, NULL);
+}
+
+static int add_default_sampler(struct setup *setup)
+{
+    struct event_config *config = setup->config;
+    if (config->source == PINJECT_SOURCE_TIMER)
+        return add_timer_sampler(setup);
+    struct perf_event_attr attr = probe_attr(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES);
+    attr.exclude_kernel = attr.exclude_hv = config->exclude_kernel;
+    int status = add_event(setup, "cycles", attr, true, NULL);
+    if (status == 0)
+        return 0;
+    if (probe_is_missing(status))
+        snprintf(config->reason, sizeof(config->reason), "this machine has no cycles event");
+    else
+        snprintf(config->reason, sizeof(config->reason), "cycles cannot be used: %s", strerror(-status));
+    attr = probe_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK);
+    attr.exclude_kernel = attr.exclude_hv = config->exclude_kernel;
+    status = add_event(setup, "task-clock", attr, true, NULL);
+    return status < 0 ? refuse_event("task-clock", status, NULL) : 0;
+}
+
+/* --stat: nothing samples, but names, mappings and the end of a task are still needed. */
+static int add_dummy(struct setup *setup)
+{
+    struct perf_event_attr attr = probe_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY);
+    attr.exclude_kernel = attr.exclude_hv = setup->config->exclude_kernel;
+    int status = add_event(setup, "dummy", attr, false, NULL);
+    setup->config->dummy = status == 0;
+    return status < 0 ? refuse_event("dummy", status, NULL) : 0;
+}
+
+static void add_default_counter(struct setup *setup, uint32_t type, uint64_t number)
+{
+    struct event_config *config = setup->config;
+    const char *name = events_find(type, number)->name;
+    struct perf_event_attr attr = probe_attr(type, number);
+    attr.exclude_kernel = attr.exclude_hv = config->exclude_kernel;
+    if (config->source == PINJECT_SOURCE_TIMER)
+        attr.exclude_kernel = attr.exclude_hv = 0; /* getrusage() counts all of it */
+    if (has_default(config, &attr))
+        return;
+    if (config->source == PINJECT_SOURCE_TIMER && !is_counted_by_getrusage(type, number))
+        return;
+    if (config->source == PINJECT_SOURCE_PERF && config->exclude_kernel && event_config_in_kernel(type, number)) {
+        add_name(&setup->blind, name);
+        return;
+    }
+    int status = add_event(setup, name, attr, false, NULL);
+    if (probe_is_missing(status) && setup->settings->stat)
+        add_missing(config, name);
+    if (probe_is_missing(status))
+        add_name(&setup->missing, name);
+    else if (status < 0)
+        event_config_note(config, "not counted: %s (%s)", name, strerror(-status));
+}
+
+static void add_default_counters(struct setup *setup)
+{
+    /* With --stat -e only the list is wanted; task-clock is added, since coverage needs it. */
+    size_t count = sizeof(default_counters) / sizeof(default_counters[0]);
+    if (setup->settings->stat && setup->settings->events.count > 0)
+        count = 1;
+    for (size_t i = 0; i < count; i++)
+        add_default_counter(setup, default_counters[i].type, default_counters[i].config);
+    const char *missing = setup->missing.text;
+    const bool instead = setup->config->reason[0] && strncmp(missing, "cycles", 6) == 0;
+    if (missing[0])
+        event_config_note(setup->config, "not on this machine: %s%s%s", instead ? "cycles" : "",
+                          instead ? " (task-clock is sampled instead)" : "", missing + (instead ? 6 : 0));
+    if (setup->blind.text[0])
+        event_config_note(setup->config, "counted only with permission to profile the kernel: %s", setup->blind.text);
+}
+
+/* ---- Limits ---- */
+
+static void note_short_periods(struct event_config *config, const struct settings *settings)
+{
+    for (unsigned i = 0; i < config->sampling; i++) {
+        const struct config_event *event = &config->events[i];
+        if (event_rate_is_raised(&event->attr, settings, event->spec))
+            event_config_note(config, "event '%s' is sampled every %d ns: the kernel allows no shorter period",
+                              event->name, EVENT_RATE_CLOCK_MIN);
+    }
+}
+
+/* ---- Rings ---- */
+
+static uint64_t bytes_per_second(const struct event_config *config, unsigned event)
+{
+    const struct perf_event_attr *attr = &config->events[event].attr;
+    uint64_t size = SAMPLE_SIZE + config->dump + (attr->sample_type & PERF_SAMPLE_CALLCHAIN ? CHAIN_SIZE : 0) +
+                    sample_fields_size(attr->sample_type) + (attr->sample_type & PERF_SAMPLE_RAW ? RAW_SIZE : 0);
+    /* The rate of an event with a period is not known beforehand, except for clocks. */
+    uint64_t rate = attr->freq ? attr->sample_freq : 10000;
+    if (event_rate_is_clock(attr->type, attr->config))
+        rate = UINT64_C(1000000000) / attr->sample_period;
+    return rate > UINT64_C(100000000) ? UINT64_C(100000000) * size : rate * size;
+}
+
+static void choose_rings(struct event_config *config)
+{
+    const uint64_t span_ns = config->dump ? DUMP_RING_SPAN_NS : RING_SPAN_NS;
+    uint64_t wanted = 0, size = config->sampling ? RING_MIN : STAT_RING;
+    for (unsigned i = 0; i < config->sampling; i++)
+        wanted += bytes_per_second(config, i) / (UINT64_C(1000000000) / span_ns);
+    while (size < wanted && size < (config->dump ? DUMP_RING_MAX : RING_MAX))
+        size *= 2;
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    config->ring_pages = size < page ? 1 : size / page;
+    config->thread_ring_pages = config->ring_pages > 1 ? config->ring_pages / 2 : 1;
+}
+
+/* ---- Tracepoints ---- */
+
+static void add_trace_formats(const struct setup *setup)
+{
+    struct event_config *config = setup->config;
+    const struct settings *settings = setup->settings;
+    if (setup->without_payload)
+        event_config_note(config, "samples of '%s'%s have no fields of the tracepoint: %s",
+                          config->events[setup->first_without_payload].name,
+                          setup->without_payload > 1 ? " and other events" : "", strerror(-setup->payload_refusal));
+    if (config->source != PINJECT_SOURCE_PERF || !trace_formats_are_needed(&settings->events))
+        return;
+    const int status = trace_formats_append(&event_sources_system, &settings->events, &config->trace_formats);
+    if (status < 0)
+        event_config_note(config,
+                          "the descriptions of the tracepoints in tracefs cannot be read (%s), so perf cannot open the "
+                          "files, and samples show no fields",
+                          strerror(-status));
+}
+
+int event_config_init(struct event_config *config, const struct settings *settings)
+{
+    memset(config, 0, sizeof(*config));
+    for (unsigned i = 0; i < CONFIG_EVENTS; i++)
+        config->keepers[i] = -1;
+    config->source = PINJECT_SOURCE_PERF;
+    struct setup setup = {.config = config, .settings = settings};
+    int status = event_rate_check(settings);
+    if (status == 0)
+        status = find_rights(&setup);
+    if (status == 0 && settings->stat)
+        status = add_dummy(&setup);
+    if (status == 0 && settings->events.count > 0)
+        status = add_choices(&setup);
+    else if (status == 0 && !settings->stat)
+        status = add_default_sampler(&setup);
+    if (status == 0)
+        status = stacks_configure(config, settings);
+    if (status < 0) {
+        event_config_release(config);
+        return status;
+    }
+    add_default_counters(&setup);
+    event_sets_init(config);
+    sample_fields_add(config, settings);
+    add_trace_formats(&setup);
+    note_short_periods(config, settings);
+    choose_rings(config);
+    return 0;
+}
