@@ -27,8 +27,8 @@ def sampled(events, *options, program=WITNESS, before=(), spelled=None):
     the names in the files."""
     for name in results():
         os.remove(name)
-    run([*before, PINJECT_RUN, "-q", "-g", "none", *options, "-e", spelled or ",".join(events), "--", target(program),
-         *LINE]).ok()
+    all_seen(run([*before, PINJECT_RUN, "-g", "none", *options, "-e", spelled or ",".join(events), "--",
+                  target(program), *LINE]).ok())
     ret, lost = {}, 0
     for event in events:
         report = panalyze_json("report", "--event", event, *results())
@@ -38,8 +38,8 @@ def sampled(events, *options, program=WITNESS, before=(), spelled=None):
             counted = {count["event"]: count["counted"] for count in task["counts"]}
             ret[event][task["tid"]] = task["samples"], task["weight"], counted[event]
         lost += report["total"]["lost"]
-    with measured():  # on a busy machine a child may have ended before its events were open
-        check_equal(len(ret[events[0]]), TASKS, "tasks")
+    check_equal(len(ret[events[0]]), TASKS, "tasks")
+    with measured():
         check_equal(lost, 0, "lost")
     return ret, lost
 
@@ -210,12 +210,12 @@ def test_frequency_of_many_short_tasks():
     need("cc")
     pathlib.Path("short.c").write_text(SHORT)
     run(["cc", "-O1", "-pthread", "-o", "short", "short.c"]).ok()
-    done = pinject_run("-q", "-g", "none", "-F", "999", "-e", "page-faults:u", "--", "./short", "90", "200").ok()
+    done = pinject_run("-v", "-g", "none", "-F", "999", "-e", "page-faults:u", "--", "./short", "90", "200").ok()
     report = panalyze_json("report", *results())
     counted = sum(count["counted"] for count in report["counts"] if count["event"] == "page-faults:u")
     weight = report["total"]["weight"]
-    with measured():  # on a busy machine a thread may end before its events are open
-        check(counted >= 90 * 200, f"{counted}: {done}")
+    # On a busy machine a thread may begin, or even end, before its events are open: the summary says so.
+    check(counted >= (90 - missed_tasks(done)) * 200, f"{counted}: {done}")
     # What a task counts after its last sample has none to stand for it.
     check(report["total"]["samples"] <= weight <= counted, f"weight {weight}, count {counted}")
 
