@@ -130,7 +130,7 @@ def test_across_exec():
     """Before the exec of the command nothing is counted, whichever set has its turn."""
     need_perf_events()
     with measured():
-        found, said, done = counted("sh", "-c", f"exec {target('steady')} 400 2", ms=2)
+        found, said, done = counted("sh", "-c", f"exec {target('steady')} 1500 2", ms=2)
         check_figures(found, sums(said), 8, more=1000)
 
 
