@@ -66,6 +66,8 @@ def check_tasks(tasks, event, period, least, inherited=False, lost=0):
     check_count(f"{event} of all: weight {weight}, count {counted}", counted, weight,
                 len(tasks) * (cpus() if inherited else 1))
     check(counted >= least, f"{event}: {counted} were counted, not {least}")
+    figure(f"{event}, period {period}, {len(tasks)} tasks{' with inherited events' if inherited else ''}: "
+           f"{sum(task[0] for task in tasks.values())} samples weigh {weight} of {counted}")
 
 
 def programs():
@@ -202,6 +204,7 @@ def test_frequency():
         check(counted >= TASKS * PAGES, counted)
         with measured():  # at a lower rate short tasks have few samples, and what came after the last is missing
             check(int(frequency) < 999 or total > counted // 4, f"-F {frequency}: weight {total}, count {counted}")
+        figure(f"-F {frequency}: samples weigh {total} of {counted}")
 
 
 def test_frequency_of_many_short_tasks():
@@ -218,6 +221,7 @@ def test_frequency_of_many_short_tasks():
     check(counted >= (90 - missed_tasks(done)) * 200, f"{counted}: {done}")
     # What a task counts after its last sample has none to stand for it.
     check(report["total"]["samples"] <= weight <= counted, f"weight {weight}, count {counted}")
+    figure(f"91 tasks: samples weigh {weight} of {counted}")
 
 
 SHORT = """#include <pthread.h>

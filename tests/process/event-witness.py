@@ -47,6 +47,7 @@ def check_each(events, program=WITNESS, line=LINE, factor=lambda count: count, *
         for event in events:
             found = counted[tid][event.replace("priority_ma*", "priority_max")]
             check_equal(found, factor(count), f"{event} of {tid}")
+    figure(f"{program}: {', '.join(events)} of {len(said)} tasks, {sum(said.values())} times, are what each did")
     return said
 
 
@@ -118,6 +119,7 @@ def test_uprobes():
     check_equal({tid: values["calls"] for tid, values in counted.items()}, said)
     said, counted = counts_of([f"uprobe/path={target(WITNESS)},symbol=called,retprobe,name=calls/"], *LINE)
     check_equal({tid: values["calls"] for tid, values in counted.items()}, said)
+    figure(f"{sum(said.values())} calls and returns of {len(said)} tasks, as each counted")
 
 
 def test_uprobes_are_not_inherited():
@@ -151,6 +153,7 @@ def test_a_tracepoint_with_a_filter():
     lines = [line for line in done.err.splitlines() if line.rstrip().endswith("sched_get_priority_max")]
     calls = sum(int(line.split()[3]) for line in lines)
     check_equal(sum(witnessed(done.out).values()), calls)
+    figure(f"strace -c counts {calls} calls, too")
 
 
 def test_samples_of_a_tracepoint():
@@ -193,6 +196,7 @@ def test_all_calls_of_a_tracepoint():
     (values,) = counted.values()
     # Both count the end of the call that starts the program alike, or not: one more or less.
     check(abs(values["raw_syscalls:sys_enter"] - total) <= 2, (values, total))
+    figure(f"{values['raw_syscalls:sys_enter']} system calls, {total} by strace")
 
 
 def test_page_faults():

@@ -259,12 +259,23 @@ def need_unwinding():
 
 # ---- checks
 
+_checks = 0  # comparisons of the running test function
+_figures = []  # what it measured
+
+
+def _count_check():
+    global _checks
+    _checks += 1
+
+
 def check(condition, message="condition is false"):
+    _count_check()
     if not condition:
         raise Failure(str(message))
 
 
 def check_equal(actual, expected, what=""):
+    _count_check()
     if actual != expected:
         raise Failure(f"{what}{': ' if what else ''}{actual!r} instead of {expected!r}")
 
@@ -283,12 +294,14 @@ def measured(if_=True):
 
 
 def check_in(part, whole, what=""):
+    _count_check()
     if part not in whole:
         raise Failure(f"{what}{': ' if what else ''}{part!r} is not in {str(whole)[:2000]}")
 
 
 def check_match(pattern, text, what=""):
     """The match of PATTERN somewhere in TEXT (^ and $ match at lines)."""
+    _count_check()
     found = re.search(pattern, text, re.MULTILINE)
     if not found:
         raise Failure(f"{what}{': ' if what else ''}nothing like {pattern!r} in:\n{text[:2000]}")
@@ -303,9 +316,16 @@ def near(a, b, percent=None, points=None):
 
 
 def check_near(a, b, percent=None, points=None, what=""):
+    _count_check()
     if not near(a, b, percent, points):
         limit = f"{percent} %" if percent is not None else f"{points}"
         raise Failure(f"{what}{': ' if what else ''}{a} is not within {limit} of {b}")
+
+
+def figure(text):
+    """What a test measured, in one line: printed, and for docs/CAPABILITIES.md (scripts/capabilities)."""
+    print(text, flush=True)
+    _figures.append(text)
 
 
 def _steal_ns():
@@ -452,6 +472,15 @@ def all_seen(result):
     return result
 
 
+def _tell_measured(name, path):
+    """For scripts/capabilities: NAME, a test function of the file PATH, has passed."""
+    told = os.environ.get("PINJECT_MEASURED")
+    if told:
+        row = {"test": f"{pathlib.Path(path).stem}:{name}", "checks": _checks, "figures": _figures}
+        with open(told, "a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")
+
+
 # ---- the runner
 
 _started = []
@@ -537,7 +566,9 @@ def _remove(directory):
 
 def _attempt(function):
     """Runs one test function in a fresh directory. None, or what it raised."""
-    global _directory, _steal_before
+    global _checks, _directory, _steal_before
+    _checks = 0
+    _figures.clear()
     _steal_before = _steal_ns()
     _directory = pathlib.Path(tempfile.mkdtemp(prefix="pinject-test-"))
     for name in ("work", "home", "tmp"):
@@ -568,6 +599,7 @@ def _run_one(name, function, path):
         seconds = time.monotonic() - begin
         if error is None:
             print(f"ok {name} ({seconds:.2f} s)", flush=True)
+            _tell_measured(name, path)
             return 0, calm + taken
         if isinstance(error, Skip):
             print(f"skipped {name}: {error}", flush=True)

@@ -187,6 +187,8 @@ def test_page_faults_of_each_thread():
         check_equal(len(touched), 6, done)
         for tid, pages in touched.items():
             check(pages <= faults[tid] <= pages + more, f"{name}: thread {tid} touched {pages}, counted {faults[tid]}")
+        figure(f"{name}: {len(touched)} threads touched {sum(touched.values())} pages, "
+               f"{sum(faults[tid] for tid in touched)} counted")
 
 
 def test_page_faults_of_each_child():
@@ -198,6 +200,8 @@ def test_page_faults_of_each_child():
         check_equal(len(touched), 6, done)
         for pid, pages in touched.items():
             check(pages <= faults[pid] <= pages + 150, f"{name}: {pid} touched {pages}, counted {faults[pid]}")
+        figure(f"{name}: {len(touched)} children touched {sum(touched.values())} pages, "
+               f"{sum(faults[pid] for pid in touched)} counted")
 
 
 def test_page_faults_across_exec():
@@ -207,6 +211,7 @@ def test_page_faults_across_exec():
         check_equal(done.out.count(" 500\n"), 5, done)
         row, = found["rows"]
         check(2500 <= value(row, "page-faults") <= 2500 + 5 * 150, found)
+        figure(f"{name}: {value(row, 'page-faults')} for 2500 pages of 5 programs")
 
 
 def test_context_switches_of_rounds():
@@ -220,6 +225,7 @@ def test_context_switches_of_rounds():
             switches = {row["tid"]: value(row, "context-switches") for row in found["rows"]}
             for tid, rounds in told(done).items():
                 check(rounds - 2 <= switches[tid] <= 1.05 * rounds + 50, f"{name}: {switches}")
+                figure(f"{name}: {switches[tid]} switches in {rounds} rounds")
 
 
 def test_task_clock_is_that_of_getrusage():
@@ -231,6 +237,7 @@ def test_task_clock_is_that_of_getrusage():
             raise Noise("time was stolen")
         used, clock = found["user_ns"] + found["system_ns"], value(found, "task-clock")
         check(abs(used - clock) <= 0.001 * used + 1e6, f"{clock} ns by task-clock, {used} ns by getrusage")
+        figure(f"{clock / 1e6:.3f} ms, {used / 1e6:.3f} ms by getrusage")
 
 
 def perf_stat(command):
@@ -254,7 +261,7 @@ def test_the_same_as_perf_stat():
             early = 25 * sum(row["tid"] == row["pid"] for row in found["rows"][1:])
             check(min(theirs) - spread - early <= ours <= max(theirs) + spread + PRELOADED * DYNAMIC[name],
                   f"{name}: {ours} page faults, perf stat counts {theirs}")
-            print(f"{name}: {ours} page faults, perf stat {theirs}")
+            figure(f"{name}: {ours} page faults, perf stat {min(theirs):g} to {max(theirs):g}")
 
 
 def test_files_and_header():
