@@ -117,5 +117,43 @@ def test_cleans_up():
     check(not os.path.exists(os.path.dirname(directory)), "the directory is still there")
 
 
+def test_what_passed_is_recorded():
+    """Of the try that passed, and of no other test function."""
+    body = """
+tries = []
+
+def test_a():
+    tries.append(1)
+    check_equal(1, 1)
+    figure(f"try {len(tries)}")
+    with measured():
+        check(len(tries) == 2, "too early")
+
+def test_b():
+    check_near(1, 1, points=0)
+
+def test_c():
+    figure("never shown")
+    check(False)
+
+def test_d():
+    skip("no reason")
+"""
+    pathlib.Path("sample.py").write_text(HEAD.format(path=os.path.dirname(sys.modules["harness"].__file__)) + body + TAIL)
+    done = run([sys.executable, "sample.py"], env={"PINJECT_BUILD": BUILD, "PYTHONDONTWRITEBYTECODE": "1",
+                                                   "PINJECT_MEASURED": os.path.abspath("measured")})
+    check_equal(done.status, 1)
+    rows = [json.loads(line) for line in pathlib.Path("measured").read_text().splitlines()]
+    check_equal(rows, [{"test": "sample:test_a", "comparisons": 2, "figures": ["try 2"]},
+                       {"test": "sample:test_b", "comparisons": 1, "figures": []}])
+
+
+def test_tasks_that_were_not_seen():
+    for line, tries in (("not seen: 3 x thread exited before its events were open", 3), ("91 tasks", 1)):
+        result = harness(f"def test_a():\n    print('try')\n"
+                         f"    all_seen(Result(['x'], 0, b'', b'pinject-run: {line}\\n', 0))\n")
+        check_equal((result.status, result.out.count("try\n")), (int(tries > 1), tries), result)
+
+
 if __name__ == "__main__":
     main()

@@ -46,6 +46,9 @@ import tempfile
 import time
 import traceback
 
+import checks
+from checks import *
+
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("PINJECT_BUILD") or SOURCE / "build").resolve()
 PROGRAMS = pathlib.Path(os.environ.get("PINJECT_SANITIZED_BUILD") or BUILD).resolve()
@@ -63,18 +66,6 @@ PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 TRIES = 3
 TRIES_STOLEN, MUCH_STOLEN = 5, 0.03  # so many more, where a host took this share of all CPUs
 SKIPPED, BROKEN = 77, 99
-
-
-class Failure(AssertionError):
-    pass
-
-
-class Noise(Failure):
-    """A comparison that other load may have spoilt."""
-
-
-class Skip(Exception):
-    pass
 
 
 class Result:
@@ -257,76 +248,7 @@ def need_unwinding():
         skip("unwinding and pstack know x86-64 and AArch64 only")
 
 
-# ---- checks
-
-_checks = 0  # comparisons of the running test function
-_figures = []  # what it measured
-
-
-def _count_check():
-    global _checks
-    _checks += 1
-
-
-def check(condition, message="condition is false"):
-    _count_check()
-    if not condition:
-        raise Failure(str(message))
-
-
-def check_equal(actual, expected, what=""):
-    _count_check()
-    if actual != expected:
-        raise Failure(f"{what}{': ' if what else ''}{actual!r} instead of {expected!r}")
-
-
-@contextlib.contextmanager
-def measured(if_=True):
-    """What fails in here is tried again, where IF_: figures, and what follows from an answer that came too late."""
-    try:
-        yield
-    except Noise:
-        raise
-    except Failure as failure:
-        if not if_:
-            raise
-        raise Noise(str(failure)).with_traceback(failure.__traceback__) from None
-
-
-def check_in(part, whole, what=""):
-    _count_check()
-    if part not in whole:
-        raise Failure(f"{what}{': ' if what else ''}{part!r} is not in {str(whole)[:2000]}")
-
-
-def check_match(pattern, text, what=""):
-    """The match of PATTERN somewhere in TEXT (^ and $ match at lines)."""
-    _count_check()
-    found = re.search(pattern, text, re.MULTILINE)
-    if not found:
-        raise Failure(f"{what}{': ' if what else ''}nothing like {pattern!r} in:\n{text[:2000]}")
-    return found
-
-
-def near(a, b, percent=None, points=None):
-    """Whether A is within PERCENT of B, or at most POINTS from it."""
-    if percent is not None and abs(a - b) <= abs(b) * percent / 100:
-        return True
-    return points is not None and abs(a - b) <= points
-
-
-def check_near(a, b, percent=None, points=None, what=""):
-    _count_check()
-    if not near(a, b, percent, points):
-        limit = f"{percent} %" if percent is not None else f"{points}"
-        raise Failure(f"{what}{': ' if what else ''}{a} is not within {limit} of {b}")
-
-
-def figure(text):
-    """What a test measured, in one line: printed, and for docs/CAPABILITIES.md (scripts/capabilities)."""
-    print(text, flush=True)
-    _figures.append(text)
-
+# ---- figures
 
 def _steal_ns():
     with open("/proc/stat") as file:
@@ -472,15 +394,6 @@ def all_seen(result):
     return result
 
 
-def _tell_measured(name, path):
-    """For scripts/capabilities: NAME, a test function of the file PATH, has passed."""
-    told = os.environ.get("PINJECT_MEASURED")
-    if told:
-        row = {"test": f"{pathlib.Path(path).stem}:{name}", "checks": _checks, "figures": _figures}
-        with open(told, "a", encoding="utf-8") as file:
-            file.write(json.dumps(row) + "\n")
-
-
 # ---- the runner
 
 _started = []
@@ -566,9 +479,8 @@ def _remove(directory):
 
 def _attempt(function):
     """Runs one test function in a fresh directory. None, or what it raised."""
-    global _checks, _directory, _steal_before
-    _checks = 0
-    _figures.clear()
+    global _directory, _steal_before
+    checks.begin()
     _steal_before = _steal_ns()
     _directory = pathlib.Path(tempfile.mkdtemp(prefix="pinject-test-"))
     for name in ("work", "home", "tmp"):
@@ -599,7 +511,7 @@ def _run_one(name, function, path):
         seconds = time.monotonic() - begin
         if error is None:
             print(f"ok {name} ({seconds:.2f} s)", flush=True)
-            _tell_measured(name, path)
+            checks.record(f"{pathlib.Path(path).stem}:{name}")
             return 0, calm + taken
         if isinstance(error, Skip):
             print(f"skipped {name}: {error}", flush=True)
