@@ -29,7 +29,7 @@ def read_table(text):
             raise ValueError(f"line {number} belongs to no section")
         elif " | " in line:
             cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)]
-            if len(cells) != 3 or not cells[0] or not cells[2]:
+            if len(cells) != 3 or not all(cells):
                 raise ValueError(f"line {number} is no row: WHAT | COMMAND | TESTS")
             sections[-1].rows.append(Row(cells[0], cells[1], cells[2].split()))
         elif sections[-1].rows:
@@ -62,7 +62,7 @@ def tests_of(spelled):
 def markdown(section, measured):
     """SECTION with what its rows MEASURED, a text for each."""
     lines = [f"## {section.title}\n", section.introduction] if section.introduction else [f"## {section.title}\n"]
-    lines.append("| what | command, or the reason | tests | measured |\n| --- | --- | --- | --- |")
+    lines.append("| what | command, or why there is none | tests | measured |\n| --- | --- | --- | --- |")
     for row, text in zip(section.rows, measured):
         tests = ", ".join(f"`{test}`" for test in row.tests)
         lines.append(f"| {row.what} | {row.command} | {tests} | {text} |")

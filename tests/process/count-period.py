@@ -67,7 +67,7 @@ def check_tasks(tasks, event, period, least, inherited=False, lost=0):
                 len(tasks) * (cpus() if inherited else 1))
     check(counted >= least, f"{event}: {counted} were counted, not {least}")
     figure(f"{event}, period {period}, {len(tasks)} tasks{' with inherited events' if inherited else ''}: "
-           f"{sum(task[0] for task in tasks.values())} samples weigh {weight} of {counted}")
+           f"{sum(task[0] for task in tasks.values())} samples stand for {weight} of {counted}")
 
 
 def programs():
@@ -204,7 +204,7 @@ def test_frequency():
         check(counted >= TASKS * PAGES, counted)
         with measured():  # at a lower rate short tasks have few samples, and what came after the last is missing
             check(int(frequency) < 999 or total > counted // 4, f"-F {frequency}: weight {total}, count {counted}")
-        figure(f"-F {frequency}: samples weigh {total} of {counted}")
+        figure(f"-F {frequency}: samples stand for {total} of {counted} page faults")
 
 
 def test_frequency_of_many_short_tasks():
@@ -221,7 +221,7 @@ def test_frequency_of_many_short_tasks():
     check(counted >= (90 - missed_tasks(done)) * 200, f"{counted}: {done}")
     # What a task counts after its last sample has none to stand for it.
     check(report["total"]["samples"] <= weight <= counted, f"weight {weight}, count {counted}")
-    figure(f"91 tasks: samples weigh {weight} of {counted}")
+    figure(f"91 tasks: samples stand for {weight} of {counted} page faults")
 
 
 SHORT = """#include <pthread.h>

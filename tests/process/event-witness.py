@@ -43,11 +43,11 @@ def counts_of(events, *line, program=WITNESS, before=(), filter=None):
 def check_each(events, program=WITNESS, line=LINE, factor=lambda count: count, **kw):
     """Each task has exactly what it says, of each event."""
     said, counted = counts_of(events, *line, program=program, **kw)
-    for tid, count in said.items():
-        for event in events:
-            found = counted[tid][event.replace("priority_ma*", "priority_max")]
-            check_equal(found, factor(count), f"{event} of {tid}")
-    figure(f"{program}: {', '.join(events)} of {len(said)} tasks, {sum(said.values())} times, are what each did")
+    for event in events:
+        found = {tid: counted[tid][event.replace("priority_ma*", "priority_max")] for tid in said}
+        for tid, count in said.items():
+            check_equal(found[tid], factor(count), f"{event} of {tid}")
+        figure(f"{program}: {sum(found.values())} {event} in {len(said)} tasks, in each as many as it did itself")
     return said
 
 
@@ -119,7 +119,7 @@ def test_uprobes():
     check_equal({tid: values["calls"] for tid, values in counted.items()}, said)
     said, counted = counts_of([f"uprobe/path={target(WITNESS)},symbol=called,retprobe,name=calls/"], *LINE)
     check_equal({tid: values["calls"] for tid, values in counted.items()}, said)
-    figure(f"{sum(said.values())} calls and returns of {len(said)} tasks, as each counted")
+    figure(f"{sum(said.values())} calls, and as many returns, in {len(said)} tasks, in each as many as it made itself")
 
 
 def test_uprobes_are_not_inherited():
@@ -153,7 +153,7 @@ def test_a_tracepoint_with_a_filter():
     lines = [line for line in done.err.splitlines() if line.rstrip().endswith("sched_get_priority_max")]
     calls = sum(int(line.split()[3]) for line in lines)
     check_equal(sum(witnessed(done.out).values()), calls)
-    figure(f"strace -c counts {calls} calls, too")
+    figure(f"strace -c counts {calls} calls of sched_get_priority_max")
 
 
 def test_samples_of_a_tracepoint():

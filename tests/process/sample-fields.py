@@ -75,7 +75,7 @@ def test_addresses():
             seen = sorted(int(words[0], 16) for words in samples)
             wanted = [base + i * PAGE + 8 * (i % 512) for i in range(PAGES)]
             check_equal([address for address in seen if base <= address < base + PAGES * PAGE], wanted, graph)
-        figure(f"{kind} program: the addresses of {PAGES} page faults, {len(GRAPHS)} times")
+        figure(f"{kind} program: the addresses of {PAGES} page faults, with {len(GRAPHS)} kinds of call stacks")
 
 
 def test_cpu():

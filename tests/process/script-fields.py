@@ -57,7 +57,7 @@ def compare(name, fields, least=20):
         if not re.match(r":-1 -1 ", wanted):
             check_equal(line, wanted, f"{name} -F {fields}")
     check_equal(len(mine), len(theirs), name)
-    figure(f"-F {fields}: {len(theirs)} lines as perf script prints them")
+    figure(f"-F {fields}: perf script prints the same {len(theirs)} line{'s' * (len(theirs) != 1)}")
 
 
 def test_fields_of_software_events():

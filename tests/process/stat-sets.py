@@ -2,7 +2,6 @@
 # labels: figures collector
 # timeout: 480
 """Event sets that take turns (--switch-timeout): estimates against a program that knows what it did."""
-import harness
 from harness import *
 
 # Linux may take half a second to make the first event of a tracepoint.
@@ -39,13 +38,13 @@ def counted(*args, by="--json", more=(), **kw):
 
 
 def cells_of_sets(row, sets=None):
-    """[(what the program calls it, cell)] of the events of all sets, in the order of the command line."""
+    """[(which column of the program has it, cell)] of the events of all sets, in the order of the command line."""
     found, at = [], 0
     cells = [cell for cell in row["counts"] if "set" in cell]
     for number, one in enumerate(sets or SETS, 1):
-        for name, figure in one.items():
+        for name, column in one.items():
             check_equal((plain(cells[at]["event"]), cells[at]["set"]), (name, number))
-            found.append((figure, cells[at]))
+            found.append((column, cells[at]))
             at += 1
     check_equal(at, len(cells))
     return found
@@ -53,18 +52,18 @@ def cells_of_sets(row, sets=None):
 
 def check_figures(row, truth, percent, more=0, sets=None):
     """Estimates are within PERCENT of TRUTH; MORE: events at the start and end of a task that it does not know of."""
-    for figure, cell in cells_of_sets(row, sets):
+    for column, cell in cells_of_sets(row, sets):
         share = cell["running_ns"] / cell["enabled_ns"]
-        print(f"{cell['event']}: {cell['value']} of {truth[figure] if figure is not None else 0}, "
+        print(f"{cell['event']}: {cell['value']} of {truth[column] if column is not None else 0}, "
               f"counted {100 * share:.1f} % of the time")
-        if figure is not None:
-            check_near(cell["value"], truth[figure], percent=percent, points=truth[figure] * percent / 100 + more,
+        if column is not None:
+            check_near(cell["value"], truth[column], percent=percent, points=truth[column] * percent / 100 + more,
                        what=cell["event"])
         else:
             check_equal(cell["value"], 0)
-    known = [(cell["value"], truth[figure]) for figure, cell in cells_of_sets(row, sets) if figure is not None]
+    known = [(cell["value"], truth[column]) for column, cell in cells_of_sets(row, sets) if column is not None]
     worst = max(abs(value - true) / true for value, true in known)
-    harness.figure(f"{len(known)} events in {len(sets or SETS)} sets: within {100 * worst:.1f} % of the truth")
+    figure(f"{len(known)} events in {len(sets or SETS)} sets: within {100 * worst:.1f} % of the truth")
 
 
 def sums(said):
