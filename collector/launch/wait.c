@@ -202,6 +202,21 @@ static bool is_segment_name(const char *name)
            strspn(id, "0123456789abcdef") == 32;
 }
 
+/*
+ * Is it a channel or are they rings whose segment is gone: left by a collector that was killed while it removed its
+ * files, or by a thread of it that hung? remove_files() does not find them, as it starts from the segment.
+ */
+static bool is_orphan(int dir, const char *name)
+{
+    char segment[sizeof(PATHS_SEGMENT_PREFIX) + 32];
+    struct stat status;
+    snprintf(segment, sizeof segment, "%s", name);
+    return is_segment_name(segment) && is_of_session(name + strlen(segment)) &&
+           faccessat(dir, segment, F_OK, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT &&
+           !fstatat(dir, name, &status, AT_SYMLINK_NOFOLLOW) && S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
+           status.st_nlink == 1 && time(NULL) - status.st_mtime > RUIN_S;
+}
+
 static void sweep_ruins(void)
 {
     struct found found;
@@ -215,7 +230,8 @@ static void sweep_ruins(void)
             else if (is_segment_name(entry->d_name) && is_ruin(dirfd(dir), entry->d_name)) {
                 remove_files(dirfd(dir), entry->d_name);
                 unlinkat(dirfd(dir), entry->d_name, 0);
-            }
+            } else if (is_orphan(dirfd(dir), entry->d_name))
+                unlinkat(dirfd(dir), entry->d_name, 0);
         if (dir)
             closedir(dir);
     }

@@ -275,6 +275,38 @@ static void test_ruins(void **state)
     unlink(upper);
 }
 
+/* Channels and rings whose segment is gone are swept if they are old; not those of a segment that is there. */
+static void test_orphans(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned segment;
+        const char *end;
+        time_t age_s;
+        bool swept;
+    } files[] = {
+        {7, ".65534.17", 3600, true}, {7, PINJECT_RINGS_SUFFIX ".3", 3600, true},
+        {7, ".0.18", 1, false},       {7, ".txt", 3600, false},
+        {7, ".0.19", 3600, false},    {6, ".0.1", 3600, false},
+    };
+    enum { FILES = sizeof(files) / sizeof(files[0]), LINKED = 4 };
+    char paths[FILES][640], other[160];
+    write_ruin(name_of(6), 1); /* a session that starts */
+    for (unsigned i = 0; i < FILES; i++) {
+        snprintf(paths[i], sizeof(paths[i]), "%s%s", name_of(files[i].segment), files[i].end);
+        write_ruin(paths[i], files[i].age_s);
+    }
+    snprintf(other, sizeof(other), "%s/other", directory);
+    assert_int_equal(link(paths[LINKED], other), 0);
+    wait_sweep();
+    for (unsigned i = 0; i < FILES; i++) {
+        assert_int_equal(is_there(paths[i]), !files[i].swept);
+        unlink(paths[i]);
+    }
+    unlink(other);
+    unlink(name_of(6));
+}
+
 /* Everybody can put something there. Nothing of it is waited for, followed or removed. */
 static void test_what_is_no_segment(void **state)
 {
@@ -350,10 +382,15 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_dead_and_live),      cmocka_unit_test(test_numbers_say_nothing),
-        cmocka_unit_test(test_not_locked_yet),     cmocka_unit_test(test_ruins),
-        cmocka_unit_test(test_channels),           cmocka_unit_test(test_waiting),
-        cmocka_unit_test(test_what_is_no_segment), cmocka_unit_test(test_wrong_heads),
+        cmocka_unit_test(test_dead_and_live),
+        cmocka_unit_test(test_numbers_say_nothing),
+        cmocka_unit_test(test_not_locked_yet),
+        cmocka_unit_test(test_ruins),
+        cmocka_unit_test(test_channels),
+        cmocka_unit_test(test_waiting),
+        cmocka_unit_test(test_what_is_no_segment),
+        cmocka_unit_test(test_wrong_heads),
+        cmocka_unit_test(test_orphans),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
