@@ -204,7 +204,8 @@ static bool is_segment_name(const char *name)
 
 /*
  * Is it a channel or are they rings whose segment is gone: left by a collector that was killed while it removed its
- * files, or by a thread of it that hung? remove_files() does not find them, as it starts from the segment.
+ * files, or by a thread of it that hung? remove_files() does not find them, as it starts from the segment. Root gives
+ * channels to the users for whom they are, and removes those of all users.
  */
 static bool is_orphan(int dir, const char *name)
 {
@@ -213,8 +214,9 @@ static bool is_orphan(int dir, const char *name)
     snprintf(segment, sizeof segment, "%s", name);
     return is_segment_name(segment) && is_of_session(name + strlen(segment)) &&
            faccessat(dir, segment, F_OK, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT &&
-           !fstatat(dir, name, &status, AT_SYMLINK_NOFOLLOW) && S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
-           status.st_nlink == 1 && time(NULL) - status.st_mtime > RUIN_S;
+           !fstatat(dir, name, &status, AT_SYMLINK_NOFOLLOW) && S_ISREG(status.st_mode) &&
+           (status.st_uid == geteuid() || geteuid() == 0) && status.st_nlink == 1 &&
+           time(NULL) - status.st_mtime > RUIN_S;
 }
 
 static void sweep_ruins(void)
