@@ -31,6 +31,19 @@ int event_config_find_clock(const struct event_config *config)
     return -1;
 }
 
+int event_config_find_shared(const struct event_config *config)
+{
+    int found = -1;
+    for (unsigned i = 0; i < config->sampling; i++) {
+        if (config->events[i].attr.type != PERF_TYPE_SOFTWARE || config->events[i].nanoseconds)
+            continue;
+        if (found >= 0)
+            return -1;
+        found = (int)i;
+    }
+    return found;
+}
+
 uint64_t event_config_clock(const struct event_config *config, const struct attach_value *values)
 {
     /* Without the clock: events of a task are enabled exactly while it runs. */

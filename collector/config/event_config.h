@@ -78,6 +78,12 @@ __attribute__((format(printf, 2, 3))) void event_config_note(struct event_config
 
 /* Index of task-clock; -1: none. */
 int event_config_find_clock(const struct event_config *config);
+/*
+ * The only sampled event whose samples the kernel may fill in for another event: software events but the clocks. When
+ * one happens, the kernel fills in a sample once for all events of the task that sample it, whoever opened them. -1:
+ * several or none of these sample.
+ */
+int event_config_find_shared(const struct event_config *config);
 /* CPU time that the events of a task counted in VALUES, config.count of them. */
 uint64_t event_config_clock(const struct event_config *config, const struct attach_value *values);
 /* True if it happens only inside the kernel: with exclude_kernel it opens, but counts nothing. */

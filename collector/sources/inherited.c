@@ -263,9 +263,35 @@ static bool has_place(struct inherited_sets *sets, struct inherited_set *set, co
     return true;
 }
 
+/*
+ * The event of CPU that RECORD is of; -1: nobody knows, because the kernel filled in a sample for another profiler's
+ * event first (event_config_find_shared()).
+ */
+static int event_of(const struct inherited_sets *sets, const struct inherited_cpu *cpu,
+                    const struct perf_event_header *record)
+{
+    const struct event_config *config = sets->session->config;
+    const int event = records_find_event(&sets->layout, cpu->ids, records_id(&sets->layout, record));
+    if (event >= 0)
+        return event;
+    return record->type != PERF_RECORD_SAMPLE || config->sampling == 1 ? 0 : event_config_find_shared(config);
+}
+
+static bool is_of_root(const struct inherited_set *set, pid_t pid, pid_t tid)
+{
+    return tid == set->tid || (tid == set->pid && pid == set->pid);
+}
+
 static void keep_record(struct inherited_sets *sets, struct inherited_set *set, const struct inherited_cpu *cpu,
                         const struct perf_event_header *record, bool part)
 {
+    pid_t pid, tid;
+    const int event = event_of(sets, cpu, record);
+    records_writer(&sets->layout, 0, record, &pid, &tid);
+    if (event < 0) {
+        sets->lost += !is_of_root(set, pid, tid); /* the root's own events have its samples */
+        return;
+    }
     if (!has_place(sets, set, record)) {
         sets->lost++;
         return;
@@ -275,16 +301,16 @@ static void keep_record(struct inherited_sets *sets, struct inherited_set *set, 
         sets->lost++;
         return;
     }
-    unsigned event = records_event(&sets->layout, cpu->ids, record);
     kept->inherited_set = set->number;
-    kept->event = event;
+    kept->event = (unsigned)event;
     kept->readings = set->readings;
     kept->part = part;
     struct perf_event_header *copy = (struct perf_event_header *)(void *)kept->bytes;
     records_set_id(&sets->layout, sets->ids[event], copy);
-    records_writer(&sets->layout, event, copy, &kept->pid, &kept->tid);
-    kept->time_ns = records_time(&sets->layout, event, copy);
-    kept->root = kept->tid == set->tid || (kept->tid == set->pid && kept->pid == set->pid);
+    kept->pid = pid;
+    kept->tid = tid;
+    kept->time_ns = records_time(&sets->layout, kept->event, copy);
+    kept->root = is_of_root(set, pid, tid);
 }
 
 static void take_record(struct inherited_sets *sets, struct inherited_set *set, const struct inherited_cpu *cpu,

@@ -106,20 +106,6 @@ static struct perf_event_header *copy_record(struct tasks *tasks, const struct p
     return copy;
 }
 
-/* Only the software events but the clocks have their samples filled in by one. -1: several or none of these sample. */
-static int find_only_event(const struct event_config *config)
-{
-    int found = -1;
-    for (unsigned i = 0; i < config->sampling; i++) {
-        if (config->events[i].attr.type != PERF_TYPE_SOFTWARE || config->events[i].nanoseconds)
-            continue;
-        if (found >= 0)
-            return -1;
-        found = (int)i;
-    }
-    return found;
-}
-
 /* The event that an inherited set has under ID; -1: none. A root has another number if it called exec since. */
 static int find_in_sets(const struct tasks *tasks, const struct task *task, uint64_t id)
 {
@@ -145,7 +131,7 @@ static const struct perf_event_header *settle_id(struct tasks *tasks, struct tas
         return record;
     int event = tasks->config->sampling == 1 ? 0 : find_in_sets(tasks, task, id);
     if (event < 0)
-        event = find_only_event(tasks->config);
+        event = event_config_find_shared(tasks->config);
     if (event < 0)
         return NULL;
     struct perf_event_header *copy = copy_record(tasks, record);

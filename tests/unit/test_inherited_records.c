@@ -493,6 +493,71 @@ static void who_began_behind_the_answer(void **state)
     fake_close(&fake);
 }
 
+/* A sample of TID with the id ID, which has the fields that each sample has in front. */
+static void play_sample(pid_t tid, uint64_t id)
+{
+    struct perf_event_header header = {.type = PERF_RECORD_SAMPLE, .size = PLAYED_SIZE};
+    const uint32_t task[] = {(uint32_t)tid, (uint32_t)tid};
+    unsigned char *record = played[played_count++];
+    memset(record, 0, PLAYED_SIZE);
+    memcpy(record, &header, sizeof(header));
+    memcpy(record + 8, &id, sizeof(id));
+    memcpy(record + 24, task, sizeof(task));
+}
+
+/* Plays samples of a task with unknown ids and with the id of the second event. Their events, and what was LOST. */
+static unsigned take_samples(struct inherited_sets *sets, unsigned events[4], uint64_t *lost)
+{
+    enum { UNKNOWN = 12345, THIRD = 78 };
+    unsigned count = 0;
+    *lost = 0;
+    play_sample(THIRD, UNKNOWN);
+    play_sample(THIRD, sets->first->cpus[0].ids[1]);
+    play_sample(getpid(), UNKNOWN); /* the root has events of its own */
+    play_sample(THIRD, UNKNOWN);
+    for (struct inherited_record *kept = inherited_take(sets, UINT64_MAX, lost), *next; kept; kept = next) {
+        next = kept->next;
+        assert_in_range(count, 0, 3);
+        events[count++] = kept->event;
+        free(kept);
+    }
+    played_count = played_at = 0;
+    return count;
+}
+
+/*
+ * If another profiler samples the same software event of a task, the kernel may give its id to the samples. Such a
+ * sample is of the only event that can be meant; if there are several, it is lost.
+ */
+static void ids_of_another_profiler(void **state)
+{
+    (void)state;
+    unsigned events[4];
+    uint64_t lost;
+    struct inherited_sets *sets = with_set(getpid(), INHERIT_RUNS);
+    struct event_config *config = &fake.config;
+    config->sampling = 1;
+    sets->layout.count = 2;
+    for (unsigned cpu = 0; cpu < sets->first->cpu_count; cpu++)
+        sets->first->cpus[cpu].ids[1] = 4711;
+    assert_int_equal(take_samples(sets, events, &lost), 4);
+    assert_int_equal(lost, 0);
+    assert_true(events[0] == 0 && events[1] == 1 && events[3] == 0);
+    config->sampling = 3;
+    for (unsigned i = 0; i < 3; i++)
+        config->events[i].attr.type = PERF_TYPE_SOFTWARE;
+    config->events[0].nanoseconds = config->events[1].nanoseconds = true;
+    config->events[2].nanoseconds = false;
+    assert_int_equal(take_samples(sets, events, &lost), 4);
+    assert_int_equal(lost, 0);
+    assert_true(events[0] == 2 && events[1] == 1 && events[3] == 2);
+    config->events[1].nanoseconds = false;
+    assert_int_equal(take_samples(sets, events, &lost), 1);
+    assert_int_equal(lost, 2);
+    assert_int_equal(events[0], 1);
+    fake_close(&fake);
+}
+
 /* Nor is anybody in an inherited set that is gone. */
 static void a_set_that_ends_leaves_nobody(void **state)
 {
@@ -660,6 +725,7 @@ int main(void)
         cmocka_unit_test(who_began_before_the_exec),
         cmocka_unit_test(who_began_behind_the_answer),
         cmocka_unit_test(a_set_that_ends_leaves_nobody),
+        cmocka_unit_test(ids_of_another_profiler),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
