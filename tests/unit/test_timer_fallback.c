@@ -261,6 +261,14 @@ static void test_fields_of_the_kernel_are_unknown(void **state)
     memcpy(&header, words, sizeof(header));
     assert_int_equal(header.size, 56);
     assert_true(words[2] == 12 && words[4] == T + 31 && words[5] == UINT32_MAX && words[6] == task->ids[event]);
+    /* On the way from the ring: it is complete before it is measured by the kernel's records. */
+    const uint64_t broken = stage.tasks->broken_rings, lost_before = task->lost_records;
+    header.size = 48;
+    memcpy(stage.tasks->scratch, lost, sizeof(lost));
+    memcpy(stage.tasks->scratch, &header, sizeof(header));
+    assert_true(tasks_take_record(stage.tasks, task, (const void *)stage.tasks->scratch));
+    assert_int_equal(stage.tasks->broken_rings, broken);
+    assert_int_equal(task->lost_records, lost_before + 12);
     *type = before;
     struct kit_file file = end(task);
     kit_file_free(&file);
