@@ -16,7 +16,7 @@
 #include "common/buffer.h"
 
 /* Those that the user chose, and the defaults beside them. Sets of them are words of 64 bits. */
-enum { CONFIG_EVENTS = EVENTS_MAX + 16, CONFIG_NOTES = 16 };
+enum { CONFIG_EVENTS = EVENTS_MAX + 16, CONFIG_NOTES = CONFIG_EVENTS + 16 };
 
 /* What an event of a task counted. */
 struct attach_value {

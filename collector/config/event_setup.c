@@ -72,11 +72,12 @@ static void event_config_timers(struct setup *setup, int status)
     config->source = PINJECT_SOURCE_TIMER;
     config->exclude_kernel = true;
     snprintf(config->refusal, sizeof(config->refusal), "%s", strerror(-status));
-    if (setup->settings->switch_ns)
-        event_config_note(config, "the event sets take no turns: without perf_event_open, all of the time is counted");
+    /* The first note: the summary shows it. */
     event_config_note(config,
                       "tasks are %s: perf_event_open is refused (%s); 'pinject-run --doctor' says what to change",
                       setup->settings->stat ? "counted by the preload object" : "sampled by timers", config->refusal);
+    if (setup->settings->switch_ns)
+        event_config_note(config, "the event sets take no turns: without perf_event_open, all of the time is counted");
 }
 
 /* Finds out, with the event that exists everywhere, what is allowed and which read format the kernel knows. */
