@@ -78,7 +78,7 @@ struct attach_value event_sets_value(const struct event_config *config, unsigned
 {
     struct attach_value value = values[index];
     /* The dummy event counts whenever the task runs, on one CPU at a time. */
-    if (config->events[index].set)
+    if (event_sets_takes_turns(config, index))
         value.enabled_ns = values[0].running_ns > value.running_ns ? values[0].running_ns : value.running_ns;
     return value;
 }

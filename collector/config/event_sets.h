@@ -39,6 +39,12 @@ static inline bool event_sets_switches(const struct event_config *config, unsign
     return config->events[index].set == set && config->events[index].leader == index;
 }
 
+/* Is the event INDEX switched off at times? An event of a set is not if no other set has events. */
+static inline bool event_sets_takes_turns(const struct event_config *config, unsigned index)
+{
+    return config->events[index].set && config->turn_count > 1;
+}
+
 /* Is it enabled while SET has its turn? */
 static inline bool event_sets_is_on(const struct config_event *event, unsigned set)
 {
@@ -46,7 +52,7 @@ static inline bool event_sets_is_on(const struct config_event *event, unsigned s
 }
 
 /*
- * What the event INDEX counted, with the time of which its figure is to be: of a set's event, all the time for which
+ * What the event INDEX counted, with the time of which its figure is to be: if it takes turns, all the time for which
  * the task ran with its events. VALUES: of all events of the task.
  */
 struct attach_value event_sets_value(const struct event_config *config, unsigned index,

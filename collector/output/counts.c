@@ -60,7 +60,7 @@ static void fill_cell(struct count_cell *cell, const struct event_config *config
                                 .enabled_ns = value->enabled_ns,
                                 .running_ns = value->running_ns};
     /* Inherited events are enabled on every CPU and run on one at a time: that is no multiplexing. */
-    if (inherited && !config->events[index].set)
+    if (inherited && !event_sets_takes_turns(config, index))
         cell->enabled_ns = cell->running_ns;
     cell->estimate = cell->running_ns < cell->enabled_ns;
     cell->scaled = count_scale(cell->value, cell->enabled_ns, cell->running_ns);
