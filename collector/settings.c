@@ -305,7 +305,7 @@ static const struct option_row rows[] = {
     {0, "hex-counter-format", NULL, OPTION_MORE, settings_take_count_choice, FIELD(count_digits), COUNT_HEX, GROUP_BOTH,
      "print counts in hexadecimal, such as 0x12d687, and times in hexadecimal nanoseconds"},
     {'I', "print-interval", "MS", OPTION_MORE, settings_take_interval, 0, 0, GROUP_BOTH,
-     "every MS milliseconds (10 or more), print the counts since the last time; at the end, print all counts"},
+     "every MS milliseconds (10 or more), print the counts since the previous print; at the end, print the totals"},
     {0, "switch-timeout", "MS", OPTION_MORE, settings_take_switch, 0, 0, GROUP_LINE,
      "count the events of each -e in turn, MS milliseconds at a time; print estimates for the whole time"},
     {'r', "repeat", "N", OPTION_MORE, settings_take_repeat, 0, 0, GROUP_LINE,

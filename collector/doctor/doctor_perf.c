@@ -170,7 +170,7 @@ static void allow_kernel(const struct doctor_facts *facts, struct doctor_finding
     if (!may_get(facts, CAPABILITY_PERFMON))
         say_not_allowed(finding, "CAP_PERFMON");
     else if (facts->user_namespace)
-        DOCTOR_MORE(finding->meaning, "%sthe rights of a user namespace do not count for perf events",
+        DOCTOR_MORE(finding->meaning, "%scapabilities in a user namespace do not count for perf events",
                     finding->meaning[0] ? "; " : "");
     else if (facts->status.no_new_privileges)
         DOCTOR_MORE(finding->meaning, "%ssetcap does not help: no program gains rights here (no_new_privs)",

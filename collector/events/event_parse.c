@@ -31,9 +31,9 @@ struct parse {
 static const struct {
     const char *name, *instead;
 } computed[] = {
-    {"duration_time", "with --stat, the line 'elapsed' shows the time"},
-    {"user_time", "with --stat, the line 'elapsed' shows the time in user space"},
-    {"system_time", "with --stat, the line 'elapsed' shows the time in the kernel"},
+    {"duration_time", "--stat prints the elapsed time without it"},
+    {"user_time", "--stat prints the time in user mode without it"},
+    {"system_time", "--stat prints the time in the kernel without it"},
 };
 
 static bool is_raw(const char *text)
