@@ -20,10 +20,10 @@ enum { CONTRADICTS_NS = 20 * 1000 * 1000, CONTRADICTS_PART = 10 };
 static void add_files(struct tasks *tasks)
 {
     const struct opener_counts counts = opener_counts(results_opener(tasks->results));
-    missed_add(&tasks->missed, "mapped file not read: the read did not end", "", counts.hung, 0);
+    missed_add(&tasks->missed, "mapped file not read: the read took too long", "", counts.hung, 0);
     missed_add(
         &tasks->missed,
-        "mapped file not read: reads of other files of the same user did not end, or too many files were waiting", "",
+        "mapped file not read: reads of other files of the same user took too long, or too many files were waiting", "",
         counts.refused, 0);
     missed_add(&tasks->missed, "mapped file not read: the helper process exited, or could not be started", "",
                counts.failed, 0);

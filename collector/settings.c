@@ -255,9 +255,9 @@ static const struct option_row rows[] = {
     {0, "filter", "EXPR", OPTION_MORE, take_filter, 0, 0, GROUP_LINE,
      "count the tracepoints of the -e before this option only where EXPR is true, such as 'count > 100'"},
     {'u', "user-level", NULL, OPTION_MORE, take_level, 0, EVENT_LEVEL_USER, GROUP_BOTH,
-     "count only in user space; events with a modifier of their own (cycles:k) keep it; -3 is another name of -u"},
+     "count only in user space; events with a modifier of their own (cycles:k) keep it; -3 is another name for -u"},
     {'k', "kernel-level", NULL, OPTION_MORE, take_level, 0, EVENT_LEVEL_KERNEL, GROUP_BOTH,
-     "count only in the kernel; events with a modifier of their own (cycles:u) keep it; -0 is another name of -k"},
+     "count only in the kernel; events with a modifier of their own (cycles:u) keep it; -0 is another name for -k"},
     {'0', "level-0", NULL, OPTION_HIDDEN, take_level, 0, EVENT_LEVEL_KERNEL, GROUP_LINE, "as -k"},
     {'1', "level-1", NULL, OPTION_HIDDEN, take_level, 0, 0, GROUP_LINE, "nothing"},
     {'2', "level-2", NULL, OPTION_HIDDEN, take_level, 0, 0, GROUP_LINE, "nothing"},
@@ -283,7 +283,7 @@ static const struct option_row rows[] = {
      "uses frame pointers in processes that have them and unwind tables in others; dwarf,BYTES and auto,BYTES set the "
      "size of the stack dumps (default: 16384)"},
     {0, "unwinder", "ENGINE", OPTION_MORE, unwind_engine_take, FIELD(unwinder), 0, GROUP_BOTH,
-     "which code reads the unwind tables: tables (pinject's own unwinder, the default) or libunwind; also for "
+     "the engine that unwinds stacks: 'tables' (pinject's own, the default) or 'libunwind'; also for "
      "--stacks and --tree"},
     {0, "stat", NULL, 0, options_take_flag, FIELD(stat), 0, GROUP_BOTH,
      "only count events, take no samples; print the counts when the command has ended"},

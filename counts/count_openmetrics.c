@@ -16,7 +16,7 @@ static const struct {
     {"pinject_event_time_seconds", "counter", "seconds", "What the clock event counted."},
     {"pinject_event_counted_ratio", "gauge", "ratio",
      "Below 1: the share of the time for which an estimate was counted."},
-    {"pinject_metric", "gauge", "", "A figure that follows from several events."},
+    {"pinject_metric", "gauge", "", "A figure calculated from the counts of several events."},
     {"pinject_event_missing", "gauge", "", "1: the event has no count, for this reason."},
 };
 

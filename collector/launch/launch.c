@@ -288,10 +288,9 @@ int launch_look_for_preload(char *ret, char *reason, size_t size)
         strcpy(ret, unreadable);
         return -EACCES;
     }
-    snprintf(
-        reason, size,
-        "cannot find libpinject.so (pinject-run looks in %s/../lib and in directories near it); install pinject again",
-        self);
+    snprintf(reason, size,
+             "cannot find libpinject.so (looked in %s, and in ../lib and ../lib64 from there); install pinject again",
+             self);
     return -ENOENT;
 }
 

@@ -111,10 +111,10 @@ static void there_is_none(void **state)
 {
     (void)state;
     char wanted[512], message[600];
-    snprintf(wanted, sizeof(wanted),
-             "cannot find libpinject.so (pinject-run looks in %s/bin/../lib and in directories near it); install "
-             "pinject again",
-             directory);
+    snprintf(
+        wanted, sizeof(wanted),
+        "cannot find libpinject.so (looked in %s/bin, and in ../lib and ../lib64 from there); install pinject again",
+        directory);
     expect_reason(-ENOENT, wanted);
     check_capture();
     assert_int_equal(launch_find_preload(found), -ENOENT);

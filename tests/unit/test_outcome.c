@@ -101,8 +101,8 @@ static const char lines_of_session[] =
     "41 executable mapping dropped: too many mappings in the processes of a user|\n"
     "15 executable mapping missing in the files of some threads: too many mappings in one process|\n"
     "10 damaged ring buffer or record|\n"
-    "31 mapped file not read: the read did not end|\n"
-    "32 mapped file not read: reads of other files of the same user did not end, or too many files were waiting|\n"
+    "31 mapped file not read: the read took too long|\n"
+    "32 mapped file not read: reads of other files of the same user took too long, or too many files were waiting|\n"
     "33 mapped file not read: the helper process exited, or could not be started|\n"
     "34 build id of a mapped file dropped: too many files (pinject-run reads it again if the file still exists)|\n";
 
