@@ -211,7 +211,7 @@ static bool is_orphan(int dir, const char *name)
 {
     char segment[sizeof(PATHS_SEGMENT_PREFIX) + 32];
     struct stat status;
-    snprintf(segment, sizeof segment, "%s", name);
+    snprintf(segment, sizeof segment, "%.*s", (int)sizeof segment - 1, name);
     return is_segment_name(segment) && is_of_session(name + strlen(segment)) &&
            faccessat(dir, segment, F_OK, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT &&
            !fstatat(dir, name, &status, AT_SYMLINK_NOFOLLOW) && S_ISREG(status.st_mode) &&

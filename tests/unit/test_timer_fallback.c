@@ -11,6 +11,7 @@
 #include "collector/sources/deferred_munmap.h"
 #include "collector/system/monotonic.h"
 #include "collector/system/procfs.h"
+#include "collector/tasks/drain.h"
 #include "collector/tasks/finish.h"
 #include "collector/tasks/mappings.h"
 #include "collector/tasks/notification_order.h"
