@@ -229,14 +229,23 @@ def test_context_switches_of_rounds():
 
 
 def test_task_clock_is_that_of_getrusage():
+    """
+    task-clock counts what the host takes away, getrusage does not. /proc/stat shows such time in steps of 10 ms, so less
+    than that may go unseen in a run: one of several runs has to be without it. An error of ours would be in all.
+    """
     need_perf_events()
     with measured():
-        before = stolen_ns()
-        found, _ = document(target("spin"), "400", by="--per-process")
-        if stolen_ns() > before:
+        for _ in range(8):
+            before = stolen_ns()
+            found, _ = document(target("spin"), "400", by="--per-process")
+            stolen = stolen_ns() > before
+            used, clock = found["user_ns"] + found["system_ns"], value(found, "task-clock")
+            good = abs(used - clock) <= 0.001 * used + 1e6
+            if good and not stolen:
+                break
+        if stolen:
             raise Noise("time was stolen")
-        used, clock = found["user_ns"] + found["system_ns"], value(found, "task-clock")
-        check(abs(used - clock) <= 0.001 * used + 1e6, f"{clock} ns by task-clock, {used} ns by getrusage")
+        check(good, f"{clock} ns by task-clock, {used} ns by getrusage")
         figure(f"{clock / 1e6:.3f} ms, {used / 1e6:.3f} ms by getrusage")
 
 
