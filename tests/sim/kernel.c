@@ -372,7 +372,8 @@ void kernel_exit(struct sim_process *process, int status, uint64_t cost_ns)
     process->cpu_ns += cost_ns;
     process->exit_ns = cost_ns;
     sim.given_ns += cost_ns;
-    sim.now_ns += cost_ns;
+    /* The EXIT record comes before the parent can wait, and its own EXIT record after that: their times differ. */
+    sim.now_ns += cost_ns ? cost_ns : 1;
     for (struct sim_process *child = sim.processes; child; child = child->next)
         if (child->parent == process) {
             child->parent = NULL;
