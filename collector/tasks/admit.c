@@ -288,18 +288,38 @@ static uint64_t renamed_ns(const struct task *task)
     return task->tid != task->pid && task->generation_count > 1 ? task->generations[1].start_ns : 0;
 }
 
+/*
+ * The task that had the number TID at TIME_NS, before the main task of PROCESS called exec as a thread. Other threads
+ * may have done so before: each gave its own number up, and had that of the process until the next one took it over.
+ * The end of such a thread may not be seen yet. NULL: unknown.
+ */
+static struct task *find_before_exec(const struct process *process, pid_t tid, uint64_t time_ns)
+{
+    struct task *found = tid == process->pid ? process->leader : NULL;
+    uint64_t since_ns = 0;
+    for (struct task *task = process->tasks; task; task = task->process_next) {
+        const uint64_t renamed = renamed_ns(task);
+        if (task->tid == tid && task->start_ns <= time_ns && time_ns < renamed)
+            return task;
+        if (tid == process->pid && renamed > since_ns && renamed <= time_ns) {
+            since_ns = renamed;
+            found = task;
+        }
+    }
+    return found;
+}
+
 /* The task that sent NOTIFICATION, under the number that it had then. NULL: unknown. */
 static struct task *find_sender(const struct tasks *tasks, const struct notification *notification)
 {
     struct task *task = tasks_find(tasks, notification->tid);
     const struct process *process = tasks_find_process(tasks, notification->pid);
-    struct task *main = process ? process->main : NULL;
-    if (main && notification->time_ns < renamed_ns(main)) {
-        if (notification->tid == main->tid)
-            return main;
-        if (notification->tid == main->pid)
-            return process->leader;
-    }
+    const struct task *main = process ? process->main : NULL;
+    struct task *before = main && notification->time_ns < renamed_ns(main)
+                              ? find_before_exec(process, notification->tid, notification->time_ns)
+                              : NULL;
+    if (before)
+        return before;
     return task && task->pid == notification->pid ? task : NULL;
 }
 

@@ -441,6 +441,56 @@ static void test_execs_of_two_threads(void **state)
     stage_free(&stage);
 }
 
+/*
+ * A thread calls exec, and another thread does so later: what the first one told before each exec is its own, also if
+ * it waited for the thread's request, and the rings were read to both execs meanwhile.
+ */
+static void test_snapshots_of_two_threads(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    struct task *leader = stage_process(&stage, 100, 1, T, 1000);
+    struct task *first = stage_thread(&stage, 100, 105, T + 5, 1000);
+    stage_comm(first, 100, 100, "b", true, T + 10);
+    tasks_drain(stage.tasks, first);
+    struct task *last = stage_thread(&stage, 100, 106, T + 12, 1000);
+    stage_comm(last, 100, 100, "c", true, T + 20);
+    tasks_drain(stage.tasks, last);
+    assert_ptr_equal(leader->process->main, last);
+    stage_snapshot_of(&stage, 100, 105, T + 9, 2000);
+    assert_int_equal(at_end(first, 0), 2000);
+    stage_snapshot(&stage, 100, T + 15, 3000); /* of an exec that failed */
+    assert_int_equal(first->snapshot_count, 1);
+    stage_snapshot(&stage, 100, T + 4, 4000);
+    assert_int_equal(leader->snapshot_count, 1);
+    stage_snapshot_of(&stage, 100, 106, T + 19, 5000);
+    assert_int_equal(at_end(last, 0), 5000);
+    stage_close(&stage);
+    stage_free(&stage);
+}
+
+/* The number that a thread had before its exec is another thread's by then. */
+static void test_snapshots_of_one_number(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    stage_process(&stage, 100, 1, T, 1000);
+    struct task *first = stage_thread(&stage, 100, 105, T + 5, 1000);
+    stage_comm(first, 100, 100, "b", true, T + 10);
+    tasks_drain(stage.tasks, first);
+    struct task *last = stage_thread(&stage, 100, 105, T + 12, 1000);
+    stage_comm(last, 100, 100, "c", true, T + 20);
+    tasks_drain(stage.tasks, last);
+    stage_snapshot_of(&stage, 100, 105, T + 9, 2000);
+    stage_snapshot_of(&stage, 100, 105, T + 19, 3000);
+    assert_int_equal(at_end(first, 0), 2000);
+    assert_int_equal(at_end(last, 0), 3000);
+    stage_close(&stage);
+    stage_free(&stage);
+}
+
 static uint64_t count_of(const struct kit_file *file)
 {
     const struct pinject_item_count *item = kit_item(file, PINJECT_ITEM_COUNT, 0);
@@ -733,6 +783,8 @@ int main(void)
         cmocka_unit_test(test_generations_without_end),
         cmocka_unit_test(test_snapshots_wait_for_execs),
         cmocka_unit_test(test_last_snapshot_of_one_not_followed),
+        cmocka_unit_test(test_snapshots_of_two_threads),
+        cmocka_unit_test(test_snapshots_of_one_number),
         cmocka_unit_test(test_execs_of_two_threads),
         cmocka_unit_test(test_late_snapshot),
         cmocka_unit_test(test_message_without_its_record),

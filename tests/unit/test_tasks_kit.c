@@ -181,13 +181,18 @@ void stage_sample(struct task *task, uint64_t ip, uint64_t time_ns)
     stage_put(task, words, sizeof(words));
 }
 
-void stage_snapshot(struct stage *stage, pid_t tid, uint64_t time_ns, uint64_t value)
+void stage_snapshot_of(struct stage *stage, pid_t pid, pid_t tid, uint64_t time_ns, uint64_t value)
 {
-    struct notification *notification = stage_notification(PINJECT_SNAPSHOT, tid, tid, 1, time_ns);
+    struct notification *notification = stage_notification(PINJECT_SNAPSHOT, pid, tid, 1, time_ns);
     notification->values = calloc(CONFIG_EVENTS, sizeof(*notification->values));
     for (unsigned i = 0; i < stage->kit.config.count; i++)
         notification->values[i] = (struct attach_value){.value = value, .enabled_ns = value, .running_ns = value};
     stage_notify(stage, notification);
+}
+
+void stage_snapshot(struct stage *stage, pid_t tid, uint64_t time_ns, uint64_t value)
+{
+    stage_snapshot_of(stage, tid, tid, time_ns, value);
 }
 
 void stage_generation(struct stage *stage, pid_t tid, uint64_t time_ns, const char *exec, const char *argument)

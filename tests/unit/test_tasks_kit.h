@@ -42,7 +42,8 @@ void stage_exit(struct task *task, uint64_t time_ns);
 void stage_sample(struct task *task, uint64_t ip, uint64_t time_ns);
 void stage_put(struct task *task, const void *record, size_t size);
 
-/* A snapshot of the counters of the task: each is VALUE. */
+/* A snapshot of the counters of the task: each is VALUE. Of a thread, or of a first thread. */
+void stage_snapshot_of(struct stage *stage, pid_t pid, pid_t tid, uint64_t time_ns, uint64_t value);
 void stage_snapshot(struct stage *stage, pid_t tid, uint64_t time_ns, uint64_t value);
 void stage_generation(struct stage *stage, pid_t tid, uint64_t time_ns, const char *exec, const char *argument);
 void stage_reaped(struct stage *stage, pid_t waiter, pid_t child, int status, uint64_t cpu_ns, uint64_t time_ns);
