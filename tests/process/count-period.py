@@ -150,6 +150,7 @@ def test_uprobes():
     if os.geteuid() or not os.path.exists("/sys/bus/event_source/devices/uprobe"):
         skip("only root may, or the kernel has no uprobes")
     need_perf_events()
+    need_quick_uprobes(target(WITNESS), "called")
     found, lost = sampled(["calls"], "-c", "9", spelled=f"uprobe/path={target(WITNESS)},symbol=called,name=calls/")
     check_tasks(found["calls"], "calls", 9, TASKS * 200, lost=lost)
 
@@ -202,8 +203,10 @@ def test_frequency():
             total += weight
             counted += count
         check(counted >= TASKS * PAGES, counted)
-        with measured():  # at a lower rate short tasks have few samples, and what came after the last is missing
-            check(int(frequency) < 999 or total > counted // 4, f"-F {frequency}: weight {total}, count {counted}")
+        many = sum(samples for samples, _, _ in found[event].values()) >= 10 * TASKS
+        with measured():  # where tasks have few samples, much of the count came after the last
+            check(many or wanted < 20000, f"-F {frequency}: {found}")
+            check(not many or total > counted // 4, f"-F {frequency}: weight {total}, count {counted}")
         figure(f"-F {frequency}: samples stand for {total} of {counted} page faults")
 
 

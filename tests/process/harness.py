@@ -243,6 +243,18 @@ def need_tracepoint(name):
         skip(f"the kernel has no tracepoint {name}")
 
 
+def need_quick_uprobes(program, function):
+    """A task waits 50 ms for its events at most. Kernels that wait for RCU at each uprobe may need longer."""
+    def seconds(event):
+        begin = time.monotonic()
+        pinject_run("--check-events-only", "-e", event).ok()
+        return time.monotonic() - begin
+
+    more = min(seconds(f"uprobe/path={program},symbol={function}/") - seconds("page-faults") for _ in range(3))
+    if more > 0.05:
+        skip(f"this kernel takes {1000 * more:.0f} ms to open and close a uprobe, and a task waits 50 ms for its events")
+
+
 def need_unwinding():
     if platform.machine() not in ("x86_64", "aarch64"):
         skip("unwinding and pstack know x86-64 and AArch64 only")
