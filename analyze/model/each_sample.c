@@ -30,6 +30,9 @@ static bool was_in_first_pass(const struct pass *pass, uint32_t event)
     for (uint32_t i = 0; i < chain->count; i++)
         if (chain->frames[i] >= pass->frames)
             return false;
+    for (uint32_t i = 0; i < pass->loader->value_count; i++)
+        if (pass->loader->values[i].event >= pass->events)
+            return false;
     return event < pass->events;
 }
 
@@ -86,6 +89,8 @@ static int deliver_sample(void *context, uint32_t task, uint32_t event, const ch
         .frames = loader->chain.frames,
         .ips = pass->ips,
         .depth = loader->chain.count,
+        .values = loader->values,
+        .value_count = loader->value_count,
         .trace = trace,
         .record = sample,
     };

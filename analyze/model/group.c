@@ -41,6 +41,7 @@ int group_member(struct group_values *values, const struct attr_list *attrs, con
     uint64_t value = bytes_u64(bytes, sample->swap);
     uint64_t id = bytes_u64(bytes + 8 * (group ? 1 : 1 + times), sample->swap);
     ret->attr = attr_with_id(attrs, id);
+    ret->value = value;
     ret->period = 0;
     if (!ret->attr)
         return 0;

@@ -44,6 +44,7 @@ void loader_free(struct loader *loader)
     free(loader->jit_dumps);
     free(loader->notes);
     free(loader->round_times);
+    free(loader->values);
     free(loader);
 }
 

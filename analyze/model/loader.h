@@ -89,6 +89,8 @@ struct loader {
     uint32_t jit_dump_count, jit_dump_capacity;
     const char **notes;
     uint32_t note_count, note_capacity;
+    struct profile_value *values; /* of the group that the sample being taken read; 0 of them: it read none */
+    uint32_t value_count, value_capacity;
     bool rounds_wanted;
     uint64_t *round_times; /* in order, each once */
     uint32_t round_time_count, round_time_capacity;

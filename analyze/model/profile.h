@@ -27,6 +27,7 @@ struct profile_event {
     uint64_t weight;  /* sum of their periods */
     uint64_t lost;
     uint32_t set; /* number of its event set, which took turns with others (--switch-timeout); 0: none */
+    bool grouped; /* its weight is what samples read of it: see struct profile_value */
 };
 
 struct profile_count {
@@ -265,6 +266,13 @@ void profile_session_text(const struct profile_session *session, char *ret);
 
 struct record;
 
+/* What a sample read of an event of its group (PERF_SAMPLE_READ). */
+struct profile_value {
+    uint32_t event;
+    uint64_t total; /* as the kernel counted */
+    uint64_t delta; /* since the sample before that read the event, in the same thread if the event is inherited */
+};
+
 /* One sample as recorded, for script. Valid only during the call. */
 struct profile_sample {
     const struct profile_task *task;
@@ -277,7 +285,10 @@ struct profile_sample {
     const uint32_t *frames; /* indices into profile->frames, leaf first */
     const uint64_t *ips;    /* of the frames, as recorded (return addresses of callers) */
     uint32_t depth;
-    const char *trace; /* "NAME=VALUE NAME=VALUE" of a tracepoint whose fields the file describes; NULL: not known */
+    /* All values that it read. A sample that reads a group is given once for each event that counted something. */
+    const struct profile_value *values;
+    uint32_t value_count; /* 0: none */
+    const char *trace;    /* "NAME=VALUE NAME=VALUE" of a tracepoint whose fields the file describes; NULL: not known */
     const struct record *record; /* analyze/read/sample_fields.h has the rest of it */
 };
 

@@ -112,13 +112,12 @@ static bool is_wanted(const struct replay *replay, const struct thread *thread)
     return thread->task != LOOKUP_NONE && (!wanted || wanted[thread->task]);
 }
 
-/* Takes SAMPLE as a sample of the event of ATTR. */
-static int add_sample(struct replay *replay, const struct record *sample, const struct attr *attr, uint32_t index)
+/* Takes SAMPLE as a sample of EVENT; LOOKUP_NONE: out of memory. */
+static int add_sample(struct replay *replay, const struct record *sample, uint32_t event, uint32_t index)
 {
     const struct thread *thread = &replay->threads[index];
     struct loader *loader = replay->loader;
     const struct chain_place place = {&replay->processes[thread->process].space, &replay->kernel, replay->machine};
-    uint32_t event = replay_event(replay, attr);
     if (event == LOOKUP_NONE)
         return -ENOMEM;
     if (replay->each) {
@@ -142,18 +141,39 @@ static int add_sample(struct replay *replay, const struct record *sample, const 
     return thread_pool_add(loader->pool, &entry, &place, sample);
 }
 
+/* Takes the values that SAMPLE read. 0 or -ENOMEM. */
+static int read_group(struct replay *replay, const struct record *sample)
+{
+    struct loader *loader = replay->loader;
+    loader->value_count = 0;
+    for (uint64_t i = 0; i < sample->read_count; i++) {
+        struct group_sample member;
+        if (group_member(&replay->group, &replay->file->attrs, sample, i, &member) < 0 ||
+            arena_room(&loader->values, &loader->value_capacity, loader->value_count, sizeof(*loader->values)) < 0)
+            return -ENOMEM;
+        uint32_t event = member.attr ? replay_event(replay, member.attr) : LOOKUP_NONE;
+        if (!member.attr)
+            continue;
+        if (event == LOOKUP_NONE)
+            return -ENOMEM;
+        if (!replay->each)
+            store_event_at(&loader->store, event)->grouped = true;
+        loader->values[loader->value_count++] = (struct profile_value){event, member.value, member.period};
+    }
+    return 0;
+}
+
+/* All values are read first, since each of the samples that come of them has all. */
 static int take_group(struct replay *replay, const struct record *sample, uint32_t index)
 {
+    const struct loader *loader = replay->loader;
     struct record one = *sample;
-    int status = 0;
-    for (uint64_t i = 0; status == 0 && i < sample->read_count; i++) {
-        struct group_sample member;
-        status = group_member(&replay->group, &replay->file->attrs, sample, i, &member);
-        if (status < 0 || member.period == 0)
-            continue;
-        one.period = member.period;
-        status = add_sample(replay, &one, member.attr, index);
+    int status = read_group(replay, sample);
+    for (uint32_t i = 0; status == 0 && i < loader->value_count; i++) {
+        one.period = loader->values[i].delta;
+        status = one.period ? add_sample(replay, &one, loader->values[i].event, index) : 0;
     }
+    replay->loader->value_count = 0;
     return status;
 }
 
@@ -176,7 +196,8 @@ static int take_sample(struct replay *replay, const struct record *sample)
         whole = dumps_unwound(&loader->dumps, &replay->processes[thread->process].space, sample);
         sample = &whole;
     }
-    return group_has(sample) ? take_group(replay, sample, index) : add_sample(replay, sample, sample->attr, index);
+    return group_has(sample) ? take_group(replay, sample, index)
+                             : add_sample(replay, sample, replay_event(replay, sample->attr), index);
 }
 
 static int take_lost(struct replay *replay, const struct record *record)

@@ -101,6 +101,7 @@ void stat_release(struct stat_state *state);
 /* group.c */
 struct group_sample {
     const struct attr *attr; /* NULL: the file has no such event */
+    uint64_t value;          /* as the kernel counted */
     uint64_t period;         /* 0: it counted nothing since the last reading */
 };
 /* Whether SAMPLE is a sample of each event that it read: read_count of them. */
