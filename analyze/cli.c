@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/cli_check.h"
 #include "analyze/export/export.h"
 #include "analyze/model/thread_pool.h"
 #include "analyze/script/script.h"
@@ -255,8 +256,10 @@ static const struct option_row rows[] = {
      "for the format speedscope: all tasks as one profile"},
     {'a', "aggregate", NULL, 0, options_take_flag, FIELD(aggregate), 0, FLAME,
      "no boxes for commands, only for functions; the same as --by=function"},
-    {0, "group", NULL, 0, options_take_flag, FIELD(group), 0, REPORT,
-     "show all sampled events side by side; --event chooses the first column"},
+    {0, "group", NULL, 0, options_take_flag, FIELD(group), 0, REPORT | EXPORT,
+     "show all sampled events side by side; --event chooses the first column (export: only csv)"},
+    {0, "values", NULL, 0, options_take_flag, FIELD(values), 0, REPORT,
+     "show what each event of a group counted, for files of 'perf record -e {A,B}:S'"},
     {0, "by", "function|dso|task|process|comm|address|line|inline|file", 0, take_by, FIELD(by), 0, REPORT,
      "group rows by one of these (default: function)"},
     {0, "by", "function|dso|task|process|comm|address", 0, take_by, FIELD(by), 0, FLAME,
@@ -284,7 +287,13 @@ static const struct option_row rows[] = {
     {.help = "How much to show"},
     {'n', "top", "N", 0, take_top, FIELD(top), 0, REPORT | TREE | COUNTS | SCRIPT | DIFF | ANNOTATE | TOP,
      "show at most N rows in each section; 'all' for no limit"},
-    {0, "cum", "P", 0, take_percent, FIELD(cum), 0, REPORT, "show rows until they add up to P percent"},
+    {0, "cum", "P", 0, take_percent, FIELD(cum), 0, REPORT | EXPORT,
+     "show rows until they add up to P percent (export: only csv)"},
+    {0, "cum-thres", "P", OPTION_SYNONYM, take_percent, FIELD(cum), 0, REPORT | EXPORT, "the name in pfmon"},
+    {0, "smpl-cum-threshold", "P", OPTION_SYNONYM, take_percent, FIELD(cum), 0, REPORT, "the name in pfmon"},
+    {0, "smpl-show-top", "N", OPTION_SYNONYM, take_top, FIELD(top), 0, REPORT, "the name in pfmon"},
+    {0, "show-cum", NULL, 0, options_take_flag, FIELD(show_cum), 0, REPORT | EXPORT,
+     "add a column with the share of this row and all rows above it (export: only csv)"},
     {0, "min", "P", 0, take_min, FIELD(min), 0, REPORT,
      "in the call tree, show one line for all branches below P percent (default: 0.5)"},
     {0, "min", "P", 0, take_min, FIELD(min), 0, FLAME,
@@ -343,6 +352,8 @@ static const struct option_row rows[] = {
      "counts in hexadecimal, such as 0x12d687; times in hexadecimal nanoseconds"},
     {.help = "Names"},
     {0, "no-demangle", NULL, 0, options_take_flag, FIELD(no_demangle), 0, NAMES, "do not demangle C++ and Rust names"},
+    {0, "no-resolve", NULL, 0, options_take_flag, FIELD(no_resolve), 0, REPORT | SCRIPT,
+     "show addresses, not names of functions; no program or library is read"},
     {0, "symfs", "DIR", 0, options_take_string, FIELD(symfs), 0, NAMES, "look for programs and libraries below DIR"},
     {0, "debug-path", "DIR", 0, take_list, FIELD(debug_paths), 0, NAMES,
      "look for separate debug files in DIR before /usr/lib/debug; may be repeated"},
@@ -352,6 +363,9 @@ static const struct option_row rows[] = {
      "disassembler (default: the objdump in $PATH)"},
     {'F', "fields", "LIST", 0, take_fields, 0, 0, SCRIPT,
      "show only these fields of each sample, named as in perf script: comm,tid,pid,time,cpu,event,period,ip,sym,..."},
+    {0, "compact", NULL, 0, options_take_flag, FIELD(compact), 0, SCRIPT,
+     "one line for each sample: number, pid, tid, CPU, address, time, event, set, period, values"},
+    {0, "smpl-compact", NULL, OPTION_SYNONYM, options_take_flag, FIELD(compact), 0, SCRIPT, "the name in pfmon"},
     {0, "all", NULL, 0, options_take_flag, FIELD(all), 0, SCRIPT, "show all records, not only samples"},
     {0, "lines", NULL, 0, options_take_flag, FIELD(lines), 0, SCRIPT, "print the source line below each address"},
     {0, "inline", NULL, 0, options_take_flag, FIELD(inlined), 0, SCRIPT, "print inlined functions above each address"},
@@ -366,6 +380,8 @@ static const struct option_row rows[] = {
     {0, "debuginfod", NULL, 0, options_take_flag, FIELD(debuginfod), 0, NAMES,
      "ask the servers in DEBUGINFOD_URLS for missing debug files"},
     {.help = "Output"},
+    {0, "smpl-module", "inst-hist|detailed|compact|raw", 0, cli_module_take, 0, 0, REPORT | SCRIPT | EXPORT,
+     "the output of a sampling module of pfmon: chooses the command and its options"},
     {'o', "output", "FILE", 0, options_take_string, FIELD(file), 0, FLAME,
      "file to write (default: flame.svg); '-' is stdout"},
     {'o', "output", "TO", 0, options_take_string, FIELD(archive), 0, ARCHIVE,
@@ -463,7 +479,7 @@ static int divide_operands(struct cli *cli, char **operands)
     return -EINVAL;
 }
 
-/* Refuses options that --group cannot show. */
+/* Refuses options that --group and --values cannot show. */
 static int check_group(const struct settings *settings)
 {
     const char *other = settings->call_tree                                    ? "--call-tree"
@@ -477,7 +493,9 @@ static int check_group(const struct settings *settings)
                                                                                : NULL;
     if (!settings->group || !other)
         return 0;
-    report_error("--group shows only the self share of each event: leave out %s", other);
+    report_error("--%s of each event: leave out %s",
+                 settings->only_values ? "values shows only the self weight" : "group shows only the self share",
+                 other);
     return -EINVAL;
 }
 
@@ -485,7 +503,7 @@ static int check_group(const struct settings *settings)
 static int refuse_unused(const struct cli *cli)
 {
     const struct settings *settings = &cli->settings;
-    if (check_group(settings) < 0)
+    if (check_group(settings) < 0 || cli_check_settings(settings) < 0)
         return -EINVAL;
     if (settings->no_inline && (settings->by == BY_LINE || settings->by == BY_INLINE || settings->by == BY_FILE)) {
         report_error("--by=line, --by=inline and --by=file show where inlined code comes from: leave out --no-inline");
@@ -518,7 +536,8 @@ int cli_parse(struct cli *cli, int argc, char **argv)
     int status = find_command(argc, argv, &named);
     if (status < 0)
         return status;
-    cli->command = named ? named : &commands[0];
+    const char *by_module = named ? NULL : cli_module_command(argc, argv);
+    cli->command = named ? named : by_module ? cli_find(by_module) : &commands[0];
     struct options options = {.rows = rows, .groups = cli->command->group, .group_name = cli->command->name};
     options.keep_dashes = cli->command->needs & CLI_PAIR;
     /* 'panalyze --help' describes all commands. */
@@ -534,7 +553,9 @@ int cli_parse(struct cli *cli, int argc, char **argv)
         cli->settings.sort = SORT_TOTAL;
     cli->settings.call_tree |= cli->settings.reverse;
     cli->settings.inlined &= !cli->settings.no_inline;
-    if (refuse_unused(cli) < 0)
+    cli->settings.only_values = cli->settings.values && !cli->settings.group;
+    cli->settings.group |= cli->settings.values;
+    if (cli_module_apply(&cli->settings, cli->command->name) < 0 || refuse_unused(cli) < 0)
         return -EINVAL;
     if ((cli->command->needs & CLI_PAIR) && !cli->settings.help && !cli->settings.version)
         return divide_operands(cli, argv + first + skip);

@@ -34,15 +34,25 @@ static void set_up_process(void)
     setlocale(LC_CTYPE, "");
 }
 
-/* For export: the first operand is the format, if it is the name of one. */
+/* For export: the first operand is the format, if it is the name of one. The module raw of pfmon is one, too. */
 static int take_format(struct cli *cli)
 {
+    const char *word = cli->operand_count ? cli->operands[0] : NULL;
+    const bool raw = cli->settings.module == MODULE_RAW;
     bool operand;
     if (!(cli->command->needs & CLI_OWN_OUTPUT))
         return 0;
-    cli->settings.format = export_choose(cli->operand_count ? cli->operands[0] : NULL, cli->settings.file, &operand);
-    if (!cli->settings.format)
+    if (raw && !(word && export_find(word)))
+        word = "perf";
+    cli->settings.format = export_choose(word, cli->settings.file, &operand);
+    if (!cli->settings.format || export_check(&cli->settings) < 0)
         return -EINVAL;
+    if (raw && strcmp(cli->settings.format->name, "perf") != 0) {
+        report_error("--smpl-module=raw writes the format perf, not %s: leave out one of them",
+                     cli->settings.format->name);
+        return -EINVAL;
+    }
+    operand &= cli->operand_count && word == cli->operands[0];
     cli->operands += operand;
     cli->operand_count -= operand;
     return 0;

@@ -10,7 +10,9 @@
 #include "analyze/view/counters.h"
 #include "analyze/view/histogram.h"
 #include "analyze/view/memory.h"
+#include "analyze/view/rows.h"
 #include "analyze/view/text.h"
+#include "common/report.h"
 
 struct row {
     FILE *to;
@@ -82,36 +84,95 @@ static void put_names(struct row *row, const char *const *names)
         put_text(row, *names);
 }
 
-static void put_function(struct row *row, const struct histogram *histogram, const struct histogram_row *counts)
+/* What csv_write() writes of the samples. */
+struct table {
+    const struct view *view;
+    struct histogram histogram;
+    struct rows rows;
+    struct rows_sums sums;
+    uint32_t *events; /* --group: the shown one first; NULL: only that, with totals */
+    uint32_t event_count;
+};
+
+static void put_heads(struct row *row, const struct table *table)
 {
-    struct names_function function = names_function(histogram->names, (uint32_t)counts->key);
+    const bool cum = table->view->settings->show_cum;
+    const char *const self[] = {"self_samples", "self_weight", "self_percent", cum ? "cum_percent" : NULL, NULL};
+    put_names(row, (const char *const[]){"symbol", "object", NULL});
+    if (!table->events) {
+        put_names(row, self);
+        put_names(row, (const char *const[]){"total_samples", "total_weight", "total_percent", NULL});
+    }
+    for (uint32_t i = 0; i < table->event_count; i++)
+        for (const char *const *name = self; *name; name++) {
+            char *head = memory_print("%s %s", table->view->profile->events[table->events[i]].name, *name);
+            put_text(row, head);
+            free(head);
+        }
+    end_row(row);
+}
+
+static void put_self(struct row *row, const struct table *table, const struct histogram_row *counts, uint32_t event)
+{
+    const struct histogram_other self = histogram_of_event(&table->histogram, counts, event),
+                                 all = histogram_of_event(&table->histogram, NULL, event);
+    put_number(row, self.samples);
+    put_number(row, self.weight);
+    put_percent(row, self.weight, all.weight);
+    if (table->view->settings->show_cum)
+        put_percent(row, table->sums.weights[event], all.weight);
+}
+
+static void put_function(struct row *row, const struct table *table, const struct histogram_row *counts)
+{
+    struct names_function function = names_function(table->histogram.names, (uint32_t)counts->key);
     put_text(row, function.symbol);
     put_text(row, function.dso);
-    put_number(row, counts->self_samples);
-    put_number(row, counts->self_weight);
-    put_percent(row, counts->self_weight, histogram->weight);
-    put_number(row, counts->total_samples);
-    put_number(row, counts->total_weight);
-    put_percent(row, counts->total_weight, histogram->weight);
+    for (uint32_t i = 0; i < table->event_count; i++)
+        put_self(row, table, counts, table->events[i]);
+    if (!table->events) {
+        put_self(row, table, counts, table->view->profile->event);
+        put_number(row, counts->total_samples);
+        put_number(row, counts->total_weight);
+        put_percent(row, counts->total_weight, table->histogram.weight);
+    }
     end_row(row);
+}
+
+/* Says what --cum leaves out: the table has no place for that. */
+static void tell_left_out(const struct table *table)
+{
+    char number[TEXT_AMOUNT], share[TEXT_AMOUNT];
+    if (table->rows.more)
+        report_note("--cum left out %s with %s together",
+                    text_plural(number, table->rows.more, "function", "functions"),
+                    text_percent(share, table->rows.more_weight, table->histogram.weight));
 }
 
 int csv_write(struct view *view, struct output_file *out)
 {
-    static const char *const names[] = {"symbol",        "object",       "self_samples",  "self_weight", "self_percent",
-                                        "total_samples", "total_weight", "total_percent", NULL};
     const struct selection *selection = view->selection;
     struct row row = {.to = out->to};
-    struct histogram histogram;
-    histogram_init(&histogram, view->profile, view->names, BY_FUNCTION);
+    struct table table = {.view = view};
+    histogram_init(&table.histogram, view->profile, view->names, BY_FUNCTION);
     for (uint32_t i = 0; i < selection->entry_count; i++)
-        histogram_add(&histogram, &view->profile->entries[selection->entries[i]]);
-    histogram_sort(&histogram, SORT_SELF);
-    put_names(&row, names);
-    end_row(&row);
-    for (size_t i = 0; i < histogram.count && !output_file_is_over(out); i++)
-        put_function(&row, &histogram, &histogram.rows[i]);
-    histogram_release(&histogram);
+        histogram_add(&table.histogram, &view->profile->entries[selection->entries[i]]);
+    event_group_add(view, &table.histogram, EVENT_GROUP_ALL);
+    histogram_sort(&table.histogram, SORT_SELF);
+    rows_choose(&table.rows, view, &table.histogram, SETTINGS_ALL, view->settings->cum);
+    rows_sums_init(&table.sums, &table.histogram);
+    if (view->settings->group)
+        table.events = event_group_events(view->profile, &table.event_count);
+    put_heads(&row, &table);
+    for (size_t i = 0; i < table.rows.count && !output_file_is_over(out); i++) {
+        rows_sums_add(&table.sums, &table.histogram, table.rows.list[i]);
+        put_function(&row, &table, table.rows.list[i]);
+    }
+    tell_left_out(&table);
+    free(table.events);
+    rows_sums_release(&table.sums);
+    rows_release(&table.rows);
+    histogram_release(&table.histogram);
     return 0;
 }
 

@@ -28,7 +28,7 @@ static const struct export_format formats[] = {
     {"folded", ".folded .collapsed", 0, EXPORT_SAMPLES, folded_write,
      "one line per stack, for flamegraph.pl and similar tools"},
     {"chrome", ".trace.json", 0, 0, chrome_write, "the tasks over time, for chrome://tracing and Perfetto"},
-    {"csv", ".csv", 0, EXPORT_SAMPLES, csv_write, "the functions as a table"},
+    {"csv", ".csv", 0, EXPORT_SAMPLES | EXPORT_ROWS, csv_write, "the functions as a table"},
     {"csv-tasks", ".tasks.csv", 0, 0, csv_tasks_write, "the tasks as a table"},
 };
 
@@ -123,6 +123,18 @@ const struct export_format *export_choose(const char *operand, const char *outpu
     return NULL;
 }
 
+int export_check(const struct settings *settings)
+{
+    const char *option = settings->group      ? "--group"
+                         : settings->show_cum ? "--show-cum"
+                         : settings->cum > 0  ? "--cum"
+                                              : NULL;
+    if (!option || (settings->format->needs & EXPORT_ROWS))
+        return 0;
+    report_error("option '%s' is for the format csv, not for %s", option, settings->format->name);
+    return -EINVAL;
+}
+
 /* Whether OUTPUT is an input file, which must not be replaced. */
 static bool is_input_file(const struct view *view, const char *output)
 {
@@ -182,7 +194,7 @@ int export_view(struct view *view)
         report_error("'%s' holds samples and is not overwritten; give another file name after -o", output);
         return 1;
     }
-    if ((format->needs & EXPORT_SAMPLES) && view->selection->total_samples == 0) {
+    if ((format->needs & EXPORT_SAMPLES) && view->selection->total_samples == 0 && !view->selection->other_count) {
         report_error("there are no samples to write as %s; use the format chrome, csv-tasks or perf: these need no "
                      "samples, and contain the counts",
                      format->name);

@@ -16,6 +16,7 @@
 enum export_needs {
     EXPORT_UNPACKED = 1, /* its reader cannot decompress: a name that ends in .gz is refused */
     EXPORT_SAMPLES = 2,  /* functions by name: without samples there is nothing to write */
+    EXPORT_ROWS = 4,     /* it has --group, --show-cum and --cum */
 };
 
 struct export_format {
@@ -34,6 +35,8 @@ const struct export_format *export_of_file(const char *file);
 /* Finds the format of `export`: by OPERAND, the first one, if that is the name of a format, else by the name of OUTPUT.
  * *ret_operand: it was OPERAND. NULL after a message. */
 const struct export_format *export_choose(const char *operand, const char *output, bool *ret_operand);
+/* 0; -EINVAL after a message: SETTINGS has options that its format does not have. */
+int export_check(const struct settings *settings);
 /* "perf, pprof, ..." */
 void export_names(char *ret, size_t size);
 /* Lists formats for --help. */

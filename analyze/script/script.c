@@ -124,6 +124,26 @@ static void print_usual(struct script *script, const struct profile_sample *samp
     fputc('\n', output->to);
 }
 
+/*
+ * The columns of pfmon's compact output: number, pid, tid, CPU, address, time, event, set, and what its counter began
+ * with: minus the period. Then what the other events counted.
+ */
+static void print_compact(const struct script *script, const struct profile_sample *sample)
+{
+    const struct profile_event *event = &script->view->profile->events[sample->event];
+    FILE *to = script->view->output->to;
+    char period[24];
+    snprintf(period, sizeof(period), "-%" PRIu64, sample->period);
+    fprintf(to,
+            "%-8" PRIu64 " %8" PRId32 " %8" PRId32 " %2" PRId32 " 0x%" PRIx64 " 0x%016" PRIx64 " %3" PRIu32 " %5" PRIu32
+            " %16s",
+            script->shown - 1, sample->task->pid, sample->task->tid, (int32_t)sample->cpu, sample->ip, sample->time_ns,
+            sample->event, event->set, period);
+    for (uint32_t i = 0; i < sample->value_count; i++)
+        fprintf(to, " 0x%016" PRIx64, sample->values[i].total);
+    fputc('\n', to);
+}
+
 /* Whether enough is shown. */
 static bool is_over(const struct script *script)
 {
@@ -144,7 +164,10 @@ static int print_sample(void *context, const struct profile_sample *sample)
         return script_json(script, sample);
     if (settings->fields)
         return script_text(script, sample);
-    print_usual(script, sample);
+    if (settings->compact)
+        print_compact(script, sample);
+    else
+        print_usual(script, sample);
     return 0;
 }
 
@@ -218,7 +241,7 @@ int script_view(struct view *view)
     struct script script = {.view = view, .json = {.to = view->output->to}};
     if (view->settings->lines || view->settings->inlined || (view->settings->fields & FIELD_BIT(FIELD_SRCLINE)))
         view->lines = lines_new(view->names, view->profile->frame_count);
-    if (!view->settings->top)
+    if (!view->settings->top && !view->settings->compact)
         view_symbolize(view);
     int status = show_all(&script);
     lines_free(view->lines);

@@ -25,6 +25,7 @@ static const struct {
     [FIELD_ID] = {"id", PERF_SAMPLE_ID | PERF_SAMPLE_IDENTIFIER},
     [FIELD_STREAM_ID] = {"stream_id", PERF_SAMPLE_STREAM_ID},
     [FIELD_READ] = {"read", PERF_SAMPLE_READ},
+    [FIELD_VALUES] = {"values", PERF_SAMPLE_READ},
     [FIELD_ADDR] = {"addr", PERF_SAMPLE_ADDR},
     [FIELD_DATA_SRC] = {"data_src", PERF_SAMPLE_DATA_SRC},
     [FIELD_WEIGHT] = {"weight", PERF_SAMPLE_WEIGHT_TYPE},

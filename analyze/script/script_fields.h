@@ -19,6 +19,7 @@ enum script_field {
     FIELD_ID,
     FIELD_STREAM_ID,
     FIELD_READ,
+    FIELD_VALUES,
     FIELD_ADDR,
     FIELD_DATA_SRC,
     FIELD_WEIGHT,

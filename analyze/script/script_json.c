@@ -89,6 +89,24 @@ static void put_values(struct part *part)
     json_end_object(json);
 }
 
+/* What each event of the group counted: all, and since the sample before. */
+static void put_changes(struct part *part)
+{
+    struct json *json = &part->script->json;
+    const struct profile_sample *sample = part->sample;
+    if (!wants(part, FIELD_VALUES) || !sample->value_count)
+        return;
+    json_list(json, "values");
+    for (uint32_t i = 0; i < sample->value_count; i++) {
+        json_object(json, NULL);
+        json_string(json, "event", part->script->view->profile->events[sample->values[i].event].name);
+        json_unsigned(json, "total", sample->values[i].total);
+        json_unsigned(json, "delta", sample->values[i].delta);
+        json_end_object(json);
+    }
+    json_end_list(json);
+}
+
 static void put_memory(struct part *part)
 {
     struct json *json = &part->script->json;
@@ -243,6 +261,7 @@ int script_json(struct script *script, const struct profile_sample *sample)
         json_string(&script->json, "record", "SAMPLE");
     put_head(&part);
     put_values(&part);
+    put_changes(&part);
     put_memory(&part);
     put_frames(&part);
     put_registers(&part, FIELD_IREGS, &part.fields.interrupted);

@@ -29,7 +29,8 @@ static int check_fields(const struct script *script, const struct profile_sample
 {
     for (int i = 0; i < FIELD_COUNT; i++) {
         uint64_t needs = script_field_needs((enum script_field)i);
-        if (!(script->view->settings->fields & FIELD_BIT(i)) || !needs || (needs & has))
+        const bool lacks = i == FIELD_VALUES ? !sample->value_count : needs && !(needs & has);
+        if (!(script->view->settings->fields & FIELD_BIT(i)) || !lacks)
             continue;
         if (i == FIELD_TRACE && is_beside_tracepoints(script->view->profile, sample->event))
             continue; /* nothing is shown, as by perf script */
@@ -87,7 +88,19 @@ static void print_values(const struct sample_fields *fields, FILE *to)
         fprintf(to, "running:%" PRIu64 " ", fields->read.running_ns);
 }
 
-static void print_middle(struct script *script, const struct sample_fields *fields)
+/* What each event of the group counted: all, and since the sample before. */
+static void print_changes(const struct script *script, const struct profile_sample *sample)
+{
+    struct output *output = script->view->output;
+    fputs("values: ", output->to);
+    for (uint32_t i = 0; i < sample->value_count; i++) {
+        const struct profile_value *value = &sample->values[i];
+        output_text(output, script->view->profile->events[value->event].name);
+        fprintf(output->to, "=%" PRIu64 "(+%" PRIu64 ") ", value->total, value->delta);
+    }
+}
+
+static void print_middle(struct script *script, const struct profile_sample *sample, const struct sample_fields *fields)
 {
     struct output *output = script->view->output;
     const uint64_t wanted = script->view->settings->fields;
@@ -98,6 +111,8 @@ static void print_middle(struct script *script, const struct sample_fields *fiel
         fprintf(output->to, "stream_id:%" PRIu64 " ", fields->stream_id);
     if (wanted & FIELD_BIT(FIELD_READ))
         print_values(fields, output->to);
+    if (wanted & FIELD_BIT(FIELD_VALUES))
+        print_changes(script, sample);
     if (wanted & FIELD_BIT(FIELD_ADDR))
         fprintf(output->to, "%16" PRIx64 " ", fields->addr);
     if (wanted & FIELD_BIT(FIELD_DATA_SRC))
@@ -194,7 +209,7 @@ int script_text(struct script *script, const struct profile_sample *sample)
     if (status < 0)
         return status;
     print_head(script, sample);
-    print_middle(script, &fields);
+    print_middle(script, sample, &fields);
     if (script->view->settings->fields & FIELD_BIT(FIELD_IP)) {
         if (fields.has & PERF_SAMPLE_CALLCHAIN)
             fputc('\n', to);

@@ -314,27 +314,6 @@ uint32_t *event_group_events(const struct profile *profile, uint32_t *ret_count)
     return events;
 }
 
-void event_group_json(struct json *json, const struct view *view, const struct histogram *histogram,
-                      const struct histogram_row *row)
-{
-    if (!view->settings->group)
-        return;
-    uint32_t count, *events = event_group_events(view->profile, &count);
-    json_list(json, "events");
-    for (uint32_t i = 0; i < count; i++) {
-        struct histogram_other self = histogram_of_event(histogram, row, events[i]),
-                               all = histogram_of_event(histogram, NULL, events[i]);
-        json_object(json, NULL);
-        json_string(json, "event", view->profile->events[events[i]].name);
-        json_unsigned(json, "self_samples", self.samples);
-        json_unsigned(json, "self_weight", self.weight);
-        json_number(json, "self_percent", text_share(self.weight, all.weight));
-        json_end_object(json);
-    }
-    json_end_list(json);
-    free(events);
-}
-
 void event_group_json_sums(struct json *json, const struct view *view, uint32_t task)
 {
     if (!view->settings->group)

@@ -87,9 +87,6 @@ struct histogram_other event_group_sum(const struct view *view, uint32_t task, u
 void event_group_add(const struct view *view, struct histogram *histogram, uint32_t task);
 /* The sampled events, the shown one first; owned by the caller. */
 uint32_t *event_group_events(const struct profile *profile, uint32_t *ret_count);
-/* With --group the member "events": the self weight of ROW (NULL: all) for each event. */
-void event_group_json(struct json *json, const struct view *view, const struct histogram *histogram,
-                      const struct histogram_row *row);
 /* With --group the member "events" of TASK, or of all: the sums of each. */
 void event_group_json_sums(struct json *json, const struct view *view, uint32_t task);
 

@@ -40,7 +40,7 @@ static bool is_wanted(const struct view *view)
 {
     const struct settings *settings = view->settings;
     return settings->by == BY_FUNCTION && !view->lines && !settings->group && !settings->no_inline &&
-           !settings->callers && !settings->callees && !settings->call_tree;
+           !settings->no_resolve && !settings->callers && !settings->callees && !settings->call_tree;
 }
 
 static void find_heavy(struct inlines *inlines, const struct rows *rows)

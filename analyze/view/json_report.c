@@ -19,15 +19,14 @@
 #define TASK_FUNCTIONS 20 /* of one task, without --top */
 
 static void function_object(struct json *json, struct view *view, struct histogram *histogram,
-                            const struct histogram_row *row, const struct inlines *inlines, const uint32_t *entries,
-                            uint32_t count)
+                            const struct histogram_row *row, const struct rows_sums *sums,
+                            const struct inlines *inlines, const uint32_t *entries, uint32_t count)
 {
     struct names_function function = names_function(histogram->names, (uint32_t)row->key);
     json_object(json, NULL);
     json_string(json, "symbol", function.symbol);
     json_string(json, "dso", function.dso);
-    rows_json_figures(json, row, histogram->weight);
-    event_group_json(json, view, histogram, row);
+    rows_json_row(json, view, histogram, row, sums);
     json_bool(json, "inlined", function.inlined);
     inlines_json(inlines, row->key, json);
     if (view->settings->symbols.count)
@@ -41,6 +40,7 @@ static void functions_list(struct json *json, struct view *view, uint32_t task, 
 {
     struct histogram histogram;
     struct rows rows;
+    struct rows_sums sums;
     histogram_init(&histogram, view->profile, view->names, BY_FUNCTION);
     for (uint32_t i = 0; i < count; i++)
         histogram_add(&histogram, &view->profile->entries[entries[i]]);
@@ -50,10 +50,15 @@ static void functions_list(struct json *json, struct view *view, uint32_t task, 
     histogram_sort(&histogram, view->settings->sort);
     rows_choose(&rows, view, &histogram, limit, view->settings->cum);
     struct inlines *inlines = task == EVENT_GROUP_ALL ? inlines_new(view, &histogram, &rows, entries, count) : NULL;
+    rows_sums_init(&sums, &histogram);
     json_list(json, "functions");
-    for (size_t i = 0; i < rows.count; i++)
-        function_object(json, view, &histogram, rows.list[i], inlines, entries, count);
+    for (size_t i = 0; i < rows.count; i++) {
+        rows_sums_add(&sums, &histogram, rows.list[i]);
+        function_object(json, view, &histogram, rows.list[i], &sums, inlines, entries, count);
+    }
     json_end_list(json);
+    rows_json_left_out(json, view, "functions", rows.more, rows.more_weight, histogram.weight);
+    rows_sums_release(&sums);
     inlines_free(inlines);
     rows_release(&rows);
     histogram_release(&histogram);

@@ -219,14 +219,16 @@ static const struct {
 
 static void print_left(struct view *view, const struct sum *sum, const struct left *left)
 {
+    const struct settings *settings = view->settings;
     char number[TEXT_AMOUNT], share[TEXT_AMOUNT];
     if (!left->count)
         return;
     output_color(view->output, OUTPUT_DIM);
     /* Totals contain each other, so they have no sum. */
-    fprintf(view->output->to, "and %s more with %s%s together; --top all shows all\n",
+    fprintf(view->output->to, "and %s more with %s%s together; %s\n",
             text_plural(number, left->count, kinds[sum->by - BY_LINE].one, kinds[sum->by - BY_LINE].many),
-            view->settings->sort == SORT_TOTAL ? "a Self of " : "", text_percent(share, left->weight, sum->weight));
+            settings->sort == SORT_TOTAL ? "a Self of " : "", text_percent(share, left->weight, sum->weight),
+            rows_advice(settings));
     output_color(view->output, OUTPUT_PLAIN);
 }
 
@@ -362,27 +364,45 @@ static void print_callers(struct view *view, struct sum *sum, const uint32_t *en
     map_release(&callers.at);
 }
 
+#define MOST_COLUMNS 6
+
+/* Returns their number. */
+static size_t choose_columns(const struct view *view, struct text_table_column *ret)
+{
+    const bool nanoseconds = view->profile->events[view->profile->event].nanoseconds;
+    const int by = view->settings->by;
+    size_t count = 0;
+    ret[count++] = (struct text_table_column){"Self", true, false};
+    if (view->settings->show_cum)
+        ret[count++] = (struct text_table_column){"Cum", true, false};
+    ret[count++] = (struct text_table_column){nanoseconds ? "Time" : "Weight", true, false};
+    ret[count++] = (struct text_table_column){"Total", true, false};
+    ret[count++] = (struct text_table_column){by == BY_FILE   ? "File"
+                                              : by == BY_LINE ? "Line"
+                                                              : "DSO",
+                                              false, by == BY_INLINE};
+    if (by != BY_FILE)
+        ret[count++] = (struct text_table_column){"Function", false, false};
+    return count;
+}
+
 void line_histogram_print(struct view *view, const uint32_t *entries, uint32_t count, uint64_t limit)
 {
     bool nanoseconds = view->profile->events[view->profile->event].nanoseconds;
     struct left left;
     struct sum sum = sum_up(view, entries, count, limit, &left);
-    const bool files = sum.by == BY_FILE, by_line = sum.by == BY_LINE;
-    struct text_table_column columns[] = {{"Self", true},
-                                          {nanoseconds ? "Time" : "Weight", true},
-                                          {"Total", true},
-                                          {files     ? "File"
-                                           : by_line ? "Line"
-                                                     : "DSO",
-                                           false, sum.by == BY_INLINE},
-                                          {"Function"}};
-    struct text_table *table = text_table_new(columns, sizeof(columns) / sizeof(columns[0]) - files,
-                                              view->output->utf8);
+    struct text_table_column columns[MOST_COLUMNS];
+    const size_t column_count = choose_columns(view, columns);
+    struct text_table *table = text_table_new(columns, column_count, view->output->utf8);
+    uint64_t cumulated = 0;
     for (size_t i = 0; i < sum.count; i++) {
         const struct row *row = &sum.rows[i];
         char text[TEXT_AMOUNT];
+        cumulated += row->self_weight;
         text_table_cell(table, output_heat(text_share(row->self_weight, sum.weight)),
                         text_percent(text, row->self_weight, sum.weight));
+        if (view->settings->show_cum)
+            text_table_cell(table, OUTPUT_PLAIN, text_percent(text, cumulated, sum.weight));
         text_table_cell(table, OUTPUT_PLAIN, text_weight(text, row->self_weight, nanoseconds));
         text_table_cell(table, OUTPUT_PLAIN, text_percent(text, row->total_weight, sum.weight));
         add_label(table, &sum, row);
@@ -393,7 +413,7 @@ void line_histogram_print(struct view *view, const uint32_t *entries, uint32_t c
         fputs("nothing in this section matches the filters\n", view->output->to);
     text_table_free(table);
     print_left(view, &sum, &left);
-    if (by_line && view->settings->sort == SORT_SELF && view->settings->tasks != TASKS_APART &&
+    if (sum.by == BY_LINE && view->settings->sort == SORT_SELF && view->settings->tasks != TASKS_APART &&
         !has_filters(view->settings))
         print_callers(view, &sum, entries, count);
     sum_release(&sum);
@@ -507,7 +527,8 @@ void line_histogram_print_missing(struct view *view)
     free(all.list);
 }
 
-static void row_json(struct json *json, const struct sum *sum, const struct row *row)
+/* CUMULATED: the self weight of the rows up to this one; NULL: not wanted. */
+static void row_json(struct json *json, const struct sum *sum, const struct row *row, const uint64_t *cumulated)
 {
     json_object(json, NULL);
     if (sum->by == BY_FILE) {
@@ -534,6 +555,8 @@ static void row_json(struct json *json, const struct sum *sum, const struct row 
                                           .total_samples = row->total_samples,
                                           .total_weight = row->total_weight};
     rows_json_figures(json, &figures, sum->weight);
+    if (cumulated)
+        json_number(json, "cum_percent", text_share(*cumulated, sum->weight));
     json_end_object(json);
 }
 
@@ -543,10 +566,15 @@ void line_histogram_json(struct json *json, struct view *view)
     struct left left;
     struct sum sum = sum_up(view, selection->entries, selection->entry_count,
                             view->settings->top ? view->settings->top : SETTINGS_ALL, &left);
-    json_list(json, kinds[sum.by - BY_LINE].member);
-    for (size_t i = 0; i < sum.count; i++)
-        row_json(json, &sum, &sum.rows[i]);
+    const char *member = kinds[sum.by - BY_LINE].member;
+    uint64_t cumulated = 0;
+    json_list(json, member);
+    for (size_t i = 0; i < sum.count; i++) {
+        cumulated += sum.rows[i].self_weight;
+        row_json(json, &sum, &sum.rows[i], view->settings->show_cum ? &cumulated : NULL);
+    }
     json_end_list(json);
+    rows_json_left_out(json, view, member, left.count, left.weight, sum.weight);
     sum_release(&sum);
     struct missing_lines all = find_missing(view);
     json_list(json, "lines_missing");

@@ -24,7 +24,8 @@ struct names_entry {
 
 struct names {
     const struct profile *profile;
-    struct symbols *symbols;
+    struct symbols *symbols;   /* NULL: no names are looked up */
+    bool addresses;            /* --no-resolve */
     struct symbols_dso **dsos; /* by module; NULL: not needed yet */
     struct map_strings strings;
     struct map functions; /* (DSO string, symbol string * 2 + inlined) */
@@ -102,6 +103,7 @@ struct names *names_new(const struct profile *profile, const struct settings *se
         .debuginfod_seconds = settings->debuginfod ? DEBUGINFOD_SECONDS : 0,
     };
     names->profile = profile;
+    names->addresses = settings->no_resolve;
     names->dsos = memory_new(profile->module_count, sizeof(*names->dsos));
     names->frame_count = profile->frame_count;
     for (int i = 0; i < 3; i++)
@@ -109,7 +111,7 @@ struct names *names_new(const struct profile *profile, const struct settings *se
     names->places = memory_new(names->frame_count, sizeof(*names->places));
     names->functions_of = memory_new(names->frame_count, sizeof(*names->functions_of));
     names->dsos_of = memory_new(names->frame_count, sizeof(*names->dsos_of));
-    if (new_symbols(names, settings, &options) < 0)
+    if (names->addresses || new_symbols(names, settings, &options) < 0)
         names->symbols = NULL;
     else if (settings->debuginfod)
         check_servers(symbols_debuginfod(names->symbols));
@@ -223,7 +225,7 @@ static void look_up_frame(struct names *names, const struct profile_frame *frame
     struct symbol symbol;
     uint64_t address, start, bytes;
     *place = (struct names_place){.address = frame->offset, .kernel = frame->kernel};
-    if (frame->module && frame->module->symbol) {
+    if (frame->module && frame->module->symbol && !names->addresses) {
         place->named = true;
         place->offset = frame->offset - frame->module->symbol_start;
         place->function = names_number(names, frame->module->path, frame->module->symbol, NULL, NAMES_NAMED);

@@ -44,8 +44,9 @@ static bool is_little(const struct view *view, const struct histogram *histogram
 {
     const struct settings *settings = view->settings;
     return histogram_has_stacks(histogram->by) && !settings->top && !settings->json && !settings->group &&
-           !settings->symbols.count && !settings->dsos.count && !settings->callers && !settings->callees &&
-           settings->sort == SORT_SELF && text_share(row->self_weight, histogram->weight) < LEAST_PERCENT;
+           !settings->cum && !settings->format && !settings->symbols.count && !settings->dsos.count &&
+           !settings->callers && !settings->callees && settings->sort == SORT_SELF &&
+           text_share(row->self_weight, histogram->weight) < LEAST_PERCENT;
 }
 
 void rows_choose(struct rows *rows, const struct view *view, const struct histogram *histogram, uint64_t limit,
@@ -73,6 +74,31 @@ void rows_release(struct rows *rows)
 {
     free(rows->list);
     *rows = (struct rows){0};
+}
+
+const char *rows_advice(const struct settings *settings)
+{
+    const bool top = settings->top && settings->top != SETTINGS_ALL;
+    return !(settings->cum > 0) ? "--top all shows all"
+           : top                ? "leave out --top and --cum to see more"
+                                : "leave out --cum to see more";
+}
+
+void rows_sums_init(struct rows_sums *sums, const struct histogram *histogram)
+{
+    sums->weights = memory_new(histogram->profile->event_count, sizeof(*sums->weights));
+}
+
+void rows_sums_add(struct rows_sums *sums, const struct histogram *histogram, const struct histogram_row *row)
+{
+    for (uint32_t i = 0; i < histogram->profile->event_count; i++)
+        sums->weights[i] += histogram_of_event(histogram, row, i).weight;
+}
+
+void rows_sums_release(struct rows_sums *sums)
+{
+    free(sums->weights);
+    sums->weights = NULL;
 }
 
 static const struct text_table_column function_columns[] = {
@@ -107,7 +133,7 @@ static const struct kind kinds[] = {
 };
 
 #define FIGURES      3 /* columns with figures, before those with names */
-#define MOST_COLUMNS 8
+#define MOST_COLUMNS 8 /* with that of --show-cum */
 
 static void add_label(struct text_table *table, const struct histogram *histogram, const struct histogram_row *row)
 {
@@ -163,12 +189,15 @@ static void add_labels(struct text_table *table, const struct view *view, const 
 }
 
 static void add_row(struct text_table *table, const struct view *view, const struct histogram *histogram,
-                    const struct histogram_row *row)
+                    const struct histogram_row *row, const struct rows_sums *sums)
 {
     char text[TEXT_AMOUNT];
     bool nanoseconds = view->profile->events[view->profile->event].nanoseconds;
     double percent = text_share(row->self_weight, histogram->weight);
     text_table_cell(table, output_heat(percent), text_percent(text, row->self_weight, histogram->weight));
+    if (view->settings->show_cum)
+        text_table_cell(table, OUTPUT_PLAIN,
+                        text_percent(text, sums->weights[view->profile->event], histogram->weight));
     text_table_cell(table, OUTPUT_PLAIN, text_weight(text, row->self_weight, nanoseconds));
     if (histogram_has_stacks(histogram->by))
         text_table_cell(table, OUTPUT_PLAIN, text_percent(text, row->total_weight, histogram->weight));
@@ -187,34 +216,87 @@ static void print_more(struct view *view, const struct histogram *histogram, con
     fprintf(view->output->to, "and %s more", text_plural(number, rows->more, kind->one, kind->many));
     if (view->settings->sort != SORT_TOTAL) /* totals contain each other, so they have no sum */
         fprintf(view->output->to, " with %s together", text_percent(share, rows->more_weight, histogram->weight));
-    fputs("; --top all shows all\n", view->output->to);
+    fprintf(view->output->to, "; %s\n", rows_advice(view->settings));
     output_color(view->output, OUTPUT_PLAIN);
 }
 
-/* Prints a column for each event, with shares. */
+/* What a column of an event has in each row. */
+enum figure { FIGURE_SHARE, FIGURE_CUM, FIGURE_VALUE };
+#define MOST_FIGURES 3 /* of an event */
+
+struct figure_column {
+    uint32_t event;
+    enum figure figure;
+};
+
+/* The columns of EVENT, in order; returns their number. An event that no group reads has no values, but the first
+ * column always is of the shown event, which decides the order of the rows. */
+static size_t choose_figures(const struct view *view, uint32_t event, struct figure_column *ret)
+{
+    const struct settings *settings = view->settings;
+    const bool values = settings->values && view->profile->events[event].grouped;
+    const bool shares = !settings->only_values || (event == view->profile->event && !values);
+    size_t count = 0;
+    if (shares || values)
+        ret[count++] = (struct figure_column){event, shares ? FIGURE_SHARE : FIGURE_VALUE};
+    if (settings->show_cum && count)
+        ret[count++] = (struct figure_column){event, FIGURE_CUM};
+    if (shares && values)
+        ret[count++] = (struct figure_column){event, FIGURE_VALUE};
+    return count;
+}
+
+static const char *figure_head(const struct view *view, const struct figure_column *column, bool first)
+{
+    const struct profile_event *event = &view->profile->events[column->event];
+    return first ? event->name : column->figure == FIGURE_CUM ? "Cum" : event->nanoseconds ? "Time" : "Value";
+}
+
+static void add_figure(struct text_table *table, const struct view *view, const struct histogram *histogram,
+                       const struct histogram_row *row, const struct rows_sums *sums,
+                       const struct figure_column *column)
+{
+    const uint64_t whole = histogram_of_event(histogram, NULL, column->event).weight;
+    const uint64_t weight = histogram_of_event(histogram, row, column->event).weight;
+    char text[TEXT_AMOUNT];
+    if (column->figure == FIGURE_SHARE)
+        text_table_cell(table, output_heat(text_share(weight, whole)), text_percent(text, weight, whole));
+    else if (column->figure == FIGURE_CUM)
+        text_table_cell(table, OUTPUT_PLAIN, text_percent(text, sums->weights[column->event], whole));
+    else
+        text_table_cell(table, OUTPUT_PLAIN,
+                        text_weight(text, weight, view->profile->events[column->event].nanoseconds));
+}
+
+/* Prints a group of columns for each event. */
 static void print_group(struct view *view, const struct histogram *histogram, const struct rows *rows)
 {
-    const struct profile *profile = view->profile;
     const struct kind *kind = &kinds[histogram->by];
-    uint32_t count, *events = event_group_events(profile, &count);
-    struct text_table_column *columns = memory_new(count + kind->count, sizeof(*columns));
-    for (uint32_t i = 0; i < count; i++)
-        columns[i] = (struct text_table_column){profile->events[events[i]].name, true, false};
+    uint32_t event_count, *events = event_group_events(view->profile, &event_count);
+    struct figure_column *figures = memory_new((size_t)event_count * MOST_FIGURES, sizeof(*figures));
+    struct text_table_column *columns = memory_new((size_t)event_count * MOST_FIGURES + kind->count, sizeof(*columns));
+    struct rows_sums sums;
+    size_t count = 0;
+    for (uint32_t i = 0; i < event_count; i++)
+        count += choose_figures(view, events[i], figures + count);
+    for (size_t i = 0; i < count; i++)
+        columns[i] = (struct text_table_column){
+            figure_head(view, &figures[i], i == 0 || figures[i].event != figures[i - 1].event), true, false};
     for (size_t i = FIGURES; i < kind->count; i++)
         columns[count + i - FIGURES] = kind->columns[i];
     struct text_table *table = text_table_new(columns, count + kind->count - FIGURES, view->output->utf8);
+    rows_sums_init(&sums, histogram);
     for (size_t i = 0; i < rows->count; i++) {
-        for (uint32_t event = 0; event < count; event++) {
-            uint64_t whole = histogram_of_event(histogram, NULL, events[event]).weight;
-            uint64_t weight = histogram_of_event(histogram, rows->list[i], events[event]).weight;
-            char text[TEXT_AMOUNT];
-            text_table_cell(table, output_heat(text_share(weight, whole)), text_percent(text, weight, whole));
-        }
+        rows_sums_add(&sums, histogram, rows->list[i]);
+        for (size_t j = 0; j < count; j++)
+            add_figure(table, view, histogram, rows->list[i], &sums, &figures[j]);
         add_labels(table, view, histogram, rows->list[i]);
     }
     text_table_print(table, view->output, true);
+    rows_sums_release(&sums);
     text_table_free(table);
     free(columns);
+    free(figures);
     free(events);
     print_more(view, histogram, rows);
 }
@@ -237,8 +319,11 @@ static void fill_table(struct text_table *table, struct view *view, struct histo
     struct inlines *inlines = inlines_new(view, histogram, rows, all->entries, all->count);
     struct chains_part part = *all;
     uint32_t *marks = NULL;
+    struct rows_sums sums;
+    rows_sums_init(&sums, histogram);
     for (size_t i = 0; i < rows->count; i++) {
-        add_row(table, view, histogram, rows->list[i]);
+        rows_sums_add(&sums, histogram, rows->list[i]);
+        add_row(table, view, histogram, rows->list[i], &sums);
         inlines_show(inlines, rows->list[i]->key, table, utf8);
         if (!trees)
             continue;
@@ -253,7 +338,22 @@ static void fill_table(struct text_table *table, struct view *view, struct histo
             chains_show(histogram, rows->list[i]->key, &part, CHAINS_CALLEES, histogram->weight, table, utf8);
     }
     free(marks);
+    rows_sums_release(&sums);
     inlines_free(inlines);
+}
+
+/* The columns of a table of one event; returns their number. */
+static size_t choose_columns(const struct view *view, const struct kind *kind, struct text_table_column *ret)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < kind->count; i++) {
+        ret[count++] = kind->columns[i];
+        if (i == 0 && view->settings->show_cum)
+            ret[count++] = (struct text_table_column){"Cum", true, false};
+        else if (i == 1 && !view->profile->events[view->profile->event].nanoseconds)
+            ret[count - 1].head = "Weight";
+    }
+    return count;
 }
 
 void rows_print(struct view *view, struct histogram *histogram, const struct rows *rows, const uint32_t *entries,
@@ -269,11 +369,8 @@ void rows_print(struct view *view, struct histogram *histogram, const struct row
     /* With --symbol each function is shown in full; else a short tree follows each line. */
     bool wings = trees && settings->symbols.count;
     struct text_table_column columns[MOST_COLUMNS];
-    for (size_t i = 0; i < kind->count; i++)
-        columns[i] = kind->columns[i];
-    if (!view->profile->events[view->profile->event].nanoseconds)
-        columns[1].head = "Weight";
-    struct text_table *table = text_table_new(columns, kind->count, view->output->utf8);
+    const size_t column_count = choose_columns(view, kind, columns);
+    struct text_table *table = text_table_new(columns, column_count, view->output->utf8);
     fill_table(table, view, histogram, rows, trees && !wings,
                &(struct chains_part){.entries = entries, .count = count});
     text_table_print(table, view->output, true);
@@ -314,14 +411,51 @@ void rows_json_figures(struct json *json, const struct histogram_row *row, uint6
     json_number(json, "total_percent", text_share(row->total_weight, whole));
 }
 
-static void put_row(struct json *json, const struct view *view, struct histogram *histogram,
-                    const struct histogram_row *row)
+/* With --group the member "events": the self weight of ROW for each event. */
+static void put_events(struct json *json, const struct view *view, const struct histogram *histogram,
+                       const struct histogram_row *row, const struct rows_sums *sums)
 {
-    json_object(json, NULL);
-    put_label(json, view, histogram, row);
+    if (!view->settings->group)
+        return;
+    uint32_t count, *events = event_group_events(view->profile, &count);
+    json_list(json, "events");
+    for (uint32_t i = 0; i < count; i++) {
+        struct histogram_other self = histogram_of_event(histogram, row, events[i]),
+                               all = histogram_of_event(histogram, NULL, events[i]);
+        json_object(json, NULL);
+        json_string(json, "event", view->profile->events[events[i]].name);
+        json_unsigned(json, "self_samples", self.samples);
+        json_unsigned(json, "self_weight", self.weight);
+        json_number(json, "self_percent", text_share(self.weight, all.weight));
+        if (view->settings->show_cum)
+            json_number(json, "cum_percent", text_share(sums->weights[events[i]], all.weight));
+        json_end_object(json);
+    }
+    json_end_list(json);
+    free(events);
+}
+
+void rows_json_row(struct json *json, const struct view *view, const struct histogram *histogram,
+                   const struct histogram_row *row, const struct rows_sums *sums)
+{
     rows_json_figures(json, row, histogram->weight);
-    event_group_json(json, view, histogram, row);
+    if (view->settings->show_cum)
+        json_number(json, "cum_percent", text_share(sums->weights[view->profile->event], histogram->weight));
+    put_events(json, view, histogram, row, sums);
+}
+
+void rows_json_left_out(struct json *json, const struct view *view, const char *key, uint64_t rows, uint64_t weight,
+                        uint64_t whole)
+{
+    if (!(view->settings->cum > 0))
+        return;
+    char *name = memory_print("%s_left_out", key);
+    json_object(json, name);
+    json_unsigned(json, "rows", rows);
+    json_unsigned(json, "self_weight", weight);
+    json_number(json, "self_percent", text_share(weight, whole));
     json_end_object(json);
+    free(name);
 }
 
 /* A list KEY of at most LIMIT rows. */
@@ -329,16 +463,26 @@ static void put_rows(struct json *json, struct view *view, const char *key, int 
 {
     struct histogram histogram;
     struct rows rows;
+    struct rows_sums sums;
     histogram_init(&histogram, view->profile, view->names, by);
     for (uint32_t i = 0; i < view->selection->entry_count; i++)
         histogram_add(&histogram, &view->profile->entries[view->selection->entries[i]]);
     event_group_add(view, &histogram, EVENT_GROUP_ALL);
     histogram_sort(&histogram, view->settings->sort);
     rows_choose(&rows, view, &histogram, limit, by == view->settings->by ? view->settings->cum : 0);
+    rows_sums_init(&sums, &histogram);
     json_list(json, key);
-    for (size_t i = 0; i < rows.count; i++)
-        put_row(json, view, &histogram, rows.list[i]);
+    for (size_t i = 0; i < rows.count; i++) {
+        rows_sums_add(&sums, &histogram, rows.list[i]);
+        json_object(json, NULL);
+        put_label(json, view, &histogram, rows.list[i]);
+        rows_json_row(json, view, &histogram, rows.list[i], &sums);
+        json_end_object(json);
+    }
     json_end_list(json);
+    if (by == view->settings->by)
+        rows_json_left_out(json, view, key, rows.more, rows.more_weight, histogram.weight);
+    rows_sums_release(&sums);
     rows_release(&rows);
     histogram_release(&histogram);
 }

@@ -16,6 +16,11 @@ struct rows {
     uint64_t more, more_weight; /* number of rows that --top or --cum leaves out, and their self weight */
 };
 
+/* --show-cum: the self weight of the rows so far, by event. */
+struct rows_sums {
+    uint64_t *weights;
+};
+
 /*
  * LIMIT: most rows; SETTINGS_ALL: no limit. CUM: stop at CUM percent of the whole; 0: no limit. HISTOGRAM must be
  * sorted.
@@ -23,6 +28,13 @@ struct rows {
 void rows_choose(struct rows *rows, const struct view *view, const struct histogram *histogram, uint64_t limit,
                  double cum);
 void rows_release(struct rows *rows);
+/* What shows the rows that the table leaves out: "--top all shows all". */
+const char *rows_advice(const struct settings *settings);
+
+void rows_sums_init(struct rows_sums *sums, const struct histogram *histogram);
+/* Adds ROW, which is the next one that is shown. */
+void rows_sums_add(struct rows_sums *sums, const struct histogram *histogram, const struct histogram_row *row);
+void rows_sums_release(struct rows_sums *sums);
 
 /* Prints ROWS as a table, with call trees if they are wanted, else with inlined functions (from ENTRIES[COUNT]). */
 void rows_print(struct view *view, struct histogram *histogram, const struct rows *rows, const uint32_t *entries,
@@ -32,5 +44,11 @@ void rows_print(struct view *view, struct histogram *histogram, const struct row
 void rows_json(struct json *json, struct view *view);
 /* The members of a JSON object with the samples and weights of ROW; shares are of WHOLE. */
 void rows_json_figures(struct json *json, const struct histogram_row *row, uint64_t whole);
+/* The same of a row of HISTOGRAM, with the events of --group and, with --show-cum, the shares of SUMS. */
+void rows_json_row(struct json *json, const struct view *view, const struct histogram *histogram,
+                   const struct histogram_row *row, const struct rows_sums *sums);
+/* With --cum: the member KEY_left_out, how many rows the list KEY lacks, and their self weight. */
+void rows_json_left_out(struct json *json, const struct view *view, const char *key, uint64_t rows, uint64_t weight,
+                        uint64_t whole);
 
 #endif

@@ -15,6 +15,8 @@ enum settings_sort { SORT_SELF, SORT_TOTAL };
 enum settings_tasks { TASKS_USUAL, TASKS_TOGETHER, TASKS_APART };
 enum settings_layout { LAYOUT_HANGING, LAYOUT_UPRIGHT };
 enum settings_color { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
+/* The sampling modules of pfmon, for --smpl-module. */
+enum settings_module { MODULE_NONE, MODULE_HISTOGRAM, MODULE_DETAILED, MODULE_COMPACT, MODULE_RAW };
 
 struct settings_list {
     const char **items; /* the array is owned, the words are not */
@@ -40,8 +42,13 @@ struct settings {
     int unwinder; /* enum unwind_engine_kind */
     int layout;   /* flame: enum settings_layout */
     bool no_fold;
-    bool by_given, sort_given, min_given;
-    bool group;                             /* report: all sampled events, one column each */
+    bool by_given, sort_given, min_given;   /* by options; a module may set `by`, too */
+    bool group;                             /* report, export csv: all sampled events side by side */
+    bool values, only_values;               /* report: sums of what groups counted, beside shares or instead of them */
+    bool show_cum;                          /* report, export csv: a column with the share of the rows so far */
+    bool no_resolve;                        /* report, script: addresses; no names are looked up */
+    bool compact;                           /* script: one line for each sample */
+    int module;                             /* enum settings_module */
     int count_by, count_form, count_digits; /* counts: enums of counts/ */
     bool rounds;                            /* counts --interval */
     const char *separator;                  /* of CSV */

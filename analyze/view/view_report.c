@@ -30,9 +30,11 @@
 #define MOST_SECTIONS       25
 #define ENOUGH_PERCENT      95 /* no more sections once they cover this */
 
+/* --cum is a limit, too. */
 static uint64_t limit_of(const struct view *view, uint64_t usual)
 {
-    return view->settings->top ? view->settings->top : usual;
+    const struct settings *settings = view->settings;
+    return settings->top ? settings->top : settings->cum > 0 ? SETTINGS_ALL : usual;
 }
 
 static bool wants_trees(const struct view *view)
@@ -273,9 +275,22 @@ static int print_report(struct view *view)
     return 0;
 }
 
+static bool has_values(const struct profile *profile)
+{
+    bool has = false;
+    for (uint32_t i = 0; i < profile->event_count; i++)
+        has |= profile->events[i].grouped;
+    return has;
+}
+
 int view_report(struct view *view)
 {
     const struct settings *settings = view->settings;
+    if (settings->values && !has_values(view->profile)) {
+        report_error("option '--values' needs samples that have the counts of a group; 'perf record -e {A,B}:S' "
+                     "records such samples");
+        return 1;
+    }
     if (!line_histogram_wanted(settings->by))
         return print_report(view);
     if (settings->callers || settings->callees || settings->call_tree) {

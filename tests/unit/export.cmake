@@ -9,11 +9,12 @@ target_link_options(test_merge_spool PRIVATE -Wl,--wrap=open)
 # What all views and exports print, compared with tests/data/golden.
 pinject_unit_test(golden SOURCES test_golden.c test_view_fake.c LINK pinject_script pinject_export)
 target_compile_definitions(test_golden PRIVATE TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
-pinject_unit_test(cli SOURCES test_cli.c ${PROJECT_SOURCE_DIR}/analyze/cli.c LINK pinject_script pinject_export)
+pinject_unit_test(cli SOURCES test_cli.c ${PROJECT_SOURCE_DIR}/analyze/cli.c ${PROJECT_SOURCE_DIR}/analyze/cli_check.c
+  LINK pinject_script pinject_export)
 # Whole command lines, by main() itself, compared with tests/data/commands.
 set(analyze ${PROJECT_SOURCE_DIR}/analyze)
 pinject_unit_test(commands SOURCES test_commands.c test_commands_steps.c test_commands_inputs.c
-  test_commands_recordings.c perfdata_writer.c ${analyze}/main.c ${analyze}/cli.c ${analyze}/inputs.c
+  test_commands_recordings.c perfdata_writer.c ${analyze}/main.c ${analyze}/cli.c ${analyze}/cli_check.c ${analyze}/inputs.c
   ${analyze}/progress.c ${analyze}/live/live.c ${analyze}/live/screen.c ${analyze}/live/snapshot.c
   LINK pinject_script pinject_export PkgConfig::ZLIB)
 pinject_unit_test(inputs SOURCES test_inputs.c ${analyze}/inputs.c LINK pinject_script pinject_export)

@@ -133,6 +133,69 @@ static void test_choices(void **state)
     assert_string_equal(good("--symfs /x")->symfs, "/x");
 }
 
+static void test_columns(void **state)
+{
+    (void)state;
+    assert_true(good("--show-cum")->show_cum);
+    assert_true(good("--cum-thres 95 --top 3")->cum == 95);
+    assert_true(good("--smpl-cum-thresh=95%")->cum == 95);
+    assert_int_equal(good("--smpl-show-top=7")->top, 7);
+    assert_true(good("export csv --show-cum --cum-thres 95 --group x")->group);
+    bad("--cum-thres 0", "option '--cum-thres' needs a percentage above 0");
+    bad("--call-tree --cum 5", "option '--cum' needs a table with rows, and --call-tree shows a tree");
+    bad("--reverse --show-cum", "option '--show-cum' needs a table with rows");
+    assert_true(good("--call-tree --json --show-cum --cum 5")->show_cum);
+    assert_true(good("--values")->values && cli.settings.group && cli.settings.only_values);
+    assert_true(good("--values --group")->values && cli.settings.group && !cli.settings.only_values);
+    bad("--values --callers", "--values shows only the self weight of each event: leave out --callers");
+    bad("--values --group --callers", "--group shows only the self share of each event: leave out --callers");
+    assert_true(good("--no-resolve --by dso")->no_resolve);
+    static const char *const named[] = {
+        "-S main",        "--by line",    "--by inline",    "--by file",        "--inline",
+        "--no-demangle",  "--debuginfod", "script --lines", "script -F ip,sym", "script -F ip,srcline",
+        "script --inline"};
+    for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++) {
+        char line[64];
+        snprintf(line, sizeof(line), "%s --no-resolve", named[i]);
+        bad(line, "option '--no-resolve' looks up no names: leave out ");
+    }
+    assert_true(good("script --compact")->compact);
+    static const char *const forms[] = {"-F ip", "--json", "--all", "--lines", "--inline"};
+    for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+        char line[64];
+        snprintf(line, sizeof(line), "script --compact %s", forms[i]);
+        bad(line, "option '--compact' always prints the same columns: leave out ");
+    }
+}
+
+/* --smpl-module chooses the command, if the command line names none. */
+static void test_modules(void **state)
+{
+    (void)state;
+    expect("--smpl-module inst-hist a", "report", "a");
+    assert_true(cli.settings.by == BY_ADDRESS && cli.settings.show_cum && !cli.settings.compact);
+    expect("report a --smpl-module=inst-hist --by address", "report", "a");
+    expect("--smpl-mod=detailed -F comm a", "script", "a");
+    assert_false(cli.settings.compact || cli.settings.show_cum);
+    expect("a b --smpl-module=compact", "script", "a b");
+    assert_true(cli.settings.compact);
+    expect("script --smpl-module compact a", "script", "a");
+    expect("--smpl-module=raw -o x a", "export", "a");
+    assert_int_equal(cli.settings.module, MODULE_RAW);
+    expect("script -- --smpl-module=raw", "script", "--smpl-module=raw");
+    expect("-- --smpl-module=raw", "report", "--smpl-module=raw");
+    bad("--smpl-module=inst-hits a",
+        "no module 'inst-hits'; did you mean 'inst-hist'? All modules: inst-hist, detailed, compact, raw");
+    bad("--smpl-module=pebs a", "knows no module 'pebs'; the modules are inst-hist, detailed, compact, raw");
+    bad("--smpl-module= a", "knows no module ''");
+    bad("--smpl-module", "option '--smpl-module' needs a value (inst-hist|detailed|compact|raw)");
+    bad("report --smpl-module=compact a", "--smpl-module=compact is an output of 'script', not of 'report'");
+    bad("tree --smpl-module=compact a", "option '--smpl-module' does not belong to 'tree'");
+    bad("--smpl-module=inst-hist --by=dso a", "--smpl-module=inst-hist shows a row for each address: leave out --by");
+    bad("--smpl-module=detailed --compact a", "shows each sample in several lines: leave out --compact");
+    bad("--smpl-module=compact --json a", "option '--compact' always prints the same columns: leave out --json");
+}
+
 /* --object and --by=object: the older names of --dso and --by=dso. */
 static void test_synonyms(void **state)
 {
@@ -257,7 +320,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_commands), cmocka_unit_test(test_pairs),   cmocka_unit_test(test_choices),
         cmocka_unit_test(test_lists),    cmocka_unit_test(test_numbers), cmocka_unit_test(test_help),
-        cmocka_unit_test(test_synonyms),
+        cmocka_unit_test(test_synonyms), cmocka_unit_test(test_columns), cmocka_unit_test(test_modules),
     };
     int status = cmocka_run_group_tests(tests, NULL, NULL);
     cli_release(&cli);

@@ -206,8 +206,53 @@ static void save_records(bool swap, bool pipe, const char *path)
     writer_release(&writer);
 }
 
+/* A sample that reads the counts of both events. */
+static void put_reading_sample(struct writer *writer, uint64_t ip, uint64_t clock, uint64_t faults)
+{
+    struct buffer *data = &writer->data;
+    writer_begin(writer, PERF_RECORD_SAMPLE, USER);
+    writer_u64(writer, data, 100);
+    writer_u64(writer, data, ip);
+    writer_u32(writer, data, writer->pid);
+    writer_u32(writer, data, writer->tid);
+    writer_u64(writer, data, writer->time);
+    writer_u64(writer, data, writer->cpu);
+    writer_u64(writer, data, 2);
+    writer_u64(writer, data, clock);
+    writer_u64(writer, data, 100);
+    writer_u64(writer, data, faults);
+    writer_u64(writer, data, 101);
+    writer_end(writer);
+    writer->time += MS;
+}
+
+/* perf record -e '{task-clock,page-faults}:S' */
+static void save_group(void)
+{
+    static const uint64_t places[] = {0x42f, 0x42f, 0x36a, 0x3d6, 0x42f, 0x43b, 0x36a};
+    struct writer writer;
+    writer_init(&writer, false, false);
+    writer_attr(&writer, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, MS, "task-clock");
+    writer_attr(&writer, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, 0, "page-faults");
+    for (unsigned i = 0; i < 2; i++) {
+        writer.attrs[i].sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+                                      PERF_SAMPLE_CPU | PERF_SAMPLE_READ;
+        writer.attrs[i].read_format = PERF_FORMAT_GROUP | PERF_FORMAT_ID;
+    }
+    inputs_machine(&writer);
+    inputs_ids(&writer);
+    writer_comm(&writer, "app", true);
+    inputs_maps(&writer);
+    for (unsigned i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+        put_reading_sample(&writer, APP + places[i], (i + 1) * MS + i, 5 + 10 * (i / 2));
+    writer_save(&writer, "group.data");
+    commands_date("group.data", 0);
+    writer_release(&writer);
+}
+
 void inputs_like_perf(void)
 {
+    save_group();
     save_addresses();
     save_large();
     save_records(false, false, "records.data");

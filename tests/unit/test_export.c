@@ -2,6 +2,7 @@
 /* The formats out of a profile of which every figure is known, and out of files that somebody damaged. */
 #include "check.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <zlib.h>
@@ -76,6 +77,51 @@ static char *written(const char *format, bool aggregate, size_t *ret_size)
     if (ret_size)
         *ret_size = bytes.size;
     return (char *)bytes.data;
+}
+
+/* With --group, --show-cum and --cum, which only this format has. */
+static void csv_of_events(void **state)
+{
+    (void)state;
+    struct fake fake;
+    struct buffer bytes;
+    static struct profile_event events[2];
+    static struct profile_entry entries[5];
+    fake_new(&fake);
+    memcpy(events, fake.profile.events, sizeof(events));
+    memcpy(entries, fake.profile.entries, 4 * sizeof(*entries));
+    events[1].sampled = true;
+    entries[4] = (struct profile_entry){0, 1, 0, entries[0].comm, 2, 30};
+    fake.profile.events = events;
+    fake.profile.entries = entries;
+    fake.profile.entry_count = 5;
+    fake.settings.group = fake.settings.show_cum = true;
+    fake.settings.cum = 90;
+    fake.settings.file = output_path;
+    fake.settings.format = export_find("csv");
+    assert_int_equal(export_check(&fake.settings), 0);
+    fake.view.settings = &fake.settings;
+    fake.view.profile = &fake.profile;
+    fake.view.names = names_new(&fake.profile, &fake.settings);
+    fake.view.selection = select_new(&fake.profile, &fake.settings, fake.view.names, true);
+    check_capture();
+    assert_int_equal(export_view(&fake.view), 0);
+    assert_non_null(strstr(check_captured(), "--cum left out 2 functions with 10.00 % together"));
+    select_free(fake.view.selection);
+    names_free(fake.view.names);
+    read_output(&bytes);
+    buffer_append(&bytes, "", 1);
+    assert_string_equal((const char *)bytes.data,
+                        "symbol,object,task-clock self_samples,task-clock self_weight,task-clock self_percent,"
+                        "task-clock cum_percent,page-faults self_samples,page-faults self_weight,"
+                        "page-faults self_percent,page-faults cum_percent\r\n"
+                        "app+0x300,/opt/no-such/app,80,80000000,80.0000,80.0000,0,0,0.0000,0.0000\r\n"
+                        "app+0x200,/opt/no-such/app,10,10000000,10.0000,90.0000,2,30,100.0000,100.0000\r\n");
+    buffer_release(&bytes);
+    fake.settings.format = export_find("folded");
+    check_capture();
+    assert_int_equal(export_check(&fake.settings), -EINVAL);
+    assert_non_null(strstr(check_captured(), "option '--group' is for the format csv, not for folded"));
 }
 
 static void folded_has_a_line_for_each_stack(void **state)
@@ -357,6 +403,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(folded_has_a_line_for_each_stack),
         cmocka_unit_test(csv_has_a_line_for_each_function),
+        cmocka_unit_test(csv_of_events),
         cmocka_unit_test(names_are_quoted),
         cmocka_unit_test(speedscope_has_weights_and_frames),
         cmocka_unit_test(chrome_has_slices_and_arrows),

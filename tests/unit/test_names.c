@@ -462,10 +462,33 @@ static void test_no_symbols(void **state)
     settings.debuginfod = false;
 }
 
+/* --no-resolve: the places in the files, and no symbols are asked for, not even those of the recording. */
+static void test_addresses(void **state)
+{
+    (void)state;
+    settings.no_resolve = true;
+    struct names *names = of_frames(FRAMES);
+    assert_string_equal(names_frame(names, IN_ALPHA)->symbol, "app+0x100");
+    assert_string_equal(names_frame(names, IN_ALPHA)->dso, "/opt/app");
+    assert_int_equal(names_frame(names, IN_ALPHA)->address, 0x100);
+    assert_string_equal(names_frame(names, IN_KERNEL)->symbol, "0xffff8010");
+    assert_string_equal(names_frame(names, IN_PROGRAM)->symbol, "[bpf]+0xb010");
+    assert_string_equal(names_frame(names, NOWHERE)->symbol, "0xdeae");
+    for (uint32_t i = 0; i < FRAMES; i++) {
+        assert_false(names_frame(names, i)->named || names_frame(names, i)->bounded);
+        assert_null(names_symbols(names, i));
+    }
+    names_symbolize(names, NULL, true, 1);
+    assert_false(names_shows_inlined(names));
+    names_free(names);
+    settings.no_resolve = false;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_places),
+        cmocka_unit_test(test_addresses),
         cmocka_unit_test(test_numbers_without_places),
         cmocka_unit_test(test_equal_functions),
         cmocka_unit_test(test_new_frames),

@@ -134,11 +134,10 @@ static void make(struct writer *writer, struct buffer *bytes)
 }
 
 /* What script prints; owned by the caller. */
-static char *print(const char *fields, bool all, bool json, int wanted)
+static char *print_with(struct settings settings, const char *fields, int wanted)
 {
     struct writer writer;
     struct buffer bytes = BUFFER_INIT;
-    struct settings settings = {.all = all, .json = json, .symfs = "/opt/no-such"};
     struct profile *profile;
     char *text = NULL;
     size_t size;
@@ -160,6 +159,11 @@ static char *print(const char *fields, bool all, bool json, int wanted)
     return text;
 }
 
+static char *print(const char *fields, bool all, bool json, int wanted)
+{
+    return print_with((struct settings){.all = all, .json = json, .symfs = "/opt/no-such"}, fields, wanted);
+}
+
 static void expect(const char *fields, bool all, const char *wanted)
 {
     char *text = print(fields, all, false, 0);
@@ -175,6 +179,7 @@ static void test_fields(void **state)
            "work      10/11      [003]     5.002001:         70 faults: \n");
     expect("tid,ip,sym,dso", false, "     11           401000 [unknown] ([unknown]) \n");
     expect("id,stream_id,read", false, "id:100 stream_id:55 value:70 id:100 lost:74 enabled:71 running:72 \n");
+    expect("read,values", false, "value:70 id:100 lost:74 enabled:71 running:72 values: faults=70(+70) \n");
     expect("addr,phys_addr,data_page_size,code_page_size", false, "            7000             8000 4K 2M \n");
     expect("weight,ins_lat,retire_lat,transaction", false,
            "               4                5                6 transaction:0x2 \n");
@@ -215,6 +220,7 @@ static void test_json(void **state)
                                         "\"data_page_size\":4096",
                                         "\"raw\":\"7477656c7665206279746573\"",
                                         "\"lost\":74",
+                                        "\"values\":[{\"event\":\"faults\",\"total\":70,\"delta\":70}]",
                                         "\"cut_off\":true",
                                         "\"misc_flags\":[\"out\"]",
                                         "\"threads\":[{\"pid\":10,\"comm\":\"work\"}]",
@@ -234,9 +240,20 @@ static void test_json(void **state)
     free(text);
 }
 
+/* The columns of pfmon: number, pid, tid, CPU, address, time, event, set, minus the period; then the group's values. */
+static void test_compact(void **state)
+{
+    (void)state;
+    char *text = print_with((struct settings){.compact = true}, NULL, 0);
+    assert_string_equal(text, "0              10       11  3 0x401000 0x000000012a247a68   0     0              -70 "
+                              "0x0000000000000046\n");
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_compact),
         cmocka_unit_test(test_fields),
         cmocka_unit_test(test_all),
         cmocka_unit_test(test_json),

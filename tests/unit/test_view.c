@@ -68,6 +68,65 @@ static void test_top_and_cum_leave_a_line(void **state)
     free(text);
 }
 
+/* The share of all rows so far: of a table of functions, of tasks, and in the document. */
+static void test_show_cum(void **state)
+{
+    (void)state;
+    struct fake fake;
+    fake_new(&fake);
+    fake.settings.tasks = TASKS_TOGETHER;
+    fake.settings.show_cum = true;
+    char *text = run(&fake, view_report);
+    has(text, "   Self       Cum     Time    Total  DSO        Function\n"
+              "80.00 %   80.00 %  80.0 ms  80.00 %  app        app+0x300\n"
+              "10.00 %   90.00 %  10.0 ms  10.00 %  app        app+0x200\n"
+              " 5.00 %   95.00 %  5.00 ms  95.00 %  app        app+0x100\n"
+              " 5.00 %  100.00 %  5.00 ms   5.00 %  [unknown]  0xdead000\n");
+    free(text);
+    fake.settings.by = BY_TASK;
+    text = run(&fake, view_report);
+    has(text, "85.00 %   85.00 %  85.0 ms       85    20.20  ");
+    has(text, " 5.00 %  100.00 %  5.00 ms        5    10.11  ");
+    free(text);
+    fake.settings.by = BY_FUNCTION;
+    fake.settings.json = true;
+    fake.settings.cum = 85;
+    text = run(&fake, view_report);
+    has(text, "\"cum_percent\":80.0000,");
+    has(text, "\"cum_percent\":90.0000,");
+    has_not(text, "\"cum_percent\":95.0000,\"inlined\"");
+    has(text, "\"functions_left_out\":{\n  \"rows\":2,\n  \"self_weight\":10000000,\n  \"self_percent\":10.0000}");
+    free(text);
+}
+
+/* No limit but --cum: neither 30 rows, nor rows of 0.1 % at least. */
+static void test_cum_is_the_only_limit(void **state)
+{
+    (void)state;
+    struct fake fake;
+    fake_new(&fake);
+    static struct profile_entry entries[4];
+    memcpy(entries, fake.profile.entries, sizeof(entries));
+    entries[3].weight = 1000; /* 0.001 % */
+    fake.profile.entries = entries;
+    fake.settings.tasks = TASKS_TOGETHER;
+    char *text = run(&fake, view_report);
+    has(text, "and 1 function more with 0.00 % together; --top all shows all");
+    free(text);
+    fake.settings.cum = 100;
+    text = run(&fake, view_report);
+    has(text, "0xdead000\n");
+    free(text);
+    fake.settings.cum = 84;
+    text = run(&fake, view_report);
+    has(text, "and 3 functions more with 15.79 % together; leave out --cum to see more");
+    free(text);
+    fake.settings.top = 1;
+    text = run(&fake, view_report);
+    has(text, "; leave out --top and --cum to see more");
+    free(text);
+}
+
 static void test_filters(void **state)
 {
     (void)state;
@@ -620,6 +679,8 @@ int main(void)
         cmocka_unit_test(test_sections_are_heaviest_first),
         cmocka_unit_test(test_hostile_command_line_is_harmless),
         cmocka_unit_test(test_top_and_cum_leave_a_line),
+        cmocka_unit_test(test_show_cum),
+        cmocka_unit_test(test_cum_is_the_only_limit),
         cmocka_unit_test(test_filters),
         cmocka_unit_test(test_command_lines),
         cmocka_unit_test(test_call_trees),

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyze/cli_check.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "analyze/script/script_fields.h"
+#include "common/nearest.h"
+#include "common/report.h"
+
+/* --cum and --show-cum are about the rows of a table. The document of --json always has one. */
+static int check_cum(const struct settings *settings)
+{
+    if (settings->json || !settings->call_tree || !(settings->cum > 0 || settings->show_cum))
+        return 0;
+    report_error("option '--%s' needs a table with rows, and --call-tree shows a tree: leave out one of them",
+                 settings->cum > 0 ? "cum" : "show-cum");
+    return -EINVAL;
+}
+
+static int check_resolve(const struct settings *settings)
+{
+    const char *other = settings->symbols.count                       ? "--symbol"
+                        : settings->by == BY_LINE                     ? "--by line"
+                        : settings->by == BY_INLINE                   ? "--by inline"
+                        : settings->by == BY_FILE                     ? "--by file"
+                        : settings->inlined                           ? "--inline"
+                        : settings->lines                             ? "--lines"
+                        : settings->no_demangle                       ? "--no-demangle"
+                        : settings->debuginfod                        ? "--debuginfod"
+                        : settings->fields & FIELD_BIT(FIELD_SYM)     ? "the field 'sym'"
+                        : settings->fields & FIELD_BIT(FIELD_SRCLINE) ? "the field 'srcline'"
+                                                                      : NULL;
+    if (!settings->no_resolve || !other)
+        return 0;
+    report_error("option '--no-resolve' looks up no names: leave out %s", other);
+    return -EINVAL;
+}
+
+static int check_compact(const struct settings *settings)
+{
+    const char *other = settings->fields    ? "--fields"
+                        : settings->json    ? "--json"
+                        : settings->all     ? "--all"
+                        : settings->lines   ? "--lines"
+                        : settings->inlined ? "--inline"
+                                            : NULL;
+    if (!settings->compact || !other)
+        return 0;
+    report_error("option '--compact' always prints the same columns: leave out %s", other);
+    return -EINVAL;
+}
+
+int cli_check_settings(const struct settings *settings)
+{
+    int status = check_cum(settings);
+    if (status == 0)
+        status = check_resolve(settings);
+    return status == 0 ? check_compact(settings) : status;
+}
+
+/* ---- --smpl-module */
+
+/* In the order of enum settings_module. */
+static const struct {
+    const char *name, *command;
+} modules[] = {{"", NULL}, {"inst-hist", "report"}, {"detailed", "script"}, {"compact", "script"}, {"raw", "export"}};
+
+#define MODULE_NAMES "inst-hist, detailed, compact, raw"
+#define MODULE_COUNT (sizeof(modules) / sizeof(modules[0]))
+
+/* NULL: no value. */
+static int find_module(const char *name)
+{
+    for (size_t i = 1; name && i < MODULE_COUNT; i++)
+        if (strcmp(modules[i].name, name) == 0)
+            return (int)i;
+    return MODULE_NONE;
+}
+
+static int refuse_module(const char *option, const char *name)
+{
+    const char *names[MODULE_COUNT];
+    for (size_t i = 0; i < MODULE_COUNT; i++)
+        names[i] = modules[i].name;
+    const char *near = nearest_word(name, names, MODULE_COUNT);
+    if (near)
+        report_error("option '--%s' knows no module '%s'; did you mean '%s'? All modules: " MODULE_NAMES, option, name,
+                     near);
+    else
+        report_error("option '--%s' knows no module '%s'; the modules are " MODULE_NAMES, option, name);
+    return -EINVAL;
+}
+
+int cli_module_take(void *state, const struct option_row *row, const char *value)
+{
+    const int module = find_module(value);
+    if (module == MODULE_NONE)
+        return refuse_module(row->name, value ? value : "");
+    ((struct settings *)state)->module = module;
+    return 0;
+}
+
+const char *cli_module_command(int argc, char **argv)
+{
+    static const char option[] = "--smpl-module", shortest[] = "--smpl-m";
+    const char *command = NULL;
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        const size_t size = strcspn(argv[i], "=");
+        if (size < sizeof(shortest) - 1 || size >= sizeof(option) || strncmp(argv[i], option, size) != 0)
+            continue;
+        const char *value = argv[i][size] ? argv[i] + size + 1 : argv[i + 1];
+        command = modules[find_module(value)].command;
+    }
+    return command;
+}
+
+int cli_module_apply(struct settings *settings, const char *command)
+{
+    const int module = settings->module;
+    const char *other = module == MODULE_HISTOGRAM && settings->by_given && settings->by != BY_ADDRESS ? "--by"
+                        : module == MODULE_DETAILED && settings->compact                               ? "--compact"
+                                                                                                       : NULL;
+    if (module == MODULE_NONE)
+        return 0;
+    if (strcmp(command, modules[module].command) != 0) {
+        report_error("--smpl-module=%s is an output of '%s', not of '%s'", modules[module].name,
+                     modules[module].command, command);
+        return -EINVAL;
+    }
+    if (other) {
+        report_error("--smpl-module=%s shows %s: leave out %s", modules[module].name,
+                     module == MODULE_HISTOGRAM ? "a row for each address" : "each sample in several lines", other);
+        return -EINVAL;
+    }
+    if (module == MODULE_HISTOGRAM) {
+        settings->by = BY_ADDRESS;
+        settings->show_cum = true;
+    }
+    settings->compact |= module == MODULE_COMPACT;
+    return 0;
+}
