@@ -73,8 +73,36 @@ static void add_symbol(struct name_table *table, const struct elf_file *elf, con
     name_table_add(table, &entry);
 }
 
-void elf_names_add(struct name_table *table, const struct elf_file *elf, const struct elf_file_section *section,
-                   const struct elf_file *text, uint32_t flags)
+/* Only what has a size: an address behind a label may belong to anything. */
+static void add_variable(struct name_table *table, const struct elf_file *elf, const struct elf_file *text,
+                         const GElf_Sym *symbol, const struct strings *strings, uint32_t flags)
+{
+    const struct elf_file_section *section;
+    struct name_entry entry = {.flags = flags, .start = symbol->st_value};
+
+    (void)text;
+    section = symbol->st_shndx < SHN_LORESERVE ? elf_file_section_by_number(elf, symbol->st_shndx) : NULL;
+    if (!section || !(section->header.sh_flags & SHF_ALLOC) || GELF_ST_TYPE(symbol->st_info) != STT_OBJECT ||
+        symbol->st_size == 0 || symbol->st_name == 0 || symbol->st_name >= strings->size)
+        return;
+    entry.raw = strings->bytes + symbol->st_name;
+    if (entry.raw[0] == '\0' || entry.start < section->header.sh_addr ||
+        entry.start - section->header.sh_addr >= section->header.sh_size)
+        return;
+    entry.limit = section->header.sh_addr + section->header.sh_size;
+    entry.end = symbol->st_size > entry.limit - entry.start ? entry.limit : entry.start + symbol->st_size;
+    if (GELF_ST_BIND(symbol->st_info) == STB_WEAK)
+        entry.flags |= NAME_WEAK;
+    else if (GELF_ST_BIND(symbol->st_info) == STB_GLOBAL)
+        entry.flags |= NAME_GLOBAL;
+    name_table_add(table, &entry);
+}
+
+typedef void add_one(struct name_table *table, const struct elf_file *elf, const struct elf_file *text,
+                     const GElf_Sym *symbol, const struct strings *strings, uint32_t flags);
+
+static void add_all(add_one *add, struct name_table *table, const struct elf_file *elf,
+                    const struct elf_file_section *section, const struct elf_file *text, uint32_t flags)
 {
     struct strings strings = strings_of(elf, section);
     Elf_Data *data = section->header.sh_size <= ELF_FILE_DATA_MAX ? elf_getdata(section->scn, NULL) : NULL;
@@ -87,8 +115,20 @@ void elf_names_add(struct name_table *table, const struct elf_file *elf, const s
 
         if (!gelf_getsym(data, (int)i, &symbol))
             return;
-        add_symbol(table, elf, text, &symbol, &strings, flags);
+        add(table, elf, text, &symbol, &strings, flags);
     }
+}
+
+void elf_names_add(struct name_table *table, const struct elf_file *elf, const struct elf_file_section *section,
+                   const struct elf_file *text, uint32_t flags)
+{
+    add_all(add_symbol, table, elf, section, text, flags);
+}
+
+void elf_names_add_variables(struct name_table *table, const struct elf_file *elf,
+                             const struct elf_file_section *section, uint32_t flags)
+{
+    add_all(add_variable, table, elf, section, NULL, flags);
 }
 
 const char *elf_names_one(const struct elf_file *elf, const struct elf_file_section *section, size_t index,

@@ -14,6 +14,10 @@
 void elf_names_add(struct name_table *table, const struct elf_file *elf, const struct elf_file_section *section,
                    const struct elf_file *text, uint32_t flags);
 
+/* The same for variables. Those of threads are left out: their values are no addresses. */
+void elf_names_add_variables(struct name_table *table, const struct elf_file *elf,
+                             const struct elf_file_section *section, uint32_t flags);
+
 /* The name of symbol INDEX of the table SECTION (for relocations), or NULL. *ret_value: its value. */
 const char *elf_names_one(const struct elf_file *elf, const struct elf_file_section *section, size_t index,
                           uint64_t *ret_value);

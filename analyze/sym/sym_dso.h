@@ -53,8 +53,10 @@ struct symbols_dso {
     struct name_pool pool;
     struct name_table table;
     struct elf_functions functions; /* of a stripped file */
-    char *listing;                  /* of a kernel: the file with its symbols, or NULL */
-    uint64_t shift;                 /* recorded kernel addresses minus present ones */
+    bool variables_loaded;
+    struct name_table variables;
+    char *listing;  /* of a kernel: the file with its symbols, or NULL */
+    uint64_t shift; /* recorded kernel addresses minus present ones */
 
     /* Debug information, from the first symbols_lines() on: */
     bool lines_loaded;

@@ -62,6 +62,7 @@ static void free_dso(struct symbols_dso *dso)
 {
     dwarf_free(dso->dwarf);
     name_table_release(&dso->table);
+    name_table_release(&dso->variables);
     elf_functions_release(&dso->functions);
     name_pool_release(&dso->pool);
     text_names_release(&dso->text);
@@ -145,6 +146,7 @@ static struct symbols_dso *get_dso(struct symbols *symbols, struct key *key, boo
     *ret_new = true;
     dso->owner = symbols;
     name_table_init(&dso->table, &dso->pool, symbols->no_demangle);
+    name_table_init(&dso->variables, &dso->pool, symbols->no_demangle);
     return dso;
 }
 

@@ -112,6 +112,20 @@ bool symbols_find(struct symbols_dso *dso, uint64_t file_offset, struct symbol *
  */
 bool symbols_bounds(struct symbols_dso *dso, uint64_t file_offset, uint64_t *ret_start, uint64_t *ret_size);
 
+/* A mapping of a file's code. */
+struct symbols_mapping {
+    uint64_t start, size, pgoff;
+};
+
+/*
+ * DSO's code is mapped at MAPPING. The virtual address of ADDRESS in DSO; ADDRESS may be in another of its segments, such
+ * as data or zeroed data. False: no segment has it, or DSO is no file.
+ */
+bool symbols_virtual(struct symbols_dso *dso, const struct symbols_mapping *mapping, uint64_t address,
+                     uint64_t *ret_virtual);
+/* The variable at a VIRTUAL address. False: there is none, and *ret_symbol is untouched. */
+bool symbols_variable(struct symbols_dso *dso, uint64_t virtual, struct symbol *ret_symbol);
+
 /* One of the functions that an address belongs to. */
 struct symbol_line {
     const char *function;     /* demangled as symbol.name is; NULL: unknown */

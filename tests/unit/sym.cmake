@@ -34,6 +34,7 @@ pinject_unit_test(name_table SOURCES test_name_table.c LINK pinject_sym)
 target_link_options(test_name_table PRIVATE -Wl,--wrap=read)
 # ELF files that the tests write section by section.
 pinject_unit_test(elf_names SOURCES test_elf_names.c elf_kit.c LINK pinject_sym)
+pinject_unit_test(sym_data SOURCES test_sym_data.c elf_kit.c LINK pinject_sym)
 pinject_unit_test(elf_plt SOURCES test_elf_plt.c elf_kit.c LINK pinject_sym)
 pinject_unit_test(elf_cut SOURCES test_elf_cut.c elf_kit.c LINK pinject_sym)
 target_link_options(test_elf_cut PRIVATE -Wl,--wrap=pread,--wrap=memfd_create)

@@ -71,6 +71,52 @@ static void test_symbols(void **state)
     release_names();
 }
 
+static void test_variables(void **state)
+{
+    static const struct elf_kit_section more[] = {
+        {".bss", SHT_NOBITS, SHF_ALLOC | SHF_WRITE, 0x2000, .size = 0x100},
+        {".comment", SHT_PROGBITS, 0, 0x3000, .size = 0x100},
+    };
+    (void)state;
+    begin_symbols();
+    put_symbol("global", STB_GLOBAL, STT_OBJECT, 4, 0x2000, 0x10);
+    put_symbol("weak", STB_WEAK, STT_OBJECT, 4, 0x2010, 1);
+    put_symbol("in text", STB_LOCAL, STT_OBJECT, 1, 0x1000, 8);
+    put_symbol("function", STB_GLOBAL, STT_FUNC, 1, 0x1000, 8);
+    put_symbol("label", STB_GLOBAL, STT_NOTYPE, 4, 0x2020, 8);
+    put_symbol("of a thread", STB_GLOBAL, STT_TLS, 4, 0x2020, 8);
+    put_symbol("without a size", STB_GLOBAL, STT_OBJECT, 4, 0x2020, 0);
+    put_symbol("imported", STB_GLOBAL, STT_OBJECT, SHN_UNDEF, 0x2020, 8);
+    put_symbol("absolute", STB_GLOBAL, STT_OBJECT, SHN_ABS, 0x2020, 8);
+    put_symbol("not in memory", STB_GLOBAL, STT_OBJECT, 5, 0x3000, 8);
+    put_symbol("no such section", STB_GLOBAL, STT_OBJECT, 99, 0x2020, 8);
+    put_symbol("before", STB_GLOBAL, STT_OBJECT, 4, 0x1fff, 8);
+    put_symbol("behind", STB_GLOBAL, STT_OBJECT, 4, 0x2100, 8);
+    put_symbol("", STB_GLOBAL, STT_OBJECT, 4, 0x2020, 8);
+    put_symbol("far beyond", STB_LOCAL, STT_OBJECT, 4, 0x20f0, UINT64_MAX);
+    put_symbol("no text", STB_GLOBAL, STT_OBJECT, 4, 0x2020, 8)->st_name = (Elf64_Word)strings_size + 8;
+    write_symbols(NULL, more, 2);
+    read_names();
+    names.table.count = 0;
+    elf_names_add_variables(&names.table, &names.elf, elf_file_section_by_type(&names.elf, SHT_DYNSYM), NAME_DYNSYM);
+    static const struct {
+        const char *name;
+        uint64_t start, end;
+        uint32_t flags;
+    } wanted[] = {{"global", 0x2000, 0x2010, NAME_GLOBAL},
+                  {"weak", 0x2010, 0x2011, NAME_WEAK},
+                  {"in text", 0x1000, 0x1008, 0},
+                  {"far beyond", 0x20f0, 0x2100, 0}};
+    assert_int_equal(names.table.count, 4);
+    for (size_t i = 0; i < 4; i++) {
+        const struct name_entry *entry = &names.table.entries[i];
+        assert_string_equal(entry->raw, wanted[i].name);
+        assert_true(entry->start == wanted[i].start && entry->end == wanted[i].end);
+        assert_int_equal(entry->flags, wanted[i].flags | NAME_DYNSYM);
+    }
+    release_names();
+}
+
 /* Strings that are none: of another type, of no section, without an end. */
 static void test_bad_strings(void **state)
 {
@@ -146,10 +192,8 @@ static void test_thumb(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_symbols),
-        cmocka_unit_test(test_bad_strings),
-        cmocka_unit_test(test_mapping_symbols),
-        cmocka_unit_test(test_thumb),
+        cmocka_unit_test(test_symbols),         cmocka_unit_test(test_variables), cmocka_unit_test(test_bad_strings),
+        cmocka_unit_test(test_mapping_symbols), cmocka_unit_test(test_thumb),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
