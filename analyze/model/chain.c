@@ -77,6 +77,11 @@ static void place_frame(struct chain *chain, const struct chain_place *place, en
     }
 }
 
+void chain_place_code(struct chain *chain, const struct chain_place *place, bool kernel, struct profile_frame *frame)
+{
+    place_frame(chain, place, kernel ? MODE_KERNEL : MODE_USER, frame);
+}
+
 int chain_room(struct chain *chain, uint32_t count)
 {
     while (count > chain->capacity) {

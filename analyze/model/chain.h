@@ -37,10 +37,14 @@ enum chain_machine { CHAIN_OTHER, CHAIN_X86, CHAIN_ARM64 };
 struct chain_place {
     const struct space *user, *kernel;
     enum chain_machine machine; /* of the sample's registers */
+    const struct space *data;   /* code and data of the user; NULL: not kept */
 };
 
 /* The frames of SAMPLE in chain->frames[0, count), their addresses in chain->wanted. 0 or -ENOMEM. */
 int chain_resolve(struct chain *chain, const struct chain_place *place, const struct record *sample);
+
+/* Sets the module and the offset of FRAME, whose offset is an address of code. */
+void chain_place_code(struct chain *chain, const struct chain_place *place, bool kernel, struct profile_frame *frame);
 
 /*
  * The stacks of many samples. Their data is rarely in the CPU's caches, so each step is done for a whole group before

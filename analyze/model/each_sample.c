@@ -60,7 +60,8 @@ static int print_trace(struct pass *pass, const struct record *sample, const cha
     return buffer_failed(&pass->trace) ? -ENOMEM : 0;
 }
 
-static int deliver_sample(void *context, uint32_t task, uint32_t event, const char *comm, const struct record *sample)
+static int deliver_sample(void *context, uint32_t task, uint32_t event, const char *comm, const struct record *sample,
+                          const struct chain_place *place)
 {
     struct pass *pass = context;
     struct loader *loader = pass->loader;
@@ -93,6 +94,7 @@ static int deliver_sample(void *context, uint32_t task, uint32_t event, const ch
         .value_count = loader->value_count,
         .trace = trace,
         .record = sample,
+        .place = place,
     };
     return pass->each(pass->context, &shown);
 }
@@ -159,8 +161,10 @@ int profile_records(struct profile *profile, profile_each *each, profile_each_re
     return status;
 }
 
-static int add_entry(void *context, uint32_t task, uint32_t event, const char *comm, const struct record *sample)
+static int add_entry(void *context, uint32_t task, uint32_t event, const char *comm, const struct record *sample,
+                     const struct chain_place *place)
 {
+    (void)place;
     struct pass *pass = context;
     const struct chain *chain = &pass->loader->chain;
     struct store *store = &pass->loader->store;

@@ -296,6 +296,7 @@ static int load_session(struct loader *loader, const struct profile_options *opt
     qsort(loader->inputs, loader->input_count, sizeof(*loader->inputs), compare_inputs);
     loader->counts_only = options && options->counts_only;
     loader->rounds_wanted = options && options->rounds;
+    loader->data_wanted = options && options->data;
     if (options) {
         loader->progress = options->progress;
         loader->progress_context = options->progress_context;

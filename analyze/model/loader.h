@@ -67,6 +67,7 @@ struct loader {
     struct dumps dumps;
     uint64_t states; /* last state number of an address space */
     bool counts_only;
+    bool data_wanted; /* mappings of data are kept, too */
     enum profile_merge merged;
     const bool *wanted;         /* tasks that the second pass gives; NULL: all */
     profile_progress *progress; /* or NULL */
@@ -131,8 +132,9 @@ uint32_t event_of_count(struct store *store, const struct file *file, const stru
                         const char *name);
 
 /* replay.c */
-/* Gets each sample with its task and event; its stack is in loader->chain. Only for the second pass. */
-typedef int replay_each(void *context, uint32_t task, uint32_t event, const char *comm, const struct record *sample);
+/* Gets each sample with its task, event and mappings; its stack is in loader->chain. Only for the second pass. */
+typedef int replay_each(void *context, uint32_t task, uint32_t event, const char *comm, const struct record *sample,
+                        const struct chain_place *place);
 /* Gets each other record; TASK is LOOKUP_NONE and COMM "" where it has none, or one that is not known. */
 typedef int replay_record(void *context, uint32_t task, const char *comm, const struct record *record);
 struct replay_calls {

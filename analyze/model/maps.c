@@ -84,10 +84,41 @@ static void find_build_id(const struct replay *replay, struct profile_module *mo
     module->build_id_size = replay->file->features.build_ids[i].size;
 }
 
+/* The process that NAMED is in; LOOKUP_NONE: out of memory. */
+static uint32_t process_of(struct replay *replay, const struct named_mapping *named)
+{
+    return replay->own != LOOKUP_NONE ? replay->threads[replay->own].process
+                                      : threads_process(replay, (int32_t)named->pid);
+}
+
+/* Adds PLACE to SPACE, unless there are too many mappings. 0 or -ENOMEM. */
+static int keep_mapping(struct replay *replay, struct space *space, const struct mapping *place)
+{
+    int status = space_map(space, &replay->limits, place);
+    replay->mappings_refused |= status == -ENOSPC;
+    return status == -ENOSPC ? 0 : status;
+}
+
+static int map_data(struct replay *replay, struct named_mapping *named)
+{
+    uint32_t index = process_of(replay, named);
+    struct profile_module module = {.path = store_text(&replay->loader->store, named->path, named->path_size),
+                                    .build_id = named->build_id,
+                                    .build_id_size = named->build_id_size};
+    if (index == LOOKUP_NONE || !module.path)
+        return -ENOMEM;
+    struct process *process = &replay->processes[index];
+    if (code_is_generated(named->path, named->path_size))
+        module.pid = process->pid;
+    else if (module.build_id_size == 0)
+        find_build_id(replay, &module);
+    named->place.module = store_module(&replay->loader->store, &module);
+    return named->place.module == LOOKUP_NONE ? -ENOMEM : keep_mapping(replay, &process->data, &named->place);
+}
+
 static int map_user(struct replay *replay, struct named_mapping *named)
 {
-    uint32_t index = replay->own != LOOKUP_NONE ? replay->threads[replay->own].process
-                                                : threads_process(replay, (int32_t)named->pid);
+    uint32_t index = process_of(replay, named);
     struct profile_module module = {.path = store_text(&replay->loader->store, named->path, named->path_size),
                                     .build_id = named->build_id,
                                     .build_id_size = named->build_id_size};
@@ -111,9 +142,8 @@ static int map_user(struct replay *replay, struct named_mapping *named)
         if (task && task->generation_count > 0 && !task->generations[task->generation_count - 1].shown.exec[0])
             task->generations[task->generation_count - 1].shown.exec = module.path;
     }
-    int status = space_map(&process->space, &replay->limits, &named->place);
-    replay->mappings_refused |= status == -ENOSPC;
-    return status == -ENOSPC ? 0 : status;
+    int status = keep_mapping(replay, &process->space, &named->place);
+    return status == 0 && replay->loader->data_wanted ? keep_mapping(replay, &process->data, &named->place) : status;
 }
 
 /* "[kernel.kallsyms]_text" is the kernel's text; its pgoff is the address of _text at that time. */
@@ -181,21 +211,19 @@ static int map_kernel(struct replay *replay, struct named_mapping *named)
     }
     if (named->place.module == LOOKUP_NONE)
         return -ENOMEM;
-    int status = space_map(&replay->kernel, &replay->limits, &named->place);
-    replay->mappings_refused |= status == -ENOSPC;
-    return status == -ENOSPC ? 0 : status;
+    return keep_mapping(replay, &replay->kernel, &named->place);
 }
 
 int maps_take(struct replay *replay, const struct record *record)
 {
     struct named_mapping named;
-    /* Data mappings have no code. */
-    if ((record->misc & PERF_RECORD_MISC_MMAP_DATA) || !parse_mapping(record, &named))
+    const bool data = record->misc & PERF_RECORD_MISC_MMAP_DATA; /* it has no code */
+    if ((data && !replay->loader->data_wanted) || !parse_mapping(record, &named))
         return 0;
     switch (record->misc & PERF_RECORD_MISC_CPUMODE_MASK) {
-    case PERF_RECORD_MISC_KERNEL: return map_kernel(replay, &named);
+    case PERF_RECORD_MISC_KERNEL: return data ? 0 : map_kernel(replay, &named);
     case PERF_RECORD_MISC_GUEST_KERNEL:
     case PERF_RECORD_MISC_GUEST_USER: return 0;
-    default: return named.pid == OTHER_PID ? 0 : map_user(replay, &named);
+    default: return named.pid == OTHER_PID ? 0 : data ? map_data(replay, &named) : map_user(replay, &named);
     }
 }

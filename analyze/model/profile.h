@@ -232,6 +232,7 @@ struct profile_options {
     const char *session;
     const char *event;          /* --event: name of the shown event, NULL: the first sampled one */
     bool rounds;                /* the counters at the rounds of --print-interval are wanted */
+    bool data;                  /* mappings of data are kept, too, for profile_sample_data() */
     bool counts_only;           /* samples are not needed (tree, counts): chains may be skipped */
     unsigned threads;           /* that look up stacks; 0: one per CPU. The result does not depend on it */
     profile_progress *progress; /* or NULL */
@@ -265,6 +266,7 @@ int profile_select_event(struct profile *profile, const char *name);
 void profile_session_text(const struct profile_session *session, char *ret);
 
 struct record;
+struct chain_place;
 
 /* What a sample read of an event of its group (PERF_SAMPLE_READ). */
 struct profile_value {
@@ -289,8 +291,35 @@ struct profile_sample {
     const struct profile_value *values;
     uint32_t value_count; /* 0: none */
     const char *trace;    /* "NAME=VALUE NAME=VALUE" of a tracepoint whose fields the file describes; NULL: not known */
-    const struct record *record; /* analyze/read/sample_fields.h has the rest of it */
+    const struct record *record;     /* analyze/read/sample_fields.h has the rest of it */
+    const struct chain_place *place; /* for profile_sample_code() and profile_sample_data() */
 };
+
+struct profile_mapping {
+    uint64_t start, end, pgoff;          /* end: after the last byte */
+    const struct profile_module *module; /* NULL: there is no such mapping */
+};
+
+/* The mappings around an address of the user's data. */
+struct profile_data {
+    struct profile_mapping at;     /* that contains it; of code only, unless profile_options.data is set */
+    struct profile_mapping before; /* that ends where `at` begins */
+    /* Of code: the one that contains it, the nearest one below, and the nearest one above. */
+    struct profile_mapping code[3];
+};
+
+/* Where a code ADDRESS, such as that of a branch, lay at the time of SAMPLE. The frame is not in profile->frames, and
+ * its index is not set. */
+struct profile_frame profile_sample_code(const struct profile *profile, const struct profile_sample *sample,
+                                         uint64_t address);
+/* What lay at and around ADDRESS at the time of SAMPLE. */
+struct profile_data profile_sample_data(const struct profile *profile, const struct profile_sample *sample,
+                                        uint64_t address);
+/* Whether ADDRESS is one of the kernel's: on every 64-bit machine it has the upper half. */
+static inline bool profile_is_kernel(uint64_t address)
+{
+    return address >> 63;
+}
 
 /* A record that is no sample. Valid only during the call. */
 struct profile_record {

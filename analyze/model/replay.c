@@ -117,14 +117,16 @@ static int add_sample(struct replay *replay, const struct record *sample, uint32
 {
     const struct thread *thread = &replay->threads[index];
     struct loader *loader = replay->loader;
-    const struct chain_place place = {&replay->processes[thread->process].space, &replay->kernel, replay->machine};
+    const struct process *process = &replay->processes[thread->process];
+    const struct chain_place place = {&process->space, &replay->kernel, replay->machine,
+                                      loader->data_wanted ? &process->data : NULL};
     if (event == LOOKUP_NONE)
         return -ENOMEM;
     if (replay->each) {
         if (!is_wanted(replay, thread))
             return 0;
         int status = chain_resolve(&loader->chain, &place, sample);
-        return status < 0 ? status : replay->each(replay->context, thread->task, event, thread->comm, sample);
+        return status < 0 ? status : replay->each(replay->context, thread->task, event, thread->comm, sample, &place);
     }
     struct profile_entry entry = {
         .task = thread->task, .event = event, .stack = loader->chain.none, .samples = 1, .weight = sample->period};
@@ -353,8 +355,10 @@ static int take_own_task(struct replay *replay)
 
 static void release_replay(struct replay *replay)
 {
-    for (uint32_t i = 0; i < replay->process_count; i++)
+    for (uint32_t i = 0; i < replay->process_count; i++) {
         space_release(&replay->processes[i].space);
+        space_release(&replay->processes[i].data);
+    }
     space_release(&replay->kernel);
     group_release(&replay->group);
     stat_release(&replay->stat);

@@ -16,8 +16,9 @@ struct thread {
 
 struct process {
     int32_t pid;
-    struct space space;
-    bool exec_wanted; /* the next file that it maps is its executable */
+    struct space space; /* mappings of code */
+    struct space data;  /* loader->data_wanted: mappings of code and data */
+    bool exec_wanted;   /* the next file that it maps is its executable */
     const char *exec;
 };
 

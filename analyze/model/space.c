@@ -175,3 +175,18 @@ const struct mapping *space_find(const struct space *space, uint64_t address)
     const struct mapping *mapping = find_mapping(space->mappings, address);
     return mapping ? mapping : find_mapping(space->before, address);
 }
+
+const struct mapping *space_below(const struct space *space, uint64_t address)
+{
+    uint32_t at = space->mappings ? first_behind(space->mappings, address) : 0;
+    return at > 0 ? &space->mappings->items[at - 1] : NULL;
+}
+
+const struct mapping *space_above(const struct space *space, uint64_t address)
+{
+    const struct mappings *mappings = space->mappings;
+    uint32_t at = mappings ? first_behind(mappings, address) : 0;
+    /* The one that contains ADDRESS is not above it. */
+    at += mappings && at < mappings->count && mappings->items[at].start <= address;
+    return mappings && at < mappings->count ? &mappings->items[at] : NULL;
+}

@@ -44,5 +44,9 @@ int space_map(struct space *space, struct space_limits *limits, const struct map
 struct space *space_copy(const struct space *space, struct arena *arena, size_t *bytes);
 /* The mapping of ADDRESS, or NULL. */
 const struct mapping *space_find(const struct space *space, uint64_t address);
+/* The last mapping that ends at or before ADDRESS, the first that starts after it; NULL: none. Not of before the last
+ * exec. */
+const struct mapping *space_below(const struct space *space, uint64_t address);
+const struct mapping *space_above(const struct space *space, uint64_t address);
 
 #endif

@@ -281,7 +281,7 @@ static int fill_batch(struct thread_pool *pool, struct chain_sample *item, const
     copy->attr = copy_of_attr(pool, sample->attr);
     copy->user_stack = NULL; /* already unwound if possible; may be gone when a thread looks up the chain */
     item->place = (struct chain_place){copy_of_space(batch, place->user), copy_of_space(batch, place->kernel),
-                                       place->machine};
+                                       place->machine, NULL};
     if (sample->chain)
         copy->chain = copy_bytes(batch, sample->chain, 8 * sample->chain_count);
     if (sample->user_regs)

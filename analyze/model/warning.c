@@ -80,7 +80,7 @@ int warning_file(struct loader *loader, const struct file *file)
 {
     int status = warning_dumps(loader);
     if (status == 0 && branch_events(file))
-        status = warning_add(loader, "branch stacks were recorded (perf record -b), but panalyze does not show them");
+        status = warning_add(loader, "branch stacks were recorded; 'panalyze report --by branch' shows them");
     if (status == 0)
         status = count_warning(loader, file->records[PERF_RECORD_AUX] + file->records[PERFDATA_RECORD_AUXTRACE],
                                "records of hardware traces (AUX) are not decoded");

@@ -103,6 +103,17 @@ void script_print_frames(struct script *script, const struct profile_sample *sam
         print_frame(script->view, sample->frames[i], sample->ips[i], chain);
 }
 
+char *script_branch_end(struct script *script, const struct profile_sample *sample, uint64_t address,
+                        const char **ret_dso)
+{
+    const struct view *view = script->view;
+    const struct profile_frame frame = profile_sample_code(view->profile, sample, address);
+    struct names_place place;
+    names_look_up(view->names, &frame, &place);
+    *ret_dso = place.dso;
+    return place.named ? memory_print("%s+0x%" PRIx64, place.symbol, place.offset) : memory_text("[unknown]");
+}
+
 /* As without options. */
 static void print_usual(struct script *script, const struct profile_sample *sample)
 {

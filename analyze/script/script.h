@@ -30,6 +30,11 @@ const char *script_cgroup_path(const struct script *script, uint64_t id);
 /* The frames of SAMPLE as usual, one a line, with the parts of settings->fields (0: all). */
 void script_print_frames(struct script *script, const struct profile_sample *sample);
 
+/* "main+0x12" of the code at ADDRESS, which the branch stack of SAMPLE has; "[unknown]". The caller frees it. *RET_DSO:
+ * its DSO. */
+char *script_branch_end(struct script *script, const struct profile_sample *sample, uint64_t address,
+                        const char **ret_dso);
+
 /* script_text.c: the fields of -F. 0; -ENODATA after a message: SAMPLE does not have one of them; or -EBADMSG. */
 int script_text(struct script *script, const struct profile_sample *sample);
 /* script_json.c: an object of the list. 0 or -EBADMSG. */

@@ -23,12 +23,6 @@ static void add_or(struct words *words, const char *text)
     add(words, text);
 }
 
-static void begin(struct words *words, const char *title)
-{
-    add(words, title);
-    words->first = words->used;
-}
-
 /* The names of the bits of BITS; NONE if there is no name. */
 static void add_bits(struct words *words, uint64_t bits, const char *const *names, size_t count)
 {
@@ -59,10 +53,9 @@ static void add_level(struct words *words, uint64_t value)
     };
     static const char *const hops[8] = {NULL, "core, same node", "node, same socket", "socket, same board", "board"};
     const uint64_t level = value >> 5 & 0x3fff, number = value >> 33 & 15, hop = value >> 43 & 7;
-    add(words, "|LVL ");
     if (value >> 37 & 1)
         add(words, "Remote ");
-    begin(words, "");
+    words->first = words->used;
     /* A newer kernel says how far away it is, and leaves the older bits alone. */
     if (hops[hop]) {
         add(words, hops[hop]);
@@ -80,10 +73,8 @@ static void add_level(struct words *words, uint64_t value)
     add(words, level & 2 ? " hit" : level & 4 ? " miss" : "");
 }
 
-static void add_group(struct words *words, const char *title, uint64_t bits, const char *const *names, size_t count,
-                      const char *none)
+static void add_group(struct words *words, uint64_t bits, const char *const *names, size_t count, const char *none)
 {
-    begin(words, title);
     add_bits(words, bits, names, count);
     if (words->used == words->first)
         add(words, none);
@@ -92,24 +83,45 @@ static void add_group(struct words *words, const char *title, uint64_t bits, con
 static void add_tlb(struct words *words, uint64_t bits)
 {
     static const char *const names[] = {"N/A", NULL, NULL, "L1", "L2", "Walker", "Fault"};
-    add_group(words, "|TLB ", bits, names, sizeof(names) / sizeof(names[0]), "N/A");
+    add_group(words, bits, names, sizeof(names) / sizeof(names[0]), "N/A");
     add(words, bits & 2 ? " hit" : bits & 4 ? " miss" : "");
 }
 
-char *bits_data_source(char *ret, uint64_t value)
+static void add_access(struct words *words, enum bits_access part, uint64_t value)
 {
     static const char *const operations[] = {"N/A", "LOAD", "STORE", "PFETCH", "EXEC"};
     static const char *const snoops[] = {"N/A", "None", "Hit", "Miss", "HitM", "Fwd", "Peer"};
     static const char *const locks[] = {"N/A", "Yes"};
     static const char *const blocks[] = {"N/A", "Data", "Addr"};
+    words->first = words->used;
+    switch (part) {
+    case ACCESS_OPERATION: add_group(words, value & 31, operations, 5, "No"); return;
+    case ACCESS_LEVEL: add_level(words, value); return;
+    case ACCESS_SNOOP: add_group(words, (value >> 19 & 31) | (value >> 38 & 3) << 5, snoops, 7, "N/A"); return;
+    case ACCESS_TLB: add_tlb(words, value >> 26 & 127); return;
+    case ACCESS_LOCK: add_group(words, value >> 24 & 3, locks, 2, "No"); return;
+    case ACCESS_BLOCK: add_group(words, value >> 40 & 1 ? 1 : value >> 40 & 6, blocks, 3, "N/A"); return;
+    case ACCESS_PARTS: return;
+    }
+}
+
+char *bits_access(char *ret, enum bits_access part, uint64_t value)
+{
     struct words words = {.to = ret};
     ret[0] = '\0';
-    add_group(&words, "|OP ", value & 31, operations, 5, "No");
-    add_level(&words, value);
-    add_group(&words, "|SNP ", (value >> 19 & 31) | (value >> 38 & 3) << 5, snoops, 7, "N/A");
-    add_tlb(&words, value >> 26 & 127);
-    add_group(&words, "|LCK ", value >> 24 & 3, locks, 2, "No");
-    add_group(&words, "|BLK ", value >> 40 & 1 ? 1 : value >> 40 & 6, blocks, 3, "N/A");
+    add_access(&words, part, value);
+    return ret;
+}
+
+char *bits_data_source(char *ret, uint64_t value)
+{
+    static const char *const titles[ACCESS_PARTS] = {"|OP ", "|LVL ", "|SNP ", "|TLB ", "|LCK ", "|BLK "};
+    struct words words = {.to = ret};
+    ret[0] = '\0';
+    for (int part = 0; part < ACCESS_PARTS; part++) {
+        add(&words, titles[part]);
+        add_access(&words, (enum bits_access)part, value);
+    }
     return ret;
 }
 

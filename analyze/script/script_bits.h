@@ -12,6 +12,9 @@ enum { BITS_TEXT = 320 };
 /* These write into RET[BITS_TEXT] and return it. */
 /* "|OP LOAD|LVL L1 hit|SNP None|TLB L1 or L2 hit|LCK No|BLK N/A" of union perf_mem_data_src. */
 char *bits_data_source(char *ret, uint64_t value);
+/* The same part by part, as perf report and perf script name them: "LOAD", "L1 hit", "None", "L1 or L2 hit", ... */
+enum bits_access { ACCESS_OPERATION, ACCESS_LEVEL, ACCESS_SNOOP, ACCESS_TLB, ACCESS_LOCK, ACCESS_BLOCK, ACCESS_PARTS };
+char *bits_access(char *ret, enum bits_access part, uint64_t value);
 /* "4K", "2M", "N/A" */
 char *bits_page_size(char *ret, uint64_t bytes);
 /* "AX", "X0", "r40" of a machine (uname -m; "": this one) */

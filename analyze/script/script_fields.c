@@ -42,6 +42,7 @@ static const struct {
     [FIELD_UREGS] = {"uregs", PERF_SAMPLE_REGS_USER},
     [FIELD_USTACK] = {"ustack", PERF_SAMPLE_STACK_USER},
     [FIELD_BRSTACK] = {"brstack", PERF_SAMPLE_BRANCH_STACK},
+    [FIELD_BRSTACKSYM] = {"brstacksym", PERF_SAMPLE_BRANCH_STACK},
     [FIELD_RAW] = {"raw", PERF_SAMPLE_RAW},
     [FIELD_AUX] = {"aux", PERF_SAMPLE_AUX},
     [FIELD_PHYS_ADDR] = {"phys_addr", PERF_SAMPLE_PHYS_ADDR},

@@ -36,6 +36,7 @@ enum script_field {
     FIELD_UREGS,
     FIELD_USTACK,
     FIELD_BRSTACK,
+    FIELD_BRSTACKSYM,
     FIELD_RAW,
     FIELD_AUX,
     FIELD_PHYS_ADDR,

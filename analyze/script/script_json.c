@@ -208,11 +208,21 @@ static void put_registers(struct part *part, enum script_field field, const stru
     json_end_object(&part->script->json);
 }
 
+static void put_branch_end(struct part *part, const char *symbol, const char *dso, uint64_t address)
+{
+    const char *path;
+    char *text = script_branch_end(part->script, part->sample, address, &path);
+    json_string(&part->script->json, symbol, text);
+    json_string(&part->script->json, dso, path);
+    free(text);
+}
+
 static void put_branches(struct part *part)
 {
     struct json *json = &part->script->json;
     const struct sample_fields *fields = &part->fields;
-    if (!wants(part, FIELD_BRSTACK))
+    const bool names = wants(part, FIELD_BRSTACKSYM);
+    if (!wants(part, FIELD_BRSTACK) && !names)
         return;
     if (fields->branches.has_hw_index)
         json_unsigned(json, "brstack_hw_idx", fields->branches.hw_index);
@@ -222,6 +232,10 @@ static void put_branches(struct part *part)
         json_object(json, NULL);
         json_unsigned(json, "from", branch.from);
         json_unsigned(json, "to", branch.to);
+        if (names) {
+            put_branch_end(part, "from_sym", "from_dso", branch.from);
+            put_branch_end(part, "to_sym", "to_dso", branch.to);
+        }
         json_bool(json, "mispredicted", branch.mispredicted);
         json_bool(json, "predicted", branch.predicted);
         json_bool(json, "in_tx", branch.in_transaction);
@@ -246,7 +260,8 @@ static uint64_t wanted_of(uint64_t chosen, uint64_t has)
         if ((!chosen || (chosen & FIELD_BIT(i))) && (!needs || (needs & has)))
             wanted |= FIELD_BIT(i);
     }
-    return wanted;
+    /* The names of branches were not recorded, and it takes long to look them up. */
+    return chosen ? wanted : wanted & ~FIELD_BIT(FIELD_BRSTACKSYM);
 }
 
 int script_json(struct script *script, const struct profile_sample *sample)

@@ -161,20 +161,54 @@ static void print_bytes(const char *name, struct sample_bytes bytes, FILE *to)
     fputc(' ', to);
 }
 
+static void print_branch_flags(const struct sample_branch *branch, FILE *to)
+{
+    fprintf(to, "/%c/%c/%c/%" PRIu16 "/%s ",
+            branch->mispredicted ? 'M'
+            : branch->predicted  ? 'P'
+                                 : '-',
+            branch->in_transaction ? 'X' : '-', branch->aborted ? 'A' : '-', branch->cycles,
+            bits_branch_type(branch->type, branch->new_type));
+}
+
 static void print_branches(const struct sample_fields *fields, FILE *to)
 {
     for (uint64_t i = 0; i < fields->branches.count; i++) {
-        struct sample_branch branch = sample_branch(fields, i);
-        fprintf(to, " 0x%" PRIx64 "/0x%" PRIx64 "/%c/%c/%c/%" PRIu16 "/%s ", branch.from, branch.to,
-                branch.mispredicted ? 'M'
-                : branch.predicted  ? 'P'
-                                    : '-',
-                branch.in_transaction ? 'X' : '-', branch.aborted ? 'A' : '-', branch.cycles,
-                bits_branch_type(branch.type, branch.new_type));
+        const struct sample_branch branch = sample_branch(fields, i);
+        fprintf(to, " 0x%" PRIx64 "/0x%" PRIx64, branch.from, branch.to);
+        print_branch_flags(&branch, to);
     }
 }
 
-static void print_tail(struct script *script, const struct sample_fields *fields)
+static void print_branch_end(struct script *script, const struct profile_sample *sample, uint64_t address)
+{
+    struct output *output = script->view->output;
+    const char *dso;
+    char *text = script_branch_end(script, sample, address, &dso);
+    output_text(output, text);
+    free(text);
+    if (script->view->settings->fields & FIELD_BIT(FIELD_DSO)) {
+        fputc('(', output->to);
+        output_text(output, dso);
+        fputc(')', output->to);
+    }
+}
+
+static void print_named_branches(struct script *script, const struct profile_sample *sample,
+                                 const struct sample_fields *fields)
+{
+    FILE *to = script->view->output->to;
+    for (uint64_t i = 0; i < fields->branches.count && !output_is_over(script->view->output); i++) {
+        const struct sample_branch branch = sample_branch(fields, i);
+        fputc(' ', to);
+        print_branch_end(script, sample, branch.from);
+        fputc('/', to);
+        print_branch_end(script, sample, branch.to);
+        print_branch_flags(&branch, to);
+    }
+}
+
+static void print_tail(struct script *script, const struct profile_sample *sample, const struct sample_fields *fields)
 {
     FILE *to = script->view->output->to;
     const uint64_t wanted = script->view->settings->fields;
@@ -187,6 +221,8 @@ static void print_tail(struct script *script, const struct sample_fields *fields
         fprintf(to, "ustack:%" PRIu64 "/%" PRIu64 " ", fields->user_stack.size, fields->user_stack_asked);
     if (wanted & FIELD_BIT(FIELD_BRSTACK))
         print_branches(fields, to);
+    if (wanted & FIELD_BIT(FIELD_BRSTACKSYM))
+        print_named_branches(script, sample, fields);
     if (wanted & FIELD_BIT(FIELD_RAW))
         print_bytes("raw", fields->raw, to);
     if (wanted & FIELD_BIT(FIELD_AUX))
@@ -215,7 +251,7 @@ int script_text(struct script *script, const struct profile_sample *sample)
             fputc('\n', to);
         script_print_frames(script, sample);
     }
-    print_tail(script, &fields);
+    print_tail(script, sample, &fields);
     fputc('\n', to);
     return 0;
 }

@@ -27,6 +27,7 @@ struct names {
     struct symbols *symbols;   /* NULL: no names are looked up */
     bool addresses;            /* --no-resolve */
     struct symbols_dso **dsos; /* by module; NULL: not needed yet */
+    uint32_t module_count;
     struct map_strings strings;
     struct map functions; /* (DSO string, symbol string * 2 + inlined) */
     struct names_entry *function_list;
@@ -104,6 +105,7 @@ struct names *names_new(const struct profile *profile, const struct settings *se
     };
     names->profile = profile;
     names->addresses = settings->no_resolve;
+    names->module_count = profile->module_count;
     names->dsos = memory_new(profile->module_count, sizeof(*names->dsos));
     names->frame_count = profile->frame_count;
     for (int i = 0; i < 3; i++)
@@ -142,6 +144,8 @@ void names_free(struct names *names)
 
 static struct symbols_dso *dso_of(struct names *names, const struct profile_module *module)
 {
+    if (module->index >= names->module_count) /* a file that changed between two passes may give new modules */
+        return NULL;
     if (names->dsos[module->index] || !names->symbols || module->symbol)
         return names->dsos[module->index];
     struct symbols_dso *dso;
@@ -269,17 +273,27 @@ static inline void reserve_frame(struct names *names, uint32_t index)
         reserve_frames(names, names->profile->frame_count);
 }
 
+void names_look_up(struct names *names, const struct profile_frame *frame, struct names_place *ret)
+{
+    look_up_frame(names, frame, ret);
+    const struct names_entry *function = &names->function_list[ret->function];
+    ret->dso_id = function->dso;
+    ret->dso = names->strings.texts[function->dso];
+    ret->symbol = names->strings.texts[function->symbol];
+}
+
+struct symbols_dso *names_module(struct names *names, const struct profile_module *module)
+{
+    return dso_of(names, module);
+}
+
 const struct names_place *names_frame(struct names *names, uint32_t index)
 {
     reserve_frame(names, index);
     if (names->places[index])
         return names->places[index];
     struct names_place *place = memory_new(1, sizeof(*place));
-    look_up_frame(names, &names->profile->frames[index], place);
-    const struct names_entry *function = &names->function_list[place->function];
-    place->dso_id = function->dso;
-    place->dso = names->strings.texts[function->dso];
-    place->symbol = names->strings.texts[function->symbol];
+    names_look_up(names, &names->profile->frames[index], place);
     names->functions_of[index] = place->function + 1;
     return names->places[index] = place;
 }
@@ -360,7 +374,7 @@ const char *names_dso(const struct names *names, uint32_t dso_id)
 
 void names_missing(struct names *names, names_each_missing *each, void *context)
 {
-    for (uint32_t i = 0; i < names->profile->module_count; i++) {
+    for (uint32_t i = 0; i < names->module_count; i++) {
         struct symbols_dso *dso = names->dsos[i];
         unsigned missing = dso ? symbols_missing(dso) : 0;
         const char *why = missing ? symbols_why(dso) : NULL;

@@ -39,6 +39,10 @@ uint32_t names_function_of(struct names *names, uint32_t frame);
 /* Only its DSO. No name is looked up, except for the kernel, whose modules only symbols distinguish. */
 uint32_t names_dso_of(struct names *names, uint32_t frame);
 
+/* The place of a FRAME that is not in the profile, such as the end of a branch. It stays valid until names_free(). */
+void names_look_up(struct names *names, const struct profile_frame *frame, struct names_place *ret);
+/* The DSO of MODULE, for symbols.h; NULL: none. */
+struct symbols_dso *names_module(struct names *names, const struct profile_module *module);
 /* The DSO of FRAME, for symbols.h; NULL: none. */
 struct symbols_dso *names_symbols(struct names *names, uint32_t frame);
 /* The file offset of FRAME, for symbols.h. */

@@ -154,6 +154,37 @@ static void test_many(void **state)
     }
 }
 
+static void expect_neighbours(const struct space *space, uint64_t address, int below, int above)
+{
+    const struct mapping *found = space_below(space, address);
+    assert_int_equal(found ? (int)found->module : -1, below);
+    found = space_above(space, address);
+    assert_int_equal(found ? (int)found->module : -1, above);
+}
+
+static void test_neighbours(void **state)
+{
+    (void)state;
+    struct pair pairs[SPACES];
+    begin(pairs, 1000);
+    expect_neighbours(&pairs[0].space, 5, -1, -1);
+    map(&pairs[0], 2, 4, 0, 1);
+    map(&pairs[0], 4, 6, 0, 2);
+    map(&pairs[0], 8, 9, 0, 3);
+    expect_neighbours(&pairs[0].space, 0, -1, 1);
+    expect_neighbours(&pairs[0].space, 2, -1, 2);
+    expect_neighbours(&pairs[0].space, 3, -1, 2);
+    expect_neighbours(&pairs[0].space, 4, 1, 3);
+    expect_neighbours(&pairs[0].space, 6, 2, 3);
+    expect_neighbours(&pairs[0].space, 7, 2, 3);
+    expect_neighbours(&pairs[0].space, 8, 2, -1);
+    expect_neighbours(&pairs[0].space, UINT64_MAX, 3, -1);
+    /* What was before an exec has no neighbours. */
+    reset(&pairs[0]);
+    expect_neighbours(&pairs[0].space, 5, -1, -1);
+    release(pairs);
+}
+
 /* A copy stays what it was; it is of the arena, and its bytes are counted. */
 static void test_copies(void **state)
 {
@@ -289,9 +320,13 @@ static void test_most_of_one(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_two),         cmocka_unit_test(test_many),
-        cmocka_unit_test(test_copies),      cmocka_unit_test(test_empty),
-        cmocka_unit_test(test_limits),      cmocka_unit_test(test_covered_mappings_can_be_had_again),
+        cmocka_unit_test(test_two),
+        cmocka_unit_test(test_many),
+        cmocka_unit_test(test_neighbours),
+        cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_empty),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_covered_mappings_can_be_had_again),
         cmocka_unit_test(test_most_of_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -187,6 +187,10 @@ static void test_fields(void **state)
     expect("cgroup", false, "/user\\033[1m \n");
     expect("iregs,uregs,ustack", false, " ABI:2    IP:0xc  ABI:1    AX:0xa    BX:0xb ustack:8/8 \n");
     expect("brstack", false, " 0x401010/0x401020/M/-/A/17/COND  0x401030/0x401040/P/X/-/0/RET \n");
+    expect("brstacksym", false, " [unknown]/[unknown]/M/-/A/17/COND  [unknown]/[unknown]/P/X/-/0/RET \n");
+    expect("ip,dso,brstacksym", false,
+           "          401000 ([unknown])  [unknown]([unknown])/[unknown]([unknown])/M/-/A/17/COND  "
+           "[unknown]([unknown])/[unknown]([unknown])/P/X/-/0/RET \n");
     expect("raw,aux", false, "raw:7477656c7665206279746573 aux:6175782064617461 \n");
 }
 
@@ -234,8 +238,13 @@ static void test_json(void **state)
         if (!strstr(text, parts[i]))
             fail_msg("no %s in %s", parts[i], text);
     free(text);
+    text = print("brstacksym", false, true, 0);
+    assert_non_null(strstr(text, "\"from_sym\""));
+    assert_non_null(strstr(text, "\"to_dso\""));
+    free(text);
     text = print("time,srcline,ip", false, true, 0);
     assert_null(strstr(text, "comm"));
+    assert_null(strstr(text, "from_sym"));
     assert_null(strstr(text, "SAMPLE"));
     free(text);
 }

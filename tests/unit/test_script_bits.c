@@ -42,6 +42,22 @@ static void test_data_source(void **state)
     }
 }
 
+static void test_parts_of_an_access(void **state)
+{
+    (void)state;
+    static const char *const wanted[ACCESS_PARTS] = {"LOAD", "L1 hit", "None", "L1 or L2 hit", "Yes", "N/A"};
+    const union perf_mem_data_src source = {
+        .mem_op = PERF_MEM_OP_LOAD,
+        .mem_lvl = PERF_MEM_LVL_HIT | PERF_MEM_LVL_L1,
+        .mem_snoop = PERF_MEM_SNOOP_NONE,
+        .mem_lock = PERF_MEM_LOCK_LOCKED,
+        .mem_dtlb = PERF_MEM_TLB_HIT | PERF_MEM_TLB_L1 | PERF_MEM_TLB_L2,
+    };
+    char text[BITS_TEXT];
+    for (int part = 0; part < ACCESS_PARTS; part++)
+        assert_string_equal(bits_access(text, (enum bits_access)part, source.val), wanted[part]);
+}
+
 /* Every bit, and all of them: the text stays in its room. */
 static void test_any_data_source(void **state)
 {
@@ -121,8 +137,13 @@ static void test_fields(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_data_source), cmocka_unit_test(test_any_data_source), cmocka_unit_test(test_page_size),
-        cmocka_unit_test(test_registers),   cmocka_unit_test(test_branches),        cmocka_unit_test(test_fields),
+        cmocka_unit_test(test_data_source),
+        cmocka_unit_test(test_any_data_source),
+        cmocka_unit_test(test_parts_of_an_access),
+        cmocka_unit_test(test_page_size),
+        cmocka_unit_test(test_registers),
+        cmocka_unit_test(test_branches),
+        cmocka_unit_test(test_fields),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
