@@ -93,10 +93,22 @@ static int take_grouping(void *state, const struct option_row *row, const char *
     return take_choice(state, row, value && strcmp(value, "object") == 0 ? "dso" : value);
 }
 
+/* The words of report's --by, which are too long for its line of --help. */
+static const char report_by[] =
+    "function|dso|task|process|comm|address|line|inline|file|data-page|data-symbol|data-type|"
+    "branch";
+
 static int take_by(void *state, const struct option_row *row, const char *value)
 {
     ((struct settings *)state)->by_given = true;
     return take_grouping(state, row, value);
+}
+
+static int take_report_by(void *state, const struct option_row *row, const char *value)
+{
+    struct option_row all = *row;
+    all.value = report_by;
+    return take_by(state, &all, value);
 }
 
 static int take_diff_by(void *state, const struct option_row *row, const char *value)
@@ -260,8 +272,9 @@ static const struct option_row rows[] = {
      "show all sampled events side by side; --event chooses the first column (export: only csv)"},
     {0, "values", NULL, 0, options_take_flag, FIELD(values), 0, REPORT,
      "show what each event of a group counted, for files of 'perf record -e {A,B}:S'"},
-    {0, "by", "function|dso|task|process|comm|address|line|inline|file", 0, take_by, FIELD(by), 0, REPORT,
-     "group rows by one of these (default: function)"},
+    {0, "by", "GROUP", 0, take_report_by, FIELD(by), 0, REPORT,
+     "group rows by function (the default), dso, task, process, comm, address, line, inline, file, data-page, "
+     "data-symbol, data-type or branch"},
     {0, "by", "function|dso|task|process|comm|address", 0, take_by, FIELD(by), 0, FLAME,
      "group boxes by one of these (default: comm); task, process and comm add a first level of boxes"},
     {0, "by", "comm|dso|function|stack", 0, take_diff_by, FIELD(diff_by), 0, DIFF,
@@ -499,11 +512,36 @@ static int check_group(const struct settings *settings)
     return -EINVAL;
 }
 
+/* Refuses options that rows of data and branches cannot have. */
+static int check_data(const struct settings *settings)
+{
+    static const char *const words[] = {"data-page", "data-symbol", "data-type", "branch"};
+    const char *other = settings->callers                                      ? "--callers"
+                        : settings->callees                                    ? "--callees"
+                        : settings->reverse                                    ? "--reverse"
+                        : settings->call_tree                                  ? "--call-tree"
+                        : settings->inlined                                    ? "--inline"
+                        : settings->no_inline                                  ? "--no-inline"
+                        : settings->sort_given && settings->sort == SORT_TOTAL ? "--sort total"
+                                                                               : NULL;
+    if (settings->by < BY_DATA_PAGE)
+        return 0;
+    if (settings->tasks == TASKS_APART) {
+        report_error("--by=%s has no sections for tasks: leave out --per-task, or choose a task with --tid",
+                     words[settings->by - BY_DATA_PAGE]);
+        return -EINVAL;
+    }
+    if (!other)
+        return 0;
+    report_error("--by=%s does not show call chains: leave out %s", words[settings->by - BY_DATA_PAGE], other);
+    return -EINVAL;
+}
+
 /* Refuses options that would have no effect. */
 static int refuse_unused(const struct cli *cli)
 {
     const struct settings *settings = &cli->settings;
-    if (check_group(settings) < 0 || cli_check_settings(settings) < 0)
+    if (check_group(settings) < 0 || check_data(settings) < 0 || cli_check_settings(settings) < 0)
         return -EINVAL;
     if (settings->no_inline && (settings->by == BY_LINE || settings->by == BY_INLINE || settings->by == BY_FILE)) {
         report_error("--by=line, --by=inline and --by=file show where inlined code comes from: leave out --no-inline");

@@ -10,6 +10,7 @@
 
 #include "analyze/cli.h"
 #include "analyze/export/export.h"
+#include "analyze/fields/field_report.h"
 #include "analyze/inputs.h"
 #include "analyze/live/live.h"
 #include "analyze/model/json_document.h"
@@ -156,7 +157,8 @@ static void prepare_view(const struct cli *cli, struct view *view)
     const struct settings *settings = &cli->settings;
     bool rows = cli->command->view == view_report && settings->by != BY_TASK && settings->by != BY_PROCESS &&
                 settings->by != BY_COMM;
-    bool whole = (cli->command->needs & CLI_WHOLE_SAMPLES) ||
+    bool fields = cli->command->view == view_report && field_report_wanted(settings->by);
+    bool whole = (cli->command->needs & CLI_WHOLE_SAMPLES) || fields ||
                  (cli->command->view == view_report && !rows && !settings->json);
     if (!view->profile)
         return;
@@ -199,6 +201,12 @@ static int refuse_empty(const struct cli *cli, struct view *view)
     return suggest_refuse(view);
 }
 
+static int run_view(const struct cli *cli, struct view *view)
+{
+    bool fields = cli->command->view == view_report && field_report_wanted(cli->settings.by);
+    return fields ? field_report(view) : cli->command->view(view);
+}
+
 static int show_view(const struct cli *cli, struct view *view)
 {
     struct output output;
@@ -213,7 +221,7 @@ static int show_view(const struct cli *cli, struct view *view)
     view->output = &output;
     for (size_t i = 0; view->runs && i < view->runs->counts[0] + view->runs->counts[1]; i++)
         view->runs->views[i].output = &output;
-    int status = cli->command->view(view);
+    int status = run_view(cli, view);
     int closed = output_close(&output);
     return closed ? closed : status;
 }
@@ -229,7 +237,8 @@ static enum profile_merge merge_of(const struct cli *cli)
         return PROFILE_BY_TASK;
     bool whole_samples = settings->dsos.count || settings->symbols.count;
     bool together = settings->json ? settings->tasks == TASKS_TOGETHER : settings->tasks != TASKS_APART;
-    bool report = cli->command->view == view_report && together && settings->by != BY_COMM;
+    bool report = cli->command->view == view_report && together && settings->by != BY_COMM &&
+                  !(whole_samples && field_report_wanted(settings->by));
     if ((cli->command->view == view_summary && !whole_samples) || (report && !by_task)) /* a document has commands */
         return settings->json ? PROFILE_BY_COMM : PROFILE_BY_STACK;
     if (cli->command->view == view_flame && !by_task)
@@ -262,6 +271,7 @@ static int load_profile(const struct cli *cli, struct view *view, const char *se
         .merged_foreign = cli->command->view == view_diff,
         .merge_above = shows_few_tasks(cli) ? LARGE_FILES : 0,
         .rounds = cli->settings.rounds,
+        .data = cli->settings.by == BY_DATA_PAGE || cli->settings.by == BY_DATA_SYMBOL,
         .counts_only = (cli->command->needs & CLI_COUNTS) && !cli->settings.json,
         .symfs = cli->settings.symfs,
         .debug_paths = cli->settings.debug_paths.items,

@@ -240,6 +240,8 @@ int view_document(struct view *view, bool with_task_functions)
         call_tree_json(&json, view, selection->entries, selection->entry_count);
     if (view->lines)
         line_histogram_json(&json, view);
+    if (view->members)
+        view->members(view->members_context, &json);
     tasks_and_totals(&json, view, with_task_functions);
     coverage_json(&json, profile);
     session_object(&json, profile);

@@ -7,8 +7,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* In the order of the words of --by. */
-enum settings_by { BY_FUNCTION, BY_DSO, BY_TASK, BY_PROCESS, BY_COMM, BY_ADDRESS, BY_LINE, BY_INLINE, BY_FILE };
+/* In the order of the words of --by. From BY_DATA_PAGE on, rows need more of a sample than its stack and its task. */
+enum settings_by {
+    BY_FUNCTION,
+    BY_DSO,
+    BY_TASK,
+    BY_PROCESS,
+    BY_COMM,
+    BY_ADDRESS,
+    BY_LINE,
+    BY_INLINE,
+    BY_FILE,
+    BY_DATA_PAGE,
+    BY_DATA_SYMBOL,
+    BY_DATA_TYPE,
+    BY_BRANCH,
+};
 /* In the order of the words of --sort and --color. */
 enum settings_sort { SORT_SELF, SORT_TOTAL };
 /* For report. TASKS_USUAL: together in text, both in the JSON document. */

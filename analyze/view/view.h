@@ -19,6 +19,8 @@ struct view_runs {
     size_t counts[2];
 };
 
+struct json;
+
 struct view {
     const struct settings *settings;
     struct output *output;
@@ -31,6 +33,9 @@ struct view {
     const struct view_runs *runs; /* diff: this is the first of them; NULL elsewhere */
     bool inlined;                 /* call chains show inlined functions */
     struct lines *lines;          /* NULL: the view needs none */
+    /* Writes more members of the document of --json; NULL: none. */
+    void (*members)(void *context, struct json *json);
+    void *members_context;
 };
 
 int view_report(struct view *view);

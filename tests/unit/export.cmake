@@ -2,12 +2,13 @@
 pinject_unit_test(export SOURCES test_export.c test_view_fake.c LINK pinject_script pinject_export PkgConfig::ZLIB)
 target_compile_definitions(test_export PRIVATE TEST_SEEDS="${PROJECT_SOURCE_DIR}/tests/fuzz/seeds/reader")
 pinject_unit_test(script SOURCES test_script.c perfdata_writer.c LINK pinject_script)
+pinject_unit_test(fields SOURCES test_fields.c perfdata_writer.c LINK pinject_fields)
 pinject_unit_test(script_bits SOURCES test_script_bits.c LINK pinject_script)
 pinject_unit_test(merge SOURCES test_merge.c perfdata_writer.c LINK pinject_script pinject_export)
 pinject_unit_test(merge_spool SOURCES test_merge_spool.c perfdata_writer.c LINK pinject_script pinject_export)
 target_link_options(test_merge_spool PRIVATE -Wl,--wrap=open)
 # What all views and exports print, compared with tests/data/golden.
-pinject_unit_test(golden SOURCES test_golden.c test_view_fake.c LINK pinject_script pinject_export)
+pinject_unit_test(golden SOURCES test_golden.c test_view_fake.c LINK pinject_fields pinject_script pinject_export)
 target_compile_definitions(test_golden PRIVATE TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
 pinject_unit_test(cli SOURCES test_cli.c ${PROJECT_SOURCE_DIR}/analyze/cli.c ${PROJECT_SOURCE_DIR}/analyze/cli_check.c
   LINK pinject_script pinject_export)
@@ -16,7 +17,7 @@ set(analyze ${PROJECT_SOURCE_DIR}/analyze)
 pinject_unit_test(commands SOURCES test_commands.c test_commands_steps.c test_commands_inputs.c
   test_commands_recordings.c perfdata_writer.c ${analyze}/main.c ${analyze}/cli.c ${analyze}/cli_check.c ${analyze}/inputs.c
   ${analyze}/progress.c ${analyze}/live/live.c ${analyze}/live/screen.c ${analyze}/live/snapshot.c
-  LINK pinject_script pinject_export PkgConfig::ZLIB)
+  LINK pinject_fields pinject_script pinject_export PkgConfig::ZLIB)
 pinject_unit_test(inputs SOURCES test_inputs.c ${analyze}/inputs.c LINK pinject_script pinject_export)
 pinject_unit_test(screen SOURCES test_screen.c ${analyze}/live/screen.c LINK pinject_common)
 target_link_options(test_screen PRIVATE -Wl,--wrap=tcgetpgrp)

@@ -98,9 +98,19 @@ static void test_choices(void **state)
     static const struct {
         const char *words;
         int by;
-    } by[] = {{"--by function", BY_FUNCTION}, {"--by=dso", BY_DSO},       {"--by task", BY_TASK},
-              {"--by process", BY_PROCESS},   {"--by comm", BY_COMM},     {"--by address", BY_ADDRESS},
-              {"--by line", BY_LINE},         {"--by inline", BY_INLINE}, {"--by file", BY_FILE}};
+    } by[] = {{"--by function", BY_FUNCTION},
+              {"--by=dso", BY_DSO},
+              {"--by task", BY_TASK},
+              {"--by process", BY_PROCESS},
+              {"--by comm", BY_COMM},
+              {"--by address", BY_ADDRESS},
+              {"--by line", BY_LINE},
+              {"--by inline", BY_INLINE},
+              {"--by file", BY_FILE},
+              {"--by data-page", BY_DATA_PAGE},
+              {"--by data-symbol", BY_DATA_SYMBOL},
+              {"--by data-type", BY_DATA_TYPE},
+              {"--by branch", BY_BRANCH}};
     for (size_t i = 0; i < sizeof(by) / sizeof(by[0]); i++) {
         assert_int_equal(good(by[i].words)->by, by[i].by);
         assert_true(cli.settings.by_given);
@@ -110,6 +120,17 @@ static void test_choices(void **state)
     bad("--by func", "takes");
     bad("--by=", "takes");
     bad("--by=line|inline", "takes");
+    bad("--by=GROUP", "takes");
+    bad("flame --by=branch", "option '--by' takes function|dso|task|process|comm|address, not 'branch'");
+    bad("--by=branch --callers", "--by=branch does not show call chains: leave out --callers");
+    bad("--by=data-page --callees", "--by=data-page does not show call chains: leave out --callees");
+    bad("--by=data-symbol --call-tree", "--by=data-symbol does not show call chains: leave out --call-tree");
+    bad("--by=data-type --reverse", "--by=data-type does not show call chains: leave out --reverse");
+    bad("--by=branch --inline", "leave out --inline");
+    bad("--by=branch --no-inline", "leave out --no-inline");
+    bad("--by=branch --sort total", "leave out --sort total");
+    bad("--by=data-page --per-task", "--by=data-page has no sections for tasks: leave out --per-task");
+    assert_true(good("--by=branch --group --json --sort self -a")->group);
     assert_int_equal(good("--sort total")->sort, SORT_TOTAL);
     assert_int_equal(good("--callees")->sort, SORT_TOTAL);
     assert_int_equal(good("--callees --sort self")->sort, SORT_SELF);

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "analyze/export/export.h"
+#include "analyze/fields/field_report.h"
 #include "analyze/model/loader.h"
 #include "analyze/script/script.h"
 #include "common/buffer.h"
@@ -194,17 +195,17 @@ static void make_lasting(struct profile_session *session)
         session->start_realtime_ns = 0;
 }
 
-static void show_file(const char *file, const char *name)
+static void show_file(const char *file, const char *name, const struct shown *list, size_t count)
 {
     struct buffer all = BUFFER_INIT;
-    for (size_t i = 0; i < sizeof(shown) / sizeof(shown[0]); i++) {
+    for (size_t i = 0; i < count; i++) {
         struct profile *profile = NULL;
-        struct profile_options options = {.symfs = "/opt/no-such"};
+        struct profile_options options = {.symfs = "/opt/no-such", .data = true};
         size_t size = 0;
         assert_int_equal(profile_load(&file, 1, &options, &profile), 0);
         make_lasting(&profile->session);
-        char *text = print(&shown[i], profile, &size);
-        append(&all, shown[i].name, text, size);
+        char *text = print(&list[i], profile, &size);
+        append(&all, list[i].name, text, size);
         free(text);
         profile_free(profile);
     }
@@ -215,13 +216,28 @@ static void show_file(const char *file, const char *name)
 static void test_of_perf(void **state)
 {
     (void)state;
-    show_file("fp.data", "fp");
+    show_file("fp.data", "fp", shown, sizeof(shown) / sizeof(shown[0]));
 }
 
 static void test_of_ours(void **state)
 {
     (void)state;
-    show_file("ours-2.data", "ours-2");
+    show_file("ours-2.data", "ours-2", shown, sizeof(shown) / sizeof(shown[0]));
+}
+
+/* A made-up file that has what no machine here can record. */
+static void test_of_data_and_branches(void **state)
+{
+    static const struct shown list[] = {
+        {.name = "report-data-page", .view = field_report, .settings = {.by = BY_DATA_PAGE}},
+        {.name = "report-data-symbol", .view = field_report, .settings = {.by = BY_DATA_SYMBOL, .group = true}},
+        {.name = "report-data-type", .view = field_report, .settings = {.by = BY_DATA_TYPE}},
+        {.name = "report-data-type-json", .view = field_report, .settings = {.by = BY_DATA_TYPE, .json = true}},
+        {.name = "report-branch", .view = field_report, .settings = {.by = BY_BRANCH}},
+        {.name = "report-branch-json", .view = field_report, .settings = {.by = BY_BRANCH, .json = true}},
+    };
+    (void)state;
+    show_file("../fuzz/seeds/reader/samples.data", "fields", list, sizeof(list) / sizeof(list[0]));
 }
 
 /* What was chosen, and nothing else, goes into one file of all. */
@@ -279,9 +295,8 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_made_up),
-        cmocka_unit_test(test_of_perf),
-        cmocka_unit_test(test_of_ours),
+        cmocka_unit_test(test_made_up),        cmocka_unit_test(test_of_perf),
+        cmocka_unit_test(test_of_ours),        cmocka_unit_test(test_of_data_and_branches),
         cmocka_unit_test(test_merged_by_task),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyze/fields/data_place.h"
+
+#include "analyze/sym/symbols.h"
+
+/* A mapping of a file, which may have symbols. */
+static bool is_file(const struct profile_mapping *mapping)
+{
+    return mapping->module && !mapping->module->pid && !mapping->module->kernel;
+}
+
+/*
+ * Whether an address in the mappings of DATA can belong to the file that is mapped at CODE. Zeroed data (.bss) is in
+ * memory without a file that follows the file's own data.
+ */
+static bool can_belong(const struct profile_data *data, const struct profile_mapping *code)
+{
+    const char *path = code->module->path; /* equal strings are equal pointers */
+    if (!data->at.module)
+        return true; /* files of pinject-run have no mappings of data */
+    if (is_file(&data->at))
+        return data->at.module->path == path;
+    return data->before.module && data->before.module->path == path;
+}
+
+/* Sets RET if the file at CODE has ADDRESS. WITHIN: ADDRESS is in its code. */
+static bool find_in_file(const struct view *view, const struct profile_mapping *code, uint64_t address, bool within,
+                         struct data_place *ret)
+{
+    const struct symbols_mapping mapping = {code->start, code->end - code->start, code->pgoff};
+    struct symbols_dso *dso = names_module(view->names, code->module);
+    struct symbol symbol;
+    uint64_t virtual;
+    if (!dso || !symbols_virtual(dso, &mapping, address, &virtual))
+        return false;
+    ret->dso = code->module->path;
+    if (symbols_variable(dso, virtual, &symbol) ||
+        (within && symbols_find(dso, address - code->start + code->pgoff, &symbol)))
+        ret->symbol = symbol.name;
+    return true;
+}
+
+struct data_place data_place_find(const struct view *view, const struct profile_sample *sample, uint64_t address)
+{
+    const struct profile_data data = profile_sample_data(view->profile, sample, address);
+    const bool kernel = profile_is_kernel(address);
+    struct data_place place = {.dso = data.at.module ? data.at.module->path : kernel ? "[kernel]" : "[unknown]"};
+    for (int i = 0; i < 3 && !kernel; i++)
+        if (is_file(&data.code[i]) && can_belong(&data, &data.code[i]) &&
+            find_in_file(view, &data.code[i], address, i == 0, &place))
+            break;
+    return place;
+}
