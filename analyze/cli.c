@@ -512,36 +512,11 @@ static int check_group(const struct settings *settings)
     return -EINVAL;
 }
 
-/* Refuses options that rows of data and branches cannot have. */
-static int check_data(const struct settings *settings)
-{
-    static const char *const words[] = {"data-page", "data-symbol", "data-type", "branch"};
-    const char *other = settings->callers                                      ? "--callers"
-                        : settings->callees                                    ? "--callees"
-                        : settings->reverse                                    ? "--reverse"
-                        : settings->call_tree                                  ? "--call-tree"
-                        : settings->inlined                                    ? "--inline"
-                        : settings->no_inline                                  ? "--no-inline"
-                        : settings->sort_given && settings->sort == SORT_TOTAL ? "--sort total"
-                                                                               : NULL;
-    if (settings->by < BY_DATA_PAGE)
-        return 0;
-    if (settings->tasks == TASKS_APART) {
-        report_error("--by=%s has no sections for tasks: leave out --per-task, or choose a task with --tid",
-                     words[settings->by - BY_DATA_PAGE]);
-        return -EINVAL;
-    }
-    if (!other)
-        return 0;
-    report_error("--by=%s does not show call chains: leave out %s", words[settings->by - BY_DATA_PAGE], other);
-    return -EINVAL;
-}
-
 /* Refuses options that would have no effect. */
 static int refuse_unused(const struct cli *cli)
 {
     const struct settings *settings = &cli->settings;
-    if (check_group(settings) < 0 || check_data(settings) < 0 || cli_check_settings(settings) < 0)
+    if (check_group(settings) < 0 || cli_check_settings(settings) < 0)
         return -EINVAL;
     if (settings->no_inline && (settings->by == BY_LINE || settings->by == BY_INLINE || settings->by == BY_FILE)) {
         report_error("--by=line, --by=inline and --by=file show where inlined code comes from: leave out --no-inline");

@@ -24,6 +24,8 @@ static int check_resolve(const struct settings *settings)
                         : settings->by == BY_LINE                     ? "--by line"
                         : settings->by == BY_INLINE                   ? "--by inline"
                         : settings->by == BY_FILE                     ? "--by file"
+                        : settings->by == BY_DATA_SYMBOL              ? "--by data-symbol"
+                        : settings->by == BY_BRANCH                   ? "--by branch"
                         : settings->inlined                           ? "--inline"
                         : settings->lines                             ? "--lines"
                         : settings->no_demangle                       ? "--no-demangle"
@@ -51,11 +53,43 @@ static int check_compact(const struct settings *settings)
     return -EINVAL;
 }
 
+/* Refuses options that rows of data and branches cannot have. */
+static int check_data(const struct settings *settings)
+{
+    static const char *const words[] = {"data-page", "data-symbol", "data-type", "branch"};
+    const char *other = settings->callers                                      ? "--callers"
+                        : settings->callees                                    ? "--callees"
+                        : settings->reverse                                    ? "--reverse"
+                        : settings->call_tree                                  ? "--call-tree"
+                        : settings->inlined                                    ? "--inline"
+                        : settings->no_inline                                  ? "--no-inline"
+                        : settings->sort_given && settings->sort == SORT_TOTAL ? "--sort total"
+                                                                               : NULL;
+    if (settings->by < BY_DATA_PAGE)
+        return 0;
+    if (settings->tasks == TASKS_APART) {
+        report_error("--by=%s has no sections for tasks: leave out --per-task, or choose a task with --tid",
+                     words[settings->by - BY_DATA_PAGE]);
+        return -EINVAL;
+    }
+    if (settings->show_cum || settings->values) {
+        report_error("--by=%s has no column for %s: leave it out", words[settings->by - BY_DATA_PAGE],
+                     settings->values ? "--values" : "--show-cum");
+        return -EINVAL;
+    }
+    if (!other)
+        return 0;
+    report_error("--by=%s does not show call chains: leave out %s", words[settings->by - BY_DATA_PAGE], other);
+    return -EINVAL;
+}
+
 int cli_check_settings(const struct settings *settings)
 {
     int status = check_cum(settings);
     if (status == 0)
         status = check_resolve(settings);
+    if (status == 0)
+        status = check_data(settings);
     return status == 0 ? check_compact(settings) : status;
 }
 
