@@ -40,9 +40,8 @@ BELOW = {
     "analyze/fields": {"analyze/script", "analyze/view", "analyze/read", "analyze/sym", "common",
                        "include/pinject"},
     "analyze/live": {"analyze/view", "common"},
-    "analyze": {"analyze/export", "analyze/fields", "analyze/live", "analyze/script", "analyze/view", "analyze/model", "analyze/read",
-                "common", "counts",
-                "unwind"},
+    "analyze": {"analyze/export", "analyze/fields", "analyze/live", "analyze/script", "analyze/view", "analyze/model",
+                "analyze/read", "common", "counts", "unwind"},
     "pstack": {"analyze/sym", "common", "unwind"},
 }
 # Limits, and what exceeds them: these figures may only become less.

@@ -125,7 +125,8 @@ def test_variables_are_those_of_readelf():
     rows, _ = group_rows("data-symbol", "data_symbols", name)
     maps = run(["perf", "script", "-i", name, "--show-mmap-events", "-F", "comm"]).ok().out
     compared = 0
-    for start, pgoff, path in set(re.findall(r"\[(0x[0-9a-f]+)\(0x[0-9a-f]+\) @ (0x[0-9a-f]+|0) .*\]: r-xp (/\S+)", maps)):
+    mapped = re.findall(r"\[(0x[0-9a-f]+)\(0x[0-9a-f]+\) @ (0x[0-9a-f]+|0) .*\]: r-xp (/\S+)", maps)
+    for start, pgoff, path in set(mapped):
         offset, virtual = code_of(path)
         bias = int(start, 16) - int(pgoff, 16) + offset - virtual
         wanted = {}
@@ -135,7 +136,8 @@ def test_variables_are_those_of_readelf():
             if hit:
                 key = frozenset(set().union(*hit))
                 wanted[key] = wanted.get(key, 0) + 1
-        found = {row["symbol"].partition("@")[0]: row["samples"] for row in rows if row["dso"] == path and row["symbol"]}
+        found = {row["symbol"].partition("@")[0]: row["samples"] for row in rows
+                 if row["dso"] == path and row["symbol"]}
         for names, count in wanted.items():
             check_equal(sum(found.get(symbol, 0) for symbol in names), count, f"{path}: {sorted(names)}")
             compared += count
@@ -144,14 +146,15 @@ def test_variables_are_those_of_readelf():
 
 
 def test_variables_are_those_of_perf_report():
-    """perf has a row for each address of a variable, and does not know those in zeroed memory (.bss) beyond the file."""
+    """perf has a row for each address, and does not know variables in zeroed memory (.bss) beyond the file."""
     need_perf()
     name, _ = record_by_perf()
     rows, _ = group_rows("data-symbol", "data_symbols", name)
     counts = counts_of(rows, "dso", "symbol")
     text = run(["perf", "report", "--mem-mode", "-n", "--stdio", "-t", ";", "-s", "dso_daddr,symbol_daddr", "-i", name])
     theirs = {}
-    for samples, symbol in re.findall(rf"^ *[\d.]+% *; *(\d+) *; *{PROGRAM} *; *\[.\] (\w+)\+0x", text.ok().out, re.MULTILINE):
+    for samples, symbol in re.findall(rf"^ *[\d.]+% *; *(\d+) *; *{PROGRAM} *; *\[.\] (\w+)\+0x", text.ok().out,
+                                      re.MULTILINE):
         theirs[symbol] = theirs.get(symbol, 0) + int(samples)
     check_in("data_of_witness", theirs, text)
     check_equal(counts[(target(PROGRAM), "data_of_witness")], theirs["data_of_witness"])
@@ -218,8 +221,9 @@ def test_samples_without_an_address():
 
 def symbols_of(path):
     """{name: address} of functions."""
+    text = run(["readelf", "-sW", path]).ok().out
     return {name: int(start, 16) for start, name in
-            re.findall(r"^ *\d+: ([0-9a-f]+) +\d+ FUNC .* \d+ (\w+)$", run(["readelf", "-sW", path]).ok().out, re.MULTILINE)}
+            re.findall(r"^ *\d+: ([0-9a-f]+) +\d+ FUNC .* \d+ (\w+)$", text, re.MULTILINE)}
 
 
 BASE = 0x555555000000
@@ -291,7 +295,8 @@ def test_branches():
     wanted = make_branches()
     rows, document = group_rows("branch", "branches", "b.data")
     found = {(row["from_symbol"], row["to_symbol"]):
-             (row["branches"], row["mispredicted"], row["predicted"], row["cycles"], row["cycle_branches"]) for row in rows}
+             (row["branches"], row["mispredicted"], row["predicted"], row["cycles"], row["cycle_branches"])
+             for row in rows}
     check_equal(found, {ends: (len(flags), sum(flag & 1 for flag in flags), sum(flag >> 1 & 1 for flag in flags),
                                sum(flag >> 4 & 0xffff for flag in flags), sum(flag >> 4 & 0xffff > 0 for flag in flags))
                         for ends, flags in wanted.items()})
@@ -308,7 +313,8 @@ def test_branches():
 def test_branches_are_those_of_perf():
     need_perf()
     make_branches()
-    text = run(["perf", "report", "-b", "-n", "--stdio", "-t", ";", "-s", "symbol_from,symbol_to,mispredict", "-i", "b.data"])
+    text = run(["perf", "report", "-b", "-n", "--stdio", "-t", ";", "-s", "symbol_from,symbol_to,mispredict",
+                "-i", "b.data"])
     theirs = {}
     for samples, source, to, miss in re.findall(r"^ *[\d.]+% *; *(\d+) *; *\[.\] (\w+)[^;]*; *\[.\] (\w+)[^;]*; *([NY]) *;",
                                                 text.ok().out, re.MULTILINE):
@@ -316,7 +322,8 @@ def test_branches_are_those_of_perf():
         one[0] += int(samples)
         one[1] += int(samples) * (miss == "Y")
     rows, _ = group_rows("branch", "branches", "b.data")
-    check_equal({(row["from_symbol"], row["to_symbol"]): [row["branches"], row["mispredicted"]] for row in rows}, theirs)
+    check_equal({(row["from_symbol"], row["to_symbol"]): [row["branches"], row["mispredicted"]] for row in rows},
+                theirs)
     figure(f"perf report -b has the same {len(theirs)} pairs of functions, branches and mispredictions")
     for fields in ("brstack", "brstacksym", "ip,sym,dso,brstacksym"):
         # perf puts nothing where the type of a branch is not known, and no blank between two fields.
@@ -328,7 +335,8 @@ def test_branches_are_those_of_perf():
         figure(f"-F {fields}: perf script prints the same {len(wanted)} lines")
     document = panalyze_json("script", "-F", "brstacksym", "b.data")["records"]
     named = [branch for one in document for branch in one.get("brstack", [])]
-    check(named and all(branch["from_sym"].startswith(("main+0x", "spin_a+0x", "spin_b+0x")) for branch in named), named)
+    check(named and all(branch["from_sym"].startswith(("main+0x", "spin_a+0x", "spin_b+0x")) for branch in named),
+          named)
 
 
 # Loads, stores, a prefetch; levels, snoops, TLBs, locks, blocks: values of union perf_mem_data_src.
@@ -374,7 +382,8 @@ def test_kinds_of_access():
 def test_kinds_of_access_are_those_of_perf():
     need_perf()
     make_sources()
-    text = run(["perf", "report", "--mem-mode", "-n", "--stdio", "-t", ";", "-s", ",".join(ACCESS), "-i", "m.data"]).ok().out
+    text = run(["perf", "report", "--mem-mode", "-n", "--stdio", "-t", ";", "-s", ",".join(ACCESS),
+                "-i", "m.data"]).ok().out
     theirs = {}
     for line in text.splitlines():
         cells = [cell.strip() for cell in line.split(";")]
