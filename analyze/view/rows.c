@@ -49,6 +49,13 @@ static bool is_little(const struct view *view, const struct histogram *histogram
            text_share(row->self_weight, histogram->weight) < LEAST_PERCENT;
 }
 
+/* Whether the self weight of ROW is in another row, too: with --symbol, code that is inlined in a function has a row of
+ * its own, and the function has the weight as well. */
+static bool is_counted_again(const struct histogram *histogram, const struct histogram_row *row)
+{
+    return histogram->by == BY_FUNCTION && names_is_inlined(histogram->names, row->frame);
+}
+
 void rows_choose(struct rows *rows, const struct view *view, const struct histogram *histogram, uint64_t limit,
                  double cum)
 {
@@ -59,13 +66,14 @@ void rows_choose(struct rows *rows, const struct view *view, const struct histog
         if (!is_wanted(view, histogram, row) ||
             (view->settings->group && !view->settings->json && !has_self(histogram, row)))
             continue;
+        const uint64_t weight = is_counted_again(histogram, row) ? 0 : row->self_weight;
         const bool enough = cum > 0 && text_share(cumulated, histogram->weight) >= cum;
         if (rows->count >= limit || (rows->count && (enough || is_little(view, histogram, row)))) {
             rows->more++;
-            rows->more_weight += row->self_weight;
+            rows->more_weight += weight;
             continue;
         }
-        cumulated += row->self_weight;
+        cumulated += weight;
         rows->list[rows->count++] = row;
     }
 }
@@ -91,6 +99,8 @@ void rows_sums_init(struct rows_sums *sums, const struct histogram *histogram)
 
 void rows_sums_add(struct rows_sums *sums, const struct histogram *histogram, const struct histogram_row *row)
 {
+    if (is_counted_again(histogram, row))
+        return;
     for (uint32_t i = 0; i < histogram->profile->event_count; i++)
         sums->weights[i] += histogram_of_event(histogram, row, i).weight;
 }

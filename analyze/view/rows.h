@@ -13,10 +13,12 @@
 struct rows {
     const struct histogram_row **list; /* point into the histogram */
     size_t count;
-    uint64_t more, more_weight; /* number of rows that --top or --cum leaves out, and their self weight */
+    /* Number of rows that --top or --cum leaves out, and their self weight without that of inlined functions, which
+     * the functions around them have, too. */
+    uint64_t more, more_weight;
 };
 
-/* --show-cum: the self weight of the rows so far, by event. */
+/* --show-cum: the self weight of the rows so far, by event, without that of inlined functions. */
 struct rows_sums {
     uint64_t *weights;
 };

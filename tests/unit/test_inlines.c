@@ -140,6 +140,34 @@ static void test_elsewhere(void **state)
     expect("      inlined here: 100.00 % area, 100.00 % slope\n");
 }
 
+/* With --symbol the row of inlined code has a Self, which the functions around it have, too: the sum has it once. */
+static void test_cum(void **state)
+{
+    static const char *all[] = {"*"};
+    (void)state;
+    prepare((const uint64_t[FRAMES]){6, 0, 60, 0, 0, 0, 0, 34});
+    fake.settings = (struct settings){.symbols = {all, 1, 1}, .show_cum = true};
+    fake.inlined = true;
+    expect("94.00 %    0.00 %      94  94.00 %  app  slope (inlined)\n"
+           "66.00 %   66.00 %      66  66.00 %  app  outer\n");
+    expect("34.00 %  100.00 %      34  34.00 %  app  light\n");
+    expect(" 0.00 %  100.00 %       0  60.00 %  app  area (inlined)\n");
+    fake.settings.group = true;
+    expect("   66.00 %   66.00 %  app  outer\n   34.00 %  100.00 %  app  light\n");
+    fake.settings.group = false;
+    fake.settings.cum = 50;
+    expect("app  outer\n");
+    expect("\nand 2 functions more with 34.00 % together; ");
+    fake.settings.json = true;
+    expect("\"cum_percent\":0.0000,\"inlined\":true");
+    expect("\"cum_percent\":66.0000,\"inlined\":false");
+    expect("\"functions_left_out\":{\n  \"rows\":2,\n  \"self_weight\":34,\n  \"self_percent\":34.0000}");
+    fake.settings.cum = 0;
+    fake.settings.top = 1;
+    fake.settings.json = false;
+    expect("\nand 3 functions more with 100.00 % together; ");
+}
+
 static void test_json(void **state)
 {
     (void)state;
@@ -160,7 +188,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_third),     cmocka_unit_test(test_inside), cmocka_unit_test(test_heavy),
-        cmocka_unit_test(test_elsewhere), cmocka_unit_test(test_json),
+        cmocka_unit_test(test_elsewhere), cmocka_unit_test(test_json),   cmocka_unit_test(test_cum),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -157,6 +157,9 @@ char *fake_run(struct fake *fake, int (*view)(struct view *), int *ret_status)
     fake->view.names = names_new(&fake->profile, &fake->settings);
     fake->view.selection = select_new(&fake->profile, &fake->settings, fake->view.names, false);
     output = (struct output){.to = open_memstream(&text, &size)};
+    fake->view.inlined = fake->inlined;
+    if (fake->inlined)
+        view_symbolize(&fake->view);
     *ret_status = view(&fake->view);
     fclose(output.to);
     select_free(fake->view.selection);

@@ -9,6 +9,7 @@ struct fake {
     struct profile profile;
     struct settings settings;
     struct view view;
+    bool inlined; /* inlined functions have rows */
 };
 
 /*
