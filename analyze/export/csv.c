@@ -160,7 +160,7 @@ int csv_write(struct view *view, struct output_file *out)
     event_group_add(view, &table.histogram, EVENT_GROUP_ALL);
     histogram_sort(&table.histogram, SORT_SELF);
     rows_choose(&table.rows, view, &table.histogram, SETTINGS_ALL, view->settings->cum);
-    rows_sums_init(&table.sums, &table.histogram);
+    rows_sums_init(&table.sums, view, &table.histogram);
     if (view->settings->group)
         table.events = event_group_events(view->profile, &table.event_count);
     put_heads(&row, &table);

@@ -50,7 +50,7 @@ static void functions_list(struct json *json, struct view *view, uint32_t task, 
     histogram_sort(&histogram, view->settings->sort);
     rows_choose(&rows, view, &histogram, limit, view->settings->cum);
     struct inlines *inlines = task == EVENT_GROUP_ALL ? inlines_new(view, &histogram, &rows, entries, count) : NULL;
-    rows_sums_init(&sums, &histogram);
+    rows_sums_init(&sums, view, &histogram);
     json_list(json, "functions");
     for (size_t i = 0; i < rows.count; i++) {
         rows_sums_add(&sums, &histogram, rows.list[i]);

@@ -92,16 +92,19 @@ const char *rows_advice(const struct settings *settings)
                                 : "leave out --cum to see more";
 }
 
-void rows_sums_init(struct rows_sums *sums, const struct histogram *histogram)
+void rows_sums_init(struct rows_sums *sums, const struct view *view, const struct histogram *histogram)
 {
-    sums->weights = memory_new(histogram->profile->event_count, sizeof(*sums->weights));
+    *sums = (struct rows_sums){.all = view->settings->group};
+    if (view->settings->show_cum)
+        sums->weights = memory_new(histogram->profile->event_count, sizeof(*sums->weights));
 }
 
 void rows_sums_add(struct rows_sums *sums, const struct histogram *histogram, const struct histogram_row *row)
 {
-    if (is_counted_again(histogram, row))
+    if (!sums->weights || is_counted_again(histogram, row))
         return;
-    for (uint32_t i = 0; i < histogram->profile->event_count; i++)
+    const uint32_t shown = histogram->profile->event, end = sums->all ? histogram->profile->event_count : shown + 1;
+    for (uint32_t i = sums->all ? 0 : shown; i < end; i++)
         sums->weights[i] += histogram_of_event(histogram, row, i).weight;
 }
 
@@ -295,7 +298,7 @@ static void print_group(struct view *view, const struct histogram *histogram, co
     for (size_t i = FIGURES; i < kind->count; i++)
         columns[count + i - FIGURES] = kind->columns[i];
     struct text_table *table = text_table_new(columns, count + kind->count - FIGURES, view->output->utf8);
-    rows_sums_init(&sums, histogram);
+    rows_sums_init(&sums, view, histogram);
     for (size_t i = 0; i < rows->count; i++) {
         rows_sums_add(&sums, histogram, rows->list[i]);
         for (size_t j = 0; j < count; j++)
@@ -330,7 +333,7 @@ static void fill_table(struct text_table *table, struct view *view, struct histo
     struct chains_part part = *all;
     uint32_t *marks = NULL;
     struct rows_sums sums;
-    rows_sums_init(&sums, histogram);
+    rows_sums_init(&sums, view, histogram);
     for (size_t i = 0; i < rows->count; i++) {
         rows_sums_add(&sums, histogram, rows->list[i]);
         add_row(table, view, histogram, rows->list[i], &sums);
@@ -480,7 +483,7 @@ static void put_rows(struct json *json, struct view *view, const char *key, int 
     event_group_add(view, &histogram, EVENT_GROUP_ALL);
     histogram_sort(&histogram, view->settings->sort);
     rows_choose(&rows, view, &histogram, limit, by == view->settings->by ? view->settings->cum : 0);
-    rows_sums_init(&sums, &histogram);
+    rows_sums_init(&sums, view, &histogram);
     json_list(json, key);
     for (size_t i = 0; i < rows.count; i++) {
         rows_sums_add(&sums, &histogram, rows.list[i]);

@@ -20,7 +20,8 @@ struct rows {
 
 /* --show-cum: the self weight of the rows so far, by event, without that of inlined functions. */
 struct rows_sums {
-    uint64_t *weights;
+    uint64_t *weights; /* NULL: without --show-cum */
+    bool all;          /* --group: of all events; else only of the shown one */
 };
 
 /*
@@ -33,7 +34,7 @@ void rows_release(struct rows *rows);
 /* What shows the rows that the table leaves out: "--top all shows all". */
 const char *rows_advice(const struct settings *settings);
 
-void rows_sums_init(struct rows_sums *sums, const struct histogram *histogram);
+void rows_sums_init(struct rows_sums *sums, const struct view *view, const struct histogram *histogram);
 /* Adds ROW, which is the next one that is shown. */
 void rows_sums_add(struct rows_sums *sums, const struct histogram *histogram, const struct histogram_row *row);
 void rows_sums_release(struct rows_sums *sums);

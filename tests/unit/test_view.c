@@ -7,6 +7,7 @@
 #include "analyze/view/heading.h"
 #include "analyze/view/histogram.h"
 #include "analyze/view/process_tree.h"
+#include "analyze/view/rows.h"
 #include "analyze/view/select.h"
 #include "test_view_fake.h"
 
@@ -97,6 +98,37 @@ static void test_show_cum(void **state)
     has_not(text, "\"cum_percent\":95.0000,\"inlined\"");
     has(text, "\"functions_left_out\":{\n  \"rows\":2,\n  \"self_weight\":10000000,\n  \"self_percent\":10.0000}");
     free(text);
+}
+
+/* Only the sums that a view shows are made: events and rows may be many. */
+static void test_sums_of_shown_events(void **state)
+{
+    (void)state;
+    struct fake fake;
+    struct histogram histogram;
+    struct rows_sums sums;
+    fake_new(&fake);
+    struct names *names = names_new(&fake.profile, &fake.settings);
+    const struct view view = {.settings = &fake.settings, .profile = &fake.profile, .names = names};
+    struct profile_entry other = fake.profile.entries[0];
+    other.event = 1;
+    histogram_init(&histogram, &fake.profile, names, BY_COMM);
+    histogram_add(&histogram, &fake.profile.entries[0]);
+    histogram_add_other(&histogram, &other);
+    for (int i = 0; i < 3; i++) {
+        fake.settings.show_cum = i > 0;
+        fake.settings.group = i > 1;
+        rows_sums_init(&sums, &view, &histogram);
+        rows_sums_add(&sums, &histogram, &histogram.rows[0]);
+        assert_int_equal(sums.weights != NULL, i > 0);
+        if (sums.weights) {
+            assert_int_equal(sums.weights[0], other.weight);
+            assert_int_equal(sums.weights[1], i > 1 ? other.weight : 0);
+        }
+        rows_sums_release(&sums);
+    }
+    histogram_release(&histogram);
+    names_free(names);
 }
 
 /* No limit but --cum: neither 30 rows, nor rows of 0.1 % at least. */
@@ -680,6 +712,7 @@ int main(void)
         cmocka_unit_test(test_hostile_command_line_is_harmless),
         cmocka_unit_test(test_top_and_cum_leave_a_line),
         cmocka_unit_test(test_show_cum),
+        cmocka_unit_test(test_sums_of_shown_events),
         cmocka_unit_test(test_cum_is_the_only_limit),
         cmocka_unit_test(test_filters),
         cmocka_unit_test(test_command_lines),
