@@ -13,6 +13,7 @@
 #include "analyze/view/heading.h"
 #include "analyze/view/histogram.h"
 #include "analyze/view/memory.h"
+#include "analyze/view/rows.h"
 #include "analyze/view/text.h"
 #include "analyze/view/text_table.h"
 #include "common/json.h"
@@ -190,21 +191,24 @@ static void add_shares(struct text_table *table, const struct field_pass *pass, 
     }
 }
 
-/* The number of rows that --top and --cum show. */
-static size_t count_shown(const struct field_pass *pass, uint64_t usual)
+/* The number of rows that --top and --cum show; USUAL: without them. */
+static size_t count_shown(const struct field_pass *pass, uint64_t usual, struct rows_limits *ret_limits)
 {
     const struct settings *settings = pass->view->settings;
     const uint32_t event = pass->view->profile->event;
-    const uint64_t limit = settings->top ? settings->top : usual;
+    const uint64_t limit = settings->top ? settings->top : settings->cum > 0 ? SETTINGS_ALL : usual;
     uint64_t sum = 0;
     size_t shown = 0;
-    while (shown < pass->rows.count && shown < limit &&
-           !(shown && settings->cum > 0 && text_share(sum, pass->whole[event].weight) >= settings->cum))
+    *ret_limits = (struct rows_limits){0};
+    while (shown < pass->rows.count && !ret_limits->top && !ret_limits->cum) {
         sum += field_rows_sum(&pass->rows, &pass->rows.rows[shown++], event)->weight;
+        ret_limits->top = shown >= limit;
+        ret_limits->cum = settings->cum > 0 && text_share(sum, pass->whole[event].weight) >= settings->cum;
+    }
     return shown;
 }
 
-static void print_more(const struct field_pass *pass, size_t shown)
+static void print_more(const struct field_pass *pass, size_t shown, const struct rows_limits *limits)
 {
     struct output *output = pass->view->output;
     const uint32_t event = pass->view->profile->event;
@@ -215,9 +219,9 @@ static void print_more(const struct field_pass *pass, size_t shown)
     for (size_t i = shown; i < pass->rows.count; i++)
         weight += field_rows_sum(&pass->rows, &pass->rows.rows[i], event)->weight;
     output_color(output, OUTPUT_DIM);
-    fprintf(output->to, "and %s more with %s together; --top all shows all\n",
+    fprintf(output->to, "and %s more with %s together; %s\n",
             text_plural(number, pass->rows.count - shown, pass->kind->one, pass->kind->many),
-            text_percent(share, weight, pass->whole[event].weight));
+            text_percent(share, weight, pass->whole[event].weight), rows_advice(pass->view->settings, limits, weight));
     output_color(output, OUTPUT_PLAIN);
 }
 
@@ -226,7 +230,8 @@ static void print_table(struct field_pass *pass, const uint32_t *events, uint32_
     const struct field_kind *kind = pass->kind;
     const bool group = pass->view->settings->group;
     struct text_table_column *columns = memory_new(MOST_FIGURES + (size_t)count + kind->column_count, sizeof(*columns));
-    size_t figures = group ? count : figure_columns(pass, columns), shown = count_shown(pass, USUAL_TOP);
+    struct rows_limits limits;
+    const size_t figures = group ? count : figure_columns(pass, columns), shown = count_shown(pass, USUAL_TOP, &limits);
     for (uint32_t i = 0; group && i < count; i++)
         columns[i] = (struct text_table_column){pass->view->profile->events[events[i]].name, true, false};
     for (size_t i = 0; i < kind->column_count; i++)
@@ -244,7 +249,7 @@ static void print_table(struct field_pass *pass, const uint32_t *events, uint32_
     text_table_print(table, pass->view->output, true);
     text_table_free(table);
     free(columns);
-    print_more(pass, shown);
+    print_more(pass, shown, &limits);
 }
 
 static void print_without(const struct field_pass *pass, uint32_t event)
@@ -346,7 +351,8 @@ static void put_members(void *context, struct json *json)
 {
     const struct field_pass *pass = context;
     const uint32_t event = pass->view->profile->event;
-    const size_t shown = count_shown(pass, SETTINGS_ALL);
+    struct rows_limits limits;
+    const size_t shown = count_shown(pass, SETTINGS_ALL, &limits);
     json_list(json, pass->kind->member);
     for (size_t i = 0; i < shown; i++)
         put_row(json, pass, &pass->rows.rows[i]);

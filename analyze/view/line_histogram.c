@@ -140,6 +140,7 @@ bool line_histogram_find(const struct view *view, const uint32_t *entries, uint3
 
 struct left {
     uint64_t count, weight;
+    struct rows_limits limits;
 };
 
 /* Makes the sums, sorts them, and puts the rows that are shown first. */
@@ -159,7 +160,10 @@ static struct sum sum_up(struct view *view, const uint32_t *entries, uint32_t co
     for (size_t i = 0; i < sum.count; i++) {
         if (sum.by != BY_FILE && !is_wanted(view, sum.rows[i].key))
             continue;
-        if (shown >= limit || (cum > 0 && shown && text_share(cumulated, sum.weight) >= cum)) {
+        const bool enough = cum > 0 && shown && text_share(cumulated, sum.weight) >= cum;
+        if (shown >= limit || enough) {
+            if (!ret_left->count)
+                ret_left->limits = (struct rows_limits){.top = shown >= limit, .cum = enough};
             ret_left->count++;
             ret_left->weight += sum.rows[i].self_weight;
             continue;
@@ -228,7 +232,7 @@ static void print_left(struct view *view, const struct sum *sum, const struct le
     fprintf(view->output->to, "and %s more with %s%s together; %s\n",
             text_plural(number, left->count, kinds[sum->by - BY_LINE].one, kinds[sum->by - BY_LINE].many),
             settings->sort == SORT_TOTAL ? "a Self of " : "", text_percent(share, left->weight, sum->weight),
-            rows_advice(settings));
+            rows_advice(settings, &left->limits, left->weight));
     output_color(view->output, OUTPUT_PLAIN);
 }
 

@@ -69,6 +69,8 @@ void rows_choose(struct rows *rows, const struct view *view, const struct histog
         const uint64_t weight = is_counted_again(histogram, row) ? 0 : row->self_weight;
         const bool enough = cum > 0 && text_share(cumulated, histogram->weight) >= cum;
         if (rows->count >= limit || (rows->count && (enough || is_little(view, histogram, row)))) {
+            if (!rows->more)
+                rows->limits = (struct rows_limits){.top = rows->count >= limit, .cum = enough};
             rows->more++;
             rows->more_weight += weight;
             continue;
@@ -84,12 +86,15 @@ void rows_release(struct rows *rows)
     *rows = (struct rows){0};
 }
 
-const char *rows_advice(const struct settings *settings)
+const char *rows_advice(const struct settings *settings, const struct rows_limits *limits, uint64_t weight)
 {
-    const bool top = settings->top && settings->top != SETTINGS_ALL;
-    return !(settings->cum > 0) ? "--top all shows all"
-           : top                ? "leave out --top and --cum to see more"
-                                : "leave out --cum to see more";
+    if (!(settings->cum > 0))
+        return "--top all shows all";
+    if (!limits->cum)
+        return "a larger --top shows more";
+    if (weight == 0) /* all weight is shown: no --cum shows more */
+        return "--top all without --cum shows all";
+    return limits->top ? "a larger --top and --cum show more" : "a larger --cum shows more";
 }
 
 void rows_sums_init(struct rows_sums *sums, const struct view *view, const struct histogram *histogram)
@@ -229,7 +234,7 @@ static void print_more(struct view *view, const struct histogram *histogram, con
     fprintf(view->output->to, "and %s more", text_plural(number, rows->more, kind->one, kind->many));
     if (view->settings->sort != SORT_TOTAL) /* totals contain each other, so they have no sum */
         fprintf(view->output->to, " with %s together", text_percent(share, rows->more_weight, histogram->weight));
-    fprintf(view->output->to, "; %s\n", rows_advice(view->settings));
+    fprintf(view->output->to, "; %s\n", rows_advice(view->settings, &rows->limits, rows->more_weight));
     output_color(view->output, OUTPUT_PLAIN);
 }
 

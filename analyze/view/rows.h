@@ -10,12 +10,18 @@
 #include "analyze/view/view.h"
 #include "common/json.h"
 
+/* Which limits a table has reached that does not show all rows. */
+struct rows_limits {
+    bool top, cum;
+};
+
 struct rows {
     const struct histogram_row **list; /* point into the histogram */
     size_t count;
     /* Number of rows that --top or --cum leaves out, and their self weight without that of inlined functions, which
      * the functions around them have, too. */
     uint64_t more, more_weight;
+    struct rows_limits limits;
 };
 
 /* --show-cum: the self weight of the rows so far, by event, without that of inlined functions. */
@@ -31,8 +37,8 @@ struct rows_sums {
 void rows_choose(struct rows *rows, const struct view *view, const struct histogram *histogram, uint64_t limit,
                  double cum);
 void rows_release(struct rows *rows);
-/* What shows the rows that the table leaves out: "--top all shows all". */
-const char *rows_advice(const struct settings *settings);
+/* What shows the rows that a table with LIMITS leaves out: "--top all shows all". WEIGHT: their self weight. */
+const char *rows_advice(const struct settings *settings, const struct rows_limits *limits, uint64_t weight);
 
 void rows_sums_init(struct rows_sums *sums, const struct view *view, const struct histogram *histogram);
 /* Adds ROW, which is the next one that is shown. */

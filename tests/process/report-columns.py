@@ -124,7 +124,7 @@ def test_cum_threshold():
         check_near(left["self_percent"], 100 - shares[count - 1], points=0.00006)
         text = panalyze("report", *options).ok().out
         check_equal(len(re.findall(r"^ *[\d.]+ % ", text, re.MULTILINE)), count, percent)
-        told = check_match(r"^and (\d+) address(?:es)? more with ([\d.]+) % together; leave out --cum to see more$",
+        told = check_match(r"^and (\d+) address(?:es)? more with ([\d.]+) % together; a larger --cum shows more$",
                            text)
         check_equal((int(told[1]), told[2]), (left["rows"], f"{100 - shares[count - 1]:.2f}"))
         for spelling in ("--cum", "--smpl-cum-threshold", "--smpl-cum-thresh"):

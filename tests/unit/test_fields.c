@@ -285,7 +285,13 @@ static void test_limits(void **state)
     assert_null(strstr(text, "fields_in_zeros"));
     free(text);
     text = print(&(struct settings){.by = BY_DATA_SYMBOL, .cum = 30}, false, 0);
-    EXPECT(text, "and 5 rows more with 55.56 % together; --top all shows all\n");
+    EXPECT(text, "and 5 rows more with 55.56 % together; a larger --cum shows more\n");
+    free(text);
+    text = print(&(struct settings){.by = BY_DATA_SYMBOL, .cum = 20, .top = 1}, false, 0);
+    EXPECT(text, "and 6 rows more with 66.67 % together; a larger --top and --cum show more\n");
+    free(text);
+    text = print(&(struct settings){.by = BY_DATA_SYMBOL, .cum = 90, .top = 1}, false, 0);
+    EXPECT(text, "and 6 rows more with 66.67 % together; a larger --top shows more\n");
     free(text);
 }
 

@@ -151,11 +151,22 @@ static void test_cum_is_the_only_limit(void **state)
     free(text);
     fake.settings.cum = 84;
     text = run(&fake, view_report);
-    has(text, "and 3 functions more with 15.79 % together; leave out --cum to see more");
+    has(text, "and 3 functions more with 15.79 % together; a larger --cum shows more\n");
     free(text);
     fake.settings.top = 1;
     text = run(&fake, view_report);
-    has(text, "; leave out --top and --cum to see more");
+    has(text, "; a larger --top and --cum show more\n");
+    free(text);
+    fake.settings.cum = 90;
+    text = run(&fake, view_report);
+    has(text, "; a larger --top shows more\n");
+    free(text);
+    /* Rows without weight: nothing is more than 100 %. */
+    fake.settings.cum = 100;
+    fake.settings.top = 0;
+    entries[0].weight = 0;
+    text = run(&fake, view_report);
+    has(text, "and 1 function more with 0.00 % together; --top all without --cum shows all\n");
     free(text);
 }
 
