@@ -171,11 +171,14 @@ static struct symbols_dso *dso_of(struct names *names, const struct profile_modu
     return dso;
 }
 
-/* The name of FRAME without a symbol: DSO+0xADDRESS (of the function's start, if known), or only the address. */
-static void name_address(const struct names_place *place, const struct profile_frame *frame, char *ret, size_t size)
+/* The name of FRAME without a symbol: DSO+0xADDRESS (of the function's start, if known), or only the address. With
+ * --no-resolve the address in the DSO is not known, only the offset in its file: DSO@0xOFFSET. */
+static void name_address(const struct names *names, const struct names_place *place, const struct profile_frame *frame,
+                         char *ret, size_t size)
 {
     if (frame->module && !frame->kernel)
-        snprintf(ret, size, "%s+0x%" PRIx64, text_base(frame->module->path), place->address - place->offset);
+        snprintf(ret, size, "%s%c0x%" PRIx64, text_base(frame->module->path), names->addresses ? '@' : '+',
+                 place->address - place->offset);
     else
         snprintf(ret, size, "0x%" PRIx64, frame->module || frame->kernel ? place->address : frame->ip);
 }
@@ -248,7 +251,7 @@ static void look_up_frame(struct names *names, const struct profile_frame *frame
     if (place->bounded)
         place->offset = place->address - start;
     char text[4200];
-    name_address(place, frame, text, sizeof(text));
+    name_address(names, place, frame, text, sizeof(text));
     place->function = names_number(names, dso_name(frame), text, NULL, 0);
 }
 

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analyze/view/brief.h"
 #include "analyze/view/callers.h"
@@ -12,6 +13,7 @@
 #include "analyze/view/text.h"
 
 #define LEAST_PERCENT 0.1
+#define ADDRESS       "Address"
 
 static bool is_wanted(const struct view *view, const struct histogram *histogram, const struct histogram_row *row)
 {
@@ -122,8 +124,8 @@ void rows_sums_release(struct rows_sums *sums)
 static const struct text_table_column function_columns[] = {
     {"Self", true}, {"Time", true}, {"Total", true}, {"DSO", false, true}, {"Function"}};
 static const struct text_table_column dso_columns[] = {{"Self", true}, {"Time", true}, {"Total", true}, {"DSO"}};
-static const struct text_table_column address_columns[] = {{"Self", true},    {"Time", true},       {"Total", true},
-                                                           {"Address", true}, {"DSO", false, true}, {"Function"}};
+static const struct text_table_column address_columns[] = {{"Self", true},  {"Time", true},       {"Total", true},
+                                                           {ADDRESS, true}, {"DSO", false, true}, {"Function"}};
 static const struct text_table_column task_columns[] = {
     {"Share", true}, {"Time", true}, {"Samples", true}, {"PID.TID", true}, {"Command"}};
 static const struct text_table_column process_columns[] = {
@@ -238,6 +240,15 @@ static void print_more(struct view *view, const struct histogram *histogram, con
     output_color(view->output, OUTPUT_PLAIN);
 }
 
+/* Column INDEX of KIND. Without names of functions, addresses are offsets in files. */
+static struct text_table_column column_of(const struct view *view, const struct kind *kind, size_t index)
+{
+    struct text_table_column column = kind->columns[index];
+    if (view->settings->no_resolve && strcmp(column.head, ADDRESS) == 0)
+        column.head = "Offset";
+    return column;
+}
+
 /* What a column of an event has in each row. */
 enum figure { FIGURE_SHARE, FIGURE_CUM, FIGURE_VALUE };
 #define MOST_FIGURES 3 /* of an event */
@@ -301,7 +312,7 @@ static void print_group(struct view *view, const struct histogram *histogram, co
         columns[i] = (struct text_table_column){
             figure_head(view, &figures[i], i == 0 || figures[i].event != figures[i - 1].event), true, false};
     for (size_t i = FIGURES; i < kind->count; i++)
-        columns[count + i - FIGURES] = kind->columns[i];
+        columns[count + i - FIGURES] = column_of(view, kind, i);
     struct text_table *table = text_table_new(columns, count + kind->count - FIGURES, view->output->utf8);
     rows_sums_init(&sums, view, histogram);
     for (size_t i = 0; i < rows->count; i++) {
@@ -365,7 +376,7 @@ static size_t choose_columns(const struct view *view, const struct kind *kind, s
 {
     size_t count = 0;
     for (size_t i = 0; i < kind->count; i++) {
-        ret[count++] = kind->columns[i];
+        ret[count++] = column_of(view, kind, i);
         if (i == 0 && view->settings->show_cum)
             ret[count++] = (struct text_table_column){"Cum", true, false};
         else if (i == 1 && !view->profile->events[view->profile->event].nanoseconds)

@@ -275,7 +275,10 @@ def test_no_resolve():
     check_equal({(row["dso"], row["address"]): row["self_weight"] for row in rows}, wanted)
     functions = [row for row in panalyze_json("report", "--no-resolve", name)["functions"] if row["self_samples"]]
     check_equal({(row["dso"], row["symbol"]): row["self_weight"] for row in functions},
-                {(dso, f"{os.path.basename(dso)}+{offset:#x}"): weight for (dso, offset), weight in wanted.items()})
+                {(dso, f"{os.path.basename(dso)}@{offset:#x}"): weight for (dso, offset), weight in wanted.items()})
+    for options in ([], ["--group"]):
+        text = panalyze("report", "--no-resolve", "--by", "address", *options, name).ok().out
+        check_match(r"^.* Offset +DSO +Function$", text)
     plain = panalyze("script", "--no-resolve", name).ok().out
     check_equal(set(re.findall(r"^\t +[0-9a-f]+ (.*) \(", plain, re.MULTILINE)), {"[unknown]"})
     check_equal(re.sub(r" \S+ \(", " (", plain), re.sub(r"(?m)^(\t +[0-9a-f]+) .* \(", r"\1 (",

@@ -468,11 +468,11 @@ static void test_addresses(void **state)
     (void)state;
     settings.no_resolve = true;
     struct names *names = of_frames(FRAMES);
-    assert_string_equal(names_frame(names, IN_ALPHA)->symbol, "app+0x100");
+    assert_string_equal(names_frame(names, IN_ALPHA)->symbol, "app@0x100");
     assert_string_equal(names_frame(names, IN_ALPHA)->dso, "/opt/app");
     assert_int_equal(names_frame(names, IN_ALPHA)->address, 0x100);
     assert_string_equal(names_frame(names, IN_KERNEL)->symbol, "0xffff8010");
-    assert_string_equal(names_frame(names, IN_PROGRAM)->symbol, "[bpf]+0xb010");
+    assert_string_equal(names_frame(names, IN_PROGRAM)->symbol, "[bpf]@0xb010");
     assert_string_equal(names_frame(names, NOWHERE)->symbol, "0xdeae");
     for (uint32_t i = 0; i < FRAMES; i++) {
         assert_false(names_frame(names, i)->named || names_frame(names, i)->bounded);

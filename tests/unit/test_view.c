@@ -298,6 +298,25 @@ static void test_by(void **state)
     }
 }
 
+/* Without names the addresses are offsets in the files, and do not look as those for addr2line. */
+static void test_offsets(void **state)
+{
+    (void)state;
+    struct fake fake;
+    fake_new(&fake);
+    fake.settings.tasks = TASKS_TOGETHER;
+    fake.settings.by = BY_ADDRESS;
+    fake.settings.no_resolve = true;
+    char *text = run(&fake, view_report);
+    has(text, "Total     Offset  DSO        Function\n");
+    has(text, "10.00 %  10.0 ms  10.00 %      0x200  app        app@0x200\n");
+    free(text);
+    fake.settings.group = true;
+    text = run(&fake, view_report);
+    has(text, "    Offset  DSO        Function\n");
+    free(text);
+}
+
 static void test_tree(void **state)
 {
     (void)state;
@@ -731,6 +750,7 @@ int main(void)
         cmocka_unit_test(test_call_tree_says_what_was_cut),
         cmocka_unit_test(test_by),
         cmocka_unit_test(test_tree),
+        cmocka_unit_test(test_offsets),
         cmocka_unit_test(test_counts_include_what_no_event_saw),
         cmocka_unit_test(test_counts_of_an_event_that_never_ran),
         cmocka_unit_test(test_counts_of_generations_are_added_up),
