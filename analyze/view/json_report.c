@@ -16,7 +16,7 @@
 #include "analyze/view/view.h"
 #include "common/json.h"
 
-#define TASK_FUNCTIONS 20 /* of one task, without --top */
+#define TASK_FUNCTIONS 20 /* of one task, without --top and --cum */
 
 static void function_object(struct json *json, struct view *view, struct histogram *histogram,
                             const struct histogram_row *row, const struct rows_sums *sums,
@@ -169,9 +169,10 @@ static void task_object(struct json *json, struct view *view, uint32_t index, st
     json_string(json, "file", task->file);
     generations_list(json, task);
     if (functions) {
-        uint64_t top = view->settings->top;
+        const struct settings *settings = view->settings;
+        const uint64_t usual = settings->cum > 0 ? SETTINGS_ALL : TASK_FUNCTIONS;
         functions_list(json, view, index, selection->entries + selection->first[index],
-                       selection->first[index + 1] - selection->first[index], top ? top : TASK_FUNCTIONS);
+                       selection->first[index + 1] - selection->first[index], settings->top ? settings->top : usual);
     }
     json_end_object(json);
 }

@@ -100,6 +100,47 @@ static void test_show_cum(void **state)
     free(text);
 }
 
+/* In the document a task has 20 functions; with --cum only --top limits them further. */
+static void test_cum_of_task_functions(void **state)
+{
+    enum { COUNT = 25 };
+    static struct profile_frame frames[COUNT];
+    static struct profile_stack stacks[COUNT];
+    static struct profile_entry entries[COUNT];
+    static uint32_t chains[COUNT][1];
+    static const struct {
+        double cum;
+        uint64_t top, shown;
+    } cases[] = {{0, 0, 20}, {99, 0, 25}, {90, 0, 23}, {99, 3, 3}, {0, 22, 22}};
+    (void)state;
+    struct fake fake;
+    fake_new(&fake);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        frames[i] = (struct profile_frame){
+            .module = fake.profile.modules[0], .offset = 0x1000 + i, .ip = 0x1000 + i, .index = i};
+        chains[i][0] = i;
+        stacks[i] = (struct profile_stack){chains[i], 1, false};
+        entries[i] = fake.profile.entries[0];
+        entries[i].stack = i;
+    }
+    fake.profile.frames = frames;
+    fake.profile.stacks = stacks;
+    fake.profile.entries = entries;
+    fake.profile.frame_count = fake.profile.stack_count = fake.profile.entry_count = COUNT;
+    fake.settings.json = true;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        fake.settings.cum = cases[i].cum;
+        fake.settings.top = cases[i].top;
+        char *text = run(&fake, view_report);
+        const char *at = strstr(text, "\"tasks\":[");
+        uint64_t shown = 0;
+        for (assert_non_null(at); (at = strstr(at, "\"symbol\":")); at++)
+            shown++;
+        assert_int_equal(shown, cases[i].shown);
+        free(text);
+    }
+}
+
 /* Only the sums that a view shows are made: events and rows may be many. */
 static void test_sums_of_shown_events(void **state)
 {
@@ -742,6 +783,7 @@ int main(void)
         cmocka_unit_test(test_hostile_command_line_is_harmless),
         cmocka_unit_test(test_top_and_cum_leave_a_line),
         cmocka_unit_test(test_show_cum),
+        cmocka_unit_test(test_cum_of_task_functions),
         cmocka_unit_test(test_sums_of_shown_events),
         cmocka_unit_test(test_cum_is_the_only_limit),
         cmocka_unit_test(test_filters),
