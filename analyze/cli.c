@@ -108,6 +108,10 @@ static int take_report_by(void *state, const struct option_row *row, const char 
 {
     struct option_row all = *row;
     all.value = report_by;
+    if (!value) {
+        report_error("option '--%s' needs a value (%s)", row->name, report_by);
+        return -EINVAL;
+    }
     return take_by(state, &all, value);
 }
 
@@ -271,8 +275,8 @@ static const struct option_row rows[] = {
     {0, "group", NULL, 0, options_take_flag, FIELD(group), 0, REPORT | EXPORT,
      "show all sampled events side by side; --event chooses the first column (export: only csv)"},
     {0, "values", NULL, 0, options_take_flag, FIELD(values), 0, REPORT,
-     "show what each event of a group counted, for files of 'perf record -e {A,B}:S'"},
-    {0, "by", "GROUP", 0, take_report_by, FIELD(by), 0, REPORT,
+     "show what each event of a group (perf record -e '{A,B}:S') counted"},
+    {0, "by", "GROUP", OPTION_OWN_REFUSAL, take_report_by, FIELD(by), 0, REPORT,
      "group rows by function (the default), dso, task, process, comm, address, line, inline, file, data-page, "
      "data-symbol, data-type or branch"},
     {0, "by", "function|dso|task|process|comm|address", 0, take_by, FIELD(by), 0, FLAME,
@@ -568,7 +572,10 @@ int cli_parse(struct cli *cli, int argc, char **argv)
     cli->settings.inlined &= !cli->settings.no_inline;
     cli->settings.only_values = cli->settings.values && !cli->settings.group;
     cli->settings.group |= cli->settings.values;
-    if (cli_module_apply(&cli->settings, cli->command->name) < 0 || refuse_unused(cli) < 0)
+    /* With --help the command may be 'help', which no module stands for. */
+    if (!cli->settings.help && cli_module_apply(&cli->settings, cli->command->name) < 0)
+        return -EINVAL;
+    if (refuse_unused(cli) < 0)
         return -EINVAL;
     if ((cli->command->needs & CLI_PAIR) && !cli->settings.help && !cli->settings.version)
         return divide_operands(cli, argv + first + skip);

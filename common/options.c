@@ -158,6 +158,8 @@ static int take_value(struct parser *parser, const struct option_row *row, const
 /* Takes the next argument as the value of ROW. */
 static int take_next(struct parser *parser, const struct option_row *row)
 {
+    if (parser->at >= parser->argc && (row->flags & OPTION_OWN_REFUSAL))
+        return take_value(parser, row, NULL);
     if (parser->at >= parser->argc) {
         report_error("option '--%s' needs a value (%s)", row->name, row->value);
         return -EINVAL;

@@ -14,7 +14,8 @@
 
 struct option_row;
 
-/* Takes VALUE (NULL: a flag, or an optional value that is not given). 0, or -EINVAL after report_error(). */
+/* Takes VALUE (NULL: a flag, or an optional value that is not given; with OPTION_OWN_REFUSAL, a value that is missing).
+ * 0, or -EINVAL after report_error(). */
 typedef int option_take(void *state, const struct option_row *row, const char *value);
 
 enum option_flags {
@@ -22,6 +23,7 @@ enum option_flags {
     OPTION_HIDDEN = 2,         /* not in --help */
     OPTION_MORE = 4,           /* not in a brief --help */
     OPTION_SYNONYM = 8,        /* an older name: not in --help, never suggested; works in full and as a prefix */
+    OPTION_OWN_REFUSAL = 16,   /* if its value is missing: the taker gets NULL and says what it takes */
 };
 
 struct option_row {

@@ -159,7 +159,8 @@ def test_what_has_no_column():
             (2, "option '--cum' needs a table with rows", ["--reverse", "--cum-thres=5"]),
             (2, "option '--cum-thres' needs a percentage above 0 and at most 100", ["--cum-thres=0"]),
             (2, "--values shows only the self weight of each event: leave out --callers", ["--values", "--callers"]),
-            (1, "option '--values' needs samples that have the counts of a group", ["--values"])):
+            (1, "option '--values' needs samples that have the counts of a group; record them with: "
+                "perf record -e '{A,B}:S'\n", ["--values"])):
         result = panalyze("report", *options, name)
         check_equal((result.status, result.out), (status, ""), result)
         check_match(rf"^panalyze: {re.escape(said)}", result.err)

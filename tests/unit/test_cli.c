@@ -118,6 +118,8 @@ static void test_choices(void **state)
     assert_false(good("")->by_given);
     bad("--by functions", "option '--by' takes function|dso|task");
     bad("--by func", "takes");
+    bad("--by", "option '--by' needs a value (function|dso|task|process|comm|address|line|inline|file|data-page|");
+    bad("report --by", "option '--by' needs a value (function|dso|");
     bad("--by=", "takes");
     bad("--by=line|inline", "takes");
     bad("--by=GROUP", "takes");
@@ -210,6 +212,9 @@ static void test_modules(void **state)
     bad("--smpl-module=pebs a", "knows no module 'pebs'; the modules are inst-hist, detailed, compact, raw");
     bad("--smpl-module= a", "knows no module ''");
     bad("--smpl-module", "option '--smpl-module' needs a value (inst-hist|detailed|compact|raw)");
+    assert_true(good("--smpl-module=compact --help")->help);
+    assert_true(good("report --smpl-module=compact --help")->help);
+    assert_int_equal(cli.settings.by, BY_FUNCTION);
     bad("report --smpl-module=compact a", "--smpl-module=compact is an output of 'script', not of 'report'");
     bad("tree --smpl-module=compact a", "option '--smpl-module' does not belong to 'tree'");
     bad("--smpl-module=inst-hist --by=dso a", "--smpl-module=inst-hist shows a row for each address: leave out --by");
