@@ -11,7 +11,8 @@ static bool is_file(const struct profile_mapping *mapping)
 
 /*
  * Whether an address in the mappings of DATA can belong to the file that is mapped at CODE. Zeroed data (.bss) is in
- * memory without a file that follows the file's own data.
+ * memory without a file that follows the file's own data. Mappings of unloaded files stay, because nothing records an
+ * munmap: what follows them can also be newer memory, see find_in_file().
  */
 static bool can_belong(const struct profile_data *data, const struct profile_mapping *code)
 {
@@ -23,19 +24,22 @@ static bool can_belong(const struct profile_data *data, const struct profile_map
     return data->before.module && data->before.module->path == path;
 }
 
-/* Sets RET if the file at CODE has ADDRESS. WITHIN: ADDRESS is in its code. */
-static bool find_in_file(const struct view *view, const struct profile_mapping *code, uint64_t address, bool within,
-                         struct data_place *ret)
+/* Sets RET if the file at CODE has ADDRESS, which is in the mapping AT. WITHIN: ADDRESS is in its code. */
+static bool find_in_file(const struct view *view, const struct profile_mapping *code, const struct profile_mapping *at,
+                         uint64_t address, bool within, struct data_place *ret)
 {
+    const bool anonymous = at->module && !is_file(at);
     const struct symbols_mapping mapping = {code->start, code->end - code->start, code->pgoff};
     struct symbols_dso *dso = names_module(view->names, code->module);
     struct symbol symbol;
     uint64_t virtual;
     if (!dso || !symbols_virtual(dso, &mapping, address, &virtual))
         return false;
+    if (anonymous && !symbols_is_zeroed(dso, virtual, virtual - (address - at->start)))
+        return false;
     ret->dso = code->module->path;
     if (symbols_variable(dso, virtual, &symbol) ||
-        (within && symbols_find(dso, address - code->start + code->pgoff, &symbol)))
+        (within && !anonymous && symbols_find(dso, address - code->start + code->pgoff, &symbol)))
         ret->symbol = symbol.name;
     return true;
 }
@@ -47,7 +51,7 @@ struct data_place data_place_find(const struct view *view, const struct profile_
     struct data_place place = {.dso = data.at.module ? data.at.module->path : kernel ? "[kernel]" : "[unknown]"};
     for (int i = 0; i < 3 && !kernel; i++)
         if (is_file(&data.code[i]) && can_belong(&data, &data.code[i]) &&
-            find_in_file(view, &data.code[i], address, i == 0, &place))
+            find_in_file(view, &data.code[i], &data.at, address, i == 0, &place))
             break;
     return place;
 }

@@ -3,6 +3,9 @@
 #include "analyze/sym/elf_names.h"
 #include "analyze/sym/sym_dso.h"
 
+#define SMALLEST_PAGE 0x1000
+#define LARGEST_PAGE  0x10000
+
 static const GElf_Phdr *code_of(const struct elf_file *elf, const struct symbols_mapping *mapping)
 {
     for (size_t i = 0; i < elf->load_count; i++) {
@@ -12,6 +15,17 @@ static const GElf_Phdr *code_of(const struct elf_file *elf, const struct symbols
         if ((load->p_flags & PF_X) &&
             (load->p_offset >= mapping->pgoff ? load->p_offset - mapping->pgoff < mapping->size
                                               : mapping->pgoff - load->p_offset < load->p_filesz))
+            return load;
+    }
+    return NULL;
+}
+
+static const GElf_Phdr *segment_of(const struct symbols_dso *dso, uint64_t virtual)
+{
+    for (size_t i = 0; i < dso->elf.load_count; i++) {
+        const GElf_Phdr *load = &dso->elf.loads[i];
+
+        if (virtual >= load->p_vaddr && virtual - load->p_vaddr < load->p_memsz)
             return load;
     }
     return NULL;
@@ -29,14 +43,25 @@ bool symbols_virtual(struct symbols_dso *dso, const struct symbols_mapping *mapp
         return false;
     /* Numbers of a hostile file may overflow; then no segment has the result. */
     found = address - mapping->start + mapping->pgoff - code->p_offset + code->p_vaddr;
-    for (size_t i = 0; i < dso->elf.load_count; i++) {
-        const GElf_Phdr *load = &dso->elf.loads[i];
+    if (!segment_of(dso, found))
+        return false;
+    *ret_virtual = found;
+    return true;
+}
 
-        if (found >= load->p_vaddr && found - load->p_vaddr < load->p_memsz) {
-            *ret_virtual = found;
+bool symbols_is_zeroed(const struct symbols_dso *dso, uint64_t virtual, uint64_t start)
+{
+    const GElf_Phdr *load = segment_of(dso, virtual);
+    uint64_t end;
+
+    if (!load || load->p_memsz <= load->p_filesz)
+        return false;
+    end = load->p_vaddr + load->p_filesz;
+    /* A segment is aligned to the largest pages that its machine can have. */
+    for (uint64_t page = SMALLEST_PAGE; page == SMALLEST_PAGE || (page <= LARGEST_PAGE && page <= load->p_align);
+         page *= 4)
+        if (start == ((end + page - 1) & ~(page - 1)))
             return true;
-        }
-    }
     return false;
 }
 

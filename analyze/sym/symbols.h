@@ -123,6 +123,11 @@ struct symbols_mapping {
  */
 bool symbols_virtual(struct symbols_dso *dso, const struct symbols_mapping *mapping, uint64_t address,
                      uint64_t *ret_virtual);
+/*
+ * Whether memory without a file that begins at the virtual address START can be the zeroed data (.bss) of the segment of
+ * VIRTUAL: it begins at the first page behind the segment's part of the file. DSO gave VIRTUAL by symbols_virtual().
+ */
+bool symbols_is_zeroed(const struct symbols_dso *dso, uint64_t virtual, uint64_t start);
 /* The variable at a VIRTUAL address. False: there is none, and *ret_symbol is untouched. */
 bool symbols_variable(struct symbols_dso *dso, uint64_t virtual, struct symbol *ret_symbol);
 

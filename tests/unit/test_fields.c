@@ -32,6 +32,7 @@ static __attribute__((noinline)) int fields_function(int a)
 
 struct program {
     uint64_t bias, code, pgoff, size; /* of the first segment with code; virtual addresses */
+    uint64_t end;                     /* of the pages of the file; zeroed data follows */
     char path[4096];
 };
 
@@ -42,12 +43,13 @@ static int take_program(struct dl_phdr_info *info, size_t size, void *context)
     program->bias = info->dlpi_addr;
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *phdr = &info->dlpi_phdr[i];
-        if (phdr->p_type != PT_LOAD || !(phdr->p_flags & PF_X))
+        if (phdr->p_type == PT_LOAD && phdr->p_memsz > phdr->p_filesz)
+            program->end = (phdr->p_vaddr + phdr->p_filesz + 4095) & ~4095ull;
+        if (phdr->p_type != PT_LOAD || !(phdr->p_flags & PF_X) || program->size)
             continue;
         program->code = phdr->p_vaddr & ~4095ull;
         program->pgoff = phdr->p_offset & ~4095ull;
         program->size = (phdr->p_vaddr + phdr->p_memsz - program->code + 4095) & ~4095ull;
-        break;
     }
     return 1; /* the first one is the program */
 }
@@ -148,8 +150,27 @@ static void put_samples(struct writer *writer)
     put_clock(writer);
 }
 
-/* WITHOUT: no sample has data or branches. */
-static void make(struct writer *writer, struct buffer *bytes, bool without)
+/* A file has made room for other memory behind its code, and for its zeroed data. */
+static void put_memory(struct writer *writer)
+{
+    const uint64_t data = place(fields_in_data), zeros = place(fields_in_zeros) + 8192;
+    put_data_mapping(writer, BASE + program.code + program.size, program.end - program.code - program.size,
+                     program.path);
+    put_data_mapping(writer, BASE + program.end, 0x10000, "//anon");
+    put_sample(writer, data, NO_SOURCE, 0, 0, NULL);
+    put_sample(writer, zeros, NO_SOURCE, 0, 0, NULL);
+    /* As after dlclose() and mmap(). */
+    put_data_mapping(writer, (data & ~4095ull), 4096, "//anon");
+    put_sample(writer, data, NO_SOURCE, 0, 0, NULL);
+    put_data_mapping(writer, (zeros & ~4095ull), 4096, "//anon");
+    put_sample(writer, zeros, NO_SOURCE, 0, 0, NULL);
+    put_data_mapping(writer, BASE + program.code, 4096, "[heap]");
+    put_sample(writer, BASE + program.code, NO_SOURCE, 0, 0, NULL);
+}
+
+typedef void put_records(struct writer *writer);
+
+static void make(struct writer *writer, struct buffer *bytes, put_records *put_others)
 {
     writer_init(writer, false, false);
     struct perf_event_attr *attr = writer_attr(writer, PERF_TYPE_RAW, 0x1cd, PERIOD, "loads");
@@ -161,10 +182,7 @@ static void make(struct writer *writer, struct buffer *bytes, bool without)
     writer_comm(writer, "work", true);
     writer_mmap(writer, BASE + program.code, program.size, program.pgoff, program.path);
     put_data_mapping(writer, 0x50000000, 0x1000, "[heap]");
-    if (without)
-        put_clock(writer);
-    else
-        put_samples(writer);
+    put_others(writer);
     writer_finish(writer, bytes);
 }
 
@@ -179,7 +197,7 @@ static void squeeze(char *text)
 }
 
 /* What the report with SETTINGS prints, with single blanks; owned by the caller. */
-static char *print(struct settings *settings, bool without, int wanted)
+static char *print(struct settings *settings, put_records *put_others, int wanted)
 {
     const char *path = "made-up.data";
     const struct profile_options options = {.data = true, .threads = 1, .event = settings->event};
@@ -188,7 +206,7 @@ static char *print(struct settings *settings, bool without, int wanted)
     struct profile *profile;
     char *text = NULL;
     size_t size;
-    make(&writer, &bytes, without);
+    make(&writer, &bytes, put_others);
     assert_int_equal(profile_load_memory(bytes.data, bytes.size, &options, &profile), 0);
     struct output output = {.to = open_memstream(&text, &size)};
     struct view view = {.settings = settings, .profile = profile, .output = &output, .paths = &path, .path_count = 1};
@@ -221,7 +239,7 @@ static void check_lines(const char *text, const char *const *lines, size_t count
 static void test_variables(void **state)
 {
     (void)state;
-    char *text = print(&(struct settings){.by = BY_DATA_SYMBOL}, false, 0);
+    char *text = print(&(struct settings){.by = BY_DATA_SYMBOL}, put_samples, 0);
     EXPECT(text, "Share Weight Samples DSO Data\n", "22.22 % 20 2 test_fields fields_in_data\n",
            "11.11 % 10 1 test_fields fields_in_zeros\n", "11.11 % 10 1 test_fields fields_constant\n",
            "11.11 % 10 1 test_fields fields_function\n", "11.11 % 10 1 [heap] [heap]\n",
@@ -230,11 +248,21 @@ static void test_variables(void **state)
     free(text);
 }
 
+/* Memory in the place of a file's data is not that file's; its zeroed data is. */
+static void test_other_memory(void **state)
+{
+    (void)state;
+    char *text = print(&(struct settings){.by = BY_DATA_SYMBOL}, put_memory, 0);
+    EXPECT(text, "20.00 % 10 1 test_fields fields_in_data\n", "20.00 % 10 1 test_fields fields_in_zeros\n",
+           "40.00 % 20 2 //anon //anon\n", "20.00 % 10 1 [heap] [heap]\n");
+    free(text);
+}
+
 static void test_pages(void **state)
 {
     (void)state;
     char row[200];
-    char *text = print(&(struct settings){.by = BY_DATA_PAGE}, false, 0);
+    char *text = print(&(struct settings){.by = BY_DATA_PAGE}, put_samples, 0);
     EXPECT(text, "Share Weight Samples PID Page Size DSO\n", "11.11 % 10 1 10 0x50000000 4K [heap]\n",
            "11.11 % 10 1 10 0x51000000 4K [unknown]\n", /* 3 is no page size */
            "11.11 % 10 1 - 0xffff888000001000 4K [kernel]\n", "1 sample (11.11 %) has no data address\n");
@@ -247,7 +275,7 @@ static void test_pages(void **state)
 static void test_accesses(void **state)
 {
     (void)state;
-    char *text = print(&(struct settings){.by = BY_DATA_TYPE}, false, 0);
+    char *text = print(&(struct settings){.by = BY_DATA_TYPE}, put_samples, 0);
     EXPECT(text, "Share Weight Samples Access Memory Snoop TLB Locked Blocked\n",
            "66.67 % 60 6 N/A N/A or N/A N/A N/A N/A N/A\n", "33.33 % 30 3 LOAD L1 hit None L1 hit No N/A\n");
     assert_null(strstr(text, "has no data source"));
@@ -257,7 +285,7 @@ static void test_accesses(void **state)
 static void test_branches(void **state)
 {
     (void)state;
-    char *text = print(&(struct settings){.by = BY_BRANCH}, false, 0);
+    char *text = print(&(struct settings){.by = BY_BRANCH}, put_samples, 0);
     EXPECT(text, "Share Branches Mispredicted Cycles DSO From DSO To\n",
            "75.00 % 3 66.67 % 16.7 test_fields fields_function [unknown] 0x7000\n",
            "25.00 % 1 - - [unknown] 0x7000 test_fields fields_function\n",
@@ -268,11 +296,11 @@ static void test_branches(void **state)
 static void test_events_side_by_side(void **state)
 {
     (void)state;
-    char *text = print(&(struct settings){.by = BY_DATA_SYMBOL, .group = true}, false, 0);
+    char *text = print(&(struct settings){.by = BY_DATA_SYMBOL, .group = true}, put_samples, 0);
     EXPECT(text, "loads clock DSO Data\n", "22.22 % 0.00 % test_fields fields_in_data\n",
            "loads: 1 sample (11.11 %) has no data address\n", "clock: 1 sample (100.00 %) has no data address\n");
     free(text);
-    text = print(&(struct settings){.by = BY_BRANCH, .group = true}, false, 0);
+    text = print(&(struct settings){.by = BY_BRANCH, .group = true}, put_samples, 0);
     EXPECT(text, "75.00 % - test_fields fields_function [unknown] 0x7000\n");
     free(text);
 }
@@ -280,17 +308,17 @@ static void test_events_side_by_side(void **state)
 static void test_limits(void **state)
 {
     (void)state;
-    char *text = print(&(struct settings){.by = BY_DATA_SYMBOL, .top = 1}, false, 0);
+    char *text = print(&(struct settings){.by = BY_DATA_SYMBOL, .top = 1}, put_samples, 0);
     EXPECT(text, "fields_in_data\n", "and 6 rows more with 66.67 % together; --top all shows all\n");
     assert_null(strstr(text, "fields_in_zeros"));
     free(text);
-    text = print(&(struct settings){.by = BY_DATA_SYMBOL, .cum = 30}, false, 0);
+    text = print(&(struct settings){.by = BY_DATA_SYMBOL, .cum = 30}, put_samples, 0);
     EXPECT(text, "and 5 rows more with 55.56 % together; a larger --cum shows more\n");
     free(text);
-    text = print(&(struct settings){.by = BY_DATA_SYMBOL, .cum = 20, .top = 1}, false, 0);
+    text = print(&(struct settings){.by = BY_DATA_SYMBOL, .cum = 20, .top = 1}, put_samples, 0);
     EXPECT(text, "and 6 rows more with 66.67 % together; a larger --top and --cum show more\n");
     free(text);
-    text = print(&(struct settings){.by = BY_DATA_SYMBOL, .cum = 90, .top = 1}, false, 0);
+    text = print(&(struct settings){.by = BY_DATA_SYMBOL, .cum = 90, .top = 1}, put_samples, 0);
     EXPECT(text, "and 6 rows more with 66.67 % together; a larger --top shows more\n");
     free(text);
 }
@@ -300,11 +328,11 @@ static void test_filters(void **state)
     (void)state;
     const char *name = "fields_function", *other = "other";
     struct settings settings = {.by = BY_DATA_SYMBOL, .symbols = {&name, 1, 1}};
-    char *text = print(&settings, false, 0);
+    char *text = print(&settings, put_samples, 0);
     EXPECT(text, "22.22 % 20 2 test_fields fields_in_data\n");
     free(text);
     settings.symbols.items = &other;
-    free(print(&settings, false, 1));
+    free(print(&settings, put_samples, 1));
 }
 
 /* Without blanks and line breaks. */
@@ -332,7 +360,7 @@ static void test_json(void **state)
           "\"branches_missing\":{\"samples\":7}"}},
     };
     for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
-        char *text = print(&(struct settings){.by = wanted[i].by, .json = true}, false, 0), *to = text;
+        char *text = print(&(struct settings){.by = wanted[i].by, .json = true}, put_samples, 0), *to = text;
         for (const char *from = text; *from; from++)
             if (*from != ' ' && *from != '\n')
                 *to++ = *from;
@@ -346,14 +374,14 @@ static void test_nothing_to_show(void **state)
 {
     (void)state;
     for (int by = BY_DATA_PAGE; by <= BY_BRANCH; by++) {
-        free(print(&(struct settings){.by = by}, true, 1));
-        free(print(&(struct settings){.by = by, .event = "clock"}, false, 1));
-        free(print(&(struct settings){.by = by, .event = "clock", .json = true}, false, 1));
+        free(print(&(struct settings){.by = by}, put_clock, 1));
+        free(print(&(struct settings){.by = by, .event = "clock"}, put_samples, 1));
+        free(print(&(struct settings){.by = by, .event = "clock", .json = true}, put_samples, 1));
         /* No sample at all. */
-        char *text = print(&(struct settings){.by = by, .event = "loads"}, true, 0);
+        char *text = print(&(struct settings){.by = by, .event = "loads"}, put_clock, 0);
         EXPECT(text, "No samples. ");
         free(text);
-        free(print(&(struct settings){.by = by, .event = "loads", .json = true}, true, 0));
+        free(print(&(struct settings){.by = by, .event = "loads", .json = true}, put_clock, 0));
         assert_true(field_report_wanted(by));
     }
     assert_false(field_report_wanted(BY_FILE));
@@ -365,21 +393,17 @@ static int set_up(void **state)
     (void)state;
     dl_iterate_phdr(take_program, &program);
     ssize_t size = readlink("/proc/self/exe", program.path, sizeof(program.path) - 1);
-    return size > 0 && program.size ? 0 : -1;
+    return size > 0 && program.size && program.end ? 0 : -1;
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_variables),
-        cmocka_unit_test(test_pages),
-        cmocka_unit_test(test_accesses),
-        cmocka_unit_test(test_branches),
-        cmocka_unit_test(test_events_side_by_side),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_filters),
-        cmocka_unit_test(test_json),
-        cmocka_unit_test(test_nothing_to_show),
+        cmocka_unit_test(test_variables), cmocka_unit_test(test_other_memory),
+        cmocka_unit_test(test_pages),     cmocka_unit_test(test_accesses),
+        cmocka_unit_test(test_branches),  cmocka_unit_test(test_events_side_by_side),
+        cmocka_unit_test(test_limits),    cmocka_unit_test(test_filters),
+        cmocka_unit_test(test_json),      cmocka_unit_test(test_nothing_to_show),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }

@@ -85,6 +85,27 @@ static void test_addresses(void **state)
     symbols_free(all);
 }
 
+/* Data ends at 0x13200 of the file, so memory for zeros begins at the next page. */
+static void test_zeroed(void **state)
+{
+    struct symbols *all;
+    uint64_t found;
+    (void)state;
+    write_file();
+    assert_int_equal(symbols_new(NULL, &all), 0);
+    struct symbols_dso *dso = symbols_dso(all, path, NULL, 0);
+    const struct symbols_mapping mapping = {0x11000, 0x1000, 0x1000};
+    assert_true(symbols_virtual(dso, &mapping, 0x13300, &found));
+    assert_true(symbols_is_zeroed(dso, found, 0x14000));
+    static const uint64_t others[] = {0, 0x13000, 0x13100, 0x13200, 0x13300, 0x15000, 0x20000, UINT64_MAX};
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        assert_false(symbols_is_zeroed(dso, found, others[i]));
+    /* A segment without zeros, no segment. */
+    assert_false(symbols_is_zeroed(dso, 0x10000, 0x11000));
+    assert_false(symbols_is_zeroed(dso, 0x12000, 0x12000));
+    symbols_free(all);
+}
+
 /* No file, a kernel, memory: nothing has an address or a variable. */
 static void test_without_a_file(void **state)
 {
@@ -109,6 +130,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_addresses),
+        cmocka_unit_test(test_zeroed),
         cmocka_unit_test(test_without_a_file),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
