@@ -11,24 +11,31 @@
 #define USUAL_PAGE 4096
 
 /* Only of page faults 0 is an address; of other events it means that there is none. */
-static bool has_address(const struct profile_event *event, const struct sample_fields *fields)
+static bool has_address(const struct profile_event *event, const struct profile_sample *sample,
+                        const struct sample_fields *fields)
 {
+    (void)sample;
     const bool fault = event->type == PERF_TYPE_SOFTWARE &&
                        (event->config == PERF_COUNT_SW_PAGE_FAULTS || event->config == PERF_COUNT_SW_PAGE_FAULTS_MIN ||
                         event->config == PERF_COUNT_SW_PAGE_FAULTS_MAJ);
     return (fields->has & PERF_SAMPLE_ADDR) && (fields->addr || fault);
 }
 
-static bool has_source(const struct profile_event *event, const struct sample_fields *fields)
+static bool has_source(const struct profile_event *event, const struct profile_sample *sample,
+                       const struct sample_fields *fields)
 {
     (void)event;
+    (void)sample;
     return fields->has & PERF_SAMPLE_DATA_SRC;
 }
 
-static bool has_branches(const struct profile_event *event, const struct sample_fields *fields)
+static bool has_branches(const struct profile_event *event, const struct profile_sample *sample,
+                         const struct sample_fields *fields)
 {
     (void)event;
-    return (fields->has & PERF_SAMPLE_BRANCH_STACK) && fields->branches.count;
+    /* With PERF_SAMPLE_BRANCH_CALL_STACK they are the call chain (perf record --call-graph lbr). */
+    return (fields->has & PERF_SAMPLE_BRANCH_STACK) && fields->branches.count &&
+           !(sample->record->attr->perf.branch_sample_type & PERF_SAMPLE_BRANCH_CALL_STACK);
 }
 
 static struct field_row *add_row(struct field_pass *pass, const struct profile_sample *sample, const uint64_t *cells,
@@ -137,14 +144,15 @@ static const struct field_column branch_columns[] = {
 
 #define COLUMNS(columns) (columns), sizeof(columns) / sizeof((columns)[0])
 #define DATA_REMEDY      "record them with 'pinject-run -d' or 'perf record -d'"
+#define EVENT_REMEDY     "this event has no addresses; record one that has, such as page-faults"
 
 static const struct field_kind page_kind = {
-    "page",         "pages",     "data_pages", "data_missing", COLUMNS(page_columns),
-    "data address", DATA_REMEDY, false,        has_address,    add_page,
+    "page",       "pages", "data_pages", "data_missing", COLUMNS(page_columns), "data address", DATA_REMEDY,
+    EVENT_REMEDY, false,   has_address,  add_page,
 };
 static const struct field_kind variable_kind = {
-    "row",          "rows",      "data_symbols", "data_missing", COLUMNS(variable_columns),
-    "data address", DATA_REMEDY, false,          has_address,    add_variable,
+    "row",        "rows", "data_symbols", "data_missing", COLUMNS(variable_columns), "data address", DATA_REMEDY,
+    EVENT_REMEDY, false,  has_address,    add_variable,
 };
 static const struct field_kind access_kind = {
     "kind of access",
@@ -154,6 +162,7 @@ static const struct field_kind access_kind = {
     COLUMNS(access_columns),
     "data source",
     "record events of memory accesses with 'pinject-run -d' or 'perf mem record'",
+    NULL,
     false,
     has_source,
     add_access,
@@ -166,6 +175,7 @@ static const struct field_kind branch_kind = {
     COLUMNS(branch_columns),
     "branch stack",
     "record branches with 'perf record -b'",
+    NULL,
     true,
     has_branches,
     add_branches,

@@ -44,6 +44,7 @@ struct field_pass {
     struct field_sum *whole, *without; /* by event: all samples, and those that lack what the rows need */
     struct field_ends ends;
     bool has_cycles;
+    bool address_field; /* a sample of the shown event has the field for addresses */
 };
 
 struct field_kind {
@@ -51,11 +52,13 @@ struct field_kind {
     const char *member, *missing_member; /* of the document of --json */
     const struct field_column *columns;
     size_t column_count;
-    const char *needs;  /* "data address" */
-    const char *remedy; /* how to record it */
-    bool branches;      /* rows are weighed by branches, not by samples */
+    const char *needs;            /* "data address" */
+    const char *remedy;           /* how to record it */
+    const char *remedy_for_event; /* if the samples have the field for addresses; NULL: the same */
+    bool branches;                /* rows are weighed by branches, not by samples */
     /* Whether a sample has what the rows need. */
-    bool (*has)(const struct profile_event *event, const struct sample_fields *fields);
+    bool (*has)(const struct profile_event *event, const struct profile_sample *sample,
+                const struct sample_fields *fields);
     /* Adds such a sample to the rows. */
     void (*add)(struct field_pass *pass, const struct profile_sample *sample, const struct sample_fields *fields);
 };

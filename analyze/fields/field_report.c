@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,8 +53,9 @@ static int take_sample(void *context, const struct profile_sample *sample)
     struct field_sum *whole = &pass->whole[sample->event], *without = &pass->without[sample->event];
     whole->samples++;
     whole->weight += weight;
-    if (sample_fields_decode(sample->record, &fields) < 0 ||
-        !pass->kind->has(&profile->events[sample->event], &fields)) {
+    const bool decoded = sample_fields_decode(sample->record, &fields) == 0;
+    pass->address_field |= decoded && sample->event == profile->event && (fields.has & PERF_SAMPLE_ADDR);
+    if (!decoded || !pass->kind->has(&profile->events[sample->event], sample, &fields)) {
         without->samples++;
         without->weight += weight;
         return 0;
@@ -90,7 +92,10 @@ static int refuse(const struct field_pass *pass)
                       : memory_print("'--event %s' shows an event that has one", profile->events[other].name);
     report_error("%s%s: no sample of the event '%s' has a %s; %s", view->paths[0],
                  view->path_count > 1 ? " and the other files" : "", profile->events[profile->event].name,
-                 pass->kind->needs, event ? event : pass->kind->remedy);
+                 pass->kind->needs,
+                 event                                                 ? event
+                 : pass->address_field && pass->kind->remedy_for_event ? pass->kind->remedy_for_event
+                                                                       : pass->kind->remedy);
     free(event);
     return 1;
 }
@@ -422,7 +427,7 @@ int field_report(struct view *view)
         .whole = memory_new((size_t)events + 1, sizeof(*pass.whole)),
         .without = memory_new((size_t)events + 1, sizeof(*pass.without)),
     };
-    field_rows_init(&pass.rows, pass.kind->column_count, events);
+    field_rows_init(&pass.rows, pass.kind->column_count, view->settings->group ? events : 1);
     int status = profile_samples(view->profile, take_sample, &pass);
     if (status < 0)
         report_error("the samples could not be read a second time: %s", strerror(-status));

@@ -53,7 +53,7 @@ struct field_row *field_rows_add(struct field_rows *rows, const uint64_t *cells)
 
 struct field_sum *field_rows_sum(const struct field_rows *rows, const struct field_row *row, uint32_t event)
 {
-    return &rows->sums[(size_t)row->number * rows->event_count + event];
+    return &rows->sums[(size_t)row->number * rows->event_count + (rows->event_count > 1 ? event : 0)];
 }
 
 struct order {

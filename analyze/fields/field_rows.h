@@ -27,7 +27,7 @@ struct field_row {
 
 struct field_rows {
     size_t cell_count;
-    uint32_t event_count;
+    uint32_t event_count;               /* 1: only one of the events has sums, whatever its number */
     struct map levels[FIELD_CELLS - 1]; /* the first N + 2 cells have a number in levels[N] */
     struct map_strings texts;
     struct field_row *rows;

@@ -35,12 +35,16 @@ static int count_warning(struct loader *loader, uint64_t count, const char *what
     return warning_add(loader, text);
 }
 
-static uint64_t branch_events(const struct file *file)
+/* Whether samples can have branch stacks. With PERF_SAMPLE_BRANCH_CALL_STACK they are call chains. */
+static bool has_branches(const struct file *file)
 {
-    uint64_t count = 0;
-    for (uint32_t i = 0; i < file->attrs.count; i++)
-        count += !!(file->attrs.items[i].perf.sample_type & PERF_SAMPLE_BRANCH_STACK);
-    return file->records[PERF_RECORD_SAMPLE] || file->records[PERFDATA_RECORD_COMPRESSED] ? count : 0;
+    bool found = false;
+    for (uint32_t i = 0; i < file->attrs.count; i++) {
+        const struct perf_event_attr *perf = &file->attrs.items[i].perf;
+        found |= (perf->sample_type & PERF_SAMPLE_BRANCH_STACK) &&
+                 !(perf->branch_sample_type & PERF_SAMPLE_BRANCH_CALL_STACK);
+    }
+    return found && (file->records[PERF_RECORD_SAMPLE] || file->records[PERFDATA_RECORD_COMPRESSED]);
 }
 
 static int warning_dumps(struct loader *loader)
@@ -79,7 +83,7 @@ static int warning_dumps(struct loader *loader)
 int warning_file(struct loader *loader, const struct file *file)
 {
     int status = warning_dumps(loader);
-    if (status == 0 && branch_events(file))
+    if (status == 0 && has_branches(file))
         status = warning_add(loader, "branch stacks were recorded; 'panalyze report --by branch' shows them");
     if (status == 0)
         status = count_warning(loader, file->records[PERF_RECORD_AUX] + file->records[PERFDATA_RECORD_AUXTRACE],

@@ -255,9 +255,9 @@ def sample(ip, address, period=1, branches=None, source=None):
     return record_bytes(9, 2, payload)
 
 
-def make_file(name, fields, records):
+def make_file(name, fields, records, branch_type=8):
     attr = struct.pack("<IIQQQQQIIQQQ", 4, 128, 0x1cd, 1, FIELDS | fields, 0, 1 << 8 | 1 << 9 | 1 << 23, 0, 0, 0, 0,
-                       8 if fields & BRANCHES else 0)
+                       branch_type if fields & BRANCHES else 0)
     attr += bytes(128 - len(attr)) + bytes(16)
     comm = record_bytes(3, 1 << 13, struct.pack("<II", 7, 7) + b"made-up\0")
     data = comm + b"".join(records)
@@ -432,9 +432,57 @@ def test_refused():
                               ("branch", "branch stack", "record branches with 'perf record -b'")):
         fails(1, rf"^panalyze: \S*fp\.data: no sample of the event '\S+' has a {needs}; {remedy}$", "report", "--by", by, name)
         fails(1, f"no sample of the event '.*' has a {needs}", "report", "--json", "--by", by, name)
-    fails(1, "no sample of the event '.*' has a data address", "report", "--by", "data-page", "b.data")
+    # They have the field for addresses: another event is needed, not another option.
+    for by in ("data-page", "data-symbol"):
+        fails(1, "no sample of the event '.*' has a data address; this event has no addresses; record one that has, such "
+              "as page-faults$", "report", "--by", by, "b.data")
     fails(1, "no sampled stack passes through a function 'nothing'", "report", "--by", "branch", "-S", "nothing", "b.data")
     fails(1, "no task matches the filters", "report", "--by", "branch", "-c", "nothing", "b.data")
+
+
+def test_call_chains_are_no_branches():
+    """perf record --call-graph lbr"""
+    make_file("l.data", BRANCHES, [sample(BASE, 0, branches=[(BASE, BASE, 0)])], branch_type=1 << 11 | 1 << 3)
+    fails(1, "no sample of the event '.*' has a branch stack; record branches with 'perf record -b'$", "report", "--by",
+          "branch", "l.data")
+    check_equal(panalyze_json("report", "l.data")["session"].get("notes", []), [])
+
+
+# What a child had before its exec counts as its own: this python has too much.
+MEASURE = """
+import os, sys
+child = os.fork()
+if child == 0:
+    os.dup2(os.open("/dev/null", os.O_WRONLY), 1)
+    os.execv(sys.argv[1], sys.argv[1:])
+_, status, usage = os.wait4(child, 0)
+print(status, usage.ru_maxrss)
+"""
+
+
+def make_many(name, events, rows):
+    """A file of EVENTS, with samples of the first one on ROWS pages."""
+    attrs = b""
+    ids = b"".join(struct.pack("<Q", 100 + i) for i in range(events))
+    for i in range(events):
+        attr = struct.pack("<IIQQQQQIIQQQ", 4, 128, 0x1cd + i, 1, FIELDS | 1 << 16, 4, 1 << 18, 0, 0, 0, 0, 0)
+        attrs += attr + bytes(128 - len(attr)) + struct.pack("<QQ", 104 + 8 * i, 8)
+    data = b"".join(record_bytes(9, 2, struct.pack("<QQIIQQQ", 100, 0x1000, 7, 7, 10**9, 0x7000000 + 4096 * i, 1))
+                    for i in range(rows))
+    begin = 104 + len(ids) + len(attrs)
+    head = struct.pack("<8sQQQQQQQQ", b"PERFILE2", 104, 144, 104 + len(ids), len(attrs), begin, len(data), 0, 0)
+    pathlib.Path(name).write_bytes(head + bytes(32) + ids + attrs + data)
+
+
+def test_events_that_are_not_shown_need_no_memory():
+    peaks = []
+    for events, rows in ((4000, 1), (4000, 4000)):
+        make_many("e.data", events, rows)
+        status, kilobytes = run([sys.executable, "-S", "-E", "-c", MEASURE, PANALYZE, "report", "--by", "data-page",
+                                 "e.data"]).ok().out.split()
+        check_equal(status, "0")
+        peaks.append(int(kilobytes) >> 10)
+    check(peaks[1] - peaks[0] < 64, peaks)  # 16 bytes for each event and row were 244 MiB
 
 
 def test_filters_and_limits():
