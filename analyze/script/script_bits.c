@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyze/script/script_bits.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -31,6 +32,18 @@ static void add_bits(struct words *words, uint64_t bits, const char *const *name
             add_or(words, names[i]);
 }
 
+#define NUMBER_NONE 15 /* PERF_MEM_LVLNUM_NA */
+
+static void add_number(struct words *words, uint64_t number)
+{
+    static const char *const names[NUMBER_NONE] = {
+        [9] = "CXL", [10] = "I/O", [11] = "Any cache", [12] = "LFB/MAB", [13] = "RAM", [14] = "PMEM",
+    };
+    char text[8];
+    snprintf(text, sizeof(text), "L%u", (unsigned)number);
+    add(words, names[number] ? names[number] : text);
+}
+
 static void add_level(struct words *words, uint64_t value)
 {
     /* Bits 5 to 18; N/A, hit and miss are the first three. */
@@ -47,28 +60,23 @@ static void add_level(struct words *words, uint64_t value)
         [12] = "I/O",
         [13] = "Uncached",
     };
-    static const char *const numbers[16] = {
-        [1] = "L1",         [2] = "L2",       [3] = "L3",   [4] = "L4",    [9] = "CXL",  [10] = "I/O",
-        [11] = "Any cache", [12] = "LFB/MAB", [13] = "RAM", [14] = "PMEM", [15] = "N/A",
-    };
     static const char *const hops[8] = {NULL, "core, same node", "node, same socket", "socket, same board", "board"};
     const uint64_t level = value >> 5 & 0x3fff, number = value >> 33 & 15, hop = value >> 43 & 7;
+    const bool numbered = number && number != NUMBER_NONE;
     if (value >> 37 & 1)
         add(words, "Remote ");
     words->first = words->used;
     /* A newer kernel says how far away it is, and leaves the older bits alone. */
-    if (hops[hop]) {
+    if (hops[hop])
         add(words, hops[hop]);
+    if (hops[hop] && numbered)
         add(words, " ");
-        words->first = words->used;
-    } else {
-        if (level & 1)
-            add_or(words, "N/A");
+    /* The number is newer than the bits, and says the same in other words. */
+    if (numbered)
+        add_number(words, number);
+    else if (!hops[hop])
         add_bits(words, level, levels, sizeof(levels) / sizeof(levels[0]));
-    }
-    if (number)
-        add_or(words, numbers[number] ? numbers[number] : "L?");
-    if (words->used == words->first && !hops[hop])
+    if (words->used == words->first)
         add(words, "N/A");
     add(words, level & 2 ? " hit" : level & 4 ? " miss" : "");
 }

@@ -277,7 +277,7 @@ static void test_accesses(void **state)
     (void)state;
     char *text = print(&(struct settings){.by = BY_DATA_TYPE}, put_samples, 0);
     EXPECT(text, "Share Weight Samples Access Memory Snoop TLB Locked Blocked\n",
-           "66.67 % 60 6 N/A N/A or N/A N/A N/A N/A N/A\n", "33.33 % 30 3 LOAD L1 hit None L1 hit No N/A\n");
+           "66.67 % 60 6 N/A N/A N/A N/A N/A N/A\n", "33.33 % 30 3 LOAD L1 hit None L1 hit No N/A\n");
     assert_null(strstr(text, "has no data source"));
     free(text);
 }

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <stdio.h>
 
 #include "analyze/script/script_bits.h"
 #include "analyze/script/script_fields.h"
@@ -17,13 +18,13 @@ static void test_data_source(void **state)
     } wanted[] = {
         {{.val = 0}, "|OP No|LVL N/A|SNP N/A|TLB N/A|LCK No|BLK N/A"},
         /* What the kernel has for a software event. */
-        {{.val = 0x1e05080021}, "|OP N/A|LVL N/A or N/A|SNP N/A|TLB N/A|LCK N/A|BLK N/A"},
+        {{.val = 0x1e05080021}, "|OP N/A|LVL N/A|SNP N/A|TLB N/A|LCK N/A|BLK N/A"},
         {{.mem_op = PERF_MEM_OP_LOAD,
           .mem_lvl = PERF_MEM_LVL_HIT | PERF_MEM_LVL_L1,
           .mem_snoop = PERF_MEM_SNOOP_NONE,
           .mem_dtlb = PERF_MEM_TLB_HIT | PERF_MEM_TLB_L1 | PERF_MEM_TLB_L2,
           .mem_lvl_num = PERF_MEM_LVLNUM_L1},
-         "|OP LOAD|LVL L1 or L1 hit|SNP None|TLB L1 or L2 hit|LCK No|BLK N/A"},
+         "|OP LOAD|LVL L1 hit|SNP None|TLB L1 or L2 hit|LCK No|BLK N/A"},
         {{.mem_op = PERF_MEM_OP_STORE,
           .mem_lvl = PERF_MEM_LVL_MISS | PERF_MEM_LVL_L3,
           .mem_snoop = PERF_MEM_SNOOP_HITM,
@@ -31,7 +32,7 @@ static void test_data_source(void **state)
           .mem_dtlb = PERF_MEM_TLB_MISS | PERF_MEM_TLB_WK,
           .mem_remote = 1,
           .mem_lvl_num = PERF_MEM_LVLNUM_RAM},
-         "|OP STORE|LVL Remote L3 or RAM miss|SNP HitM|TLB Walker miss|LCK Yes|BLK N/A"},
+         "|OP STORE|LVL Remote RAM miss|SNP HitM|TLB Walker miss|LCK Yes|BLK N/A"},
         {{.val = 0x153449800024}, "|OP STORE|LVL Remote node, same socket I/O|SNP HitM|TLB L2 hit|LCK N/A|BLK N/A"},
         {{.val = 0x269611200450},
          "|OP EXEC|LVL board Any cache hit|SNP Hit or Peer|TLB N/A miss|LCK N/A|BLK Data or Addr"},
@@ -56,6 +57,26 @@ static void test_parts_of_an_access(void **state)
     char text[BITS_TEXT];
     for (int part = 0; part < ACCESS_PARTS; part++)
         assert_string_equal(bits_access(text, (enum bits_access)part, source.val), wanted[part]);
+}
+
+/* The number says more than the older bits, which stand in where there is none. */
+static void test_levels(void **state)
+{
+    (void)state;
+    static const char *const numbers[16] = {"L2", "L1",  "L2",  "L3",        "L4",      "L5",  "L6",   "L7",
+                                            "L8", "CXL", "I/O", "Any cache", "LFB/MAB", "RAM", "PMEM", "L2"};
+    char text[BITS_TEXT], wanted[40];
+    for (unsigned number = 0; number < 16; number++) {
+        union perf_mem_data_src source = {.mem_lvl = PERF_MEM_LVL_HIT | PERF_MEM_LVL_L2, .mem_lvl_num = number};
+        snprintf(wanted, sizeof(wanted), "%s hit", numbers[number]);
+        assert_string_equal(bits_access(text, ACCESS_LEVEL, source.val), wanted);
+        source.mem_lvl = PERF_MEM_LVL_NA;
+        assert_string_equal(bits_access(text, ACCESS_LEVEL, source.val), number % 15 ? numbers[number] : "N/A");
+        source.mem_hops = 1;
+        snprintf(wanted, sizeof(wanted), "core, same node%s%s", number % 15 ? " " : "",
+                 number % 15 ? numbers[number] : "");
+        assert_string_equal(bits_access(text, ACCESS_LEVEL, source.val), wanted);
+    }
 }
 
 /* Every bit, and all of them: the text stays in its room. */
@@ -137,13 +158,10 @@ static void test_fields(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_data_source),
-        cmocka_unit_test(test_any_data_source),
-        cmocka_unit_test(test_parts_of_an_access),
-        cmocka_unit_test(test_page_size),
-        cmocka_unit_test(test_registers),
-        cmocka_unit_test(test_branches),
-        cmocka_unit_test(test_fields),
+        cmocka_unit_test(test_data_source),     cmocka_unit_test(test_levels),
+        cmocka_unit_test(test_any_data_source), cmocka_unit_test(test_parts_of_an_access),
+        cmocka_unit_test(test_page_size),       cmocka_unit_test(test_registers),
+        cmocka_unit_test(test_branches),        cmocka_unit_test(test_fields),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
