@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyze/fields/data_place.h"
 
+#include <string.h>
+
 #include "analyze/sym/symbols.h"
 
 /* A mapping of a file, which may have symbols. */
@@ -44,12 +46,21 @@ static bool find_in_file(const struct view *view, const struct profile_mapping *
     return true;
 }
 
+/* The recorded mapping of the kernel has its text only: all that belongs to no kernel module has one name. */
+static const char *name_memory(const struct profile_mapping *at, uint64_t address)
+{
+    if (profile_is_kernel(address) && (!at->module || strcmp(at->module->path, "[kernel.kallsyms]") == 0))
+        return "[kernel]";
+    return at->module ? at->module->path : "[unknown]";
+}
+
 struct data_place data_place_find(const struct view *view, const struct profile_sample *sample, uint64_t address)
 {
+    if (profile_sample_is_guest(sample))
+        return (struct data_place){.dso = "[guest]"};
     const struct profile_data data = profile_sample_data(view->profile, sample, address);
-    const bool kernel = profile_is_kernel(address);
-    struct data_place place = {.dso = data.at.module ? data.at.module->path : kernel ? "[kernel]" : "[unknown]"};
-    for (int i = 0; i < 3 && !kernel; i++)
+    struct data_place place = {.dso = name_memory(&data.at, address), .kernel = profile_is_kernel(address)};
+    for (int i = 0; i < 3 && !place.kernel; i++)
         if (is_file(&data.code[i]) && can_belong(&data, &data.code[i]) &&
             find_in_file(view, &data.code[i], &data.at, address, i == 0, &place))
             break;

@@ -59,9 +59,8 @@ static void add_page(struct field_pass *pass, const struct profile_sample *sampl
 {
     const uint64_t size = page_size(fields), page = fields->addr & ~(size - 1);
     const struct data_place place = data_place_find(pass->view, sample, fields->addr);
-    const bool kernel = profile_is_kernel(fields->addr);
     add_row(pass, sample,
-            (uint64_t[]){kernel ? FIELD_NONE : (uint32_t)sample->task->pid, page, size,
+            (uint64_t[]){place.kernel ? FIELD_NONE : (uint32_t)sample->task->pid, page, size,
                          field_rows_cell(&pass->rows, place.dso)},
             sample->period);
 }

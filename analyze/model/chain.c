@@ -77,11 +77,6 @@ static void place_frame(struct chain *chain, const struct chain_place *place, en
     }
 }
 
-void chain_place_code(struct chain *chain, const struct chain_place *place, bool kernel, struct profile_frame *frame)
-{
-    place_frame(chain, place, kernel ? MODE_KERNEL : MODE_USER, frame);
-}
-
 int chain_room(struct chain *chain, uint32_t count)
 {
     while (count > chain->capacity) {
@@ -133,6 +128,18 @@ static enum mode mode_of_sample(const struct record *sample)
     /* Unknown mode: on every 64-bit machine the kernel has the upper half of the addresses. */
     default: return sample->ip >> 63 ? MODE_KERNEL : MODE_USER;
     }
+}
+
+bool chain_is_guest(const struct record *sample)
+{
+    return mode_of_sample(sample) == MODE_GUEST;
+}
+
+void chain_place_code(struct chain *chain, const struct chain_place *place, const struct record *sample,
+                      struct profile_frame *frame)
+{
+    const enum mode mode = profile_is_kernel(frame->offset) ? MODE_KERNEL : MODE_USER;
+    place_frame(chain, place, chain_is_guest(sample) ? MODE_GUEST : mode, frame);
 }
 
 /* Sets *MODE by a marker in the chain, for the addresses after it. False: the marker is unknown. */

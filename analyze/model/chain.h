@@ -43,8 +43,11 @@ struct chain_place {
 /* The frames of SAMPLE in chain->frames[0, count), their addresses in chain->wanted. 0 or -ENOMEM. */
 int chain_resolve(struct chain *chain, const struct chain_place *place, const struct record *sample);
 
-/* Sets the module and the offset of FRAME, whose offset is an address of code. */
-void chain_place_code(struct chain *chain, const struct chain_place *place, bool kernel, struct profile_frame *frame);
+/* Whether SAMPLE hit a guest. Its addresses are those of the guest. */
+bool chain_is_guest(const struct record *sample);
+/* Sets the module and the offset of FRAME, whose offset is an address of code that SAMPLE has. */
+void chain_place_code(struct chain *chain, const struct chain_place *place, const struct record *sample,
+                      struct profile_frame *frame);
 
 /*
  * The stacks of many samples. Their data is rarely in the CPU's caches, so each step is done for a whole group before

@@ -312,7 +312,9 @@ struct profile_data {
  * its index is not set. */
 struct profile_frame profile_sample_code(const struct profile *profile, const struct profile_sample *sample,
                                          uint64_t address);
-/* What lay at and around ADDRESS at the time of SAMPLE. */
+/* Whether the addresses of SAMPLE are those of a guest. The code of a guest is in the module "[guest]". */
+bool profile_sample_is_guest(const struct profile_sample *sample);
+/* What lay at and around ADDRESS at the time of SAMPLE, which is no sample of a guest. */
 struct profile_data profile_sample_data(const struct profile *profile, const struct profile_sample *sample,
                                         uint64_t address);
 /* Whether ADDRESS is one of the kernel's: on every 64-bit machine it has the upper half. */

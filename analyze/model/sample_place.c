@@ -7,8 +7,13 @@ struct profile_frame profile_sample_code(const struct profile *profile, const st
 {
     struct loader *loader = profile->loader;
     struct profile_frame frame = {.offset = address, .ip = address};
-    chain_place_code(&loader->chain, sample->place, profile_is_kernel(address), &frame);
+    chain_place_code(&loader->chain, sample->place, sample->record, &frame);
     return frame;
+}
+
+bool profile_sample_is_guest(const struct profile_sample *sample)
+{
+    return chain_is_guest(sample->record);
 }
 
 static struct profile_mapping show_mapping(const struct profile *profile, const struct mapping *mapping)

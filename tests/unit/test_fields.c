@@ -89,10 +89,10 @@ struct branch {
 };
 
 /* A sample of event 0 at fields_function. */
-static void put_sample(struct writer *writer, uint64_t address, uint64_t source, uint64_t page, uint64_t count,
-                       const struct branch *branches)
+static void put_any_sample(struct writer *writer, uint16_t misc, uint64_t address, uint64_t source, uint64_t page,
+                           uint64_t count, const struct branch *branches)
 {
-    writer_begin(writer, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER);
+    writer_begin(writer, PERF_RECORD_SAMPLE, misc);
     put(writer, 100);
     put(writer, place((const void *)(uintptr_t)fields_function));
     put_pair(writer, writer->pid, writer->tid);
@@ -109,6 +109,12 @@ static void put_sample(struct writer *writer, uint64_t address, uint64_t source,
     put(writer, source);
     put(writer, page);
     writer_end(writer);
+}
+
+static void put_sample(struct writer *writer, uint64_t address, uint64_t source, uint64_t page, uint64_t count,
+                       const struct branch *branches)
+{
+    put_any_sample(writer, PERF_RECORD_MISC_USER, address, source, page, count, branches);
 }
 
 static void put_clock(struct writer *writer)
@@ -166,6 +172,29 @@ static void put_memory(struct writer *writer)
     put_sample(writer, zeros, NO_SOURCE, 0, 0, NULL);
     put_data_mapping(writer, BASE + program.code, 4096, "[heap]");
     put_sample(writer, BASE + program.code, NO_SOURCE, 0, 0, NULL);
+}
+
+/* A sample of a guest, whose addresses are also those of this program. */
+static void put_guest(struct writer *writer)
+{
+    const uint64_t function = place((const void *)(uintptr_t)fields_function);
+    const struct branch branches[] = {{function, function, 0}, {UINT64_MAX - 5000, function, 0}};
+    put_any_sample(writer, PERF_RECORD_MISC_GUEST_USER, place(&fields_in_data[3]), NO_SOURCE, 0, 2, branches);
+    put_any_sample(writer, PERF_RECORD_MISC_GUEST_KERNEL, UINT64_MAX - 5000, NO_SOURCE, 0, 0, NULL);
+}
+
+/* In the mapping of the kernel, which has only its text, and beyond. */
+static void put_kernel(struct writer *writer)
+{
+    writer_begin(writer, PERF_RECORD_MMAP, PERF_RECORD_MISC_KERNEL);
+    put_pair(writer, UINT32_MAX, 0);
+    put(writer, 0xffffffff81000000);
+    put(writer, 0x1000000);
+    put(writer, 0xffffffff81000000);
+    buffer_string(&writer->data, "[kernel.kallsyms]_text");
+    writer_end(writer);
+    put_sample(writer, 0xffffffff81000100, NO_SOURCE, 0, 0, NULL);
+    put_sample(writer, 0xffffffff83000100, NO_SOURCE, 0, 0, NULL);
 }
 
 typedef void put_records(struct writer *writer);
@@ -255,6 +284,30 @@ static void test_other_memory(void **state)
     char *text = print(&(struct settings){.by = BY_DATA_SYMBOL}, put_memory, 0);
     EXPECT(text, "20.00 % 10 1 test_fields fields_in_data\n", "20.00 % 10 1 test_fields fields_in_zeros\n",
            "40.00 % 20 2 //anon //anon\n", "20.00 % 10 1 [heap] [heap]\n");
+    free(text);
+}
+
+static void test_guests(void **state)
+{
+    (void)state;
+    char *text = print(&(struct settings){.by = BY_DATA_SYMBOL}, put_guest, 0);
+    EXPECT(text, "100.00 % 20 2 [guest] [guest]\n");
+    free(text);
+    text = print(&(struct settings){.by = BY_DATA_PAGE}, put_guest, 0);
+    EXPECT(text, "50.00 % 10 1 10 0xffffffffffffe000 4K [guest]\n");
+    free(text);
+    text = print(&(struct settings){.by = BY_BRANCH}, put_guest, 0);
+    EXPECT(text, " [guest] ");
+    if (strstr(text, "fields_function") || strstr(text, "kernel"))
+        fail_msg("%s", text);
+    free(text);
+}
+
+static void test_kernel(void **state)
+{
+    (void)state;
+    char *text = print(&(struct settings){.by = BY_DATA_SYMBOL}, put_kernel, 0);
+    EXPECT(text, "100.00 % 20 2 [kernel] [kernel]\n");
     free(text);
 }
 
@@ -400,6 +453,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_variables), cmocka_unit_test(test_other_memory),
+        cmocka_unit_test(test_guests),    cmocka_unit_test(test_kernel),
         cmocka_unit_test(test_pages),     cmocka_unit_test(test_accesses),
         cmocka_unit_test(test_branches),  cmocka_unit_test(test_events_side_by_side),
         cmocka_unit_test(test_limits),    cmocka_unit_test(test_filters),
