@@ -7,12 +7,17 @@
 #include "analyze/view/memory.h"
 #include "common/table.h"
 
-static uint64_t mix(uint64_t a, uint64_t b)
+static uint64_t fold(uint64_t a, uint64_t b)
 {
-    uint64_t hash = a * 0x9e3779b97f4a7c15u ^ (b + 0x7f4a7c15u) * 0xc2b2ae3d27d4eb4fu;
-    hash ^= hash >> 29;
-    hash *= 0xbf58476d1ce4e5b9u;
-    return hash ^ hash >> 32;
+    const unsigned __int128 product = (unsigned __int128)a * b;
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+/* Most look-ups of the views are of pairs: siphash() would take several times as long. */
+static uint32_t mix(uint64_t a, uint64_t b)
+{
+    const uint64_t *key = table_key();
+    return (uint32_t)fold(fold(a ^ key[0], key[1] | 1) ^ b, key[0] | 1);
 }
 
 /* Puts INDEX with HASH, which must be new, into SLOTS. */
@@ -55,7 +60,7 @@ uint32_t map_find(const struct map *map, uint64_t a, uint64_t b)
 {
     if (!map->slot_count)
         return MAP_NONE;
-    uint32_t hash = (uint32_t)mix(a, b);
+    uint32_t hash = mix(a, b);
     size_t mask = map->slot_count - 1;
     for (size_t at = hash & mask; map->slots[at].index; at = (at + 1) & mask) {
         uint32_t index = map->slots[at].index - 1;
@@ -74,7 +79,7 @@ uint32_t map_add(struct map *map, uint64_t a, uint64_t b)
         grow_slots(&map->slots, &map->slot_count);
     map->pairs = memory_grow(map->pairs, &map->capacity, map->count + 1, sizeof(*map->pairs));
     map->pairs[map->count] = (struct map_pair){a, b};
-    put_slot(map->slots, map->slot_count, (uint32_t)mix(a, b), (uint32_t)map->count);
+    put_slot(map->slots, map->slot_count, mix(a, b), (uint32_t)map->count);
     return (uint32_t)map->count++;
 }
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Hash tables of the views: number pairs of numbers, or strings, 0, 1, 2, ... in the order in which they are added. */
+/*
+ * Hash tables of the views: number pairs of numbers, or strings, 0, 1, 2, ... in the order in which they are added. The
+ * hashes have a key that nobody can guess: profiled programs choose what they are called and which addresses they touch.
+ */
 #ifndef ANALYZE_VIEW_MAP_H
 #define ANALYZE_VIEW_MAP_H
 
@@ -33,7 +36,7 @@ uint32_t map_add(struct map *map, uint64_t a, uint64_t b);
 /* The number of (A, B) or MAP_NONE. */
 uint32_t map_find(const struct map *map, uint64_t a, uint64_t b);
 
-/* Strings are copied. Their hashes have a key that nobody can guess: profiled programs choose what they are called. */
+/* Strings are copied. */
 struct map_strings {
     struct map_slot *slots;
     size_t slot_count;

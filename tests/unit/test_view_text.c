@@ -2,6 +2,7 @@
 #include "check.h"
 
 #include <locale.h>
+#include <time.h>
 
 #include "analyze/model/profile.h"
 #include "analyze/view/map.h"
@@ -320,6 +321,34 @@ static void test_map(void **state)
     map_strings_release(&strings);
 }
 
+/* The number that undoes a multiplication by ODD. */
+static uint64_t inverse(uint64_t odd)
+{
+    uint64_t found = odd;
+    for (int i = 0; i < 6; i++)
+        found *= 2 - odd * found;
+    return found;
+}
+
+/* Pairs that a hash without a key put into one slot: 3 s for 60000 of them. */
+static void test_map_of_chosen_pairs(void **state)
+{
+    (void)state;
+    struct map map = {0};
+    const uint64_t back = inverse(0xc2b2ae3d27d4eb4fu);
+    const clock_t begin = clock();
+    for (uint64_t i = 0; i < 60000; i++)
+        assert_int_equal(map_add(&map, i, i * 0x9e3779b97f4a7c15u * back - 0x7f4a7c15u), i);
+    assert_true(clock() - begin < CLOCKS_PER_SEC);
+    /* Few bits, high or low, in one number or in both. */
+    map_clear(&map);
+    for (uint64_t i = 0; i < 65536; i++)
+        for (unsigned shift = 0; shift < 64; shift += 16)
+            (void)(map_add(&map, i << shift, 0), map_add(&map, 0, i << shift), map_add(&map, i << shift, i << shift));
+    assert_true(clock() - begin < 2 * CLOCKS_PER_SEC);
+    map_release(&map);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -332,6 +361,7 @@ int main(void)
         cmocka_unit_test(test_json_characters),
         cmocka_unit_test(test_json),
         cmocka_unit_test(test_map),
+        cmocka_unit_test(test_map_of_chosen_pairs),
         cmocka_unit_test(test_columns),
         cmocka_unit_test(test_tasks),
         cmocka_unit_test(test_bounds_of_amounts),
