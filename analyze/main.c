@@ -272,6 +272,7 @@ static int load_profile(const struct cli *cli, struct view *view, const char *se
         .merge_above = shows_few_tasks(cli) ? LARGE_FILES : 0,
         .rounds = cli->settings.rounds,
         .data = cli->settings.by == BY_DATA_PAGE || cli->settings.by == BY_DATA_SYMBOL,
+        .branches = cli->settings.by == BY_BRANCH,
         .counts_only = (cli->command->needs & CLI_COUNTS) && !cli->settings.json,
         .symfs = cli->settings.symfs,
         .debug_paths = cli->settings.debug_paths.items,

@@ -297,6 +297,7 @@ static int load_session(struct loader *loader, const struct profile_options *opt
     loader->counts_only = options && options->counts_only;
     loader->rounds_wanted = options && options->rounds;
     loader->data_wanted = options && options->data;
+    loader->branches_shown = options && options->branches;
     if (options) {
         loader->progress = options->progress;
         loader->progress_context = options->progress_context;

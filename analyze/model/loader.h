@@ -68,6 +68,7 @@ struct loader {
     uint64_t states; /* last state number of an address space */
     bool counts_only;
     bool data_wanted; /* mappings of data are kept, too */
+    bool branches_shown;
     enum profile_merge merged;
     const bool *wanted;         /* tasks that the second pass gives; NULL: all */
     profile_progress *progress; /* or NULL */

@@ -99,6 +99,14 @@ static int keep_mapping(struct replay *replay, struct space *space, const struct
     return status == -ENOSPC ? 0 : status;
 }
 
+/* The same for data. */
+static int keep_data(struct replay *replay, struct process *process, const struct mapping *place)
+{
+    int status = space_map(&process->data, &replay->data_limits, place);
+    replay->data_refused |= status == -ENOSPC;
+    return status == -ENOSPC ? 0 : status;
+}
+
 static int map_data(struct replay *replay, struct named_mapping *named)
 {
     uint32_t index = process_of(replay, named);
@@ -113,7 +121,7 @@ static int map_data(struct replay *replay, struct named_mapping *named)
     else if (module.build_id_size == 0)
         find_build_id(replay, &module);
     named->place.module = store_module(&replay->loader->store, &module);
-    return named->place.module == LOOKUP_NONE ? -ENOMEM : keep_mapping(replay, &process->data, &named->place);
+    return named->place.module == LOOKUP_NONE ? -ENOMEM : keep_data(replay, process, &named->place);
 }
 
 static int map_user(struct replay *replay, struct named_mapping *named)
@@ -143,7 +151,7 @@ static int map_user(struct replay *replay, struct named_mapping *named)
             task->generations[task->generation_count - 1].shown.exec = module.path;
     }
     int status = keep_mapping(replay, &process->space, &named->place);
-    return status == 0 && replay->loader->data_wanted ? keep_mapping(replay, &process->data, &named->place) : status;
+    return status == 0 && replay->loader->data_wanted ? keep_data(replay, process, &named->place) : status;
 }
 
 /* "[kernel.kallsyms]_text" is the kernel's text; its pgoff is the address of _text at that time. */

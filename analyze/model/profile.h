@@ -233,6 +233,7 @@ struct profile_options {
     const char *event;          /* --event: name of the shown event, NULL: the first sampled one */
     bool rounds;                /* the counters at the rounds of --print-interval are wanted */
     bool data;                  /* mappings of data are kept, too, for profile_sample_data() */
+    bool branches;              /* branch stacks are shown: no note says that another view shows them */
     bool counts_only;           /* samples are not needed (tree, counts): chains may be skipped */
     unsigned threads;           /* that look up stacks; 0: one per CPU. The result does not depend on it */
     profile_progress *progress; /* or NULL */

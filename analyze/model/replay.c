@@ -10,7 +10,7 @@
 #include "unwind/unwind.h"
 
 #define RECORDS_PER_PROGRESS 16384
-#define MOST_MAPPINGS        (4u << 20) /* of all address spaces of one file: 128 MiB */
+#define MOST_MAPPINGS        (4u << 20) /* of all address spaces of one file: 128 MiB, and as much for data */
 
 /* Makes room for the events so far; in pipe format they are among the records. */
 static int reserve_events(struct replay *replay)
@@ -383,7 +383,8 @@ int replay_file(struct loader *loader, struct input *input, struct file *file, c
                             .context = calls ? calls->context : NULL,
                             .own = LOOKUP_NONE,
                             .last_thread = LOOKUP_NONE,
-                            .limits = {&loader->states, MOST_MAPPINGS}};
+                            .limits = {&loader->states, MOST_MAPPINGS},
+                            .data_limits = {&loader->states, MOST_MAPPINGS}};
     file->whole = replay.record != NULL;
     int status = maps_start(&replay);
     if (status == 0)
@@ -406,6 +407,9 @@ int replay_file(struct loader *loader, struct input *input, struct file *file, c
     if (status == 0 && !each && replay.mappings_refused)
         status = warning_add(loader, "the file has more memory mappings than panalyze can keep; code in the mappings "
                                      "beyond the limit has no names");
+    if (status == 0 && !each && replay.data_refused)
+        status = warning_add(loader, "the file has more memory mappings than panalyze can keep; data in the mappings "
+                                     "beyond the limit is '[unknown]', or counts as what was there before");
     if (loader->pool)
         thread_pool_next_file(loader->pool);
     release_replay(&replay);

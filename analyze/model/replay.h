@@ -59,7 +59,7 @@ struct replay {
     uint32_t process_count, process_capacity;
     struct lookup process_lookup; /* by pid */
     struct space kernel;
-    struct space_limits limits;
+    struct space_limits limits, data_limits; /* of code; of process.data */
     enum chain_machine machine; /* set at the first sample, since a pipe has the feature record before it */
     bool machine_known;
     uint32_t tasks_made;
@@ -69,7 +69,7 @@ struct replay {
     uint32_t attr_count;
     const char **build_id_paths;   /* interned, parallel to features.build_ids */
     struct lookup build_id_lookup; /* by path */
-    bool mappings_refused;
+    bool mappings_refused, data_refused;
     struct group_values group; /* of PERF_SAMPLE_READ */
     struct stat_state stat;
     uint64_t records;

@@ -9,7 +9,7 @@
 #include "analyze/read/arena.h"
 #include "common/bound.h"
 
-#define MOST_OF_ONE 65536 /* vm.max_map_count is 65530, and only executable mappings are recorded */
+#define MOST_OF_ONE 65536 /* vm.max_map_count is 65530 */
 
 struct mappings {
     struct mapping *items; /* by start, never overlapping */

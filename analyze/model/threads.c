@@ -132,7 +132,7 @@ static int share_space(struct replay *replay, int32_t pid, int32_t ppid)
     struct process *child = &replay->processes[to];
     if (from != to) {
         space_share(&child->space, &replay->processes[from].space, &replay->limits);
-        space_share(&child->data, &replay->processes[from].data, &replay->limits);
+        space_share(&child->data, &replay->processes[from].data, &replay->data_limits);
         child->exec = replay->processes[from].exec;
         child->exec_wanted = false;
     }
@@ -246,7 +246,7 @@ int threads_comm(struct replay *replay, const struct record *record)
     process->exec_wanted |= record->time == 0 && pid == tid && !process->exec[0];
     if (exec) {
         space_reset(&process->space, &replay->limits);
-        space_reset(&process->data, &replay->limits);
+        space_reset(&process->data, &replay->data_limits);
         process->exec_wanted = true;
         process->exec = "";
         find_root(replay, record, pid, tid);

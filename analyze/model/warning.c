@@ -83,7 +83,7 @@ static int warning_dumps(struct loader *loader)
 int warning_file(struct loader *loader, const struct file *file)
 {
     int status = warning_dumps(loader);
-    if (status == 0 && has_branches(file))
+    if (status == 0 && !loader->branches_shown && has_branches(file))
         status = warning_add(loader, "branch stacks were recorded; 'panalyze report --by branch' shows them");
     if (status == 0)
         status = count_warning(loader, file->records[PERF_RECORD_AUX] + file->records[PERFDATA_RECORD_AUXTRACE],

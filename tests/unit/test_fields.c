@@ -197,6 +197,25 @@ static void put_kernel(struct writer *writer)
     put_sample(writer, 0xffffffff83000100, NO_SOURCE, 0, 0, NULL);
 }
 
+/* Each of many processes has a copy of its parent's mappings: more of data than can be kept. */
+static void put_many_mappings(struct writer *writer)
+{
+    enum { MANY = 60000, CHILDREN = 80 };
+    const uint32_t parent = writer->pid;
+    for (uint64_t i = 0; i < MANY; i++)
+        put_data_mapping(writer, 0x100000000 + i * 0x2000, 0x1000, "//anon");
+    for (uint32_t i = 1; i < CHILDREN; i++) {
+        writer_fork(writer, parent + i, parent + i);
+        writer->pid = writer->tid = parent + i;
+        put_data_mapping(writer, 0x70000000, 0x1000, "//anon");
+        writer->pid = parent;
+    }
+    writer->pid = writer->tid = 7; /* no child */
+    writer_mmap(writer, BASE + program.code, program.size, program.pgoff, program.path);
+    const uint64_t function = place((const void *)(uintptr_t)fields_function);
+    put_sample(writer, 0x50000123, NO_SOURCE, 0, 1, &(struct branch){function, function, 0});
+}
+
 typedef void put_records(struct writer *writer);
 
 static void make(struct writer *writer, struct buffer *bytes, put_records *put_others)
@@ -229,7 +248,8 @@ static void squeeze(char *text)
 static char *print(struct settings *settings, put_records *put_others, int wanted)
 {
     const char *path = "made-up.data";
-    const struct profile_options options = {.data = true, .threads = 1, .event = settings->event};
+    const struct profile_options options = {
+        .data = true, .branches = settings->by == BY_BRANCH, .threads = 1, .event = settings->event};
     struct writer writer;
     struct buffer bytes = BUFFER_INIT;
     struct profile *profile;
@@ -309,6 +329,28 @@ static void test_kernel(void **state)
     char *text = print(&(struct settings){.by = BY_DATA_SYMBOL}, put_kernel, 0);
     EXPECT(text, "100.00 % 20 2 [kernel] [kernel]\n");
     free(text);
+}
+
+/* Too many mappings of data take no room from code. */
+static void test_many_mappings(void **state)
+{
+    (void)state;
+    char *text = print(&(struct settings){.by = BY_BRANCH}, put_many_mappings, 0);
+    EXPECT(text, "100.00 % 1 - test_fields fields_function test_fields fields_function\n",
+           "Note: the file has more memory mappings than panalyze can keep; data in the mappings");
+    assert_null(strstr(text, "code in the mappings"));
+    free(text);
+}
+
+/* Only other views say that this one shows branches. */
+static void test_note_on_branches(void **state)
+{
+    (void)state;
+    for (int by = BY_DATA_PAGE; by <= BY_BRANCH; by++) {
+        char *text = print(&(struct settings){.by = by}, put_samples, 0);
+        assert_int_equal(!strstr(text, "branch stacks were recorded"), by == BY_BRANCH);
+        free(text);
+    }
 }
 
 static void test_pages(void **state)
@@ -452,12 +494,13 @@ static int set_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_variables), cmocka_unit_test(test_other_memory),
-        cmocka_unit_test(test_guests),    cmocka_unit_test(test_kernel),
-        cmocka_unit_test(test_pages),     cmocka_unit_test(test_accesses),
-        cmocka_unit_test(test_branches),  cmocka_unit_test(test_events_side_by_side),
-        cmocka_unit_test(test_limits),    cmocka_unit_test(test_filters),
-        cmocka_unit_test(test_json),      cmocka_unit_test(test_nothing_to_show),
+        cmocka_unit_test(test_variables),     cmocka_unit_test(test_other_memory),
+        cmocka_unit_test(test_guests),        cmocka_unit_test(test_kernel),
+        cmocka_unit_test(test_many_mappings), cmocka_unit_test(test_note_on_branches),
+        cmocka_unit_test(test_pages),         cmocka_unit_test(test_accesses),
+        cmocka_unit_test(test_branches),      cmocka_unit_test(test_events_side_by_side),
+        cmocka_unit_test(test_limits),        cmocka_unit_test(test_filters),
+        cmocka_unit_test(test_json),          cmocka_unit_test(test_nothing_to_show),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }

@@ -200,7 +200,8 @@ static void show_file(const char *file, const char *name, const struct shown *li
     struct buffer all = BUFFER_INIT;
     for (size_t i = 0; i < count; i++) {
         struct profile *profile = NULL;
-        struct profile_options options = {.symfs = "/opt/no-such", .data = true};
+        struct profile_options options = {
+            .symfs = "/opt/no-such", .data = true, .branches = list[i].settings.by == BY_BRANCH};
         size_t size = 0;
         assert_int_equal(profile_load(&file, 1, &options, &profile), 0);
         make_lasting(&profile->session);
