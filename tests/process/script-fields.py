@@ -55,7 +55,8 @@ def compare(name, fields, least=20):
     for line, wanted in zip(mine, theirs):
         # A task that is being released has no number any more; perf has no name for it then, panalyze the last one.
         if not re.match(r":-1 -1 ", wanted):
-            check_equal(line, wanted, f"{name} -F {fields}")
+            # perf 6.1 names the level of an access twice: by the old bits, and by the number that took their place.
+            check_equal(line, wanted.replace("|LVL N/A or N/A|", "|LVL N/A|"), f"{name} -F {fields}")
     check_equal(len(mine), len(theirs), name)
     figure(f"-F {fields}: perf script prints the same {len(theirs)} line{'s' * (len(theirs) != 1)}")
 
