@@ -210,7 +210,10 @@ static void put_many_mappings(struct writer *writer)
         put_data_mapping(writer, 0x70000000, 0x1000, "//anon");
         writer->pid = parent;
     }
-    writer->pid = writer->tid = 7; /* no child */
+    writer->pid = writer->tid = 8; /* no child; takes the rest */
+    for (uint64_t i = 0; i < MANY; i++)
+        put_data_mapping(writer, 0x100000000 + i * 0x2000, 0x1000, "//anon");
+    writer->pid = writer->tid = 7;
     writer_mmap(writer, BASE + program.code, program.size, program.pgoff, program.path);
     const uint64_t function = place((const void *)(uintptr_t)fields_function);
     put_sample(writer, 0x50000123, NO_SOURCE, 0, 1, &(struct branch){function, function, 0});
