@@ -40,6 +40,8 @@ void repeat_fill(struct repeat_result *ret, const struct outcome *outcome)
         const struct count_event *from = &counts->events[i];
         struct repeat_event *to = &ret->events[i];
         snprintf(to->name, sizeof(to->name), "%s", from->name);
+        snprintf(to->unit, sizeof(to->unit), "%s", from->unit ? from->unit : "");
+        to->scale = from->scale;
         to->nanoseconds = from->nanoseconds;
         to->unsupported = from->unsupported;
         to->set = from->set;
@@ -132,6 +134,8 @@ static void join_event(const struct repeat *repeat, size_t index, double *values
     struct count_cell sum = {0};
     size_t known = 0;
     ret->events[index] = (struct count_event){.name = first->name,
+                                              .unit = first->unit,
+                                              .scale = first->scale,
                                               .set = first->set,
                                               .nanoseconds = first->nanoseconds,
                                               .unsupported = first->unsupported,

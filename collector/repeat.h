@@ -15,6 +15,8 @@
 
 struct repeat_event {
     char name[64];
+    char unit[EVENT_UNIT];
+    double scale; /* 0: none */
     bool nanoseconds, unsupported;
     unsigned set;
     uint32_t type;

@@ -142,6 +142,15 @@ void json_number(struct json *json, const char *key, double value)
         fputs("null", json->to);
 }
 
+void json_real(struct json *json, const char *key, double value)
+{
+    begin_value(json, key);
+    if (isfinite(value))
+        fprintf(json->to, "%.15g", value);
+    else
+        fputs("null", json->to);
+}
+
 void json_bool(struct json *json, const char *key, bool value)
 {
     begin_value(json, key);

@@ -26,6 +26,8 @@ void json_string(struct json *json, const char *key, const char *value); /* NULL
 void json_unsigned(struct json *json, const char *key, uint64_t value);
 void json_signed(struct json *json, const char *key, int64_t value);
 void json_number(struct json *json, const char *key, double value);
+/* All its digits. */
+void json_real(struct json *json, const char *key, double value);
 void json_bool(struct json *json, const char *key, bool value);
 void json_null(struct json *json, const char *key);
 

@@ -21,15 +21,16 @@ static void print_cell(struct json *json, const struct count_report *report, con
         json_string(json, "missing", event->unsupported ? "not supported" : "not counted");
     } else {
         if (event->scale != 0)
-            json_number(json, "value", (double)cell->scaled * event->scale);
+            json_real(json, "value", (double)cell->scaled * event->scale);
         else
             json_unsigned(json, "value", cell->scaled);
         json_bool(json, "estimate", cell->estimate);
         if (cell->estimate)
             json_unsigned(json, "counted", cell->value);
         if (report->spreads && report->runs > 1) { /* of one run it is unknown */
-            json_number(json, "deviation", report->spreads[index].deviation);
-            json_number(json, "interval_95", report->spreads[index].interval);
+            const double scale = event->scale != 0 ? event->scale : 1;
+            json_number(json, "deviation", report->spreads[index].deviation * scale);
+            json_number(json, "interval_95", report->spreads[index].interval * scale);
         }
         json_unsigned(json, "enabled_ns", cell->enabled_ns);
         json_unsigned(json, "running_ns", cell->running_ns);

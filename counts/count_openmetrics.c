@@ -48,6 +48,10 @@ static void begin_sample(enum family family, const struct count_event *event, co
     print_label("event", event->name, to);
     if (event->set)
         fprintf(to, ",set=\"%u\"", event->set);
+    if (event->unit && event->unit[0]) {
+        fputc(',', to);
+        print_label("unit", event->unit, to);
+    }
     if (by != COUNT_ALL) {
         fputc(',', to);
         snprintf(text, sizeof(text), "%.*s", (int)sizeof(row->comm), row->comm);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "common/report.h"
@@ -20,7 +21,8 @@ static void print_value(const struct count_event *event, const struct count_cell
         fprintf(to, "%18s %-4s ", count_milliseconds(text, cell->scaled, (enum count_digits)digits),
                 digits == COUNT_HEX ? "nsec" : "msec");
     else if (event->scale != 0)
-        fprintf(to, "%18.2f %-4s ", (double)cell->scaled * event->scale, unit);
+        fprintf(to, "%18.*f %-4s ", event->scale == floor(event->scale) ? 0 : 2, (double)cell->scaled * event->scale,
+                unit);
     else
         fprintf(to, "%18s %-4s ", count_number(text, cell->scaled, (enum count_digits)digits), unit);
 }

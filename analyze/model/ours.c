@@ -147,6 +147,26 @@ static int take_count(struct loader *loader, const struct file *file, struct tas
     return task_add_count(task, &count);
 }
 
+static int take_unit(struct loader *loader, const struct file *file, struct item *item)
+{
+    struct pinject_item_unit fixed;
+    double scale;
+    if (!item_unit(item, &fixed))
+        return 0;
+    memcpy(&scale, &fixed.scale, sizeof(scale));
+    const char *unit = store_string(&loader->store, item_string(item)), *name = item_string(item);
+    const struct pinject_item_count count = {.event = fixed.event};
+    if (fixed.event >= file->attrs.count && !name[0])
+        return 0;
+    const uint32_t index = event_of_count(&loader->store, file, &count, name);
+    if (!unit || index == LOOKUP_NONE)
+        return -ENOMEM;
+    struct profile_event *event = store_event_at(&loader->store, index);
+    event->unit = unit;
+    event->scale = scale > 0 && scale < 1e300 && scale != 1 ? scale : 0; /* also not a number */
+    return 0;
+}
+
 /* The task item has the number of lost samples, but not their event: the first sampled event gets them. */
 static int take_lost(struct loader *loader, const struct file *file, uint64_t lost)
 {
@@ -185,6 +205,8 @@ int ours_take(struct loader *loader, const struct file *file, uint32_t *ret_task
             status = take_generation(loader, task, before, &item);
         else if (item.type == PINJECT_ITEM_COUNT)
             status = take_count(loader, file, task, before, &item);
+        else if (item.type == PINJECT_ITEM_UNIT)
+            status = take_unit(loader, file, &item);
     }
     return status;
 }

@@ -26,8 +26,10 @@ struct profile_event {
     uint64_t samples; /* in all tasks */
     uint64_t weight;  /* sum of their periods */
     uint64_t lost;
-    uint32_t set; /* number of its event set, which took turns with others (--switch-timeout); 0: none */
-    bool grouped; /* its weight is what samples read of it: see struct profile_value */
+    uint32_t set;     /* number of its event set, which took turns with others (--switch-timeout); 0: none */
+    bool grouped;     /* its weight is what samples read of it: see struct profile_value */
+    const char *unit; /* of a count times scale: "Joules"; "": a number of events; NULL: as "" */
+    double scale;     /* 0: none */
 };
 
 struct profile_count {

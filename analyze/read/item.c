@@ -121,6 +121,14 @@ bool item_count(struct item *item, struct pinject_item_count *ret)
     return !body->failed;
 }
 
+bool item_unit(struct item *item, struct pinject_item_unit *ret)
+{
+    ret->scale = cursor_u64(&item->body);
+    ret->event = cursor_u32(&item->body);
+    ret->reserved = cursor_u32(&item->body);
+    return !item->body.failed;
+}
+
 bool item_coverage(struct item *item, struct pinject_item_coverage *ret)
 {
     struct cursor *body = &item->body;

@@ -27,6 +27,7 @@ bool item_session(struct item *item, struct pinject_item_session *ret);
 bool item_task(struct item *item, struct pinject_item_task *ret);
 bool item_generation(struct item *item, struct pinject_item_generation *ret);
 bool item_count(struct item *item, struct pinject_item_count *ret);
+bool item_unit(struct item *item, struct pinject_item_unit *ret);
 bool item_coverage(struct item *item, struct pinject_item_coverage *ret);
 bool item_machine(struct item *item, struct pinject_item_machine *ret);
 bool item_times(struct item *item, struct pinject_item_times *ret);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,21 @@
 #include "common/report.h"
 #include "counts/count_print.h"
 
+/* VALUE of EVENT: "1.20 s", "1,234", "4.50 Joules". */
+static char *text_value(char ret[TEXT_AMOUNT], uint64_t value, const struct profile_event *event)
+{
+    const char *unit = event->unit ? event->unit : "", *space = unit[0] ? " " : "";
+    char count[TEXT_AMOUNT];
+    if (event->scale != 0)
+        snprintf(ret, TEXT_AMOUNT, "%.*f%s%s", event->scale == floor(event->scale) ? 0 : 2,
+                 (double)value * event->scale, space, unit);
+    else if (unit[0])
+        snprintf(ret, TEXT_AMOUNT, "%.20s %s", text_count(count, value), unit);
+    else
+        text_weight(ret, value, event->nanoseconds);
+    return ret;
+}
+
 /* "1.20 s"; "~1,234 (45 %)": an estimate, with the share of the time that the event was counted; "-": not counted. */
 static void format_amount(char *ret, size_t size, const struct counter *counter, const struct profile_event *event)
 {
@@ -22,9 +38,9 @@ static void format_amount(char *ret, size_t size, const struct counter *counter,
     if (!counter->present)
         snprintf(ret, size, "-");
     else if (!counter->estimate)
-        snprintf(ret, size, "%s", text_weight(value, counter->value, event->nanoseconds));
+        snprintf(ret, size, "%s", text_value(value, counter->value, event));
     else if (counter->running_ns)
-        snprintf(ret, size, "~%s (%.0f %%)", text_weight(value, counter->scaled, event->nanoseconds),
+        snprintf(ret, size, "~%s (%.0f %%)", text_value(value, counter->scaled, event),
                  text_share(counter->running_ns, counter->enabled_ns));
     else
         snprintf(ret, size, "never ran");
@@ -48,7 +64,7 @@ static void total_row(struct view *view, struct text_table *table, uint32_t inde
     char set[32] = "";
     if (event->set)
         snprintf(set, sizeof(set), "set %" PRIu32 ": ", event->set);
-    text_weight(value, counter->estimate ? counter->scaled : counter->value, event->nanoseconds);
+    text_value(value, counter->estimate ? counter->scaled : counter->value, event);
     text_table_cell(table, OUTPUT_PLAIN, never ? "-" : value);
     text_table_cell(table, OUTPUT_PLAIN, event->name);
     text[0] = '\0';
@@ -167,6 +183,8 @@ static size_t fill_events(const struct profile *profile, const struct counter *s
         const struct profile_event *event = &profile->events[i];
         if (sum[i].present)
             ret[count++] = (struct count_event){.name = event->name,
+                                                .unit = event->unit,
+                                                .scale = event->scale,
                                                 .set = event->set,
                                                 .nanoseconds = event->nanoseconds,
                                                 .type = event->type,

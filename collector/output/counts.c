@@ -23,6 +23,8 @@ static void find_events(struct counts *counts, const struct event_config *config
     for (unsigned i = first_of(config); i < config->count; i++) {
         const struct config_event *event = &config->events[i];
         counts->events[counts->event_count++] = (struct count_event){.name = event->name,
+                                                                     .unit = event->spec ? event->spec->unit : NULL,
+                                                                     .scale = event->spec ? event->spec->scale : 0,
                                                                      .set = event->set,
                                                                      .nanoseconds = event->nanoseconds,
                                                                      .type = event->attr.type,

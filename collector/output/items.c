@@ -147,6 +147,28 @@ static void append_counts(const struct event_config *config, uint64_t events, co
     }
 }
 
+/* What the PMUs say of their events' values. */
+static void append_units(const struct event_config *config, uint64_t events, const struct result_task *task,
+                         struct buffer *to)
+{
+    uint32_t index = 0;
+    for (unsigned i = 0; i < config->count; i++) {
+        const struct event_spec *spec = config->events[i].spec;
+        const bool has_attr = events >> i & 1;
+        struct pinject_item_unit fixed = {.event = has_attr ? index : UINT32_MAX};
+        index += has_attr;
+        if (!task->ids[i] || !spec || (!spec->unit[0] && spec->scale == 0))
+            continue;
+        const double scale = spec->scale != 0 ? spec->scale : 1;
+        memcpy(&fixed.scale, &scale, sizeof(fixed.scale));
+        const size_t start = begin(to, &fixed, sizeof(fixed));
+        buffer_string(to, spec->unit);
+        if (!has_attr)
+            buffer_string(to, config->events[i].name);
+        end(to, start, PINJECT_ITEM_UNIT);
+    }
+}
+
 static void append_coverage(const struct result_coverage *coverage, struct buffer *to)
 {
     struct pinject_item_coverage fixed = {
@@ -199,6 +221,7 @@ void items_append(const struct session *session, const struct buffer *arguments,
         append_generation(&task->generations[i], i, to);
     if (!split)
         append_counts(config, events, task, task->values, UINT32_MAX, to);
+    append_units(config, events, task, to);
     /* The only exec generation of a whole task has the task's counts. */
     for (unsigned i = 0; i < task->generation_count; i++)
         if (task->generations[i].counted && (split || task->generation_count > 1))

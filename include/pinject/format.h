@@ -29,6 +29,7 @@ enum pinject_item_type {
     PINJECT_ITEM_MACHINE = 10,   /* beside COVERAGE, if it is known */
     PINJECT_ITEM_TIMES = 11,     /* the same */
     PINJECT_ITEM_UNWRITTEN = 12, /* beside COVERAGE, if something could not be written */
+    PINJECT_ITEM_UNIT = 13,      /* one per event whose counts have a unit or a scale */
 };
 
 /* Upper bounds of the unpacked size and of the dictionary's size. A reader may reject more. */
@@ -113,6 +114,14 @@ struct pinject_item_count {
     uint32_t set;         /* number, from 1, of its event set, which took turns with others; 0: none */
 };
 
+/* Strings: the unit of value times scale, or ""; the event's name, if the file has no attr for it. */
+struct pinject_item_unit {
+    struct pinject_item item;
+    uint64_t scale; /* the bits of a double; the value of each COUNT is to be multiplied by it */
+    uint32_t event; /* as in COUNT */
+    uint32_t reserved;
+};
+
 /* No strings. */
 struct pinject_item_coverage {
     struct pinject_item item;
@@ -189,6 +198,7 @@ _Static_assert(sizeof(struct pinject_item_session) == 64, "format: session");
 _Static_assert(sizeof(struct pinject_item_task) == 88, "format: task");
 _Static_assert(sizeof(struct pinject_item_generation) == 24, "format: generation");
 _Static_assert(sizeof(struct pinject_item_count) == 56, "format: count");
+_Static_assert(sizeof(struct pinject_item_unit) == 24, "format: unit");
 _Static_assert(sizeof(struct pinject_item_coverage) == 56, "format: coverage");
 _Static_assert(sizeof(struct pinject_item_machine) == 24, "format: machine");
 _Static_assert(sizeof(struct pinject_item_times) == 24, "format: times");

@@ -12,6 +12,7 @@ set(preload ${PROJECT_SOURCE_DIR}/preload)
 set(collector ${PROJECT_SOURCE_DIR}/collector)
 pinject_machine_test(info)
 pinject_machine_test(list_events)
+pinject_machine_test(units)
 pinject_machine_test(doctor_facts)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|aarch64)$") # where stacks can be dumped
   pinject_machine_test(event_config_golden)

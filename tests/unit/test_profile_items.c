@@ -207,13 +207,49 @@ static void test_counts_by_name(void **state)
     buffer_release(&bytes);
 }
 
+static void put_unit(struct writer *writer, uint32_t attr, double scale, const char *unit, const char *name)
+{
+    const char *strings[] = {unit, name};
+    struct pinject_item_unit fixed = {.event = attr};
+    memcpy(&fixed.scale, &scale, sizeof(scale));
+    writer_item(writer, PINJECT_ITEM_UNIT, &fixed, sizeof(fixed), strings, 2);
+}
+
+/* The unit and the scale of an event with an attribute, and of one with a name; what makes no sense is none. */
+static void test_units(void **state)
+{
+    (void)state;
+    struct writer writer;
+    struct buffer bytes = BUFFER_INIT;
+    begin(&writer, 10, 10);
+    writer_session(&writer, 0xaa, 1000);
+    writer_task(&writer, ENDED, 0, 600, 9000, 0);
+    writer_count(&writer, 1, UINT32_MAX, 100, 1, 1, "");
+    writer_count(&writer, UINT32_MAX, UINT32_MAX, 7, 1, 1, "energy");
+    writer_count(&writer, UINT32_MAX, UINT32_MAX, 8, 1, 1, "odd");
+    put_unit(&writer, 1, 1, "pages", "");
+    put_unit(&writer, UINT32_MAX, 0.5, "Joules", "energy");
+    put_unit(&writer, UINT32_MAX, -1.0, "", "odd");
+    put_unit(&writer, UINT32_MAX, 3, "nobody's", "");
+    struct profile *profile = load_and_release(&writer, &bytes);
+    for (uint32_t i = 0; i < profile->event_count; i++) {
+        const struct profile_event *event = &profile->events[i];
+        const bool energy = strcmp(event->name, "energy") == 0, faults = strcmp(event->name, "page-faults") == 0;
+        assert_true(event->scale == (energy ? 0.5 : 0));
+        assert_string_equal(event->unit ? event->unit : "", energy ? "Joules" : faults ? "pages" : "");
+        assert_true(event->name[0] != '\0');
+    }
+    profile_free(profile);
+    buffer_release(&bytes);
+}
+
 /* Of items that are too short, or have a number that none can have, nothing is taken; those behind them are whole. */
 static void test_damaged_items(void **state)
 {
     (void)state;
     static const uint32_t types[] = {PINJECT_ITEM_GENERATION, PINJECT_ITEM_COUNT, PINJECT_ITEM_COVERAGE,
                                      PINJECT_ITEM_MISSED,     PINJECT_ITEM_TASK,  PINJECT_ITEM_SESSION,
-                                     PINJECT_ITEM_NOTE};
+                                     PINJECT_ITEM_NOTE,       PINJECT_ITEM_UNIT};
     struct writer writer;
     struct buffer bytes = BUFFER_INIT;
     begin(&writer, 10, 10);
@@ -390,10 +426,10 @@ static int remove_directory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_session_fields), cmocka_unit_test(test_task_numbers), cmocka_unit_test(test_task_flags),
-        cmocka_unit_test(test_exit_status),    cmocka_unit_test(test_sources),      cmocka_unit_test(test_loss),
-        cmocka_unit_test(test_counts_by_name), cmocka_unit_test(test_coverage),     cmocka_unit_test(test_machine),
-        cmocka_unit_test(test_damaged_items),
+        cmocka_unit_test(test_session_fields), cmocka_unit_test(test_task_numbers),   cmocka_unit_test(test_task_flags),
+        cmocka_unit_test(test_exit_status),    cmocka_unit_test(test_sources),        cmocka_unit_test(test_loss),
+        cmocka_unit_test(test_units),          cmocka_unit_test(test_counts_by_name), cmocka_unit_test(test_coverage),
+        cmocka_unit_test(test_machine),        cmocka_unit_test(test_damaged_items),
     };
     return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }
