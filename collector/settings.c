@@ -278,6 +278,9 @@ static const struct option_row rows[] = {
      "record the CPU of each sample; 'panalyze script' shows it"},
     {'d', "data", NULL, OPTION_MORE, options_take_flag, FIELD(data), 0, GROUP_BOTH,
      "record the address of the data of each sample, where it came from and what it cost, if the event knows them"},
+    {0, "smpl-values", NULL, OPTION_MORE, options_take_flag, FIELD(values), 0, GROUP_BOTH,
+     "sample only the first event of each group {a,b}, with the counts of all events of the group in each sample, as "
+     "{a,b}:S does; without { }, all events of -e are one group"},
     {'g', "call-graph", "HOW", 0, take_call_graph, 0, 0, GROUP_BOTH,
      "call stacks: auto (the default), dwarf, fp or none; fp uses frame pointers, dwarf uses unwind tables, and auto "
      "uses frame pointers in processes that have them and unwind tables in others; dwarf,BYTES and auto,BYTES set the "
@@ -449,7 +452,7 @@ static int finish_events(struct settings_line *line)
     event_list_set_levels(&settings->events, settings->levels);
     if (settings_finish_sets(settings) < 0)
         return -EINVAL;
-    if (settings_finish_rate(settings) < 0)
+    if (settings_finish_rate(settings) < 0 || event_list_check_values(&settings->events) < 0)
         return -EINVAL;
     const bool found = settings->command && line->action != SETTINGS_STACKS &&
                        paths_find_command(settings->command[0], path, sizeof(path)) == 0;

@@ -92,11 +92,19 @@ int settings_take_smpl_periods(void *state, const struct option_row *row, const 
 int settings_finish_rate(struct settings *settings)
 {
     const struct periods *periods = &settings->periods;
-    if (settings->stat && (settings->sample_cpu || settings->data)) {
+    if (settings->stat && (settings->sample_cpu || settings->data || settings->values)) {
         report_error("option '--%s' is for samples, and --stat takes none; leave out one of them",
-                     settings->data ? "data" : "sample-cpu");
+                     settings->data         ? "data"
+                     : settings->sample_cpu ? "sample-cpu"
+                                            : "smpl-values");
         return -EINVAL;
     }
+    if (settings->values && !settings->events.count) {
+        report_error("option '--smpl-values' needs the events: with -e A,B each sample of A has the counts of A and B");
+        return -EINVAL;
+    }
+    if (settings->values && event_list_set_values(&settings->events) < 0)
+        return -EINVAL;
     if (!periods->count)
         return 0;
     if (settings->stat) {

@@ -238,12 +238,13 @@ static void print_fallbacks(const struct outcome *outcome, bool stat, struct buf
     }
 }
 
-/* The note about stack dumps that the user asked for and does not get. */
-static void print_no_dumps(const struct event_config *config, const struct settings *settings, struct buffer *line)
+/* The note with NUMBER, from 1, about something that the user asked for and does not get; 0: none. */
+static void print_not_given(const struct event_config *config, const struct settings *settings, unsigned number,
+                            struct buffer *line)
 {
-    if (!config->dump_note || settings->verbose)
+    if (!number || settings->verbose)
         return;
-    buffer_printf(line, "%s", config->notes[config->dump_note - 1]);
+    buffer_printf(line, "%s", config->notes[number - 1]);
     print_note(line);
 }
 
@@ -332,7 +333,8 @@ void summary_print(const struct session *session, const struct results *results,
         print_narrow(settings, outcome, &line);
         print_tasks(session, outcome, settings->stat, &line);
         print_back_end(session->config, settings, &line);
-        print_no_dumps(session->config, settings, &line);
+        print_not_given(session->config, settings, session->config->dump_note, &line);
+        print_not_given(session->config, settings, session->config->values_note, &line);
         if (outcome->stacks[0]) {
             buffer_printf(&line, "%s", outcome->stacks);
             print_note(&line);

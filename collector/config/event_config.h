@@ -30,6 +30,7 @@ struct config_event {
     bool nanoseconds;
     bool period_is_next;           /* see event_rate_is_next() */
     bool grouped;                  /* one of several that the kernel schedules together */
+    bool values;                   /* its samples have the counts of its group: PERF_SAMPLE_READ (records/values.h) */
     unsigned leader;               /* index of its group's leader: at most its own, which it is without a group */
     unsigned set;                  /* number from 1 of its event set (event_sets.h); 0: it counts all the time */
     const struct event_spec *spec; /* what the user said of it, in the settings; NULL: a default */
@@ -45,10 +46,12 @@ struct event_config {
     bool exclude_kernel;             /* the kernel may not be sampled */
     uint32_t dump;                   /* bytes of stack with each sample, to be unwound (stacks.h); 0: none */
     int unwinder;                    /* enum unwind_engine_kind */
+    bool inherit_values;             /* inherited events have the counts of their groups, too */
     bool dump_auto;                  /* frame pointers are used if they prove right */
     bool dump_fixed;                 /* the user chose its size */
     /* number, from 1, of the note that says why there are none though the user asked; 0: none */
     unsigned dump_note;
+    unsigned values_note;                    /* the same of modifier S: which samples have no counts of their group */
     size_t ring_pages;                       /* data pages of the ring of a process' first thread, a power of two */
     size_t thread_ring_pages;                /* of further threads */
     char missing[CONFIG_EVENTS][EVENT_NAME]; /* --stat: names of events that this machine does not have */

@@ -13,6 +13,7 @@
 #include "collector/config/event_choice.h"
 #include "collector/config/event_rate.h"
 #include "collector/config/event_sets.h"
+#include "collector/config/event_values.h"
 #include "collector/config/probe.h"
 #include "collector/config/sample_fields.h"
 #include "collector/events/trace_formats.h"
@@ -27,7 +28,7 @@
 #define DUMP_RING_SPAN_NS UINT64_C(40000000)
 enum { RING_MIN = 64 << 10, RING_MAX = 512 << 10, DUMP_RING_MAX = 4 << 20, STAT_RING = 16 << 10 };
 /* RAW_SIZE: more than the usual payload of a tracepoint: with 64, threads lost a part of a burst of 300 samples. */
-enum { SAMPLE_SIZE = 64, CHAIN_SIZE = 32 * 8, RAW_SIZE = 512 };
+enum { SAMPLE_SIZE = 64, CHAIN_SIZE = 32 * 8, RAW_SIZE = 512, VALUES_SIZE = 256 };
 
 static const struct {
     uint32_t type;
@@ -202,11 +203,14 @@ static int add_event(struct setup *setup, const char *name, struct perf_event_at
     if (config->count == CONFIG_EVENTS)
         return -E2BIG;
     attr.read_format = setup->read_format;
+    const bool opened = config->source == PINJECT_SOURCE_PERF;
+    const bool values = samples && opened && spec && spec->says & EVENT_SAYS_VALUES;
     if (samples)
         set_sampling(setup, spec, &attr);
+    if (values)
+        event_values_ask(&attr);
     if (config->count == 0)
         own_ring(&attr);
-    const bool opened = config->source == PINJECT_SOURCE_PERF;
     const unsigned set = event_sets_of(config, setup->settings, spec);
     unsigned leader = find_leader(config, spec);
     if (leader == config->count)
@@ -240,6 +244,7 @@ static int add_event(struct setup *setup, const char *name, struct perf_event_at
     event->spec = spec;
     event->leader = leader;
     event->grouped = spec && spec->group;
+    event->values = values;
     event->set = set;
     event_sets_name(config, event);
     config->keepers[config->count++] = fd;
@@ -409,6 +414,14 @@ static int add_counted(struct setup *setup, const struct event_spec *spec, const
     return add_choice(setup, spec, false);
 }
 
+/* Of a group with S only the leader is sampled. */
+static bool is_sampled(const struct setup *setup, const struct event_spec *spec)
+{
+    return !setup->settings->stat && !(spec->says & EVENT_SAYS_COUNT) &&
+           (spec->leader || !(spec->says & EVENT_SAYS_VALUES));
+}
+
+/* What is sampled comes first. */
 static int add_choices(struct setup *setup)
 {
     const struct event_list *list = &setup->settings->events;
@@ -416,8 +429,9 @@ static int add_choices(struct setup *setup)
     int status = 0;
     for (unsigned i = 0; i < list->count && status == 0; i++) {
         const struct event_spec *spec = &list->specs[i];
-        const bool samples = !setup->settings->stat && !(spec->says & EVENT_SAYS_COUNT);
-        others[i] = samples ? find_same_moments(setup, spec) : NULL;
+        if (!is_sampled(setup, spec))
+            continue;
+        others[i] = find_same_moments(setup, spec);
         if (others[i] && spec->group) {
             report_error("event '%s' cannot be sampled in a group: the kernel mixes up its samples with those of '%s'; "
                          "leave out one of the two",
@@ -425,8 +439,11 @@ static int add_choices(struct setup *setup)
             return -EINVAL;
         }
         if (!others[i])
-            status = add_choice(setup, spec, samples);
+            status = add_choice(setup, spec, true);
     }
+    for (unsigned i = 0; i < list->count && status == 0; i++)
+        if (!is_sampled(setup, &list->specs[i]))
+            status = add_choice(setup, &list->specs[i], false);
     for (unsigned i = 0; i < list->count && status == 0; i++)
         if (others[i])
             status = add_counted(setup, &list->specs[i], others[i]);
@@ -532,7 +549,8 @@ static uint64_t bytes_per_second(const struct event_config *config, unsigned eve
 {
     const struct perf_event_attr *attr = &config->events[event].attr;
     uint64_t size = SAMPLE_SIZE + config->dump + (attr->sample_type & PERF_SAMPLE_CALLCHAIN ? CHAIN_SIZE : 0) +
-                    sample_fields_size(attr->sample_type) + (attr->sample_type & PERF_SAMPLE_RAW ? RAW_SIZE : 0);
+                    sample_fields_size(attr->sample_type) + (attr->sample_type & PERF_SAMPLE_RAW ? RAW_SIZE : 0) +
+                    (attr->sample_type & PERF_SAMPLE_READ ? VALUES_SIZE : 0);
     /* The rate of an event with a period is not known beforehand, except for clocks. */
     uint64_t rate = attr->freq ? attr->sample_freq : 10000;
     if (event_rate_is_clock(attr->type, attr->config))
@@ -595,6 +613,7 @@ int event_config_init(struct event_config *config, const struct settings *settin
         event_config_release(config);
         return status;
     }
+    event_values_finish(config, settings);
     add_default_counters(&setup);
     event_sets_init(config);
     sample_fields_add(config, settings);

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
 #include "collector/config/probe.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <linux/hw_breakpoint.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -107,6 +111,62 @@ bool probe_breakpoints_fire(void)
     const bool fires = read(fd, &count, sizeof(count)) == sizeof(count) && count;
     close(fd);
     return fires;
+}
+
+/* Is there a READ record in the RING of one page? */
+static bool has_reading(const void *ring, size_t page)
+{
+    const struct perf_event_mmap_page *head = ring;
+    const unsigned char *data = (const unsigned char *)ring + page;
+    const uint64_t end = __atomic_load_n(&head->data_head, __ATOMIC_ACQUIRE);
+    struct perf_event_header header;
+    for (uint64_t at = 0; at + sizeof(header) <= end && end <= page; at += header.size) {
+        memcpy(&header, data + at, sizeof(header));
+        if (header.type == PERF_RECORD_READ)
+            return true;
+        if (header.size < sizeof(header))
+            return false;
+    }
+    return false;
+}
+
+static void start_child(void)
+{
+    const pid_t child = fork();
+    if (child == 0)
+        _exit(0);
+    while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
+        ;
+}
+
+bool probe_inherits_values(void)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    struct perf_event_attr attr = probe_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK);
+    attr.read_format = PERF_FORMAT_ID | PERF_FORMAT_GROUP;
+    attr.sample_type |= PERF_SAMPLE_READ;
+    attr.sample_period = UINT64_C(1) << 40;
+    attr.exclude_kernel = attr.exclude_hv = 1;
+    attr.inherit = attr.inherit_stat = 1;
+    const int fd = (int)syscall(SYS_perf_event_open, &attr, 0, sched_getcpu(), -1, PERF_FLAG_FD_CLOEXEC);
+    if (fd < 0)
+        return false;
+    /* It keeps the kernel from giving the child's counts to us. */
+    struct perf_event_attr own = probe_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY);
+    own.read_format = 0;
+    own.exclude_kernel = own.exclude_hv = 1;
+    const int own_fd = probe_open(&own);
+    void *ring = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    bool has = false;
+    if (ring != MAP_FAILED) {
+        start_child();
+        has = has_reading(ring, page);
+        munmap(ring, 2 * page);
+    }
+    if (own_fd >= 0)
+        close(own_fd);
+    close(fd);
+    return has;
 }
 
 bool probe_is_missing(int status)

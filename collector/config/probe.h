@@ -29,6 +29,11 @@ int probe_event(uint32_t type, uint64_t config, bool user_only, uint64_t period)
  * none can be opened: then opening says why.
  */
 bool probe_breakpoints_fire(void);
+/*
+ * Do inherited events have the counts of their group in their samples, and still report a task's counts at its end?
+ * Linux before 6.12 refuses the former, some later versions lack the latter. Starts a child process.
+ */
+bool probe_inherits_values(void);
 /* What a -errno of these means: the machine does not have the event; we may not open it; nobody may open any. */
 bool probe_is_missing(int status);
 bool probe_is_refused(int status);

@@ -41,6 +41,7 @@ struct settings {
     struct periods periods;   /* -c N,N: of each event of -e */
     bool sample_cpu;          /* --sample-cpu */
     bool data;                /* -d: addresses and their sources */
+    bool values;              /* --smpl-values: counts of the group's events in each sample */
     int call_graph;           /* enum settings_call_graph */
     int unwinder;             /* enum unwind_engine_kind */
     bool call_graph_given;    /* by the user: then it is reported if it is not possible */

@@ -94,6 +94,13 @@ static void name_level(struct event_spec *spec, const char *modifiers)
         snprintf(spec->name + size, sizeof(spec->name) - size, ":%s", level);
 }
 
+/* What SAYS of the samples' values is said of all events from FIRST on. */
+static void add_values(struct event_list *list, unsigned first, uint32_t says)
+{
+    for (unsigned i = first; i < list->count; i++)
+        list->specs[i].says |= says & EVENT_SAYS_VALUES;
+}
+
 /* The modifiers after '}' at TEXT: for all of the group, whose first spec is FIRST. */
 static int end_group(struct event_list *list, const char *text, size_t size, unsigned first)
 {
@@ -115,6 +122,10 @@ static int end_group(struct event_list *list, const char *text, size_t size, uns
         if (!spec->leader && (spec->attr.pinned || spec->attr.exclusive))
             return event_error(&place, NULL, NULL,
                                "modifiers D and e are for a whole group, not for one event of a group; write {a,b}:D");
+        if (!spec->leader && spec->says & EVENT_SAYS_VALUES)
+            return event_error(
+                &place, NULL, NULL,
+                "modifier S is for a whole group, whose first event is sampled; write {a,b}:S, with this event first");
         if (size > 1 && event_modifiers_too_precise(spec, copy + 2))
             return event_error(&place, NULL, NULL, "too many modifiers p; the highest precision is ppp");
         if (size > 1) {
@@ -122,6 +133,7 @@ static int end_group(struct event_list *list, const char *text, size_t size, uns
             event_modifiers_apply(spec, copy + 2);
         }
     }
+    add_values(list, first, list->specs[first].says);
     return 0;
 }
 
@@ -296,6 +308,58 @@ int event_list_set_periods(struct event_list *list, const uint64_t *periods, uns
     for (unsigned i = 0; i < list->count; i++)
         if (set_period(&list->specs[i], periods, count, option) < 0)
             return -EINVAL;
+    return 0;
+}
+
+/* All events of the list become one group, as if they stood in { }. */
+static int make_group(struct event_list *list)
+{
+    if (list->count < 2) {
+        report_error("--smpl-values needs two events or more: with -e A,B each sample of A has the counts of A and B");
+        return -EINVAL;
+    }
+    const unsigned group = ++list->groups;
+    for (unsigned i = 0; i < list->count; i++) {
+        struct event_spec *spec = &list->specs[i];
+        const struct event_place place = {.text = spec->name, .number = spec->item};
+        if (i && (spec->attr.pinned || spec->attr.exclusive || spec->says & EVENT_SAYS_VALUES))
+            return event_error(&place, NULL, NULL,
+                               "--smpl-values makes one group of all events, and modifiers D, e and S are for a whole "
+                               "group; give them to the first event, or write {a,b}:S");
+        spec->group = group;
+        spec->leader = i == 0;
+    }
+    return 0;
+}
+
+int event_list_set_values(struct event_list *list)
+{
+    bool groups = false;
+    for (unsigned i = 0; i < list->count; i++)
+        groups |= list->specs[i].group;
+    if (!groups && make_group(list) < 0)
+        return -EINVAL;
+    for (unsigned i = 0; i < list->count; i++)
+        if (list->specs[i].group)
+            list->specs[i].says |= EVENT_SAYS_VALUES;
+    return 0;
+}
+
+int event_list_check_values(const struct event_list *list)
+{
+    for (unsigned i = 0; i < list->count; i++) {
+        const struct event_spec *spec = &list->specs[i];
+        const struct event_place place = {.text = spec->name, .number = spec->item};
+        if (!(spec->says & EVENT_SAYS_VALUES))
+            continue;
+        if (spec->leader && spec->says & EVENT_SAYS_COUNT)
+            return event_error(&place, NULL, NULL,
+                               "it is the first event of a group with modifier S, so it is sampled; give it a period");
+        if (!spec->leader && spec->says & EVENT_SAYS_RATE)
+            return event_error(&place, NULL, NULL,
+                               "in a group with modifier S, only the first event is sampled; leave out the period or "
+                               "frequency of this event");
+    }
     return 0;
 }
 

@@ -39,6 +39,14 @@ int event_list_set_each_level(struct event_list *list, const char *text, unsigne
  */
 int event_list_set_periods(struct event_list *list, const uint64_t *periods, unsigned count, const char *option);
 /*
+ * Each group is as if S were said of it; without any group, all events are one. 0, or -EINVAL after a message.
+ */
+int event_list_set_values(struct event_list *list);
+/*
+ * Of groups with S only the leaders have a rate: checked when all rates are known. 0, or -EINVAL after a message.
+ */
+int event_list_check_values(const struct event_list *list);
+/*
  * Finds the symbols of breakpoints in the ELF file PATH (NULL: there is no command). 0, or -EINVAL after a message.
  */
 int event_list_resolve(struct event_list *list, const char *path);

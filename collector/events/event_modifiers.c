@@ -3,16 +3,13 @@
 
 #include <string.h>
 
-#define LETTERS "ukhGHIpPDe"
+#define LETTERS "ukhGHIpPDeS"
 
 /* perf's further letters, and why they are refused. */
 static const struct {
     char letter;
     const char *why;
 } others[] = {
-    {'S',
-     "modifier S is not supported: pinject does not read all events of a group at each sample of the leader; leave S "
-     "out"},
     {'W',
      "modifier W is not supported: pinject does not split a group that cannot be counted together; leave out W or the "
      "braces"},
@@ -21,7 +18,7 @@ static const struct {
 
 bool event_modifiers_are(const char *text)
 {
-    return *text && strspn(text, LETTERS "SWb") == strlen(text);
+    return *text && strspn(text, LETTERS "Wb") == strlen(text);
 }
 
 int event_modifiers_check(const struct event_place *place, const char *text)
@@ -36,7 +33,8 @@ int event_modifiers_check(const struct event_place *place, const char *text)
         if (!strchr(LETTERS, *at))
             return event_error(place, NULL, NULL,
                                "unknown modifier '%c'; use u (user space), k (kernel), h (hypervisor), G or H (guest, "
-                               "host), I (not idle), p, pp, ppp or P (precise), D (pinned), e (exclusive)",
+                               "host), I (not idle), p, pp, ppp or P (precise), D (pinned), e (exclusive), S (values "
+                               "of the group in each sample)",
                                *at);
     }
     return 0;
@@ -95,5 +93,7 @@ void event_modifiers_apply(struct event_spec *spec, const char *text)
             attr->pinned = spec->leader;
         else if (*text == 'e')
             attr->exclusive = spec->leader;
+        else if (*text == 'S')
+            spec->says |= EVENT_SAYS_VALUES;
     }
 }

@@ -12,7 +12,7 @@ bool event_modifiers_are(const char *text);
 int event_modifiers_check(const struct event_place *place, const char *text);
 /*
  * Adds those of TEXT, which check() has accepted, to what SPEC has, as perf does: the first of u, k and h excludes the
- * two others. D and e are the leader's alone.
+ * two others. D and e are the leader's alone. S is kept in what SPEC says.
  */
 void event_modifiers_apply(struct event_spec *spec, const char *text);
 /* True if more than three p are said of it. */

@@ -18,6 +18,7 @@ enum event_says {
     EVENT_SAYS_MOST_PRECISE = 16, /* P: the highest precise_ip that the kernel accepts */
     EVENT_SAYS_NAME = 32,         /* name= */
     EVENT_SAYS_COUNT = 64,        /* it is not sampled: other events have periods, it has none */
+    EVENT_SAYS_VALUES = 128,      /* S: samples of its group's leader have the counts of the whole group */
 };
 
 /* How TARGET is to be understood. */

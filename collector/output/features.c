@@ -75,8 +75,9 @@ static void prepare_attrs(struct features *features)
     const struct event_config *config = features->session->config;
     /* perf wants the same trailer and read format for all events of a file, and perf script wants an address for
        each kind of event. */
-    const uint64_t sample_type = config->events[0].attr.sample_type | PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP |
-                                 PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
+    const uint64_t sample_type = (config->events[0].attr.sample_type & ~(uint64_t)PERF_SAMPLE_READ) |
+                                 PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
+    records_layout_init(&features->layout, config);
     for (unsigned i = 0; i < config->count; i++) {
         struct perf_event_attr *attr = &features->attrs[i];
         *attr = config->events[i].attr;
@@ -92,6 +93,13 @@ static void prepare_attrs(struct features *features)
             attr->sample_period = 0;
             attr->freq = 0;
         }
+        /* The events of a leader with values are as those of perf: a reader makes their samples of the leader's. */
+        const struct config_event *leader = &config->events[config->events[i].leader];
+        if (!leader->values)
+            continue;
+        features->values = true;
+        attr->sample_type |= PERF_SAMPLE_READ;
+        attr->read_format |= PERF_FORMAT_GROUP;
     }
 }
 
@@ -397,7 +405,8 @@ void features_reads(const struct features *features, const struct result_task *t
     const struct attach_value *values = file_values(task);
     const int32_t ids[2] = {task->pid, task->tid};
     for (unsigned i = 0; values && i < config->count; i++) {
-        if (!task->ids[i] || is_hidden(config, i))
+        /* perf takes the number of a group's events for the first value. */
+        if (!task->ids[i] || is_hidden(config, i) || features->attrs[i].read_format & PERF_FORMAT_GROUP)
             continue;
         const uint64_t sample_type = features->attrs[i].sample_type;
         const int trailer = __builtin_popcountll(sample_type & TRAILER_BITS);

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "collector/output/result_task.h"
+#include "collector/records/records.h"
 #include "collector/system/machine.h"
 #include "common/buffer.h"
 #include "common/perfdata.h"
@@ -31,9 +32,11 @@ struct features {
     size_t attrs_at; /* offset of the attrs, after the ids */
     size_t front;    /* bytes before the data: room for all events of the event configuration */
     struct perf_event_attr attrs[CONFIG_EVENTS]; /* as the files have them */
-    struct buffer constant;                      /* sections that are the same in every file */
-    struct buffer once;                          /* those that only the first task's file has */
-    struct features_part parts[24];              /* of both, in bit order */
+    struct records_layout layout;
+    bool values;                    /* some samples have the counts of a group (values.h) */
+    struct buffer constant;         /* sections that are the same in every file */
+    struct buffer once;             /* those that only the first task's file has */
+    struct features_part parts[24]; /* of both, in bit order */
     unsigned part_count;
     struct features_topology {
         pthread_mutex_t lock;                          /* of read, and of parts and bytes until they are read */

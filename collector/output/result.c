@@ -15,6 +15,7 @@
 #include "collector/output/files.h"
 #include "collector/output/identify.h"
 #include "collector/records/space.h"
+#include "collector/records/values.h"
 #include "collector/sources/session.h"
 #include "common/buffer.h"
 #include "common/report.h"
@@ -48,6 +49,7 @@ struct result {
     int error;                 /* the first of this file, 0: none */
     uint64_t samples;          /* sample records, written or pending */
     struct attach_value *read; /* what its READ records have; NULL: it has none */
+    struct values values;      /* in its samples */
     struct buffer pending;     /* room for the file's front while nothing is on disk, then records */
 };
 
@@ -413,6 +415,23 @@ static const struct result_coverage *tell_unwritten(const struct results *result
     return ret;
 }
 
+/* Brings the counts in pending samples into the form of the file. */
+static void settle_values(struct result *result, const struct result_task *task)
+{
+    const struct features *features = &result->results->features;
+    const struct event_config *config = features->session->config;
+    struct buffer *pending = &result->pending;
+    uint64_t base[CONFIG_EVENTS] = {0};
+    if (!features->values || buffer_failed(pending))
+        return;
+    for (unsigned i = 0; task->before && i < config->count; i++)
+        base[i] = task->before[i].value;
+    const size_t front = front_size(result);
+    if (!values_settle(&result->values, &features->layout, config, task->ids, base, task->later, pending->data + front,
+                       pending->size - front))
+        pending->failed = true;
+}
+
 static int write_version(struct result *result, const struct result_task *task, const struct result_coverage *coverage,
                          const char *note)
 {
@@ -422,6 +441,7 @@ static int write_version(struct result *result, const struct result_task *task, 
     if (first && pending->size == features->front)
         append_something(pending);
     const size_t records = pending->size, front = front_size(result);
+    settle_values(result, task);
     if (!buffer_failed(pending))
         identify_records(features->buildids, pending->data + front, records - front);
     const uint64_t data_end = result->data_end + records;
@@ -540,6 +560,7 @@ static void free_result(struct result *result)
         buffer_release(&result->pending);
     free(result->path);
     free(result->read);
+    values_release(&result->values);
     free(result);
 }
 

@@ -41,6 +41,8 @@ struct result_task {
     struct stack_counts stacks;
     uint64_t ids[CONFIG_EVENTS];
     struct attach_value values[CONFIG_EVENTS]; /* of the whole task */
+    bool later;                                /* the file of one exec generation, and there were others before it */
+    const struct attach_value *before;         /* what was counted in those; NULL: unknown, or nothing */
     const struct result_generation *generations;
     unsigned generation_count;
     const char *const *notes;

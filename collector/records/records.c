@@ -39,7 +39,7 @@ void records_layout_init(struct records_layout *layout, const struct event_confi
 {
     *layout = (struct records_layout){.count = config->count};
     layout->lost_known = config->count > 0;
-    layout->read_format = config->count > 0 ? config->events[0].attr.read_format : 0;
+    layout->read_format = config->count > 0 ? config->events[0].attr.read_format & ~(uint64_t)PERF_FORMAT_GROUP : 0;
     for (unsigned i = 0; i < config->count; i++) {
         layout->sample_type[i] = config->events[i].attr.sample_type;
         if (!(config->events[i].attr.read_format & PERF_FORMAT_LOST))

@@ -23,8 +23,8 @@ enum { RECORDS_MAPPED_FILE = 40, RECORDS_MAPPED_PATH = 72 };
 struct records_layout {
     unsigned count;
     uint64_t sample_type[CONFIG_EVENTS];
-    uint64_t read_format;
-    bool lost_known; /* the counters report lost samples */
+    uint64_t read_format; /* of all events; PERF_FORMAT_GROUP, of leaders with values, is left out (values.h) */
+    bool lost_known;      /* the counters report lost samples */
 };
 
 /* The writer of a record: task, event and time. */
@@ -84,7 +84,7 @@ bool records_check(const struct records_layout *layout, const struct perf_event_
 struct records_comm records_parse_comm(const struct perf_event_header *record);
 struct records_task records_parse_task(const struct perf_event_header *record);
 struct records_mmap records_parse_mmap(const struct perf_event_header *record);
-/* Of READ, with the read_format of probe_attr(). */
+/* Of READ, with the read_format of probe_attr(), without a group. */
 struct records_reading {
     uint64_t value, enabled_ns, running_ns, lost;
 };

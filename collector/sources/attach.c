@@ -279,16 +279,22 @@ int attach_task(struct session *session, pid_t tid, enum attach_how how, struct 
 
 static void read_event(int fd, uint64_t format, struct attach_value *value)
 {
-    uint64_t words[8];
+    enum { SINGLE = 8 };                   /* more than an event without a group has */
+    uint64_t words[3 + 3 * CONFIG_EVENTS]; /* a group: how many, times; value, id and lost of each, this one first */
     *value = (struct attach_value){0};
-    ssize_t size = fd < 0 ? -1 : read(fd, words, sizeof(words));
+    const bool group = format & PERF_FORMAT_GROUP;
+    ssize_t size = fd < 0 ? -1 : read(fd, words, group ? sizeof(words) : SINGLE * sizeof(words[0]));
     size_t count = size < 0 ? 0 : (size_t)size / sizeof(words[0]), at = 0;
-    if (at < count)
+    if (group)
+        at++;
+    if (!group && at < count)
         value->value = words[at++];
     if (format & PERF_FORMAT_TOTAL_TIME_ENABLED && at < count)
         value->enabled_ns = words[at++];
     if (format & PERF_FORMAT_TOTAL_TIME_RUNNING && at < count)
         value->running_ns = words[at++];
+    if (group && at < count)
+        value->value = words[at++];
     if (format & PERF_FORMAT_ID)
         at++;
     if (format & PERF_FORMAT_LOST && at < count)

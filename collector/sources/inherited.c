@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "collector/records/values.h"
 #include "collector/sources/covered.h"
 #include "collector/sources/inherited_private.h"
 #include "collector/sources/session.h"
@@ -282,6 +283,21 @@ static bool is_of_root(const struct inherited_set *set, pid_t pid, pid_t tid)
     return tid == set->tid || (tid == set->pid && pid == set->pid);
 }
 
+/* A sample of a leader has values, and a READ record has those of its own event alone. */
+static void keep_values(const struct inherited_sets *sets, const struct inherited_cpu *cpu, unsigned event,
+                        struct perf_event_header *record)
+{
+    const struct event_config *config = sets->session->config;
+    if (!config->events[event].values)
+        return;
+    if (config->inherit_values) {
+        values_place(&sets->layout, event, cpu->ids, (unsigned)cpu->number, record);
+        values_shorten_read(&sets->layout, event, record);
+    } else {
+        values_add_none(&sets->layout, event, record); /* the kernel's samples are far from being too large */
+    }
+}
+
 static void keep_record(struct inherited_sets *sets, struct inherited_set *set, const struct inherited_cpu *cpu,
                         const struct perf_event_header *record, bool part)
 {
@@ -296,7 +312,8 @@ static void keep_record(struct inherited_sets *sets, struct inherited_set *set, 
         sets->lost++;
         return;
     }
-    struct inherited_record *kept = inherited_records_add(&sets->records, record);
+    const size_t more = sets->session->config->events[event].values ? VALUES_NONE : 0;
+    struct inherited_record *kept = inherited_records_add(&sets->records, record, more);
     if (!kept) {
         sets->lost++;
         return;
@@ -306,6 +323,7 @@ static void keep_record(struct inherited_sets *sets, struct inherited_set *set, 
     kept->readings = set->readings;
     kept->part = part;
     struct perf_event_header *copy = (struct perf_event_header *)(void *)kept->bytes;
+    keep_values(sets, cpu, kept->event, copy);
     records_set_id(&sets->layout, sets->ids[event], copy);
     kept->pid = pid;
     kept->tid = tid;

@@ -107,6 +107,10 @@ static int open_event(struct inherited_sets *sets, const struct inherited_set *s
     attr.enable_on_exec = on_exec && on;
     attr.disabled = attr.enable_on_exec || (event->spec && event->spec->filter) || (!on && !in_group);
     attr.inherit = attr.inherit_stat = 1;
+    if (event->values && !config->inherit_values) {
+        attr.sample_type &= ~(uint64_t)PERF_SAMPLE_READ;
+        attr.read_format &= ~(uint64_t)PERF_FORMAT_GROUP;
+    }
     if ((sets->session->settings->follow & children) != children)
         kernel_inherit_thread(&attr);
     const uint32_t limit = config->dump ? dump_limits_find(&sets->session->dumps.limits, tid) : 0;

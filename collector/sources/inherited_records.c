@@ -15,7 +15,7 @@ void inherited_records_release(struct inherited_records *records)
 }
 
 struct inherited_record *inherited_records_add(struct inherited_records *records,
-                                               const struct perf_event_header *record)
+                                               const struct perf_event_header *record, size_t more)
 {
     if (records->count == records->capacity) {
         size_t capacity = records->capacity ? 2 * records->capacity : FIRST;
@@ -25,7 +25,7 @@ struct inherited_record *inherited_records_add(struct inherited_records *records
         records->at = at;
         records->capacity = capacity;
     }
-    struct inherited_record *kept = malloc(sizeof(*kept) + record->size);
+    struct inherited_record *kept = malloc(sizeof(*kept) + record->size + more);
     if (!kept)
         return NULL;
     *kept = (struct inherited_record){.order = records->order++};

@@ -13,9 +13,12 @@ struct inherited_records {
 };
 
 void inherited_records_release(struct inherited_records *records);
-/* Adds a copy of RECORD as the last one, with its order and its bytes. RECORDS owns it. NULL: out of memory. */
+/*
+ * Adds a copy of RECORD as the last one, with its order, its bytes, and room for MORE bytes. RECORDS owns it. NULL: out
+ * of memory.
+ */
 struct inherited_record *inherited_records_add(struct inherited_records *records,
-                                               const struct perf_event_header *record);
+                                               const struct perf_event_header *record, size_t more);
 /* By time, from the one with the index FIRST on. */
 void inherited_records_sort(struct inherited_records *records, size_t first);
 /* Takes all records before BEFORE_NS, by time: as inherited_take(). */

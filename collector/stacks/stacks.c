@@ -11,6 +11,7 @@
 
 #include "collector/records/records.h"
 #include "collector/records/space.h"
+#include "collector/records/values.h"
 #include "collector/stacks/dump_size.h"
 #include "collector/stacks/stack_files.h"
 #include "collector/stacks/stack_predictor.h"
@@ -200,6 +201,10 @@ static bool parse_sample(const struct records_layout *layout, unsigned event, co
     struct cursor cursor = cursor_of(record, record->size);
     *raw = (struct raw){0};
     raw->prefix = sizeof(*record) + records_fields_size(layout->sample_type[event] & before);
+    const size_t values = values_size(layout, event, record);
+    if (layout->sample_type[event] & PERF_SAMPLE_READ && !values)
+        return false;
+    raw->prefix += values;
     cursor_skip(&cursor, raw->prefix);
     if (!parse_chain(&cursor, raw))
         return false;

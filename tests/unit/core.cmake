@@ -8,6 +8,7 @@ foreach(test tasks task_view tasks_generations tasks_end tasks_bounds tasks_reap
   pinject_unit_test(${test} SOURCES test_${test}.c test_tasks_kit.c test_result_kit.c
     LINK pinject_collector pinject_common)
 endforeach()
+pinject_unit_test(values SOURCES test_values.c LINK pinject_collector pinject_common)
 pinject_unit_test(records_bytes SOURCES test_records_bytes.c LINK pinject_collector pinject_common)
 # These replace the parts that look at the machine.
 pinject_unit_test(outcome SOURCES test_outcome.c test_tasks_kit.c test_result_kit.c

@@ -4,7 +4,7 @@ function(pinject_machine_test name)
   pinject_unit_test(${name} SOURCES test_${name}.c machine_fake.c ${ARGN} LINK pinject_collector pinject_common)
   target_compile_definitions(test_${name} PRIVATE TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
   foreach(function buffer_read_file fopen open access statvfs getrlimit getrusage fallocate geteuid sysconf uname
-          sched_getaffinity stacks_try syscall)
+          sched_getaffinity stacks_try probe_inherits_values syscall)
     target_link_options(test_${name} PRIVATE -Wl,--wrap=${function})
   endforeach()
 endfunction()

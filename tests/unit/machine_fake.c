@@ -198,6 +198,12 @@ int __wrap_stacks_try(const struct event_config *config)
     return machine_fake.stacks_status;
 }
 
+bool __wrap_probe_inherits_values(void);
+bool __wrap_probe_inherits_values(void)
+{
+    return !machine_fake.no_inherited_values;
+}
+
 long __real_syscall(long number, long a, long b, long c, long d, long e, long f);
 long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f);
 long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)

@@ -31,8 +31,9 @@ struct machine_fake {
     int tmpfile_error; /* errno of open(O_TMPFILE); 0: the real one is called */
     unsigned user;     /* geteuid() */
     int stacks_status; /* of stacks_try() */
-    int refusal;       /* -errno of perf_event_open() without attributes */
-    int group;         /* the group's fd in the last call of perf_event_open() */
+    bool no_inherited_values;
+    int refusal; /* -errno of perf_event_open() without attributes */
+    int group;   /* the group's fd in the last call of perf_event_open() */
     /* perf_event_open(): 0 or -errno. NULL: it always succeeds. */
     int (*perf)(const struct perf_event_attr *attr);
 };

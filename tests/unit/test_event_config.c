@@ -37,7 +37,7 @@ static void check_common(void)
         const struct perf_event_attr *attr = &config.events[i].attr;
         MUST(attr->sample_id_all && attr->use_clockid && attr->clockid == CLOCK_MONOTONIC);
         MUST(attr->sample_type & PERF_SAMPLE_IDENTIFIER);
-        MUST(attr->read_format == config.events[0].attr.read_format);
+        MUST((attr->read_format & ~(uint64_t)PERF_FORMAT_GROUP) == (config.events[1].attr.read_format));
         MUST(!attr->disabled && !attr->enable_on_exec && !attr->inherit && !attr->build_id);
         MUST((attr->mmap && attr->mmap2 && attr->comm && attr->comm_exec && attr->task) == (i == 0));
         MUST(config.events[i].samples == (i < config.sampling));

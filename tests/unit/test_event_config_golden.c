@@ -165,6 +165,13 @@ static const struct scene scenes[] = {
     {"a group", NULL, {.stat = true}, {"{cycles,instructions}:D", "cs,{task-clock,faults}:u"}},
     {"a group that is too large", two_counters, {.stat = true}, {"{cycles,instructions,branches}"}},
     {"a group that is sampled", NULL, {.frequency = 99}, {"{cycles:u,faults/period=7/}"}},
+    {"samples with values",
+     NULL,
+     {.frequency = 99, .call_graph = SETTINGS_CALL_GRAPH_NONE},
+     {"{cycles,cs,faults}:S,instructions", "faults:S"}},
+    {"samples with values, an old kernel", old_kernel, {.frequency = 99}, {"{task-clock,cs}:S"}},
+    {"samples with values, refused", refused, {.frequency = 99}, {"{task-clock,faults}:S"}},
+    {"values, counting", NULL, {.stat = true}, {"{cycles,cs}:S"}},
     {"sets that take turns", NULL, {TURNS}, {"cycles,{cs,faults}", "cycles,faults:u,minor-faults", "task-clock,cs"}},
     {"sets of which one has no event", virtual_machine, {TURNS}, {"faults,cs", "cycles", "faults"}},
     {"sets, refused", refused, {TURNS}, {"faults", "cs", "task-clock"}},
@@ -202,7 +209,8 @@ static const struct scene scenes[] = {
 static void show_event(FILE *to, const struct config_event *event)
 {
     const struct perf_event_attr *attr = &event->attr;
-    fprintf(to, "  %s%s%s%s", event->name, event->grouped ? ", grouped" : "", event->samples ? ", samples" : "",
+    fprintf(to, "  %s%s%s%s%s", event->name, event->grouped ? ", grouped" : "", event->samples ? ", samples" : "",
+            event->values ? ", values" : "",
             event->nanoseconds      ? ", ns"
             : event->period_is_next ? ", next period"
                                     : "");
@@ -252,6 +260,8 @@ static void show_config(FILE *to, const struct event_config *config)
     fprintf(to, "dump %u%s%s, note %u; rings of %zu and %zu pages\n", config->dump, config->dump_auto ? ", auto" : "",
             config->dump_fixed ? ", fixed" : "", config->dump_note, config->ring_pages, config->thread_ring_pages);
     fprintf(to, "refusal '%s', reason '%s'\n", config->refusal, config->reason);
+    if (config->values_note || config->inherit_values)
+        fprintf(to, "note of values %u%s\n", config->values_note, config->inherit_values ? ", inherited, too" : "");
     for (unsigned i = 0; i < config->note_count; i++)
         fprintf(to, "note: %s\n", config->notes[i]);
     for (unsigned i = 0; i < config->turn_count; i++)
@@ -281,6 +291,7 @@ static void show_scene(FILE *to, const struct scene *scene)
     machine_fake_init();
     machine_fake.perf = scene->perf;
     machine_fake.access_error = ENOENT; /* no tracefs */
+    machine_fake.no_inherited_values = scene->perf == old_kernel;
     for (unsigned i = 0; i < 3 && scene->events[i]; i++)
         assert_int_equal(event_list_parse(&settings.events, &event_sources_system, scene->events[i]), 0);
     int before = next_descriptor();

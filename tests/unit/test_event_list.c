@@ -87,4 +87,45 @@ static void levels(void **state)
     assert_true(kit_list.specs[0].attr.exclude_kernel && !kit_list.specs[1].attr.exclude_kernel);
 }
 
-KIT_MAIN(T(groups), T(wrong_lists), T(several), T(levels))
+static void bad_values(const char *text, bool set, const uint64_t *periods, unsigned count, const char *wanted)
+{
+    parse(text);
+    check_capture();
+    int status = set ? event_list_set_values(&kit_list) : 0;
+    if (status == 0 && count)
+        assert_int_equal(event_list_set_periods(&kit_list, periods, count, "period"), 0);
+    if (status == 0)
+        status = event_list_check_values(&kit_list);
+    const char *said = check_captured();
+    if (status != -EINVAL || !strstr(said, wanted))
+        fail_msg("'%s': '%s' does not say '%s'", text, said, wanted);
+}
+
+static void values(void **state)
+{
+    (void)state;
+    /* Without braces, all are one group. */
+    parse("cs,faults,cycles");
+    assert_int_equal(event_list_set_values(&kit_list), 0);
+    for (unsigned i = 0; i < 3; i++) {
+        assert_int_equal(kit_list.specs[i].group, 1);
+        assert_int_equal(kit_list.specs[i].leader, i == 0);
+        assert_true(kit_list.specs[i].says & EVENT_SAYS_VALUES);
+    }
+    assert_int_equal(event_list_check_values(&kit_list), 0);
+    parse("cs,{faults,cycles}");
+    assert_int_equal(event_list_set_values(&kit_list), 0);
+    assert_false(kit_list.specs[0].says & EVENT_SAYS_VALUES || kit_list.specs[0].group);
+    assert_true(kit_list.specs[1].says & kit_list.specs[2].says & EVENT_SAYS_VALUES);
+    parse("{faults/period=3/,cycles}:S,cs/period=4/");
+    assert_int_equal(event_list_check_values(&kit_list), 0);
+    static const uint64_t periods[] = {3, 4};
+    bad_values("cs", true, NULL, 0, "two events or more");
+    bad_values("cs,faults:D", true, NULL, 0, "whole group");
+    bad_values("cs,faults:S", true, NULL, 0, "whole group");
+    bad_values("{faults,cycles/period=3/}:S", false, NULL, 0, "only the first event is sampled");
+    bad_values("{faults,cycles}:S", false, periods, 2, "event 2, 'cycles'");
+    bad_values("cs,{faults,cycles}:S", false, periods, 1, "give it a period");
+}
+
+KIT_MAIN(T(values), T(groups), T(wrong_lists), T(several), T(levels))

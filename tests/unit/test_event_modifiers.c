@@ -64,11 +64,31 @@ static void refusals(void **state)
     assert_true(event_modifiers_are("ukS") && !event_modifiers_are("") && !event_modifiers_are("any"));
     KIT_BAD(&kit_intel, "cycles:", "no modifier after");
     KIT_BAD(&kit_intel, "cycles:x", "unknown modifier 'x'");
-    KIT_BAD(&kit_intel, "cs,cycles:S", "event 2", "modifier S");
+    KIT_BAD(&kit_intel, "{cs,cycles:S}", "event 2", "modifier S is for a whole group");
     KIT_BAD(&kit_intel, "cycles:W", "modifier W");
     KIT_BAD(&kit_intel, "cycles:b", "modifier b");
     KIT_BAD(&kit_intel, "cycles:pppp", "ppp");
     KIT_BAD(&kit_intel, "cycles:u:z", "unknown modifier ':'");
 }
 
-KIT_MAIN(T(levels), T(precision_and_scheduling), T(refusals))
+static void is_of_values(const char *text, const char *wanted)
+{
+    event_list_release(&kit_list);
+    assert_int_equal(event_list_parse(&kit_list, &kit_intel, text), 0);
+    assert_int_equal(kit_list.count, strlen(wanted));
+    for (unsigned i = 0; i < kit_list.count; i++)
+        if (!!(kit_list.specs[i].says & EVENT_SAYS_VALUES) != (wanted[i] == 'S'))
+            fail_msg("'%s', event %u", text, i);
+}
+
+/* S is of the group, wherever it stands. */
+static void values(void **state)
+{
+    (void)state;
+    is_of_values("cs,{cycles,faults}:uS,cs:S,{cs,faults}", "-SSS--");
+    is_of_values("{cycles:S,faults}:u,cs", "SS-");
+    assert_string_equal(kit_list.specs[1].name, "faults:u");
+    is_of_values("cpu/event=1/S", "S");
+}
+
+KIT_MAIN(T(values), T(levels), T(precision_and_scheduling), T(refusals))
