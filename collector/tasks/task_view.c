@@ -134,6 +134,8 @@ void task_view_init(const struct tasks *tasks, const struct task *task, unsigned
                                         .last_sample_ns = task->last_sample_ns,
                                         .stacks = task->stacks}};
     memcpy(view->task.ids, task->ids, tasks->config->count * sizeof(task->ids[0]));
+    view->task.later = task->generation_first;
+    view->task.before = task->generation_first ? task->generations[task->generation_first - 1].at_end : NULL;
     if (!last)
         view->task.end_ns = task->generations[end].start_ns;
     if (!last || task_has_ended(task))

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "collector/records/values.h"
 #include "collector/sources/attach.h"
 #include "collector/tasks/tasks.h"
 
@@ -84,6 +85,7 @@ bool tasks_check_timer_record(const struct tasks *tasks, const struct task *task
             ? !check_sample(tasks, task, record, count)
             : header->type != PERF_RECORD_LOST || !check_lost(tasks, task, record, count))
         return false;
-    add_fields(tasks->layout.sample_type[attach_timer_event(tasks->config)], header, record, count);
-    return true;
+    const unsigned event = (unsigned)attach_timer_event(tasks->config);
+    add_fields(tasks->layout.sample_type[event], header, record, count);
+    return values_add_none(&tasks->layout, event, header);
 }
