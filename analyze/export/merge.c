@@ -38,6 +38,15 @@ static uint32_t event_of(struct merge *merge, const struct attr *attr)
     return (uint32_t)merge->event_count++;
 }
 
+/* Readers show by how much the values of an event grow: each file begins with 0. */
+static bool has_values(const struct file *file)
+{
+    bool has = false;
+    for (uint32_t i = 0; i < file->attrs.count; i++)
+        has |= (file->attrs.items[i].perf.sample_type & PERF_SAMPLE_READ) != 0;
+    return has;
+}
+
 /* perf needs the event's id, and the fields at the end of each other record, at the same places; samples may differ. */
 static bool fits_session(const struct merge *merge, const struct file *file)
 {
@@ -48,7 +57,7 @@ static bool fits_session(const struct merge *merge, const struct file *file)
         const struct perf_event_attr *attr = &file->attrs.items[i].perf;
         if (((attr->sample_type ^ first->sample_type) & places) || attr->read_format != first->read_format ||
             !attr->sample_id_all || !(attr->sample_type & PERF_SAMPLE_IDENTIFIER) ||
-            (attr->sample_type & PERF_SAMPLE_READ) || (attr->read_format & PERF_FORMAT_GROUP))
+            (attr->read_format & PERF_FORMAT_GROUP))
             return false;
     }
     return true;
@@ -57,6 +66,13 @@ static bool fits_session(const struct merge *merge, const struct file *file)
 static int take_events(struct merge *merge, const struct file *file)
 {
     const struct attr_list *attrs = &file->attrs;
+    if (!merge->one_file && has_values(file)) {
+        report_error(
+            "%s: each sample has the counts of its group ({a,b}:S), and such samples of several files cannot be "
+            "merged; export this file alone",
+            merge->path);
+        return 1;
+    }
     if (!merge->one_file && !fits_session(merge, file)) {
         report_error("%s: the file's records have a layout that cannot be merged; export this file alone", merge->path);
         return 1;

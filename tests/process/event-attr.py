@@ -183,6 +183,36 @@ def test_groups_are_opened_as_groups():
         figure(f"{program}: {followers} events have their leader's descriptor")
 
 
+# The leader is sampled, what follows it is counted.
+LED = [["-e", "{task-clock,page-faults,context-switches}:S", "-c", "100000"],
+       ["-e", "{faults:u,minor-faults}:Su", "-c", "7"], ["-e", "{cs,faults}:S", "-F", "50"], ["-e", "faults:S", "-c", "3"]]
+
+
+def test_leader_sampling():
+    """Each event of the group as perf record opens it; the leader reads the group with each sample."""
+    need("perf", "strace")
+    need_perf_events()
+    reasons, compared = {**OURS, **RING}, 0
+    for options in LED:
+        count = events_in(options[1])
+        ours = of_pinject(options, (), record=True)[:count]
+        kinds = [fields["config"] for fields, _ in ours]
+        theirs = [one for one in of_perf(options, (), record=True) if one[0].get("config") in kinds]
+        check_equal((len(ours), len(theirs)), (count, count), (ours, theirs))
+        for i, (one, other) in enumerate(zip(theirs, ours)):
+            for field in sorted(set(one[0]) | set(other[0])):
+                if field not in reasons:
+                    compared += 1
+                    check_equal(other[0].get(field), one[0].get(field), f"{options[1]}: {field} of event {i + 1}")
+            check_equal(other[1], one[1], f"{options[1]}: in a group")
+            if i == 0:
+                for found in (one, other):
+                    check_in("PERF_SAMPLE_READ", found[0]["sample_type"])
+                    check_in("PERF_FORMAT_ID", found[0]["read_format"])
+                    check_equal("PERF_FORMAT_GROUP" in found[0]["read_format"], found is other or count > 1)
+    figure(f"{len(LED)} groups: {compared} fields are those of perf record")
+
+
 def test_samples():
     need("perf", "strace")
     need_perf_events()
