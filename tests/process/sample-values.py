@@ -37,6 +37,7 @@ def record(*options, program=WITNESS, env=None, line=LINE):
     for name in files_of_run():
         os.remove(name)
     done = run([PINJECT_RUN, "-g", "none", *options, "--", target(program), *line], env=env).ok()
+    all_seen(done)
     with measured():
         check_equal(panalyze_json("report", *files_of_run())["total"]["lost"], 0, "lost")
     return done, files_of_run()
@@ -206,6 +207,32 @@ def test_timers_have_none():
                 "-e", "{task-clock,page-faults}:S", "--", target("spin"), "50"]).ok()
     check_in("samples have no counts of the other events of their group", done.err)
     check(panalyze_json("report", *results())["event"] == "task-clock")
+
+
+def test_hidden_tasks_have_none():
+    """Timers sample tasks that the kernel hides, beside others that have events: a file has one form of samples."""
+    need("perf")
+    need_perf_events()
+    if IS_ROOT:
+        skip("root may see everybody")
+    for graph in ("none", "dwarf,1024"):
+        for name in files_of_run():
+            os.remove(name)
+        pinject_run("-q", "-g", graph, "-e", "{task-clock,page-faults:u}:S", "--", "sh", "-c",
+                    f"{target('hidden')} 60 threads fork; {target(WITNESS)} {' '.join(LINE)}").ok()
+        seen = collections.Counter()
+        for name in files_of_run():
+            found, (_, task) = of_perf(name), counts_of(name)
+            check_equal(dict(of_panalyze(name)), dict(found), name)
+            seen[task["source"], "page-faults:u" in found] += 1
+            if task["source"] == "timer":
+                check_equal(set(found) - {"task-clock"}, set(), name)
+                report = panalyze_json("report", name)
+                check_equal(sum(found["task-clock"]), report["total"]["weight"], name)
+        with measured():
+            check(seen["timer", False] >= 2 and seen["perf", True] >= 1, seen)
+        check_equal(seen["timer", True], 0, seen)
+        figure(f"-g {graph}: {seen['timer', False]} tasks of timers beside {seen['perf', True]} with values")
 
 
 def test_exports():

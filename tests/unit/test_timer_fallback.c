@@ -7,6 +7,7 @@
 #include <sys/epoll.h>
 #include <sys/syscall.h>
 
+#include "collector/records/values.h"
 #include "collector/sources/attach_table.h"
 #include "collector/sources/deferred_munmap.h"
 #include "collector/system/monotonic.h"
@@ -270,6 +271,36 @@ static void test_fields_of_the_kernel_are_unknown(void **state)
     assert_true(tasks_take_record(stage.tasks, task, (const void *)stage.tasks->scratch));
     assert_int_equal(stage.tasks->broken_rings, broken);
     assert_int_equal(task->lost_records, lost_before + 12);
+    *type = before;
+    struct kit_file file = end(task);
+    kit_file_free(&file);
+}
+
+/* With a group's values the kernel's samples have those: a timer's says that it has none. */
+static void test_values_of_the_group_are_unknown(void **state)
+{
+    (void)state;
+    struct task *task = process(100, true);
+    const int event = attach_timer_event(stage.tasks->config);
+    uint64_t *type = &stage.tasks->layout.sample_type[event];
+    const uint64_t before = *type;
+    struct values values = {0};
+    *type |= PERF_SAMPLE_READ;
+    const size_t entry = stage.tasks->layout.read_format & PERF_FORMAT_LOST ? 3 : 2;
+    for (uint64_t i = 1; i <= 2; i++) {
+        uint64_t words[20] = {0, 77, 0x1234, 0, T + 30, 50000, 2, (uint64_t)PERF_CONTEXT_USER, 0x1234};
+        struct perf_event_header header = {.type = PERF_RECORD_SAMPLE, .size = 72};
+        memcpy(words, &header, sizeof(header));
+        assert_true(tasks_check_timer_record(stage.tasks, task, words));
+        memcpy(&header, words, sizeof(header));
+        assert_int_equal(header.size, 72 + 8 * (3 + entry));
+        assert_true(values_settle(&values, &stage.tasks->layout, stage.tasks->config, task->ids, NULL, false, words,
+                                  header.size));
+        assert_true(words[5] == 50000 && words[6] == 1 && words[7] == 0 && words[8] == 0);
+        assert_true(words[9] == i * 50000 && words[10] == task->ids[event]);
+        assert_true(words[9 + entry] == 2 && words[11 + entry] == 0x1234);
+    }
+    values_release(&values);
     *type = before;
     struct kit_file file = end(task);
     kit_file_free(&file);
@@ -545,6 +576,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_broken_ring_is_given_up, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_counts_and_loss, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_fields_of_the_kernel_are_unknown, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_values_of_the_group_are_unknown, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_loss_has_its_task, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_clock_of_a_liar, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_mappings_of_the_next_program, set_up, tear_down),
