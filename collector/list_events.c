@@ -223,7 +223,7 @@ static void print_spec(const struct event_sources *sources, const struct event_s
     print_attr(&spec->attr, to);
     if (*text)
         row(to, "description", "%s", text);
-    row(to, "modifiers", "u k h G H I p P D e (docs/EVENTS.md explains them)");
+    row(to, "modifiers", "u k h G H I p P D e S (docs/EVENTS.md explains them)");
     try_spec(spec, state, sizeof(state));
     row(to, "here", "%s", state);
 }

@@ -93,12 +93,12 @@ static void prepare_attrs(struct features *features)
             attr->sample_period = 0;
             attr->freq = 0;
         }
-        /* The events of a leader with values are as those of perf: a reader makes their samples of the leader's. */
+        /* As in files of perf: a reader makes samples of a group's events of the leader's. */
         const struct config_event *leader = &config->events[config->events[i].leader];
         if (!leader->values)
             continue;
         features->values = true;
-        attr->sample_type |= PERF_SAMPLE_READ;
+        attr->sample_type = features->attrs[config->events[i].leader].sample_type;
         attr->read_format |= PERF_FORMAT_GROUP;
     }
 }
