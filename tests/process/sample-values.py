@@ -199,14 +199,19 @@ def test_where_inherited_events_have_none():
             check_equal(set(found[FAULTS]), {PERIOD}, name)
             check(counts[MINOR] >= PAGES, (name, counts))
         check_equal(len(files), TASKS)
+        figure(f"-g {graph}: {TASKS - 1} tasks of a static program have samples without values, and whole counts")
 
 
 def test_timers_have_none():
     need("strace")
     done = run(["strace", "-f", "-o", "/dev/null", "-e", "inject=perf_event_open:error=EPERM", "--", PINJECT_RUN,
-                "-e", "{task-clock,page-faults}:S", "--", target("spin"), "50"]).ok()
+                "-e", "{task-clock,page-faults}:S", "--", target("spin"), "300"]).ok()
     check_in("samples have no counts of the other events of their group", done.err)
-    check(panalyze_json("report", *results())["event"] == "task-clock")
+    report = panalyze_json("report", *results())
+    check_equal(report["event"], "task-clock")
+    with measured():
+        check(report["total"]["samples"], report["total"])
+    figure(f"{report['total']['samples']} samples of timers, and a note")
 
 
 def test_hidden_tasks_have_none():
