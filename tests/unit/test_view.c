@@ -9,6 +9,7 @@
 #include "analyze/view/process_tree.h"
 #include "analyze/view/rows.h"
 #include "analyze/view/select.h"
+#include "counts/count_print.h"
 #include "test_view_fake.h"
 
 static void test_total_counts_a_function_once(void **state)
@@ -417,6 +418,37 @@ static void test_counts_include_what_no_event_saw(void **state)
     free(text);
 }
 
+static void test_counts_with_a_unit_and_a_scale(void **state)
+{
+    (void)state;
+    struct fake fake;
+    fake_new(&fake);
+    struct profile_event events[2], *faults = &events[1];
+    assert_int_equal(fake.profile.event_count, 2);
+    memcpy(events, fake.profile.events, sizeof(events));
+    fake.profile.events = events;
+    faults->unit = "Joules";
+    faults->scale = 0.125;
+    char *text = run(&fake, view_counts);
+    has(text, "12.50 Joules  page-faults");
+    has(text, "~12.50 Joules (50 %)");
+    free(text);
+    fake.settings.json = true;
+    text = run(&fake, view_counts);
+    has(text, "{\"event\":\"page-faults\",\"unit\":\"Joules\",\"scale\":0.125,\"value\":");
+    free(text);
+    fake.settings.json = false;
+    fake.settings.count_form = COUNT_AS_CSV;
+    text = run(&fake, view_counts);
+    has(text, "12.500000,Joules,page-faults,");
+    free(text);
+    fake.settings.count_form = COUNT_AS_TEXT;
+    faults->scale = 0;
+    text = run(&fake, view_counts);
+    has(text, "100 Joules  page-faults");
+    free(text);
+}
+
 /* It is not known to be 0. */
 static void test_counts_of_an_event_that_never_ran(void **state)
 {
@@ -794,6 +826,7 @@ int main(void)
         cmocka_unit_test(test_tree),
         cmocka_unit_test(test_offsets),
         cmocka_unit_test(test_counts_include_what_no_event_saw),
+        cmocka_unit_test(test_counts_with_a_unit_and_a_scale),
         cmocka_unit_test(test_counts_of_an_event_that_never_ran),
         cmocka_unit_test(test_counts_of_generations_are_added_up),
         cmocka_unit_test(test_unknown_coverage),
