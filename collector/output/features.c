@@ -100,6 +100,9 @@ static void prepare_attrs(struct features *features)
         features->values = true;
         attr->sample_type = features->attrs[config->events[i].leader].sample_type;
         attr->read_format |= PERF_FORMAT_GROUP;
+        /* Their values are as the kernel wrote them: before Linux 6.0 without LOST. */
+        if (!(leader->attr.read_format & PERF_FORMAT_LOST))
+            attr->read_format &= ~(uint64_t)PERF_FORMAT_LOST;
     }
 }
 

@@ -11,7 +11,9 @@
 
 #include "collector/config/event_config.h"
 #include "collector/config/probe.h"
+#include "collector/output/features.h"
 #include "collector/sources/attach.h"
+#include "collector/sources/session.h"
 #include "common/buffer.h"
 #include "common/report.h"
 
@@ -323,6 +325,38 @@ static void configs_of_machines(void **state)
     free(text);
 }
 
+/* Files say of samples with values what the kernel wrote there: PERF_FORMAT_LOST is not known before Linux 6.0. */
+static void files_describe_values(void **state)
+{
+    static int (*const machines[])(const struct perf_event_attr *) = {virtual_machine, old_kernel};
+    (void)state;
+    for (unsigned old = 0; old < 2; old++) {
+        static struct event_config config;
+        struct settings settings = {.frequency = 99};
+        struct session session = {.config = &config, .settings = &settings};
+        struct features features;
+        machine_fake_init();
+        machine_fake.perf = machines[old];
+        assert_int_equal(event_list_parse(&settings.events, &event_sources_system, "{task-clock,cs}:S,faults"), 0);
+        assert_int_equal(event_config_init(&config, &settings), 0);
+        assert_int_equal(features_init(&features, &session), 0);
+        unsigned with = 0;
+        for (unsigned i = 0; i < config.count; i++) {
+            const struct config_event *leader = &config.events[config.events[i].leader];
+            const uint64_t format = features.attrs[i].read_format, lost = PERF_FORMAT_LOST;
+            assert_int_equal(leader->attr.read_format & lost, old ? 0 : lost);
+            assert_int_equal(format & PERF_FORMAT_GROUP, leader->values ? PERF_FORMAT_GROUP : 0);
+            /* Of other events we write READ records with LOST. */
+            assert_int_equal(format & lost, leader->values && old ? 0 : lost);
+            with += leader->values;
+        }
+        assert_int_equal(with, 2);
+        features_release(&features);
+        event_config_release(&config);
+        event_list_release(&settings.events);
+    }
+}
+
 static void explained(int status, const char *paranoid, const char *wanted)
 {
     char reason[256];
@@ -390,6 +424,7 @@ int main(void)
     report_program("pinject-run");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(configs_of_machines),
+        cmocka_unit_test(files_describe_values),
         cmocka_unit_test(refusals_are_explained),
         cmocka_unit_test(clock_of_a_task),
     };
