@@ -427,8 +427,8 @@ static void settle_values(struct result *result, const struct result_task *task)
     for (unsigned i = 0; task->before && i < config->count; i++)
         base[i] = task->before[i].value;
     const size_t front = front_size(result);
-    if (!values_settle(&result->values, &features->layout, config, task->ids, base, task->later, pending->data + front,
-                       pending->size - front))
+    if (!values_settle(&result->values, &features->layout, config, task->ids, task->before ? base : NULL, task->later,
+                       pending->data + front, pending->size - front))
         pending->failed = true;
 }
 

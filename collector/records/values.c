@@ -108,6 +108,7 @@ void values_shorten_read(const struct records_layout *layout, unsigned event, st
 void values_release(struct values *values)
 {
     free(values->totals);
+    free(values->base);
     *values = (struct values){0};
 }
 
@@ -143,6 +144,42 @@ static uint64_t take_value(uint64_t *last, uint64_t value)
     return value >= before ? value - before : value;
 }
 
+/*
+ * What own events had counted before the file, if only SAMPLE, the first one of its leader there, can say it: the
+ * leader's value less the period, and what the others have by now. BODY: the values, SIZE bytes.
+ */
+static bool take_base(struct values *values, const struct records_layout *layout, const struct event_config *config,
+                      const uint64_t *ids, const struct perf_event_header *sample, const unsigned char *body,
+                      size_t size)
+{
+    const unsigned event = records_event(layout, ids, sample);
+    if (values->leaders >> event & 1)
+        return true;
+    if (!values->base && !(values->base = calloc(layout->count, sizeof(*values->base))))
+        return false;
+    const uint64_t period = period_of(layout, config, event, sample);
+    for (size_t word = HEAD; word < size / 8; word += entry_words(layout)) {
+        const int own = records_find_event(layout, ids, get(body, word + 1));
+        if (own < 0)
+            continue;
+        const uint64_t value = get(body, word), less = (unsigned)own == event ? period : 0;
+        values->base[own] = value > less ? value - less : 0;
+    }
+    values->leaders |= UINT64_C(1) << event;
+    return true;
+}
+
+/* An entry of an own event: less what BASE, or else VALUES, says. */
+static void settle_own(const struct values *values, const struct records_layout *layout, const uint64_t *ids,
+                       const uint64_t *base, unsigned event, unsigned char *entry)
+{
+    const int own = records_find_event(layout, ids, get(entry, 1));
+    const uint64_t value = get(entry, 0);
+    const uint64_t *from = values->leaders >> event & 1 ? values->base : base; /* it does not change within a file */
+    if (from && own >= 0)
+        put(entry, 0, value > from[own] ? value - from[own] : 0);
+}
+
 static bool settle_one(struct values *values, const struct records_layout *layout, const struct event_config *config,
                        const uint64_t *ids, const uint64_t *base, bool later, struct perf_event_header *sample)
 {
@@ -154,9 +191,9 @@ static bool settle_one(struct values *values, const struct records_layout *layou
         const uint64_t value = get(body, word), id = get(body, word + 1);
         const unsigned member = id & PLACE_MASK, cpu = (unsigned)((id & ~PLACE) >> PLACE_CPU);
         if (!(id & PLACE)) {
-            const int own = records_find_event(layout, ids, id);
-            if (base && own >= 0)
-                put(body, word, value > base[own] ? value - base[own] : 0);
+            if (later && !base && !take_base(values, layout, config, ids, sample, body, size))
+                return false;
+            settle_own(values, layout, ids, base, event, body + 8 * word);
             continue;
         }
         if (member >= count || !make_room(values, count, cpu))

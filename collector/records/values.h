@@ -38,13 +38,16 @@ void values_shorten_read(const struct records_layout *layout, unsigned event, st
 struct values {
     uint64_t *totals; /* of each event; and after them, for each CPU, each event's last value there */
     unsigned cpus;
+    uint64_t *base; /* of each own event: what it had counted before the file's first sample with it; NULL: not used */
+    uint64_t leaders; /* whose first sample was seen, as a bit set: BASE has the values of their groups */
 };
 
 void values_release(struct values *values);
 /*
  * Brings the samples among RECORDS, SIZE bytes, into the form of the file of a task with IDS. BASE: what its own events
  * had counted before the file began; NULL: nothing, or unknown. LATER: the file begins with a later program of the
- * task, and the values of inherited events before it are unknown. False: out of memory.
+ * task, and the values of inherited events before it are unknown; if BASE is NULL, those of its own events, too. Then
+ * the first sample of a leader stands for its period, and the values of its group begin there. False: out of memory.
  */
 bool values_settle(struct values *values, const struct records_layout *layout, const struct event_config *config,
                    const uint64_t *ids, const uint64_t *base, bool later, void *records, size_t size);

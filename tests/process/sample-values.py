@@ -172,6 +172,53 @@ def test_each_program_has_its_own():
         figure(f"{program}: {len(files)} files, each of one program")
 
 
+# Starts a new program without libc, so that the preload object cannot read the counts before it.
+PLAIN_EXEC = """
+#include <sys/mman.h>
+#include <unistd.h>
+static void touch(size_t pages)
+{
+    char *memory = mmap(NULL, pages << 12, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    madvise(memory, pages << 12, MADV_NOHUGEPAGE);
+    for (size_t i = 0; i < pages; i++)
+        *(volatile char *)(memory + (i << 12)) = 1;
+}
+int main(int argc, char **argv)
+{
+    touch(5000);
+    if (argc > 1)
+        return 0;
+    char *arguments[] = {argv[0], "again", NULL};
+    execve("/proc/self/exe", arguments, NULL);
+    return 1;
+}
+"""
+
+
+def test_exec_without_snapshot():
+    """The first task of a static program has events of its own; its exec goes unnoticed: nothing is counted twice."""
+    need("cc", "perf")
+    need_perf_events()
+    pathlib.Path("plain.c").write_text(PLAIN_EXEC)
+    if run(["cc", "-static", "-o", "plain", "plain.c"]).status:
+        skip("cc links no static programs")
+    for options in ((), ("-g", "dwarf,1024")):
+        for name in files_of_run():
+            os.remove(name)
+        pinject_run("-q", "-g", "none", "-c", str(PERIOD), "-e", f"{{{FAULTS},{MINOR}}}:S", *options,
+                    "--exec-split-results", "--", "./plain").ok()
+        files = files_of_run()
+        check_equal(len(files), 2, files)
+        found = [of_perf(name) for name in files]
+        count = max(counts_of(name)[0].get(FAULTS, 0) for name in files)  # the later file has all of them
+        for event in (FAULTS, MINOR):
+            total = sum(sum(one[event]) for one in found)
+            check(total <= count, f"{event}: {total} of {count}: {[sum(one[event]) for one in found]}")
+            for one in found:
+                check(5000 - 2 * PERIOD <= sum(one[event]) < count * 2 / 3, (event, sum(one[event]), count))
+        figure(f"two programs, {count} faults: {' and '.join(str(sum(one[FAULTS])) for one in found)} in the files")
+
+
 # Makes pinject-run's test of inherited events with values fail, as on Linux before 6.12: it needs the present CPU.
 NO_CPU = "int sched_getcpu(void) { return -1; }\n"
 

@@ -92,7 +92,7 @@ static void own_values(void **state)
     (void)state;
     set_up(true, true);
     struct sample sample = MAKE(101, 1, 2, 3, 7, 2, 10, 9, 50, 101, 4, 60, 102, 5, CHAIN);
-    assert_true(values_settle(&values, &layout, &config, ids, NULL, true, sample.words, header_of(&sample)->size));
+    assert_true(values_settle(&values, &layout, &config, ids, NULL, false, sample.words, header_of(&sample)->size));
     CHECK(&sample, 101, 1, 2, 3, 7, 2, 10, 9, 50, 101, 4, 60, 102, 5, CHAIN);
     assert_true(values_settle(&values, &layout, &config, ids, base, false, sample.words, header_of(&sample)->size));
     CHECK(&sample, 101, 1, 2, 3, 7, 2, 10, 9, 5, 101, 4, 0, 102, 5, CHAIN);
@@ -102,6 +102,35 @@ static void own_values(void **state)
 static void settle(struct values *values, bool later, struct sample *sample)
 {
     assert_true(values_settle(values, &layout, &config, ids, NULL, later, sample->words, header_of(sample)->size));
+}
+
+/* Without a snapshot at the exec, the file of a later program takes it from its first sample, and keeps it. */
+static void own_values_of_a_later_program(void **state)
+{
+    static const uint64_t late[CONFIG_EVENTS] = {0, 4000, 3000};
+    struct values values = {0};
+    (void)state;
+    set_up(true, true);
+    for (unsigned i = 0; i < 3; i++) {
+        struct sample sample = MAKE(101, 1, 2, 3, 7, 2, 10, 9, 5000 + 7 * i, 101, 4, 3000 + 3 * i, 102, 5, CHAIN);
+        if (i < 2)
+            settle(&values, true, &sample);
+        else /* it comes when the file has samples */
+            assert_true(
+                values_settle(&values, &layout, &config, ids, late, true, sample.words, header_of(&sample)->size));
+        CHECK(&sample, 101, 1, 2, 3, 7, 2, 10, 9, 7 + 7 * i, 101, 4, 3 * i, 102, 5, CHAIN);
+    }
+    values_release(&values);
+    set_up(false, false); /* the period is that of the event */
+    struct sample sample = MAKE(101, 1, 2, 3, 2, 10, 9, 5000, 101, 3000, 102, CHAIN);
+    settle(&values, true, &sample);
+    CHECK(&sample, 101, 1, 2, 3, 2, 10, 9, 7, 101, 0, 102, CHAIN);
+    values_release(&values);
+    /* A period that began before the event. */
+    sample = MAKE(101, 1, 2, 3, 2, 10, 9, 5, 101, 3000, 102, CHAIN);
+    settle(&values, true, &sample);
+    CHECK(&sample, 101, 1, 2, 3, 2, 10, 9, 5, 101, 0, 102, CHAIN);
+    values_release(&values);
 }
 
 /* Each CPU has its own counters: the file adds up what each counted since its last sample. */
@@ -224,8 +253,9 @@ static void damaged(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sizes),     cmocka_unit_test(own_values),   cmocka_unit_test(values_of_cpus),
-        cmocka_unit_test(no_values), cmocka_unit_test(read_records), cmocka_unit_test(damaged),
+        cmocka_unit_test(sizes),          cmocka_unit_test(own_values), cmocka_unit_test(own_values_of_a_later_program),
+        cmocka_unit_test(values_of_cpus), cmocka_unit_test(no_values),  cmocka_unit_test(read_records),
+        cmocka_unit_test(damaged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
