@@ -49,7 +49,10 @@ size_t values_size(const struct records_layout *layout, unsigned event, const st
     if (!has_values(layout, event, sample) || sample->size < at + HEAD * 8)
         return 0;
     const uint64_t count = get((const unsigned char *)sample + at, 0);
-    return count <= (sample->size - at - HEAD * 8) / each ? HEAD * 8 + (size_t)count * each : 0;
+    /* No group has more events: what is made of the sample then has room. */
+    if (count > CONFIG_EVENTS || count > (sample->size - at - HEAD * 8) / each)
+        return 0;
+    return HEAD * 8 + (size_t)count * each;
 }
 
 bool values_add_none(const struct records_layout *layout, unsigned event, struct perf_event_header *sample)
@@ -89,7 +92,7 @@ void values_shorten_read(const struct records_layout *layout, unsigned event, st
         read->size < NUMBERS + whole)
         return;
     const uint64_t count = get(numbers, 0);
-    if (!count || count > (read->size - NUMBERS - HEAD * 8) / (8 * each))
+    if (!count || count > CONFIG_EVENTS || count > (read->size - NUMBERS - HEAD * 8) / (8 * each))
         return;
     memcpy(words, numbers, whole);
     put(numbers, 0, words[HEAD]);

@@ -84,6 +84,27 @@ static void sizes(void **state)
     assert_int_equal(values_size(&layout, LEADER, header_of(&sample)), 8 * 7);
 }
 
+/* A record with room for more events than there can be is damaged: buffers have room for a group, not for that. */
+static void too_many_events(void **state)
+{
+    static _Alignas(8) uint64_t words[16 + 3 * (CONFIG_EVENTS + 1)];
+    struct perf_event_header *header = (void *)words;
+    (void)state;
+    for (unsigned lost = 0; lost < 2; lost++)
+        for (unsigned count = CONFIG_EVENTS; count <= CONFIG_EVENTS + 1; count++) {
+            const bool fits = count <= CONFIG_EVENTS;
+            const size_t size = 8 * (3 + (2 + lost) * count);
+            set_up(lost, true);
+            *header = (struct perf_event_header){.type = PERF_RECORD_SAMPLE, .size = sizeof(words)};
+            words[6] = count;
+            assert_int_equal(values_size(&layout, LEADER, header), fits ? size : 0);
+            *header = (struct perf_event_header){.type = PERF_RECORD_READ, .size = sizeof(words)};
+            words[2] = count;
+            values_shorten_read(&layout, LEADER, header);
+            assert_int_equal(header->size, fits ? sizeof(words) - size + 8 * (4 + lost) : sizeof(words));
+        }
+}
+
 /* What the kernel wrote of a task's own events stays, less what was counted before the file. */
 static void own_values(void **state)
 {
@@ -253,9 +274,10 @@ static void damaged(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sizes),          cmocka_unit_test(own_values), cmocka_unit_test(own_values_of_a_later_program),
-        cmocka_unit_test(values_of_cpus), cmocka_unit_test(no_values),  cmocka_unit_test(read_records),
-        cmocka_unit_test(damaged),
+        cmocka_unit_test(sizes),          cmocka_unit_test(too_many_events),
+        cmocka_unit_test(own_values),     cmocka_unit_test(own_values_of_a_later_program),
+        cmocka_unit_test(values_of_cpus), cmocka_unit_test(no_values),
+        cmocka_unit_test(read_records),   cmocka_unit_test(damaged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
