@@ -43,6 +43,8 @@ static const char *unit_of(const struct count_event *event, int digits)
 {
     if (event->nanoseconds)
         return digits == COUNT_HEX ? "nsec" : "msec";
+    if (event->scale != 0 && digits == COUNT_HEX)
+        return ""; /* the kernel's count */
     return event->unit ? event->unit : "";
 }
 
@@ -55,7 +57,7 @@ static void print_cell(const struct count_report *report, const struct count_cel
     struct count_metric metric;
     print_value(event, cell, digits, to);
     fputs(separator, to);
-    fputs(known ? unit_of(event, digits) : "", to);
+    print_field(known ? unit_of(event, digits) : "", separator, to);
     fputs(separator, to);
     print_field(event->name, separator, to);
     if (report->spreads) /* perf stat -r: the error of the mean */

@@ -11,8 +11,9 @@ enum { NAME_WIDTH = 24, ROW_WIDTH = 20 };
 
 static void print_value(const struct count_event *event, const struct count_cell *cell, int digits, FILE *to)
 {
-    char text[COUNT_TEXT];
-    const char *unit = event->unit ? event->unit : "";
+    char text[COUNT_TEXT], unit[64] = "";
+    if (event->unit && !(event->scale != 0 && digits == COUNT_HEX)) /* the kernel's count has no unit then */
+        report_safe(unit, sizeof(unit), event->unit, strlen(event->unit));
     if (event->unsupported)
         fprintf(to, "%18s %-4s ", "<not supported>", "");
     else if (!count_is_known(cell))
@@ -20,7 +21,7 @@ static void print_value(const struct count_event *event, const struct count_cell
     else if (event->nanoseconds)
         fprintf(to, "%18s %-4s ", count_milliseconds(text, cell->scaled, (enum count_digits)digits),
                 digits == COUNT_HEX ? "nsec" : "msec");
-    else if (event->scale != 0)
+    else if (event->scale != 0 && digits != COUNT_HEX)
         fprintf(to, "%18.*f %-4s ", event->scale == floor(event->scale) ? 0 : 2, (double)cell->scaled * event->scale,
                 unit);
     else

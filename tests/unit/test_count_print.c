@@ -116,13 +116,49 @@ static void test_csv(void **state)
            "make-7;0x499602d2;nsec;task-clock;1000;100.00;0.617;CPUs utilized\n"
            "make-7;0x12d687;;page-faults;1000;100.00;999.999;K/sec\n"
            "make-7;0xfa0;;cycles;250;25.00;0.000;GHz\n"
-           "make-7;0x9;Joules;energy-pkg;1000;100.00;;\n"
+           "make-7;0x9;;energy-pkg;1000;100.00;;\n"
            "make-7;<not supported>;;branches;0;0.00;;\n"
            "\"a\"\",\\012b-8\";0x989680;nsec;task-clock;1000;100.00;0.005;CPUs utilized\n"
            "\"a\"\",\\012b-8\";0x21;;page-faults;1000;100.00;3.300;K/sec\n"
            "\"a\"\",\\012b-8\";<not counted>;;cycles;0;0.00;;\n"
            "\"a\"\",\\012b-8\";<not counted>;;energy-pkg;0;0.00;;\n"
            "\"a\"\",\\012b-8\";<not supported>;;branches;0;0.00;;\n");
+}
+
+static void expect_unit(struct count_style style, double scale, const char *unit, const char *wanted)
+{
+    const struct count_event event = {"energy", unit, scale, false, false, 30, 2};
+    const struct count_cell cell = {true, false, 17, 17, 1000, 1000};
+    struct count_store store;
+    const struct count_report report = {.events = &event, .event_count = 1, .store = &store};
+    char *text = NULL;
+    size_t size = 0;
+    FILE *to = open_memstream(&text, &size);
+    assert_int_equal(count_store_init(&store, COUNT_ALL, 1, 0), 0);
+    count_store_add(&store, &(struct count_row){"make", 7, 7, 0, 1, 1500000000, &cell});
+    count_print(&report, &style, to);
+    assert_int_equal(fclose(to), 0);
+    count_store_release(&store);
+    if (!strstr(text, wanted))
+        fail_msg("'%s' is not in: %s", wanted, text);
+    free(text);
+}
+
+/* A hexadecimal count is the kernel's: not times the scale, so without the unit. Units may be hostile. */
+static void test_units(void **state)
+{
+    const struct count_style text = {0}, hex = {.digits = COUNT_HEX}, csv = {.form = COUNT_AS_CSV},
+                             csv_hex = {.form = COUNT_AS_CSV, .digits = COUNT_HEX};
+    (void)state;
+    expect_unit(text, 0.5, "Joules", "              8.50 Joules energy\n");
+    expect_unit(text, 0, "KiB", "                17 KiB  energy\n");
+    expect_unit(hex, 0.5, "Joules", "              0x11      energy\n");
+    expect_unit(hex, 0, "KiB", "              0x11 KiB  energy\n");
+    expect_unit(csv, 0.5, "Joules", "8.500000,Joules,energy,");
+    expect_unit(csv_hex, 0.5, "Joules", "0x11,,energy,");
+    expect_unit(csv_hex, 0, "KiB", "0x11,KiB,energy,");
+    expect_unit(text, 0.5, "\033[1m\n", "              8.50 \\033[1m\\012 energy\n");
+    expect_unit(csv, 0.5, "a,\"b\n", "8.500000,\"a,\"\"b\n\",energy,");
 }
 
 static void test_json(void **state)
@@ -206,9 +242,9 @@ static void test_options(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_text),        cmocka_unit_test(test_digits),
-                                       cmocka_unit_test(test_csv),         cmocka_unit_test(test_json),
-                                       cmocka_unit_test(test_openmetrics), cmocka_unit_test(test_intervals),
-                                       cmocka_unit_test(test_options)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_text),      cmocka_unit_test(test_digits),
+                                       cmocka_unit_test(test_csv),       cmocka_unit_test(test_units),
+                                       cmocka_unit_test(test_json),      cmocka_unit_test(test_openmetrics),
+                                       cmocka_unit_test(test_intervals), cmocka_unit_test(test_options)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

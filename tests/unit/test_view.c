@@ -447,6 +447,10 @@ static void test_counts_with_a_unit_and_a_scale(void **state)
     text = run(&fake, view_counts);
     has(text, "100 Joules  page-faults");
     free(text);
+    faults->unit = "\033[1m";
+    text = run(&fake, view_counts);
+    has(text, "100 \\033[1m  page-faults");
+    free(text);
 }
 
 /* It is not known to be 0. */
