@@ -139,34 +139,44 @@ static void start_child(void)
         ;
 }
 
-bool probe_inherits_values(void)
+enum reading { READING_REFUSED, READING_MISSING, READING_COMES };
+
+/* Does an inherited event, with or without VALUES in its samples, report the counts of a child that ends? */
+static enum reading try_reading(bool values)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     struct perf_event_attr attr = probe_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK);
-    attr.read_format = PERF_FORMAT_ID | PERF_FORMAT_GROUP;
-    attr.sample_type |= PERF_SAMPLE_READ;
+    attr.read_format = PERF_FORMAT_ID | (values ? PERF_FORMAT_GROUP : 0);
+    attr.sample_type |= values ? PERF_SAMPLE_READ : 0;
     attr.sample_period = UINT64_C(1) << 40;
     attr.exclude_kernel = attr.exclude_hv = 1;
     attr.inherit = attr.inherit_stat = 1;
     const int fd = (int)syscall(SYS_perf_event_open, &attr, 0, sched_getcpu(), -1, PERF_FLAG_FD_CLOEXEC);
     if (fd < 0)
-        return false;
+        return READING_REFUSED;
     /* It keeps the kernel from giving the child's counts to us. */
     struct perf_event_attr own = probe_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY);
     own.read_format = 0;
     own.exclude_kernel = own.exclude_hv = 1;
     const int own_fd = probe_open(&own);
     void *ring = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    bool has = false;
+    enum reading found = READING_REFUSED;
     if (ring != MAP_FAILED) {
         start_child();
-        has = has_reading(ring, page);
+        found = has_reading(ring, page) ? READING_COMES : READING_MISSING;
         munmap(ring, 2 * page);
     }
     if (own_fd >= 0)
         close(own_fd);
     close(fd);
-    return has;
+    return found;
+}
+
+bool probe_inherits_values(void)
+{
+    const enum reading found = try_reading(true);
+    /* If counts of a task's end are always missing, nothing gets worse. */
+    return found == READING_COMES || (found == READING_MISSING && try_reading(false) == READING_MISSING);
 }
 
 bool probe_is_missing(int status)

@@ -30,8 +30,9 @@ int probe_event(uint32_t type, uint64_t config, bool user_only, uint64_t period)
  */
 bool probe_breakpoints_fire(void);
 /*
- * Do inherited events have the counts of their group in their samples, and still report a task's counts at its end?
- * Linux before 6.12 refuses the former, some later versions lack the latter. Starts a child process.
+ * Do inherited events have the counts of their group in their samples, and report a task's counts at its end as they
+ * do without? Linux before 6.12 refuses the former; 5.13 to 6.18.1 never report counts at the end. Starts up to two
+ * child processes.
  */
 bool probe_inherits_values(void);
 /* What a -errno of these means: the machine does not have the event; we may not open it; nobody may open any. */

@@ -249,6 +249,36 @@ def test_where_inherited_events_have_none():
         figure(f"-g {graph}: {TASKS - 1} tasks of a static program have samples without values, and whole counts")
 
 
+# Its first FAILURES calls find no child, so pinject-run's tests see no counts of a task that ends.
+NO_FORK = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <unistd.h>
+pid_t fork(void)
+{
+    static int failures = FAILURES;
+    pid_t (*real)(void) = (pid_t (*)(void))dlsym(RTLD_NEXT, "fork");
+    return failures-- > 0 ? -1 : real();
+}
+"""
+
+
+def test_where_no_counts_come_at_the_end():
+    """Inherited events lack values only if these cost the counts at the end of tasks (Linux 5.13 to 6.18.1 has none)."""
+    need("cc")
+    need_perf_events()
+    if not target_runs(STATIC):
+        skip("no static program")
+    pathlib.Path("fork.c").write_text(NO_FORK)
+    for failures, has in ((1, False), (2, True)):
+        run(["cc", "-shared", "-fPIC", f"-DFAILURES={failures}", "-o", "fork.so", "fork.c"]).ok()
+        done, files = record("-c", str(PERIOD), "-e", GROUP, program=STATIC,
+                             env={"LD_PRELOAD": os.path.abspath("fork.so")})
+        check_equal("have no counts of their group" not in done.err, has, done.err)
+        with_values = [name for name in files if MINOR in of_panalyze(name)]
+        check_equal(len(with_values), TASKS if has else 1, (failures, files))
+
+
 def test_timers_have_none():
     need("strace")
     done = run(["strace", "-f", "-o", "/dev/null", "-e", "inject=perf_event_open:error=EPERM", "--", PINJECT_RUN,
