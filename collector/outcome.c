@@ -198,6 +198,7 @@ void outcome_fill(struct outcome *outcome, struct tasks *tasks, bool bare)
     outcome->tasks = tasks->seen;
     outcome->processes = tasks->processes;
     outcome->threads = tasks->threads;
+    outcome->inherited = tasks->inherited_tasks;
     outcome->active_max = tasks->active_max;
     outcome->alive = tasks->alive;
     outcome->cpu_ns = tree_cpu_ns(tasks, &outcome->tree, bare);

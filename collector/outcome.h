@@ -22,6 +22,7 @@ struct outcome {
     struct rusage tree; /* of the root and all it waited for (launcher only) */
     uint64_t tasks;     /* seen */
     uint64_t processes, threads;
+    uint64_t inherited;  /* tasks of them: covered by inheritance */
     uint64_t active_max; /* most at the same time */
     uint64_t alive;      /* still running when the session ended */
     uint64_t samples, lost;

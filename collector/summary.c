@@ -334,7 +334,8 @@ void summary_print(const struct session *session, const struct results *results,
         print_tasks(session, outcome, settings->stat, &line);
         print_back_end(session->config, settings, &line);
         print_not_given(session->config, settings, session->config->dump_note, &line);
-        print_not_given(session->config, settings, session->config->values_note, &line);
+        if (!session->config->values_note_inherited || outcome->inherited)
+            print_not_given(session->config, settings, session->config->values_note, &line);
         if (outcome->stacks[0]) {
             buffer_printf(&line, "%s", outcome->stacks);
             print_note(&line);

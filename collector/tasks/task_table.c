@@ -157,6 +157,7 @@ void tasks_remove_process(struct tasks *tasks, struct process *process)
 static void watch_task(struct tasks *tasks, struct task *task)
 {
     if (task_is_inherited(task)) {
+        tasks->inherited_tasks++;
         tasks->inherited_tasks_live++;
         return;
     }

@@ -244,6 +244,7 @@ struct tasks {
     struct task *live;
     uint64_t live_count;
     uint64_t inherited_tasks_live, timer_live;
+    uint64_t inherited_tasks;    /* that inherited sets covered, up to now */
     uint64_t inherited_taken_ns; /* what inherited sets reported is known up to then */
     /* of inherited sets, by time: the first one refers to a task that is not known yet */
     struct inherited_record *early;

@@ -184,6 +184,7 @@ static void tasks_are_counted(void **state)
     tasks->root_process = tasks_find_process(tasks, 100);
     tasks->root_process->space.forgotten = 4;
     tasks->alive = 5;
+    tasks->inherited_tasks = 17;
     tasks->missed.uncounted = 6;
     tasks->samples = 11;
     tasks->lost = 12;
@@ -201,6 +202,7 @@ static void tasks_are_counted(void **state)
     assert_int_equal(outcome.threads, 1);
     assert_int_equal(outcome.active_max, 2);
     assert_int_equal(outcome.alive, 5);
+    assert_int_equal(outcome.inherited, 17);
     assert_int_equal(outcome.uncounted, 6);
     assert_int_equal(outcome.attributed_ns, 7500);
     assert_int_equal(outcome.cpu_ns, 0);

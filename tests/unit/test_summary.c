@@ -262,6 +262,23 @@ static void test_timer_fallbacks(void **state)
     "pinject-run: 42 tasks (40 processes, 2 further threads, at most 4 at once), 1234 samples of task-clock, 0 lost\n"
 #define TIME "pinject-run: CPU time 9.52 s, 9.50 s of it in recorded tasks (99.8 %); profiler overhead: 310.0 ms\n"
 
+/* A note about inherited events is of interest only where a task has them. */
+static void test_values_note(void **state)
+{
+    (void)state;
+    struct scene scene;
+    set_up(&scene, KIT_SAMPLING, "out");
+    struct event_config *config = &scene.kit.config;
+    snprintf(config->notes[1], sizeof(config->notes[1]), "no values");
+    config->note_count = config->values_note = 2;
+    expect(&scene, TASKS "pinject-run: no values\n" TIME);
+    config->values_note_inherited = true;
+    expect(&scene, TASKS TIME);
+    scene.outcome.inherited = 1;
+    expect(&scene, TASKS "pinject-run: no values\n" TIME);
+    kit_free(&scene.kit);
+}
+
 /* What samples, how stacks came about, what is missing: after the tasks, in this order, and none of it when quiet. */
 static void test_all_lines(void **state)
 {
@@ -440,10 +457,11 @@ static void test_strict(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_units),           cmocka_unit_test(test_names),      cmocka_unit_test(test_run),
-        cmocka_unit_test(test_stolen),          cmocka_unit_test(test_others),     cmocka_unit_test(test_missed),
-        cmocka_unit_test(test_timer_fallbacks), cmocka_unit_test(test_counting),   cmocka_unit_test(test_all_lines),
-        cmocka_unit_test(test_quoting),         cmocka_unit_test(test_incomplete), cmocka_unit_test(test_strict),
+        cmocka_unit_test(test_units),           cmocka_unit_test(test_names),    cmocka_unit_test(test_run),
+        cmocka_unit_test(test_stolen),          cmocka_unit_test(test_others),   cmocka_unit_test(test_missed),
+        cmocka_unit_test(test_timer_fallbacks), cmocka_unit_test(test_counting), cmocka_unit_test(test_all_lines),
+        cmocka_unit_test(test_values_note),     cmocka_unit_test(test_quoting),  cmocka_unit_test(test_incomplete),
+        cmocka_unit_test(test_strict),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
