@@ -256,6 +256,46 @@ def test_where_inherited_events_have_none():
     check_in(NOTE, done.err)
 
 
+# Knows no PERF_FORMAT_LOST, as Linux before 6.0.
+NO_LOST = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdarg.h>
+#include <sys/syscall.h>
+long syscall(long number, ...)
+{
+    long a[6];
+    va_list list;
+    va_start(list, number);
+    for (int i = 0; i < 6; i++)
+        a[i] = va_arg(list, long);
+    va_end(list);
+    if (number == SYS_perf_event_open && ((struct perf_event_attr *)a[0])->read_format & 16) {
+        errno = EINVAL;
+        return -1;
+    }
+    return ((long (*)(long, ...))dlsym(RTLD_NEXT, "syscall"))(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+"""
+
+
+def test_kernel_without_lost():
+    """Files describe the values as the kernel wrote them."""
+    need("cc", "perf")
+    need_perf_events()
+    pathlib.Path("lost.c").write_text(NO_LOST)
+    run(["cc", "-shared", "-fPIC", "-o", "lost.so", "lost.c"]).ok()
+    for program in programs():
+        _, files = record("-c", str(PERIOD), "-e", GROUP, program=program,
+                          env={"LD_PRELOAD": os.path.abspath("lost.so")})
+        first = min(files, key=lambda name: counts_of(name)[1]["start_ns"])
+        for name in files:
+            check_file(name, program == STATIC and name != first, collections.Counter())
+        check_equal(len(files), TASKS)
+
+
 # Its first FAILURES calls find no child, so pinject-run's tests see no counts of a task that ends.
 NO_FORK = """
 #define _GNU_SOURCE
