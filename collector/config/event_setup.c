@@ -81,20 +81,25 @@ static void event_config_timers(struct setup *setup, int status)
         event_config_note(config, "the event sets take no turns: without perf_event_open, all of the time is counted");
 }
 
+/* Also before Linux 6.0, which refuses PERF_FORMAT_LOST before it looks at rights. */
+static int open_with_known_format(struct perf_event_attr *attr)
+{
+    const int fd = probe_open(attr);
+    if (fd != -EINVAL || !(attr->read_format & PERF_FORMAT_LOST))
+        return fd;
+    attr->read_format &= ~(uint64_t)PERF_FORMAT_LOST;
+    return probe_open(attr);
+}
+
 /* Finds out, with the event that exists everywhere, what is allowed and which read format the kernel knows. */
 static int find_rights(struct setup *setup)
 {
     struct perf_event_attr attr = probe_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK);
-    int fd = probe_open(&attr);
+    int fd = open_with_known_format(&attr);
     if (probe_is_refused(fd)) {
         attr.exclude_kernel = 1;
-        fd = probe_open(&attr);
-        setup->config->exclude_kernel = fd >= 0 || fd == -EINVAL;
-    }
-    if (fd == -EINVAL) {
-        /* Before Linux 6.0. */
-        attr.read_format &= ~(uint64_t)PERF_FORMAT_LOST;
-        fd = probe_open(&attr);
+        fd = open_with_known_format(&attr);
+        setup->config->exclude_kernel = fd >= 0;
     }
     setup->read_format = attr.read_format;
     if (probe_is_refused_for_all(fd)) {

@@ -60,7 +60,8 @@ static int old_kernel(const struct perf_event_attr *attr)
 
 static int old_kernel_for_users(const struct perf_event_attr *attr)
 {
-    return attr->exclude_kernel ? old_kernel(attr) : -EACCES;
+    const int status = old_kernel(attr); /* it reads all of the attr first */
+    return status == -EINVAL || attr->exclude_kernel ? status : -EACCES;
 }
 
 static int busy_counters(const struct perf_event_attr *attr)
