@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include "collector/config/event_config.h"
 #include "collector/config/probe.h"
 #include "common/report.h"
 
@@ -25,17 +24,11 @@ bool event_rate_is_next(const struct perf_event_attr *attr, const struct event_s
     return attr->freq && is_of_kernel(attr, spec);
 }
 
-/* Is it sampled each time that it happens, unless the user says a rate? */
-static bool is_each(const struct perf_event_attr *attr, const struct event_spec *spec)
-{
-    return attr->type == PERF_TYPE_TRACEPOINT || attr->type == PERF_TYPE_BREAKPOINT || (spec && spec->traces);
-}
-
 /* The period that was asked for: a clock's may be too short. */
 static void choose(struct perf_event_attr *attr, const struct settings *settings, const struct event_spec *spec)
 {
     bool clock = event_rate_is_clock(attr->type, attr->config);
-    bool each = is_each(attr, spec);
+    bool each = attr->type == PERF_TYPE_TRACEPOINT || attr->type == PERF_TYPE_BREAKPOINT || (spec && spec->traces);
     if (spec && spec->says & EVENT_SAYS_RATE) {
         attr->freq = spec->attr.freq;
         attr->sample_period = spec->attr.sample_period;
@@ -63,54 +56,10 @@ void event_rate_set(struct perf_event_attr *attr, const struct settings *setting
         attr->sample_period = EVENT_RATE_CLOCK_MIN;
     /*
      * With PERF_SAMPLE_PERIOD and a fixed period, the kernel writes a sample each time that such an event happens,
-     * whatever the period is. Without the field a sample stands for the attribute's period. With --saturate-smpl-buffer
-     * a longer period has to end the samples.
+     * whatever the period is. Without the field a sample stands for the attribute's period.
      */
-    if (is_of_kernel(attr, spec) && !attr->freq && (attr->sample_period > 1 || settings->saturate))
+    if (is_of_kernel(attr, spec) && !attr->freq && attr->sample_period > 1)
         attr->sample_type &= ~(uint64_t)PERF_SAMPLE_PERIOD;
-}
-
-/* A clock has a period in any case: also if the user said a frequency. */
-static bool has_period(const struct config_event *event, const struct settings *settings)
-{
-    const struct event_spec *spec = event->spec;
-    if (spec && spec->says & EVENT_SAYS_RATE)
-        return !spec->attr.freq;
-    return settings->period || (is_each(&event->attr, spec) && !settings->rate_given);
-}
-
-int event_rate_randomize(struct config_event *event, const struct settings *settings)
-{
-    const struct random_periods *random = &settings->random;
-    const unsigned item = event->spec ? event->spec->item - 1 : 0;
-    const uint64_t mask = item < random->count ? random->masks[item] : 0;
-    if (!mask || (!event->spec && !event->samples)) /* a default that is only counted */
-        return 0;
-    if (!event->samples || !has_period(event, settings)) {
-        report_error("option '--smpl-periods-random' changes periods, and event '%s' %s; give it a period: -c N",
-                     event->name, event->samples ? "is sampled at a rate" : "is only counted");
-        return -EINVAL;
-    }
-    if (mask >> 63 || (event->attr.sample_period + mask) >> 63) {
-        report_error("a period of %" PRIu64 " of event '%s' and a mask of %#" PRIx64
-                     " are too much together: the longest "
-                     "period is 2^63-1",
-                     (uint64_t)event->attr.sample_period, event->name, mask);
-        return -EINVAL;
-    }
-    event->random_mask = mask;
-    event->random_seed = random->seeds[item];
-    event->attr.sample_type |= PERF_SAMPLE_PERIOD;
-    return 0;
-}
-
-void event_rate_attr(const struct config_event *event, bool inherited, struct perf_event_attr *attr)
-{
-    if (!event->random_mask)
-        return;
-    attr->sample_type &= ~(uint64_t)PERF_SAMPLE_PERIOD;
-    if (!inherited)
-        attr->sample_type |= PERF_SAMPLE_READ;
 }
 
 static int check_own(const struct event_list *list, int64_t limit)

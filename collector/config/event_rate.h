@@ -10,8 +10,6 @@
 #include "collector/config/settings.h"
 #include "collector/events/event_spec.h"
 
-struct config_event;
-
 /* ns; the shortest period of the kernel's clock events: the kernel silently replaces a shorter one by it. */
 enum { EVENT_RATE_CLOCK_MIN = 10000 };
 
@@ -24,16 +22,6 @@ void event_rate_set(struct perf_event_attr *attr, const struct settings *setting
  * (not a PMU, not a timer) have in PERIOD what is counted from there to the next sample, not what was counted before.
  */
 bool event_rate_is_next(const struct perf_event_attr *attr, const struct event_spec *spec);
-/*
- * Gives EVENT, whose rate is set, the random periods that SETTINGS want. Its samples then have a PERIOD in files: what
- * was counted since the one before. 0, or -EINVAL after a message: it has no period, or one that gets too long.
- */
-int event_rate_randomize(struct config_event *event, const struct settings *settings);
-/*
- * What EVENT is opened with, if its periods are random: the kernel writes its count into each of its samples, or,
- * where it is INHERITED, whose period stays the same, nothing. attach_weigh() makes a PERIOD of that.
- */
-void event_rate_attr(const struct config_event *event, bool inherited, struct perf_event_attr *attr);
 /* Are -F and -c possible here? 0, or -EINVAL after a message. */
 int event_rate_check(const struct settings *settings);
 /* Is ATTR a clock whose period is longer than the one that the user chose, because that was too short? */

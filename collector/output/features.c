@@ -90,8 +90,6 @@ static void prepare_attrs(struct features *features)
         /* Records of a sampling event are as its attr says; other events only have our READ records. */
         if (!config->events[i].samples) {
             attr->sample_type = sample_type;
-            attr->sample_regs_user = config->events[0].attr.sample_regs_user;
-            attr->branch_sample_type = config->events[0].attr.branch_sample_type;
             attr->sample_period = 0;
             attr->freq = 0;
         }

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collector/sources/attach.h"
 #include "collector/sources/inherited.h"
 #include "collector/system/monotonic.h"
 #include "collector/tasks/generations.h"
@@ -18,13 +17,6 @@
 /* Records between two looks at the clock. */
 enum { LOOKS = 32 };
 
-/* Does it have all the samples that it may have? */
-static bool is_saturated(const struct tasks *tasks, const struct task *task)
-{
-    const uint64_t most = tasks->session->settings->saturate;
-    return most && task->samples >= most;
-}
-
 static void take_sample(struct tasks *tasks, struct task *task, const struct perf_event_header *record)
 {
     unsigned event = records_event(&tasks->layout, task->ids, record);
@@ -33,7 +25,6 @@ static void take_sample(struct tasks *tasks, struct task *task, const struct per
         kernelmap_in_modules(&tasks->kernel, record))
         tasks_map_modules(tasks, task);
     task->samples++;
-    tasks->saturated += is_saturated(tasks, task);
     if (task_is_inherited(task) && (int)event == tasks->clock)
         task->sampled_ns += records_period(&tasks->layout, event, record);
     if (!task->first_sample_ns || time_ns < task->first_sample_ns)
@@ -151,17 +142,13 @@ static const struct perf_event_header *settle_id(struct tasks *tasks, struct tas
 /*
  * Where the kernel writes what is counted until the next sample (event_rate_is_next()), RECORD gets what was counted
  * since the one before: what that said, and 1 for the first. Inherited events start with their creator's period, and
- * each CPU has its own: their samples stay as they are. Where periods are random, attach_weigh() says what was counted;
- * NULL: the record makes no sense.
+ * each CPU has its own: their samples stay as they are.
  */
 static const struct perf_event_header *settle_period(struct tasks *tasks, struct task *task,
                                                      const struct perf_event_header *record)
 {
     const unsigned event = records_event(&tasks->layout, task->ids, record);
-    const bool own = !task_is_inherited(task) && !task_is_by_timer(task);
-    if (tasks->config->events[event].random_mask)
-        return attach_weigh(own ? task->events : NULL, tasks->config, &tasks->layout, event, record, tasks->scratch);
-    if (!tasks->config->events[event].period_is_next || !own)
+    if (!tasks->config->events[event].period_is_next || task_is_inherited(task) || task_is_by_timer(task))
         return record;
     if (!task->next_periods)
         task->next_periods = calloc(tasks->config->sampling, sizeof(*task->next_periods));
@@ -178,15 +165,9 @@ void tasks_take_sample(struct tasks *tasks, struct task *task, const struct perf
 {
     if (task_is_by_timer(task))
         tasks_meet_timer_sample(tasks, task, record);
-    if (is_saturated(tasks, task))
-        return;
     record = settle_id(tasks, task, record);
     task->unsettled += !record;
-    if (!record)
-        return;
-    record = settle_period(tasks, task, record);
-    tasks->broken_rings += !record;
-    record = record ? unwind_record(tasks, task, record) : NULL;
+    record = record ? unwind_record(tasks, task, settle_period(tasks, task, record)) : NULL;
     if (!record)
         return;
     take_sample(tasks, task, record);
@@ -209,8 +190,6 @@ bool tasks_take_record(struct tasks *tasks, struct task *task, const struct perf
     switch (record->type) {
     case PERF_RECORD_SAMPLE:
         tasks_meet_timer_sample(tasks, task, record);
-        if (is_saturated(tasks, task))
-            return true;
         take_sample(tasks, task, record);
         break;
     case PERF_RECORD_COMM:

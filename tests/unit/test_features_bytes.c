@@ -228,11 +228,6 @@ static void attrs_are_as_perf_wants_them(void **state)
     features_begin();
     assert_int_equal(features.attrs[0].sample_type, PERF_SAMPLE_CPU);
     assert_int_equal(features.attrs[1].sample_type, all | PERF_SAMPLE_CPU);
-    kit.config.events[0].attr.sample_type = PERF_SAMPLE_REGS_USER;
-    kit.config.events[0].attr.sample_regs_user = 5;
-    features_begin();
-    for (unsigned i = 0; i < 3; i++)
-        assert_int_equal(features.attrs[i].sample_regs_user, 5);
 }
 
 static void front_has_the_events_that_were_opened(void **state)
