@@ -275,7 +275,7 @@ static const struct option_row rows[] = {
     {0, "group", NULL, 0, options_take_flag, FIELD(group), 0, REPORT | EXPORT,
      "show all sampled events side by side; --event chooses the first column (export: only csv)"},
     {0, "values", NULL, 0, options_take_flag, FIELD(values), 0, REPORT,
-     "show what each event of a group (perf record -e '{A,B}:S') counted"},
+     "show what each event of a group counted, for files of -e '{A,B}:S'"},
     {0, "by", "GROUP", OPTION_OWN_REFUSAL, take_report_by, FIELD(by), 0, REPORT,
      "group rows by function (the default), dso, task, process, comm, address, line, inline, file, data-page, "
      "data-symbol, data-type or branch"},

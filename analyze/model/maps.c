@@ -107,7 +107,9 @@ static int keep_data(struct replay *replay, struct process *process, const struc
     return status == -ENOSPC ? 0 : status;
 }
 
-static int map_data(struct replay *replay, struct named_mapping *named)
+/* Gives NAMED its module. 0 or -ENOMEM; RET_PROCESS is the process that NAMED is in, RET_PATH the module's path. */
+static int name_mapping(struct replay *replay, struct named_mapping *named, bool code, struct process **ret_process,
+                        const char **ret_path)
 {
     uint32_t index = process_of(replay, named);
     struct profile_module module = {.path = store_text(&replay->loader->store, named->path, named->path_size),
@@ -115,42 +117,42 @@ static int map_data(struct replay *replay, struct named_mapping *named)
                                     .build_id_size = named->build_id_size};
     if (index == LOOKUP_NONE || !module.path)
         return -ENOMEM;
-    struct process *process = &replay->processes[index];
+    struct process *process = *ret_process = &replay->processes[index];
+    *ret_path = module.path;
+    if (code && code_take_dump(replay->loader, process->pid, module.path) < 0)
+        return -ENOMEM;
     if (code_is_generated(named->path, named->path_size))
         module.pid = process->pid;
     else if (module.build_id_size == 0)
         find_build_id(replay, &module);
     named->place.module = store_module(&replay->loader->store, &module);
-    return named->place.module == LOOKUP_NONE ? -ENOMEM : keep_data(replay, process, &named->place);
+    return named->place.module == LOOKUP_NONE ? -ENOMEM : 0;
+}
+
+static int map_data(struct replay *replay, struct named_mapping *named)
+{
+    struct process *process;
+    const char *path;
+    const int status = name_mapping(replay, named, false, &process, &path);
+    return status == 0 ? keep_data(replay, process, &named->place) : status;
 }
 
 static int map_user(struct replay *replay, struct named_mapping *named)
 {
-    uint32_t index = process_of(replay, named);
-    struct profile_module module = {.path = store_text(&replay->loader->store, named->path, named->path_size),
-                                    .build_id = named->build_id,
-                                    .build_id_size = named->build_id_size};
-    if (index == LOOKUP_NONE || !module.path)
-        return -ENOMEM;
-    struct process *process = &replay->processes[index];
-    if (code_take_dump(replay->loader, process->pid, module.path) < 0)
-        return -ENOMEM;
-    if (code_is_generated(named->path, named->path_size))
-        module.pid = process->pid;
-    else if (module.build_id_size == 0)
-        find_build_id(replay, &module);
-    named->place.module = store_module(&replay->loader->store, &module);
-    if (named->place.module == LOOKUP_NONE)
-        return -ENOMEM;
+    struct process *process;
+    const char *path;
+    int status = name_mapping(replay, named, true, &process, &path);
+    if (status < 0)
+        return status;
     if (process->exec_wanted && named->path[0] == '/' && named->path[1] != '/') {
         process->exec_wanted = false;
-        process->exec = module.path;
+        process->exec = path;
         uint32_t leader = threads_get(replay, process->pid, process->pid);
         struct task *task = leader == LOOKUP_NONE ? NULL : threads_task(replay, &replay->threads[leader]);
         if (task && task->generation_count > 0 && !task->generations[task->generation_count - 1].shown.exec[0])
-            task->generations[task->generation_count - 1].shown.exec = module.path;
+            task->generations[task->generation_count - 1].shown.exec = path;
     }
-    int status = keep_mapping(replay, &process->space, &named->place);
+    status = keep_mapping(replay, &process->space, &named->place);
     return status == 0 && replay->loader->data_wanted ? keep_data(replay, process, &named->place) : status;
 }
 

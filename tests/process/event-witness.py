@@ -96,7 +96,7 @@ def test_a_group():
 def test_samples_of_a_breakpoint():
     """Each hit is a sample, in the function that writes."""
     need_breakpoints()
-    done = pinject_run("-q", "-g", "none", "-e", "mem:half/4:w:u", "--", target(WITNESS), *LINE).ok()
+    done = all_seen(pinject_run("-g", "none", "-e", "mem:half/4:w:u", "--", target(WITNESS), *LINE).ok())
     total = sum(witnessed(done.out).values())
     report = panalyze_json("report", ".")
     check_equal(report["event"], "mem:half/4:w:u")
@@ -160,11 +160,11 @@ def test_a_tracepoint_with_a_filter():
 def test_samples_of_a_tracepoint():
     """One for each time, of each task; with a period of N, one for each N."""
     need_tracepoint("raw_syscalls/sys_enter")
-    event = ["-q", "-g", "fp", "-e", "raw_syscalls:sys_enter", "--filter", f"id == {call_number()}"]
+    event = ["-g", "fp", "-e", "raw_syscalls:sys_enter", "--filter", f"id == {call_number()}"]
     for program in (WITNESS, STATIC):
         if not target_runs(program):
             continue
-        done = run([*WITH_TRACEFS, PINJECT_RUN, *event, "-o", "each/", "--", target(program), *LINE]).ok()
+        done = all_seen(run([*WITH_TRACEFS, PINJECT_RUN, *event, "-o", "each/", "--", target(program), *LINE]).ok())
         said = witnessed(done.out)
         report = panalyze_json("report", "each")
         check_equal((report["event"], report["total"]["lost"]), ("raw_syscalls:sys_enter", 0))
