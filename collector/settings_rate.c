@@ -99,10 +99,6 @@ int settings_finish_rate(struct settings *settings)
                                             : "smpl-values");
         return -EINVAL;
     }
-    if (settings->values && !settings->events.count) {
-        report_error("option '--smpl-values' needs the events: with -e A,B each sample of A has the counts of A and B");
-        return -EINVAL;
-    }
     if (settings->values && event_list_set_values(&settings->events) < 0)
         return -EINVAL;
     if (!periods->count)

@@ -334,7 +334,8 @@ void summary_print(const struct session *session, const struct results *results,
         print_tasks(session, outcome, settings->stat, &line);
         print_back_end(session->config, settings, &line);
         print_not_given(session->config, settings, session->config->dump_note, &line);
-        if (!session->config->values_note_inherited || outcome->inherited)
+        /* Without --stat and with perf events, the note is about tasks that are covered by inheritance alone. */
+        if (settings->stat || session->config->source == PINJECT_SOURCE_TIMER || outcome->inherited)
             print_not_given(session->config, settings, session->config->values_note, &line);
         if (outcome->stacks[0]) {
             buffer_printf(&line, "%s", outcome->stacks);

@@ -52,7 +52,6 @@ struct event_config {
     /* number, from 1, of the note that says why there are none though the user asked; 0: none */
     unsigned dump_note;
     unsigned values_note;                    /* the same of modifier S: which samples have no counts of their group */
-    bool values_note_inherited;              /* it is about tasks that are covered by inheritance alone */
     size_t ring_pages;                       /* data pages of the ring of a process' first thread, a power of two */
     size_t thread_ring_pages;                /* of further threads */
     char missing[CONFIG_EVENTS][EVENT_NAME]; /* --stat: names of events that this machine does not have */

@@ -297,9 +297,8 @@ static void tell_level(struct setup *setup, const struct event_spec *spec, bool 
         return;
     if (!samples)
         report_warning(
-            "event '%s' counts all CPU time: clock events cannot count user space and the kernel separately; the "
-            "line 'elapsed' shows these two times",
-            spec->name);
+            "event '%s' counts all CPU time: clock events cannot count user space and the kernel separately%s",
+            spec->name, setup->settings->stat ? "; --stat always prints these two times" : "");
     else
         event_config_note(setup->config,
                           "event '%s' samples only user space or only the kernel, as chosen, but its count is all CPU "

@@ -34,5 +34,4 @@ void event_values_finish(struct event_config *config, const struct settings *set
                           : "samples of programs that cannot load the preload object (static, setuid) have no counts "
                             "of their group (modifier S): this kernel cannot add them to inherited events");
     config->values_note = config->note_count;
-    config->values_note_inherited = !settings->stat && !timers;
 }

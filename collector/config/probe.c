@@ -130,13 +130,14 @@ static bool has_reading(const void *ring, size_t page)
     return false;
 }
 
-static void start_child(void)
+static bool run_child(void)
 {
     const pid_t child = fork();
     if (child == 0)
         _exit(0);
     while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
         ;
+    return child > 0;
 }
 
 enum reading { READING_REFUSED, READING_MISSING, READING_COMES };
@@ -162,8 +163,8 @@ static enum reading try_reading(bool values)
     void *ring = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     enum reading found = READING_REFUSED;
     if (ring != MAP_FAILED) {
-        start_child();
-        found = has_reading(ring, page) ? READING_COMES : READING_MISSING;
+        if (run_child())
+            found = has_reading(ring, page) ? READING_COMES : READING_MISSING;
         munmap(ring, 2 * page);
     }
     if (own_fd >= 0)

@@ -315,7 +315,8 @@ int event_list_set_periods(struct event_list *list, const uint64_t *periods, uns
 static int make_group(struct event_list *list)
 {
     if (list->count < 2) {
-        report_error("--smpl-values needs two events or more: with -e A,B each sample of A has the counts of A and B");
+        report_error(
+            "--smpl-values needs two events or more in -e: with -e A,B each sample of A has the counts of A and B");
         return -EINVAL;
     }
     const unsigned group = ++list->groups;

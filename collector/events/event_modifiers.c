@@ -33,7 +33,7 @@ int event_modifiers_check(const struct event_place *place, const char *text)
         if (!strchr(LETTERS, *at))
             return event_error(place, NULL, NULL,
                                "unknown modifier '%c'; use u (user space), k (kernel), h (hypervisor), G or H (guest, "
-                               "host), I (not idle), p, pp, ppp or P (precise), D (pinned), e (exclusive), S (values "
+                               "host), I (not idle), p, pp, ppp or P (precise), D (pinned), e (exclusive), S (counts "
                                "of the group in each sample)",
                                *at);
     }

@@ -31,9 +31,9 @@ struct parse {
 static const struct {
     const char *name, *instead;
 } computed[] = {
-    {"duration_time", "--stat prints the elapsed time without it"},
-    {"user_time", "--stat prints the time in user mode without it"},
-    {"system_time", "--stat prints the time in the kernel without it"},
+    {"duration_time", "--stat always prints the elapsed time"},
+    {"user_time", "--stat always prints the time in user mode"},
+    {"system_time", "--stat always prints the time in the kernel"},
 };
 
 static bool is_raw(const char *text)

@@ -203,14 +203,16 @@ static bool is_segment_name(const char *name)
 }
 
 /*
- * Is it a channel or are they rings whose segment is gone: left by a collector that was killed while it removed its
- * files, or by a thread of it that hung? remove_files() does not find them, as it starts from the segment. Root gives
+ * Is NAME a channel or a file of rings whose segment is gone? Such a file is left by a collector that was killed while it removed its
+ * files, or by a thread of it that hung. remove_files() does not find them, as it starts from the segment. Root gives
  * channels to the users for whom they are, and removes those of all users.
  */
 static bool is_orphan(int dir, const char *name)
 {
     char segment[sizeof(PATHS_SEGMENT_PREFIX) + 32];
     struct stat status;
+    if (strncmp(name, PATHS_SEGMENT_PREFIX, strlen(PATHS_SEGMENT_PREFIX)))
+        return false;
     snprintf(segment, sizeof segment, "%.*s", (int)sizeof segment - 1, name);
     return is_segment_name(segment) && is_of_session(name + strlen(segment)) &&
            faccessat(dir, segment, F_OK, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT &&

@@ -325,15 +325,13 @@ const struct buffer *features_kernel(struct features *features)
     if (features->kernel_known || !sees_kernel)
         return &features->kernel;
     features->kernel_known = true;
-    struct records_layout layout;
     struct records_stamp stamp = {.pid = -1};
     struct kernelmap map;
-    records_layout_init(&layout, config);
     kernelmap_init(&map);
-    kernelmap_make(&map, &layout, &stamp, &features->kernel);
+    kernelmap_make(&map, &features->layout, &stamp, &features->kernel);
     kernelmap_release(&map);
     if (features->kernel.size == 0)
-        records_make_kernel(&layout, &stamp, UINT64_MAX / 2 + 1, UINT64_MAX / 2, 0, "[kernel.kallsyms]",
+        records_make_kernel(&features->layout, &stamp, UINT64_MAX / 2 + 1, UINT64_MAX / 2, 0, "[kernel.kallsyms]",
                             &features->kernel);
     identify_kernel(features->buildids, &features->kernel);
     return &features->kernel;

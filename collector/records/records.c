@@ -118,9 +118,7 @@ uint64_t records_time(const struct records_layout *layout, unsigned event, const
 static size_t period_offset(const struct records_layout *layout, unsigned event, const struct perf_event_header *record)
 {
     const uint64_t type = layout->sample_type[event];
-    const uint64_t before = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
-                            PERF_SAMPLE_ADDR | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU;
-    const size_t offset = sizeof(*record) + records_fields_size(type & before);
+    const size_t offset = sizeof(*record) + records_fields_size(type & RECORDS_FIELDS_TO_PERIOD);
     bool has = record->type == PERF_RECORD_SAMPLE && type & PERF_SAMPLE_PERIOD && record->size >= offset + 8;
     return has ? offset : 0;
 }

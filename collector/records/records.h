@@ -20,6 +20,11 @@
 /* Offsets in a MMAP2 record: 24 bytes that say which file it is, and the path. */
 enum { RECORDS_MAPPED_FILE = 40, RECORDS_MAPPED_PATH = 72 };
 
+/* The fields of a sample before PERIOD, each of 8 bytes. */
+#define RECORDS_FIELDS_TO_PERIOD                                                                       \
+    (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR | \
+     PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU)
+
 struct records_layout {
     unsigned count;
     uint64_t sample_type[CONFIG_EVENTS];

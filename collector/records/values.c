@@ -37,16 +37,16 @@ static bool has_values(const struct records_layout *layout, unsigned event, cons
 /* Offset of the values in a sample of EVENT. */
 static size_t values_at(const struct records_layout *layout, unsigned event)
 {
-    const uint64_t before = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
-                            PERF_SAMPLE_ADDR | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU |
-                            PERF_SAMPLE_PERIOD;
-    return sizeof(struct perf_event_header) + records_fields_size(layout->sample_type[event] & before);
+    return sizeof(struct perf_event_header) +
+           records_fields_size(layout->sample_type[event] & (RECORDS_FIELDS_TO_PERIOD | PERF_SAMPLE_PERIOD));
 }
 
 size_t values_size(const struct records_layout *layout, unsigned event, const struct perf_event_header *sample)
 {
+    if (!has_values(layout, event, sample))
+        return 0;
     const size_t at = values_at(layout, event), each = 8 * entry_words(layout);
-    if (!has_values(layout, event, sample) || sample->size < at + HEAD * 8)
+    if (sample->size < at + HEAD * 8)
         return 0;
     const uint64_t count = get((const unsigned char *)sample + at, 0);
     /* No group has more events: what is made of the sample then has room. */

@@ -294,7 +294,7 @@ static void keep_values(const struct inherited_sets *sets, const struct inherite
         values_place(&sets->layout, event, cpu->ids, (unsigned)cpu->number, record);
         values_shorten_read(&sets->layout, event, record);
     } else {
-        values_add_none(&sets->layout, event, record); /* the kernel's samples are far from being too large */
+        values_add_none(&sets->layout, event, record);
     }
 }
 
@@ -308,11 +308,12 @@ static void keep_record(struct inherited_sets *sets, struct inherited_set *set, 
         sets->lost += !is_of_root(set, pid, tid); /* the root's own events have its samples */
         return;
     }
-    if (!has_place(sets, set, record)) {
+    const struct event_config *config = sets->session->config;
+    const size_t more = config->events[event].values && !config->inherit_values ? VALUES_NONE : 0;
+    if (record->size + more > UINT16_MAX || !has_place(sets, set, record)) {
         sets->lost++;
         return;
     }
-    const size_t more = sets->session->config->events[event].values ? VALUES_NONE : 0;
     struct inherited_record *kept = inherited_records_add(&sets->records, record, more);
     if (!kept) {
         sets->lost++;

@@ -196,8 +196,7 @@ static bool parse_dump(struct cursor *cursor, struct raw *raw)
 static bool parse_sample(const struct records_layout *layout, unsigned event, const struct perf_event_header *record,
                          struct raw *raw)
 {
-    const uint64_t before = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
-                            PERF_SAMPLE_PERIOD | SAMPLE_FIELDS_AFTER_TIME;
+    const uint64_t before = RECORDS_FIELDS_TO_PERIOD | PERF_SAMPLE_PERIOD;
     struct cursor cursor = cursor_of(record, record->size);
     *raw = (struct raw){0};
     raw->prefix = sizeof(*record) + records_fields_size(layout->sample_type[event] & before);

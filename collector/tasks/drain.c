@@ -176,7 +176,7 @@ void tasks_take_sample(struct tasks *tasks, struct task *task, const struct perf
 
 bool tasks_take_record(struct tasks *tasks, struct task *task, const struct perf_event_header *record)
 {
-    /* First: what a timer wrote has not yet all fields that the kernel's records have. */
+    /* A timer's record lacks fields of the kernel's records: its own check adds them first. */
     if ((task_is_by_timer(task) && !tasks_check_timer_record(tasks, task, tasks->scratch)) ||
         !records_check(&tasks->layout, record)) {
         tasks->broken_rings++;

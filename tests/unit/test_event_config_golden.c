@@ -264,8 +264,7 @@ static void show_config(FILE *to, const struct event_config *config)
             config->dump_fixed ? ", fixed" : "", config->dump_note, config->ring_pages, config->thread_ring_pages);
     fprintf(to, "refusal '%s', reason '%s'\n", config->refusal, config->reason);
     if (config->values_note || config->inherit_values)
-        fprintf(to, "note of values %u%s%s\n", config->values_note, config->inherit_values ? ", inherited, too" : "",
-                config->values_note_inherited ? ", of inherited events" : "");
+        fprintf(to, "note of values %u%s\n", config->values_note, config->inherit_values ? ", inherited, too" : "");
     for (unsigned i = 0; i < config->note_count; i++)
         fprintf(to, "note: %s\n", config->notes[i]);
     for (unsigned i = 0; i < config->turn_count; i++)

@@ -154,7 +154,7 @@ static void test_periods(void **state)
     bad("-c 8,9 c", "only the default event");
     bad("--stat -c 8,9 -e faults,cs c", "--stat takes none");
     bad("--stat --smpl-values -e faults,cs c", "'--smpl-values' is for samples");
-    bad("--smpl-values c", "needs the events");
+    bad("--smpl-values c", "needs two events");
     bad("--smpl-values -e faults c", "two events");
     bad("-c 8,9 -e {faults,cs}:S c", "only the first event is sampled");
     bad("--stat --long-smpl-periods=8 -e faults c", "'--long-smpl-periods' says how often");
