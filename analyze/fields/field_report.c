@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyze/fields/field_report.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
@@ -201,7 +200,7 @@ static size_t count_shown(const struct field_pass *pass, uint64_t usual, struct 
 {
     const struct settings *settings = pass->view->settings;
     const uint32_t event = pass->view->profile->event;
-    const uint64_t limit = settings->top ? settings->top : settings->cum > 0 ? SETTINGS_ALL : usual;
+    const uint64_t limit = rows_limit(settings, usual);
     uint64_t sum = 0;
     size_t shown = 0;
     *ret_limits = (struct rows_limits){0};
@@ -213,21 +212,15 @@ static size_t count_shown(const struct field_pass *pass, uint64_t usual, struct 
     return shown;
 }
 
-static void print_more(const struct field_pass *pass, size_t shown, const struct rows_limits *limits)
+/* The rows after the first SHOWN. */
+static struct rows_left rows_after(const struct field_pass *pass, size_t shown, const struct rows_limits *limits)
 {
-    struct output *output = pass->view->output;
     const uint32_t event = pass->view->profile->event;
-    char number[TEXT_AMOUNT], share[TEXT_AMOUNT];
-    uint64_t weight = 0;
-    if (shown == pass->rows.count)
-        return;
+    struct rows_left left = {pass->kind->one,           pass->kind->many, pass->rows.count - shown, 0,
+                             pass->whole[event].weight, *limits};
     for (size_t i = shown; i < pass->rows.count; i++)
-        weight += field_rows_sum(&pass->rows, &pass->rows.rows[i], event)->weight;
-    output_color(output, OUTPUT_DIM);
-    fprintf(output->to, "and %s more with %s together; %s\n",
-            text_plural(number, pass->rows.count - shown, pass->kind->one, pass->kind->many),
-            text_percent(share, weight, pass->whole[event].weight), rows_advice(pass->view->settings, limits, weight));
-    output_color(output, OUTPUT_PLAIN);
+        left.weight += field_rows_sum(&pass->rows, &pass->rows.rows[i], event)->weight;
+    return left;
 }
 
 static void print_table(struct field_pass *pass, const uint32_t *events, uint32_t count)
@@ -254,7 +247,8 @@ static void print_table(struct field_pass *pass, const uint32_t *events, uint32_
     text_table_print(table, pass->view->output, true);
     text_table_free(table);
     free(columns);
-    print_more(pass, shown, &limits);
+    const struct rows_left left = rows_after(pass, shown, &limits);
+    rows_print_left(pass->view->output, pass->view->settings, &left);
 }
 
 static void print_without(const struct field_pass *pass, uint32_t event)
@@ -362,6 +356,8 @@ static void put_members(void *context, struct json *json)
     for (size_t i = 0; i < shown; i++)
         put_row(json, pass, &pass->rows.rows[i]);
     json_end_list(json);
+    const struct rows_left left = rows_after(pass, shown, &limits);
+    rows_json_left_out(json, pass->view, pass->kind->member, left.count, left.weight, left.whole);
     json_object(json, pass->kind->missing_member);
     put_sum(json, pass, &pass->without[event], event, true);
     if (pass->view->settings->group)
@@ -413,7 +409,7 @@ static int show(struct field_pass *pass)
     if (samples)
         return print_report(pass);
     heading_print(pass->view);
-    fputs("\nNo samples. 'panalyze counts' shows what was counted, 'panalyze tree' what ran.\n\n", view->output->to);
+    fputs("\n" HEADING_NO_SAMPLES "\n\n", view->output->to);
     coverage_print(pass->view);
     return 0;
 }

@@ -5,6 +5,9 @@
 
 #include "analyze/view/view.h"
 
+/* What a report without samples says below it. */
+#define HEADING_NO_SAMPLES "No samples. 'panalyze counts' shows what was counted, 'panalyze tree' what ran."
+
 void heading_print(struct view *view);
 /*
  * "12.3 s elapsed, 20.1 s of CPU time (1.63 CPUs busy on average); 99.6 % of the CPU time is in this profile; no

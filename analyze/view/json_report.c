@@ -173,10 +173,9 @@ static void task_object(struct json *json, struct view *view, uint32_t index, st
     json_string(json, "file", task->file);
     generations_list(json, task);
     if (functions) {
-        const struct settings *settings = view->settings;
-        const uint64_t usual = settings->cum > 0 ? SETTINGS_ALL : TASK_FUNCTIONS;
         functions_list(json, view, index, selection->entries + selection->first[index],
-                       selection->first[index + 1] - selection->first[index], settings->top ? settings->top : usual);
+                       selection->first[index + 1] - selection->first[index],
+                       rows_limit(view->settings, TASK_FUNCTIONS));
     }
     json_end_object(json);
 }
@@ -239,7 +238,7 @@ int view_document(struct view *view, bool with_task_functions)
     event_group_json_sums(&json, view, EVENT_GROUP_ALL);
     json_end_object(&json);
     functions_list(&json, view, EVENT_GROUP_ALL, selection->entries, selection->entry_count,
-                   settings->top ? settings->top : SETTINGS_ALL);
+                   rows_limit(settings, SETTINGS_ALL));
     rows_json(&json, view);
     if (settings->call_tree)
         call_tree_json(&json, view, selection->entries, selection->entry_count);

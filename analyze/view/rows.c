@@ -88,6 +88,11 @@ void rows_release(struct rows *rows)
     *rows = (struct rows){0};
 }
 
+uint64_t rows_limit(const struct settings *settings, uint64_t usual)
+{
+    return settings->top ? settings->top : settings->cum > 0 ? SETTINGS_ALL : usual;
+}
+
 const char *rows_advice(const struct settings *settings, const struct rows_limits *limits, uint64_t weight)
 {
     if (!(settings->cum > 0))
@@ -226,18 +231,25 @@ static void add_row(struct text_table *table, const struct view *view, const str
     add_labels(table, view, histogram, row);
 }
 
-static void print_more(struct view *view, const struct histogram *histogram, const struct rows *rows)
+void rows_print_left(struct output *output, const struct settings *settings, const struct rows_left *left)
 {
-    if (!rows->more)
+    if (!left->count)
         return;
     char number[TEXT_AMOUNT], share[TEXT_AMOUNT];
+    output_color(output, OUTPUT_DIM);
+    fprintf(output->to, "and %s more", text_plural(number, left->count, left->one, left->many));
+    if (settings->sort != SORT_TOTAL) /* totals contain each other, so they have no sum */
+        fprintf(output->to, " with %s together", text_percent(share, left->weight, left->whole));
+    fprintf(output->to, "; %s\n", rows_advice(settings, &left->limits, left->weight));
+    output_color(output, OUTPUT_PLAIN);
+}
+
+static void print_more(struct view *view, const struct histogram *histogram, const struct rows *rows)
+{
     const struct kind *kind = &kinds[histogram->by];
-    output_color(view->output, OUTPUT_DIM);
-    fprintf(view->output->to, "and %s more", text_plural(number, rows->more, kind->one, kind->many));
-    if (view->settings->sort != SORT_TOTAL) /* totals contain each other, so they have no sum */
-        fprintf(view->output->to, " with %s together", text_percent(share, rows->more_weight, histogram->weight));
-    fprintf(view->output->to, "; %s\n", rows_advice(view->settings, &rows->limits, rows->more_weight));
-    output_color(view->output, OUTPUT_PLAIN);
+    rows_print_left(
+        view->output, view->settings,
+        &(struct rows_left){kind->one, kind->many, rows->more, rows->more_weight, histogram->weight, rows->limits});
 }
 
 /* Column INDEX of KIND. Without names of functions, addresses are offsets in files. */
@@ -521,7 +533,7 @@ void rows_json(struct json *json, struct view *view)
     static const char *const keys[] = {[BY_DSO] = "objects", [BY_PROCESS] = "processes", [BY_ADDRESS] = "addresses"};
     const struct settings *settings = view->settings;
     const char *key = (size_t)settings->by < sizeof(keys) / sizeof(keys[0]) ? keys[settings->by] : NULL;
-    uint64_t limit = settings->top ? settings->top : SETTINGS_ALL;
+    uint64_t limit = rows_limit(settings, SETTINGS_ALL);
     if (key)
         put_rows(json, view, key, settings->by, limit);
     put_rows(json, view, "commands", BY_COMM, settings->by == BY_COMM ? limit : SETTINGS_ALL);

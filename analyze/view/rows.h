@@ -10,7 +10,7 @@
 #include "analyze/view/view.h"
 #include "common/json.h"
 
-/* Which limits a table has reached that does not show all rows. */
+/* The limits that cut a table. */
 struct rows_limits {
     bool top, cum;
 };
@@ -37,8 +37,21 @@ struct rows_sums {
 void rows_choose(struct rows *rows, const struct view *view, const struct histogram *histogram, uint64_t limit,
                  double cum);
 void rows_release(struct rows *rows);
-/* What shows the rows that a table with LIMITS leaves out: "--top all shows all". WEIGHT: their self weight. */
+/* The most rows that a table shows: --top; else, with --cum, no limit; else USUAL. */
+uint64_t rows_limit(const struct settings *settings, uint64_t usual);
+/* The advice below a table that LIMITS cut: "--top all shows all". WEIGHT: the self weight of the rows left out. */
 const char *rows_advice(const struct settings *settings, const struct rows_limits *limits, uint64_t weight);
+
+/* The rows that a table leaves out. */
+struct rows_left {
+    const char *one, *many; /* what they are: "function", "functions" */
+    uint64_t count;
+    uint64_t weight, whole; /* their self weight; that of all rows */
+    struct rows_limits limits;
+};
+
+/* Prints the line below a table that leaves out rows; nothing if COUNT is 0. */
+void rows_print_left(struct output *output, const struct settings *settings, const struct rows_left *left);
 
 void rows_sums_init(struct rows_sums *sums, const struct view *view, const struct histogram *histogram);
 /* Adds ROW, which is the next one that is shown. */

@@ -30,13 +30,6 @@
 #define MOST_SECTIONS       25
 #define ENOUGH_PERCENT      95 /* no more sections once they cover this */
 
-/* --cum is a limit, too. */
-static uint64_t limit_of(const struct view *view, uint64_t usual)
-{
-    const struct settings *settings = view->settings;
-    return settings->top ? settings->top : settings->cum > 0 ? SETTINGS_ALL : usual;
-}
-
 static bool wants_trees(const struct view *view)
 {
     return (view->settings->callers || view->settings->callees) && histogram_has_stacks(view->settings->by);
@@ -55,13 +48,14 @@ static bool is_first_look(const struct view *view)
 static void print_sum(struct view *view, uint32_t task, const uint32_t *entries, uint32_t count, uint64_t usual)
 {
     if (view->settings->call_tree) {
-        call_tree_print(view, entries, count, limit_of(view, usual == TOP_OF_TASK ? TREE_OF_TASK : TREE_ALL_TASKS));
+        call_tree_print(view, entries, count,
+                        rows_limit(view->settings, usual == TOP_OF_TASK ? TREE_OF_TASK : TREE_ALL_TASKS));
         return;
     }
     struct histogram histogram;
     struct rows rows;
     if (line_histogram_wanted(view->settings->by)) {
-        line_histogram_print(view, entries, count, limit_of(view, usual));
+        line_histogram_print(view, entries, count, rows_limit(view->settings, usual));
         return;
     }
     histogram_init(&histogram, view->profile, view->names, view->settings->by);
@@ -74,7 +68,7 @@ static void print_sum(struct view *view, uint32_t task, const uint32_t *entries,
     /* A list after another list is shorter. */
     if (is_first_look(view) && programs_print_inclusive(view, &histogram, entries, count))
         usual = TOP_AFTER_INCLUSIVE;
-    rows_choose(&rows, view, &histogram, limit_of(view, usual), view->settings->cum);
+    rows_choose(&rows, view, &histogram, rows_limit(view->settings, usual), view->settings->cum);
     if (rows.count)
         rows_print(view, &histogram, &rows, entries, count);
     else
@@ -249,7 +243,7 @@ static int print_report(struct view *view)
         return view_document(view, settings->tasks != TASKS_TOGETHER);
     heading_print(view);
     if (!selection->total_samples && !selection->other_count) {
-        fputs("\nNo samples. 'panalyze counts' shows what was counted, 'panalyze tree' what ran.\n", to);
+        fputs("\n" HEADING_NO_SAMPLES "\n", to);
     } else if (settings->tasks != TASKS_APART || !histogram_has_stacks(settings->by)) {
         fputc('\n', to);
         if (is_first_look(view))

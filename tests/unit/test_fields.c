@@ -433,7 +433,18 @@ static void test_filters(void **state)
     free(print(&settings, put_samples, 1));
 }
 
-/* Without blanks and line breaks. */
+/* A report in JSON without blanks and line breaks; owned by the caller. */
+static char *print_json(struct settings *settings)
+{
+    settings->json = true;
+    char *text = print(settings, put_samples, 0), *to = text;
+    for (const char *from = text; *from; from++)
+        if (*from != ' ' && *from != '\n')
+            *to++ = *from;
+    *to = '\0';
+    return text;
+}
+
 static void test_json(void **state)
 {
     (void)state;
@@ -458,14 +469,26 @@ static void test_json(void **state)
           "\"branches_missing\":{\"samples\":7}"}},
     };
     for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
-        char *text = print(&(struct settings){.by = wanted[i].by, .json = true}, put_samples, 0), *to = text;
-        for (const char *from = text; *from; from++)
-            if (*from != ' ' && *from != '\n')
-                *to++ = *from;
-        *to = '\0';
+        char *text = print_json(&(struct settings){.by = wanted[i].by});
         check_lines(text, wanted[i].parts, 3);
+        assert_null(strstr(text, "_left_out"));
         free(text);
     }
+}
+
+/* The document says what --cum leaves out. */
+static void test_json_limits(void **state)
+{
+    (void)state;
+    char *text = print_json(&(struct settings){.by = BY_DATA_SYMBOL, .cum = 30});
+    EXPECT(text, "\"data_symbols_left_out\":{\"rows\":5,\"self_weight\":50,\"self_percent\":55.5556}");
+    free(text);
+    text = print_json(&(struct settings){.by = BY_DATA_SYMBOL, .cum = 100});
+    EXPECT(text, "\"data_symbols_left_out\":{\"rows\":0,\"self_weight\":0,\"self_percent\":0");
+    free(text);
+    text = print_json(&(struct settings){.by = BY_BRANCH, .cum = 50});
+    EXPECT(text, "\"branches_left_out\":{\"rows\":");
+    free(text);
 }
 
 static void test_nothing_to_show(void **state)
@@ -497,13 +520,21 @@ static int set_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_variables),     cmocka_unit_test(test_other_memory),
-        cmocka_unit_test(test_guests),        cmocka_unit_test(test_kernel),
-        cmocka_unit_test(test_many_mappings), cmocka_unit_test(test_note_on_branches),
-        cmocka_unit_test(test_pages),         cmocka_unit_test(test_accesses),
-        cmocka_unit_test(test_branches),      cmocka_unit_test(test_events_side_by_side),
-        cmocka_unit_test(test_limits),        cmocka_unit_test(test_filters),
-        cmocka_unit_test(test_json),          cmocka_unit_test(test_nothing_to_show),
+        cmocka_unit_test(test_variables),
+        cmocka_unit_test(test_other_memory),
+        cmocka_unit_test(test_guests),
+        cmocka_unit_test(test_kernel),
+        cmocka_unit_test(test_many_mappings),
+        cmocka_unit_test(test_note_on_branches),
+        cmocka_unit_test(test_pages),
+        cmocka_unit_test(test_accesses),
+        cmocka_unit_test(test_branches),
+        cmocka_unit_test(test_events_side_by_side),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_filters),
+        cmocka_unit_test(test_json),
+        cmocka_unit_test(test_json_limits),
+        cmocka_unit_test(test_nothing_to_show),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }
