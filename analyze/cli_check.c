@@ -20,19 +20,21 @@ static int check_cum(const struct settings *settings)
 
 static int check_resolve(const struct settings *settings)
 {
-    const char *other = settings->symbols.count                       ? "--symbol"
-                        : settings->by == BY_LINE                     ? "--by line"
-                        : settings->by == BY_INLINE                   ? "--by inline"
-                        : settings->by == BY_FILE                     ? "--by file"
-                        : settings->by == BY_DATA_SYMBOL              ? "--by data-symbol"
-                        : settings->by == BY_BRANCH                   ? "--by branch"
-                        : settings->inlined                           ? "--inline"
-                        : settings->lines                             ? "--lines"
-                        : settings->no_demangle                       ? "--no-demangle"
-                        : settings->debuginfod                        ? "--debuginfod"
-                        : settings->fields & FIELD_BIT(FIELD_SYM)     ? "the field 'sym'"
-                        : settings->fields & FIELD_BIT(FIELD_SRCLINE) ? "the field 'srcline'"
-                                                                      : NULL;
+    const char *other = settings->symbols.count                          ? "--symbol"
+                        : settings->by == BY_LINE                        ? "--by line"
+                        : settings->by == BY_INLINE                      ? "--by inline"
+                        : settings->by == BY_FILE                        ? "--by file"
+                        : settings->by == BY_DATA_PAGE                   ? "--by data-page"
+                        : settings->by == BY_DATA_SYMBOL                 ? "--by data-symbol"
+                        : settings->by == BY_BRANCH                      ? "--by branch"
+                        : settings->inlined                              ? "--inline"
+                        : settings->lines                                ? "--lines"
+                        : settings->no_demangle                          ? "--no-demangle"
+                        : settings->debuginfod                           ? "--debuginfod"
+                        : settings->fields & FIELD_BIT(FIELD_SYM)        ? "the field 'sym'"
+                        : settings->fields & FIELD_BIT(FIELD_SRCLINE)    ? "the field 'srcline'"
+                        : settings->fields & FIELD_BIT(FIELD_BRSTACKSYM) ? "the field 'brstacksym'"
+                                                                         : NULL;
     if (!settings->no_resolve || !other)
         return 0;
     report_error("option '--no-resolve' looks up no names: leave out %s", other);
@@ -152,9 +154,14 @@ const char *cli_module_command(int argc, char **argv)
 int cli_module_apply(struct settings *settings, const char *command)
 {
     const int module = settings->module;
-    const char *other = module == MODULE_HISTOGRAM && settings->by_given && settings->by != BY_ADDRESS ? "--by"
-                        : module == MODULE_DETAILED && settings->compact                               ? "--compact"
-                                                                                                       : NULL;
+    const char *other = NULL;
+    if (module == MODULE_HISTOGRAM)
+        other = settings->by_given && settings->by != BY_ADDRESS ? "--by"
+                : !settings->call_tree || settings->json         ? NULL /* a document has rows and a tree */
+                : settings->reverse                              ? "--reverse"
+                                                                 : "--call-tree";
+    else if (module == MODULE_DETAILED && settings->compact)
+        other = "--compact";
     if (module == MODULE_NONE)
         return 0;
     if (strcmp(command, modules[module].command) != 0) {

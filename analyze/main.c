@@ -35,7 +35,7 @@ static void set_up_process(void)
     setlocale(LC_CTYPE, "");
 }
 
-/* For export: the first operand is the format, if it is the name of one. The module raw of pfmon is one, too. */
+/* For export: the first operand is the format, if it is the name of one. --smpl-module=raw stands for the format perf. */
 static int take_format(struct cli *cli)
 {
     const char *word = cli->operand_count ? cli->operands[0] : NULL;
@@ -157,8 +157,7 @@ static void prepare_view(const struct cli *cli, struct view *view)
     const struct settings *settings = &cli->settings;
     bool rows = cli->command->view == view_report && settings->by != BY_TASK && settings->by != BY_PROCESS &&
                 settings->by != BY_COMM;
-    bool fields = cli->command->view == view_report && field_report_wanted(settings->by);
-    bool whole = (cli->command->needs & CLI_WHOLE_SAMPLES) || fields ||
+    bool whole = (cli->command->needs & CLI_WHOLE_SAMPLES) || field_report_wanted(settings->by) ||
                  (cli->command->view == view_report && !rows && !settings->json);
     if (!view->profile)
         return;
@@ -203,8 +202,7 @@ static int refuse_empty(const struct cli *cli, struct view *view)
 
 static int run_view(const struct cli *cli, struct view *view)
 {
-    bool fields = cli->command->view == view_report && field_report_wanted(cli->settings.by);
-    return fields ? field_report(view) : cli->command->view(view);
+    return field_report_wanted(cli->settings.by) ? field_report(view) : cli->command->view(view);
 }
 
 static int show_view(const struct cli *cli, struct view *view)

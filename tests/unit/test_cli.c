@@ -162,6 +162,7 @@ static void test_columns(void **state)
     assert_true(good("--show-cum")->show_cum);
     assert_true(good("--cum-thres 95 --top 3")->cum == 95);
     assert_true(good("--smpl-cum-thresh=95%")->cum == 95);
+    assert_true(good("export csv --smpl-cum-threshold=95")->cum == 95);
     assert_int_equal(good("--smpl-show-top=7")->top, 7);
     assert_true(good("export csv --show-cum --cum-thres 95 --group x")->group);
     bad("--cum-thres 0", "option '--cum-thres' needs a percentage above 0");
@@ -173,10 +174,12 @@ static void test_columns(void **state)
     bad("--values --callers", "--values shows only the self weight of each event: leave out --callers");
     bad("--values --group --callers", "--group shows only the self share of each event: leave out --callers");
     assert_true(good("--no-resolve --by dso")->no_resolve);
+    assert_true(good("--no-resolve --by data-type")->no_resolve);
+    assert_true(good("script --no-resolve -F brstack")->no_resolve);
     static const char *const named[] = {
-        "-S main",        "--by line",    "--by inline",    "--by file",        "--inline",
-        "--no-demangle",  "--debuginfod", "script --lines", "script -F ip,sym", "script -F ip,srcline",
-        "script --inline"};
+        "-S main",         "--by line",      "--by inline",      "--by file",        "--inline",
+        "--no-demangle",   "--debuginfod",   "script --lines",   "script -F ip,sym", "script -F ip,srcline",
+        "script --inline", "--by data-page", "--by data-symbol", "--by branch",      "script -F brstacksym"};
     for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++) {
         char line[64];
         snprintf(line, sizeof(line), "%s --no-resolve", named[i]);
@@ -218,6 +221,9 @@ static void test_modules(void **state)
     bad("report --smpl-module=compact a", "--smpl-module=compact is an output of 'script', not of 'report'");
     bad("tree --smpl-module=compact a", "option '--smpl-module' does not belong to 'tree'");
     bad("--smpl-module=inst-hist --by=dso a", "--smpl-module=inst-hist shows a row for each address: leave out --by");
+    bad("--smpl-module=inst-hist --call-tree a", "shows a row for each address: leave out --call-tree");
+    bad("--smpl-module=inst-hist --reverse a", "shows a row for each address: leave out --reverse");
+    assert_true(good("--smpl-module=inst-hist --call-tree --json a")->call_tree);
     bad("--smpl-module=detailed --compact a", "shows each sample in several lines: leave out --compact");
     bad("--smpl-module=compact --json a", "option '--compact' always prints the same columns: leave out --json");
 }
