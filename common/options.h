@@ -22,7 +22,7 @@ enum option_flags {
     OPTION_OPTIONAL_VALUE = 1, /* value only as --long=VALUE or -sVALUE */
     OPTION_HIDDEN = 2,         /* not in --help */
     OPTION_MORE = 4,           /* not in a brief --help */
-    OPTION_SYNONYM = 8,        /* an older name: not in --help, never suggested; works in full and as a prefix */
+    OPTION_SYNONYM = 8,        /* another name: not in --help, never suggested; works in full and as a prefix */
     OPTION_OWN_REFUSAL = 16,   /* if its value is missing: the taker gets NULL and says what it takes */
 };
 

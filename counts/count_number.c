@@ -2,6 +2,7 @@
 #include "counts/count_number.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 static char *grouped(char *ret, uint64_t value, char mark)
@@ -33,4 +34,9 @@ char *count_milliseconds(char *ret, uint64_t ns, enum count_digits digits)
     snprintf(ret, COUNT_TEXT, "%.40s%c%02u", count_number(whole, ns / 1000000, digits), digits == COUNT_EU ? ',' : '.',
              (unsigned)(ns % 1000000 / 10000));
     return ret;
+}
+
+int count_decimals(double scale)
+{
+    return scale == floor(scale) ? 0 : 2;
 }

@@ -15,5 +15,7 @@ enum { COUNT_TEXT = 48 };
 char *count_number(char *ret, uint64_t value, enum count_digits digits);
 /* NS in milliseconds with two decimals, cut, not rounded; COUNT_HEX: in nanoseconds. */
 char *count_milliseconds(char *ret, uint64_t ns, enum count_digits digits);
+/* Decimals of a count times SCALE, which is in the event's unit. */
+int count_decimals(double scale);
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 #include "common/report.h"
@@ -22,8 +21,7 @@ static void print_value(const struct count_event *event, const struct count_cell
         fprintf(to, "%18s %-4s ", count_milliseconds(text, cell->scaled, (enum count_digits)digits),
                 digits == COUNT_HEX ? "nsec" : "msec");
     else if (event->scale != 0 && digits != COUNT_HEX)
-        fprintf(to, "%18.*f %-4s ", event->scale == floor(event->scale) ? 0 : 2, (double)cell->scaled * event->scale,
-                unit);
+        fprintf(to, "%18.*f %-4s ", count_decimals(event->scale), (double)cell->scaled * event->scale, unit);
     else
         fprintf(to, "%18s %-4s ", count_number(text, cell->scaled, (enum count_digits)digits), unit);
 }

@@ -38,7 +38,8 @@ static uint32_t event_of(struct merge *merge, const struct attr *attr)
     return (uint32_t)merge->event_count++;
 }
 
-/* Readers show by how much the values of an event grow: each file begins with 0. */
+/* Whether samples have values. Readers show the growth of each value; in merged files it would fall back at each new
+ * file. */
 static bool has_values(const struct file *file)
 {
     bool has = false;

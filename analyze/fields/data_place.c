@@ -46,7 +46,7 @@ static bool find_in_file(const struct view *view, const struct profile_mapping *
     return true;
 }
 
-/* The recorded mapping of the kernel has its text only: all that belongs to no kernel module has one name. */
+/* The kernel's mapping covers only its text, so all other kernel memory outside of modules is '[kernel]', too. */
 static const char *name_memory(const struct profile_mapping *at, uint64_t address)
 {
     if (profile_is_kernel(address) && (!at->module || strcmp(at->module->path, "[kernel.kallsyms]") == 0))

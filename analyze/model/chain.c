@@ -126,7 +126,7 @@ static enum mode mode_of_sample(const struct record *sample)
     case PERF_RECORD_MISC_GUEST_KERNEL:
     case PERF_RECORD_MISC_GUEST_USER: return MODE_GUEST;
     /* Unknown mode: on every 64-bit machine the kernel has the upper half of the addresses. */
-    default: return sample->ip >> 63 ? MODE_KERNEL : MODE_USER;
+    default: return profile_is_kernel(sample->ip) ? MODE_KERNEL : MODE_USER;
     }
 }
 

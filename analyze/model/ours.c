@@ -162,7 +162,7 @@ static int take_unit(struct loader *loader, const struct file *file, struct item
     if (!unit || index == LOOKUP_NONE)
         return -ENOMEM;
     struct profile_event *event = store_event_at(&loader->store, index);
-    event->unit = unit;
+    event->unit = unit[0] ? unit : NULL;
     event->scale = scale > 0 && scale < 1e300 && scale != 1 ? scale : 0; /* also not a number */
     return 0;
 }

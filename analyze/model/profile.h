@@ -28,7 +28,7 @@ struct profile_event {
     uint64_t lost;
     uint32_t set;     /* number of its event set, which took turns with others (--switch-timeout); 0: none */
     bool grouped;     /* its weight is what samples read of it: see struct profile_value */
-    const char *unit; /* of a count times scale: "Joules"; "": a number of events; NULL: as "" */
+    const char *unit; /* of a count times scale: "Joules"; NULL: a number of events */
     double scale;     /* 0: none */
 };
 

@@ -143,11 +143,10 @@ static int add_sample(struct replay *replay, const struct record *sample, uint32
     return thread_pool_add(loader->pool, &entry, &place, sample);
 }
 
-/* Takes the values that SAMPLE read. 0 or -ENOMEM. */
+/* Adds the values that SAMPLE read. 0 or -ENOMEM. */
 static int read_group(struct replay *replay, const struct record *sample)
 {
     struct loader *loader = replay->loader;
-    loader->value_count = 0;
     for (uint64_t i = 0; i < sample->read_count; i++) {
         struct group_sample member;
         if (group_member(&replay->group, &replay->file->attrs, sample, i, &member) < 0 ||
@@ -165,7 +164,7 @@ static int read_group(struct replay *replay, const struct record *sample)
     return 0;
 }
 
-/* All values are read first, since each of the samples that come of them has all. */
+/* Reads all values first: each value becomes a sample, and each of these samples lists all values. */
 static int take_group(struct replay *replay, const struct record *sample, uint32_t index)
 {
     const struct loader *loader = replay->loader;

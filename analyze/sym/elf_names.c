@@ -43,6 +43,20 @@ static bool is_function(const GElf_Sym *symbol, uint32_t *ret_flags)
     }
 }
 
+/* Adds ENTRY, which has START in SECTION, with the end and the binding of SYMBOL. */
+static void add_entry(struct name_table *table, struct name_entry *entry, const GElf_Sym *symbol,
+                      const struct elf_file_section *section)
+{
+    /* A symbol ends with its section at the latest: a hostile size must not cover the rest of the file. */
+    entry->limit = section->header.sh_addr + section->header.sh_size;
+    entry->end = symbol->st_size > entry->limit - entry->start ? entry->limit : entry->start + symbol->st_size;
+    if (GELF_ST_BIND(symbol->st_info) == STB_WEAK)
+        entry->flags |= NAME_WEAK;
+    else if (GELF_ST_BIND(symbol->st_info) == STB_GLOBAL)
+        entry->flags |= NAME_GLOBAL;
+    name_table_add(table, entry);
+}
+
 static void add_symbol(struct name_table *table, const struct elf_file *elf, const struct elf_file *text,
                        const GElf_Sym *symbol, const struct strings *strings, uint32_t flags)
 {
@@ -59,18 +73,8 @@ static void add_symbol(struct name_table *table, const struct elf_file *elf, con
     if (elf->header.e_machine == EM_ARM && GELF_ST_TYPE(symbol->st_info) == STT_FUNC)
         entry.start &= ~UINT64_C(1);
     section = elf_file_text_at(text, entry.start);
-    if (!section)
-        return;
-    /* A symbol ends with its section at the latest: a hostile size must not cover the rest of the file. */
-    entry.limit = section->header.sh_addr + section->header.sh_size;
-    entry.end = entry.start + symbol->st_size;
-    if (symbol->st_size > entry.limit - entry.start)
-        entry.end = entry.limit;
-    if (GELF_ST_BIND(symbol->st_info) == STB_WEAK)
-        entry.flags |= NAME_WEAK;
-    else if (GELF_ST_BIND(symbol->st_info) == STB_GLOBAL)
-        entry.flags |= NAME_GLOBAL;
-    name_table_add(table, &entry);
+    if (section)
+        add_entry(table, &entry, symbol, section);
 }
 
 /* Only what has a size: an address behind a label may belong to anything. */
@@ -89,13 +93,7 @@ static void add_variable(struct name_table *table, const struct elf_file *elf, c
     if (entry.raw[0] == '\0' || entry.start < section->header.sh_addr ||
         entry.start - section->header.sh_addr >= section->header.sh_size)
         return;
-    entry.limit = section->header.sh_addr + section->header.sh_size;
-    entry.end = symbol->st_size > entry.limit - entry.start ? entry.limit : entry.start + symbol->st_size;
-    if (GELF_ST_BIND(symbol->st_info) == STB_WEAK)
-        entry.flags |= NAME_WEAK;
-    else if (GELF_ST_BIND(symbol->st_info) == STB_GLOBAL)
-        entry.flags |= NAME_GLOBAL;
-    name_table_add(table, &entry);
+    add_entry(table, &entry, symbol, section);
 }
 
 typedef void add_one(struct name_table *table, const struct elf_file *elf, const struct elf_file *text,

@@ -6,7 +6,6 @@
 
 #include "analyze/view/memory.h"
 #include "analyze/view/names.h"
-#include "analyze/view/text.h"
 #include "analyze/view/view.h"
 #include "common/json.h"
 

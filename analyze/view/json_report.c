@@ -90,7 +90,7 @@ static void counts_list(struct json *json, const struct profile *profile, const 
         json_string(json, "event", profile->events[i].name);
         if (profile->events[i].set)
             json_unsigned(json, "set", profile->events[i].set);
-        if (profile->events[i].unit && profile->events[i].unit[0])
+        if (profile->events[i].unit)
             json_string(json, "unit", profile->events[i].unit);
         if (profile->events[i].scale != 0)
             json_real(json, "scale", profile->events[i].scale);

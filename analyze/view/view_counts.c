@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,15 +18,15 @@
 /* VALUE of EVENT: "1.20 s", "1,234", "4.50 Joules". */
 static char *text_value(char ret[TEXT_AMOUNT], uint64_t value, const struct profile_event *event)
 {
-    const char *unit = event->unit ? event->unit : "", *space = unit[0] ? " " : "";
-    char count[TEXT_AMOUNT];
     if (event->scale != 0)
-        snprintf(ret, TEXT_AMOUNT, "%.*f%s%s", event->scale == floor(event->scale) ? 0 : 2,
-                 (double)value * event->scale, space, unit);
-    else if (unit[0])
-        snprintf(ret, TEXT_AMOUNT, "%.20s %s", text_count(count, value), unit);
+        snprintf(ret, TEXT_AMOUNT, "%.*f", count_decimals(event->scale), (double)value * event->scale);
+    else if (event->unit)
+        text_count(ret, value);
     else
         text_weight(ret, value, event->nanoseconds);
+    const size_t used = strlen(ret);
+    if (event->unit)
+        snprintf(ret + used, TEXT_AMOUNT - used, " %s", event->unit);
     return ret;
 }
 
