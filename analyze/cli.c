@@ -64,55 +64,22 @@ static const struct cli_command commands[] = {
 
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
 
-/* Stores the position of VALUE among the words of ROW->value ("self|total"): 0, 1, ... in an int. */
-static int take_choice(void *state, const struct option_row *row, const char *value)
-{
-    size_t size = value ? strlen(value) : 0;
-    int number = 0;
-    for (const char *word = row->value; word && size; number++) {
-        size_t length = strcspn(word, "|");
-        if (length == size && strncmp(word, value, size) == 0) {
-            *(int *)((char *)state + row->offset) = number;
-            return 0;
-        }
-        word = word[length] ? word + length + 1 : NULL;
-    }
-    report_error("option '--%s' takes %s, not '%s'", row->name, row->value, value ? value : "");
-    return -EINVAL;
-}
-
 static int take_sort(void *state, const struct option_row *row, const char *value)
 {
     ((struct settings *)state)->sort_given = true;
-    return take_choice(state, row, value);
+    return options_take_word(state, row, value);
 }
 
 /* "object" is the older name of "dso". */
 static int take_grouping(void *state, const struct option_row *row, const char *value)
 {
-    return take_choice(state, row, value && strcmp(value, "object") == 0 ? "dso" : value);
+    return options_take_word(state, row, value && strcmp(value, "object") == 0 ? "dso" : value);
 }
-
-/* The words of report's --by, which are too long for its line of --help. */
-static const char report_by[] =
-    "function|dso|task|process|comm|address|line|inline|file|data-page|data-symbol|data-type|"
-    "branch";
 
 static int take_by(void *state, const struct option_row *row, const char *value)
 {
     ((struct settings *)state)->by_given = true;
     return take_grouping(state, row, value);
-}
-
-static int take_report_by(void *state, const struct option_row *row, const char *value)
-{
-    struct option_row all = *row;
-    all.value = report_by;
-    if (!value) {
-        report_error("option '--%s' needs a value (%s)", row->name, report_by);
-        return -EINVAL;
-    }
-    return take_by(state, &all, value);
 }
 
 static int take_diff_by(void *state, const struct option_row *row, const char *value)
@@ -276,16 +243,17 @@ static const struct option_row rows[] = {
      "show all sampled events side by side; --event chooses the first column (export: only csv)"},
     {0, "values", NULL, 0, options_take_flag, FIELD(values), 0, REPORT,
      "show what each event of a group counted, for files of -e '{A,B}:S'"},
-    {0, "by", "GROUP", OPTION_OWN_REFUSAL, take_report_by, FIELD(by), 0, REPORT,
+    {0, "by", "GROUP", 0, take_by, FIELD(by), 0, REPORT,
      "group rows by function (the default), dso, task, process, comm, address, line, inline, file, data-page, "
-     "data-symbol, data-type or branch"},
+     "data-symbol, data-type or branch",
+     CLI_REPORT_BY},
     {0, "by", "function|dso|task|process|comm|address", 0, take_by, FIELD(by), 0, FLAME,
      "group boxes by one of these (default: comm); task, process and comm add a first level of boxes"},
     {0, "by", "comm|dso|function|stack", 0, take_diff_by, FIELD(diff_by), 0, DIFF,
      "what to compare (default: commands and functions)"},
     {0, "total", NULL, 0, options_take_flag, FIELD(total), 0, DIFF,
      "compare functions and DSOs by total weight (with callees), not by self weight"},
-    {0, "sort", "weight|share", 0, take_choice, FIELD(diff_sort), 0, DIFF,
+    {0, "sort", "weight|share", 0, options_take_word, FIELD(diff_sort), 0, DIFF,
      "order rows by the change of weight (the default) or of share (the column Points)"},
     {0, "reverse", NULL, 0, options_take_flag, FIELD(reverse), 0, FLAME,
      "sampled functions at the top, their callers below"},
@@ -397,7 +365,7 @@ static const struct option_row rows[] = {
     {0, "debuginfod", NULL, 0, options_take_flag, FIELD(debuginfod), 0, NAMES,
      "ask the servers in DEBUGINFOD_URLS for missing debug files"},
     {.help = "Output"},
-    {0, "smpl-module", "inst-hist|detailed|compact|raw", 0, cli_module_take, 0, 0, REPORT | SCRIPT | EXPORT,
+    {0, "smpl-module", CLI_MODULES, 0, options_take_word, FIELD(module), MODULE_HISTOGRAM, REPORT | SCRIPT | EXPORT,
      "the output of a sampling module of pfmon: chooses the command and its options"},
     {'o', "output", "FILE", 0, options_take_string, FIELD(file), 0, FLAME,
      "file to write (default: flame.svg); '-' is stdout"},
@@ -410,7 +378,7 @@ static const struct option_row rows[] = {
     {'o', "output", "FILE", 0, options_take_string, FIELD(file), 0, EXPORT,
      "file to write (default: stdout); without FORMAT, its extension selects the format; .gz compresses the file"},
     {0, "markdown", NULL, 0, options_take_flag, FIELD(markdown), 0, SUMMARY, "print Markdown"},
-    {0, "color", "auto|always|never", 0, take_choice, FIELD(color), 0, 0,
+    {0, "color", "auto|always|never", 0, options_take_word, FIELD(color), 0, 0,
      "use colours (auto: on a terminal, unless NO_COLOR is set)"},
     {0, "pager", NULL, 0, options_take_flag, FIELD(pager), 0, 0,
      "show long output with $PAGER on a terminal (the default)"},

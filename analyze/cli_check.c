@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "analyze/script/script_fields.h"
-#include "common/nearest.h"
+#include "common/options.h"
 #include "common/report.h"
 
 /* --cum and --show-cum are about the rows of a table. The document of --json always has one. */
@@ -58,7 +58,6 @@ static int check_compact(const struct settings *settings)
 /* Refuses options that rows of data and branches cannot have. */
 static int check_data(const struct settings *settings)
 {
-    static const char *const words[] = {"data-page", "data-symbol", "data-type", "branch"};
     const char *other = settings->callers                                      ? "--callers"
                         : settings->callees                                    ? "--callees"
                         : settings->reverse                                    ? "--reverse"
@@ -69,19 +68,21 @@ static int check_data(const struct settings *settings)
                                                                                : NULL;
     if (settings->by < BY_DATA_PAGE)
         return 0;
+    int size;
+    const char *by = options_word(CLI_REPORT_BY, settings->by, &size);
     if (settings->tasks == TASKS_APART) {
-        report_error("--by=%s has no sections for tasks: leave out --per-task, or choose a task with --tid",
-                     words[settings->by - BY_DATA_PAGE]);
+        report_error("--by=%.*s has no sections for tasks: leave out --per-task, or choose a task with --tid", size,
+                     by);
         return -EINVAL;
     }
     if (settings->show_cum || settings->values) {
-        report_error("--by=%s has no column for %s: leave it out", words[settings->by - BY_DATA_PAGE],
+        report_error("--by=%.*s has no column for %s: leave it out", size, by,
                      settings->values ? "--values" : "--show-cum");
         return -EINVAL;
     }
     if (!other)
         return 0;
-    report_error("--by=%s does not show call chains: leave out %s", words[settings->by - BY_DATA_PAGE], other);
+    report_error("--by=%.*s does not show call chains: leave out %s", size, by, other);
     return -EINVAL;
 }
 
@@ -98,44 +99,7 @@ int cli_check_settings(const struct settings *settings)
 /* ---- --smpl-module */
 
 /* In the order of enum settings_module. */
-static const struct {
-    const char *name, *command;
-} modules[] = {{"", NULL}, {"inst-hist", "report"}, {"detailed", "script"}, {"compact", "script"}, {"raw", "export"}};
-
-#define MODULE_NAMES "inst-hist, detailed, compact, raw"
-#define MODULE_COUNT (sizeof(modules) / sizeof(modules[0]))
-
-/* NULL: no value. */
-static int find_module(const char *name)
-{
-    for (size_t i = 1; name && i < MODULE_COUNT; i++)
-        if (strcmp(modules[i].name, name) == 0)
-            return (int)i;
-    return MODULE_NONE;
-}
-
-static int refuse_module(const char *option, const char *name)
-{
-    const char *names[MODULE_COUNT];
-    for (size_t i = 0; i < MODULE_COUNT; i++)
-        names[i] = modules[i].name;
-    const char *near = nearest_word(name, names, MODULE_COUNT);
-    if (near)
-        report_error("option '--%s' knows no module '%s'; did you mean '%s'? All modules: " MODULE_NAMES, option, name,
-                     near);
-    else
-        report_error("option '--%s' knows no module '%s'; the modules are " MODULE_NAMES, option, name);
-    return -EINVAL;
-}
-
-int cli_module_take(void *state, const struct option_row *row, const char *value)
-{
-    const int module = find_module(value);
-    if (module == MODULE_NONE)
-        return refuse_module(row->name, value ? value : "");
-    ((struct settings *)state)->module = module;
-    return 0;
-}
+static const char *const module_commands[] = {NULL, "report", "script", "script", "export"};
 
 const char *cli_module_command(int argc, char **argv)
 {
@@ -146,7 +110,7 @@ const char *cli_module_command(int argc, char **argv)
         if (size < sizeof(shortest) - 1 || size >= sizeof(option) || strncmp(argv[i], option, size) != 0)
             continue;
         const char *value = argv[i][size] ? argv[i] + size + 1 : argv[i + 1];
-        command = modules[find_module(value)].command;
+        command = module_commands[options_find_word(CLI_MODULES, value ? value : "") + 1];
     }
     return command;
 }
@@ -164,13 +128,15 @@ int cli_module_apply(struct settings *settings, const char *command)
         other = "--compact";
     if (module == MODULE_NONE)
         return 0;
-    if (strcmp(command, modules[module].command) != 0) {
-        report_error("--smpl-module=%s is an output of '%s', not of '%s'", modules[module].name,
-                     modules[module].command, command);
+    int size;
+    const char *name = options_word(CLI_MODULES, module - MODULE_HISTOGRAM, &size);
+    if (strcmp(command, module_commands[module]) != 0) {
+        report_error("--smpl-module=%.*s is an output of '%s', not of '%s'", size, name, module_commands[module],
+                     command);
         return -EINVAL;
     }
     if (other) {
-        report_error("--smpl-module=%s shows %s: leave out %s", modules[module].name,
+        report_error("--smpl-module=%.*s shows %s: leave out %s", size, name,
                      module == MODULE_HISTOGRAM ? "a row for each address" : "each sample in several lines", other);
         return -EINVAL;
     }

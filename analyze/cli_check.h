@@ -4,7 +4,9 @@
 #define ANALYZE_CLI_CHECK_H
 
 #include "analyze/view/settings.h"
-#include "common/options.h"
+
+/* The words of report's --by, in the order of enum settings_by. */
+#define CLI_REPORT_BY "function|dso|task|process|comm|address|line|inline|file|data-page|data-symbol|data-type|branch"
 
 /* 0; -EINVAL after a message: one of the options would have no effect beside another one. */
 int cli_check_settings(const struct settings *settings);
@@ -14,8 +16,9 @@ int cli_check_settings(const struct settings *settings);
  * of its options.
  */
 
-/* Takes the name of a module, as an option of a table. */
-int cli_module_take(void *state, const struct option_row *row, const char *value);
+/* The modules, in the order of enum settings_module, from MODULE_HISTOGRAM on. */
+#define CLI_MODULES "inst-hist|detailed|compact|raw"
+
 /* The name of the command for a command line that names a module and no command; NULL: it names none. */
 const char *cli_module_command(int argc, char **argv);
 /* Turns the module, if there is one, into options of COMMAND. 0, or -EINVAL after a message. */

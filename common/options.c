@@ -12,6 +12,7 @@
 /* The column where descriptions start in --help, if labels are long. */
 #define LABEL_WIDTH 30
 #define MOST_WORDS  128
+#define WORDS_SIZE  256 /* of the words of one option */
 #define UNLISTED    (OPTION_HIDDEN | OPTION_SYNONYM)
 
 struct parser {
@@ -67,6 +68,56 @@ int options_take_count(void *state, const struct option_row *row, const char *va
         return -EINVAL;
     }
     *(uint64_t *)((char *)state + row->offset) = number;
+    return 0;
+}
+
+const char *options_word(const char *words, int position, int *ret_size)
+{
+    while (position-- > 0)
+        words += strcspn(words, "|") + 1;
+    *ret_size = (int)strcspn(words, "|");
+    return words;
+}
+
+int options_find_word(const char *words, const char *word)
+{
+    const size_t size = strlen(word);
+    for (int position = 0; size; position++) {
+        const size_t length = strcspn(words, "|");
+        if (length == size && strncmp(words, word, size) == 0)
+            return position;
+        if (!words[length])
+            break;
+        words += length + 1;
+    }
+    return -1;
+}
+
+static const char *words_of(const struct option_row *row)
+{
+    return row->words ? row->words : row->value;
+}
+
+static int refuse_word(const struct option_row *row, const char *value)
+{
+    char copy[WORDS_SIZE], *rest = copy;
+    const char *words[MOST_WORDS];
+    size_t count = 0;
+    snprintf(copy, sizeof(copy), "%s", words_of(row));
+    while (rest && count < MOST_WORDS)
+        words[count++] = strsep(&rest, "|");
+    const char *near = nearest_word(value, words, count);
+    report_error("option '--%s' takes %s, not '%s'%s%s%s", row->name, words_of(row), value,
+                 near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    return -EINVAL;
+}
+
+int options_take_word(void *state, const struct option_row *row, const char *value)
+{
+    const int position = options_find_word(words_of(row), value ? value : "");
+    if (position < 0)
+        return refuse_word(row, value ? value : "");
+    *(int *)((char *)state + row->offset) = (int)row->number + position;
     return 0;
 }
 
@@ -158,10 +209,10 @@ static int take_value(struct parser *parser, const struct option_row *row, const
 /* Takes the next argument as the value of ROW. */
 static int take_next(struct parser *parser, const struct option_row *row)
 {
-    if (parser->at >= parser->argc && (row->flags & OPTION_OWN_REFUSAL))
-        return take_value(parser, row, NULL);
+    if (parser->at >= parser->argc && parser->options->only_look)
+        return 0;
     if (parser->at >= parser->argc) {
-        report_error("option '--%s' needs a value (%s)", row->name, row->value);
+        report_error("option '--%s' needs a value (%s)", row->name, words_of(row));
         return -EINVAL;
     }
     return take_value(parser, row, parser->argv[parser->at++]);

@@ -14,8 +14,7 @@
 
 struct option_row;
 
-/* Takes VALUE (NULL: a flag, or an optional value that is not given; with OPTION_OWN_REFUSAL, a value that is missing).
- * 0, or -EINVAL after report_error(). */
+/* Takes VALUE (NULL: a flag, or an optional value that is not given). 0, or -EINVAL after report_error(). */
 typedef int option_take(void *state, const struct option_row *row, const char *value);
 
 enum option_flags {
@@ -23,7 +22,6 @@ enum option_flags {
     OPTION_HIDDEN = 2,         /* not in --help */
     OPTION_MORE = 4,           /* not in a brief --help */
     OPTION_SYNONYM = 8,        /* another name: not in --help, never suggested; works in full and as a prefix */
-    OPTION_OWN_REFUSAL = 16,   /* if its value is missing: the taker gets NULL and says what it takes */
 };
 
 struct option_row {
@@ -32,10 +30,11 @@ struct option_row {
     const char *value; /* name of the value in --help ("HZ"); NULL: a flag */
     unsigned flags;
     option_take *take;
-    size_t offset;    /* for the stock takers: offset of the member in STATE */
-    int64_t number;   /* for the stock takers: value to store; others may use it as they like */
-    uint32_t groups;  /* bit set of the commands that have the option; 0: all */
-    const char *help; /* a brief --help ends at a semicolon */
+    size_t offset;     /* for the stock takers: offset of the member in STATE */
+    int64_t number;    /* for the stock takers: value to store; others may use it as they like */
+    uint32_t groups;   /* bit set of the commands that have the option; 0: all */
+    const char *help;  /* a brief --help ends at a semicolon */
+    const char *words; /* the words that it takes ("self|total"), for messages and options_take_word(); NULL: value */
 };
 
 /* Stock takers: store into (char *)state + offset. */
@@ -43,6 +42,13 @@ int options_take_flag(void *state, const struct option_row *row, const char *val
 int options_take_enum(void *state, const struct option_row *row, const char *value);   /* int: row->number */
 int options_take_string(void *state, const struct option_row *row, const char *value); /* const char *, not empty */
 int options_take_count(void *state, const struct option_row *row, const char *value);  /* uint64_t: at least 1 */
+/* int: row->number for the first of the row's words, one more for the second, ... */
+int options_take_word(void *state, const struct option_row *row, const char *value);
+
+/* The position of WORD among WORDS ("self|total"): 0, 1, ...; -1: it is none of them. */
+int options_find_word(const char *words, const char *word);
+/* The word at POSITION, which must be one of WORDS; *ret_size: its length. */
+const char *options_word(const char *words, int position, int *ret_size);
 
 struct options {
     const struct option_row *rows; /* ended by a row whose name and help are NULL */

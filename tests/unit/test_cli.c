@@ -116,10 +116,12 @@ static void test_choices(void **state)
         assert_true(cli.settings.by_given);
     }
     assert_false(good("")->by_given);
+    bad("--by functions", "data-type|branch, not 'functions'; did you mean 'function'?\n");
     bad("--by functions", "option '--by' takes function|dso|task");
     bad("--by func", "takes");
     bad("--by", "option '--by' needs a value (function|dso|task|process|comm|address|line|inline|file|data-page|");
     bad("report --by", "option '--by' needs a value (function|dso|");
+    bad("--no-fold flame --by", "option '--by' needs a value (function|dso|task|process|comm|address)\n");
     bad("--by=", "takes");
     bad("--by=line|inline", "takes");
     bad("--by=GROUP", "takes");
@@ -211,9 +213,9 @@ static void test_modules(void **state)
     expect("script -- --smpl-module=raw", "script", "--smpl-module=raw");
     expect("-- --smpl-module=raw", "report", "--smpl-module=raw");
     bad("--smpl-module=inst-hits a",
-        "no module 'inst-hits'; did you mean 'inst-hist'? All modules: inst-hist, detailed, compact, raw");
-    bad("--smpl-module=pebs a", "knows no module 'pebs'; the modules are inst-hist, detailed, compact, raw");
-    bad("--smpl-module= a", "knows no module ''");
+        "option '--smpl-module' takes inst-hist|detailed|compact|raw, not 'inst-hits'; did you mean 'inst-hist'?\n");
+    bad("--smpl-module=pebs a", "option '--smpl-module' takes inst-hist|detailed|compact|raw, not 'pebs'\n");
+    bad("--smpl-module= a", "takes inst-hist|detailed|compact|raw, not ''\n");
     bad("--smpl-module", "option '--smpl-module' needs a value (inst-hist|detailed|compact|raw)");
     assert_true(good("--smpl-module=compact --help")->help);
     assert_true(good("report --smpl-module=compact --help")->help);

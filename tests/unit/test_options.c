@@ -126,6 +126,50 @@ static void test_operands(void **state)
     assert_int_equal(operand_count, 0);
 }
 
+/* One of several words: those of the value, or those that --help has no room for. */
+static void test_words(void **state)
+{
+    static const struct option_row table[] = {
+        {0, "sort", "self|total", 0, options_take_word, AT(mode), 0, 0, "order"},
+        {0, "by", "GROUP", 0, options_take_word, AT(mode), 5, 0, "what", "dso|function|line"},
+        {0},
+    };
+    static const struct {
+        const char *word, *message; /* NULL: it is good */
+        int mode;
+    } cases[] = {
+        {"--sort=self", NULL, 0},
+        {"--sort=total", NULL, 1},
+        {"--by=dso", NULL, 5},
+        {"--by=line", NULL, 7},
+        {"--by=lines", "prog: option '--by' takes dso|function|line, not 'lines'; did you mean 'line'?\n", 0},
+        {"--by=dso|function", "prog: option '--by' takes dso|function|line, not 'dso|function'", 0},
+        {"--by=GROUP", "prog: option '--by' takes dso|function|line, not 'GROUP'\n", 0},
+        {"--sort=", "prog: option '--sort' takes self|total, not ''\n", 0},
+        {"--sort", "prog: option '--sort' needs a value (self|total)\n", 0},
+        {"--by", "prog: option '--by' needs a value (dso|function|line)\n", 0},
+    };
+    const struct options options = {.rows = table};
+    (void)state;
+    report_program("prog");
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char *arguments[] = {(char *)"prog", (char *)cases[i].word, NULL};
+        got = (struct state){0};
+        check_capture();
+        assert_int_equal(options_parse(&options, &got, 2, arguments, &operands, &operand_count),
+                         cases[i].message ? -EINVAL : 0);
+        const char *said = check_captured();
+        if (cases[i].message ? !strstr(said, cases[i].message) : said[0] != '\0')
+            fail_msg("%s: %s", cases[i].word, said);
+        assert_int_equal(got.mode, cases[i].mode);
+    }
+    int size;
+    assert_memory_equal(options_word("dso|function|line", 1, &size), "function", 8);
+    assert_int_equal(size, 8);
+    assert_string_equal(options_word("dso|function|line", 2, &size), "line");
+    assert_int_equal(size, 4);
+}
+
 static void expect_error(const char *text, uint32_t groups, const char *message)
 {
     check_capture();
@@ -311,6 +355,7 @@ int main(void)
         cmocka_unit_test(test_optional_value),
         cmocka_unit_test(test_prefixes),
         cmocka_unit_test(test_operands),
+        cmocka_unit_test(test_words),
         cmocka_unit_test(test_errors),
         cmocka_unit_test(test_only_look),
         cmocka_unit_test(test_options_of_others),
