@@ -9,6 +9,14 @@ static struct profile *load_and_release(struct writer *writer, struct buffer *by
     return profile;
 }
 
+/* The file of the first thread of PID, which has ended. */
+static void begin_task(struct writer *writer, uint32_t pid)
+{
+    begin(writer, pid, pid);
+    writer_session(writer, 0xaa, 1000);
+    writer_task(writer, ENDED, 0, 600, 9000, 0);
+}
+
 static void put_session(struct writer *writer, const struct pinject_item_session *fixed)
 {
     const char *strings[] = {"1.2.3", "task-clock", "a reason", "make", "-j2"};
@@ -169,9 +177,7 @@ static void test_counts_by_name(void **state)
     (void)state;
     struct writer writer;
     struct buffer bytes = BUFFER_INIT;
-    begin(&writer, 10, 10);
-    writer_session(&writer, 0xaa, 1000);
-    writer_task(&writer, ENDED, 0, 600, 9000, 0);
+    begin_task(&writer, 10);
     writer_generation(&writer, 0, 600, "comm", "/bin/app", NULL);
     static const struct {
         const char *name;
@@ -221,9 +227,7 @@ static void test_units(void **state)
     (void)state;
     struct writer writer;
     struct buffer bytes = BUFFER_INIT;
-    begin(&writer, 10, 10);
-    writer_session(&writer, 0xaa, 1000);
-    writer_task(&writer, ENDED, 0, 600, 9000, 0);
+    begin_task(&writer, 10);
     writer_count(&writer, 1, UINT32_MAX, 100, 1, 1, "");
     writer_count(&writer, UINT32_MAX, UINT32_MAX, 7, 1, 1, "energy");
     writer_count(&writer, UINT32_MAX, UINT32_MAX, 8, 1, 1, "odd");
@@ -236,7 +240,10 @@ static void test_units(void **state)
         const struct profile_event *event = &profile->events[i];
         const bool energy = strcmp(event->name, "energy") == 0, faults = strcmp(event->name, "page-faults") == 0;
         assert_true(event->scale == (energy ? 0.5 : 0));
-        assert_string_equal(event->unit ? event->unit : "", energy ? "Joules" : faults ? "pages" : "");
+        if (energy || faults)
+            assert_string_equal(event->unit, energy ? "Joules" : "pages");
+        else
+            assert_null(event->unit); /* not "" */
         assert_true(event->name[0] != '\0');
     }
     profile_free(profile);
@@ -252,9 +259,7 @@ static void test_damaged_items(void **state)
                                      PINJECT_ITEM_NOTE,       PINJECT_ITEM_UNIT};
     struct writer writer;
     struct buffer bytes = BUFFER_INIT;
-    begin(&writer, 10, 10);
-    writer_session(&writer, 0xaa, 1000);
-    writer_task(&writer, ENDED, 0, 600, 9000, 0);
+    begin_task(&writer, 10);
     for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
         const struct pinject_item empty = {0};
         writer_item(&writer, types[i], &empty, sizeof(empty), NULL, 0);
@@ -299,9 +304,7 @@ static void save_coverage(const char *name, uint32_t pid, uint32_t complete, uin
     const struct pinject_item_unwritten unwritten = {.files = cpu_ns + 7, .samples = cpu_ns + 8};
     const struct pinject_item_missed missed = {.count = cpu_ns + 5, .cpu_ns = cpu_ns + 6};
     const struct pinject_item_note empty = {{0}};
-    begin(&writer, pid, pid);
-    writer_session(&writer, 0xaa, 1000);
-    writer_task(&writer, ENDED, 0, 600, 9000, 0);
+    begin_task(&writer, pid);
     writer_item(&writer, PINJECT_ITEM_MISSED, &missed, sizeof(missed), strings, 2); /* of no coverage */
     writer_item(&writer, PINJECT_ITEM_COVERAGE, &coverage, sizeof(coverage), NULL, 0);
     writer_item(&writer, PINJECT_ITEM_UNWRITTEN, &unwritten, sizeof(unwritten), NULL, 0);
@@ -359,9 +362,7 @@ static void save_machine(const char *name, uint32_t pid, const char *hostname, u
 {
     struct writer writer;
     const unsigned char id[20] = {kernel_id};
-    begin(&writer, pid, pid);
-    writer_session(&writer, 0xaa, 1000);
-    writer_task(&writer, ENDED, 0, 600, 9000, 0);
+    begin_task(&writer, pid);
     if (hostname)
         writer_text(&writer, &writer.features[PERFDATA_HOSTNAME], hostname);
     writer_text(&writer, &writer.features[PERFDATA_OSRELEASE], "6.1.0");

@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "check.h"
 
-#include <linux/perf_event.h>
-
-#include "analyze/view/counters.h"
 #include "analyze/view/heading.h"
-#include "analyze/view/histogram.h"
 #include "analyze/view/process_tree.h"
-#include "analyze/view/rows.h"
 #include "analyze/view/select.h"
-#include "counts/count_print.h"
 #include "test_view_fake.h"
 
 static void test_total_counts_a_function_once(void **state)
@@ -49,166 +43,6 @@ static void test_hostile_command_line_is_harmless(void **state)
     char *text = run(&fake, view_report);
     has(text, "cc1 'a b.c' '\\033[2J\\377'");
     assert_null(strchr(text, '\033'));
-    free(text);
-}
-
-static void test_top_and_cum_leave_a_line(void **state)
-{
-    (void)state;
-    struct fake fake;
-    fake_new(&fake);
-    fake.settings.tasks = TASKS_TOGETHER;
-    fake.settings.top = 1;
-    char *text = run(&fake, view_report);
-    has(text, "and 3 functions more with 20.00 % together");
-    free(text);
-    fake.settings.top = 0;
-    fake.settings.cum = 90;
-    text = run(&fake, view_report);
-    has(text, "app+0x200");
-    has(text, "and 2 functions more with 10.00 % together");
-    free(text);
-}
-
-/* The share of all rows so far: of a table of functions, of tasks, and in the document. */
-static void test_show_cum(void **state)
-{
-    (void)state;
-    struct fake fake;
-    fake_new(&fake);
-    fake.settings.tasks = TASKS_TOGETHER;
-    fake.settings.show_cum = true;
-    char *text = run(&fake, view_report);
-    has(text, "   Self       Cum     Time    Total  DSO        Function\n"
-              "80.00 %   80.00 %  80.0 ms  80.00 %  app        app+0x300\n"
-              "10.00 %   90.00 %  10.0 ms  10.00 %  app        app+0x200\n"
-              " 5.00 %   95.00 %  5.00 ms  95.00 %  app        app+0x100\n"
-              " 5.00 %  100.00 %  5.00 ms   5.00 %  [unknown]  0xdead000\n");
-    free(text);
-    fake.settings.by = BY_TASK;
-    text = run(&fake, view_report);
-    has(text, "85.00 %   85.00 %  85.0 ms       85    20.20  ");
-    has(text, " 5.00 %  100.00 %  5.00 ms        5    10.11  ");
-    free(text);
-    fake.settings.by = BY_FUNCTION;
-    fake.settings.json = true;
-    fake.settings.cum = 85;
-    text = run(&fake, view_report);
-    has(text, "\"cum_percent\":80.0000,");
-    has(text, "\"cum_percent\":90.0000,");
-    has_not(text, "\"cum_percent\":95.0000,\"inlined\"");
-    has(text, "\"functions_left_out\":{\n  \"rows\":2,\n  \"self_weight\":10000000,\n  \"self_percent\":10.0000}");
-    free(text);
-}
-
-/* In the document a task has 20 functions; with --cum only --top limits them further. */
-static void test_cum_of_task_functions(void **state)
-{
-    enum { COUNT = 25 };
-    static struct profile_frame frames[COUNT];
-    static struct profile_stack stacks[COUNT];
-    static struct profile_entry entries[COUNT];
-    static uint32_t chains[COUNT][1];
-    static const struct {
-        double cum;
-        uint64_t top, shown;
-    } cases[] = {{0, 0, 20}, {99, 0, 25}, {90, 0, 23}, {99, 3, 3}, {0, 22, 22}};
-    (void)state;
-    struct fake fake;
-    fake_new(&fake);
-    for (uint32_t i = 0; i < COUNT; i++) {
-        frames[i] = (struct profile_frame){
-            .module = fake.profile.modules[0], .offset = 0x1000 + i, .ip = 0x1000 + i, .index = i};
-        chains[i][0] = i;
-        stacks[i] = (struct profile_stack){chains[i], 1, false};
-        entries[i] = fake.profile.entries[0];
-        entries[i].stack = i;
-    }
-    fake.profile.frames = frames;
-    fake.profile.stacks = stacks;
-    fake.profile.entries = entries;
-    fake.profile.frame_count = fake.profile.stack_count = fake.profile.entry_count = COUNT;
-    fake.settings.json = true;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        fake.settings.cum = cases[i].cum;
-        fake.settings.top = cases[i].top;
-        char *text = run(&fake, view_report);
-        const char *at = strstr(text, "\"tasks\":[");
-        uint64_t shown = 0;
-        for (assert_non_null(at); (at = strstr(at, "\"symbol\":")); at++)
-            shown++;
-        assert_int_equal(shown, cases[i].shown);
-        free(text);
-    }
-}
-
-/* Only the sums that a view shows are made: events and rows may be many. */
-static void test_sums_of_shown_events(void **state)
-{
-    (void)state;
-    struct fake fake;
-    struct histogram histogram;
-    struct rows_sums sums;
-    fake_new(&fake);
-    struct names *names = names_new(&fake.profile, &fake.settings);
-    const struct view view = {.settings = &fake.settings, .profile = &fake.profile, .names = names};
-    struct profile_entry other = fake.profile.entries[0];
-    other.event = 1;
-    histogram_init(&histogram, &fake.profile, names, BY_COMM);
-    histogram_add(&histogram, &fake.profile.entries[0]);
-    histogram_add_other(&histogram, &other);
-    for (int i = 0; i < 3; i++) {
-        fake.settings.show_cum = i > 0;
-        fake.settings.group = i > 1;
-        rows_sums_init(&sums, &view, &histogram);
-        rows_sums_add(&sums, &histogram, &histogram.rows[0]);
-        assert_int_equal(sums.weights != NULL, i > 0);
-        if (sums.weights) {
-            assert_int_equal(sums.weights[0], other.weight);
-            assert_int_equal(sums.weights[1], i > 1 ? other.weight : 0);
-        }
-        rows_sums_release(&sums);
-    }
-    histogram_release(&histogram);
-    names_free(names);
-}
-
-/* No limit but --cum: neither 30 rows, nor rows of 0.1 % at least. */
-static void test_cum_is_the_only_limit(void **state)
-{
-    (void)state;
-    struct fake fake;
-    fake_new(&fake);
-    static struct profile_entry entries[4];
-    memcpy(entries, fake.profile.entries, sizeof(entries));
-    entries[3].weight = 1000; /* 0.001 % */
-    fake.profile.entries = entries;
-    fake.settings.tasks = TASKS_TOGETHER;
-    char *text = run(&fake, view_report);
-    has(text, "and 1 function more with 0.00 % together; --top all shows all");
-    free(text);
-    fake.settings.cum = 100;
-    text = run(&fake, view_report);
-    has(text, "0xdead000\n");
-    free(text);
-    fake.settings.cum = 84;
-    text = run(&fake, view_report);
-    has(text, "and 3 functions more with 15.79 % together; a larger --cum shows more\n");
-    free(text);
-    fake.settings.top = 1;
-    text = run(&fake, view_report);
-    has(text, "; a larger --top and --cum show more\n");
-    free(text);
-    fake.settings.cum = 90;
-    text = run(&fake, view_report);
-    has(text, "; a larger --top shows more\n");
-    free(text);
-    /* Rows without weight: nothing is more than 100 %. */
-    fake.settings.cum = 100;
-    fake.settings.top = 0;
-    entries[0].weight = 0;
-    text = run(&fake, view_report);
-    has(text, "and 1 function more with 0.00 % together; --top all without --cum shows all\n");
     free(text);
 }
 
@@ -402,88 +236,6 @@ static void test_tree(void **state)
     text = run(&fake, view_tree);
     has(text, "`- * cc1");
     free(text);
-}
-
-static void test_counts_include_what_no_event_saw(void **state)
-{
-    (void)state;
-    struct fake fake;
-    fake_new(&fake);
-    char *text = run(&fake, view_counts);
-    has(text, "105 ms  task-clock   102 ms counted, 3.00 ms at start-up and exit\n");
-    has(text, "   100  page-faults  an estimate: the event was counted for only 50.00 % of the time\n");
-    has(text, "~100 (50 %)");
-    has(text, "105 ms of it attributed to tasks (95.45 %)");
-    has(text, "Not seen: su: setuid, 3 times");
-    free(text);
-}
-
-static void test_counts_with_a_unit_and_a_scale(void **state)
-{
-    (void)state;
-    struct fake fake;
-    fake_new(&fake);
-    struct profile_event events[2], *faults = &events[1];
-    assert_int_equal(fake.profile.event_count, 2);
-    memcpy(events, fake.profile.events, sizeof(events));
-    fake.profile.events = events;
-    faults->unit = "Joules";
-    faults->scale = 0.125;
-    char *text = run(&fake, view_counts);
-    has(text, "12.50 Joules  page-faults");
-    has(text, "~12.50 Joules (50 %)");
-    free(text);
-    fake.settings.json = true;
-    text = run(&fake, view_counts);
-    has(text, "{\"event\":\"page-faults\",\"unit\":\"Joules\",\"scale\":0.125,\"value\":");
-    free(text);
-    fake.settings.json = false;
-    fake.settings.count_form = COUNT_AS_CSV;
-    text = run(&fake, view_counts);
-    has(text, "12.500000,Joules,page-faults,");
-    free(text);
-    fake.settings.count_form = COUNT_AS_TEXT;
-    faults->scale = 0;
-    text = run(&fake, view_counts);
-    has(text, "100 Joules  page-faults");
-    free(text);
-    faults->unit = "\033[1m";
-    text = run(&fake, view_counts);
-    has(text, "100 \\033[1m  page-faults");
-    free(text);
-}
-
-/* It is not known to be 0. */
-static void test_counts_of_an_event_that_never_ran(void **state)
-{
-    (void)state;
-    struct fake fake;
-    fake_new(&fake);
-    struct profile_count counts[] = {{1, 0, 0, 100, 0, 0}};
-    fake.profile.tasks[2].counts = counts;
-    fake.profile.tasks[2].count_count = 1;
-    char *text = run(&fake, view_counts);
-    has(text, "    -  page-faults  never ran: no counter of the machine was free\n");
-    has(text, "never ran  ");
-    free(text);
-}
-
-static void test_counts_of_generations_are_added_up(void **state)
-{
-    (void)state;
-    struct fake fake;
-    fake_new(&fake);
-    struct profile_count counts[] = {{0, 0, 5, 5, 5, 5}, {0, 1, 7, 7, 7, 7}};
-    struct counter counters[2];
-    struct profile_task *task = &fake.profile.tasks[2];
-    task->counts = counts;
-    counters_of_task(&fake.profile, task, counters);
-    assert_int_equal(counters[0].value, 12);
-    assert_false(counters[1].present);
-    /* Beside a count of the whole task, those of the exec generations are parts of it. */
-    counts[0].generation = UINT32_MAX;
-    counters_of_task(&fake.profile, task, counters);
-    assert_int_equal(counters[0].value, 5);
 }
 
 static void test_unknown_coverage(void **state)
@@ -772,56 +524,12 @@ static void test_no_samples(void **state)
     free(run(&fake, view_summary));
 }
 
-/* By its counter; where that says nothing by what the kernel's accounting adds, or by its samples. */
-static void test_cpu_time_of_a_task(void **state)
-{
-    (void)state;
-    struct profile_event clock = {.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_TASK_CLOCK, .nanoseconds = true};
-    struct profile profile = {.events = &clock, .event_count = 1};
-    struct profile_count counts[3] = {
-        {.generation = 0, .value = 3}, {.generation = 1, .value = 4}, {.generation = UINT32_MAX}};
-    struct profile_task task = {.counts = counts};
-    bool estimate;
-    assert_int_equal(counters_cpu(&profile, &task, 0, &estimate), COUNTERS_UNKNOWN);
-    assert_false(estimate);
-    task.exit_cost = true;
-    assert_int_equal(counters_cpu(&profile, &task, 0, &estimate), 0);
-    task.exit_ns = 10;
-    task.startup_ns = 20;
-    assert_int_equal(counters_cpu(&profile, &task, 0, &estimate), 30);
-    task.exit_cost = false;
-    assert_int_equal(counters_cpu(&profile, &task, 0, &estimate), 30);
-    assert_false(estimate);
-    assert_int_equal(counters_cpu(&profile, &task, 500, &estimate), 530);
-    assert_true(estimate);
-    clock.nanoseconds = false; /* a weight that is no time */
-    assert_int_equal(counters_cpu(&profile, &task, 500, &estimate), 30);
-    assert_false(estimate);
-    clock.nanoseconds = true;
-    task.count_count = 2;
-    assert_int_equal(counters_cpu(&profile, &task, 500, &estimate), 37);
-    assert_false(estimate);
-    task.startup_ns = task.exit_ns = 0;
-    task.count_count = 3; /* that of the whole task, not those of its exec generations */
-    assert_int_equal(counters_cpu(&profile, &task, 0, &estimate), 0);
-    counts[2].value = 9;
-    assert_int_equal(counters_cpu(&profile, &task, 0, &estimate), 9);
-    clock.config = PERF_COUNT_SW_PAGE_FAULTS;
-    clock.nanoseconds = false;
-    assert_int_equal(counters_cpu(&profile, &task, 7, &estimate), COUNTERS_UNKNOWN);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_total_counts_a_function_once),
         cmocka_unit_test(test_sections_are_heaviest_first),
         cmocka_unit_test(test_hostile_command_line_is_harmless),
-        cmocka_unit_test(test_top_and_cum_leave_a_line),
-        cmocka_unit_test(test_show_cum),
-        cmocka_unit_test(test_cum_of_task_functions),
-        cmocka_unit_test(test_sums_of_shown_events),
-        cmocka_unit_test(test_cum_is_the_only_limit),
         cmocka_unit_test(test_filters),
         cmocka_unit_test(test_command_lines),
         cmocka_unit_test(test_call_trees),
@@ -829,10 +537,6 @@ int main(void)
         cmocka_unit_test(test_by),
         cmocka_unit_test(test_tree),
         cmocka_unit_test(test_offsets),
-        cmocka_unit_test(test_counts_include_what_no_event_saw),
-        cmocka_unit_test(test_counts_with_a_unit_and_a_scale),
-        cmocka_unit_test(test_counts_of_an_event_that_never_ran),
-        cmocka_unit_test(test_counts_of_generations_are_added_up),
         cmocka_unit_test(test_unknown_coverage),
         cmocka_unit_test(test_bad_trees_end),
         cmocka_unit_test(test_why_the_kernel_is_missing),
@@ -845,7 +549,6 @@ int main(void)
         cmocka_unit_test(test_other_events),
         cmocka_unit_test(test_duration),
         cmocka_unit_test(test_no_samples),
-        cmocka_unit_test(test_cpu_time_of_a_task),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

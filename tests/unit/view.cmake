@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 if(TARGET pinject_view)
   pinject_unit_test(view SOURCES test_view.c test_view_fake.c LINK pinject_view)
+  pinject_unit_test(view_limits SOURCES test_view_limits.c test_view_fake.c LINK pinject_view)
+  pinject_unit_test(view_counts SOURCES test_view_counts.c test_view_fake.c LINK pinject_view)
   pinject_unit_test(cpu_use SOURCES test_cpu_use.c test_view_fake.c LINK pinject_view)
   pinject_unit_test(brief SOURCES test_brief.c LINK pinject_view)
   pinject_unit_test(command SOURCES test_command.c LINK pinject_view)
