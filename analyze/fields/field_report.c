@@ -216,8 +216,13 @@ static size_t count_shown(const struct field_pass *pass, uint64_t usual, struct 
 static struct rows_left rows_after(const struct field_pass *pass, size_t shown, const struct rows_limits *limits)
 {
     const uint32_t event = pass->view->profile->event;
-    struct rows_left left = {pass->kind->one,           pass->kind->many, pass->rows.count - shown, 0,
-                             pass->whole[event].weight, *limits};
+    struct rows_left left = {
+        .one = pass->kind->one,
+        .many = pass->kind->many,
+        .count = pass->rows.count - shown,
+        .whole = pass->whole[event].weight,
+        .limits = *limits,
+    };
     for (size_t i = shown; i < pass->rows.count; i++)
         left.weight += field_rows_sum(&pass->rows, &pass->rows.rows[i], event)->weight;
     return left;
@@ -248,7 +253,7 @@ static void print_table(struct field_pass *pass, const uint32_t *events, uint32_
     text_table_free(table);
     free(columns);
     const struct rows_left left = rows_after(pass, shown, &limits);
-    rows_print_left(pass->view->output, pass->view->settings, &left);
+    rows_print_more(pass->view->output, pass->view->settings, &left);
 }
 
 static void print_without(const struct field_pass *pass, uint32_t event)

@@ -5,7 +5,7 @@
 
 #include "analyze/view/view.h"
 
-/* What a report without samples says below it. */
+/* What a report without samples has in place of its table. */
 #define HEADING_NO_SAMPLES "No samples. 'panalyze counts' shows what was counted, 'panalyze tree' what ran."
 
 void heading_print(struct view *view);

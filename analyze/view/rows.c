@@ -231,7 +231,7 @@ static void add_row(struct text_table *table, const struct view *view, const str
     add_labels(table, view, histogram, row);
 }
 
-void rows_print_left(struct output *output, const struct settings *settings, const struct rows_left *left)
+void rows_print_more(struct output *output, const struct settings *settings, const struct rows_left *left)
 {
     if (!left->count)
         return;
@@ -247,7 +247,7 @@ void rows_print_left(struct output *output, const struct settings *settings, con
 static void print_more(struct view *view, const struct histogram *histogram, const struct rows *rows)
 {
     const struct kind *kind = &kinds[histogram->by];
-    rows_print_left(
+    rows_print_more(
         view->output, view->settings,
         &(struct rows_left){kind->one, kind->many, rows->more, rows->more_weight, histogram->weight, rows->limits});
 }

@@ -51,7 +51,7 @@ struct rows_left {
 };
 
 /* Prints the line below a table that leaves out rows; nothing if COUNT is 0. */
-void rows_print_left(struct output *output, const struct settings *settings, const struct rows_left *left);
+void rows_print_more(struct output *output, const struct settings *settings, const struct rows_left *left);
 
 void rows_sums_init(struct rows_sums *sums, const struct view *view, const struct histogram *histogram);
 /* Adds ROW, which is the next one that is shown. */
