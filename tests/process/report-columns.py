@@ -159,8 +159,8 @@ def test_what_has_no_column():
             (2, "option '--cum' needs a table with rows", ["--reverse", "--cum-thres=5"]),
             (2, "option '--cum-thres' needs a percentage above 0 and at most 100", ["--cum-thres=0"]),
             (2, "--values shows only the self weight of each event: leave out --callers", ["--values", "--callers"]),
-            (1, "option '--values' needs samples that have the counts of a group; record them with: "
-                "perf record -e '{A,B}:S'\n", ["--values"])):
+            (1, "option '--values' needs samples that have the counts of a group; record them with -e '{A,B}:S' "
+                "(pinject-run or perf record)\n", ["--values"])):
         result = panalyze("report", *options, name)
         check_equal((result.status, result.out), (status, ""), result)
         check_match(rf"^panalyze: {re.escape(said)}", result.err)
@@ -356,9 +356,9 @@ def test_modules():
     panalyze("export", "perf", "-o", "perf.data", name).ok()
     check_equal(pathlib.Path("raw.data").read_bytes(), pathlib.Path("perf.data").read_bytes())
     for said, options in (
-            ("option '--smpl-module' knows no module 'compct'; did you mean 'compact'? All modules: inst-hist, "
-             "detailed, compact, raw", ["--smpl-module=compct"]),
-            ("option '--smpl-module' knows no module 'dear-hist'; ", ["--smpl-module=dear-hist"]),
+            ("option '--smpl-module' takes inst-hist|detailed|compact|raw, not 'compct'; did you mean 'compact'?",
+             ["--smpl-module=compct"]),
+            ("option '--smpl-module' takes inst-hist|detailed|compact|raw, not 'dear-hist'", ["--smpl-module=dear-hist"]),
             ("--smpl-module=compact is an output of 'script', not of 'report'", ["report", "--smpl-module=compact"]),
             ("--smpl-module=raw writes the format perf, not csv", ["export", "csv", "--smpl-module=raw"]),
             ("option '--compact' always prints the same columns: leave out --json", ["script", "--compact", "--json"]),
