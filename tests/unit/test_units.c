@@ -76,7 +76,7 @@ static void stat_prints_them(void **state)
     has("       34359738368      cpu/topdown-total-slots/");
     has("        8589934592      cpu/instructions/");
     print(&counts, COUNT_AS_CSV);
-    has("\n2.000000,Joules,power/energy-pkg/,8,100.00,,\n" + 1);
+    has("2.000000,Joules,power/energy-pkg/,8,100.00,,\n");
     has("\n524288.000000,MiB,uncore_imc_0/cas_count_read/,8,100.00,,\n");
     has("\n8589934592,,cpu/instructions/,");
     print(&counts, COUNT_AS_JSON);

@@ -47,8 +47,9 @@ pinject_unit_test(inherited_roots SOURCES test_inherited_roots.c LINK pinject_co
 pinject_unit_test(inherited_records SOURCES test_inherited_records.c LINK pinject_collector)
 target_link_options(test_inherited_records PRIVATE
   -Wl,--wrap=inherited_ring_begin,--wrap=inherited_ring_next,--wrap=inherited_ring_end,--wrap=inherited_ring_has_stopped
-  -Wl,--wrap=procfs_waited_ns
-  -Wl,--wrap=mmap,--wrap=sysconf,--wrap=syscall,--wrap=pthread_mutex_lock)
+  -Wl,--wrap=procfs_waited_ns,--wrap=pthread_mutex_lock)
+pinject_unit_test(inherited_room SOURCES test_inherited_room.c LINK pinject_collector)
+target_link_options(test_inherited_room PRIVATE -Wl,--wrap=mmap,--wrap=sysconf,--wrap=syscall)
 pinject_unit_test(channel SOURCES test_channel.c ${PROJECT_SOURCE_DIR}/preload/peer.c LINK pinject_collector)
 target_link_options(test_channel PRIVATE -Wl,--wrap=pthread_create,--wrap=fchown)
 pinject_unit_test(origin SOURCES test_origin.c LINK pinject_collector)
