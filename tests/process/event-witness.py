@@ -105,17 +105,8 @@ def test_samples_of_a_breakpoint():
     check_equal([function["symbol"] for function in report["functions"]][:1], ["work"])
 
 
-def need_root():
-    if os.geteuid():
-        skip("only root may")
-
-
 def test_uprobes():
-    need_root()
-    need_perf_events()
-    if not os.path.exists("/sys/bus/event_source/devices/uprobe"):
-        skip("the kernel has no uprobes")
-    need_quick_uprobes(target(WITNESS), "called")
+    need_uprobes(target(WITNESS), "called")
     said, counted = counts_of([f"uprobe/path={target(WITNESS)},symbol=called,name=calls/"], *LINE)
     check_equal({tid: values["calls"] for tid, values in counted.items()}, said)
     said, counted = counts_of([f"uprobe/path={target(WITNESS)},symbol=called,retprobe,name=calls/"], *LINE)
@@ -125,10 +116,9 @@ def test_uprobes():
 
 def test_uprobes_are_not_inherited():
     """The kernel would make each fork fail: the program runs as ever, the event is not there, and that is said."""
-    need_root()
-    need_perf_events()
-    if not target_runs(STATIC) or not os.path.exists("/sys/bus/event_source/devices/uprobe"):
-        skip("no static program, or no uprobes")
+    if not target_runs(STATIC):
+        skip("no static program")
+    need_uprobes()
     said, counted = counts_of([f"uprobe/path={target(STATIC)},symbol=called,name=calls/"], *LINE, program=STATIC)
     check_equal((sorted(counted), len(said)), (sorted(said), 5))
     root = next(iter(counted))  # pinject-run opens the events of the command itself

@@ -243,15 +243,29 @@ def need_tracepoint(name):
         skip(f"the kernel has no tracepoint {name}")
 
 
-def need_quick_uprobes(program, function):
-    """A task waits 50 ms for its events at most. Kernels that wait for RCU at each uprobe may need longer."""
+def need_uprobes(program=None, function=None):
+    """
+    Skips the test where there are no uprobes, or none for us. With a FUNCTION of PROGRAM, for tests of several tasks,
+    also where one takes long: a task waits 50 ms for its events at most, and kernels that wait for RCU at each uprobe
+    may need longer, and still more with other load.
+    """
+    if not IS_ROOT:
+        skip("only root may open uprobes")
+    need_perf_events()
+    if not os.path.exists("/sys/bus/event_source/devices/uprobe"):
+        skip("the kernel has no uprobes")
+    if not function:
+        return
+
     def seconds(event):
         begin = time.monotonic()
         pinject_run("--check-events-only", "-e", event).ok()
         return time.monotonic() - begin
 
-    more = min(seconds(f"uprobe/path={program},symbol={function}/") - seconds("page-faults") for _ in range(3))
-    if more > 0.05:
+    with_probe, without = (min(seconds(event) for _ in range(3))
+                           for event in (f"uprobe/path={program},symbol={function}/", "page-faults"))
+    more = with_probe - without
+    if more > 0.025:
         skip(f"this kernel takes {1000 * more:.0f} ms to open and close a uprobe, and a task waits 50 ms for its events")
 
 
@@ -279,13 +293,17 @@ def said_stolen_ns(coverage):
     return sum(float(match[1]) * 1e6 for match in found if match)
 
 
+def is_virtual():
+    """Is this a virtual machine, as far as the processor says?"""
+    with open("/proc/cpuinfo") as file:
+        return bool(re.search(r"^flags\s*:.* hypervisor( |$)", file.read(), re.MULTILINE))
+
+
 def above_ns(cpu_ns, stolen=None):
     """By how much the tasks may have more CPU time than the CPU_NS that accounting has of their tree. Events go on
     while a hypervisor has the CPU, accounting does not, and the kernel may not notice: up to 4 % were seen, three times
     in a row, where by its own account nothing was stolen. STOLEN: stolen_ns() as it was when they had ended."""
-    with open("/proc/cpuinfo") as file:
-        virtual = re.search(r"^flags\s*:.* hypervisor( |$)", file.read(), re.MULTILINE)
-    return (0.05 * cpu_ns if virtual else 0.005 * cpu_ns) + 4e6 + (stolen_ns() if stolen is None else stolen)
+    return (0.05 if is_virtual() else 0.005) * cpu_ns + 4e6 + (stolen_ns() if stolen is None else stolen)
 
 
 def switched_ns(switches):

@@ -231,16 +231,19 @@ def test_context_switches_of_rounds():
 def test_task_clock_is_that_of_getrusage():
     """
     task-clock counts what the host takes away, getrusage does not. /proc/stat shows such time in steps of 10 ms, so less
-    than that may go unseen in a run: one of several runs has to be without it. An error of ours would be in all.
+    than that may go unseen in a run: one of several runs has to be without it. An error of ours would be in all. The
+    clock never has less.
     """
     need_perf_events()
     with measured():
-        for _ in range(8):
+        for _ in range(8 if is_virtual() else 1):
             before = stolen_ns()
             found, _ = document(target("spin"), "400", by="--per-process")
             stolen = stolen_ns() > before
             used, clock = found["user_ns"] + found["system_ns"], value(found, "task-clock")
-            good = abs(used - clock) <= 0.001 * used + 1e6
+            spare = 0.001 * used + 1e6
+            check(clock >= used - spare, f"{clock} ns by task-clock, {used} ns by getrusage")
+            good = clock <= used + spare
             if good and not stolen:
                 break
         if stolen:
