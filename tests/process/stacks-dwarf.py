@@ -187,7 +187,12 @@ def test_thread():
 
 
 def test_loaded_library():
+    """Stacks through it, and the names of its functions."""
     check_kind("loaded")
+    found = [row for row in panalyze_json("report", "--aggregate", "--top", "all", *results())["functions"]
+             if row["dso"] == str(TARGETS / "stacks-plugin.so")]
+    named = {row["symbol"]: row["total_samples"] for row in found}
+    enough(named.get("plugin_call", 0), 20, f" in plugin_call: {found}")
 
 
 def test_generated_code():
