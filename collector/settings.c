@@ -253,7 +253,7 @@ static const struct option_row rows[] = {
     {'e', "events", "LIST", 0, take_events, 0, 0, GROUP_BOTH,
      "events to sample or count, such as cycles,faults:u; default: cycles, or task-clock if cycles cannot be used"},
     {0, "filter", "EXPR", OPTION_MORE, take_filter, 0, 0, GROUP_LINE,
-     "count the tracepoints of the -e before this option only where EXPR is true, such as 'count > 100'"},
+     "for the tracepoints of the -e before this option: count only hits whose fields match EXPR, such as 'prev_pid == 0'"},
     {'u', "user-level", NULL, OPTION_MORE, take_level, 0, EVENT_LEVEL_USER, GROUP_BOTH,
      "count only in user space; events with a modifier of their own (cycles:k) keep it; -3 is another name for -u"},
     {'k', "kernel-level", NULL, OPTION_MORE, take_level, 0, EVENT_LEVEL_KERNEL, GROUP_BOTH,

@@ -78,7 +78,8 @@ static void event_config_timers(struct setup *setup, int status)
                       "tasks are %s: perf_event_open is refused (%s); 'pinject-run --doctor' says what to change",
                       setup->settings->stat ? "counted by the preload object" : "sampled by timers", config->refusal);
     if (setup->settings->switch_ns)
-        event_config_note(config, "the event sets take no turns: without perf_event_open, all of the time is counted");
+        event_config_note(config,
+                          "the event sets take no turns: without perf_event_open, every set is counted all the time");
 }
 
 /* Also before Linux 6.0, which refuses PERF_FORMAT_LOST before it looks at rights. */
