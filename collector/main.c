@@ -155,6 +155,22 @@ static int let_go(struct run *run)
     return error;
 }
 
+/*
+ * KVM on Intel CPUs could lose the guest's DR6 (mended in Linux 6.14: "Load DR6 with guest value only before entering
+ * .vcpu_run() loop"). The guest's kernel then takes the hit of a breakpoint for an INT1 instruction of the program.
+ */
+static void explain_trap(const struct event_config *config, int status)
+{
+    unsigned i = 0;
+    while (i < config->count && config->events[i].attr.type != PERF_TYPE_BREAKPOINT)
+        i++;
+    if (exit_status(status) == 128 + SIGTRAP && i < config->count)
+        report_warning("SIGTRAP killed the command. Breakpoint events such as '%s' can cause this in a virtual machine "
+                       "on an Intel CPU, if the host's Linux is older than 6.14. If the command also ends like this "
+                       "without these events, the cause is another one",
+                       config->events[i].name);
+}
+
 /* Lets the command go, collects until its end, reports the result. Returns the exit status. */
 static int run_command(struct run *run)
 {
@@ -192,6 +208,8 @@ static int run_command(struct run *run)
         repeat_fill(run->result, &run->outcome);
     const int unprinted = count_output_print(&run->counts, &run->session, &run->outcome);
     summary_print(&run->session, run->results, &run->outcome, &run->line.settings);
+    if (run->outcome.root_ended)
+        explain_trap(&run->config, run->outcome.root_status);
     const bool failed = error || unprinted;
     if (run->line.settings.strict && (summary_incomplete(&run->session, run->results, &run->outcome) || failed))
         return STATUS_OWN;

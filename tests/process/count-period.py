@@ -27,8 +27,8 @@ def sampled(events, *options, program=WITNESS, before=(), spelled=None):
     if EVENTS are only the names in the files."""
     for name in results():
         os.remove(name)
-    all_seen(run([*before, PINJECT_RUN, "-g", "none", *options, "-e", spelled or ",".join(events), "--",
-                  target(program), *LINE]).ok())
+    all_seen(no_stray_trap(run([*before, PINJECT_RUN, "-g", "none", *options, "-e", spelled or ",".join(events), "--",
+                                target(program), *LINE])).ok())
     ret, lost = {}, 0
     for event in events:
         report = panalyze_json("report", "--event", event, *results())

@@ -25,8 +25,8 @@ def counts_of(events, *line, program=WITNESS, before=(), filter=None):
     options = ["--filter", filter] if filter else []
     # To open a probe takes so long that on a busy machine a child may end before its events are open. That is printed.
     for attempt in range(5):
-        done = run([*before, PINJECT_RUN, "--stat", "--counts-file=counts", "-e", ",".join(events), *options, "--",
-                    target(program), *line]).ok()
+        done = no_stray_trap(run([*before, PINJECT_RUN, "--stat", "--counts-file=counts", "-e", ",".join(events),
+                                  *options, "--", target(program), *line])).ok()
         tasks = sorted(panalyze_json("counts", ".")["tasks"], key=lambda task: task["start_ns"])
         for name in os.listdir("."):
             if name.startswith("out"):
@@ -96,7 +96,7 @@ def test_a_group():
 def test_samples_of_a_breakpoint():
     """Each hit is a sample, in the function that writes."""
     need_breakpoints()
-    done = all_seen(pinject_run("-g", "none", "-e", "mem:half/4:w:u", "--", target(WITNESS), *LINE).ok())
+    done = all_seen(no_stray_trap(pinject_run("-g", "none", "-e", "mem:half/4:w:u", "--", target(WITNESS), *LINE)).ok())
     total = sum(witnessed(done.out).values())
     report = panalyze_json("report", ".")
     check_equal(report["event"], "mem:half/4:w:u")
@@ -208,6 +208,18 @@ def test_breakpoints_that_do_not_fire_are_told():
         skip("breakpoints are refused")
     done = pinject_run("--stat", "-q", "-e", "mem:half/4:w:u", "--", target(WITNESS), "1", "0", "0", "0", "0").ok()
     check_equal("never fire" in done.err, fired.out.strip() == "0", done)
+
+
+def test_a_command_that_sigtrap_killed():
+    """Only with a breakpoint event it is told what else than the command may be the cause."""
+    need_perf_events()
+    if run([target(WITNESS)]).status:
+        skip("breakpoints are refused")
+    for event, signal_name, told in (("mem:0x1000/8:w:u", "TRAP", True), ("mem:0x1000/8:w:u", "TERM", False),
+                                     ("page-faults:u", "TRAP", False)):
+        done = pinject_run("--stat", "-e", event, "--", "sh", "-c", f"kill -s {signal_name} $$")
+        check_equal(done.status, 128 + getattr(signal, "SIG" + signal_name), done)
+        check_equal("warning: SIGTRAP killed the command" in done.err, told, done)
 
 
 if __name__ == "__main__":
