@@ -242,7 +242,7 @@ static const struct option_row rows[] = {
     {0, "group", NULL, 0, options_take_flag, FIELD(group), 0, REPORT | EXPORT,
      "show all sampled events side by side; --event chooses the first column (export: only csv)"},
     {0, "values", NULL, 0, options_take_flag, FIELD(values), 0, REPORT,
-     "show what each event of a group counted, for files of -e '{A,B}:S'"},
+     "show what each event of a group counted (recorded with -e '{A,B}:S')"},
     {0, "by", "GROUP", 0, take_by, FIELD(by), 0, REPORT,
      "group rows by function (the default), dso, task, process, comm, address, line, inline, file, data-page, "
      "data-symbol, data-type or branch",
@@ -274,9 +274,10 @@ static const struct option_row rows[] = {
      "show at most N rows in each section; 'all' for no limit"},
     {0, "cum", "P", 0, take_percent, FIELD(cum), 0, REPORT | EXPORT,
      "show rows until they add up to P percent (export: only csv)"},
-    {0, "cum-thres", "P", OPTION_SYNONYM, take_percent, FIELD(cum), 0, REPORT | EXPORT, "the name in pfmon"},
-    {0, "smpl-cum-threshold", "P", OPTION_SYNONYM, take_percent, FIELD(cum), 0, REPORT | EXPORT, "the name in pfmon"},
-    {0, "smpl-show-top", "N", OPTION_SYNONYM, take_top, FIELD(top), 0, REPORT, "the name in pfmon"},
+    {0, "cum-thres", "P", OPTION_SYNONYM, take_percent, FIELD(cum), 0, REPORT | EXPORT, "the name of --cum in pfmon"},
+    {0, "smpl-cum-threshold", "P", OPTION_SYNONYM, take_percent, FIELD(cum), 0, REPORT | EXPORT,
+     "the name of --cum in pfmon"},
+    {0, "smpl-show-top", "N", OPTION_SYNONYM, take_top, FIELD(top), 0, REPORT, "the name of --top in pfmon"},
     {0, "show-cum", NULL, 0, options_take_flag, FIELD(show_cum), 0, REPORT | EXPORT,
      "add a column with the share of this row and all rows above it (export: only csv)"},
     {0, "min", "P", 0, take_min, FIELD(min), 0, REPORT,
@@ -311,8 +312,8 @@ static const struct option_row rows[] = {
     {0, "session", "ID", 0, options_take_string, FIELD(session), 0, PROFILE,
      "show the session whose id begins with ID (default: the newest)"},
     {0, "session", "A[,B]", 0, options_take_string, FIELD(session), 0, DIFF,
-     "compare session A of BEFORE with session B of AFTER (without B: A of both; default: the newest); the "
-     "beginning of an id is enough"},
+     "compare session A of BEFORE with session B of AFTER (without B: session A of both; default: the "
+     "newest); the beginning of an id is enough"},
     {0, "threads", "N", 0, take_threads, FIELD(threads), 0,
      REPORT | SUMMARY | FLAME | DIFF | SCRIPT | ANNOTATE | EXPORT,
      "use N threads to read files and look up names (default: one per CPU)"},
@@ -350,7 +351,8 @@ static const struct option_row rows[] = {
      "show only these fields of each sample, named as in perf script: comm,tid,pid,time,cpu,event,period,ip,sym,..."},
     {0, "compact", NULL, 0, options_take_flag, FIELD(compact), 0, SCRIPT,
      "one line for each sample: number, pid, tid, CPU, address, time, event, set, period, values"},
-    {0, "smpl-compact", NULL, OPTION_SYNONYM, options_take_flag, FIELD(compact), 0, SCRIPT, "the name in pfmon"},
+    {0, "smpl-compact", NULL, OPTION_SYNONYM, options_take_flag, FIELD(compact), 0, SCRIPT,
+     "the name of --compact in pfmon"},
     {0, "all", NULL, 0, options_take_flag, FIELD(all), 0, SCRIPT, "show all records, not only samples"},
     {0, "lines", NULL, 0, options_take_flag, FIELD(lines), 0, SCRIPT, "print the source line below each address"},
     {0, "inline", NULL, 0, options_take_flag, FIELD(inlined), 0, SCRIPT, "print inlined functions above each address"},
@@ -366,7 +368,7 @@ static const struct option_row rows[] = {
      "ask the servers in DEBUGINFOD_URLS for missing debug files"},
     {.help = "Output"},
     {0, "smpl-module", CLI_MODULES, 0, options_take_word, FIELD(module), MODULE_HISTOGRAM, REPORT | SCRIPT | EXPORT,
-     "the output of a sampling module of pfmon: chooses the command and its options"},
+     "write output as this sampling module of pfmon does; the module selects the command and its options"},
     {'o', "output", "FILE", 0, options_take_string, FIELD(file), 0, FLAME,
      "file to write (default: flame.svg); '-' is stdout"},
     {'o', "output", "TO", 0, options_take_string, FIELD(archive), 0, ARCHIVE,
@@ -478,9 +480,8 @@ static int check_group(const struct settings *settings)
                                                                                : NULL;
     if (!settings->group || !other)
         return 0;
-    report_error("--%s of each event: leave out %s",
-                 settings->only_values ? "values shows only the self weight" : "group shows only the self share",
-                 other);
+    report_error("--%s shows only the self %s of each event: leave out %s", settings->only_values ? "values" : "group",
+                 settings->only_values ? "weight" : "share", other);
     return -EINVAL;
 }
 

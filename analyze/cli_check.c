@@ -76,8 +76,8 @@ static int check_data(const struct settings *settings)
         return -EINVAL;
     }
     if (settings->show_cum || settings->values) {
-        report_error("--by=%.*s has no column for %s: leave it out", size, by,
-                     settings->values ? "--values" : "--show-cum");
+        const char *option = settings->values ? "--values" : "--show-cum";
+        report_error("--by=%.*s has no column for %s: leave out %s", size, by, option, option);
         return -EINVAL;
     }
     if (!other)
@@ -131,7 +131,7 @@ int cli_module_apply(struct settings *settings, const char *command)
     int size;
     const char *name = options_word(CLI_MODULES, module - MODULE_HISTOGRAM, &size);
     if (strcmp(command, module_commands[module]) != 0) {
-        report_error("--smpl-module=%.*s is an output of '%s', not of '%s'", size, name, module_commands[module],
+        report_error("--smpl-module=%.*s is for the command '%s', not for '%s'", size, name, module_commands[module],
                      command);
         return -EINVAL;
     }

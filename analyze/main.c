@@ -49,7 +49,7 @@ static int take_format(struct cli *cli)
     if (!cli->settings.format || export_check(&cli->settings) < 0)
         return -EINVAL;
     if (raw && strcmp(cli->settings.format->name, "perf") != 0) {
-        report_error("--smpl-module=raw writes the format perf, not %s: leave out one of them",
+        report_error("--smpl-module=raw writes the format perf, not %s: leave out --smpl-module=raw or the format",
                      cli->settings.format->name);
         return -EINVAL;
     }
@@ -430,8 +430,7 @@ static int follow_session(struct cli *cli)
                                          .snapshots = settings->snapshots,
                                          .until = settings->until ? (int)settings->until : -1};
     if (settings->until && (settings->until > INT32_MAX || fcntl(options.until, F_SETFD, FD_CLOEXEC) < 0)) {
-        report_error(
-            "option '--until' is only for 'pinject-run --live'; the file descriptor that it names is not open");
+        report_error("option '--until' needs an open file descriptor (only 'pinject-run --live' uses this option)");
         return USAGE;
     }
     /* The look prints to a file, so the colour is decided here. */

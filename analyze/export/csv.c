@@ -144,7 +144,7 @@ static void tell_left_out(const struct table *table)
 {
     char number[TEXT_AMOUNT], share[TEXT_AMOUNT];
     if (table->rows.more)
-        report_note("--cum left out %s with %s together",
+        report_note("--cum left out %s (%s of the total weight)",
                     text_plural(number, table->rows.more, "function", "functions"),
                     text_percent(share, table->rows.more_weight, table->histogram.weight));
 }

@@ -87,7 +87,7 @@ void export_names(char *ret, size_t size)
 
 void export_help(FILE *to)
 {
-    fputs("\nFormats, with the endings of the output file's name that select them:\n", to);
+    fputs("\nFormats (the ending of the output file's name selects one of them):\n", to);
     for (size_t i = 0; i < FORMAT_COUNT; i++)
         fprintf(to, "  %-11s %-18s %s\n", formats[i].name, formats[i].endings, formats[i].help);
 }
@@ -116,10 +116,11 @@ const struct export_format *export_choose(const char *operand, const char *outpu
     else if (output && stat(operand, &status) == 0)
         report_error("the file name '%s' does not select a format; type one of these formats before the files: %s",
                      output, names);
-    else
-        report_error("unknown format '%s'; %s%s%sformats: %s", operand, nearest_format(operand) ? "did you mean '" : "",
-                     nearest_format(operand) ? nearest_format(operand) : "", nearest_format(operand) ? "'? All " : "",
+    else if (nearest_format(operand))
+        report_error("unknown format '%s'; did you mean '%s'? All formats: %s", operand, nearest_format(operand),
                      names);
+    else
+        report_error("unknown format '%s'; formats: %s", operand, names);
     return NULL;
 }
 

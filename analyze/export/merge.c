@@ -69,8 +69,8 @@ static int take_events(struct merge *merge, const struct file *file)
     const struct attr_list *attrs = &file->attrs;
     if (!merge->one_file && has_values(file)) {
         report_error(
-            "%s: each sample has the counts of its group ({a,b}:S), and such samples of several files cannot be "
-            "merged; export this file alone",
+            "%s: each sample has the counts of its event group ({a,b}:S), and panalyze cannot merge such files; export "
+            "this file alone",
             merge->path);
         return 1;
     }
@@ -92,7 +92,7 @@ static bool take_features(struct merge *merge, const struct file *file)
     const bool taken = merge_features_take(merge, file);
     if (!taken)
         report_error(
-            "%s: the file describes other tracepoints than a file before it; export the files of each run alone",
+            "%s: the file describes other tracepoints than an earlier file; export the files of each run separately",
             merge->path);
     return taken;
 }

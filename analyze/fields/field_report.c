@@ -86,9 +86,9 @@ static int refuse(const struct field_pass *pass)
     const struct view *view = pass->view;
     const struct profile *profile = view->profile;
     const uint32_t other = other_event(pass);
-    char *event = other == profile->event
-                      ? NULL
-                      : memory_print("'--event %s' shows an event that has one", profile->events[other].name);
+    char *event = other == profile->event ? NULL
+                                          : memory_print("samples of another event have a %s: use --event %s",
+                                                         pass->kind->needs, profile->events[other].name);
     report_error("%s%s: no sample of the event '%s' has a %s; %s", view->paths[0],
                  view->path_count > 1 ? " and the other files" : "", profile->events[profile->event].name,
                  pass->kind->needs,

@@ -114,8 +114,8 @@ static int copy_input(int to, unsigned char *bytes, struct problem *problem)
         int status = write_piece(to, bytes, (size_t)size);
         if (status < 0)
             return problem_set(problem, status,
-                               "panalyze copies the standard input to a temporary file, and cannot write it in '%s': "
-                               "%s; set TMPDIR to a directory with more room, or record into a file",
+                               "panalyze copies the standard input to a temporary file, and cannot write that file in "
+                               "'%s': %s; set TMPDIR to a directory with more room, or record into a file",
                                temporary_directory(), strerror(-status));
     }
 }

@@ -67,7 +67,7 @@ void sym_dso_load_jit(struct symbols_dso *dso)
         sym_dso_missing(dso, SYMBOLS_NO_MEMORY, "out of memory");
     else if (!map && !dump && dso->dump)
         sym_dso_missing(dso, SYMBOLS_ANONYMOUS,
-                        "the code was generated, and its jitdump file is gone or cannot be read");
+                        "a JIT compiler generated the code, and the jitdump file is gone or cannot be read");
     else if (!map && !dump)
         sym_dso_missing(dso, SYMBOLS_ANONYMOUS,
                         "the code was in memory without a file, and the program left no perf map in /tmp");

@@ -383,7 +383,7 @@ static char *parts_text(const struct view *view, const struct compare *compare, 
 /* How certain the change of the whole weight is; owned by the caller. */
 static char *certainty_text(const struct view *view, const struct compare *compare, enum compare_by by, double change)
 {
-    bool certain = compare_verdict(compare) == COMPARE_CHANGED, loaded = diff_loaded(view);
+    bool certain = compare_verdict(compare) == COMPARE_CHANGED;
     double sum;
     if (!compare_judges(compare))
         return memory_text(": one run on each side does not show how much runs vary");
@@ -391,10 +391,12 @@ static char *certainty_text(const struct view *view, const struct compare *compa
         return memory_text(": not judged");
     if (diff_explained(view, compare, by, &sum))
         return parts_text(view, compare, by, change, sum);
-    bool alone = certain && adds_up(view, compare);
-    return memory_print(": %s than the variation between runs%s%s%s%s", certain ? "more" : "no more",
-                        alone ? ", but " : "", alone ? no_row[by] : "", alone ? " changed for certain" : "",
-                        alone && loaded ? "; a loaded machine can be the reason" : "");
+    if (!certain)
+        return memory_text(": no more than the variation between runs");
+    if (!adds_up(view, compare))
+        return memory_text(": more than the variation between runs");
+    return memory_print(": more than the variation between runs, but %s changed for certain%s", no_row[by],
+                        diff_loaded(view) ? "; a loaded machine can be the reason" : "");
 }
 
 static void print_total(struct view *view, const struct compare *compare, enum compare_by by)
@@ -546,8 +548,8 @@ void diff_legend(struct view *view, const struct compare *compare)
     if (!compare_judges(compare)) {
         diff_note(view, "No change here is certain. Compare several runs per side, taken in turn (A B A B ...), for "
                         "example five: panalyze diff A1 A2 A3 A4 A5 -- B1 B2 B3 B4 B5.");
-        diff_note(view,
-                  "~: sampling alone may explain the change; ?: the change is larger, but runs may vary as much.");
+        diff_note(view, "~: sampling alone may explain the change. ?: sampling does not explain the change, but the "
+                        "variation between runs may.");
         diff_note(view, "Points: Share B minus Share A.");
         return;
     }

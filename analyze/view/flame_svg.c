@@ -273,7 +273,7 @@ static void write_head(struct flame *flame, unsigned height, FILE *to)
     const char *kind = view->settings->reverse ? "sampled functions above, their callers below"
                        : flame->hanging        ? "callers above, callees below"
                                                : "callers below, callees above";
-    char *facts = memory_print("%s; width is the share of %s, %s", event,
+    char *facts = memory_print("%s; width is the share of %s; %s", event,
                                view->profile->events[view->profile->event].name, kind);
     fprintf(
         to,
@@ -343,8 +343,8 @@ static void write_notes(const struct flame *flame, double y, FILE *to)
         y += LINE;
     }
     if (flame->unwanted_weight) {
-        char *text = memory_print("Not drawn: stacks that --symbol and --dso leave out (%s of the total); shares are "
-                                  "of the drawn stacks",
+        char *text = memory_print("Not drawn: stacks that --symbol and --dso leave out (%s of the total); all shares "
+                                  "refer to the drawn stacks",
                                   text_percent(share, flame->unwanted_weight, whole + flame->unwanted_weight));
         text_line(to, SIDE, y, "", text, FACTS_LETTERS);
         free(text);

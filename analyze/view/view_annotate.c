@@ -165,7 +165,7 @@ static void note_missing(struct shown *shown)
         return;
     text_plural(number, count - 1, "other file", "other files");
     char *others = count > 1 ? memory_print(" (and of %s)", number) : memory_text("");
-    char *advice = symfs ? memory_print("there is no %s%s%s either", symfs, *first == '/' ? "" : "/", first)
+    char *advice = symfs ? memory_print("the file %s%s%s does not exist either", symfs, *first == '/' ? "" : "/", first)
                          : memory_print("with --symfs=DIR, panalyze looks for DIR/%s", first + (*first == '/'));
     char *line = memory_print("Note: the text of %s%s is not shown: there is no such file%s; %s", first, others,
                               *first == '/' ? "" : " (the path is relative)", advice);

@@ -302,8 +302,9 @@ static void print_commands(const struct keeper *keeper, const char *to, const ch
     char *results = archive_results(path, keeper->view->path_count), *usual = archive_name(path);
     bool is_found = archive_is_found(directory);
     bool of_perf = strncmp(usual, path, strlen(path)) == 0;
-    fputs("To read the profile on another machine, put it and the archive into one directory, and type there:",
-          output->to);
+    fputs(
+        "To read the profile on another machine, copy the profile and the archive into one directory there, and type:",
+        output->to);
     if (keeper->archive.is_tar)
         print_word(output, "\n  tar xf ", base_of(to));
     fputs("\n  panalyze ", output->to);
@@ -365,7 +366,7 @@ static int keep_older(const struct keeper *keeper, const char *to)
         return 0;
     report_error(
         "the archive '%s' exists and is not replaced: it may contain function names of DSOs that cannot be "
-        "saved now (they have %s of the samples); unpack the archive beside the result files and try again, or "
+        "saved now (these DSOs have %s of the samples); unpack the archive beside the result files and try again, or "
         "give another file name with -o",
         to, text_percent(share, keeper->missing_weight, whole));
     return -EEXIST;

@@ -69,8 +69,9 @@ static void total_row(struct view *view, struct text_table *table, uint32_t inde
     text[0] = '\0';
     if (never)
         snprintf(text, sizeof(text), "%snever ran: %s", set,
-                 had_turn(view, sum, event) ? "no counter of the machine was free"
-                                            : "no turn (a shorter --switch-timeout gives it one), or no free counter");
+                 had_turn(view, sum, event)
+                     ? "no counter of the machine was free"
+                     : "its set had no turn (try a shorter --switch-timeout), or no counter was free");
     else if (counter->estimate)
         snprintf(text, sizeof(text), "%san estimate: the event was counted for only %s of the time", set,
                  text_percent(share, counter->running_ns, counter->enabled_ns));

@@ -168,7 +168,7 @@ static const char *source_suffix(const struct profile_task *task)
 {
     switch (task->source) {
     case PROFILE_SOURCE_TIMER: return " by a timer";
-    case PROFILE_SOURCE_ACCOUNTING: return ", CPU time only from the kernel's accounting";
+    case PROFILE_SOURCE_ACCOUNTING: return ", only the CPU time is known (from the kernel's accounting)";
     default: return "";
     }
 }

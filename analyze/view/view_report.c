@@ -281,7 +281,7 @@ int view_report(struct view *view)
 {
     const struct settings *settings = view->settings;
     if (settings->values && !has_values(view->profile)) {
-        report_error("option '--values' needs samples that have the counts of a group; record them with -e '{A,B}:S' "
+        report_error("option '--values' needs samples with the counts of an event group; record them with -e '{A,B}:S' "
                      "(pinject-run or perf record)");
         return 1;
     }

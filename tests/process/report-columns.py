@@ -158,7 +158,7 @@ def test_what_has_no_column():
             (2, "option '--cum' needs a table with rows", ["--reverse", "--cum-thres=5"]),
             (2, "option '--cum-thres' needs a percentage above 0 and at most 100", ["--cum-thres=0"]),
             (2, "--values shows only the self weight of each event: leave out --callers", ["--values", "--callers"]),
-            (1, "option '--values' needs samples that have the counts of a group; record them with -e '{A,B}:S' "
+            (1, "option '--values' needs samples with the counts of an event group; record them with -e '{A,B}:S' "
                 "(pinject-run or perf record)\n", ["--values"])):
         result = panalyze("report", *options, name)
         check_equal((result.status, result.out), (status, ""), result)
@@ -359,7 +359,8 @@ def test_modules():
             ("option '--smpl-module' takes inst-hist|detailed|compact|raw, not 'compct'; did you mean 'compact'?",
              ["--smpl-module=compct"]),
             ("option '--smpl-module' takes inst-hist|detailed|compact|raw, not 'dear-hist'", ["--smpl-module=dear-hist"]),
-            ("--smpl-module=compact is an output of 'script', not of 'report'", ["report", "--smpl-module=compact"]),
+            ("--smpl-module=compact is for the command 'script', not for 'report'",
+             ["report", "--smpl-module=compact"]),
             ("--smpl-module=raw writes the format perf, not csv", ["export", "csv", "--smpl-module=raw"]),
             ("option '--compact' always prints the same columns: leave out --json", ["script", "--compact", "--json"]),
             ("option '--no-resolve' looks up no names: leave out --symbol", ["report", "--no-resolve", "-S", "main"])):
@@ -406,8 +407,8 @@ def test_csv_threshold():
     check_equal(table[0][:6], ["symbol", "object", "self_samples", "self_weight", "self_percent", "cum_percent"])
     check_equal([row[0] for row in table[1:]], [row["symbol"] for row in rows["functions"]])
     left = rows["functions_left_out"]
-    check_match(rf"^panalyze: --cum left out {left['rows']} functions? with {left['self_percent']:.2f} % together$",
-                done.err)
+    check_match(rf"^panalyze: --cum left out {left['rows']} functions? "
+                rf"\({left['self_percent']:.2f} % of the total weight\)$", done.err)
     result = panalyze("export", "folded", "--group", name)
     check_equal((result.status, result.out), (2, ""), result)
     check_match("^panalyze: option '--group' is for the format csv, not for folded$", result.err)

@@ -220,8 +220,8 @@ def test_samples_without_an_address():
     figure(f"{shares[clock]} samples of the clock are counted as without an address")
     result = panalyze("report", "--by", "data-page", "-e", clock, "two.data")
     check_equal((result.status, result.out), (1, ""))
-    check_equal(result.err, f"panalyze: two.data: no sample of the event '{clock}' has a data address; '--event "
-                f"page-faults{USER}' shows an event that has one\n")
+    check_equal(result.err, f"panalyze: two.data: no sample of the event '{clock}' has a data address; samples of "
+                f"another event have a data address: use --event page-faults{USER}\n")
     text = panalyze("report", "--by", "data-page", "--group", "two.data").ok().out
     check_match(rf"^{re.escape(clock)}: [\d,]+ samples \(100\.00 %\) have no data address$", text)
 

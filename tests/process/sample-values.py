@@ -421,7 +421,7 @@ def test_exports():
     check_equal(dict(of_perf("one.data")), dict(of_perf(files[0])))
     done = panalyze("export", "perf", "-o", "all.data", *files)
     check(done.status, done)
-    check_in("each sample has the counts of its group", done.err)
+    check_in("each sample has the counts of its event group", done.err)
 
 
 def test_counting():

@@ -337,7 +337,8 @@ static void test_commands(void **state)
         char *text = archive_of(&fake, &status);
         check_captured();
         has(text,
-            "To read the profile on another machine, put it and the archive into one directory, and type there:\n");
+            "To read the profile on another machine, copy the profile and the archive into one directory there, and "
+            "type:\n");
         has(text, cases[i].commands);
         free(text);
     }

@@ -220,7 +220,7 @@ static void test_modules(void **state)
     assert_true(good("--smpl-module=compact --help")->help);
     assert_true(good("report --smpl-module=compact --help")->help);
     assert_int_equal(cli.settings.by, BY_FUNCTION);
-    bad("report --smpl-module=compact a", "--smpl-module=compact is an output of 'script', not of 'report'");
+    bad("report --smpl-module=compact a", "--smpl-module=compact is for the command 'script', not for 'report'");
     bad("tree --smpl-module=compact a", "option '--smpl-module' does not belong to 'tree'");
     bad("--smpl-module=inst-hist --by=dso a", "--smpl-module=inst-hist shows a row for each address: leave out --by");
     bad("--smpl-module=inst-hist --call-tree a", "shows a row for each address: leave out --call-tree");

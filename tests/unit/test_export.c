@@ -106,7 +106,7 @@ static void csv_of_events(void **state)
     fake.view.selection = select_new(&fake.profile, &fake.settings, fake.view.names, true);
     check_capture();
     assert_int_equal(export_view(&fake.view), 0);
-    assert_non_null(strstr(check_captured(), "--cum left out 2 functions with 10.00 % together"));
+    assert_non_null(strstr(check_captured(), "--cum left out 2 functions (10.00 % of the total weight)"));
     select_free(fake.view.selection);
     names_free(fake.view.names);
     read_output(&bytes);

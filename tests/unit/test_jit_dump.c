@@ -311,7 +311,7 @@ static void dso_has(const char *symfs, const char *first, const char *second, co
 
 static void test_dso(void **state)
 {
-    static const char no_dump[] = "the code was generated, and its jitdump file is gone or cannot be read";
+    static const char no_dump[] = "a JIT compiler generated the code, and the jitdump file is gone or cannot be read";
     static const char no_map[] = "the code was in memory without a file, and the program left no perf map in /tmp";
     static const char gone[] = "/nonexistent/jit-1.dump";
     (void)state;

@@ -208,8 +208,8 @@ static void test_other_forms(void **state)
                 export_files(paths, 2, NULL, 0, "");
             else if (how == 4) /* the values of each file begin with 0 */
                 export_files(paths, 2, NULL, 1,
-                             both ? "a.data: each sample has the counts of its group"
-                                  : "b.data: each sample has the counts of its group");
+                             both ? "a.data: each sample has the counts of its event group"
+                                  : "b.data: each sample has the counts of its event group");
             else
                 export_files(paths, 2, NULL, 1,
                              both ? "a.data: the file's records have a layout that cannot be merged; "

@@ -258,7 +258,7 @@ static void test_tasks(void **state)
     file->task_count = 5;
     expect_info(HEAD "  task       10.10 make, 1 sample: make '-j 2'\n"
                      "  task       10.11 worker, 1,234 samples by a timer\n"
-                     "  task       12.12 su, 0 samples, CPU time only from the kernel's accounting\n"
+                     "  task       12.12 su, 0 samples, only the CPU time is known (from the kernel's accounting)\n"
                      "  task       13.13 x\\033[2J, 0 samples\n  task       -1.-1 y, 0 samples\n");
 }
 
