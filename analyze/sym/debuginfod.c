@@ -102,7 +102,7 @@ int debuginfod_find(struct debuginfod *debuginfod, const unsigned char *build_id
     if (fd < 0)
         *ret_why = !debuginfod->left_ns ? "the debuginfod servers were too slow"
                    : fd == -ENOENT      ? "no debuginfod server has the debug information of this file"
-                                        : "the debuginfod servers could not be asked";
+                                        : "the request to the debuginfod servers failed";
     pthread_mutex_unlock(&debuginfod->lock);
     if (fd < 0)
         return fd;

@@ -246,21 +246,20 @@ char *cpu_use_text(const struct view *view)
     if (!elapsed || !used)
         return NULL;
     const char *whole_run = view->selection->filtered ? "Whole run: " : "";
-    char *text = profile->session.cpus
-                     ? memory_print("%s%.2f of %" PRIu32 " CPUs were busy on average", whole_run,
-                                    (double)used / (double)elapsed, profile->session.cpus)
-                     : memory_print("%s%.2f CPUs were busy on average", whole_run, (double)used / (double)elapsed);
-    const double others = heading_others(&profile->session);
+    char of[32] = "", *text;
+    if (profile->session.cpus)
+        snprintf(of, sizeof(of), "of %" PRIu32 " ", profile->session.cpus);
+    const double average = (double)used / (double)elapsed, others = heading_others(&profile->session);
     if (others >= LEAST_OTHERS) {
         char *busy = heading_others_text(others, others, profile->session.cpus);
-        char *longer = memory_print("%s with this run; %s", text, busy);
+        text = memory_print("%s%.2f %sCPUs were busy on average with this run; %s", whole_run, average, of, busy);
         free(busy);
-        free(text);
-        text = longer;
+    } else {
+        text = memory_print("%s%.2f %sCPUs were busy on average", whole_run, average, of);
     }
     if (view->selection->task_count < profile->task_count) /* other tasks, not selected, may have run meanwhile */
         return text;
-    char *alone = alone_text(view, elapsed, (double)used / (double)elapsed, others);
+    char *alone = alone_text(view, elapsed, average, others);
     if (!alone)
         return text;
     char *whole = memory_print("%s; %s", text, alone);

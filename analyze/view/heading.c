@@ -84,7 +84,7 @@ static bool has_samples(const struct view *view)
     return profile->event_count && (profile->events[profile->event].sampled || view->selection->total_samples);
 }
 
-/* "task-clock: 9.50 s in 9,523 samples of 312 tasks"; for --stat "counted without samples: 312 tasks"; owned by the
+/* "task-clock: 9.50 s in 9,523 samples of 312 tasks"; for --stat "counted, not sampled: 312 tasks"; owned by the
  * caller. */
 static char *event_text(const struct view *view)
 {
@@ -96,7 +96,7 @@ static char *event_text(const struct view *view)
     const struct profile_event *event = &profile->events[profile->event];
     text_plural(tasks, selection->task_count, "task", "tasks");
     if (!has_samples(view))
-        return memory_print("counted without samples: %s", tasks);
+        return memory_print("counted, not sampled: %s", tasks);
     char share[TEXT_AMOUNT], part[2 * TEXT_AMOUNT] = "";
     if (selection->total_weight < event->weight)
         snprintf(part, sizeof(part), ", %s of all", text_percent(share, selection->total_weight, event->weight));

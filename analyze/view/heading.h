@@ -6,7 +6,7 @@
 #include "analyze/view/view.h"
 
 /* What a report without samples has in place of its table. */
-#define HEADING_NO_SAMPLES "No samples. 'panalyze counts' shows what was counted, 'panalyze tree' what ran."
+#define HEADING_NO_SAMPLES "No samples. 'panalyze counts' shows what was counted, and 'panalyze tree' shows what ran."
 
 void heading_print(struct view *view);
 /*
@@ -18,7 +18,7 @@ char *heading_run(const struct view *view);
 const struct profile_generation *heading_generation(const struct profile *profile);
 /* The command line of the session as one line; owned by the caller. */
 char *heading_command(const struct profile *profile);
-/* "task-clock: 9.50 s in 9,523 samples of 312 tasks, none lost"; for --stat "counted without samples: 312 tasks"; owned
+/* "task-clock: 9.50 s in 9,523 samples of 312 tasks, none lost"; for --stat "counted, not sampled: 312 tasks"; owned
  * by the caller. */
 char *heading_event(const struct view *view);
 /* "619 samples could not be written: 2 result files are missing or not complete"; "" if FILES is 0; owned by the

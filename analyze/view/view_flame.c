@@ -196,7 +196,8 @@ int view_flame(struct view *view)
     uint64_t bytes = 0;
     int status = 0;
     if (!view->selection->total_samples) {
-        report_error("no samples to draw; 'panalyze counts' shows what was counted, 'panalyze tree' what ran");
+        report_error(
+            "no samples to draw; 'panalyze counts' shows what was counted, and 'panalyze tree' shows what ran");
         return 1;
     }
     const bool out = path && strcmp(path, "-") == 0;

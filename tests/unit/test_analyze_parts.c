@@ -245,7 +245,7 @@ static void test_debuginfod(void **state)
     assert_int_equal(fake_watched, 0);
     ask(debuginfod, -ENOENT, 6000000000, -ENOENT, "no debuginfod server has the debug information of this file");
     assert_int_equal(fake_watched, 0);
-    ask(debuginfod, -EIO, 3000000000, -EIO, "the debuginfod servers could not be asked");
+    ask(debuginfod, -EIO, 3000000000, -EIO, "the request to the debuginfod servers failed");
     assert_int_equal(fake_watched, 0);
     /* One second is left, of ten for all. */
     ask(debuginfod, -ETIME, 1000000001, -ETIME, slow);
