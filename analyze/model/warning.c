@@ -65,8 +65,8 @@ static int warning_dumps(struct loader *loader)
     }
     if (status == 0 && early) {
         snprintf(text, sizeof(text),
-                 "%" PRIu64 " of %" PRIu64 " stacks could not be unwound completely: %" PRIu64 " reached code whose "
-                 "unwind table or file is missing, %" PRIu64 " reached memory that was not recorded",
+                 "%" PRIu64 " of %" PRIu64 " stacks could not be unwound completely: %" PRIu64 " ended in code with "
+                 "a missing unwind table or file, %" PRIu64 " ended at memory that was not recorded",
                  early, all, ends[UNWIND_NO_TABLE], ends[UNWIND_BAD_MEMORY]);
         status = warning_add(loader, text);
     }

@@ -235,8 +235,9 @@ int view_annotate(struct view *view)
         /* With --symbol each failure is an error; the heaviest functions may include some of the kernel. */
         status = shown.failed && (!shown.excerpt || shown.failed == count);
         if (status)
-            report_error("%s of these functions could be disassembled; the output gives the reasons",
-                         shown.failed == count ? "none" : "not all");
+            report_error(shown.failed == count
+                             ? "none of these functions could be disassembled; the output gives the reasons"
+                             : "some of these functions could not be disassembled; the output gives the reasons");
     }
     annotate_release(&annotate);
     return status;

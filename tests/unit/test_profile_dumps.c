@@ -238,12 +238,12 @@ static void check_scene(const struct scene *which, bool unwound)
         expect_callers(profile, 0);
         /* The C library is not below another root; that of AArch64 has frame pointers. */
         const bool ends = scene.symfs && UNWIND_RETURN == UNWIND_IP;
-        assert_int_equal(has_note(profile, "1 reached code whose unwind table or file is missing"), ends);
+        assert_int_equal(has_note(profile, "1 ended in code with a missing unwind table or file"), ends);
         assert_int_equal(profile->session.note_count, ends);
         assert_false(profile->stacks[profile->entries[0].stack].truncated);
     } else {
         assert_int_equal(profile->stacks[profile->entries[0].stack].depth, 1);
-        assert_true(has_note(profile, "1 of 1 stacks could not be unwound completely: 1 reached code whose "));
+        assert_true(has_note(profile, "1 of 1 stacks could not be unwound completely: 1 ended in code with "));
     }
     profile_free(profile);
     buffer_release(&bytes);
@@ -363,7 +363,7 @@ static void test_short_dumps(void **state)
         assert_int_equal(profile->stacks[profile->entries[0].stack].truncated, full);
         assert_int_equal(profile->session.note_count, 1);
         assert_true(has_note(profile, full ? "1 of 1 stacks are deeper than the part of the stack that was recorded"
-                                           : "0 reached code whose unwind table or file is missing, 1 reached "
+                                           : "0 ended in code with a missing unwind table or file, 1 ended at "
                                              "memory"));
         profile_free(profile);
         buffer_release(&bytes);
