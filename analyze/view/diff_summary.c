@@ -564,7 +564,8 @@ void diff_legend(struct view *view, const struct compare *compare)
     diff_note(view, "If a program is compared with itself, about 2 of 100 comparisons still call a change certain "
                     "(with five runs per side, in turn: A B A B ...).");
     diff_note(view, judged);
-    diff_note(view, "Points: change in percent of A's total, corrected for faster and slower runs.");
+    diff_note(view,
+              "Points: change in percent of A's total, corrected for runs that were faster or slower as a whole.");
     free(judged);
     free(certain);
 }

@@ -243,7 +243,8 @@ int output_file_close(struct output_file *out, bool good)
     int error = out->error;
     bool direct = !out->path;
     if (error && !(direct && error == EPIPE))
-        report_error("%s could not be written: %s%s", out->name, strerror(error), direct ? "" : "; no file was left");
+        report_error("%s could not be written: %s%s", out->name, strerror(error),
+                     direct ? "" : "; the incomplete output is discarded");
     release_file(out);
     return error == EPIPE && direct ? OUTPUT_BROKEN_PIPE : error ? 1 : 0;
 }

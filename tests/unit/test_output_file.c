@@ -227,8 +227,9 @@ static void test_no_name(void **state)
         int status = output_file_close(&out, true);
         const char *told = check_captured();
         assert_int_equal(status, 1);
-        assert_non_null(strstr(told, way == 1 ? "file could not be written: File exists; no file was left"
-                                              : "file could not be written: Input/output error; no file was left"));
+        assert_non_null(strstr(
+            told, way == 1 ? "file could not be written: File exists; the incomplete output is discarded"
+                           : "file could not be written: Input/output error; the incomplete output is discarded"));
         assert_int_equal(name_tries, way == 1 ? 101 : 1);
         assert_int_equal(unlink("file"), way == 2 ? 0 : -1);
     }
@@ -239,7 +240,7 @@ static void test_no_name(void **state)
     assert_int_equal(mkdir("file", 0700), 0);
     check_capture();
     int status = output_file_close(&out, true);
-    assert_non_null(strstr(check_captured(), "Is a directory; no file was left"));
+    assert_non_null(strstr(check_captured(), "Is a directory; the incomplete output is discarded"));
     assert_int_equal(status, 1);
     assert_int_equal(rmdir("file"), 0);
     no_proc = false;
