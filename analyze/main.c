@@ -114,12 +114,12 @@ static int show_help(const struct cli *cli)
     if (!command->view && cli->operand_count) {
         command = cli_find(cli->operands[0]);
         const struct cli_command *near = command ? NULL : cli_nearest(cli->operands[0]);
-        if (!command) {
-            report_error("unknown command '%s'; %s%s%s", cli->operands[0],
-                         near ? "did you mean '" : "'panalyze help' lists the commands", near ? near->name : "",
-                         near ? "'?" : "");
+        if (near)
+            report_error("unknown command '%s'; did you mean '%s'?", cli->operands[0], near->name);
+        else if (!command)
+            report_error("unknown command '%s'; 'panalyze help' lists the commands", cli->operands[0]);
+        if (!command)
             return USAGE;
-        }
     }
     if (output_open(&output, cli->settings.color, !cli->settings.no_pager) < 0)
         return 1;

@@ -233,8 +233,8 @@ static const unsigned char *next_record(struct file *file, struct part *part, si
     size_t size = bytes_u16(raw + 6, file->swap);
     if (size < RECORD_HEADER) {
         problem_set(&file->problem, -EBADMSG,
-                    "the file is damaged at byte %" PRIu64 " (a record of %zu bytes): the %" PRIu64
-                    " bytes from there on are not read",
+                    "the file is damaged at byte %" PRIu64
+                    ", where a record claims to have %zu bytes; the remaining %" PRIu64 " bytes are not read",
                     at, size, left);
         return NULL;
     }

@@ -142,7 +142,7 @@ static void test_damage(void **state)
     save("data.1", writer.data.data, writer.data.size);
     save("data.2", "", 0);
     save("data.3", "\1\0\0", 3);
-    assert_int_equal(read_directory("the file is damaged at byte 0 (a record of 3 bytes)").samples, 1);
+    assert_int_equal(read_directory("the file is damaged at byte 0, where a record claims to have 3 bytes").samples, 1);
     writer_release(&writer);
     buffer_release(&bytes);
     remove_all();

@@ -233,10 +233,10 @@ static void test_record_sizes(void **state)
     size_t last = writer.record;
     writer.data.data[last + 6] = writer.data.data[last + 7] = 0;
     writer_finish(&writer, &bytes);
-    expect_problem(&bytes, "a record of 0 bytes", 2);
+    expect_problem(&bytes, "a record claims to have 0 bytes", 2);
     writer.data.data[last + 6] = 7;
     writer_finish(&writer, &bytes);
-    expect_problem(&bytes, "a record of 7 bytes", 2);
+    expect_problem(&bytes, "a record claims to have 7 bytes", 2);
     /* Beyond the end: the tail of a file that grows. */
     writer.data.data[last + 7] = 0xff;
     writer_finish(&writer, &bytes);
