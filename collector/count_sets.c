@@ -38,8 +38,8 @@ void count_sets_warn(const struct count_event *events, const struct count_cell *
         if (switch_ns > 1000000)
             snprintf(shorter, sizeof(shorter), "a --switch-timeout below %" PRIu64 " ms, or ", switch_ns / 1000000);
         report_warning(
-            "set %u (%s) counted nothing: no task ran long enough for its turn, or no counter of the machine "
-            "was free; try %sfewer sets",
+            "set %u (%s) counted nothing: no task ran long enough for this set to have a turn, or no counter of the "
+            "machine was free; try %sfewer sets",
             events[i].set, buffer_failed(&names) ? "..." : (const char *)names.data, shorter);
         buffer_release(&names);
     }

@@ -78,7 +78,7 @@ static const char *paranoid_meaning(int64_t level)
         return "users may profile their own processes, kernel code included";
     if (level == 2)
         return "users may profile their own processes in user space; kernel code needs CAP_PERFMON (root has it, but "
-               "in a container mostly not)";
+               "usually not in a container)";
     return "some kernels refuse all users at this level; to allow users, type as root: "
            "sysctl kernel.perf_event_paranoid=2";
 }

@@ -200,7 +200,8 @@ static void print_pmu(const struct event_sources *sources, const struct event_sp
     struct event_words terms = {0};
     if (!spec->pmu[0] || event_pmu_find(sources, spec->pmu, &pmu) < 0)
         return;
-    row(to, "PMU", "%s%s%s", pmu.name, pmu.cpumask[0] ? ", counts for all tasks together, by CPUs " : "", pmu.cpumask);
+    row(to, "PMU", "%s%s%s", pmu.name, pmu.cpumask[0] ? "; counts per CPU or socket, not per thread, cpumask: " : "",
+        pmu.cpumask);
     event_pmu_terms(&pmu, &terms);
     for (size_t i = 0; i < terms.count; i++) {
         struct event_format format;
@@ -211,7 +212,7 @@ static void print_pmu(const struct event_sources *sources, const struct event_sp
     if (spec->scale > 0 || spec->unit[0])
         row(to, "scale", "%g %s%s%s", spec->scale > 0 ? spec->scale : 1.0, spec->unit,
             spec->per_package ? ", counts whole CPU packages" : "",
-            spec->snapshot ? ", the last value read is the result" : "");
+            spec->snapshot ? ", the result is the last value that was read, not a sum" : "");
 }
 
 static void print_spec(const struct event_sources *sources, const struct event_spec *spec, FILE *to)

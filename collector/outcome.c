@@ -79,7 +79,7 @@ static void add_losses(struct tasks *tasks)
     const struct session *session = tasks->session;
     struct missed *missed = &tasks->missed;
     add_counted(missed, session, CHANNEL_UNANSWERED,
-                "task started before the collector answered: only the CPU time of its start-up is known");
+                "task started before the collector answered: for its start-up, only the CPU time is known");
     add_counted(missed, session, CHANNEL_DROPPED,
                 "request queue full: a task got no events, or an exited child was not reported");
     add_counted(missed, session, CHANNEL_BLOCKED, "request not sent: blocked by the program's own seccomp filter");

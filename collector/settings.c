@@ -253,7 +253,8 @@ static const struct option_row rows[] = {
     {'e', "events", "LIST", 0, take_events, 0, 0, GROUP_BOTH,
      "events to sample or count, such as cycles,faults:u; default: cycles, or task-clock if cycles cannot be used"},
     {0, "filter", "EXPR", OPTION_MORE, take_filter, 0, 0, GROUP_LINE,
-     "for the tracepoints of the -e before this option: count only hits whose fields match EXPR, such as 'prev_pid == 0'"},
+     "for the tracepoints of the -e before this option: count only hits whose fields match EXPR, such as "
+     "'prev_pid == 0'"},
     {'u', "user-level", NULL, OPTION_MORE, take_level, 0, EVENT_LEVEL_USER, GROUP_BOTH,
      "count only in user space; events with a modifier of their own (cycles:k) keep it; -3 is another name for -u"},
     {'k', "kernel-level", NULL, OPTION_MORE, take_level, 0, EVENT_LEVEL_KERNEL, GROUP_BOTH,
@@ -264,7 +265,7 @@ static const struct option_row rows[] = {
     {'3', "level-3", NULL, OPTION_HIDDEN, take_level, 0, EVENT_LEVEL_USER, GROUP_LINE, "as -u"},
     {0, "priv-levels", "LIST", OPTION_MORE, take_each_level, 0, 0, GROUP_BOTH,
      "where to count each event: u (user space), k (kernel) or uk (both), in the order of the events, such as u,k,uk; "
-     "with --switch-timeout, this is for the events of the -e before it"},
+     "with --switch-timeout, this option is for the events of the -e before it"},
     {'F', "freq", "HZ", 0, settings_take_frequency, 0, 0, GROUP_BOTH,
      "samples per second of a running thread (default: 999)"},
     {'c', "period", "N", OPTION_MORE, settings_take_period, 0, 0, GROUP_BOTH,
@@ -277,7 +278,8 @@ static const struct option_row rows[] = {
     {0, "sample-cpu", NULL, OPTION_MORE, options_take_flag, FIELD(sample_cpu), 0, GROUP_BOTH,
      "record the CPU of each sample; 'panalyze script' shows it"},
     {'d', "data", NULL, OPTION_MORE, options_take_flag, FIELD(data), 0, GROUP_BOTH,
-     "record the address of the data of each sample, where it came from and what it cost, if the event knows them"},
+     "for each sample, record the address of the data, the source of the data, and the cost of the access, if the "
+     "event provides them"},
     {0, "smpl-values", NULL, OPTION_MORE, options_take_flag, FIELD(values), 0, GROUP_BOTH,
      "sample only the first event of each group {a,b}, with the counts of all events of the group in each sample, as "
      "{a,b}:S does; without { }, all events of -e are one group"},

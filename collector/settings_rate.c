@@ -17,7 +17,8 @@ static int parse_periods(struct periods *ret, const struct option_row *row, cons
         const size_t size = strcspn(at, ",");
         char digits[DIGITS];
         if (ret->count == EVENTS_MAX) {
-            report_error("option '--%s' has more than %d periods; there are never more events", row->name, EVENTS_MAX);
+            report_error("option '--%s' has more than %d periods; -e cannot have more events than that", row->name,
+                         EVENTS_MAX);
             return -EINVAL;
         }
         snprintf(digits, sizeof(digits), "%.*s", (int)size, at);
@@ -81,8 +82,9 @@ int settings_take_smpl_periods(void *state, const struct option_row *row, const 
     if (before->option && strstr(before->option, suffix) && strcmp(before->option, row->name) != 0 &&
         (before->count != periods.count ||
          memcmp(before->values, periods.values, periods.count * sizeof(periods.values[0])) != 0)) {
-        report_error("--long-smpl-periods and --short-smpl-periods differ: events go on while their samples are read, "
-                     "so that no sample follows a full buffer; give one of the two");
+        report_error(
+            "--long-smpl-periods and --short-smpl-periods differ, but pinject needs only one period for each event: "
+            "events do not stop while their samples are read; give one of the two options");
         return -EINVAL;
     }
     set_periods(settings, &periods, row);

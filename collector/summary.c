@@ -328,7 +328,8 @@ void summary_print(const struct session *session, const struct results *results,
     const bool quiet = settings->quiet || (settings->stat && settings->count_form && !settings->counts_file);
     const bool speaks = can_say(outcome) && !quiet;
     if (outcome->uncounted)
-        report_error("%" PRIu64 " tasks or records are missing and cannot be named: out of memory", outcome->uncounted);
+        report_error("%" PRIu64 " tasks or records are missing and cannot be listed: out of memory",
+                     outcome->uncounted);
     if (speaks) {
         print_narrow(settings, outcome, &line);
         print_tasks(session, outcome, settings->stat, &line);

@@ -15,7 +15,7 @@ static const struct {
     {"pinject_event", "counter", "", "What the event counted."},
     {"pinject_event_time_seconds", "counter", "seconds", "What the clock event counted."},
     {"pinject_event_counted_ratio", "gauge", "ratio",
-     "Below 1: the share of the time for which an estimate was counted."},
+     "If the count is an estimate: the share of the time in which the event was counted."},
     {"pinject_metric", "gauge", "", "A figure calculated from the counts of several events."},
     {"pinject_event_missing", "gauge", "", "Always 1: the event has no count; the label reason says why."},
 };

@@ -65,7 +65,7 @@ static void print_share(const struct count_report *report, const struct count_ce
     else if (!count_is_known(cell) && count_had_turn(report->events, cells, report->event_count, index))
         fprintf(to, "  (%s%sno counter of the machine was free)", set, comma);
     else if (!count_is_known(cell))
-        fprintf(to, "  (%s%sno turn, or no free counter)", set, comma);
+        fprintf(to, "  (%s%sthe set had no turn, or no counter was free)", set, comma);
     else if (event->set)
         fprintf(to, "  (%s)", set);
 }
@@ -127,7 +127,8 @@ static void print_heading(const struct count_report *report, FILE *to)
     if (report->spreads && report->runs == 1)
         fputs("; only one run", to);
     else if (report->spreads)
-        fprintf(to, "; mean of %" PRIu64 " runs, standard deviation s, and 95 %% interval of the mean", report->runs);
+        fprintf(to, "; mean of %" PRIu64 " runs; s: standard deviation, +-: 95 %% confidence interval of the mean",
+                report->runs);
     fputs("):\n\n", to);
 }
 
@@ -153,7 +154,7 @@ void count_print_text(const struct count_report *report, const struct count_styl
             fputc('\n', to);
         }
     if (store->lost)
-        fprintf(to, "%" PRIu64 " %s in no row: out of memory\n", store->lost,
+        fprintf(to, "%" PRIu64 " %s missing in the rows above: out of memory\n", store->lost,
                 store->lost == 1 ? "task is" : "tasks are");
     if (report->at_ns)
         return;

@@ -209,7 +209,7 @@ static void report_failure(struct start *start, int error)
         append_text(start, " cannot be executed: ");
         append_error(start, error);
     } else {
-        append_text(start, "found no pinject-run for ");
+        append_text(start, "cannot find the pinject-run that belongs to ");
         append_text(start, start->preload);
         append_text(start, "; set PINJECT_COLLECTOR=FILE");
     }

@@ -299,12 +299,13 @@ static void tell_level(struct setup *setup, const struct event_spec *spec, bool 
     if (!samples)
         report_warning(
             "event '%s' counts all CPU time: clock events cannot count user space and the kernel separately%s",
-            spec->name, setup->settings->stat ? "; --stat always prints these two times" : "");
+            spec->name, setup->settings->stat ? "; --stat always prints the user time and the system time" : "");
     else
-        event_config_note(setup->config,
-                          "event '%s' samples only user space or only the kernel, as chosen, but its count is all CPU "
-                          "time: clock events cannot count the two separately",
-                          spec->name);
+        event_config_note(
+            setup->config,
+            "event '%s' is sampled only in user space or only in the kernel, as you chose, but its count is all CPU "
+            "time: clock events cannot count user space and the kernel separately",
+            spec->name);
 }
 
 /* If it samples, then only user space; if it counts, then everything. The name stays as it is. */
@@ -324,8 +325,8 @@ static int add_timer_choice(struct setup *setup, const struct event_spec *spec, 
     if (!has_default(config, &attr))
         return add_event(setup, spec->name, attr, samples, spec);
     event_config_note(config,
-                      "event '%s' is the same as an event before it, because timers cannot tell them apart: "
-                      "pinject-run uses it once",
+                      "timers cannot tell event '%s' from an event before it in the list: pinject-run uses only the "
+                      "first of the two",
                       spec->name);
     return 0;
 }
@@ -533,7 +534,8 @@ static void add_default_counters(struct setup *setup)
         event_config_note(setup->config, "not on this machine: %s%s%s", instead ? "cycles" : "",
                           instead ? " (task-clock is sampled instead)" : "", missing + (instead ? 6 : 0));
     if (setup->blind.text[0])
-        event_config_note(setup->config, "counted only with permission to profile the kernel: %s", setup->blind.text);
+        event_config_note(setup->config, "not counted, because this needs permission to profile the kernel: %s",
+                          setup->blind.text);
 }
 
 /* ---- Limits ---- */
@@ -583,7 +585,7 @@ static void add_trace_formats(const struct setup *setup)
     struct event_config *config = setup->config;
     const struct settings *settings = setup->settings;
     if (setup->without_payload)
-        event_config_note(config, "samples of '%s'%s have no fields of the tracepoint: %s",
+        event_config_note(config, "samples of '%s'%s have no tracepoint fields: %s",
                           config->events[setup->first_without_payload].name,
                           setup->without_payload > 1 ? " and other events" : "", strerror(-setup->payload_refusal));
     if (config->source != PINJECT_SOURCE_PERF || !trace_formats_are_needed(&settings->events))
@@ -592,7 +594,7 @@ static void add_trace_formats(const struct setup *setup)
     if (status < 0)
         event_config_note(config,
                           "the descriptions of the tracepoints in tracefs cannot be read (%s), so perf cannot open the "
-                          "files, and samples show no fields",
+                          "result files, and samples show no fields",
                           strerror(-status));
 }
 

@@ -32,6 +32,6 @@ void event_values_finish(struct event_config *config, const struct settings *set
                           ? "samples have no counts of the other events of their group (modifier S): the timers of "
                             "the preload object cannot read them"
                           : "samples of programs that cannot load the preload object (static, setuid) have no counts "
-                            "of their group (modifier S): this kernel cannot add them to inherited events");
+                            "of their group (modifier S): this kernel cannot add the counts to inherited events");
     config->values_note = config->note_count;
 }

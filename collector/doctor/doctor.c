@@ -30,8 +30,8 @@ static const struct row {
     {"accounting", doctor_accounting, false, NULL},
     {"clock", doctor_clock, false, NULL},
     {"limits", NULL, false, NULL},
-    {"locked memory", doctor_rings, false, "with few sampled tasks at a time"},
-    {"open files", doctor_descriptors, false, "with few tasks at a time"},
+    {"locked memory", doctor_rings, false, "only a few tasks can be sampled at a time"},
+    {"open files", doctor_descriptors, false, "only a few tasks can be profiled at a time"},
     {"tasks", doctor_tasks, false, NULL},
     {"shared memory", doctor_segment, false, NULL},
     {"result files", doctor_output, false, "with little disk space"},
@@ -68,7 +68,7 @@ static void find_all(const struct doctor_facts *facts, struct report *report)
 }
 
 /*
- * "Full profiling works.", "For 'make': profiling works, but without kernel code: CAUSE; with few tasks at a time:
+ * "Full profiling works.", "For 'make': profiling works, but without kernel code: CAUSE; with little disk space:
  * CAUSE.", "Profiling does not work: shared memory: CAUSE."
  */
 static void print_verdict(FILE *to, const struct doctor_facts *facts, const struct report *report, int width)
@@ -130,7 +130,7 @@ static void print_all(FILE *to, const struct doctor_facts *facts, const struct r
         choice |= strstr(report->findings[i].remedy, "# or") != NULL;
     if (report->worst >= DOCTOR_LIMITED)
         fprintf(to, "\nTo fix this, run the commands after '>'%s.\n",
-                choice ? "; a command with '# or' is an alternative" : "");
+                choice ? "; a command with '# or' is an alternative to the one above" : "");
 }
 
 bool doctor_run(const struct doctor_args *args, FILE *to)

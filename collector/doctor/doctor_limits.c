@@ -118,7 +118,7 @@ void doctor_descriptors(const struct doctor_facts *facts, struct doctor_finding 
     else {
         DOCTOR_TEXT(finding->value,
                     "%" PRIu64
-                    " open files: enough to sample %u tasks at a time, and %u of these tasks can have counters, too",
+                    " open files: enough to sample %u tasks at a time, and to count other events in %u of these tasks",
                     hard, sampled, counted);
         if (soft < hard)
             DOCTOR_TEXT(finding->meaning,

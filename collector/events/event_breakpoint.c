@@ -132,8 +132,8 @@ int event_breakpoint_resolve(const struct event_place *place, const char *path, 
     if (!path)
         return event_error(
             place, NULL, NULL,
-            "symbol '%s' can only be found in the file of a command, and no command is given or found; write an "
-            "address instead",
+            "symbol '%s' is looked up in the program of the command, but no command is given, or the command is not "
+            "found; write an address instead",
             spec->target);
     int status = event_symbol_find(path, spec->target, &symbol, &words);
     if (status == -ENOENT)

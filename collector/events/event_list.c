@@ -125,7 +125,8 @@ static int end_group(struct event_list *list, const char *text, size_t size, uns
         if (!spec->leader && spec->says & EVENT_SAYS_VALUES)
             return event_error(
                 &place, NULL, NULL,
-                "modifier S is for a whole group, whose first event is sampled; write {a,b}:S, with this event first");
+                "modifier S is for a whole group, and only the first event of the group is sampled; write {a,b}:S, "
+                "with this event first");
         if (size > 1 && event_modifiers_too_precise(spec, copy + 2))
             return event_error(&place, NULL, NULL, "too many modifiers p; the highest precision is ppp");
         if (size > 1) {
@@ -285,10 +286,11 @@ static int set_period(struct event_spec *spec, const uint64_t *periods, unsigned
     const struct event_place place = {.text = spec->name, .number = spec->item};
     const bool own = spec->says & EVENT_SAYS_RATE;
     if (spec->item > count && own)
-        return event_error(&place, NULL, NULL,
-                           "it has a rate of its own, but --%s has only %u entries, and events after them are only "
-                           "counted; give an entry to each event before it, too",
-                           option, count);
+        return event_error(
+            &place, NULL, NULL,
+            "this event has a rate of its own, but --%s has only %u entries, and events without an entry are only "
+            "counted; give an entry to this event and to each event before it",
+            option, count);
     if (spec->item > count)
         spec->says |= EVENT_SAYS_COUNT;
     else if (!own) {
@@ -326,7 +328,7 @@ static int make_group(struct event_list *list)
         if (i && (spec->attr.pinned || spec->attr.exclusive || spec->says & EVENT_SAYS_VALUES))
             return event_error(&place, NULL, NULL,
                                "--smpl-values makes one group of all events, and modifiers D, e and S are for a whole "
-                               "group; give them to the first event, or write {a,b}:S");
+                               "group; give these modifiers to the first event, or write {a,b}:S");
         spec->group = group;
         spec->leader = i == 0;
     }
@@ -354,8 +356,9 @@ int event_list_check_values(const struct event_list *list)
         if (!(spec->says & EVENT_SAYS_VALUES))
             continue;
         if (spec->leader && spec->says & EVENT_SAYS_COUNT)
-            return event_error(&place, NULL, NULL,
-                               "it is the first event of a group with modifier S, so it is sampled; give it a period");
+            return event_error(
+                &place, NULL, NULL,
+                "this event is the first of a group with modifier S and must be sampled; give this event a period");
         if (!spec->leader && spec->says & EVENT_SAYS_RATE)
             return event_error(&place, NULL, NULL,
                                "in a group with modifier S, only the first event is sampled; leave out the period or "

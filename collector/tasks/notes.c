@@ -100,7 +100,7 @@ void notes_make(struct notes *notes, const struct tasks *tasks, const struct tas
     if (task->broken)
         notes_add(notes, "the task's ring buffer was damaged: later samples are missing");
     if (task->attached_late_ns > task->start_ns + LATE_NS)
-        notes_add(notes, "task found late: only the CPU time of its start-up is known");
+        notes_add(notes, "task found late: for its start-up, only the CPU time is known");
     if (task->state.cause == TASK_CONTINUED)
         notes_add(
             notes,

@@ -129,9 +129,11 @@ static void note_wait(struct tasks *tasks, const struct notification *notificati
     bool quiet = tasks->config->source == PINJECT_SOURCE_TIMER ||
                  (parent && parent->leader && task_is_by_timer(parent->leader));
     if (quiet && !missed_take_requested(&tasks->missed, notification->pid) && !process)
-        missed_add(&tasks->missed,
-                   "child without events (not followed, setuid, or exited at once): known only from its parent's wait",
-                   "", 1, used);
+        missed_add(
+            &tasks->missed,
+            "child without events (not followed, setuid, or exited at once): its CPU time is known only from its "
+            "parent's wait",
+            "", 1, used);
     if (!parent)
         parent = find_announced_parent(tasks, process, notification);
     if (parent && parent != process) {

@@ -264,7 +264,7 @@ def test_little_locked_memory():
     verdict, found = doctor("--doctor", before=drop, preexec_fn=limit(resource.RLIMIT_MEMLOCK, 64 << 10))
     memory = found["locked memory"]
     check_equal(memory.level, "limited", memory)
-    check_in("with few sampled tasks at a time: ", verdict)
+    check_in("only a few tasks can be sampled at a time: ", verdict)
     check(any("--memlock=unlimited" in line for line in memory.remedies), memory)
     check(any("perf_event_mlock_kb" in line for line in memory.remedies), memory)
     if "is used up" in memory.text:

@@ -191,10 +191,11 @@ def test_a_set_without_a_turn():
     sets = [{"page-faults": FAULTS}, {"minor-faults": FAULTS, "alignment-faults": None}]
     done = pinject_run(*options(sets=sets, ms=60000), "-o", "run/", "true").ok()
     check_match(r"warning: set 2 \(minor-faults(:u)?, alignment-faults(:u)?\) counted nothing: no task ran long enough for "
-                r"its turn, or no counter of the machine was free; try a --switch-timeout below 60000 ms, or fewer sets$",
+                r"this set to have a turn, or no counter of the machine was free; try a --switch-timeout below 60000 ms, "
+                r"or fewer sets$",
                 done.err)
     check_equal(done.err.count("counted nothing"), 1, done)
-    check_match(r"^ +<not counted> +minor-faults(:u)? +\(set 2; no turn, or no free counter\)", done.err)
+    check_match(r"^ +<not counted> +minor-faults(:u)? +\(set 2; the set had no turn, or no counter was free\)", done.err)
     check_match(r"^ +\d+ +page-faults(:u)? .*\(set 1\)( |$)", done.err)
     check_match(r"set 2: never ran: its set had no turn \(try a shorter --switch-timeout\), or no counter was free",
                 panalyze("counts", "run").ok().out)

@@ -289,7 +289,8 @@ static void waits(void **state)
     reap(401, 1, 2, T + 70); /* that one asked */
     reap(200, 1, 2, T + 70); /* is known */
     expect_losses(
-        "1 child without events (not followed, setuid, or exited at once): known only from its parent's wait|\n");
+        "1 child without events (not followed, setuid, or exited at once): its CPU time is known only from its "
+        "parent's wait|\n");
     assert_int_equal(tasks->missed.lines[0].cpu_ns, 3);
     stage.kit.config.source = PINJECT_SOURCE_PERF;
 }

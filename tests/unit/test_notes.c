@@ -135,7 +135,7 @@ static void ends_and_beginnings(void **state)
 {
     (void)state;
     task.attached_late_ns = T + 5000001;
-    expect("task found late: only the CPU time of its start-up is known\n");
+    expect("task found late: for its start-up, only the CPU time is known\n");
     task.attached_late_ns = 0;
     task.state.cause = TASK_REVOKED;
     expect("the task executed a setuid or unreadable program, and the kernel closed its events: from then on only its "

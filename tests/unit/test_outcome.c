@@ -74,8 +74,8 @@ static char *losses(const struct outcome *outcome)
 }
 
 static const char lines_of_all[] =
-    "100 task started before the collector answered: only the CPU time of its start-up is known|\n"
-    "101 task started before the collector answered: only the CPU time of its start-up is known|user 7\n"
+    "100 task started before the collector answered: for its start-up, only the CPU time is known|\n"
+    "101 task started before the collector answered: for its start-up, only the CPU time is known|user 7\n"
     "110 request queue full: a task got no events, or an exited child was not reported|\n"
     "111 request queue full: a task got no events, or an exited child was not reported|user 7\n"
     "130 request not sent: blocked by the program's own seccomp filter|\n"

@@ -146,7 +146,8 @@ static void test_periods(void **state)
     settings = good("-c 8,9 -e {faults,cs}:u,task-clock c");
     check_rate(&settings->events.specs[1], 9);
     assert_int_equal(settings->events.specs[2].says, EVENT_SAYS_COUNT);
-    bad("-c 8,9 -e faults,cs,task-clock/period=4/ c", "event 3, 'task-clock/period=4/': it has a rate of its own");
+    bad("-c 8,9 -e faults,cs,task-clock/period=4/ c",
+        "event 3, 'task-clock/period=4/': this event has a rate of its own");
     bad("-c 8,9,10 -e faults,cs c", "option '--period' has 3 periods, but -e has only 2 events");
     bad("-c 8,9 -e faults c", "option '--period' has 2 periods, but -e has only 1 event");
     bad("-c 00000000000000000000001x,5 -e faults,cs c", "not '00000000000000000000001x,5'");

@@ -314,13 +314,13 @@ static void test_all_lines(void **state)
     assert_null(strstr(text, "too short")); /* nothing is sampled */
     free(text);
     scene.kit.settings.stat = false;
-    /* What cannot be named is said in any case. */
+    /* What cannot be listed is said in any case. */
     scene.kit.settings.quiet = true;
     scene.outcome.uncounted = 3;
-    expect(&scene, "pinject-run: 3 tasks or records are missing and cannot be named: out of memory\n");
+    expect(&scene, "pinject-run: 3 tasks or records are missing and cannot be listed: out of memory\n");
     scene.kit.settings.quiet = false;
     scene.outcome = (struct outcome){.tasks = 1, .samples = 2, .uncounted = 2};
-    expect(&scene, "pinject-run: 2 tasks or records are missing and cannot be named: out of memory\n"
+    expect(&scene, "pinject-run: 2 tasks or records are missing and cannot be listed: out of memory\n"
                    "pinject-run: 1 task, 2 samples of task-clock, 0 lost\n"); /* no time is known */
     kit_free(&scene.kit);
 }
