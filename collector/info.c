@@ -193,7 +193,7 @@ static void print_counters(void *to, const struct event_pfm_name *name)
     if (counters->last == name->pmu || strncmp(name->pmu, "perf", 4) == 0)
         return;
     counters->last = name->pmu;
-    row(counters->to, name->pmu, "%s, %d counters for general use (libpfm4)", name->pmu_description, name->counters);
+    row(counters->to, name->pmu, "%s, %d general-purpose counters (libpfm4)", name->pmu_description, name->counters);
 }
 
 /* Those of sysfs, and how many counters a CPU has as far as libpfm4 knows. */

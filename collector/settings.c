@@ -274,7 +274,7 @@ static const struct option_row rows[] = {
     {0, "long-smpl-periods", "N,N", OPTION_MORE, settings_take_smpl_periods, 0, 0, GROUP_BOTH,
      "each event has its own period, as with -c N,N; events without a period are only counted"},
     {0, "short-smpl-periods", "N,N", OPTION_MORE, settings_take_smpl_periods, 0, 0, GROUP_BOTH,
-     "the same as --long-smpl-periods (pfmon has both)"},
+     "the same as --long-smpl-periods (pfmon has both options)"},
     {0, "sample-cpu", NULL, OPTION_MORE, options_take_flag, FIELD(sample_cpu), 0, GROUP_BOTH,
      "record the CPU of each sample; 'panalyze script' shows it"},
     {'d', "data", NULL, OPTION_MORE, options_take_flag, FIELD(data), 0, GROUP_BOTH,

@@ -224,8 +224,8 @@ static void print_fallbacks(const struct outcome *outcome, bool stat, struct buf
     if (more) {
         append_count(line, more, "task was", "tasks were");
         buffer_printf(line,
-                      " %s: the kernel refused %s events (%s: not dumpable, or of another "
-                      "user; root can profile %s)",
+                      " %s: the kernel refused %s events (%s), as it does for tasks that are not dumpable or belong "
+                      "to another user; root can profile %s",
                       stat ? "counted by the preload object" : "sampled by timers", more == 1 ? "its" : "their", reason,
                       more == 1 ? "it" : "them");
         print_note(line);

@@ -17,7 +17,7 @@ static const struct {
     {"pinject_event_counted_ratio", "gauge", "ratio",
      "If the count is an estimate: the share of the time in which the event was counted."},
     {"pinject_metric", "gauge", "", "A figure calculated from the counts of several events."},
-    {"pinject_event_missing", "gauge", "", "Always 1: the event has no count; the label reason says why."},
+    {"pinject_event_missing", "gauge", "", "Always 1: the event has no count; the label 'reason' says why."},
 };
 
 /* A label's value: UTF-8, with \\, \" and \n. */

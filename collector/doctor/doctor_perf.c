@@ -491,7 +491,7 @@ void doctor_clock(const struct doctor_facts *facts, struct doctor_finding *findi
         return;
     finding->level = DOCTOR_NOTE;
     DOCTOR_TEXT(finding->meaning,
-                "this clock is slow to read: each sample and each context switch costs the program more");
+                "this clock is slow to read: each sample and each context switch costs the program more time");
     read_word(CLOCK_DIRECTORY "available_clocksource", others, sizeof(others));
     if (strstr(others, "tsc"))
         doctor_remedy(finding, "echo tsc > " CLOCK_DIRECTORY "current_clocksource    # as root");

@@ -104,8 +104,8 @@ void notes_make(struct notes *notes, const struct tasks *tasks, const struct tas
     if (task->state.cause == TASK_CONTINUED)
         notes_add(
             notes,
-            "the task executed an unreadable program, and the kernel closed its events: from then on timers sample it, "
-            "and these samples are in another file");
+            "the task executed an unreadable program, and the kernel closed its events: from then on timers sample "
+            "the task, and these samples are in another file");
     else if (task->state.cause == TASK_REVOKED)
         notes_add(
             notes,
@@ -119,6 +119,6 @@ void notes_make(struct notes *notes, const struct tasks *tasks, const struct tas
         task->kind != PINJECT_THREAD && !task_has_left(task))
         notes_add(
             notes,
-            "the program of this task could not be preloaded (static, setuid or without access to the session?): its "
-            "children and threads are not profiled");
+            "the preload object did not work in the program of this task (static, setuid or without access to the "
+            "session?): its children and threads are not profiled");
 }

@@ -87,7 +87,7 @@ static void set_unknown(void)
 static char *without_versions(char *text)
 {
     static const char *const labels[] = {"\n  libpfm4 ", "\n  libc ", "\n  zlib "};
-    for (char *at; (at = strstr(text, " counters for general use (libpfm4)"));) {
+    for (char *at; (at = strstr(text, " general-purpose counters (libpfm4)"));) {
         char *end = strchr(at, '\n');
         while (*at != '\n')
             at--;

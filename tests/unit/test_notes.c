@@ -141,8 +141,8 @@ static void ends_and_beginnings(void **state)
     expect("the task executed a setuid or unreadable program, and the kernel closed its events: from then on only its "
            "CPU time is known\n");
     task.state.cause = TASK_CONTINUED;
-    expect("the task executed an unreadable program, and the kernel closed its events: from then on timers sample it, "
-           "and these samples are in another file\n");
+    expect("the task executed an unreadable program, and the kernel closed its events: from then on timers sample the "
+           "task, and these samples are in another file\n");
     task.state.cause = TASK_CAUSE_NONE;
     task.generations_more = 12;
     expect("the task executed programs that are not listed: 12\n");
@@ -153,8 +153,8 @@ static void ends_and_beginnings(void **state)
     expect("the arguments of 3 earlier programs are shortened: they were too long\n");
 }
 
-#define DID_NOT_ASK                                                                                        \
-    "the program of this task could not be preloaded (static, setuid or without access to the session?): " \
+#define DID_NOT_ASK                                                                                                    \
+    "the preload object did not work in the program of this task (static, setuid or without access to the session?): " \
     "its children and threads are not profiled\n"
 
 static void programs_that_do_not_ask(void **state)
