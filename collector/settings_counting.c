@@ -195,7 +195,8 @@ int settings_finish_sets(struct settings *settings)
     if (!settings->switch_ns)
         return levels ? event_list_set_each_level(&settings->events, levels, 0) : 0;
     if (settings->events.sets < 2) {
-        report_error("option '--switch-timeout' needs two or more -e: each -e is a set of events that takes its turn");
+        report_error("option '--switch-timeout' needs two or more -e: each -e is one set of events, and the sets are "
+                     "counted in turn");
         return -EINVAL;
     }
     return finish_levels(settings);
