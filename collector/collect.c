@@ -18,6 +18,7 @@
 
 #include "collector/count_output.h"
 #include "collector/interval_timer.h"
+#include "collector/next_periods.h"
 #include "collector/service/channels.h"
 #include "collector/service/service.h"
 #include "collector/sources/attach.h"
@@ -81,6 +82,7 @@ struct collect {
     bool stacks_run;    /* they are being taken */
     struct interval_timer interval;
     struct turns turns; /* of event sets */
+    struct next_periods periods;
     int root_status;
     struct rusage tree;
     struct epoll_event events[EVENTS];
@@ -208,6 +210,7 @@ static void take_event(struct collect *collect, const struct epoll_event *event)
         tasks_task_ended(&collect->tasks, task, true);
     else
         tasks_drain_some(&collect->tasks, task);
+    next_periods_drained(&collect->periods, task);
 }
 
 /*
@@ -375,6 +378,7 @@ static int run_round(struct collect *collect, int timeout_ms)
     count = count < 0 ? 0 : count;
     tasks->now_ns = monotonic_ns();
     tasks->round++;
+    next_periods_begin_round(&collect->periods);
     collect->gather_ns = count ? tasks->now_ns + (count < STORM ? GATHER_NS : STORM_NS) : 0;
     collect->gather_ns = turns_before(&collect->turns, collect->gather_ns);
     /* Before the ends of this round: a task that has ended may have reported something first. */
@@ -400,6 +404,7 @@ static int run_round(struct collect *collect, int timeout_ms)
     if (tasks->now_ns - collect->swept_ns >= sweep_ns(collect)) {
         collect->swept_ns = tasks->now_ns;
         tasks_sweep(tasks);
+        next_periods_swept(&collect->periods, tasks);
         root = swept = true;
     }
     if (root)
@@ -627,6 +632,7 @@ int collect_run(const struct collect_args *args, struct outcome *outcome)
         collect->swept_ns = monotonic_ns();
         interval_timer_start(&collect->interval, args->session->settings->interval_ns, args->session->start_ns);
         turns_start(&collect->turns, args->session, collect->swept_ns);
+        next_periods_start(&collect->periods, args->session);
         collect->stacks_ns = args->session->settings->stacks_after_ns;
         collect->stacks_ns = collect->stacks_ns ? collect->swept_ns + collect->stacks_ns : UINT64_MAX;
         if (args->root)

@@ -15,6 +15,7 @@
 
 #include "collector/collect.h"
 #include "collector/config/event_config.h"
+#include "collector/config/sample_words.h"
 #include "collector/count_output.h"
 #include "collector/doctor/doctor.h"
 #include "collector/info.h"
@@ -446,6 +447,7 @@ int main(int argc, char **argv)
     case SETTINGS_LIST_EVENTS:
     case SETTINGS_EVENT_INFO:
     case SETTINGS_CHECK_EVENTS: return print_events(&run.line);
+    case SETTINGS_USER_REGS: sample_words_print_registers(stdout); return flush_output();
     case SETTINGS_DOCTOR: return examine_machine(&run);
     case SETTINGS_STACKS: return print_stacks(&run.line);
     case SETTINGS_VERSION: printf("pinject-run %s\n", PINJECT_VERSION_STRING); return flush_output();

@@ -223,6 +223,7 @@ void outcome_complete(struct outcome *outcome, struct tasks *tasks)
     tasks->counts = tasks->interval = (struct counts){0};
     outcome->counted_only = tasks->counted_only;
     outcome->without_sample = tasks->without_sample;
+    outcome->saturated = tasks->saturated;
     outcome->timer_fallbacks = tasks->timer_fallbacks;
     outcome->timer_fallbacks_counted = tasks->timer_fallbacks_counted;
     outcome->refusal = tasks->refusal;

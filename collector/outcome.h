@@ -34,6 +34,7 @@ struct outcome {
     char stacks[STACKS_TEXT]; /* how call stacks were made, if they are unwound; else "" */
     uint64_t stacks_behind;   /* of them: by frame pointers because the collector had fallen behind */
     uint64_t without_sample;
+    uint64_t saturated; /* tasks that were only counted once they had the samples of --saturate-smpl-buffer */
     /* tasks whose events were refused, and in which the preload object was to start a timer */
     uint64_t timer_fallbacks;
     uint64_t timer_fallbacks_counted; /* of them: not sampled; in counted_only too */

@@ -15,6 +15,7 @@
 #include "collector/events/event_list.h"
 #include "collector/settings_counting.h"
 #include "collector/settings_rate.h"
+#include "collector/settings_samples.h"
 #include "collector/system/paths.h"
 #include "common/follow.h"
 #include "common/nearest.h"
@@ -275,6 +276,11 @@ static const struct option_row rows[] = {
      "each event has its own period, as with -c N,N; events without a period are only counted"},
     {0, "short-smpl-periods", "N,N", OPTION_MORE, settings_take_smpl_periods, 0, 0, GROUP_BOTH,
      "the same as --long-smpl-periods (pfmon has both options)"},
+    {0, "smpl-periods-random", "MASK:SEED,...", OPTION_MORE, settings_take_random_periods, 0, 0, GROUP_BOTH,
+     "add a random number of the bits MASK to the period (-c) of each event; SEED begins the sequence of numbers"},
+    {0, "saturate-smpl-buffer", "N", OPTION_MORE, options_take_count, FIELD(saturate), 0, GROUP_BOTH,
+     "take at most N samples of each task; after that, the task is only counted"},
+    {0, "overflow-block", NULL, OPTION_HIDDEN, settings_take_overflow_block, 0, 0, GROUP_LINE, "not possible"},
     {0, "sample-cpu", NULL, OPTION_MORE, options_take_flag, FIELD(sample_cpu), 0, GROUP_BOTH,
      "record the CPU of each sample; 'panalyze script' shows it"},
     {'d', "data", NULL, OPTION_MORE, options_take_flag, FIELD(data), 0, GROUP_BOTH,
@@ -283,6 +289,13 @@ static const struct option_row rows[] = {
     {0, "smpl-values", NULL, OPTION_MORE, options_take_flag, FIELD(values), 0, GROUP_BOTH,
      "sample only the first event of each group {a,b}, with the counts of all events of the group in each sample, as "
      "{a,b}:S does; without { }, all events of -e are one group"},
+    {0, "user-regs", "LIST", OPTION_OPTIONAL_VALUE | OPTION_MORE, settings_take_user_regs, 0, 0, GROUP_BOTH,
+     "record the registers of user space with each sample: all of them, or those of LIST, such as ip,sp,ax; "
+     "--user-regs=? prints their names"},
+    {'b', "branch-any", NULL, OPTION_MORE, settings_take_branches, 0, 0, GROUP_BOTH,
+     "record the last branches before each sample, if the CPU records branches; as --branch-filter=any"},
+    {'j', "branch-filter", "KINDS", OPTION_MORE, settings_take_branches, 0, 0, GROUP_BOTH,
+     "record the last branches of KINDS, as in perf record: any, any_call, any_ret, ind_call, cond, stack, u, k, ..."},
     {'g', "call-graph", "HOW", 0, take_call_graph, 0, 0, GROUP_BOTH,
      "call stacks: auto (the default), dwarf, fp or none; fp uses frame pointers, dwarf uses unwind tables, and auto "
      "uses frame pointers in processes that have them and unwind tables in others; dwarf,BYTES and auto,BYTES set the "
@@ -454,7 +467,8 @@ static int finish_events(struct settings_line *line)
     event_list_set_levels(&settings->events, settings->levels);
     if (settings_finish_sets(settings) < 0)
         return -EINVAL;
-    if (settings_finish_rate(settings) < 0 || event_list_check_values(&settings->events) < 0)
+    if (settings_check_samples(settings) < 0 || settings_finish_rate(settings) < 0 ||
+        event_list_check_values(&settings->events) < 0)
         return -EINVAL;
     const bool found = settings->command && line->action != SETTINGS_STACKS &&
                        paths_find_command(settings->command[0], path, sizeof(path)) == 0;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "collector/settings_rate.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/report.h"
@@ -91,17 +93,83 @@ int settings_take_smpl_periods(void *state, const struct option_row *row, const 
     return 0;
 }
 
+/* A number, decimal or 0x..., that ends at one of ENDS. NULL: there is none. */
+static const char *take_number(const char *at, const char *ends, uint64_t *ret)
+{
+    char *end;
+    errno = 0;
+    *ret = strtoull(at, &end, 0);
+    return isdigit((unsigned char)*at) && !errno && strchr(ends, *end) ? end : NULL;
+}
+
+int settings_take_random_periods(void *state, const struct option_row *row, const char *value)
+{
+    struct random_periods *random = &((struct settings *)state)->random;
+    random->count = 0;
+    for (const char *at = value; at; at = *at ? at + 1 : NULL) {
+        if (random->count == EVENTS_MAX) {
+            report_error("option '--%s' has more than %d masks; there are never more events", row->name, EVENTS_MAX);
+            return -EINVAL;
+        }
+        uint64_t *seed = &random->seeds[random->count];
+        *seed = 0;
+        at = take_number(at, ":,", &random->masks[random->count++]);
+        if (at && *at == ':')
+            at = take_number(at + 1, ",", seed);
+        if (!at) {
+            report_error("option '--%s' needs MASK:SEED for each event, such as 0xff:1,0x3f:2, not '%s'", row->name,
+                         value);
+            return -EINVAL;
+        }
+        if (!*at)
+            break;
+    }
+    return 0;
+}
+
+/* The kernel writes either the event's count into its samples, for their weights, or those of the group. */
+static int check_random_values(const struct settings *settings)
+{
+    const struct random_periods *random = &settings->random;
+    for (unsigned i = 0; i < settings->events.count; i++) {
+        const struct event_spec *spec = &settings->events.specs[i];
+        if (!(spec->says & EVENT_SAYS_VALUES) || spec->item > random->count || !random->masks[spec->item - 1])
+            continue;
+        const char *values = settings->values ? "--smpl-values" : "the modifier S";
+        if (spec->leader)
+            report_error("event '%s' cannot have random periods and samples with the counts of its group; give it the "
+                         "mask 0 in --smpl-periods-random, or leave out %s",
+                         spec->name, values);
+        else
+            report_error("event '%s' is only counted, as its group has %s; give it the mask 0 in "
+                         "--smpl-periods-random",
+                         spec->name, values);
+        return -EINVAL;
+    }
+    return 0;
+}
+
+static int check_random(const struct settings *settings)
+{
+    const unsigned events = settings->events.count ? settings->events.items : 1;
+    if (settings->random.count && settings->stat) {
+        report_error("option '--smpl-periods-random' is for samples, and --stat takes none; leave out one of them");
+        return -EINVAL;
+    }
+    if (settings->random.count > events) {
+        report_error("option '--smpl-periods-random' has %u masks, and there %s only %u event%s",
+                     settings->random.count, events == 1 ? "is" : "are", events, events == 1 ? "" : "s");
+        return -EINVAL;
+    }
+    return check_random_values(settings);
+}
+
 int settings_finish_rate(struct settings *settings)
 {
     const struct periods *periods = &settings->periods;
-    if (settings->stat && (settings->sample_cpu || settings->data || settings->values)) {
-        report_error("option '--%s' is for samples, and --stat takes none; leave out one of them",
-                     settings->data         ? "data"
-                     : settings->sample_cpu ? "sample-cpu"
-                                            : "smpl-values");
-        return -EINVAL;
-    }
     if (settings->values && event_list_set_values(&settings->events) < 0)
+        return -EINVAL;
+    if (check_random(settings) < 0)
         return -EINVAL;
     if (!periods->count)
         return 0;

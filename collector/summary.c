@@ -156,6 +156,26 @@ static void print_time(const struct outcome *outcome, struct buffer *line)
     print_note(line);
 }
 
+/* --saturate-smpl-buffer. */
+static void print_saturated(const struct settings *settings, const struct outcome *outcome, struct buffer *line)
+{
+    if (!settings->saturate)
+        return;
+    if (!outcome->saturated) {
+        buffer_printf(line, "no task reached the limit of ");
+        append_count(line, settings->saturate, "sample", "samples");
+        buffer_printf(line, " (--saturate-smpl-buffer)");
+        print_note(line);
+        return;
+    }
+    append_count(line, outcome->saturated, "task", "tasks");
+    buffer_printf(line, " reached the limit of ");
+    append_count(line, settings->saturate, "sample", "samples");
+    buffer_printf(line, outcome->saturated == 1 ? ": from then on it was only counted (--saturate-smpl-buffer)"
+                                                : ": from then on they were only counted (--saturate-smpl-buffer)");
+    print_note(line);
+}
+
 /* What is in the CPU time but not in the samples. */
 static void print_kernel(const struct event_config *config, const struct outcome *outcome, struct buffer *line)
 {
@@ -333,6 +353,7 @@ void summary_print(const struct session *session, const struct results *results,
     if (speaks) {
         print_narrow(settings, outcome, &line);
         print_tasks(session, outcome, settings->stat, &line);
+        print_saturated(settings, outcome, &line);
         print_back_end(session->config, settings, &line);
         print_not_given(session->config, settings, session->config->dump_note, &line);
         /* Without --stat and with perf events, the note is about tasks that are covered by inheritance alone. */

@@ -19,7 +19,7 @@ bool stacks_has(const struct event_config *config, const struct config_event *ev
 static void add_dump(uint32_t dump, struct perf_event_attr *attr)
 {
     attr->sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
-    attr->sample_regs_user = UNWIND_PERF_REGS;
+    attr->sample_regs_user |= UNWIND_PERF_REGS; /* beside those of --user-regs */
     attr->sample_stack_user = dump;
 }
 

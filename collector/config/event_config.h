@@ -28,7 +28,9 @@ struct config_event {
     struct perf_event_attr attr; /* as for a running task: disabled and enable_on_exec are 0 */
     bool samples;                /* writes PERF_RECORD_SAMPLE; the first one owns the ring and the side-band records */
     bool nanoseconds;
-    bool period_is_next;           /* see event_rate_is_next() */
+    bool period_is_next;  /* see event_rate_is_next() */
+    uint64_t random_mask; /* its periods change: attr's, and a random part of these bits; 0: they do not */
+    uint64_t random_seed;
     bool grouped;                  /* one of several that the kernel schedules together */
     bool values;                   /* its samples have the counts of its group: PERF_SAMPLE_READ (records/values.h) */
     unsigned leader;               /* index of its group's leader: at most its own, which it is without a group */
@@ -54,6 +56,8 @@ struct event_config {
     unsigned values_note;                    /* the same of modifier S: which samples have no counts of their group */
     size_t ring_pages;                       /* data pages of the ring of a process' first thread, a power of two */
     size_t thread_ring_pages;                /* of further threads */
+    uint32_t wake_bytes;                     /* the reader is woken when so many wait; 0: a quarter of the ring */
+    bool random;                             /* an event has random periods */
     char missing[CONFIG_EVENTS][EVENT_NAME]; /* --stat: names of events that this machine does not have */
     unsigned missing_count;
     unsigned turns[EVENTS_MAX];    /* numbers of the event sets, in order; each has an event */

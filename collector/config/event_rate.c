@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "collector/config/event_config.h"
 #include "collector/config/probe.h"
 #include "common/report.h"
 
@@ -12,8 +13,7 @@ bool event_rate_is_clock(uint32_t type, uint64_t number)
     return type == PERF_TYPE_SOFTWARE && (number == PERF_COUNT_SW_TASK_CLOCK || number == PERF_COUNT_SW_CPU_CLOCK);
 }
 
-/* Does the kernel call its counter each time that it happens? */
-static bool is_of_kernel(const struct perf_event_attr *attr, const struct event_spec *spec)
+bool event_rate_is_of_kernel(const struct perf_event_attr *attr, const struct event_spec *spec)
 {
     return (attr->type == PERF_TYPE_SOFTWARE && !event_rate_is_clock(attr->type, attr->config)) ||
            attr->type == PERF_TYPE_TRACEPOINT || attr->type == PERF_TYPE_BREAKPOINT || (spec && spec->traces);
@@ -21,14 +21,20 @@ static bool is_of_kernel(const struct perf_event_attr *attr, const struct event_
 
 bool event_rate_is_next(const struct perf_event_attr *attr, const struct event_spec *spec)
 {
-    return attr->freq && is_of_kernel(attr, spec);
+    return attr->freq && event_rate_is_of_kernel(attr, spec);
+}
+
+/* Is it sampled each time that it happens, unless the user says a rate? */
+static bool is_each(const struct perf_event_attr *attr, const struct event_spec *spec)
+{
+    return attr->type == PERF_TYPE_TRACEPOINT || attr->type == PERF_TYPE_BREAKPOINT || (spec && spec->traces);
 }
 
 /* The period that was asked for: a clock's may be too short. */
 static void choose(struct perf_event_attr *attr, const struct settings *settings, const struct event_spec *spec)
 {
     bool clock = event_rate_is_clock(attr->type, attr->config);
-    bool each = attr->type == PERF_TYPE_TRACEPOINT || attr->type == PERF_TYPE_BREAKPOINT || (spec && spec->traces);
+    bool each = is_each(attr, spec);
     if (spec && spec->says & EVENT_SAYS_RATE) {
         attr->freq = spec->attr.freq;
         attr->sample_period = spec->attr.sample_period;
@@ -56,10 +62,63 @@ void event_rate_set(struct perf_event_attr *attr, const struct settings *setting
         attr->sample_period = EVENT_RATE_CLOCK_MIN;
     /*
      * With PERF_SAMPLE_PERIOD and a fixed period, the kernel writes a sample each time that such an event happens,
-     * whatever the period is. Without the field a sample stands for the attribute's period.
+     * whatever the period is. Without the field a sample stands for the attribute's period. With --saturate-smpl-buffer
+     * a longer period has to end the samples. But a tracepoint may count more than 1 at a time, and without the field
+     * the kernel would write its sample as often: those of a period of 1 go on, and the collector leaves them out.
      */
-    if (is_of_kernel(attr, spec) && !attr->freq && attr->sample_period > 1)
+    const bool counts_more = attr->type == PERF_TYPE_TRACEPOINT;
+    if (event_rate_is_of_kernel(attr, spec) && !attr->freq &&
+        (attr->sample_period > 1 || (settings->saturate && !counts_more)))
         attr->sample_type &= ~(uint64_t)PERF_SAMPLE_PERIOD;
+}
+
+/* A clock has a period in any case: also if the user said a frequency. */
+static bool has_period(const struct config_event *event, const struct settings *settings)
+{
+    const struct event_spec *spec = event->spec;
+    if (spec && spec->says & EVENT_SAYS_RATE)
+        return !spec->attr.freq;
+    return settings->period || (is_each(&event->attr, spec) && !settings->rate_given);
+}
+
+int event_rate_randomize(struct config_event *event, const struct settings *settings)
+{
+    const struct random_periods *random = &settings->random;
+    const unsigned item = event->spec ? event->spec->item - 1 : 0;
+    const uint64_t mask = item < random->count ? random->masks[item] : 0;
+    if (!mask || (!event->spec && !event->samples)) /* a default that is only counted */
+        return 0;
+    if (!event->samples || !has_period(event, settings)) {
+        if (event->samples)
+            report_error("option '--smpl-periods-random' changes periods, but event '%s' has a frequency; give it a "
+                         "period with -c N or period=N",
+                         event->name);
+        else
+            report_error("option '--smpl-periods-random' changes periods, but event '%s' is only counted; give it the "
+                         "mask 0, or a period with -c or period=N",
+                         event->name);
+        return -EINVAL;
+    }
+    if (mask >> 63 || (event->attr.sample_period + mask) >> 63) {
+        report_error("a period of %" PRIu64 " of event '%s' and a mask of %#" PRIx64
+                     " are too much together: the longest "
+                     "period is 2^63-1",
+                     (uint64_t)event->attr.sample_period, event->name, mask);
+        return -EINVAL;
+    }
+    event->random_mask = mask;
+    event->random_seed = random->seeds[item];
+    event->attr.sample_type |= PERF_SAMPLE_PERIOD;
+    return 0;
+}
+
+void event_rate_attr(const struct config_event *event, bool inherited, struct perf_event_attr *attr)
+{
+    if (!event->random_mask)
+        return;
+    attr->sample_type &= ~(uint64_t)PERF_SAMPLE_PERIOD;
+    if (!inherited)
+        attr->sample_type |= PERF_SAMPLE_READ;
 }
 
 static int check_own(const struct event_list *list, int64_t limit)

@@ -28,7 +28,8 @@
 #define DUMP_RING_SPAN_NS UINT64_C(40000000)
 enum { RING_MIN = 64 << 10, RING_MAX = 512 << 10, DUMP_RING_MAX = 4 << 20, STAT_RING = 16 << 10 };
 /* RAW_SIZE: more than the usual payload of a tracepoint: with 64, threads lost a part of a burst of 300 samples. */
-enum { SAMPLE_SIZE = 64, CHAIN_SIZE = 32 * 8, RAW_SIZE = 512, VALUES_SIZE = 256 };
+enum { SAMPLE_SIZE = 64, CHAIN_SIZE = 32 * 8, RAW_SIZE = 512, VALUES_SIZE = 256, RANDOM_SIZE = 32 };
+enum { RANDOM_SAMPLES = 32 }; /* between two changes of a random period, unless they come slowly */
 
 static const struct {
     uint32_t type;
@@ -550,19 +551,63 @@ static void note_short_periods(struct event_config *config, const struct setting
     }
 }
 
+static int add_random_periods(struct event_config *config, const struct settings *settings)
+{
+    if (!settings->random.count)
+        return 0;
+    if (config->source == PINJECT_SOURCE_TIMER) {
+        report_warning("option '--smpl-periods-random' has no effect: perf_event_open is refused (%s), and timers have "
+                       "the same period all the time; 'pinject-run --doctor' says what to change",
+                       config->refusal);
+        return 0;
+    }
+    for (unsigned i = 0; i < config->count; i++) {
+        if (event_rate_randomize(&config->events[i], settings) < 0)
+            return -EINVAL;
+        config->random |= config->events[i].random_mask != 0;
+    }
+    if (config->random)
+        event_config_note(config,
+                          "periods are random only in tasks with events of their own: in programs that cannot "
+                          "load the preload object (static, setuid), and in what these start, periods are those "
+                          "of -c");
+    return 0;
+}
+
 /* ---- Rings ---- */
+
+static size_t sample_size(const struct event_config *config, unsigned event)
+{
+    const struct perf_event_attr *attr = &config->events[event].attr;
+    return SAMPLE_SIZE + config->dump + (attr->sample_type & PERF_SAMPLE_CALLCHAIN ? CHAIN_SIZE : 0) +
+           sample_fields_size(attr) + (attr->sample_type & PERF_SAMPLE_RAW ? RAW_SIZE : 0) +
+           (attr->sample_type & PERF_SAMPLE_READ ? VALUES_SIZE : 0) +
+           (config->events[event].random_mask ? RANDOM_SIZE : 0);
+}
 
 static uint64_t bytes_per_second(const struct event_config *config, unsigned event)
 {
     const struct perf_event_attr *attr = &config->events[event].attr;
-    uint64_t size = SAMPLE_SIZE + config->dump + (attr->sample_type & PERF_SAMPLE_CALLCHAIN ? CHAIN_SIZE : 0) +
-                    sample_fields_size(attr->sample_type) + (attr->sample_type & PERF_SAMPLE_RAW ? RAW_SIZE : 0) +
-                    (attr->sample_type & PERF_SAMPLE_READ ? VALUES_SIZE : 0);
+    uint64_t size = sample_size(config, event);
     /* The rate of an event with a period is not known beforehand, except for clocks. */
     uint64_t rate = attr->freq ? attr->sample_freq : 10000;
     if (event_rate_is_clock(attr->type, attr->config))
         rate = UINT64_C(1000000000) / attr->sample_period;
     return rate > UINT64_C(100000000) ? UINT64_C(100000000) * size : rate * size;
+}
+
+/* Periods change when samples are read, and then the samples of a task end. */
+static void choose_wake(struct event_config *config, const struct settings *settings)
+{
+    for (unsigned i = 0; i < config->sampling; i++) {
+        const bool random = config->events[i].random_mask;
+        uint64_t samples = random ? RANDOM_SAMPLES : UINT32_MAX;
+        if (settings->saturate && settings->saturate < samples)
+            samples = settings->saturate;
+        const uint64_t bytes = samples * sample_size(config, i);
+        if (samples < UINT32_MAX && bytes <= RING_MAX && (!config->wake_bytes || bytes < config->wake_bytes))
+            config->wake_bytes = (uint32_t)bytes;
+    }
 }
 
 static void choose_rings(struct event_config *config)
@@ -616,16 +661,21 @@ int event_config_init(struct event_config *config, const struct settings *settin
         status = add_default_sampler(&setup);
     if (status == 0)
         status = stacks_configure(config, settings);
+    if (status == 0) {
+        event_values_finish(config, settings);
+        add_default_counters(&setup);
+        event_sets_init(config);
+        status = sample_fields_add(config, settings);
+    }
+    if (status == 0)
+        status = add_random_periods(config, settings);
     if (status < 0) {
         event_config_release(config);
         return status;
     }
-    event_values_finish(config, settings);
-    add_default_counters(&setup);
-    event_sets_init(config);
-    sample_fields_add(config, settings);
     add_trace_formats(&setup);
     note_short_periods(config, settings);
     choose_rings(config);
+    choose_wake(config, settings);
     return 0;
 }

@@ -1,15 +1,37 @@
 /* SPDX-License-Identifier: MIT */
 #include "collector/config/sample_fields.h"
 
+#include <pinject/kernel.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "collector/config/probe.h"
+#include "common/report.h"
 
-size_t sample_fields_size(uint64_t type)
+enum { BRANCHES = 32, BRANCH_WORDS = 3 }; /* so many have most CPUs that record them */
+
+size_t sample_fields_branches_size(const struct perf_event_attr *attr, size_t count)
 {
-    return sizeof(uint64_t) *
-           (size_t)__builtin_popcountll(type & (SAMPLE_FIELDS_AFTER_TIME | SAMPLE_FIELDS_AFTER_STACK));
+    const uint64_t kinds = attr->branch_sample_type;
+    const size_t head = kinds & PERF_SAMPLE_BRANCH_HW_INDEX ? 2 : 1;
+    return sizeof(uint64_t) * (head + count * (BRANCH_WORDS + (kinds & PERF_SAMPLE_BRANCH_COUNTERS ? 1 : 0)));
+}
+
+size_t sample_fields_size(const struct perf_event_attr *attr)
+{
+    const uint64_t type = attr->sample_type;
+    size_t words = (size_t)__builtin_popcountll(type & (SAMPLE_FIELDS_AFTER_TIME | SAMPLE_FIELDS_AFTER_STACK));
+    if (type & PERF_SAMPLE_REGS_USER)
+        words += 1 + (size_t)__builtin_popcountll(attr->sample_regs_user);
+    return words * sizeof(uint64_t) +
+           (type & PERF_SAMPLE_BRANCH_STACK ? sample_fields_branches_size(attr, BRANCHES) : 0);
+}
+
+size_t sample_fields_empty_size(const struct perf_event_attr *attr)
+{
+    const uint64_t words = attr->sample_type & (PERF_SAMPLE_REGS_USER | SAMPLE_FIELDS_AFTER_STACK);
+    return sizeof(uint64_t) * (size_t)__builtin_popcountll(words) +
+           (attr->sample_type & PERF_SAMPLE_BRANCH_STACK ? sample_fields_branches_size(attr, 0) : 0);
 }
 
 /* 0 or -errno. */
@@ -50,6 +72,13 @@ static void note_without(struct event_config *config, unsigned without, const ch
                           addresses, strerror(-error));
 }
 
+/* The fd of the leader of the group of the event INDEX; -1: it leads its own. */
+static int group_of(const struct event_config *config, unsigned index)
+{
+    const unsigned leader = config->events[index].leader;
+    return leader < index ? config->keepers[leader] : -1;
+}
+
 /* Of each event that samples: a PMU may know fields that another one does not. */
 static void add_data(struct event_config *config)
 {
@@ -58,9 +87,8 @@ static void add_data(struct event_config *config)
     int physical = 0, all = 0;
     for (unsigned i = 0; i < config->sampling; i++) {
         struct config_event *event = &config->events[i];
-        const int group = event->leader < i ? config->keepers[event->leader] : -1;
         int no_physical, none;
-        event->attr.sample_type |= find_data(&event->attr, group, &no_physical, &none);
+        event->attr.sample_type |= find_data(&event->attr, group_of(config, i), &no_physical, &none);
         if (none && !without++) {
             all = none;
             first = event->name;
@@ -73,17 +101,85 @@ static void add_data(struct event_config *config)
     note_without(config, without, first, "addresses", all);
 }
 
-void sample_fields_add(struct event_config *config, const struct settings *settings)
+static int add_registers(struct event_config *config, uint64_t registers)
 {
-    if (!settings->sample_cpu && !settings->data)
-        return;
-    if (config->source == PINJECT_SOURCE_TIMER) {
+    for (unsigned i = 0; i < config->sampling; i++) {
+        struct config_event *event = &config->events[i];
+        event->attr.sample_regs_user = registers;
+        const int status = try_fields(event->attr, group_of(config, i), PERF_SAMPLE_REGS_USER);
+        if (status < 0) {
+            report_error("samples of event '%s' cannot have registers of user space: %s; leave out --user-regs",
+                         event->name, strerror(-status));
+            return status;
+        }
+        event->attr.sample_type |= PERF_SAMPLE_REGS_USER;
+    }
+    return 0;
+}
+
+/* Only a PMU can, and not each one: EVENT is refused with STATUS. */
+static void refuse_branches(const struct event_config *config, const struct config_event *event, int status)
+{
+    const uint32_t type = event->attr.type;
+    const bool hardware = type != PERF_TYPE_SOFTWARE && type != PERF_TYPE_TRACEPOINT && type != PERF_TYPE_BREAKPOINT &&
+                          !(event->spec && event->spec->traces);
+    const char *error = strerror(-status);
+    if (probe_is_refused(status))
+        report_error("event '%s' cannot record branches of the kernel (%s): they need CAP_PERFMON, or "
+                     "kernel.perf_event_paranoid=1; type: --branch-filter=any,u",
+                     event->name, error);
+    else if (hardware)
+        report_error("event '%s' cannot record these branches: the CPU or its virtual machine does not (%s); choose "
+                     "other kinds of branches, or leave out -b and -j",
+                     event->name, error);
+    else
+        report_error("event '%s' cannot record branches (%s): only hardware events can%s%s; choose a hardware event, "
+                     "such as -e cycles, on a machine that has it, or leave out -b and -j",
+                     event->name, error, event->spec || !config->reason[0] ? "" : ", and ",
+                     event->spec ? "" : config->reason);
+}
+
+static int add_branches(struct event_config *config, uint64_t branches)
+{
+    for (unsigned i = 0; i < config->sampling; i++) {
+        struct config_event *event = &config->events[i];
+        event->attr.branch_sample_type = branches;
+        const int status = try_fields(event->attr, group_of(config, i), PERF_SAMPLE_BRANCH_STACK);
+        if (status < 0) {
+            refuse_branches(config, event, status);
+            return status;
+        }
+        event->attr.sample_type |= PERF_SAMPLE_BRANCH_STACK;
+    }
+    return 0;
+}
+
+/* What the timers of the preload object do not know. */
+static void refuse_timers(struct event_config *config, const struct settings *settings)
+{
+    static const char message[] = "option '--%s' has no effect: perf_event_open is refused (%s), and timers record no "
+                                  "%s; 'pinject-run --doctor' says what to change";
+    if (settings->sample_cpu || settings->data)
         event_config_note(config,
                           "samples have no CPU and no address: the timers of the preload object do not know them");
-        return;
+    if (settings->user_regs)
+        report_warning(message, "user-regs", config->refusal, "registers");
+    if (settings->branches)
+        report_warning(message, "branch-filter", config->refusal, "branches");
+}
+
+int sample_fields_add(struct event_config *config, const struct settings *settings)
+{
+    if (config->source == PINJECT_SOURCE_TIMER) {
+        refuse_timers(config, settings);
+        return 0;
     }
     for (unsigned i = 0; i < config->count && settings->sample_cpu; i++)
         config->events[i].attr.sample_type |= PERF_SAMPLE_CPU; /* the same trailer for all */
     if (settings->data)
         add_data(config);
+    int status = settings->branches ? add_branches(config, settings->branches) : 0;
+    if (status == 0 && settings->user_regs)
+        status = add_registers(config, settings->user_regs);
+    return status;
 }

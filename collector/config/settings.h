@@ -26,6 +26,12 @@ struct periods {
     const char *option; /* the name of the one that said a period; NULL: none */
 };
 
+/* --smpl-periods-random: of each event of -e, as PERIODS has them. */
+struct random_periods {
+    uint64_t masks[EVENTS_MAX], seeds[EVENTS_MAX]; /* a mask of 0: the period is always the same */
+    unsigned count;
+};
+
 struct settings {
     const char *outfile;      /* BASE of the result files, "out" */
     const char *directory;    /* their directory, as the user called it; NULL: only BASE was named */
@@ -35,13 +41,17 @@ struct settings {
     unsigned levels;          /* -u and -k: enum event_level; 0: neither */
     /* The last --priv-levels after each -e, by the number of -e before it. */
     const char *set_levels[EVENTS_MAX + 1];
-    bool rate_given;          /* -F or -c */
-    uint64_t frequency;       /* Hz, 999; 0 when a period is given */
-    uint64_t period;          /* -c; 0: frequency */
-    struct periods periods;   /* -c N,N: of each event of -e */
+    bool rate_given;        /* -F or -c */
+    uint64_t frequency;     /* Hz, 999; 0 when a period is given */
+    uint64_t period;        /* -c; 0: frequency */
+    struct periods periods; /* -c N,N: of each event of -e */
+    struct random_periods random;
+    uint64_t saturate;        /* --saturate-smpl-buffer: samples of a task, then it is only counted; 0: no limit */
     bool sample_cpu;          /* --sample-cpu */
     bool data;                /* -d: addresses and their sources */
     bool values;              /* --smpl-values: counts of the group's events in each sample */
+    uint64_t user_regs;       /* --user-regs: attr.sample_regs_user; 0: none */
+    uint64_t branches;        /* -b and -j: attr.branch_sample_type; 0: none */
     int call_graph;           /* enum settings_call_graph */
     int unwinder;             /* enum unwind_engine_kind */
     bool call_graph_given;    /* by the user: then it is reported if it is not possible */

@@ -179,7 +179,7 @@ static const struct {
     {"time", take_time, NULL},
     {"no-overwrite", take_nothing, NULL}, /* rings never are */
     {"stack-size", NULL, "the stack dumps of all events have the same size; set it with --call-graph dwarf,BYTES"},
-    {"branch_type", NULL, "pinject does not record branch stacks; leave the term out"},
+    {"branch_type", NULL, "all events record the same kinds of branches; set them with --branch-filter"},
     {"inherit", NULL, "one event cannot choose its tasks; --follow chooses the tasks for all events"},
     {"no-inherit", NULL, "one event cannot choose its tasks; use --follow=none for all events"},
     {"overwrite", NULL, "pinject keeps all samples, and a ring buffer that overwrites samples would lose some"},

@@ -90,6 +90,8 @@ static void prepare_attrs(struct features *features)
         /* Records of a sampling event are as its attr says; other events only have our READ records. */
         if (!config->events[i].samples) {
             attr->sample_type = sample_type;
+            attr->sample_regs_user = config->events[0].attr.sample_regs_user;
+            attr->branch_sample_type = config->events[0].attr.branch_sample_type;
             attr->sample_period = 0;
             attr->freq = 0;
         }
@@ -261,6 +263,10 @@ static void prepare_numbers(struct features *features)
     for (uint32_t i = 0; i < features->argument_count; i++, argument += strlen(argument) + 1)
         append_string(to, argument);
     end_part(features, to);
+    if (features->attrs[0].sample_type & PERF_SAMPLE_BRANCH_STACK) { /* empty: that it is there says all */
+        to = begin_part(features, PERFDATA_BRANCH_STACK);
+        end_part(features, to);
+    }
     to = begin_part(features, PERFDATA_CLOCKID);
     buffer_u64(to, 1); /* the clock's resolution in ns */
     end_part(features, to);

@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "collector/config/event_rate.h"
 #include "collector/config/event_sets.h"
 #include "collector/config/probe.h"
 #include "collector/sources/attach_table.h"
@@ -68,6 +69,13 @@ static int set_filter(const struct attached *attached, unsigned index, enum atta
     return status;
 }
 
+/* A quarter of a ring of PAGES, or less. */
+static uint32_t watermark(const struct event_config *config, size_t pages)
+{
+    const size_t quarter = pages * (size_t)sysconf(_SC_PAGESIZE) / 4;
+    return config->wake_bytes && config->wake_bytes < quarter ? config->wake_bytes : (uint32_t)quarter;
+}
+
 static int open_event(const struct attached *attached, unsigned index, enum attach_how how, size_t pages)
 {
     const struct event_config *config = attached->session->config;
@@ -78,10 +86,13 @@ static int open_event(const struct attached *attached, unsigned index, enum atta
     if (event->leader != index && group < 0)
         return -ENODEV; /* its group is not open */
     stacks_attr(config, event, attached->dump, &attr);
+    event_rate_attr(event, false, &attr);
+    if (event->random_mask)
+        attr.sample_period = attach_period_first(attached, index);
     attr.enable_on_exec = how == ATTACH_ON_EXEC && event_sets_is_on(event, attached->set);
     attr.disabled = attr.enable_on_exec || waits_for_filter(event, how) || waits_for_turn(attached, index);
     if (attr.watermark)
-        attr.wakeup_watermark = (uint32_t)(pages * (size_t)sysconf(_SC_PAGESIZE) / 4);
+        attr.wakeup_watermark = watermark(config, pages);
     int fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, group, PERF_FLAG_FD_CLOEXEC);
     if (fd < 0 && errno == EINVAL && attr.freq) {
         /* Samples were expensive, and the kernel has lowered its limit since the event configuration was made. */
@@ -210,6 +221,10 @@ static struct attached *new_attached(struct session *session, pid_t pid, pid_t t
     attached->end_fd = attached->number = -1;
     attached->timer = session->config->source == PINJECT_SOURCE_TIMER;
     attached->set = event_sets_first(session->config, &session->first_sets);
+    if (!attached->timer && attach_period_init(attached) < 0) {
+        free(attached);
+        return NULL;
+    }
     return attached;
 }
 
@@ -327,5 +342,6 @@ void attach_free(struct attached *attached)
         close(attached->end_fd);
     if (attached->descriptors)
         pressure_freed(attached->session, attached->descriptors);
+    free(attached->periods);
     free(attached);
 }

@@ -10,7 +10,9 @@
 #include <sys/types.h>
 
 #include "collector/config/event_config.h"
+#include "collector/records/records.h"
 
+struct attach_period;
 struct session;
 
 struct attached {
@@ -45,6 +47,10 @@ struct attached {
     uint32_t turn_lock; /* how often its first event had been switched in or changed, as its ring has it */
     bool turn_ran;      /* it ran in that turn */
     uint64_t turn_ns;   /* how long it had run */
+    /* Private to attach_period.c: of each event; NULL: no period is random. */
+    struct attach_period *periods;
+    uint64_t period_pass; /* of the loop, which gave it new periods last */
+    bool stopped;         /* it is only counted: attach_stop_sampling() */
 
     bool exec_told; /* another thread of the process called exec, with that CPU time */
     uint64_t exec_clock_ns;
@@ -121,6 +127,29 @@ size_t attach_ring_pages(uint64_t budget, uint64_t used, size_t wanted, bool dum
  * present one. True: it did. For one thread at a time.
  */
 bool attach_turn(struct attached *attached);
+
+/* attach_period.c: random periods (--smpl-periods-random). Private to attach.c: 0 or -ENOMEM. */
+int attach_period_init(struct attached *attached);
+/* The first period of the event INDEX, whose periods are random. */
+uint64_t attach_period_first(const struct attached *attached, unsigned index);
+/*
+ * RECORD, a sample of the event INDEX as the kernel wrote it for ATTACHED, or, if that is NULL, for an inherited set
+ * (event_rate_attr()), as it goes to the file: with a PERIOD, what was counted since the sample before, or what the
+ * period was. It is made in SCRATCH, of PINJECT_RING_RECORD_MAX bytes, in which RECORD may be. 1; 0: it is left out, and what it
+ * stands for is part of the next one; -EINVAL: it makes no sense. For the event loop.
+ */
+int attach_weigh(struct attached *attached, const struct event_config *config, const struct records_layout *layout,
+                 unsigned index, const struct perf_event_header **record, void *scratch);
+/*
+ * Gives new periods to the events that were sampled with their present ones: to MOST of them. How many got one. For the
+ * event loop, whenever samples were read.
+ */
+unsigned attach_renew_periods(struct attached *attached, unsigned most);
+/*
+ * From now on the events only count, but for a few samples: their periods get as long as possible, and an event with a
+ * frequency gets that of 1 Hz. (PERF_EVENT_IOC_REFRESH would end the counting, too.) How many calls that took.
+ */
+unsigned attach_stop_sampling(struct attached *attached);
 
 /* attach_table.c: the table of live tasks. */
 /*

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "collector/config/event_choice.h"
+#include "collector/config/event_rate.h"
 #include "collector/config/event_sets.h"
 #include "collector/config/probe.h"
 #include "collector/sources/session.h"
@@ -115,6 +116,7 @@ static int open_event(struct inherited_sets *sets, const struct inherited_set *s
         kernel_inherit_thread(&attr);
     const uint32_t limit = config->dump ? dump_limits_find(&sets->session->dumps.limits, tid) : 0;
     stacks_attr(config, event, dump_size(config, &sets->session->dumps, limit, NULL, size), &attr);
+    event_rate_attr(event, true, &attr);
     if (attr.watermark)
         attr.wakeup_watermark = watermark(config, size);
     const int fd = (int)syscall(

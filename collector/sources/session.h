@@ -134,7 +134,8 @@ struct session {
     struct dump_sizes dumps; /* of those who come now */
     uint64_t fd_limit;       /* RLIMIT_NOFILE as raised */
     struct pressure pressure;
-    uint32_t first_sets; /* atomic: tasks that began with an event set */
+    uint32_t first_sets;   /* atomic: tasks that began with an event set */
+    uint64_t random_tasks; /* atomic: tasks that began with random periods */
     struct rlimit old_nofile, old_memlock;
     bool open;           /* not released yet */
     bool guarded;        /* guard_begin() was called */

@@ -21,10 +21,12 @@
 enum {
     CHAIN_MAX = 2048,    /* entries that the kernel may write */
     PAYLOAD_MAX = 16384, /* bytes: twice as many as the kernel's limit */
-    AUTO_TRIES = 64,     /* auto: so many chains are compared before frame pointers are trusted */
-    AUTO_AGAIN = 16,     /* and then one of so many */
-    AUTO_WRONG = 50,     /* at most one wrong chain in so many */
-    RAISE_AFTER = 128,   /* chains between two looks at how many were cut */
+    BRANCHES_MAX = 256,  /* more than any CPU records */
+    REGS_MAX = 64,
+    AUTO_TRIES = 64,   /* auto: so many chains are compared before frame pointers are trusted */
+    AUTO_AGAIN = 16,   /* and then one of so many */
+    AUTO_WRONG = 50,   /* at most one wrong chain in so many */
+    RAISE_AFTER = 128, /* chains between two looks at how many were cut */
 };
 
 /* The parts of a raw sample. */
@@ -35,9 +37,13 @@ struct raw {
     size_t kernel_count; /* entries before the user-space part */
     const void *payload; /* of a tracepoint, with its size before it */
     size_t payload_size;
+    const void *branches; /* with their number before them */
+    size_t branches_size;
     bool user;   /* there are registers of user space */
     bool native; /* a 64-bit program */
     struct unwind_regs regs;
+    uint64_t kept[1 + REGS_MAX]; /* the ABI and the registers of --user-regs */
+    size_t kept_count;           /* 0: that was not given */
     struct unwind_dump dump;
     const void *after; /* the fields after the dump */
     size_t after_size;
@@ -170,13 +176,43 @@ static bool parse_payload(struct cursor *cursor, struct raw *raw)
     return !cursor->failed && raw->payload_size <= PAYLOAD_MAX && raw->payload_size % sizeof(uint64_t) == 0;
 }
 
-static bool parse_regs(struct cursor *cursor, struct raw *raw)
+static bool parse_branches(struct cursor *cursor, const struct perf_event_attr *attr, struct raw *raw)
 {
+    struct cursor start = *cursor;
+    const uint64_t count = cursor_u64(cursor);
+    if (count > BRANCHES_MAX)
+        return false;
+    raw->branches_size = sample_fields_branches_size(attr, (size_t)count);
+    raw->branches = cursor_bytes(&start, raw->branches_size);
+    *cursor = start;
+    return !cursor->failed;
+}
+
+/* Those of WORDS, which MASK selected, that WANTED has, too. */
+static void keep_regs(struct raw *raw, uint64_t wanted, uint64_t mask, const uint64_t *words)
+{
+    for (; mask; mask &= mask - 1, words++)
+        if (wanted & mask & -mask)
+            raw->kept[raw->kept_count++] = *words;
+}
+
+/* In the order of their numbers: those that unwinding needs, and those of --user-regs, which EVENT's samples keep. */
+static bool parse_regs(struct cursor *cursor, const struct config_event *event, struct raw *raw)
+{
+    const bool keeps = event->attr.sample_type & PERF_SAMPLE_REGS_USER;
+    const uint64_t wanted = keeps ? event->attr.sample_regs_user : 0, mask = wanted | UNWIND_PERF_REGS;
+    const size_t count = (size_t)__builtin_popcountll(mask);
     uint64_t abi = cursor_u64(cursor);
     raw->user = abi != PERF_SAMPLE_REGS_ABI_NONE;
     raw->native = abi == PERF_SAMPLE_REGS_ABI_64;
-    const uint64_t *words = raw->user ? cursor_bytes(cursor, UNWIND_REGS * sizeof(uint64_t)) : NULL;
-    return !raw->user || (words && unwind_regs_of_perf(UNWIND_PERF_REGS, words, UNWIND_REGS, &raw->regs));
+    if (keeps)
+        raw->kept[raw->kept_count++] = abi;
+    const uint64_t *words = raw->user ? cursor_bytes(cursor, count * sizeof(uint64_t)) : NULL;
+    if (raw->user && (!words || !unwind_regs_of_perf(mask, words, count, &raw->regs)))
+        return false;
+    if (keeps && raw->user)
+        keep_regs(raw, wanted, mask, words);
+    return true;
 }
 
 static bool parse_dump(struct cursor *cursor, struct raw *raw)
@@ -193,9 +229,11 @@ static bool parse_dump(struct cursor *cursor, struct raw *raw)
     return true;
 }
 
-static bool parse_sample(const struct records_layout *layout, unsigned event, const struct perf_event_header *record,
+static bool parse_sample(const struct stacks *stacks, unsigned event, const struct perf_event_header *record,
                          struct raw *raw)
 {
+    const struct records_layout *layout = stacks->layout;
+    const struct config_event *configured = &stacks->config->events[event];
     const uint64_t before = RECORDS_FIELDS_TO_PERIOD | PERF_SAMPLE_PERIOD;
     struct cursor cursor = cursor_of(record, record->size);
     *raw = (struct raw){0};
@@ -209,7 +247,9 @@ static bool parse_sample(const struct records_layout *layout, unsigned event, co
         return false;
     if (layout->sample_type[event] & PERF_SAMPLE_RAW && !parse_payload(&cursor, raw))
         return false;
-    if (!parse_regs(&cursor, raw) || !parse_dump(&cursor, raw))
+    if (layout->sample_type[event] & PERF_SAMPLE_BRANCH_STACK && !parse_branches(&cursor, &configured->attr, raw))
+        return false;
+    if (!parse_regs(&cursor, configured, raw) || !parse_dump(&cursor, raw))
         return false;
     raw->after_size = records_fields_size(layout->sample_type[event] & SAMPLE_FIELDS_AFTER_STACK);
     raw->after = cursor_bytes(&cursor, raw->after_size);
@@ -425,6 +465,9 @@ static const struct perf_event_header *make_sample(struct stacks *stacks, const 
     }
     if (raw->payload_size)
         size = append_bytes(stacks->record, size, raw->payload, raw->payload_size);
+    if (raw->branches_size)
+        size = append_bytes(stacks->record, size, raw->branches, raw->branches_size);
+    size = append_bytes(stacks->record, size, raw->kept, raw->kept_count * sizeof(uint64_t));
     if (raw->after_size)
         size = append_bytes(stacks->record, size, raw->after, raw->after_size);
     struct perf_event_header header = *record;
@@ -439,7 +482,7 @@ const struct perf_event_header *stacks_take(struct stacks *stacks, const struct 
     struct raw raw;
     if (!stacks_has(stacks->config, &stacks->config->events[event]))
         return record;
-    if (!parse_sample(stacks->layout, event, record, &raw))
+    if (!parse_sample(stacks, event, record, &raw))
         return NULL;
     return make_sample(stacks, record, &raw, choose_chain(stacks, owner, &raw));
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/sources/attach.h"
 #include "collector/sources/inherited.h"
 #include "collector/system/monotonic.h"
 #include "collector/tasks/generations.h"
@@ -17,6 +18,13 @@
 /* Records between two looks at the clock. */
 enum { LOOKS = 32 };
 
+/* Does it have all the samples that it may have? */
+static bool is_saturated(const struct tasks *tasks, const struct task *task)
+{
+    const uint64_t most = tasks->session->settings->saturate;
+    return most && task->samples >= most;
+}
+
 static void take_sample(struct tasks *tasks, struct task *task, const struct perf_event_header *record)
 {
     unsigned event = records_event(&tasks->layout, task->ids, record);
@@ -25,6 +33,7 @@ static void take_sample(struct tasks *tasks, struct task *task, const struct per
         kernelmap_in_modules(&tasks->kernel, record))
         tasks_map_modules(tasks, task);
     task->samples++;
+    tasks->saturated += is_saturated(tasks, task);
     if (task_is_inherited(task) && (int)event == tasks->clock)
         task->sampled_ns += records_period(&tasks->layout, event, record);
     if (!task->first_sample_ns || time_ns < task->first_sample_ns)
@@ -142,32 +151,42 @@ static const struct perf_event_header *settle_id(struct tasks *tasks, struct tas
 /*
  * Where the kernel writes what is counted until the next sample (event_rate_is_next()), RECORD gets what was counted
  * since the one before: what that said, and 1 for the first. Inherited events start with their creator's period, and
- * each CPU has its own: their samples stay as they are.
+ * each CPU has its own: their samples stay as they are. Where periods are random, attach_weigh() says what was counted.
+ * 1; 0: the record is to be left out; -EINVAL: it makes no sense.
  */
-static const struct perf_event_header *settle_period(struct tasks *tasks, struct task *task,
-                                                     const struct perf_event_header *record)
+static int settle_period(struct tasks *tasks, struct task *task, const struct perf_event_header **record)
 {
-    const unsigned event = records_event(&tasks->layout, task->ids, record);
-    if (!tasks->config->events[event].period_is_next || task_is_inherited(task) || task_is_by_timer(task))
-        return record;
+    const unsigned event = records_event(&tasks->layout, task->ids, *record);
+    const bool own = !task_is_inherited(task) && !task_is_by_timer(task);
+    if (tasks->config->events[event].random_mask)
+        return attach_weigh(own ? task->events : NULL, tasks->config, &tasks->layout, event, record, tasks->scratch);
+    if (!tasks->config->events[event].period_is_next || !own)
+        return 1;
     if (!task->next_periods)
         task->next_periods = calloc(tasks->config->sampling, sizeof(*task->next_periods));
     if (!task->next_periods)
-        return record;
+        return 1;
     const uint64_t period = task->next_periods[event] ? task->next_periods[event] : 1;
-    task->next_periods[event] = records_period(&tasks->layout, event, record);
-    struct perf_event_header *copy = copy_record(tasks, record);
+    task->next_periods[event] = records_period(&tasks->layout, event, *record);
+    struct perf_event_header *copy = copy_record(tasks, *record);
     records_set_period(&tasks->layout, event, period, copy);
-    return copy;
+    *record = copy;
+    return 1;
 }
 
 void tasks_take_sample(struct tasks *tasks, struct task *task, const struct perf_event_header *record)
 {
     if (task_is_by_timer(task))
         tasks_meet_timer_sample(tasks, task, record);
+    if (is_saturated(tasks, task))
+        return;
     record = settle_id(tasks, task, record);
     task->unsettled += !record;
-    record = record ? unwind_record(tasks, task, settle_period(tasks, task, record)) : NULL;
+    if (!record)
+        return;
+    const int settled = settle_period(tasks, task, &record);
+    tasks->broken_rings += settled < 0;
+    record = settled > 0 ? unwind_record(tasks, task, record) : NULL;
     if (!record)
         return;
     take_sample(tasks, task, record);
@@ -190,6 +209,8 @@ bool tasks_take_record(struct tasks *tasks, struct task *task, const struct perf
     switch (record->type) {
     case PERF_RECORD_SAMPLE:
         tasks_meet_timer_sample(tasks, task, record);
+        if (is_saturated(tasks, task))
+            return true;
         take_sample(tasks, task, record);
         break;
     case PERF_RECORD_COMM:

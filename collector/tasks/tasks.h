@@ -274,6 +274,7 @@ struct tasks {
     uint64_t notifications;
     uint64_t seen, processes, threads, active_max, alive;
     uint64_t samples, lost, counted_only, without_sample;
+    uint64_t saturated; /* tasks with as many samples as --saturate-smpl-buffer lets them have */
     struct counts counts;
     struct counts interval; /* --print-interval: since its last round */
     uint64_t timer_fallbacks,

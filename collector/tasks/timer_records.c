@@ -63,11 +63,13 @@ static bool check_lost(const struct tasks *tasks, const struct task *task, uint6
 }
 
 /* The fields that the kernel's samples have besides, as unknown. */
-static void add_fields(uint64_t type, struct perf_event_header *header, uint64_t *words, size_t count)
+static void add_fields(const struct perf_event_attr *attr, struct perf_event_header *header, uint64_t *words,
+                       size_t count)
 {
+    const uint64_t type = attr->sample_type;
     const bool sample = header->type == PERF_RECORD_SAMPLE;
     const size_t before = records_fields_size(type & (sample ? SAMPLE_FIELDS_AFTER_TIME : PERF_SAMPLE_CPU)) / 8;
-    const size_t after = sample ? records_fields_size(type & SAMPLE_FIELDS_AFTER_STACK) / 8 : 0;
+    const size_t after = sample ? sample_fields_empty_size(attr) / 8 : 0;
     memmove(words + TIME_END + before, words + TIME_END, (count - TIME_END) * sizeof(*words));
     memset(words + TIME_END, 0, before * sizeof(*words));
     if (type & PERF_SAMPLE_CPU)
@@ -86,6 +88,6 @@ bool tasks_check_timer_record(const struct tasks *tasks, const struct task *task
             : header->type != PERF_RECORD_LOST || !check_lost(tasks, task, record, count))
         return false;
     const unsigned event = (unsigned)attach_timer_event(tasks->config);
-    add_fields(tasks->layout.sample_type[event], header, record, count);
+    add_fields(&tasks->config->events[event].attr, header, record, count);
     return values_add_none(&tasks->layout, event, header);
 }

@@ -22,6 +22,11 @@
 #define PERF_RECORD_MISC_MMAP_BUILD_ID (1 << 14) /* Linux 5.12 */
 #endif
 
+#define PERF_SAMPLE_BRANCH_PRIV_SAVE (UINT64_C(1) << 18) /* Linux 6.1 */
+#ifndef PERF_SAMPLE_BRANCH_COUNTERS
+#define PERF_SAMPLE_BRANCH_COUNTERS (1ull << 19) /* Linux 6.8 */
+#endif
+
 /* Sets attr->inherit_thread, a bit that has no name in headers before Linux 5.13. */
 static inline void kernel_inherit_thread(struct perf_event_attr *attr)
 {

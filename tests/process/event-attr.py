@@ -226,5 +226,41 @@ def test_samples():
            "fields of each event are pinject's own and not compared")
 
 
+BRANCHES = [["-b"], ["-j", "any"], ["-j", "any_call"], ["-j", "any_ret,u"], ["-j", "ind_call,cond"], ["-j", "any,k"],
+            ["-j", "any,u,hv,save_type"], ["-j", "call"], ["-j", "stack,u"], ["-j", "ind_jmp,any"], ["-j", "any,priv"],
+            ["-j", "abort_tx,in_tx,no_tx"]]
+NEWER_BRANCHES = {"no_flags": "NO_FLAGS", "no_cycles": "NO_CYCLES", "hw_index": "HW_INDEX"}  # perf 6.1 has no such words
+
+
+def branches_of(command):
+    """branch_sample_type of the first call that asks for branches, and all calls that succeeded."""
+    run(["strace", "-f", "-v", "-o", "trace", "-e", "trace=perf_event_open", "--", *command])
+    lines = [line for line in open("trace") if re.search(r"sample_type=[^,]*PERF_SAMPLE_BRANCH_STACK", line)]
+    check(lines, f"{command}: no call asks for branches")
+    return (re.search(r"branch_sample_type=([^,]+)", lines[0])[1],
+            [line for line in lines if re.search(r"\) = \d+$", line)])
+
+
+def test_branches():
+    """The kernel is asked for the branches that perf record asks for. Where it has none, that is an error that names
+    the event and the way out."""
+    need("perf", "strace")
+    need_perf_events()
+    for options in BRANCHES:
+        theirs, _ = branches_of(["perf", "record", "-q", "-o", "perf.data", "-e", "faults:u", *options, "true"])
+        ours, had = branches_of([PINJECT_RUN, "-q", "-e", "faults:u", *options, "--", "true"])
+        check_equal(ours, theirs, options)
+        check_equal(had, [], options)  # no software event has branches
+    for word, bit in NEWER_BRANCHES.items():
+        ours, _ = branches_of([PINJECT_RUN, "-q", "-e", "faults:u", "-j", f"any,{word}", "--", "true"])
+        check_equal(ours, f"PERF_SAMPLE_BRANCH_ANY|PERF_SAMPLE_BRANCH_{bit}")
+    done = pinject_run("-e", "faults:u", "-j", "any_call", "--", "true")
+    check_equal((done.status, done.err.count("\n")), (125, 1), done)
+    check_in("event 'faults:u' cannot record branches", done.err)
+    check_in("leave out -b and -j", done.err)
+    check_equal(results(), [])
+    figure(f"{len(BRANCHES)} choices of branches: branch_sample_type is that of perf record; software events are refused")
+
+
 if __name__ == "__main__":
     main()

@@ -131,11 +131,27 @@ def test_option():
 
 
 def test_stacks():
-    """The fields behind the values are in their places: call chains, dumps of stacks, addresses."""
+    """The fields behind the values are in their places: call chains, dumps of stacks, addresses, registers."""
     need("perf")
     need_perf_events()
     for graph in ("fp", "dwarf,1024", "auto,1024"):
         check_all("-e", GROUP, "-g", graph, "-d", "--sample-cpu")
+        check_all("-e", GROUP, "-g", graph, "--user-regs=ip,r15")
+
+
+def test_saturation():
+    """The first samples of each task have their values; then it is only counted."""
+    need("perf")
+    need_perf_events()
+    for program in programs():
+        _, files = record("-c", str(PERIOD), "-e", GROUP, "--saturate-smpl-buffer=7", program=program)
+        check_equal(len(files), TASKS, files)
+        for name in files:
+            found, (counts, _) = of_perf(name), counts_of(name)
+            check_equal(dict(of_panalyze(name)), dict(found), name)
+            check_equal(panalyze_json("report", name)["total"]["samples"], 7, name)
+            check(sum(found[FAULTS]) >= 7 * PERIOD and 0 < sum(found[MINOR]) < counts[MINOR], (name, found, counts))
+            check(counts[FAULTS] >= PAGES, (name, counts))
 
 
 def test_as_perf_record():
@@ -392,10 +408,10 @@ def test_hidden_tasks_have_none():
     need_perf_events()
     if IS_ROOT:
         skip("root may see everybody")
-    for graph in ("none", "dwarf,1024"):
+    for graph, *more in (["none"], ["none", "--user-regs"], ["dwarf,1024"]):
         for name in files_of_run():
             os.remove(name)
-        pinject_run("-q", "-g", graph, "-e", "{task-clock,page-faults:u}:S", "--", "sh", "-c",
+        pinject_run("-q", "-g", graph, *more, "-e", "{task-clock,page-faults:u}:S", "--", "sh", "-c",
                     f"{target('hidden')} 60 threads fork; {target(WITNESS)} {' '.join(LINE)}").ok()
         seen = collections.Counter()
         for name in files_of_run():

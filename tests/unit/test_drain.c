@@ -162,6 +162,38 @@ static void samples_have_first_and_last(void **state)
     stage_close(&stage);
 }
 
+/* --saturate-smpl-buffer: each task has as many at most, and those that have so many are counted. */
+static void samples_of_a_task_end(void **state)
+{
+    struct kit_file file;
+    (void)state;
+    struct task *task = stage_process(&stage, 100, 1, T, 1000), *thread = stage_thread(&stage, 100, 101, T, 1000);
+    stage.kit.settings.saturate = 3;
+    for (unsigned i = 0; i < 5; i++)
+        stage_sample(task, 0x1000, T + 10 + i);
+    stage_comm(task, 100, 100, "name", false, T + 20);
+    for (unsigned i = 0; i < 2; i++)
+        stage_sample(thread, 0x1000, T + 10 + i);
+    tasks_drain(tasks, task);
+    tasks_drain(tasks, thread);
+    assert_int_equal(task->samples, 3);
+    assert_int_equal(task->last_sample_ns, T + 12);
+    assert_int_equal(thread->samples, 2);
+    assert_int_equal(tasks->saturated, 1);
+    stage_sample(thread, 0x1000, T + 30);
+    tasks_drain(tasks, thread);
+    assert_int_equal(tasks->saturated, 2);
+    tasks_task_ended(tasks, thread, true);
+    tasks_task_ended(tasks, task, true);
+    stage_close(&stage);
+    assert_int_equal(tasks->saturated, 2);
+    assert_int_equal(tasks->lost, 0);
+    assert_true(kit_read("out.100.100", &file));
+    assert_int_equal(file.records[PERF_RECORD_SAMPLE], 3);
+    assert_int_equal(file.records[PERF_RECORD_COMM], 2);
+    kit_file_free(&file);
+}
+
 /* A thread may name another: it is that one's name, and in that one's file. */
 static void names_that_others_give(void **state)
 {
@@ -437,7 +469,7 @@ int main(void)
         TEST(modules_where_they_are_met),    TEST(mappings_from_before_an_exec),
         TEST(much_that_is_new_is_written),   TEST(threads_share_a_round),
         TEST(processes_do_not_share),        TEST(a_long_ring_is_read_in_parts),
-        TEST(one_that_leaves_does_not_wait),
+        TEST(one_that_leaves_does_not_wait), TEST(samples_of_a_task_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -129,6 +129,9 @@ static void test_attributes(void **state)
     assert_int_equal(attr.sample_stack_user, 4096);
     stacks_attr(&config, &event, 0, &attr);
     assert_int_equal(attr.sample_stack_user, 8192);
+    attr.sample_regs_user = UINT64_C(1) << 63; /* of --user-regs */
+    stacks_attr(&config, &event, 0, &attr);
+    assert_true(attr.sample_regs_user == (UNWIND_PERF_REGS | UINT64_C(1) << 63));
     attr = (struct perf_event_attr){.sample_type = PERF_SAMPLE_IP};
     event.attr.exclude_user = 1;
     assert_false(stacks_has(&config, &event));

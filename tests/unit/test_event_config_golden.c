@@ -97,6 +97,26 @@ static int no_address(const struct perf_event_attr *attr)
     return attr->sample_type & PERF_SAMPLE_ADDR ? -EOPNOTSUPP : 0;
 }
 
+static int no_registers(const struct perf_event_attr *attr)
+{
+    return attr->sample_type & PERF_SAMPLE_REGS_USER && !(attr->sample_type & PERF_SAMPLE_STACK_USER) ? -ENOSYS : 0;
+}
+
+/* Its CPU records branches, of the kernel only for root. */
+static int records_branches(const struct perf_event_attr *attr)
+{
+    if (!(attr->sample_type & PERF_SAMPLE_BRANCH_STACK))
+        return 0;
+    if (attr->branch_sample_type & PERF_SAMPLE_BRANCH_KERNEL)
+        return -EACCES;
+    return is_hardware(attr) && !(attr->branch_sample_type & PERF_SAMPLE_BRANCH_CALL_STACK) ? 0 : -EOPNOTSUPP;
+}
+
+static int virtual_machine_without_branches(const struct perf_event_attr *attr)
+{
+    return is_hardware(attr) ? -ENOENT : attr->sample_type & PERF_SAMPLE_BRANCH_STACK ? -EOPNOTSUPP : 0;
+}
+
 /* What a tracepoint tells is a secret, its count is none. */
 static int no_payload(const struct perf_event_attr *attr)
 {
@@ -194,6 +214,32 @@ static const struct scene scenes[] = {
     {"addresses that some have", few_addresses, {.frequency = 99, .data = true}, {"cycles", "{cs,faults}"}},
     {"no addresses", no_address, {.frequency = 99, .data = true}, {"cycles"}},
     {"addresses, refused", refused, {.frequency = 99, .data = true, .sample_cpu = true}, {0}},
+    {"registers of user space", NULL, {.frequency = 99, .user_regs = 0x1ff}, {"cycles", "{faults,cs}"}},
+    {"registers, refused", no_registers, {.frequency = 99, .user_regs = 0x1ff}, {"cycles,faults"}},
+    {"registers, timers", refused, {.frequency = 99, .user_regs = 0x1ff}, {0}},
+    {"registers and dumps of stacks", NULL, {.frequency = 99, DWARF, .user_regs = 0x1ff}, {"cycles"}},
+    {"branches", records_branches, {.frequency = 99, .branches = PERF_SAMPLE_BRANCH_ANY}, {"cycles"}},
+    {"branches and registers", records_branches, {.frequency = 99, DWARF, .branches = 8, .user_regs = 3}, {"cycles"}},
+    {"branches of events of which one has none", records_branches, {.frequency = 99, .branches = 8}, {"cycles,faults"}},
+    {"branches that the CPU does not record", records_branches, {.frequency = 99, .branches = 0x800}, {"cycles"}},
+    {"branches of the kernel", records_branches, {.frequency = 99, .branches = 10}, {"cycles"}},
+    {"branches of the default event", virtual_machine_without_branches, {.frequency = 99, .branches = 8}, {0}},
+    {"branches, timers", refused, {.frequency = 99, .branches = 8}, {0}},
+    {"few samples", NULL, {.period = 1, .saturate = 10}, {"task-clock,faults"}},
+    {"many samples", NULL, {.frequency = 99, .saturate = 100000}, {"faults"}},
+    {"random periods", NULL, {.period = 20000, .random = {{0xff, 0, 0x7}, {1}, 3}}, {"task-clock,faults,cs/period=3/"}},
+    {"random periods of a rate", NULL, {.frequency = 99, .random = {{1}, {1}, 1}}, {"task-clock"}},
+    {"random periods of a default rate", NULL, {.frequency = 99, .random = {{1}, {1}, 1}}, {0}},
+    {"random periods of the default event", NULL, {.period = 5000, .random = {{15}, {1}, 1}}, {0}},
+    {"random periods of what is counted", NULL, {.period = 9, .random = {{1, 1}, {1}, 2}}, {"faults", "faults:u"}},
+    {"random periods that are too long", NULL, {.period = 2, .random = {{INT64_MAX}, {1}, 1}}, {"faults"}},
+    {"the longest random periods", NULL, {.period = 1, .random = {{INT64_MAX - 1}, {1}, 1}}, {"faults"}},
+    {"a random mask that is too long", NULL, {.period = 2, .random = {{UINT64_MAX}, {1}, 1}}, {"faults"}},
+    {"random periods of what is sampled each time",
+     NULL,
+     {.frequency = 99, .random = {{7}, {1}, 1}},
+     {"mem:0x1000/8:w"}},
+    {"random periods, timers", refused, {.period = 2000000, .random = {{7}, {1}, 1}}, {"task-clock"}},
     {"a tracepoint", NULL, {.frequency = 99}, {"2:316"}},
     {"a tracepoint, counted", NULL, {.stat = true}, {"2:316"}},
     {"a tracepoint without its payload", no_payload, {.frequency = 99}, {"2:316"}},
@@ -226,6 +272,10 @@ static void show_event(FILE *to, const struct config_event *event)
     fprintf(to, "    sample_type %#" PRIx64 " read_format %#" PRIx64 " wakeup %u regs %#" PRIx64 " stack %u\n",
             (uint64_t)attr->sample_type, (uint64_t)attr->read_format, attr->wakeup_watermark,
             (uint64_t)attr->sample_regs_user ? UINT64_C(1) : 0, attr->sample_stack_user);
+    if (event->random_mask)
+        fprintf(to, "    random %#" PRIx64 ", seed %" PRIu64 "\n", event->random_mask, event->random_seed);
+    if (attr->branch_sample_type)
+        fprintf(to, "    branches %#" PRIx64 "\n", (uint64_t)attr->branch_sample_type);
     fprintf(to, "   ");
 #define FLAG(name)  \
     if (attr->name) \
@@ -262,6 +312,8 @@ static void show_config(FILE *to, const struct event_config *config)
             event_config_find_clock(config));
     fprintf(to, "dump %u%s%s, note %u; rings of %zu and %zu pages\n", config->dump, config->dump_auto ? ", auto" : "",
             config->dump_fixed ? ", fixed" : "", config->dump_note, config->ring_pages, config->thread_ring_pages);
+    if (config->wake_bytes)
+        fprintf(to, "%s, woken by %u bytes\n", config->random ? "random" : "fixed", config->wake_bytes);
     fprintf(to, "refusal '%s', reason '%s'\n", config->refusal, config->reason);
     if (config->values_note || config->inherit_values)
         fprintf(to, "note of values %u%s\n", config->values_note, config->inherit_values ? ", inherited, too" : "");

@@ -26,7 +26,7 @@ static void add_sections(const struct result_task *task, uint64_t offset)
         if (!(bits[bit / 64] >> bit % 64 & 1))
             continue;
         memcpy(&section, behind.data + entry++ * sizeof(section), sizeof(section));
-        assert_true(section.offset >= offset && section.size > 0);
+        assert_true(section.offset >= offset && (section.size > 0 || bit == PERFDATA_BRANCH_STACK));
         sections[bit] = (struct kit_section){behind.data + (section.offset - offset), section.size};
         end = section.offset + section.size > end ? section.offset + section.size : end;
     }
@@ -228,6 +228,18 @@ static void attrs_are_as_perf_wants_them(void **state)
     features_begin();
     assert_int_equal(features.attrs[0].sample_type, PERF_SAMPLE_CPU);
     assert_int_equal(features.attrs[1].sample_type, all | PERF_SAMPLE_CPU);
+    struct result_task task = kit_task(&kit, 5, 6);
+    add_sections(&task, 1024);
+    assert_null(sections[PERFDATA_BRANCH_STACK].data);
+    kit.config.events[0].attr.sample_type = PERF_SAMPLE_BRANCH_STACK;
+    features_begin();
+    add_sections(&task, 1024);
+    expect_section(PERFDATA_BRANCH_STACK, "", 0);
+    kit.config.events[0].attr.sample_type = PERF_SAMPLE_REGS_USER;
+    kit.config.events[0].attr.sample_regs_user = 5;
+    features_begin();
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(features.attrs[i].sample_regs_user, 5);
 }
 
 static void front_has_the_events_that_were_opened(void **state)

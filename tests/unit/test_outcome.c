@@ -190,6 +190,7 @@ static void tasks_are_counted(void **state)
     tasks->lost = 12;
     tasks->counted_only = 13;
     tasks->without_sample = 14;
+    tasks->saturated = 17;
     tasks->timer_fallbacks = 15;
     tasks->timer_fallbacks_counted = 16;
     tasks->refusal = -13;
@@ -219,6 +220,7 @@ static void tasks_are_counted(void **state)
     expect_own_cpu(outcome.collector_ns, used_ns); /* with what has been written since */
     assert_true(outcome.samples == 11 && outcome.lost == 12 && outcome.counted_only == 13);
     assert_true(outcome.without_sample == 14 && outcome.timer_fallbacks == 15 && outcome.timer_fallbacks_counted == 16);
+    assert_int_equal(outcome.saturated, 17);
     assert_int_equal(outcome.refusal, -13);
     assert_in_range(outcome.wall_ns, 1000000000, 300000000000);
     /* The status of a bare session's root is what its parent told. */

@@ -182,6 +182,60 @@ static void test_periods(void **state)
     bad(strcat(many, " c"), "more than 48 periods");
 }
 
+static void test_random_periods(void **state)
+{
+    (void)state;
+    assert_int_equal(good("c")->random.count, 0);
+    const struct random_periods *random = &good("-c 5 --smpl-periods-random=0xff:7 c")->random;
+    assert_int_equal(random->count, 1);
+    assert_int_equal(random->masks[0], 255);
+    assert_int_equal(random->seeds[0], 7);
+    random = &good("-c 5 -e faults,cs,task-clock --smpl-periods-random 3,0,0x7fffffffffffffff:18446744073709551615 c")
+                  ->random;
+    assert_int_equal(random->count, 3);
+    assert_int_equal(random->masks[0], 3);
+    assert_int_equal(random->seeds[0], 0);
+    assert_int_equal(random->masks[1], 0);
+    assert_true(random->masks[2] == INT64_MAX && random->seeds[2] == UINT64_MAX);
+    static const char *const wrong[] = {"",  ",",   "1,", "1:",   ":1", "1:2:3",
+                                        "x", "1:x", "-1", "1:-1", "1 ", "18446744073709551616"};
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        char words[96];
+        snprintf(words, sizeof(words), "--smpl-periods-random=%s", wrong[i]);
+        struct settings_line parsed;
+        char name[] = "pinject-run", command[] = "c", *argv[] = {name, words, command, NULL};
+        check_capture();
+        const int status = settings_parse(&parsed, 3, argv);
+        const char *text = check_captured();
+        if (status != -EINVAL || !strstr(text, "needs MASK:SEED for each event"))
+            fail_msg("%s: %d: %s", words, status, text);
+    }
+    bad("-c 5 --smpl-periods-random=1,2 c", "has 2 masks, and there is only 1 event");
+    bad("-c 5 -e faults,cs --smpl-periods-random=1,2,3 c", "has 3 masks, and there are only 2 events");
+    bad("--stat --smpl-periods-random=1 c", "--stat takes none");
+    bad("-c 5 -e {faults,cs}:S --smpl-periods-random=1 c", "'faults' cannot have random periods and samples with");
+    bad("-c 5 -e {faults,cs}:S --smpl-periods-random=0,1 c", "'cs' is only counted, as its group has the modifier S");
+    bad("-c 5 -e cs,{faults,cs}:S --smpl-periods-random=1,2 c", "or leave out the modifier S");
+    bad("-c 5 -e faults,cs --smpl-values --smpl-periods-random=1 c", "or leave out --smpl-values");
+    good("-c 5 -e cs,{faults,cs}:S --smpl-periods-random=1,0 c");
+    good("-c 5 -e faults,{cs,faults}:S --smpl-periods-random=1 c");
+    char many[512] = "--smpl-periods-random=1";
+    for (unsigned i = 1; i <= EVENTS_MAX; i++)
+        strcat(many, ",1");
+    bad(strcat(many, " c"), "more than 48 masks");
+}
+
+static void test_saturation(void **state)
+{
+    (void)state;
+    assert_int_equal(good("c")->saturate, 0);
+    assert_int_equal(good("--saturate-smpl-buffer 2048 c")->saturate, 2048);
+    bad("--saturate-smpl-buffer=0 c", "at least 1, not '0'");
+    bad("--saturate-smpl-buffer=x c", "not 'x'");
+    bad("--stat --saturate-smpl-buffer=5 c", "'--saturate-smpl-buffer' is for samples, and --stat takes none");
+    bad("--overflow-block c", "option '--overflow-block' is not possible: the kernel cannot block a thread");
+}
+
 static void test_times(void **state)
 {
     (void)state;
@@ -262,6 +316,65 @@ static void test_call_graphs(void **state)
     bad("-g dwarfs c", "unknown call graph");
 }
 
+static void test_registers(void **state)
+{
+    (void)state;
+    assert_int_equal(good("c")->user_regs, 0);
+    const uint64_t all = good("--user-regs c")->user_regs;
+    assert_int_equal(line.action, SETTINGS_RUN);
+#if defined(__aarch64__)
+    assert_int_equal(all, UINT64_C(0x1ffffffff));
+    assert_int_equal(good("--user-regs=x0,X29,lr,sp,pc c")->user_regs, UINT64_C(0x1e0000001));
+#else
+    assert_int_equal(all, 0xff0fff);
+    assert_int_equal(good("--user-regs=ax,IP,Flags,r8,r15 c")->user_regs, 0x810301);
+#endif
+    assert_int_equal(good("--user-regs=sp --user-regs c")->user_regs, all);
+    bad("--user-regs=sp, c", "option '--user-regs' knows no register ''; it knows ");
+    bad("--user-regs= c", "knows no register ''");
+    bad("--user-regs=sp,ssp c", "did you mean 's");
+    bad("--user-regs=es c", "knows no register 'es'");
+    bad("--user-regs=sp?, c", "knows no register 'sp?'");
+    bad("--stat --user-regs c", "option '--user-regs' is for samples, and --stat takes none");
+    good("--user-regs=?");
+    assert_int_equal(line.action, SETTINGS_USER_REGS);
+    bad("--user-regs=? c", "unexpected argument 'c'");
+}
+
+static void test_branches(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *words;
+        uint64_t branches;
+    } cases[] = {
+        {"c", 0},
+        {"-b c", PERF_SAMPLE_BRANCH_ANY},
+        {"--branch-any c", PERF_SAMPLE_BRANCH_ANY},
+        {"-j any c", PERF_SAMPLE_BRANCH_ANY},
+        {"-j any_call,any_ret,u c",
+         PERF_SAMPLE_BRANCH_ANY_CALL | PERF_SAMPLE_BRANCH_ANY_RETURN | PERF_SAMPLE_BRANCH_USER},
+        {"-j ind_call,IND_JMP,cond,call,stack c", PERF_SAMPLE_BRANCH_IND_CALL | PERF_SAMPLE_BRANCH_IND_JUMP |
+                                                      PERF_SAMPLE_BRANCH_COND | PERF_SAMPLE_BRANCH_CALL |
+                                                      PERF_SAMPLE_BRANCH_CALL_STACK},
+        {"--branch-filter=any,k,hv,save_type,no_flags,no_cycles c",
+         PERF_SAMPLE_BRANCH_ANY | PERF_SAMPLE_BRANCH_KERNEL | PERF_SAMPLE_BRANCH_HV | PERF_SAMPLE_BRANCH_TYPE_SAVE |
+             PERF_SAMPLE_BRANCH_NO_FLAGS | PERF_SAMPLE_BRANCH_NO_CYCLES},
+        {"-j any,abort_tx,in_tx,no_tx c",
+         PERF_SAMPLE_BRANCH_ANY | PERF_SAMPLE_BRANCH_ABORT_TX | PERF_SAMPLE_BRANCH_IN_TX | PERF_SAMPLE_BRANCH_NO_TX},
+        {"-j any,hw_index,priv,counter c", PERF_SAMPLE_BRANCH_ANY | 1u << 17 | 1u << 18 | 1u << 19},
+        {"-j u,k c", PERF_SAMPLE_BRANCH_ANY | PERF_SAMPLE_BRANCH_USER | PERF_SAMPLE_BRANCH_KERNEL},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        assert_int_equal(good(cases[i].words)->branches, cases[i].branches);
+    bad("-j any_cal c", "did you mean 'any_call'?");
+    bad("-j any,,u c", "option '--branch-filter' knows no kind of branch ''; it knows any, any_call");
+    bad("-j nothing c", "knows no kind of branch 'nothing'");
+    bad("-b -j any c", "exclude each other");
+    bad("-j any -j any c", "exclude each other");
+    bad("-b --stat c", "is for samples, and --stat takes none");
+}
+
 static void test_follow(void **state)
 {
     (void)state;
@@ -295,7 +408,7 @@ static void test_short_options(void **state)
     (void)state;
     for (int c = 1; c < 256; c++) {
         const char word[] = {'-', (char)c, ' ', 'c', '\0'};
-        if (!strchr("-oeFcdgqvhpxIruk0123 ", c))
+        if (!strchr("-oeFcdgqvhpxIrukbj0123 ", c))
             bad(word, "unknown");
     }
 }
@@ -468,11 +581,12 @@ static void test_help(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults),      cmocka_unit_test(test_numbers),     cmocka_unit_test(test_periods),
-        cmocka_unit_test(test_times),         cmocka_unit_test(test_times),       cmocka_unit_test(test_events),
-        cmocka_unit_test(test_follow),        cmocka_unit_test(test_call_graphs), cmocka_unit_test(test_actions),
-        cmocka_unit_test(test_short_options), cmocka_unit_test(test_variables),   cmocka_unit_test(test_brief_help),
-        cmocka_unit_test(test_help),
+        cmocka_unit_test(test_defaults),       cmocka_unit_test(test_numbers),     cmocka_unit_test(test_periods),
+        cmocka_unit_test(test_times),          cmocka_unit_test(test_times),       cmocka_unit_test(test_events),
+        cmocka_unit_test(test_follow),         cmocka_unit_test(test_call_graphs), cmocka_unit_test(test_actions),
+        cmocka_unit_test(test_short_options),  cmocka_unit_test(test_variables),   cmocka_unit_test(test_brief_help),
+        cmocka_unit_test(test_help),           cmocka_unit_test(test_registers),   cmocka_unit_test(test_branches),
+        cmocka_unit_test(test_random_periods), cmocka_unit_test(test_saturation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 /* Samples as the kernel sends them, with registers and stack, made of this process itself. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <pinject/kernel.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -158,6 +159,82 @@ static void test_kernel_chain_stays(void **state)
     assert_int_equal(task.stacks.ends[UNWIND_BOTTOM], 1);
     assert_int_equal(tasks.stacks->counts.ends[UNWIND_BOTTOM], 1);
     assert_int_equal(stacks_sum(&task.stacks), 1);
+}
+
+#if defined(__x86_64__)
+/* Those of --user-regs go to the file, those that only unwinding needs do not. */
+static void test_registers_that_stay(void **state)
+{
+    enum { IP = 8, FLAGS = 9, CS = 10, BEFORE = 9 };
+    const uint64_t all[] = {PERF_SAMPLE_REGS_ABI_64, context_ip(&context), 0x246, 0x33};
+    struct perf_event_attr attr;
+    uint64_t words[UNWIND_REGS];
+    (void)state;
+    config.events[0].attr.sample_type |= PERF_SAMPLE_REGS_USER;
+    config.events[0].attr.sample_regs_user = 1u << IP | 1u << FLAGS | 1u << CS;
+    attr = config.events[0].attr;
+    stacks_attr(&config, &config.events[0], 0, &attr);
+    assert_int_equal(attr.sample_regs_user, 0xff01ff | 1u << FLAGS | 1u << CS);
+    context_perf_regs(&context, words);
+    for (uint64_t abi = 0; abi <= PERF_SAMPLE_REGS_ABI_64; abi++) {
+        begin(kernel + 3, 4);
+        put_word(abi);
+        put(words, abi ? BEFORE * sizeof(*words) : 0);
+        put(all + 2, abi ? 2 * sizeof(*all) : 0);
+        put(words + BEFORE, abi ? (UNWIND_REGS - BEFORE) * sizeof(*words) : 0);
+        put_stack(abi ? DUMP : 0);
+        struct perf_event_header header = {PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, (uint16_t)raw.size};
+        memcpy(raw.bytes, &header, sizeof(header));
+        const struct perf_event_header *made = tasks_unwind(&tasks, &task, 0, (const void *)raw.bytes);
+        assert_non_null(made);
+        const uint64_t *chain = (const uint64_t *)(const void *)((const char *)made + PREFIX);
+        const size_t kept = abi ? 4 : 1;
+        assert_int_equal(made->size, PREFIX + 8 + 8 * chain[0] + 8 * kept);
+        assert_int_equal(chain[1 + chain[0]], abi);
+        assert_memory_equal(chain + 1 + chain[0] + 1, all + 1, (kept - 1) * sizeof(*all));
+        if (abi == PERF_SAMPLE_REGS_ABI_64)
+            check_unwound(chain + 2, chain[0] - 1);
+    }
+    assert_int_equal(task.stacks.foreign, 2);
+    raw.bytes[6] = (unsigned char)(PREFIX + 8 + 4 * 8 + 8 + 5 * 8); /* registers end too early */
+    raw.bytes[7] = 0;
+    assert_null(tasks_unwind(&tasks, &task, 0, (const void *)raw.bytes));
+}
+#endif
+
+/* The branches before a sample stay where they are: behind the chain. */
+static void test_branches_stay(void **state)
+{
+    enum { COUNT = 3, WORDS = 2 + 4 * COUNT };
+    uint64_t branches[WORDS] = {COUNT, 77};
+    size_t with_counters = WORDS, plain = WORDS - COUNT;
+    (void)state;
+    for (size_t i = 2; i < WORDS; i++)
+        branches[i] = 1000 + i;
+    config.events[0].attr.sample_type |= PERF_SAMPLE_BRANCH_STACK;
+    tasks.layout.sample_type[0] |= PERF_SAMPLE_BRANCH_STACK;
+    for (unsigned kind = 0; kind < 2; kind++) {
+        const size_t words = kind ? with_counters : plain;
+        config.events[0].attr.branch_sample_type = PERF_SAMPLE_BRANCH_ANY | PERF_SAMPLE_BRANCH_HW_INDEX |
+                                                   (kind ? PERF_SAMPLE_BRANCH_COUNTERS : 0);
+        begin(kernel + 3, 4);
+        put(branches, words * sizeof(*branches));
+        put_regs(PERF_SAMPLE_REGS_ABI_64);
+        put_stack(DUMP);
+        struct perf_event_header header = {PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, (uint16_t)raw.size};
+        memcpy(raw.bytes, &header, sizeof(header));
+        const struct perf_event_header *made = tasks_unwind(&tasks, &task, 0, (const void *)raw.bytes);
+        assert_non_null(made);
+        const uint64_t *chain = (const uint64_t *)(const void *)((const char *)made + PREFIX);
+        check_unwound(chain + 2, chain[0] - 1);
+        assert_int_equal(made->size, PREFIX + 8 + 8 * chain[0] + 8 * words);
+        assert_memory_equal(chain + 1 + chain[0], branches, words * sizeof(*branches));
+    }
+    raw.bytes[PREFIX + 8 + 4 * 8 + 1] = 0xff; /* more of them than there is room */
+    assert_null(tasks_unwind(&tasks, &task, 0, (const void *)raw.bytes));
+    raw.bytes[PREFIX + 8 + 4 * 8 + 1] = 0;
+    raw.bytes[PREFIX + 8 + 4 * 8] = COUNT + 1;
+    assert_null(tasks_unwind(&tasks, &task, 0, (const void *)raw.bytes));
 }
 
 static void test_user_alone(void **state)
@@ -513,13 +590,24 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_kernel_chain_stays), TEST(test_user_alone),
-        TEST(test_extended),           TEST(test_frame_pointers_instead),
-        TEST(test_no_user_part),       TEST(test_nonsense),
-        TEST(test_falls_behind),       TEST(test_dump_grows),
-        TEST(test_dump_fits_ring),     TEST(test_extended_recursion),
-        TEST(test_neighbours),         TEST(test_mapped_later),
-        TEST(test_versions),           TEST(test_extended_alone),
+#if defined(__x86_64__)
+        TEST(test_registers_that_stay),
+#endif
+        TEST(test_branches_stay),
+        TEST(test_kernel_chain_stays),
+        TEST(test_user_alone),
+        TEST(test_extended),
+        TEST(test_frame_pointers_instead),
+        TEST(test_no_user_part),
+        TEST(test_nonsense),
+        TEST(test_falls_behind),
+        TEST(test_dump_grows),
+        TEST(test_dump_fits_ring),
+        TEST(test_extended_recursion),
+        TEST(test_neighbours),
+        TEST(test_mapped_later),
+        TEST(test_versions),
+        TEST(test_extended_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

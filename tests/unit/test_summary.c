@@ -310,6 +310,19 @@ static void test_all_lines(void **state)
     scene.outcome.without_sample = 1;
     scene.outcome.stacks[0] = '\0';
     expect(&scene, TASKS TIME "pinject-run: 1 task was too short for a sample\n");
+    scene.outcome.saturated = 3; /* for who asked for it */
+    expect(&scene, TASKS TIME "pinject-run: 1 task was too short for a sample\n");
+    scene.kit.settings.saturate = 100;
+    expect(&scene, TASKS "pinject-run: 3 tasks reached the limit of 100 samples: from then on they were only counted "
+                         "(--saturate-smpl-buffer)\n" TIME "pinject-run: 1 task was too short for a sample\n");
+    scene.outcome.saturated = 0;
+    expect(&scene, TASKS "pinject-run: no task reached the limit of 100 samples (--saturate-smpl-buffer)\n" TIME
+                         "pinject-run: 1 task was too short for a sample\n");
+    scene.outcome.saturated = 1;
+    scene.kit.settings.saturate = 1;
+    expect(&scene, TASKS "pinject-run: 1 task reached the limit of 1 sample: from then on it was only counted "
+                         "(--saturate-smpl-buffer)\n" TIME "pinject-run: 1 task was too short for a sample\n");
+    scene.kit.settings.saturate = 0;
     scene.kit.settings.stat = true;
     char *text = kit_stderr(print, &scene);
     assert_null(strstr(text, "too short")); /* nothing is sampled */

@@ -236,15 +236,16 @@ static void test_loss_has_its_task(void **state)
     kit_file_free(&file);
 }
 
-/* With --sample-cpu and --data the kernel's samples have more fields: a timer does not know them. */
+/* With --sample-cpu, --data, -j and --user-regs the kernel's samples have more fields: a timer does not know them. */
 static void test_fields_of_the_kernel_are_unknown(void **state)
 {
     (void)state;
     struct task *task = process(100, true);
     const int event = attach_timer_event(stage.tasks->config);
-    uint64_t *type = &stage.tasks->layout.sample_type[event];
-    const uint64_t before = *type;
-    *type |= PERF_SAMPLE_ADDR | PERF_SAMPLE_CPU | PERF_SAMPLE_WEIGHT | PERF_SAMPLE_DATA_SRC | PERF_SAMPLE_PHYS_ADDR;
+    struct perf_event_attr *attr = &stage.kit.config.events[event].attr;
+    const struct perf_event_attr before = *attr;
+    attr->sample_type |= PERF_SAMPLE_ADDR | PERF_SAMPLE_CPU | PERF_SAMPLE_WEIGHT | PERF_SAMPLE_DATA_SRC |
+                         PERF_SAMPLE_PHYS_ADDR;
     uint64_t words[20] = {0, 77, 0x1234, 0, T + 30, 50000, 2, (uint64_t)PERF_CONTEXT_USER, 0x1234};
     struct perf_event_header header = {.type = PERF_RECORD_SAMPLE, .size = 72};
     memcpy(words, &header, sizeof(header));
@@ -264,6 +265,9 @@ static void test_fields_of_the_kernel_are_unknown(void **state)
     assert_int_equal(header.size, 56);
     assert_true(words[2] == 12 && words[4] == T + 31 && words[5] == UINT32_MAX && words[6] == task->ids[event]);
     /* On the way from the ring: it is complete before it is measured by the kernel's records. */
+    uint64_t *type = &stage.tasks->layout.sample_type[event];
+    const uint64_t type_before = *type;
+    *type = attr->sample_type;
     const uint64_t broken = stage.tasks->broken_rings, lost_before = task->lost_records;
     header.size = 48;
     memcpy(stage.tasks->scratch, lost, sizeof(lost));
@@ -271,7 +275,20 @@ static void test_fields_of_the_kernel_are_unknown(void **state)
     assert_true(tasks_take_record(stage.tasks, task, (const void *)stage.tasks->scratch));
     assert_int_equal(stage.tasks->broken_rings, broken);
     assert_int_equal(task->lost_records, lost_before + 12);
-    *type = before;
+    *type = type_before;
+    /* No branches (with the index of the newest), no registers: behind the chain. */
+    *attr = before;
+    attr->sample_type |= PERF_SAMPLE_BRANCH_STACK | PERF_SAMPLE_REGS_USER;
+    attr->branch_sample_type = PERF_SAMPLE_BRANCH_ANY | PERF_SAMPLE_BRANCH_HW_INDEX;
+    attr->sample_regs_user = 0xff;
+    uint64_t chain[13] = {0, 77, 0x1234, 0, T + 32, 50000, 2, (uint64_t)PERF_CONTEXT_USER, 0x1234, 1, 1, 1, 1};
+    header = (struct perf_event_header){.type = PERF_RECORD_SAMPLE, .size = 72};
+    memcpy(chain, &header, sizeof(header));
+    assert_true(tasks_check_timer_record(stage.tasks, task, chain));
+    memcpy(&header, chain, sizeof(header));
+    assert_int_equal(header.size, 72 + 3 * 8);
+    assert_true(chain[8] == 0x1234 && chain[9] == 0 && chain[10] == 0 && chain[11] == 0 && chain[12] == 1);
+    *attr = before;
     struct kit_file file = end(task);
     kit_file_free(&file);
 }

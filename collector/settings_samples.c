@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+#include "collector/settings_samples.h"
+
+#include <errno.h>
+#include <string.h>
+#include <strings.h>
+
+#include "collector/config/sample_words.h"
+#include "collector/settings_parse.h"
+#include "common/report.h"
+
+int settings_take_user_regs(void *state, const struct option_row *row, const char *value)
+{
+    struct settings_line *line = state;
+    (void)row;
+    if (value && strcmp(value, "?") == 0 && line->action != SETTINGS_COLLECT) {
+        line->action = SETTINGS_USER_REGS;
+        return 0;
+    }
+    line->settings.user_regs = sample_words_all_registers();
+    return value && strcasecmp(value, "all") != 0 ? sample_words_registers(value, &line->settings.user_regs) : 0;
+}
+
+int settings_take_branches(void *state, const struct option_row *row, const char *value)
+{
+    struct settings *settings = state;
+    (void)row;
+    if (settings->branches) {
+        report_error("options --branch-any (-b) and --branch-filter (-j) exclude each other; give one of them, once");
+        return -EINVAL;
+    }
+    return sample_words_branches(value ? value : "any", &settings->branches);
+}
+
+int settings_take_overflow_block(void *state, const struct option_row *row, const char *value)
+{
+    (void)state;
+    (void)value;
+    report_error("option '--%s' is not possible: the kernel cannot block a thread while its ring of samples is full; "
+                 "leave it out: pinject-run reads rings before they are full, and the summary counts lost samples",
+                 row->name);
+    return -EINVAL;
+}
+
+int settings_check_samples(const struct settings *settings)
+{
+    const char *given = settings->data         ? "data"
+                        : settings->sample_cpu ? "sample-cpu"
+                        : settings->values     ? "smpl-values"
+                        : settings->user_regs  ? "user-regs"
+                        : settings->branches   ? "branch-filter"
+                        : settings->saturate   ? "saturate-smpl-buffer"
+                                               : NULL;
+    if (!settings->stat || !given)
+        return 0;
+    report_error("option '--%s' is for samples, and --stat takes none; leave out one of them", given);
+    return -EINVAL;
+}

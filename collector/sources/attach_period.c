@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Random periods. The kernel knows none, and PERF_EVENT_IOC_PERIOD begins a period anew: what was counted since the last
+ * sample belongs to no period. So each sample has the count of its event, and its weight is the difference to the sample
+ * before: all weights together are what was counted up to the last sample.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "collector/config/event_rate.h"
+#include "collector/sources/attach.h"
+#include "collector/sources/session.h"
+#include "collector/system/monotonic.h"
+
+#define LONGEST (UINT64_C(1) << 62)
+
+struct attach_period {
+    uint64_t value, time_ns; /* the count, and the time, of its last sample */
+    uint64_t now, before;    /* the period, and the one until SET_NS */
+    uint64_t set_ns;
+    uint64_t base;  /* the count when PERF_EVENT_IOC_PERIOD was called */
+    uint64_t state; /* of the generator */
+    bool sampled;   /* since SET_NS */
+};
+
+/* splitmix64: a good sequence from any seed, also from 0. */
+static uint64_t draw(uint64_t *state)
+{
+    uint64_t word = *state += UINT64_C(0x9e3779b97f4a7c15);
+    word = (word ^ word >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    word = (word ^ word >> 27) * UINT64_C(0x94d049bb133111eb);
+    return word ^ word >> 31;
+}
+
+static uint64_t draw_period(const struct config_event *event, uint64_t *state)
+{
+    return event->attr.sample_period + (draw(state) & event->random_mask);
+}
+
+/* Each task of a session has its own sequence: that of the first one is the same in each session. */
+static uint64_t seed_of(uint64_t seed, uint64_t number)
+{
+    return number ? draw(&(uint64_t){seed ^ draw(&(uint64_t){number})}) : seed;
+}
+
+int attach_period_init(struct attached *attached)
+{
+    const struct event_config *config = attached->session->config;
+    if (!config->random)
+        return 0;
+    attached->periods = calloc(config->count, sizeof(*attached->periods));
+    if (!attached->periods)
+        return -ENOMEM;
+    const uint64_t number = __atomic_fetch_add(&attached->session->random_tasks, 1, __ATOMIC_RELAXED);
+    for (unsigned i = 0; i < config->count; i++) {
+        struct attach_period *period = &attached->periods[i];
+        period->state = seed_of(config->events[i].random_seed, number);
+        period->now = draw_period(&config->events[i], &period->state);
+    }
+    return 0;
+}
+
+uint64_t attach_period_first(const struct attached *attached, unsigned index)
+{
+    return attached->periods[index].now;
+}
+
+/*
+ * A clock that may not see all code leaves out ticks, and counts all time nevertheless: a sample after those that were
+ * left out stands for one period, or, if that was changed meanwhile, for not more than the old and the new one.
+ */
+static uint64_t weigh(struct attach_period *period, bool exact, uint64_t value, uint64_t time_ns)
+{
+    const uint64_t counted = value > period->value ? value - period->value : 0;
+    const bool is_new = time_ns >= period->set_ns;
+    const uint64_t most = !is_new ? period->before
+                                  : period->now + (period->time_ns < period->set_ns ? period->before : 0);
+    period->value = value;
+    period->time_ns = time_ns;
+    period->sampled |= is_new;
+    return exact || counted < most ? counted : most;
+}
+
+/*
+ * PERF_EVENT_IOC_PERIOD makes the kernel write a sample of an event that it counts itself at the next time that it
+ * happens, and then end the old period. Such a sample would say where the collector looked, not where the event happens.
+ * A period of 1 can give several of them with the same count.
+ */
+static bool is_early(const struct attach_period *period, const struct config_event *event, uint64_t value,
+                     uint64_t time_ns)
+{
+    const uint64_t least = period->before < period->now ? period->before : period->now;
+    return event_rate_is_of_kernel(&event->attr, event->spec) && period->set_ns && time_ns >= period->set_ns &&
+           (value < period->base + least || value <= period->value);
+}
+
+static uint64_t weigh_own(struct attach_period *period, const struct config_event *event, uint64_t value,
+                          uint64_t time_ns)
+{
+    const bool exact = !event->nanoseconds || !(event->attr.exclude_kernel || event->attr.exclude_user);
+    return weigh(period, exact, value, time_ns);
+}
+
+/* The bytes of PERF_SAMPLE_READ. */
+static size_t reading_size(uint64_t format)
+{
+    const uint64_t parts = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING | PERF_FORMAT_ID |
+                           PERF_FORMAT_LOST;
+    return sizeof(uint64_t) * (1 + (size_t)__builtin_popcountll(format & parts));
+}
+
+int attach_weigh(struct attached *attached, const struct event_config *config, const struct records_layout *layout,
+                 unsigned index, const struct perf_event_header **at, void *scratch)
+{
+    const struct perf_event_header *record = *at;
+    const uint64_t fields = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+                            PERF_SAMPLE_ADDR | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU;
+    const struct config_event *event = &config->events[index];
+    const char *bytes = (const char *)record;
+    const size_t before = sizeof(*record) + records_fields_size(layout->sample_type[index] & fields);
+    const size_t read = attached ? reading_size(event->attr.read_format) : 0;
+    struct perf_event_header header = *record;
+    uint64_t weight = event->attr.sample_period, value;
+    if (record->size < before + read || record->size - read + sizeof(weight) > UINT16_MAX)
+        return -EINVAL;
+    if (attached) {
+        struct attach_period *period = &attached->periods[index];
+        const uint64_t time_ns = records_time(layout, index, record);
+        memcpy(&value, bytes + before, sizeof(value));
+        if (is_early(period, event, value, time_ns))
+            return 0;
+        weight = weigh_own(period, event, value, time_ns);
+    }
+    header.size = (uint16_t)(record->size - read + sizeof(weight));
+    memmove((char *)scratch + before + sizeof(weight), bytes + before + read, record->size - before - read);
+    memmove(scratch, record, before);
+    memcpy((char *)scratch + before, &weight, sizeof(weight));
+    memcpy(scratch, &header, sizeof(header));
+    *at = scratch;
+    return 1;
+}
+
+/* 0 or -errno. */
+static int renew(struct attach_period *period, const struct config_event *event, int fd)
+{
+    uint64_t next = draw_period(event, &period->state);
+    uint64_t reading[5] = {0};
+    const uint64_t now_ns = monotonic_ns();
+    if (read(fd, reading, sizeof(reading)) < (ssize_t)sizeof(reading[0]) || ioctl(fd, PERF_EVENT_IOC_PERIOD, &next) < 0)
+        return -errno;
+    period->base = reading[0];
+    period->before = period->now;
+    period->now = next;
+    period->set_ns = now_ns;
+    return 0;
+}
+
+unsigned attach_renew_periods(struct attached *attached, unsigned most)
+{
+    const struct event_config *config = attached->session->config;
+    unsigned count = 0;
+    for (unsigned i = 0; attached->periods && i < attached->count && count < most; i++) {
+        struct attach_period *period = &attached->periods[i];
+        if (!period->sampled || attached->fds[i] < 0)
+            continue;
+        period->sampled = false;
+        count += renew(period, &config->events[i], attached->fds[i]) == 0;
+    }
+    return count;
+}
+
+unsigned attach_stop_sampling(struct attached *attached)
+{
+    const struct event_config *config = attached->session->config;
+    unsigned count = 0;
+    for (unsigned i = 0; !attached->stopped && i < attached->count; i++) {
+        uint64_t period = config->events[i].attr.freq ? 1 : LONGEST;
+        if (!config->events[i].samples || attached->fds[i] < 0)
+            continue;
+        (void)ioctl(attached->fds[i], PERF_EVENT_IOC_PERIOD, &period);
+        count++;
+    }
+    attached->stopped = true;
+    return count;
+}
