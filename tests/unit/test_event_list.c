@@ -125,7 +125,7 @@ static void values(void **state)
     bad_values("cs,faults:S", true, NULL, 0, "whole group");
     bad_values("{faults,cycles/period=3/}:S", false, NULL, 0, "only the first event is sampled");
     bad_values("{faults,cycles}:S", false, periods, 2, "event 2, 'cycles'");
-    bad_values("cs,{faults,cycles}:S", false, periods, 1, "give it a period");
+    bad_values("cs,{faults,cycles}:S", false, periods, 1, "give this event a period");
 }
 
 KIT_MAIN(T(values), T(groups), T(wrong_lists), T(several), T(levels))
