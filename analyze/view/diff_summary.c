@@ -553,13 +553,13 @@ void diff_legend(struct view *view, const struct compare *compare)
         diff_note(view, "Points: Share B minus Share A.");
         return;
     }
-    const char *plus_minus = diff_plus_minus(view), *figure = nanoseconds_of(view) ? "time" : "weight";
+    const char *plus_minus = diff_plus_minus(view);
     char *certain = memory_print("~: the change may be chance. A change is certain if it is larger than its limit "
                                  "(column %s). Certain changes come first.",
                                  plus_minus);
-    char *judged = memory_print("Each row is judged by %s or by Points, whichever varies less between runs. Only that "
-                                "figure has a limit (column %s).",
-                                figure, plus_minus);
+    char *judged = memory_print("Each row is judged by Change or by Points, whichever varies less between runs. Only "
+                                "that figure has a limit, in the column %s after it.",
+                                plus_minus);
     diff_note(view, certain);
     diff_note(view, "If a program is compared with itself, about 2 of 100 comparisons still call a change certain "
                     "(with five runs per side, in turn: A B A B ...).");
