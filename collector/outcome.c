@@ -101,16 +101,14 @@ static void add_losses(struct tasks *tasks)
         missed,
         "process not profiled: the collector could not open a channel for its user (too many users, or no memory)", "",
         __atomic_load_n(&session->users_refused, __ATOMIC_RELAXED), 0);
-    missed_add(missed, "record about a child of a non-injectable program lost: ring buffer full or damaged", "",
+    missed_add(missed, "lost record about a task with inherited events: ring buffer full or damaged", "",
                tasks->inherited_lost, 0);
-    missed_add(missed,
-               "descendant of a non-injectable program: it started while the collector attached, or the kernel lost "
-               "its start record",
-               "", tasks->unannounced.count, 0);
     missed_add(
         missed,
-        "descendant of a non-injectable program: its counts were lost, and its CPU time is estimated from samples", "",
-        tasks->estimated, 0);
+        "task with inherited events: it started while the collector attached, or the kernel lost its start record", "",
+        tasks->unannounced.count, 0);
+    missed_add(missed, "task with inherited events: its counts were lost, and its CPU time is estimated from samples",
+               "", tasks->estimated, 0);
     missed_add(missed, "look-up in /proc given up: the look-up took too long, or no thread was free for it", "",
                session->errands.given_up, 0);
     missed_add(missed, "request dropped: the collector has no memory or no descriptors left", "",

@@ -190,7 +190,7 @@ static void mention_paranoid(const struct doctor_facts *facts, struct doctor_fin
     if (facts->paranoid == INT64_MIN)
         return;
     DOCTOR_MORE(finding->meaning, "; kernel.perf_event_paranoid is %" PRId64 "%s", facts->paranoid,
-                strict ? ", and some kernels refuse users at that level, too" : ", which would allow perf events");
+                strict ? ", and some kernels refuse users at that level, too" : ", which allows perf events");
     if (strict)
         doctor_remedy(finding, "sysctl -w kernel.perf_event_paranoid=2    # as root");
 }

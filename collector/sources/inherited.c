@@ -544,7 +544,8 @@ struct inherited_sets *inherited_new(struct session *session)
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     sets->inside = inside == MAP_FAILED ? NULL : inside;
     if (sets->epoll < 0 || !sets->inside) {
-        report_error("cannot set up inherited events for non-injectable programs: %s", strerror(errno));
+        report_error("cannot set up inherited events for programs that do not load the preload object: %s",
+                     strerror(errno));
         inherited_free(sets);
         return NULL;
     }

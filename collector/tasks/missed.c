@@ -21,7 +21,7 @@ static const char reason_process[] =
     "child exited before it was found (static, setuid, cleaned environment, or no access to the session)";
 static const char reason_thread[] = "thread exited before it was found (not created by pthread_create)";
 static const char reason_no_slot[] =
-    "task exited before it was found (request queue full, or program not injectable: static, setuid)";
+    "task exited before it was found (request queue full, or the program is static or setuid)";
 static const char reason_refused[] =
     "refused by the kernel: the task is setuid, not dumpable, or of another user (root can profile it)";
 static const char reason_policy[] = "child not followed (--follow-all follows it)";

@@ -328,8 +328,9 @@ static void inherited_that_are_owed(void **state)
     assert_int_equal(process->inherit_owed, 0);
     assert_false(process->inherits);
     assert_int_equal(tasks->missed.count, 1);
-    assert_string_equal(tasks->missed.lines[0].reason,
-                        "non-injectable program: its children and threads are not profiled (Permission denied)");
+    assert_string_equal(
+        tasks->missed.lines[0].reason,
+        "program without inherited events: its children and threads are not profiled (Permission denied)");
     assert_string_equal(tasks->missed.lines[0].comm, "prog");
     assert_false(laid_by_pidfd);
     process->inherit_owed = 2;
