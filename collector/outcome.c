@@ -84,7 +84,7 @@ static void add_losses(struct tasks *tasks)
                 "request queue full: a task got no events, or an exited child was not reported");
     add_counted(missed, session, CHANNEL_BLOCKED, "request not sent: blocked by the program's own seccomp filter");
     add_foreign(tasks, missed);
-    missed_add(missed, "notification to the event loop dropped: queue full", "",
+    missed_add(missed, "report about a task dropped: queue full", "",
                __atomic_load_n(&session->notifications.refused, __ATOMIC_RELAXED), 0);
     missed_add(missed, "mappings and arguments of a program dropped: queue full", "",
                __atomic_load_n(&session->notifications.cut, __ATOMIC_RELAXED), 0);
@@ -97,10 +97,9 @@ static void add_losses(struct tasks *tasks)
     missed_add(missed, "request refused: the task is not in the session, or belongs to another user", "",
                __atomic_load_n(&session->denied, __ATOMIC_RELAXED), 0);
     missed_add(missed, "requests of a user paused: too many of them had no effect", "", channels_held(session), 0);
-    missed_add(
-        missed,
-        "process not profiled: the collector could not open a channel for its user (too many users, or no memory)", "",
-        __atomic_load_n(&session->users_refused, __ATOMIC_RELAXED), 0);
+    missed_add(missed,
+               "process not profiled: the collector takes no requests of its user (too many users, or no memory)", "",
+               __atomic_load_n(&session->users_refused, __ATOMIC_RELAXED), 0);
     missed_add(missed, "lost record about a task with inherited events: ring buffer full or damaged", "",
                tasks->inherited_lost, 0);
     missed_add(

@@ -83,14 +83,14 @@ static const char lines_of_all[] =
 static const char lines_of_foreign[] = "120 process start or exec in another pid namespace|\n"
                                        "121 process start or exec in another pid namespace|user 7\n";
 static const char lines_of_session[] =
-    "1 notification to the event loop dropped: queue full|\n"
+    "1 report about a task dropped: queue full|\n"
     "2 mappings and arguments of a program dropped: queue full|\n"
     "3 request processed out of order: too many requests were waiting|\n"
     "4 malformed request|\n"
     "13 request for a task that had already exited|\n"
     "5 request refused: the task is not in the session, or belongs to another user|\n"
     "21 requests of a user paused: too many of them had no effect|\n"
-    "6 process not profiled: the collector could not open a channel for its user (too many users, or no memory)|\n"
+    "6 process not profiled: the collector takes no requests of its user (too many users, or no memory)|\n"
     "7 lost record about a task with inherited events: ring buffer full or damaged|\n"
     "14 task with inherited events: it started while the collector attached, or the kernel lost its start record|\n"
     "11 task with inherited events: its counts were lost, and its CPU time is estimated from samples|\n"
