@@ -67,7 +67,7 @@ static socklen_t write_address(struct sockaddr_un *address, const char *path)
 /* Both directions, since connect() waits if the queue is full. */
 static void limit_waits(int fd)
 {
-    struct timeval limit = {0, PINJECT_WAIT_MAX_US};
+    struct timeval limit = {0, PINJECT_WAIT_US};
     SYS_5(SYS_setsockopt, fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
     SYS_5(SYS_setsockopt, fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 }

@@ -10,7 +10,7 @@
 
 /*
  * Asks the collector of the session PATH for its files: RET_FDS[0] is the segment, for reading, RET_FDS[1] the channel
- * of this process' user, USER. The caller closes them. Waits for PINJECT_WAIT_MAX_US at most. SEGMENT: what is known of
+ * of this process' user, USER. The caller closes them. Waits for PINJECT_WAIT_US at most. SEGMENT: what is known of
  * the session, or NULL. 0 or -errno: there is no such collector (in this network namespace), it belongs to a user other
  * than root and us, it does not know this process, or there is a seccomp filter that the collector is not under and
  * that may forbid the question.

@@ -170,6 +170,21 @@ static int map_segment(struct session *session, const char *path)
     return 0;
 }
 
+/*
+ * In us. To open a uprobe or a kprobe, the kernel waits for RCU: 60 to 170 ms were seen. A task that does not wait so
+ * long would run without its events.
+ */
+static uint32_t answer_wait(const struct event_config *config)
+{
+    uint32_t wait = PINJECT_WAIT_US;
+    for (unsigned i = 0; i < config->count && wait < PINJECT_WAIT_MAX_US; i++) {
+        const struct config_event *event = &config->events[i];
+        if (event->spec && event->spec->traces && event->attr.type != PERF_TYPE_TRACEPOINT)
+            wait += PINJECT_WAIT_PROBE_US;
+    }
+    return wait < PINJECT_WAIT_MAX_US ? wait : PINJECT_WAIT_MAX_US;
+}
+
 static uint32_t segment_flags(const struct settings *settings, const struct event_config *config)
 {
     uint32_t flags = settings->follow & PINJECT_SESSION_ALL;
@@ -205,7 +220,7 @@ static int fill_header(struct session *session, const char *path, const char *pr
     memcpy(segment->id, session->id, sizeof(segment->id));
     segment->pid_namespace = namespace.st_ino;
     segment->flags = segment_flags(session->settings, session->config);
-    segment->wait_us = PINJECT_WAIT_MAX_US;
+    segment->wait_us = answer_wait(session->config);
     segment->user = geteuid();
     segment->user_namespace = stat("/proc/self/ns/user", &user_namespace) == 0 ? user_namespace.st_ino : 0;
     segment->filters = count_filters();

@@ -226,7 +226,7 @@ static void test_silence(void **state)
     uint64_t began = sys_clock_ns(CLOCK_MONOTONIC);
     assert_int_equal(ask_once(fds), -EAGAIN);
     uint64_t waited = sys_clock_ns(CLOCK_MONOTONIC) - began;
-    assert_true(waited >= PINJECT_WAIT_MAX_US * 1000ull - 8000000);
+    assert_true(waited >= PINJECT_WAIT_US * 1000ull - 8000000);
     /* On a busy machine it may take longer once, but not each time. */
     for (int i = 0; i < 20 && waited >= 900000000; i++) {
         began = sys_clock_ns(CLOCK_MONOTONIC);
@@ -246,7 +246,7 @@ static void test_silence(void **state)
     began = sys_clock_ns(CLOCK_MONOTONIC);
     assert_int_equal(ask_once(fds), -EAGAIN);
     waited = sys_clock_ns(CLOCK_MONOTONIC) - began;
-    assert_true(waited >= PINJECT_WAIT_MAX_US * 1000ull - 8000000 && waited < 30000000000);
+    assert_true(waited >= PINJECT_WAIT_US * 1000ull - 8000000 && waited < 30000000000);
     for (int i = 0; i < 8; i++)
         close(clients[i]);
     close(full);

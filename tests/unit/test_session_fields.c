@@ -68,7 +68,7 @@ static void header_says_what_the_session_is(void **state)
     wanted.user_namespace = namespace.st_ino;
     wanted.flags = session->segment->flags; /* below */
     wanted.doorbells_used = session->doorbells;
-    wanted.wait_us = PINJECT_WAIT_MAX_US;
+    wanted.wait_us = PINJECT_WAIT_US;
     wanted.collector = getpid();
     wanted.user = geteuid();
     wanted.filters = filters();
@@ -81,6 +81,33 @@ static void header_says_what_the_session_is(void **state)
     assert_memory_equal(session->segment, &wanted, sizeof(wanted));
     assert_string_equal(session->path, wanted.path);
     fake_close(&fake);
+}
+
+/* The kernel opens probes slowly; tracepoints are not probes. */
+static void tasks_wait_longer_for_probes(void **state)
+{
+    static struct event_spec probe = {.traces = true};
+    (void)state;
+    static const struct {
+        unsigned probes, points;
+        uint32_t wait_us;
+    } rows[] = {{0, 2, 50000}, {1, 1, 250000}, {3, 0, 650000}, {9, 0, 1000000}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        static struct session session;
+        struct settings settings = {.frequency = 999};
+        assert_int_equal(event_config_init(&fake.config, &settings), 0);
+        const unsigned before = fake.config.count;
+        for (unsigned j = 0; j < rows[i].probes + rows[i].points; j++) {
+            struct config_event *event = &fake.config.events[fake.config.count++];
+            *event = (struct config_event){.spec = &probe};
+            event->attr.type = j < rows[i].probes ? 9 : PERF_TYPE_TRACEPOINT;
+        }
+        assert_int_equal(service_init(&session, &settings, &fake.config, "/x"), 0);
+        assert_int_equal(session.segment->wait_us, rows[i].wait_us);
+        service_release(&session);
+        fake.config.count = before;
+        event_config_release(&fake.config);
+    }
 }
 
 static void session_begins_now(void **state)
@@ -314,6 +341,7 @@ int main(void)
     report_program("pinject-run");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(header_says_what_the_session_is),
+        cmocka_unit_test(tasks_wait_longer_for_probes),
         cmocka_unit_test(session_begins_now),
         cmocka_unit_test(nothing_is_left),
         cmocka_unit_test(flags_follow_the_settings),

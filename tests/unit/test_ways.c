@@ -477,7 +477,7 @@ int pinject_preload_open(const char *path)
         return -ENOENT;
     assert_string_equal(path, "/session");
     pinject_preload.channel = (struct pinject_channel){fake.session.segment, fake.session.own->requests,
-                                                       fake.session.doorbells, PINJECT_WAIT_MAX_US};
+                                                       fake.session.doorbells, PINJECT_WAIT_US};
     pinject_preload.flags = PINJECT_SESSION_VFORK;
     return 0;
 }
