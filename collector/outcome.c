@@ -104,7 +104,8 @@ static void add_losses(struct tasks *tasks)
                tasks->inherited_lost, 0);
     missed_add(
         missed,
-        "task with inherited events: it started while the collector attached, or the kernel lost its start record", "",
+        "task with inherited events: it started while the collector opened these events, or its FORK record was lost",
+        "",
         tasks->unannounced.count, 0);
     missed_add(missed, "task with inherited events: its counts were lost, and its CPU time is estimated from samples",
                "", tasks->estimated, 0);

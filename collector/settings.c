@@ -277,7 +277,8 @@ static const struct option_row rows[] = {
     {0, "short-smpl-periods", "N,N", OPTION_MORE, settings_take_smpl_periods, 0, 0, GROUP_BOTH,
      "the same as --long-smpl-periods (pfmon has both options)"},
     {0, "smpl-periods-random", "MASK:SEED,...", OPTION_MORE, settings_take_random_periods, 0, 0, GROUP_BOTH,
-     "add a random number of the bits MASK to the period (-c) of each event; SEED begins the sequence of numbers"},
+     "add a random number to the period (-c) of each event; the number has only bits of MASK; SEED is the start of the "
+     "sequence of numbers"},
     {0, "saturate-smpl-buffer", "N", OPTION_MORE, options_take_count, FIELD(saturate), 0, GROUP_BOTH,
      "take at most N samples of each task; after that, the task is only counted"},
     {0, "overflow-block", NULL, OPTION_HIDDEN, settings_take_overflow_block, 0, 0, GROUP_LINE, "not possible"},

@@ -137,8 +137,8 @@ static int check_random_values(const struct settings *settings)
             continue;
         const char *values = settings->values ? "--smpl-values" : "the modifier S";
         if (spec->leader)
-            report_error("event '%s' cannot have random periods and samples with the counts of its group; give it the "
-                         "mask 0 in --smpl-periods-random, or leave out %s",
+            report_error("event '%s' cannot have both random periods and the counts of its group in its samples; give "
+                         "it the mask 0 in --smpl-periods-random, or leave out %s",
                          spec->name, values);
         else
             report_error("event '%s' is only counted, as its group has %s; give it the mask 0 in "

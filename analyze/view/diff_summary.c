@@ -354,18 +354,18 @@ bool diff_explained(const struct view *view, const struct compare *compare, enum
     return true;
 }
 
-/* "; all others: -59.0 ms, no certain change", for a total that changed by CHANGE; owned by the caller. */
+/* "; all others: -59.0 ms, not a certain change", for a total that changed by CHANGE; owned by the caller. */
 static char *others_text(const struct view *view, double rest, double change)
 {
     char amount[TEXT_AMOUNT + 2];
     if (!diff_rounded(fabs(rest)))
         return memory_text("");
-    return memory_print("; all others: %s, no certain change%s",
+    return memory_print("; all others: %s, not a certain change%s",
                         diff_change_text(amount, rest, nanoseconds_of(view), COMPARE_CHANGED),
                         fabs(rest) > REST * fabs(change) && diff_loaded(view) ? " (the machine was loaded)" : "");
 }
 
-/* ". The 3 functions that changed: +282 ms together; all others: -59.0 ms, no certain change". SUM: the change
+/* ". The 3 functions that changed: +282 ms together; all others: -59.0 ms, not a certain change". SUM: the change
  * of the changed ones. Owned by the caller. */
 static char *parts_text(const struct view *view, const struct compare *compare, enum compare_by by, double change,
                         double sum)

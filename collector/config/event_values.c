@@ -31,7 +31,8 @@ void event_values_finish(struct event_config *config, const struct settings *set
                       : timers
                           ? "samples have no counts of the other events of their group (modifier S): the timers of "
                             "the preload object cannot read them"
-                          : "samples of programs that cannot load the preload object (static, setuid) have no counts "
-                            "of their group (modifier S): this kernel cannot add the counts to inherited events");
+                          : "in programs that cannot load the preload object (static, setuid), samples have no counts "
+                            "of the other events of their group (modifier S): this kernel cannot write such counts "
+                            "into samples of inherited events");
     config->values_note = config->note_count;
 }

@@ -288,9 +288,9 @@ static int set_period(struct event_spec *spec, const uint64_t *periods, unsigned
     if (spec->item > count && own)
         return event_error(
             &place, NULL, NULL,
-            "this event has a rate of its own, but --%s has only %u entries, and events without an entry are only "
-            "counted; give an entry to this event and to each event before it",
-            option, count);
+            "this event has a rate of its own, but events without an entry in --%s are only counted, and --%s has only "
+            "%u entries; give an entry to this event and to each event before it",
+            option, option, count);
     if (spec->item > count)
         spec->says |= EVENT_SAYS_COUNT;
     else if (!own) {
