@@ -212,7 +212,7 @@ static void print_pmus(const struct event_sources *sources, FILE *to)
         event_pmu_events(&pmu, &events);
         event_pmu_terms(&pmu, &terms);
         row(to, pmu.name, "type %u, %zu events, %zu terms%s%s", pmu.type, events.count, terms.count,
-            pmu.cpumask[0] ? "; counts per CPU or socket, not per thread, cpumask: " : "", pmu.cpumask);
+            pmu.cpumask[0] ? "; counts per CPU or socket, not per thread; cpumask: " : "", pmu.cpumask);
         event_words_release(&events);
         event_words_release(&terms);
     }

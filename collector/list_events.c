@@ -200,7 +200,7 @@ static void print_pmu(const struct event_sources *sources, const struct event_sp
     struct event_words terms = {0};
     if (!spec->pmu[0] || event_pmu_find(sources, spec->pmu, &pmu) < 0)
         return;
-    row(to, "PMU", "%s%s%s", pmu.name, pmu.cpumask[0] ? "; counts per CPU or socket, not per thread, cpumask: " : "",
+    row(to, "PMU", "%s%s%s", pmu.name, pmu.cpumask[0] ? "; counts per CPU or socket, not per thread; cpumask: " : "",
         pmu.cpumask);
     event_pmu_terms(&pmu, &terms);
     for (size_t i = 0; i < terms.count; i++) {

@@ -324,7 +324,7 @@ static int collect_session(struct run *run)
     int fd = (int)run->line.collect_fd;
     const char *preload = run->line.preload ? run->line.preload : "";
     if (fcntl(fd, F_SETFD, FD_CLOEXEC)) {
-        report_error("--collect is only for libpinject.so: descriptor %d is not open", fd);
+        report_error("--collect is an internal option, only for libpinject.so (descriptor %d is not open)", fd);
         return STATUS_OWN;
     }
     attach_stderr(fd + 1);

@@ -105,8 +105,7 @@ static void add_losses(struct tasks *tasks)
     missed_add(
         missed,
         "task with inherited events: it started while the collector opened these events, or its FORK record was lost",
-        "",
-        tasks->unannounced.count, 0);
+        "", tasks->unannounced.count, 0);
     missed_add(missed, "task with inherited events: its counts were lost, and its CPU time is estimated from samples",
                "", tasks->estimated, 0);
     missed_add(missed, "look-up in /proc given up: the look-up took too long, or no thread was free for it", "",

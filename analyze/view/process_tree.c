@@ -392,7 +392,7 @@ static void print_notes(const struct tree *tree, uint64_t shown)
         fprintf(to, "and %s (raise -n to see more)\n",
                 text_plural(count, all - shown, "lighter task", "lighter tasks"));
     if (shown)
-        fputs("Total: CPU time with all threads and descendants of the process\n", to);
+        fputs("Total: CPU time with threads and descendants of the process\n", to);
     if (tree->last != PROCESS_TREE_NONE) {
         const struct profile_task *task = &tree->view->profile->tasks[tree->last];
         text_time(text, task->end_ns - tree->origin);

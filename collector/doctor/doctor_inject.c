@@ -198,7 +198,8 @@ void doctor_outside(const struct doctor_facts *facts, struct doctor_finding *fin
                     "for code that was mapped before the preload object ran, reports show addresses instead of names");
         doctor_remedy(finding, "mount -o remount,hidepid=0 /proc    # as root");
     } else
-        DOCTOR_TEXT(finding->value, "events of this user's other processes can be opened, and their /proc/PID/maps can be read");
+        DOCTOR_TEXT(finding->value,
+                    "events of this user's other processes can be opened, and their /proc/PID/maps can be read");
 }
 
 void doctor_yama(const struct doctor_facts *facts, struct doctor_finding *finding)

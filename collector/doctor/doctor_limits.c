@@ -116,10 +116,12 @@ void doctor_descriptors(const struct doctor_facts *facts, struct doctor_finding 
     if (hard == UINT64_MAX)
         DOCTOR_TEXT(finding->value, "no limit");
     else {
-        DOCTOR_TEXT(finding->value,
-                    "%" PRIu64
-                    " open files: enough to sample %u tasks at a time, and to count other events in %u of these tasks",
-                    hard, sampled, counted);
+        DOCTOR_TEXT(
+            finding->value,
+            "%" PRIu64
+            " open files: enough to sample %u tasks at a time; %u of these tasks can also have the events that are "
+            "only counted",
+            hard, sampled, counted);
         if (soft < hard)
             DOCTOR_TEXT(finding->meaning,
                         "pinject-run raises the soft limit of open files (%" PRIu64 ") to the hard limit", soft);

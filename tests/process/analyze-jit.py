@@ -97,7 +97,7 @@ def test_jitdump():
     open(dump, "wb").write(content[:40] + b"\xff" * 100)
     check_equal(share("perf.data"), 0)
     os.rename(dump, "elsewhere")
-    check_in("its jitdump file is gone or cannot be read", panalyze("--aggregate", "perf.data").ok().out)
+    check_in("the jitdump file is gone or cannot be read", panalyze("--aggregate", "perf.data").ok().out)
 
 
 def test_own_files():

@@ -21,7 +21,7 @@ def doctor(*args, before=(), **kw):
     verdict, found = findings(done.out)
     levels = {finding.level for finding in found.values()}
     check_equal(done.status == 0, not levels & {"limited", "refused"}, f"status 0 and no limit: {done}")
-    said = ("profiling does not work" if "refused" in levels else "profiling works, but with"
+    said = ("profiling does not work" if "refused" in levels else "profiling works, but "
             if "limited" in levels else "full profiling works")
     check_in(said, verdict.lower())
     for finding in found.values():

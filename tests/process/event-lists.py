@@ -63,7 +63,7 @@ def test_bad_input_is_one_line_that_helps():
     many = ",".join(["cs"] * 1000)
     for text, says in ((many, "at most 48 events"), ("cs,,", "has no name"), ("{cs", "no '}'"),
                        ("cs:q", "modifier 'q'"), ("mem:0x1001/4:w", "multiple"),
-                       ("mem:x", "no command is given or found"), ("r", "unknown event"),
+                       ("mem:x", "but no command is given"), ("r", "unknown event"),
                        ("nopmu/event=1/", "'nopmu' is neither a PMU"), ("faults/perod=1/", "did you mean 'period'?"),
                        ("\033[2Jcycles", "\\033"), ("x" * 5000, "at most 1024 bytes")):
         done = pinject_run("--check-events-only", "-e", text)

@@ -276,7 +276,7 @@ def test_refused():
                            (["-F", "99", "-e", "task-clock:u"], "has a frequency; give it a period"),
                            (["-e", "faults/freq=9/u"], "has a frequency; give it a period"),
                            (["-c", str(2**63 - 255), "-e", "faults:u"], "are too much together"),
-                           (["-c", "9", "-e", "{faults:u,cs}:S"], "cannot have random periods and samples with the counts"),
+                           (["-c", "9", "-e", "{faults:u,cs}:S"], "cannot have both random periods and the counts"),
                            (["-c", "9", "-e", "faults:u,cs", "--smpl-values"], "or leave out --smpl-values"),
                            (["--stat", "-e", "faults:u"], "--stat takes none")):
         done = pinject_run(*options, "--smpl-periods-random=0xff:1", "--", "true")

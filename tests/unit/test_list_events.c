@@ -82,7 +82,7 @@ static void an_event_is_explained(void **state)
     has("ldlat (config1, bits 0xffff)\n");
     has("here         usable\n");
     WRITTEN(list_events_info(&kit_intel, "uncore_imc_0/cas_count_read/", to));
-    has("PMU          uncore_imc_0; counts per CPU or socket, not per thread, cpumask: 0,18\n");
+    has("PMU          uncore_imc_0; counts per CPU or socket, not per thread; cpumask: 0,18\n");
     has("scale        6.10352e-05 MiB\n");
     WRITTEN(list_events_info(&kit_intel, "mem:0x1000/2:w", to));
     has("address      0x1000, 2 bytes, w\n");

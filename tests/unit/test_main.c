@@ -240,7 +240,7 @@ static void other_actions(void **state)
     assert_int_equal(RUN("--wait=.."), 0); /* the directory */
     assert_non_null(strstr(text_err, "/out\n"));
     expect(RUN("--collect=77"), 125, "",
-           "pinject-run: --collect is only for libpinject.so: descriptor 77 is not open\n");
+           "pinject-run: --collect is an internal option, only for libpinject.so (descriptor 77 is not open)\n");
 }
 
 /*

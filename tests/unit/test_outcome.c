@@ -92,7 +92,7 @@ static const char lines_of_session[] =
     "21 requests of a user paused: too many of them had no effect|\n"
     "6 process not profiled: the collector takes no requests of its user (too many users, or no memory)|\n"
     "7 lost record about a task with inherited events: ring buffer full or damaged|\n"
-    "14 task with inherited events: it started while the collector attached, or the kernel lost its start record|\n"
+    "14 task with inherited events: it started while the collector opened these events, or its FORK record was lost|\n"
     "11 task with inherited events: its counts were lost, and its CPU time is estimated from samples|\n"
     "12 look-up in /proc given up: the look-up took too long, or no thread was free for it|\n"
     "8 request dropped: the collector has no memory or no descriptors left|\n"

@@ -213,7 +213,7 @@ static void test_random_periods(void **state)
     bad("-c 5 --smpl-periods-random=1,2 c", "has 2 masks, and there is only 1 event");
     bad("-c 5 -e faults,cs --smpl-periods-random=1,2,3 c", "has 3 masks, and there are only 2 events");
     bad("--stat --smpl-periods-random=1 c", "--stat takes none");
-    bad("-c 5 -e {faults,cs}:S --smpl-periods-random=1 c", "'faults' cannot have random periods and samples with");
+    bad("-c 5 -e {faults,cs}:S --smpl-periods-random=1 c", "'faults' cannot have both random periods and");
     bad("-c 5 -e {faults,cs}:S --smpl-periods-random=0,1 c", "'cs' is only counted, as its group has the modifier S");
     bad("-c 5 -e cs,{faults,cs}:S --smpl-periods-random=1,2 c", "or leave out the modifier S");
     bad("-c 5 -e faults,cs --smpl-values --smpl-periods-random=1 c", "or leave out --smpl-values");

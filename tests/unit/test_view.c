@@ -217,7 +217,7 @@ static void test_tree(void **state)
     has(text, "  Command\n  20.20  0.000 s    895 ms   90.0 ms  90.0 ms     0  * cc1 'a b.c'");
     has(text, "  10.10  0.000 s    900 ms   15.0 ms  ~110 ms     2  make -j2\n"
               "and 1 lighter task (raise -n to see more)\n"
-              "Total: CPU time with all threads and descendants of the process\n*: this process ran last");
+              "Total: CPU time with threads and descendants of the process\n*: this process ran last");
     has_not(text, "worker");
     has_not(text, "Exit -");
     free(text);
