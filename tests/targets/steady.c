@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tasks that do the same all the time, so that a part of their time shows what they do in all of it.
+ * Tasks that do the same all the time, so that a part of their time shows what they do in all of it. Most of it is
+ * arithmetic: else a tracepoint, which makes each system call slower, would slow them down while its set has its turn.
  *
  *     steady MS THREADS [NAP]      each thread uses MS milliseconds of CPU time; with NAP, it sleeps NAP ms after each 1 ms
  *     steady MS CHILDREN children  one child after the other does
@@ -18,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PAGES = 16, GETPPIDS = 32, GETUIDS = 16, MOST = 64, NAP_EACH_NS = 1000000 };
+enum { PAGES = 16, GETPPIDS = 32, GETUIDS = 16, MOST = 64, NAP_EACH_NS = 1000000, STEPS = 100000 };
 
 static uint64_t work_ns;
 static long nap_ms;
@@ -30,8 +31,17 @@ static uint64_t used_ns(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
+static void compute(void)
+{
+    uint64_t word = 1;
+    for (int i = 0; i < STEPS; i++)
+        word = word * UINT64_C(0x9e3779b97f4a7c15) + 1; /* each step waits for the one before */
+    __asm__ volatile("" : : "r"(word));
+}
+
 static void do_round(char *memory, size_t page)
 {
+    compute();
     for (size_t i = 0; i < PAGES; i++)
         ((volatile char *)memory)[i * page] = 1;
     madvise(memory, PAGES * page, MADV_DONTNEED);
