@@ -17,7 +17,7 @@ GROUP = f"{{{FAULTS},{MINOR},{MAJOR}}}:S"
 PERIOD = 10
 
 
-NOTE = "have no counts of their group"
+NOTE = "samples have no counts of the other events of their group"
 
 
 os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])
