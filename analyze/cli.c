@@ -248,7 +248,8 @@ static const struct option_row rows[] = {
      "data-symbol, data-type or branch",
      CLI_REPORT_BY},
     {0, "by", "function|dso|task|process|comm|address", 0, take_by, FIELD(by), 0, FLAME,
-     "group boxes by one of these (default: comm); task, process and comm add a first level of boxes"},
+     "what the boxes stand for: functions, DSOs or addresses; with task, process or comm (the default): functions, "
+     "and a first level of boxes for tasks, processes or command names"},
     {0, "by", "comm|dso|function|stack", 0, take_diff_by, FIELD(diff_by), 0, DIFF,
      "what to compare (default: commands and functions)"},
     {0, "total", NULL, 0, options_take_flag, FIELD(total), 0, DIFF,
@@ -350,7 +351,8 @@ static const struct option_row rows[] = {
     {'F', "fields", "LIST", 0, take_fields, 0, 0, SCRIPT,
      "show only these fields of each sample, named as in perf script: comm,tid,pid,time,cpu,event,period,ip,sym,..."},
     {0, "compact", NULL, 0, options_take_flag, FIELD(compact), 0, SCRIPT,
-     "one line for each sample: number, pid, tid, CPU, address, time, event, event set, period, values"},
+     "one line for each sample, in the columns of pfmon: number, pid, tid, CPU, address, time, event, number of "
+     "the event set, period, counts of the event's group"},
     {0, "smpl-compact", NULL, OPTION_SYNONYM, options_take_flag, FIELD(compact), 0, SCRIPT,
      "the name of --compact in pfmon"},
     {0, "all", NULL, 0, options_take_flag, FIELD(all), 0, SCRIPT, "show all records, not only samples"},
