@@ -29,8 +29,8 @@ static bool ended_before(const struct tasks *tasks, const struct process *proces
 bool account_is_orphan(const struct tasks *tasks, const struct process *process)
 {
     const struct process *parent = tasks_find_process(tasks, process->ppid);
-    return ended_before(tasks, parent, process->end_ns) ||
-           ended_before(tasks, tasks_find_process(tasks, tasks->root), process->end_ns) ||
+    return ended_before(tasks, parent, process->alive_ns) ||
+           ended_before(tasks, tasks_find_process(tasks, tasks->root), process->alive_ns) ||
            (tasks->root_ended && !tasks->root_process);
 }
 

@@ -87,12 +87,16 @@ static void note_end(const struct tasks *tasks, struct task *task)
 {
     struct process *process = task->process;
     /* Its EXIT record was lost, as others were: it ended some time before now. */
-    const bool lost = !task->end_ns && (task->gone_ns || tasks_lost_records(tasks, task));
-    if (!task->end_ns)
+    const bool seen = !task->end_ns, lost = seen && (task->gone_ns || tasks_lost_records(tasks, task));
+    if (seen)
         task->end_ns = tasks->now_ns;
-    const uint64_t known = lost ? task->last_sample_ns : task->end_ns;
+    /* Without a ring, its end is seen at some time after it. */
+    const bool late = lost || (seen && task->coverage != TASK_BY_EVENTS);
+    const uint64_t alive = late ? task->last_sample_ns : task->end_ns, known = lost ? alive : task->end_ns;
     if (known > process->end_ns)
         process->end_ns = known;
+    if (alive > process->alive_ns)
+        process->alive_ns = alive;
     process->end_lost |= lost;
 }
 

@@ -91,11 +91,14 @@ static bool is_told_twice(const struct tasks *tasks, const struct inherited_reco
            task->inherited_set != kept->inherited_set && made->time_ns < task->start_ns + TWICE_NS;
 }
 
-/* From a ring that had stopped: the task has written to other rings meanwhile, and was admitted. */
+/*
+ * From a ring that had stopped: the task has written to other rings meanwhile, and was admitted; or it has requested
+ * events of its own, which report it.
+ */
 static bool is_late(const struct tasks *tasks, const struct records_task *made)
 {
     const struct task *task = tasks_find(tasks, made->tid);
-    return task ? task_is_inherited(task) && made->time_ns <= task->start_ns
+    return task ? made->time_ns <= task->start_ns
                 : made->time_ns < tasks->inherited_taken_ns && tids_has(&tasks->known, made->tid);
 }
 

@@ -315,8 +315,8 @@ void collector_check_file(const struct result_task *task, uint64_t samples)
                  events->sampled, events->lost);
     if (samples > events->sampled)
         sim_fail("%d has more samples than were written", (int)task->tid);
-    sim_say("file of %d: %" PRIu64 " + %" PRIu64 " ns, %" PRIu64 " samples", (int)task->tid, task->startup_ns,
-            task->values[0].value, samples);
+    sim_say("file of %d: %" PRIu64 " + %" PRIu64 " ns, exit %" PRIu64 " ns, %" PRIu64 " samples", (int)task->tid,
+            task->startup_ns, task->values[0].value, task->exit_ns, samples);
 }
 
 /* ---- The end ---- */

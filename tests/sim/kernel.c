@@ -328,8 +328,11 @@ void kernel_exec(struct sim_task *task, enum sim_program program, const char *na
     struct sim_process *process = task->process;
     for (struct sim_task *other = sim.tasks, *next; other; other = next) {
         next = other->next;
-        if (other != task && other->process == process)
-            remove_task(other);
+        if (other == task || other->process != process)
+            continue;
+        if (other->events) /* what it ran last goes on in TASK */
+            other->events->reported = false;
+        remove_task(other);
     }
     if (task->tid != process->pid) {
         sim.used[task->tid] = false;

@@ -552,6 +552,26 @@ static void orphans_are_not_known_by_lost_ends(void **state)
     assert_false(child->process->orphan);
 }
 
+/* The end of a task without a ring is seen some time after it: its parent may have ended in between, or before. */
+static void orphans_are_not_known_by_seen_ends(void **state)
+{
+    (void)state;
+    struct task *parent = stage_process(&stage, 200, 1, T, 1000), *child = stage_process(&stage, 201, 200, T, 1000);
+    child->coverage = TASK_BY_COUNTERS;
+    stage_exit(parent, T + 10);
+    tasks_task_ended(tasks, parent, true);
+    tasks->now_ns = T + 20;
+    tasks_task_ended(tasks, child, true);
+    assert_int_equal(child->process->end_ns, T + 20);
+    assert_false(child->process->orphan);
+    /* But what had ended when it was seen had ended before what ended later. */
+    parent = child;
+    child = stage_process(&stage, 202, 201, T, 1000);
+    stage_exit(child, T + 30);
+    tasks_task_ended(tasks, child, true);
+    assert_true(child->process->orphan);
+}
+
 /* It is held again, for as long as others are, when that thread ends. */
 static void threads_that_come_late_end_the_hold(void **state)
 {
@@ -624,6 +644,7 @@ int main(void)
         TEST(revoked_events_are_known_late),
         TEST(orphans_are_not_known_by_first_threads),
         TEST(orphans_are_not_known_by_lost_ends),
+        TEST(orphans_are_not_known_by_seen_ends),
         TEST(threads_that_come_late_end_the_hold),
         TEST(who_lives_is_held_and_goes_on),
         TEST(revoked_events_of_root),

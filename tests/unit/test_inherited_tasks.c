@@ -119,6 +119,26 @@ static void records_of_others_are_left_out(void **state)
     assert_int_equal(stage.tasks->seen, 1);
 }
 
+/* A request was faster than the record of the fork, from a ring that had stopped: its events report the task. */
+static void a_request_before_the_announcement(void **state)
+{
+    (void)state;
+    struct task *task = stage_process(&stage, 200, 100, T + 20, 1000);
+    put_fork(root, 200, 200, T + 10);
+    put_sample(child, PERF_RECORD_MISC_USER, T + 15);
+    put_exit(child, T + 80);
+    for (unsigned i = 0; i < READINGS; i++)
+        put_reading(child, 1000, 1000, 1000, 0);
+    take();
+    assert_ptr_equal(tasks_find(stage.tasks, 200), task);
+    assert_true(task_is_live(task) && !task_is_inherited(task));
+    assert_int_equal(stage.tasks->seen, 2);
+    /* Later the number is another task's. */
+    put_fork(root, 200, 200, T + 90);
+    take();
+    assert_true(task_is_inherited(tasks_find(stage.tasks, 200)));
+}
+
 /* When announcements were lost who writes is there, by whatever it wrote first. */
 static void who_was_not_announced(void **state)
 {
@@ -579,6 +599,7 @@ int main(void)
         TEST(tasks_come_and_go),
         TEST(first_announcement_counts),
         TEST(records_of_others_are_left_out),
+        TEST(a_request_before_the_announcement),
         TEST(who_was_not_announced),
         TEST(exec_of_a_thread),
         TEST(exec_of_a_thread_before_counts),
