@@ -248,8 +248,8 @@ static const struct option_row rows[] = {
      "data-symbol, data-type or branch",
      CLI_REPORT_BY},
     {0, "by", "function|dso|task|process|comm|address", 0, take_by, FIELD(by), 0, FLAME,
-     "what the boxes stand for: functions, DSOs or addresses; with task, process or comm (the default): functions, "
-     "and a first level of boxes for tasks, processes or command names"},
+     "draw boxes for functions, DSOs or addresses; with task, process or comm (the default): for functions, grouped "
+     "in a box for each task, process or command name"},
     {0, "by", "comm|dso|function|stack", 0, take_diff_by, FIELD(diff_by), 0, DIFF,
      "what to compare (default: commands and functions)"},
     {0, "total", NULL, 0, options_take_flag, FIELD(total), 0, DIFF,
@@ -311,10 +311,10 @@ static const struct option_row rows[] = {
     {'e', "event", "NAME", 0, options_take_string, FIELD(event), 0, PROFILE | DIFF,
      "show this sampled event (default: the first one)"},
     {0, "session", "ID", 0, options_take_string, FIELD(session), 0, PROFILE,
-     "show the session whose id begins with ID (default: the newest)"},
+     "show the run whose session id begins with ID (default: the newest run)"},
     {0, "session", "A[,B]", 0, options_take_string, FIELD(session), 0, DIFF,
-     "compare session A of BEFORE with session B of AFTER (without B: session A of both; default: the "
-     "newest); the beginning of an id is enough"},
+     "compare the run of BEFORE whose session id begins with A with the run of AFTER whose session id begins with B "
+     "(without B: A for both; default: the newest runs)"},
     {0, "threads", "N", 0, take_threads, FIELD(threads), 0,
      REPORT | SUMMARY | FLAME | DIFF | SCRIPT | ANNOTATE | EXPORT,
      "use N threads to read files and look up names (default: one per CPU)"},
@@ -568,7 +568,7 @@ static void help_of_command(const struct cli_command *command, int width, FILE *
     if (command->group == EXPORT)
         export_help(to);
     if (command->group == DIFF)
-        fputs("\nRun both versions in turn, each at least five times:\n\n"
+        fputs("\nRun the two versions of the program in turn, each at least five times:\n\n"
               "  for i in 1 2 3 4 5; do\n"
               "      pinject-run -o a$i/ -- ./old; pinject-run -o b$i/ -- ./new\n"
               "  done\n"

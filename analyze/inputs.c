@@ -202,7 +202,7 @@ int inputs_follow(struct inputs *inputs, const char *base, const char *const *op
         size_t size = base_length(name_of(operands[i]));
         if (standard_input_is(operands[i])) {
             report_error(
-                "'panalyze top' cannot follow the standard input ('-'), because it does not grow; give result files");
+                "'panalyze top' cannot follow the standard input ('-'); give the result files of a running program");
             inputs_release(inputs);
             return -EINVAL;
         }

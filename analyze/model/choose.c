@@ -87,8 +87,7 @@ static int choose_named(const struct loader *loader, const char *wanted, uint32_
     char list[LIST];
     list_sessions(loader, LOOKUP_NONE, list, sizeof(list));
     if (length == 0 || length >= ID_TEXT || wanted[strspn(wanted, "0123456789abcdefABCDEF")]) {
-        report_error("'%s' is not the beginning of a session id; give the id of one of these sessions: %s", wanted,
-                     list);
+        report_error("'%s' is not the beginning of a session id; give the id of one of these runs: %s", wanted, list);
         return -EINVAL;
     }
     for (uint32_t i = 0; i < loader->session_count; i++) {
@@ -100,7 +99,7 @@ static int choose_named(const struct loader *loader, const char *wanted, uint32_
         }
     }
     if (matches != 1) {
-        report_error("%s session id in these files begins with '%s'; the sessions are: %s",
+        report_error("%s session id in these files begins with '%s'; give the id of one of these runs: %s",
                      matches ? "more than one" : "no", wanted, list);
         return -EINVAL;
     }
@@ -141,8 +140,8 @@ int choose_session(struct loader *loader, const char *wanted, uint32_t *ret_sess
         char list[LIST], shown[DESCRIPTION];
         list_sessions(loader, chosen, list, sizeof(list));
         describe_session(loader, &loader->sessions[chosen], shown, sizeof(shown));
-        report_note("%u file%s of %u other session%s %s left out: %s; the newest session is shown: %s. To show another "
-                    "session, use --session; to compare runs, use 'panalyze diff'",
+        report_note("%u file%s of %u other run%s %s left out: %s; the newest run is shown: %s. To show another "
+                    "run, give its id with --session; to compare runs, use 'panalyze diff'",
                     files, files == 1 ? "" : "s", others, others == 1 ? "" : "s", files == 1 ? "is" : "are", list,
                     shown);
     }

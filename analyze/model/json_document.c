@@ -114,7 +114,8 @@ static int check_sum(const struct reader *reader, const char *key, const struct 
     if (sum->samples == reader->total.samples && sum->weight == reader->total.weight)
         return 0;
     report_error(
-        "%s: the %s of this report do not add up to its total; write the report again without --top, --cum, -S and -o",
+        "%s: the %s of this report do not add up to its total; write the report again without --top, --cum, --symbol "
+        "and --dso",
         reader->path, key);
     return -EINVAL;
 }
@@ -349,7 +350,7 @@ static int take_session(struct reader *reader, const json_t *root, const char *w
         text += 2;
     }
     if (wanted && (!json_is_string(id) || strncmp(json_string_value(id), wanted, strlen(wanted)) != 0)) {
-        report_error("%s: the session of this report is %s, not '%s'", reader->path,
+        report_error("%s: the session id of this report is %s, not '%s'", reader->path,
                      json_is_string(id) ? json_string_value(id) : "not known", wanted);
         return -EINVAL;
     }
@@ -392,7 +393,8 @@ static int take_report(struct reader *reader, const json_t *root, const struct p
     if (json_is_true(json_object_get(root, "filtered")))
         return refuse_document(
             reader,
-            "the report contains only some of the tasks; write the report again without -p, -t, -c and --command-line");
+            "the report contains only some of the tasks; write the report again without --pid, --tid, --comm and "
+            "--command-line");
     int status = take_event(reader, root);
     const char *event = status == 0 ? store_event_at(&reader->loader->store, reader->event)->name : "";
     if (status == 0 && options->event && strcmp(options->event, event) != 0) {

@@ -78,7 +78,8 @@ static void open_vdso(struct symbols_dso *dso)
     int error = size ? elf_file_init_memory(&dso->elf, (const void *)(uintptr_t)start, size) : -ENOENT;
 
     if (error) {
-        sym_dso_missing(dso, SYMBOLS_NO_FILE, "panalyze takes these names from its own vdso, and could not read it");
+        sym_dso_missing(dso, SYMBOLS_NO_FILE,
+                        "panalyze takes the names of the vdso from its own vdso, and could not read it");
         return;
     }
     dso->has_elf = true;

@@ -557,8 +557,8 @@ void diff_legend(struct view *view, const struct compare *compare)
     char *certain = memory_print("~: the change may be chance. A change is certain if it is larger than its limit "
                                  "(column %s). Certain changes come first.",
                                  plus_minus);
-    char *judged = memory_print("Each row is judged by Change or by Points, whichever varies less between runs. Only "
-                                "that figure has a limit, in the column %s after it.",
+    char *judged = memory_print("Each row is judged by one column, Change or Points: the one that varies less between "
+                                "runs. Only this column has a limit, in the column %s after it.",
                                 plus_minus);
     diff_note(view, certain);
     diff_note(view, "If a program is compared with itself, about 2 of 100 comparisons still call a change certain "

@@ -71,7 +71,7 @@ static void total_row(struct view *view, struct text_table *table, uint32_t inde
         snprintf(text, sizeof(text), "%snever ran: %s", set,
                  had_turn(view, sum, event)
                      ? "no counter of the machine was free"
-                     : "its set had no turn (try a shorter --switch-timeout), or no counter was free");
+                     : "its event set was never active (try a shorter --switch-timeout), or no counter was free");
     else if (counter->estimate)
         snprintf(text, sizeof(text), "%san estimate: the event was counted for only %s of the time", set,
                  text_percent(share, counter->running_ns, counter->enabled_ns));

@@ -13,7 +13,7 @@ def test_made_and_used_again():
     check_equal(results(), [], "files beside the directory")
     shown = panalyze("run").ok()
     # What lay there before is named, and not mixed with it.
-    check_match(r"3 files of 3 other sessions are left out", shown.err)
+    check_match(r"3 files of 3 other runs are left out", shown.err)
     check_equal(len(panalyze_json("tree", "run")["tasks"]), 1)
 
 

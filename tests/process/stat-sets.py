@@ -204,7 +204,8 @@ def test_a_set_without_a_turn():
     check_equal(done.err.count("counted nothing"), 1, done)
     check_match(r"^ +<not counted> +minor-faults(:u)? +\(set 2; the set had no turn, or no counter was free\)", done.err)
     check_match(r"^ +\d+ +page-faults(:u)? .*\(set 1\)( |$)", done.err)
-    check_match(r"set 2: never ran: its set had no turn \(try a shorter --switch-timeout\), or no counter was free",
+    check_match(r"set 2: never ran: its event set was never active \(try a shorter --switch-timeout\), "
+                r"or no counter was free",
                 panalyze("counts", "run").ok().out)
 
 

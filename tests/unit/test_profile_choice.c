@@ -193,19 +193,19 @@ static void test_newest(void **state)
     expect_choice(1, NULL, 20, 0, NULL);
     save_session(1, 0xa2, 1000000001);
     expect_choice(2, NULL, 21, 1,
-                  "1 file of 1 other session is left out: a1a1a1a1 of 2001-09-09 01:46:40; the newest "
-                  "session is shown: a2a2a2a2 of 2001-09-09 01:46:41. To show another session, use --session");
+                  "1 file of 1 other run is left out: a1a1a1a1 of 2001-09-09 01:46:40; the newest "
+                  "run is shown: a2a2a2a2 of 2001-09-09 01:46:41. To show another run, give its id with --session");
     save_session(0, 0xa1, 1000000002);
-    expect_choice(2, NULL, 20, 1, "the newest session is shown: a1a1a1a1");
+    expect_choice(2, NULL, 20, 1, "the newest run is shown: a1a1a1a1");
     save_session(2, 0xa2, 1000000001);
-    expect_choice(3, NULL, 20, 2, "2 files of 1 other session are left out: a2a2a2a2 of 2001-09-09 01:46:41; ");
+    expect_choice(3, NULL, 20, 2, "2 files of 1 other run are left out: a2a2a2a2 of 2001-09-09 01:46:41; ");
     save_session(2, 0, 2000000000);
-    expect_choice(3, NULL, 20, 2, "2 files of 2 other sessions are left out");
+    expect_choice(3, NULL, 20, 2, "2 files of 2 other runs are left out");
     save_session(0, 0, 1000000000);
     save_session(1, 0, 1000000001);
-    expect_choice(3, NULL, 22, 2, "the newest session is shown: ");
+    expect_choice(3, NULL, 22, 2, "the newest run is shown: ");
     save_session(0, 0, 2000000001);
-    expect_choice(3, NULL, 20, 2, "of 2033-05-18 03:33:21. To show another session, use --session");
+    expect_choice(3, NULL, 20, 2, "of 2033-05-18 03:33:21. To show another run, give its id with --session");
     /* Of two of one time the first. */
     save_session(0, 0xa1, 5);
     save_session(1, 0xa2, 5);
@@ -221,8 +221,8 @@ static void test_many_sessions(void **state)
         save_session(i, (uint8_t)(0xb0 + i), 1000000000 + i);
     expect_choice(5, NULL, 24, 4,
                   "01:46:40, b1b1b1b1 of 2001-09-09 01:46:41, b2b2b2b2 of 2001-09-09 01:46:42, "
-                  "b3b3b3b3 of 2001-09-09 01:46:43; the newest session is shown");
-    expect_choice(FILES, NULL, 26, 6, "b3b3b3b3 of 2001-09-09 01:46:43, ...; the newest session is shown");
+                  "b3b3b3b3 of 2001-09-09 01:46:43; the newest run is shown");
+    expect_choice(FILES, NULL, 26, 6, "b3b3b3b3 of 2001-09-09 01:46:43, ...; the newest run is shown");
     expect_choice(FILES, "nothing", 0, 0, "b3b3b3b3 of 2001-09-09 01:46:43, ...");
 }
 
@@ -255,8 +255,8 @@ static void test_directories(void **state)
         for (unsigned j = 0; j < 2; j++)
             sessions[j] = (struct session_seen){{(uint8_t)(0xa1 + j)}, true, 1000000000 + j, 1, path[j]};
         snprintf(wanted, sizeof(wanted),
-                 "left out: a1000000 of 1970-01-01 00:00:01%s%s; the newest session is shown: a2000000 of 1970-01-01 "
-                 "00:00:01%s%s. To show another session, use --session; to compare runs, use 'panalyze diff'",
+                 "left out: a1000000 of 1970-01-01 00:00:01%s%s; the newest run is shown: a2000000 of 1970-01-01 "
+                 "00:00:01%s%s. To show another run, give its id with --session; to compare runs, use 'panalyze diff'",
                  last ? " in " : places[i].first_directory, last ? longest + 1 : "",
                  last ? " in ..." : places[i].second_directory, last ? longest + 1 : "");
         check_capture();
@@ -277,11 +277,13 @@ static void test_named(void **state)
     expect_choice(3, "C1c1C1", 21, 2, NULL);
     expect_choice(3, "c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1", 21, 2, NULL);
     expect_choice(3, "c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c", 0, 0, "is not the beginning of a session id");
-    expect_choice(3, "c", 0, 0,
-                  "more than one session id in these files begins with 'c'; the sessions are: c0c0c0c0 of ");
-    expect_choice(3, "c3", 0, 0, "no session id in these files begins with 'c3'; the sessions are: c0c0c0c0 of ");
+    expect_choice(
+        3, "c", 0, 0,
+        "more than one session id in these files begins with 'c'; give the id of one of these runs: c0c0c0c0 of ");
+    expect_choice(3, "c3", 0, 0,
+                  "no session id in these files begins with 'c3'; give the id of one of these runs: c0c0c0c0 of ");
     expect_choice(3, "c1 ", 0, 0,
-                  "'c1 ' is not the beginning of a session id; give the id of one of these sessions: c0c0c0c0 of ");
+                  "'c1 ' is not the beginning of a session id; give the id of one of these runs: c0c0c0c0 of ");
     expect_choice(3, "", 0, 0, "'' is not the beginning of a session id");
     struct profile_session session = {.id = {0x01, 0x23, 0xab, [15] = 0xff}};
     char text[33];
@@ -297,7 +299,7 @@ static void test_same_file(void **state)
     save_session(2, 0xd1, 1000000001);
     unlink(path_at(1));
     assert_int_equal(link(path_at(0), path_at(1)), 0);
-    expect_choice(3, NULL, 22, 1, "1 file of 1 other session is left out");
+    expect_choice(3, NULL, 22, 1, "1 file of 1 other run is left out");
     expect_choice(2, NULL, 20, 0, NULL);
     unlink(path_at(1)); /* the others are files of their own again */
 }

@@ -243,13 +243,13 @@ static void test_sessions(void **state)
     save_session("s.3", 0xc3, 7000);
     save_session("s.4", 0, 0); /* not ours, and written last */
     const char *paths[] = {in_directory("s.1"), in_directory("s.2"), in_directory("s.3"), in_directory("s.4")};
-    expect_session(paths, NULL, 0xb2, "3 files of 3 other sessions are left out");
+    expect_session(paths, NULL, 0xb2, "3 files of 3 other runs are left out");
     /* Long enough not to be that of s.4 by chance, which follows from its time. */
     expect_session(paths, "c3c3c3c3c3c3c3", 0xc3, NULL);
     expect_session(paths, "B1b1b1B1b1b1b1", 0xb1, NULL);
     expect_no_session(paths, "b", "more than one session");
     expect_no_session(paths, "dddddddddddddddddd", "no session id in these files begins with");
-    expect_no_session(paths, "all", "give the id of one of these sessions");
+    expect_no_session(paths, "all", "give the id of one of these runs");
     expect_no_session(paths, "", "is not the beginning of a session id");
 }
 
