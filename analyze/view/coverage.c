@@ -101,7 +101,7 @@ static void print_cpu(struct view *view)
                               some ? ", " : "", some ? text_count(none, without) : "", some ? " without a sample" : "");
     coverage_say(view, line);
     if (profile->session.coverage_known && !profile->session.coverage_complete)
-        coverage_say(view, "The session was still running when these files were written.");
+        coverage_say(view, "The run had not ended when these files were written.");
     else if (profile->session.recorded_files > profile->files_read) {
         char read[TEXT_AMOUNT], all[TEXT_AMOUNT];
         char *text = memory_print("Only %s of the %s result files of the run were read.",
