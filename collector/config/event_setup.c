@@ -79,8 +79,9 @@ static void event_config_timers(struct setup *setup, int status)
                       "tasks are %s: perf_event_open is refused (%s); 'pinject-run --doctor' says what to change",
                       setup->settings->stat ? "counted by the preload object" : "sampled by timers", config->refusal);
     if (setup->settings->switch_ns)
-        event_config_note(config,
-                          "the event sets take no turns: without perf_event_open, every set is counted all the time");
+        event_config_note(
+            config,
+            "option '--switch-timeout' has no effect: without perf_event_open, every set of events is counted all the time");
 }
 
 /* Also before Linux 6.0, which refuses PERF_FORMAT_LOST before it looks at rights. */
@@ -568,9 +569,8 @@ static int add_random_periods(struct event_config *config, const struct settings
     }
     if (config->random)
         event_config_note(config,
-                          "periods are random only in tasks with events of their own: in programs that cannot "
-                          "load the preload object (static, setuid), and in what these start, periods are those "
-                          "of -c");
+                          "in programs that cannot load the preload object (static, setuid), and in everything that "
+                          "they start, periods are not random: they are those of -c");
     return 0;
 }
 

@@ -150,9 +150,9 @@ static bool explain_failed_try(const struct doctor_facts *facts, struct doctor_f
     else if (guarded->late)
         DOCTOR_TEXT(finding->value, "a shell with the preload object did not exit in time");
     else if (guarded->signal)
-        DOCTOR_TEXT(finding->value, "the test session was killed: %s", strsignal(guarded->signal));
+        DOCTOR_TEXT(finding->value, "the test process was killed: %s", strsignal(guarded->signal));
     else
-        DOCTOR_TEXT(finding->value, "cannot start a session: %s", strerror(-facts->shared->injection));
+        DOCTOR_TEXT(finding->value, "cannot start a test run: %s", strerror(-facts->shared->injection));
     DOCTOR_TEXT(finding->meaning, "%s", guarded->said);
     return true;
 }

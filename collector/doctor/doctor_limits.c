@@ -81,7 +81,8 @@ void doctor_rings(const struct doctor_facts *facts, struct doctor_finding *findi
         DOCTOR_TEXT(finding->value, "%" PRIu64 " KiB of locked memory: ring buffers for %u tasks at a time",
                     budget >> 10, count);
         DOCTOR_TEXT(finding->meaning,
-                    "the limit is kernel.perf_event_mlock_kb for each CPU plus 'ulimit -Hl' (%" PRIu64 " KiB)",
+                    "the limit is kernel.perf_event_mlock_kb times the number of CPUs, plus 'ulimit -Hl' (%" PRIu64
+                    " KiB)",
                     hard >> 10);
         if (count >= DOCTOR_TASKS)
             return;
@@ -89,7 +90,7 @@ void doctor_rings(const struct doctor_facts *facts, struct doctor_finding *findi
         DOCTOR_TEXT(
             finding->meaning,
             "tasks beyond this limit are counted, not sampled; the limit is kernel.perf_event_mlock_kb (%" PRId64
-            ") for each CPU plus 'ulimit -Hl' (%" PRIu64 " KiB)",
+            " KiB) times the number of CPUs, plus 'ulimit -Hl' (%" PRIu64 " KiB)",
             probe_read_sysctl("perf_event_mlock_kb", 516), hard >> 10);
         change_locked_memory(finding, facts->container);
     }
@@ -119,8 +120,8 @@ void doctor_descriptors(const struct doctor_facts *facts, struct doctor_finding 
         DOCTOR_TEXT(
             finding->value,
             "%" PRIu64
-            " open files: enough to sample %u tasks at a time; %u of these tasks can also have the events that are "
-            "only counted",
+            " open files: enough to sample %u tasks at a time; in %u of these tasks, events that are counted but not "
+            "sampled can be opened, too",
             hard, sampled, counted);
         if (soft < hard)
             DOCTOR_TEXT(finding->meaning,

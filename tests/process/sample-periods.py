@@ -275,7 +275,7 @@ def test_refused():
     for options, words in ((["-e", "faults:u"], "has a frequency; give it a period"),
                            (["-F", "99", "-e", "task-clock:u"], "has a frequency; give it a period"),
                            (["-e", "faults/freq=9/u"], "has a frequency; give it a period"),
-                           (["-c", str(2**63 - 255), "-e", "faults:u"], "are too much together"),
+                           (["-c", str(2**63 - 255), "-e", "faults:u"], "is too long: the longest period"),
                            (["-c", "9", "-e", "{faults:u,cs}:S"], "cannot have both random periods and the counts"),
                            (["-c", "9", "-e", "faults:u,cs", "--smpl-values"], "or leave out --smpl-values"),
                            (["--stat", "-e", "faults:u"], "--stat takes none")):
