@@ -25,7 +25,8 @@ static void add_files(struct tasks *tasks)
         &tasks->missed,
         "mapped file not read: reads of other files of the same user took too long, or too many files were waiting", "",
         counts.refused, 0);
-    missed_add(&tasks->missed, "mapped file not read: the helper process exited, or could not be started", "",
+    missed_add(&tasks->missed,
+               "mapped file not read: the helper process that reads such files exited, or could not be started", "",
                counts.failed, 0);
     missed_add(
         &tasks->missed,
@@ -41,7 +42,8 @@ static void add_records(struct tasks *tasks)
                tasks->mappings_forgotten + (tasks->root_process ? tasks->root_process->space.forgotten : 0), 0);
     missed_add(missed, "executable mapping dropped: too many mappings in the processes of a user", "",
                shares_refused(&tasks->shares), 0);
-    missed_add(missed, "executable mapping missing in the files of some threads: too many mappings in one process", "",
+    missed_add(missed,
+               "executable mapping missing in the result files of some threads: too many mappings in one process", "",
                tasks->mappings_untold, 0);
     missed_add(missed, "damaged ring buffer or record", "", tasks->broken_rings, 0);
 }
@@ -70,7 +72,7 @@ static void add_foreign(const struct tasks *tasks, struct missed *missed)
     for (uint32_t i = 0; channels_counted(session, i, CHANNEL_FOREIGN, &count, word, sizeof(word)); i++) {
         const uint64_t less = count < covered ? count : covered;
         covered -= less;
-        missed_add(missed, "process start or exec in another pid namespace", word, count - less, 0);
+        missed_add(missed, "process start or exec not profiled (in another pid namespace)", word, count - less, 0);
     }
 }
 
@@ -94,17 +96,17 @@ static void add_losses(struct tasks *tasks)
     missed_add(missed, "malformed request", "", __atomic_load_n(&session->malformed, __ATOMIC_RELAXED), 0);
     missed_add(missed, "request for a task that had already exited", "",
                __atomic_load_n(&session->ended, __ATOMIC_RELAXED), 0);
-    missed_add(missed, "request refused: the task is not in the session, or belongs to another user", "",
+    missed_add(missed, "request refused: the task is not part of this run, or belongs to another user", "",
                __atomic_load_n(&session->denied, __ATOMIC_RELAXED), 0);
     missed_add(missed, "requests of a user paused: too many of them had no effect", "", channels_held(session), 0);
     missed_add(missed,
-               "process not profiled: the collector takes no requests of its user (too many users, or no memory)", "",
-               __atomic_load_n(&session->users_refused, __ATOMIC_RELAXED), 0);
+               "process not profiled: the collector accepts no requests from its user (too many users, or no memory)",
+               "", __atomic_load_n(&session->users_refused, __ATOMIC_RELAXED), 0);
     missed_add(missed, "lost record about a task with inherited events: ring buffer full or damaged", "",
                tasks->inherited_lost, 0);
     missed_add(
         missed,
-        "task with inherited events: it started while the collector opened these events, or its FORK record was lost",
+        "task not profiled: it started while the collector opened the inherited events, or its FORK record was lost",
         "", tasks->unannounced.count, 0);
     missed_add(missed, "task with inherited events: its counts were lost, and its CPU time is estimated from samples",
                "", tasks->estimated, 0);

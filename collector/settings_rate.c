@@ -85,8 +85,8 @@ int settings_take_smpl_periods(void *state, const struct option_row *row, const 
         (before->count != periods.count ||
          memcmp(before->values, periods.values, periods.count * sizeof(periods.values[0])) != 0)) {
         report_error(
-            "--long-smpl-periods and --short-smpl-periods differ, but pinject needs only one period for each event: "
-            "events do not stop while their samples are read; give one of the two options");
+            "--long-smpl-periods and --short-smpl-periods differ, but pinject has only one period for each event; give "
+            "one of the two options (pfmon has both, because its events stop while samples are read)");
         return -EINVAL;
     }
     set_periods(settings, &periods, row);

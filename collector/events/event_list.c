@@ -288,8 +288,8 @@ static int set_period(struct event_spec *spec, const uint64_t *periods, unsigned
     if (spec->item > count && own)
         return event_error(
             &place, NULL, NULL,
-            "this event has a rate of its own, but events without an entry in --%s are only counted, and --%s has only "
-            "%u entries; give an entry to this event and to each event before it",
+            "this event has a rate of its own, so it needs an entry in --%s (events without an entry are only "
+            "counted), but --%s has only %u entries; give an entry to this event and to each event before it",
             option, option, count);
     if (spec->item > count)
         spec->says |= EVENT_SAYS_COUNT;

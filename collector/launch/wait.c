@@ -141,7 +141,7 @@ int wait_for(const char *base, const char *other)
         met += waiting.met;
     }
     if (!met)
-        report_note("no running session writes to %s", base);
+        report_note("no profile is being written to %s", base);
     return 0;
 }
 

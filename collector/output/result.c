@@ -239,8 +239,8 @@ static void note_error(struct result *result, int status)
         return;
     results->error = status;
     if (status == -ESTALE)
-        report_error("result file '%s' was deleted, moved or replaced while it was written; leave the files of a "
-                     "running session alone, and use a different -o for each session",
+        report_error("result file '%s' was deleted, moved or replaced while it was written; do not touch the "
+                     "files of a run before it has ended, and use a different -o for each run",
                      result->path);
     else
         report_error("cannot write result file '%s': %s; %s (records that cannot be written will be missing)",
@@ -257,8 +257,8 @@ static void note_shared(struct result *result, const char *name)
 {
     if (!result->results->shared)
         report_warning(
-            "result file '%s' may belong to another running session, so pinject-run keeps it and writes '%s' instead; "
-            "use a different -o for each session",
+            "result file '%s' may belong to another run that has not ended, so pinject-run keeps it and writes '%s' "
+            "instead; use a different -o for each run",
             name, result->path);
     result->results->shared = true;
 }

@@ -146,7 +146,7 @@ static int create_segment_file(const uint64_t id[2], char *ret_path, size_t size
     }
     if (fd < 0) {
         buffer_append(&tried, "", 1);
-        report_error("cannot create the shared memory of the session (%s); %s",
+        report_error("cannot create the shared memory for profiling (%s); %s",
                      tried.data ? (const char *)tried.data : "out of memory",
                      fd == -EMFILE  ? "raise the limit of open files (ulimit -Hn)"
                      : fd == -EFBIG ? "set TMPDIR to a directory with 2 MiB free, and allow files of that size (ulimit "
@@ -162,7 +162,7 @@ static int map_segment(struct session *session, const char *path)
     void *map = mmap(NULL, sizeof(struct pinject_segment), PROT_READ | PROT_WRITE, MAP_SHARED, session->segment_fd, 0);
     if (map == MAP_FAILED) {
         int error = errno;
-        report_error("cannot map the shared memory of the session '%s': %s", path, strerror(error));
+        report_error("cannot map the shared memory for profiling '%s': %s", path, strerror(error));
         return -error;
     }
     session->segment = map;
@@ -260,7 +260,7 @@ static int open_own_channel(struct session *session)
     if (session->own)
         session->own_dropped = &session->own->requests->dropped;
     else
-        report_error("cannot create the shared memory of the session '%s.%u': %s; set TMPDIR to a directory with 2 MiB "
+        report_error("cannot create the shared memory for profiling '%s.%u': %s; set TMPDIR to a directory with 2 MiB "
                      "free",
                      session->path, geteuid(), strerror(-error));
     return error;
@@ -302,7 +302,7 @@ int service_init(struct session *session, const struct settings *settings, const
     session->listener = listener_new();
     if (!session->channels || !session->listener) {
         free_both(session);
-        report_error("cannot make the session: %s", strerror(ENOMEM));
+        report_error("cannot start profiling: %s", strerror(ENOMEM));
         return -ENOMEM;
     }
     session->prepare_user = channels_prepare;

@@ -78,10 +78,9 @@ int rings_init(struct rings *rings, const char *segment_path)
 {
     int status = rings_open(rings, segment_path, PINJECT_RINGS_MAX);
     if (status < 0)
-        report_error(
-            "cannot create the ring buffers of the session '%s%s': %s; set TMPDIR to a directory with more room%s",
-            segment_path, PINJECT_RINGS_SUFFIX, strerror(-status),
-            status == -EFBIG ? ", and allow larger files (ulimit -f)" : "");
+        report_error("cannot create the ring buffers '%s%s': %s; set TMPDIR to a directory with more room%s",
+                     segment_path, PINJECT_RINGS_SUFFIX, strerror(-status),
+                     status == -EFBIG ? ", and allow larger files (ulimit -f)" : "");
     return status;
 }
 

@@ -18,7 +18,7 @@ enum { LOOKS_AT_ONCE = 256, YOUNG_AT_ONCE = 64 };
 
 static const char reason_more[] = "other reasons";
 static const char reason_process[] =
-    "child exited before it was found (static, setuid, cleaned environment, or no access to the session)";
+    "child exited before it was found (static, setuid, cleaned environment, or no access to pinject's files)";
 static const char reason_thread[] = "thread exited before it was found (not created by pthread_create)";
 static const char reason_no_slot[] =
     "task exited before it was found (request queue full, or the program is static or setuid)";

@@ -117,8 +117,7 @@ void notes_make(struct notes *notes, const struct tasks *tasks, const struct tas
     const bool covered = inherits || task_is_inherited(task) || task_was_revoked(task);
     if (generation && !generation->named && !covered && generation->start_ns > task->start_ns &&
         task->kind != PINJECT_THREAD && !task_has_left(task))
-        notes_add(
-            notes,
-            "the preload object did not work in the program of this task (static, setuid or without access to the "
-            "session?): its children and threads are not profiled");
+        notes_add(notes,
+                  "the preload object did not work in the program of this task (static, setuid or without access to "
+                  "pinject's files?): its children and threads are not profiled");
 }

@@ -215,7 +215,7 @@ def test_no_task_outside_the_tree_is_sampled():
         done = pinject_run("--follow-all", "-v", "--", HOSTILE, *user, "name", outside.pid).ok()
         check_refused(done, str(user))
         check(outside.pid not in files(), f"{outside.pid} was sampled: {sorted(files())}")
-        check(missed_tasks(done, "request refused: the task is not in the session") >= 8, done.err)
+        check(missed_tasks(done, "request refused: the task is not part of this run") >= 8, done.err)
 
 
 def test_one_user_cannot_name_another_users_process():
@@ -247,7 +247,7 @@ def test_a_task_outside_of_the_tree():
     check_equal(tasks, len(results()))
     if IS_ROOT:
         check(outside["other"] not in sampled, f"{outside}: {sampled}")
-        check_match("not seen: .*the task is not in the session", err.decode())
+        check_match("not seen: .*the task is not part of this run", err.decode())
 
 
 def nobody_words():

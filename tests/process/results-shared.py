@@ -174,9 +174,9 @@ def test_two_sessions_with_one_base():
     for session in reversed(sessions):
         errors.append(session.communicate(b"end")[1].decode())
         check_equal(session.returncode, 0, errors[-1])
-    check_in(f"result file '{name}' may belong to another running session, so pinject-run keeps it and writes "
+    check_in(f"result file '{name}' may belong to another run that has not ended, so pinject-run keeps it and writes "
              f"'{name}~1' instead", errors[0])
-    check("another running session" not in errors[1], errors[1])
+    check("another run that has not ended" not in errors[1], errors[1])
     after = os.stat(name)
     check_equal((after.st_ino, after.st_nlink), (before.st_ino, 1))
     check_equal(sorted(os.listdir(".")), [name, name + "~1"])

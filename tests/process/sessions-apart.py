@@ -85,7 +85,7 @@ print("left:", *filter(os.path.exists, mine))
     if "skip: " in result.err:
         skip(result.err.strip())
     check_equal(result.ok().out.splitlines(), [
-        "0 pinject-run: no running session writes to out", "left:"])
+        "0 pinject-run: no profile is being written to out", "left:"])
 
 
 def sleeps(process):
@@ -116,7 +116,7 @@ def test_wait_for_another_namespace():
         check_waits(start([PINJECT_RUN, "--wait"]), running)
     with session(PINJECT_RUN, "-q") as running:
         check_waits(start([*words, PINJECT_RUN, "--wait"]), running)
-    check_in("no running session writes to", run([PINJECT_RUN, "--wait"]).ok().err)
+    check_in("no profile is being written to", run([PINJECT_RUN, "--wait"]).ok().err)
 
 
 def test_wait_for_another_user():
@@ -133,7 +133,7 @@ def test_wait_for_another_user():
     os.mkdir("closed", 0o700)
     with session(PINJECT_RUN, "-q", "-o", "closed/out", ready=False) as running:
         wait_until(lambda: os.listdir("closed"), what="a file")
-        check_in("no running session writes to", run([PINJECT_RUN, "--wait=closed/out"], **nobody).ok().err)
+        check_in("no profile is being written to", run([PINJECT_RUN, "--wait=closed/out"], **nobody).ok().err)
 
 
 if __name__ == "__main__":

@@ -232,7 +232,7 @@ static void other_actions(void **state)
     assert_string_equal(text_err, "");
     assert_true(strncmp(text_out, "Usage: pinject-run [OPTIONS] [--] COMMAND [ARGS]\nProfiles COMMAND ", 60) == 0);
     assert_int_equal(RUN("--wait=nothing"), 0);
-    assert_non_null(strstr(text_err, "pinject-run: no running session writes to "));
+    assert_non_null(strstr(text_err, "pinject-run: no profile is being written to "));
     expect(RUN("-q", "--wait=nothing"), 0, "", "");
     assert_int_equal(RUN("--wait=missing/"), 125);
     assert_non_null(strstr(text_err, "pinject-run: 'missing/out' cannot be used as a name for result files: No such "

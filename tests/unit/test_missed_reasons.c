@@ -36,7 +36,8 @@ static void expect(const char *wanted)
     assert_string_equal(text, wanted);
 }
 
-#define PROCESS "child exited before it was found (static, setuid, cleaned environment, or no access to the session)\n"
+#define PROCESS \
+    "child exited before it was found (static, setuid, cleaned environment, or no access to pinject's files)\n"
 #define THREAD  "thread exited before it was found (not created by pthread_create)\n"
 #define NO_SLOT "task exited before it was found (request queue full, or the program is static or setuid)\n"
 #define REFUSED "refused by the kernel: the task is setuid, not dumpable, or of another user (root can profile it)\n"

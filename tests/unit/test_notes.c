@@ -153,9 +153,9 @@ static void ends_and_beginnings(void **state)
     expect("the arguments of 3 earlier programs are shortened: they were too long\n");
 }
 
-#define DID_NOT_ASK                                                                                                    \
-    "the preload object did not work in the program of this task (static, setuid or without access to the session?): " \
-    "its children and threads are not profiled\n"
+#define DID_NOT_ASK                                                                                               \
+    "the preload object did not work in the program of this task (static, setuid or without access to pinject's " \
+    "files?): its children and threads are not profiled\n"
 
 static void programs_that_do_not_ask(void **state)
 {

@@ -80,29 +80,29 @@ static const char lines_of_all[] =
     "111 request queue full: a task got no events, or an exited child was not reported|user 7\n"
     "130 request not sent: blocked by the program's own seccomp filter|\n"
     "131 request not sent: blocked by the program's own seccomp filter|user 7\n";
-static const char lines_of_foreign[] = "120 process start or exec in another pid namespace|\n"
-                                       "121 process start or exec in another pid namespace|user 7\n";
+static const char lines_of_foreign[] = "120 process start or exec not profiled (in another pid namespace)|\n"
+                                       "121 process start or exec not profiled (in another pid namespace)|user 7\n";
 static const char lines_of_session[] =
     "1 report about a task dropped: queue full|\n"
     "2 mappings and arguments of a program dropped: queue full|\n"
     "3 request processed out of order: too many requests were waiting|\n"
     "4 malformed request|\n"
     "13 request for a task that had already exited|\n"
-    "5 request refused: the task is not in the session, or belongs to another user|\n"
+    "5 request refused: the task is not part of this run, or belongs to another user|\n"
     "21 requests of a user paused: too many of them had no effect|\n"
-    "6 process not profiled: the collector takes no requests of its user (too many users, or no memory)|\n"
+    "6 process not profiled: the collector accepts no requests from its user (too many users, or no memory)|\n"
     "7 lost record about a task with inherited events: ring buffer full or damaged|\n"
-    "14 task with inherited events: it started while the collector opened these events, or its FORK record was lost|\n"
+    "14 task not profiled: it started while the collector opened the inherited events, or its FORK record was lost|\n"
     "11 task with inherited events: its counts were lost, and its CPU time is estimated from samples|\n"
     "12 look-up in /proc given up: the look-up took too long, or no thread was free for it|\n"
     "8 request dropped: the collector has no memory or no descriptors left|\n"
     "9 executable mapping dropped: too many mappings in one process|\n"
     "41 executable mapping dropped: too many mappings in the processes of a user|\n"
-    "15 executable mapping missing in the files of some threads: too many mappings in one process|\n"
+    "15 executable mapping missing in the result files of some threads: too many mappings in one process|\n"
     "10 damaged ring buffer or record|\n"
     "31 mapped file not read: the read took too long|\n"
     "32 mapped file not read: reads of other files of the same user took too long, or too many files were waiting|\n"
-    "33 mapped file not read: the helper process exited, or could not be started|\n"
+    "33 mapped file not read: the helper process that reads such files exited, or could not be started|\n"
     "34 build id of a mapped file dropped: too many files (pinject-run reads it again if the file still exists)|\n";
 
 static void expect_losses(struct stage *stage, const char *foreign)
@@ -150,10 +150,10 @@ static void losses_have_a_line_each(void **state)
     stage.tasks->inherited_generations = 120 + 121;
     expect_losses(&stage, "");
     stage.tasks->inherited_generations = 119;
-    expect_losses(&stage, "1 process start or exec in another pid namespace|\n"
-                          "121 process start or exec in another pid namespace|user 7\n");
+    expect_losses(&stage, "1 process start or exec not profiled (in another pid namespace)|\n"
+                          "121 process start or exec not profiled (in another pid namespace)|user 7\n");
     stage.tasks->inherited_generations = 120 + 21;
-    expect_losses(&stage, "100 process start or exec in another pid namespace|user 7\n");
+    expect_losses(&stage, "100 process start or exec not profiled (in another pid namespace)|user 7\n");
     session->uninherited = 1;
     expect_losses(&stage, lines_of_foreign);
     session->uninherited = 0;

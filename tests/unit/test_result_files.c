@@ -380,8 +380,9 @@ static void test_two_sessions(void **state)
     assert_int_equal(results_new(&kit.session, &second.results), 0);
     char *errors = kit_stderr(write_second, &second);
     assert_int_equal(second.status, 0);
-    assert_non_null(strstr(errors, "result file './out.1.1' may belong to another running session, so pinject-run "
-                                   "keeps it and writes './out.1.1~1' instead; use a different -o for each session"));
+    assert_non_null(strstr(errors,
+                           "result file './out.1.1' may belong to another run that has not ended, so pinject-run "
+                           "keeps it and writes './out.1.1~1' instead; use a different -o for each run"));
     free(errors);
     kit_samples(&kit, result, &task, 5);
     assert_int_equal(result_finish(result, &task, NULL), 0);

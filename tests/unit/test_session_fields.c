@@ -292,7 +292,7 @@ static void places_without_room(void **state)
     unsetenv("TMPDIR");
     signal(SIGXFSZ, SIG_DFL);
     assert_int_equal(status, -EFBIG);
-    assert_string_equal(text, "pinject-run: cannot create the shared memory of the session (/dev/shm: File too large, "
+    assert_string_equal(text, "pinject-run: cannot create the shared memory for profiling (/dev/shm: File too large, "
                               "/nowhere: No such file or directory, /tmp: File too large); set TMPDIR to a directory "
                               "with "
                               "2 MiB free, and allow files of that size (ulimit -f)\n");

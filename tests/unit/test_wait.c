@@ -187,7 +187,7 @@ static void test_waiting(void **state)
     int status = wait_for("/tmp/pinject-no-session-writes-that", NULL); /* not waited for: it would never end */
     const char *text = check_captured();
     assert_int_equal(status, 0);
-    assert_non_null(strstr(text, "no running session writes to /tmp/pinject-no-session-writes-that"));
+    assert_non_null(strstr(text, "no profile is being written to /tmp/pinject-no-session-writes-that"));
     fflush(NULL);
     pid_t waiter = fork();
     if (waiter == 0) {
