@@ -48,7 +48,7 @@ void count_sets_warn(const struct count_event *events, const struct count_cell *
 void count_sets_warn_length(uint64_t length_ns, uint64_t switch_ns)
 {
     if (switch_ns && length_ns > switch_ns / 2 * 3)
-        report_warning("the turns of the event sets took %.1f ms on average, not %" PRIu64
+        report_warning("the turns of the event sets (--switch-timeout) took %.1f ms on average, not %" PRIu64
                        " ms: the collector had too much to do, or not enough CPU time",
                        (double)length_ns / 1e6, switch_ns / 1000000);
 }
