@@ -89,7 +89,8 @@ static void say_not_injected(const struct doctor_facts *facts, struct doctor_fin
         DOCTOR_TEXT(
             finding->meaning,
             "the program ignores LD_PRELOAD; inherited events profile the program, its threads and its children, but "
-            "not the CPU time of their exit; in this program, pinject_active() returns false");
+            "not the CPU time that they use while they exit; in this program, pinject's function pinject_active() "
+            "returns false");
 }
 
 static void explain_executable(const struct doctor_facts *facts, struct doctor_finding *finding)
