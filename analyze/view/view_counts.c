@@ -441,13 +441,15 @@ static int print_intervals(struct form *form, struct so_far *so_far, struct coun
     int error = 0;
     for (uint32_t round = 0; !error && round <= profile->round_count; round++) {
         const bool last = round == profile->round_count;
-        const uint64_t time_ns = last ? UINT64_MAX : profile->rounds[round], at = last ? end : time_ns;
+        const uint64_t time_ns = last ? UINT64_MAX : profile->rounds[round];
         /* The last round of perf stat -I is at the end. */
-        if (last && round > 0 && at == before)
+        if (last && round > 0 && end == before)
             break;
+        /* pinject-run may begin a round after the last task ended, before it knows that. */
+        const uint64_t at = !last ? time_ns : end > before ? end : before;
         form->report.at_ns = at > start ? at - start : 1;
         form->report.times = (struct count_times){.elapsed_ns = more(at, before)};
-        before = at > before ? at : before;
+        before = at;
         error = begin_part(form);
         for (uint32_t i = 0; !error && i < view->selection->task_count; i++)
             add_difference(form, view->selection->order[i], &so_far[i], time_ns, now, cells);

@@ -137,6 +137,28 @@ static void test_cpu_time_of_a_task(void **state)
     assert_int_equal(counters_cpu(&profile, &task, 7, &estimate), COUNTERS_UNKNOWN);
 }
 
+/* A round that began after the last task had ended: what was counted until the end comes at the same time. */
+static void test_round_after_the_end(void **state)
+{
+    (void)state;
+    struct fake fake;
+    fake_new(&fake);
+    uint64_t end = 0;
+    for (uint32_t i = 0; i < fake.profile.task_count; i++)
+        end = fake.profile.tasks[i].end_ns > end ? fake.profile.tasks[i].end_ns : end;
+    const uint64_t start = fake.profile.session.start_ns, rounds[] = {start + 1000000, end + 2000000};
+    fake.profile.rounds = rounds;
+    fake.profile.round_count = 2;
+    fake.settings.rounds = true;
+    fake.settings.count_form = COUNT_AS_CSV;
+    char *text = run(&fake, view_counts), at_round[32], at_end[32];
+    snprintf(at_round, sizeof(at_round), "%.9f,", (double)(rounds[1] - start) / 1e9);
+    snprintf(at_end, sizeof(at_end), "%.9f,", (double)(end - start) / 1e9);
+    has(text, at_round);
+    assert_null(strstr(text, at_end));
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -145,6 +167,7 @@ int main(void)
         cmocka_unit_test(test_counts_of_an_event_that_never_ran),
         cmocka_unit_test(test_counts_of_generations_are_added_up),
         cmocka_unit_test(test_cpu_time_of_a_task),
+        cmocka_unit_test(test_round_after_the_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
