@@ -165,7 +165,7 @@ static void explain_trap(const struct event_config *config, int status)
     unsigned i = 0;
     while (i < config->count && config->events[i].attr.type != PERF_TYPE_BREAKPOINT)
         i++;
-    if (exit_status(status) == 128 + SIGTRAP && i < config->count)
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGTRAP && i < config->count)
         report_warning("SIGTRAP killed the command. Breakpoint events such as '%s' can cause this in a virtual machine "
                        "on an Intel CPU, if the host's Linux is older than 6.14. If the command also ends like this "
                        "without these events, the cause is another one",

@@ -29,6 +29,7 @@
 enum { RING_MIN = 64 << 10, RING_MAX = 512 << 10, DUMP_RING_MAX = 4 << 20, STAT_RING = 16 << 10 };
 /* RAW_SIZE: more than the usual payload of a tracepoint: with 64, threads lost a part of a burst of 300 samples. */
 enum { SAMPLE_SIZE = 64, CHAIN_SIZE = 32 * 8, RAW_SIZE = 512, VALUES_SIZE = 256, RANDOM_SIZE = 32 };
+enum { SATURATE_WAKE = 16 << 10 };
 enum { RANDOM_SAMPLES = 32 }; /* between two changes of a random period, unless they come slowly */
 
 static const struct {
@@ -565,6 +566,11 @@ static int add_random_periods(struct event_config *config, const struct settings
     for (unsigned i = 0; i < config->count; i++) {
         if (event_rate_randomize(&config->events[i], settings) < 0)
             return -EINVAL;
+        /* Events of one name with '*' do not keep step with each other. */
+        for (unsigned j = 0; j < i; j++)
+            if (config->events[i].spec && config->events[j].spec &&
+                config->events[i].spec->item == config->events[j].spec->item)
+                config->events[i].random_seed ^= UINT64_C(0xd1342543de82ef95) * (j + 1);
         config->random |= config->events[i].random_mask != 0;
     }
     if (config->random)
@@ -604,7 +610,10 @@ static void choose_wake(struct event_config *config, const struct settings *sett
         uint64_t samples = random ? RANDOM_SAMPLES : UINT32_MAX;
         if (settings->saturate && settings->saturate < samples)
             samples = settings->saturate;
-        const uint64_t bytes = samples * sample_size(config, i);
+        uint64_t bytes = samples * sample_size(config, i);
+        if (!random &&
+            bytes < SATURATE_WAKE) /* a tracepoint's samples may go on: each wake-up slows the program down */
+            bytes = SATURATE_WAKE;
         if (samples < UINT32_MAX && bytes <= RING_MAX && (!config->wake_bytes || bytes < config->wake_bytes))
             config->wake_bytes = (uint32_t)bytes;
     }
@@ -673,6 +682,9 @@ int event_config_init(struct event_config *config, const struct settings *settin
         event_config_release(config);
         return status;
     }
+    if (settings->saturate)
+        event_config_note(config, "each task has at most %" PRIu64 " samples (--saturate-smpl-buffer)",
+                          settings->saturate);
     add_trace_formats(&setup);
     note_short_periods(config, settings);
     choose_rings(config);

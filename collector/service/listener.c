@@ -34,7 +34,7 @@ enum {
     QUEUE = 64,
     FREE_NS = 5000000,
     REST_NS = 2000000,
-    REST_MOST_NS = 16000000, /* a preload object waits for 50 ms */
+    REST_MOST_NS = 16000000, /* a preload object waits for PINJECT_WAIT_US */
     RESTS_PER_WORK = 59,     /* rest so many times as long as the round took: 1.7 % of a CPU... */
     ROUND_NS = 1000000,      /* ... and 6 % if the longest rest follows the longest round */
     BATCH = 8,               /* peers between two looks at the clock */

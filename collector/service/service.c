@@ -171,18 +171,17 @@ static int map_segment(struct session *session, const char *path)
 }
 
 /*
- * In us. To open a uprobe or a kprobe, the kernel waits for RCU: 60 to 170 ms were seen. A task that does not wait so
- * long would run without its events.
+ * In us. To open a uprobe or a kprobe, the kernel waits for RCU: 60 to 170 ms were seen, and a worker opens those of one
+ * task after the other. A task that does not wait so long would run without its events.
  */
 static uint32_t answer_wait(const struct event_config *config)
 {
-    uint32_t wait = PINJECT_WAIT_US;
-    for (unsigned i = 0; i < config->count && wait < PINJECT_WAIT_MAX_US; i++) {
+    for (unsigned i = 0; i < config->count; i++) {
         const struct config_event *event = &config->events[i];
         if (event->spec && event->spec->traces && event->attr.type != PERF_TYPE_TRACEPOINT)
-            wait += PINJECT_WAIT_PROBE_US;
+            return PINJECT_WAIT_MAX_US;
     }
-    return wait < PINJECT_WAIT_MAX_US ? wait : PINJECT_WAIT_MAX_US;
+    return PINJECT_WAIT_US;
 }
 
 static uint32_t segment_flags(const struct settings *settings, const struct event_config *config)

@@ -21,9 +21,11 @@ struct attach_period {
     uint64_t value, time_ns; /* the count, and the time, of its last sample */
     uint64_t now, before;    /* the period, and the one until SET_NS */
     uint64_t set_ns;
-    uint64_t base;  /* the count when PERF_EVENT_IOC_PERIOD was called */
-    uint64_t state; /* of the generator */
-    bool sampled;   /* since SET_NS */
+    uint64_t base;    /* the count after PERF_EVENT_IOC_PERIOD was called */
+    uint64_t dropped; /* the count of the last sample that was left out */
+    bool met;         /* a sample came since SET_NS */
+    uint64_t state;   /* of the generator */
+    bool sampled;     /* since SET_NS */
 };
 
 /* splitmix64: a good sequence from any seed, also from 0. */
@@ -87,14 +89,23 @@ static uint64_t weigh(struct attach_period *period, bool exact, uint64_t value, 
 /*
  * PERF_EVENT_IOC_PERIOD makes the kernel write a sample of an event that it counts itself at the next time that it
  * happens, and then end the old period. Such a sample would say where the collector looked, not where the event happens.
- * A period of 1 can give several of them with the same count.
+ * What it stands for goes to the next one. An event that counts more than 1 at a time may have several samples with the
+ * same count.
  */
-static bool is_early(const struct attach_period *period, const struct config_event *event, uint64_t value,
-                     uint64_t time_ns)
+static bool is_extra(struct attach_period *period, const struct config_event *event, uint64_t value, uint64_t time_ns)
 {
+    if (!event_rate_is_of_kernel(&event->attr, event->spec))
+        return false;
+    if (value <= period->value || value <= period->dropped)
+        return true;
+    if (!period->set_ns || time_ns < period->set_ns)
+        return false;
     const uint64_t least = period->before < period->now ? period->before : period->now;
-    return event_rate_is_of_kernel(&event->attr, event->spec) && period->set_ns && time_ns >= period->set_ns &&
-           (value < period->base + least || value <= period->value);
+    const bool extra = value <= period->base + 1 || (!period->met && value < period->base + least);
+    period->met = true;
+    if (extra)
+        period->dropped = value;
+    return extra;
 }
 
 static uint64_t weigh_own(struct attach_period *period, const struct config_event *event, uint64_t value,
@@ -130,7 +141,7 @@ int attach_weigh(struct attached *attached, const struct event_config *config, c
         struct attach_period *period = &attached->periods[index];
         const uint64_t time_ns = records_time(layout, index, record);
         memcpy(&value, bytes + before, sizeof(value));
-        if (is_early(period, event, value, time_ns))
+        if (is_extra(period, event, value, time_ns))
             return 0;
         weight = weigh_own(period, event, value, time_ns);
     }
@@ -149,9 +160,13 @@ static int renew(struct attach_period *period, const struct config_event *event,
     uint64_t next = draw_period(event, &period->state);
     uint64_t reading[5] = {0};
     const uint64_t now_ns = monotonic_ns();
-    if (read(fd, reading, sizeof(reading)) < (ssize_t)sizeof(reading[0]) || ioctl(fd, PERF_EVENT_IOC_PERIOD, &next) < 0)
+    if (ioctl(fd, PERF_EVENT_IOC_PERIOD, &next) < 0)
         return -errno;
+    /* If it cannot be read, an extra sample stays; its weight is right, too. */
+    if (read(fd, reading, sizeof(reading)) < (ssize_t)sizeof(reading[0]))
+        reading[0] = 0;
     period->base = reading[0];
+    period->met = false;
     period->before = period->now;
     period->now = next;
     period->set_ns = now_ns;

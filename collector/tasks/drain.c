@@ -25,6 +25,14 @@ static bool is_saturated(const struct tasks *tasks, const struct task *task)
     return most && task->samples >= most;
 }
 
+/* The CPU time of an inherited task is estimated by that, if its counts do not come. */
+static void add_sampled(const struct tasks *tasks, struct task *task, const struct perf_event_header *record)
+{
+    const unsigned event = records_event(&tasks->layout, task->ids, record);
+    if (task_is_inherited(task) && (int)event == tasks->clock)
+        task->sampled_ns += records_period(&tasks->layout, event, record);
+}
+
 static void take_sample(struct tasks *tasks, struct task *task, const struct perf_event_header *record)
 {
     unsigned event = records_event(&tasks->layout, task->ids, record);
@@ -33,9 +41,11 @@ static void take_sample(struct tasks *tasks, struct task *task, const struct per
         kernelmap_in_modules(&tasks->kernel, record))
         tasks_map_modules(tasks, task);
     task->samples++;
-    tasks->saturated += is_saturated(tasks, task);
-    if (task_is_inherited(task) && (int)event == tasks->clock)
-        task->sampled_ns += records_period(&tasks->layout, event, record);
+    if (is_saturated(tasks, task)) {
+        tasks->saturated++;
+        task->limit_lost = task->lost_records;
+    }
+    add_sampled(tasks, task, record);
     if (!task->first_sample_ns || time_ns < task->first_sample_ns)
         task->first_sample_ns = time_ns;
     if (time_ns > task->last_sample_ns)
@@ -178,15 +188,16 @@ void tasks_take_sample(struct tasks *tasks, struct task *task, const struct perf
 {
     if (task_is_by_timer(task))
         tasks_meet_timer_sample(tasks, task, record);
-    if (is_saturated(tasks, task))
-        return;
+    const bool saturated = is_saturated(tasks, task);
     record = settle_id(tasks, task, record);
-    task->unsettled += !record;
+    task->unsettled += !record && !saturated;
     if (!record)
         return;
     const int settled = settle_period(tasks, task, &record);
     tasks->broken_rings += settled < 0;
-    record = settled > 0 ? unwind_record(tasks, task, record) : NULL;
+    if (saturated && settled > 0)
+        add_sampled(tasks, task, record);
+    record = settled > 0 && !saturated ? unwind_record(tasks, task, record) : NULL;
     if (!record)
         return;
     take_sample(tasks, task, record);

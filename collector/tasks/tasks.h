@@ -92,6 +92,7 @@ struct task {
     uint64_t sampled_ns;    /* by inheritance: what the samples of the clock stand for */
     uint64_t *next_periods; /* by event: what its last sample said, see settle_period(); NULL: there was none */
     uint64_t lost_records;  /* as LOST records tell */
+    uint64_t limit_lost;    /* lost_records, when the task had all samples of --saturate-smpl-buffer */
     uint64_t unsettled;     /* samples that were dropped, as nobody knows of which event they are */
     struct stack_fill fill;
     struct stack_counts stacks;

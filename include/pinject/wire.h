@@ -84,9 +84,8 @@ enum {
     PINJECT_TASKS = 1 << 22,  /* PID_MAX_LIMIT: bits of the covered map */
     PINJECT_USERS = 32,       /* users with a channel, at most */
     PINJECT_PATH = 4096,
-    PINJECT_WAIT_US = 50000,        /* how long a preload object usually waits for an answer, at most */
-    PINJECT_WAIT_PROBE_US = 200000, /* and for each probe among the events, which the kernel takes long to open */
-    PINJECT_WAIT_MAX_US = 1000000,  /* no preload object waits longer, whatever the segment says */
+    PINJECT_WAIT_US = 50000,       /* how long a preload object usually waits for an answer, at most */
+    PINJECT_WAIT_MAX_US = 1000000, /* no preload object waits longer, whatever the segment says; with probes it does */
     PINJECT_SLOT_SIZE = 4096,
     PINJECT_TEXT = PINJECT_SLOT_SIZE - 128,
 };

@@ -246,8 +246,8 @@ def need_tracepoint(name):
 def need_uprobes(program=None, function=None):
     """
     Skips the test where there are no uprobes, or none for us. With a FUNCTION of PROGRAM, for tests of several tasks,
-    also where one takes very long: a task waits 250 ms for its events at most, and kernels that wait for RCU at each
-    uprobe may need longer, and still more with other load.
+    also where one takes very long: a task waits 1 s for its events at most, and workers open those of one task after the
+    other. Kernels that wait for RCU at each uprobe need long, and longer with other load.
     """
     if not IS_ROOT:
         skip("only root may open uprobes")
@@ -266,7 +266,7 @@ def need_uprobes(program=None, function=None):
                            for event in (f"uprobe/path={program},symbol={function}/", "page-faults"))
     more = with_probe - without
     if more > 0.2:
-        skip(f"this kernel takes {1000 * more:.0f} ms to open and close a uprobe, and a task waits 250 ms for its events")
+        skip(f"this kernel takes {1000 * more:.0f} ms to open and close a uprobe, and a task waits 1 s for its events")
 
 
 def need_unwinding():

@@ -136,6 +136,31 @@ def test_sequence():
            "faults")
 
 
+def test_no_sample_of_the_change():
+    """A fast event and a short period: no weight is below the period."""
+    need_faults()
+    for _ in range(3):
+        remove_results()
+        pinject_run("-q", "-g", "none", "-e", "minor-faults:u", "-c", "3", "--smpl-periods-random=0x7:1", "--", "./faults",
+                    "1000", "60").ok()
+        periods = periods_of(*results())
+        check(len(periods) > 1000 and min(periods) >= 3, sorted(periods)[:20])
+
+
+def test_events_of_one_name():
+    """Each has a sequence of its own."""
+    need_tracepoint("syscalls/sys_enter_getppid")
+    loop = "import os\nfor _ in range(20000): os.getpid(), os.getppid()"
+    run([*WITH_TRACEFS, PINJECT_RUN, "-q", "-g", "none", "-e", "syscalls:sys_enter_getp*id", "-c", "100",
+         "--smpl-periods-random=0xff:5", "--", "python3", "-c", loop]).ok()
+    found = {}
+    for line in panalyze("script", "-F", "event,period", *results()).ok().out.splitlines():
+        words = line.split()
+        found.setdefault(next(word for word in words if not word.isdigit()), []).append([w for w in words if w.isdigit()])
+    firsts = [periods[:20] for name, periods in found.items() if len(periods) >= 20]
+    check(len(firsts) >= 2 and firsts[0] != firsts[1], found.keys())
+
+
 def test_weights_are_distances():
     """Pages are touched in order: the weight of a sample is how many pages it is behind the sample before it."""
     need_faults()
@@ -374,6 +399,27 @@ def test_refused_by_timers():
         check_in(words, warning[0])
         check_in("perf_event_open is refused (Operation not permitted)", warning[0])
         check(panalyze_json("report", *results())["total"]["samples"] > 5)
+
+
+def test_saturation_wants_no_more():
+    """What the kernel has no room for after the limit is no loss."""
+    need_tracepoint("raw_syscalls/sys_enter")
+    done = run([*WITH_TRACEFS, PINJECT_RUN, "--strict", "-g", "none", "-e", "raw_syscalls:sys_enter",
+                "--saturate-smpl-buffer=1", "--", "dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=100000"]).ok()
+    check_in("1 sample of raw_syscalls:sys_enter, 0 lost", done.err)
+    report = panalyze_json("report", *results())
+    check_equal((report["total"]["samples"], report["total"]["lost"]), (1, 0))
+    check(report["counts"][0]["counted"] > 200000, report["counts"])
+
+
+def test_copies_of_a_tracepoint():
+    """One that counts more than 1 at a time: no sample stands for nothing."""
+    need_tracepoint("sched/sched_stat_runtime")
+    need_faults()
+    run([*WITH_TRACEFS, PINJECT_RUN, "-q", "-g", "none", "-e", "sched:sched_stat_runtime", "-c", "100000",
+         "--smpl-periods-random=0xffff:1", "--", "./faults", "1000", "300"]).ok()
+    periods = periods_of(*results())
+    check(periods and all(periods), periods)
 
 
 def test_overflow_block():

@@ -202,15 +202,22 @@ static void test_early(void **state)
     config.events[FAULTS].random_mask = 0x1f;
     struct attached *attached = new_task();
     assert_int_equal(weigh(attached, FAULTS, 120, 10, false), 120);
+    assert_int_equal(weigh(attached, FAULTS, 120, 10, false), 0); /* it counted more than 1: the kernel writes copies */
     kernel.now_ns = 20;
     kernel.count = 150;
     assert_int_equal(attach_renew_periods(attached, 10), 1);
     assert_int_equal(weigh(attached, FAULTS, 140, 19, false), 20); /* it was in the ring */
-    assert_int_equal(weigh(attached, FAULTS, 151, 21, false), 0);
-    assert_int_equal(weigh(attached, FAULTS, 152, 22, true), 0);
+    assert_int_equal(weigh(attached, FAULTS, 170, 21, false), 0);  /* the kernel's extra one, and a copy of it */
+    assert_int_equal(weigh(attached, FAULTS, 170, 21, true), 0);
     assert_int_equal(attach_renew_periods(attached, 10), 0); /* no sample has come with this period */
     assert_int_equal(weigh(attached, FAULTS, 281, 30, false), 141);
-    assert_int_equal(weigh(attached, FAULTS, 281, 31, false), 0); /* the same happened only once */
+    /* It went on while the period was changed. */
+    kernel.now_ns = 40;
+    kernel.count = 400;
+    assert_int_equal(attach_renew_periods(attached, 10), 1);
+    assert_int_equal(weigh(attached, FAULTS, 390, 41, false), 0);
+    assert_int_equal(weigh(attached, FAULTS, 401, 42, false), 0);
+    assert_int_equal(weigh(attached, FAULTS, 490, 43, false), 209);
     /* A clock's period begins anew. */
     assert_int_equal(weigh(attached, CLOCK, 60000, 40, false), 60000);
     kernel.now_ns = 50;
