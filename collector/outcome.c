@@ -98,8 +98,8 @@ static void add_losses(struct tasks *tasks)
                __atomic_load_n(&session->ended, __ATOMIC_RELAXED), 0);
     missed_add(missed, "request refused: the task is not part of this run, or belongs to another user", "",
                __atomic_load_n(&session->denied, __ATOMIC_RELAXED), 0);
-    missed_add(missed, "requests of a user delayed by up to 0.1 s: too many of them opened no events", "",
-               channels_held(session), 0);
+    missed_add(missed, "requests of one user were delayed by up to 0.1 s, because too many of them opened no events",
+               "", channels_held(session), 0);
     missed_add(missed,
                "process not profiled: the collector accepts no requests from its user (too many users, or no memory)",
                "", __atomic_load_n(&session->users_refused, __ATOMIC_RELAXED), 0);

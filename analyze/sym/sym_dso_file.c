@@ -79,7 +79,7 @@ static void open_vdso(struct symbols_dso *dso)
 
     if (error) {
         sym_dso_missing(dso, SYMBOLS_NO_FILE,
-                        "panalyze takes the names of the vdso from its own vdso, and could not read it");
+                        "panalyze takes the symbols of the vdso from its own vdso, but could not read its own vdso");
         return;
     }
     dso->has_elf = true;

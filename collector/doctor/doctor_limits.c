@@ -143,7 +143,7 @@ void doctor_tasks(const struct doctor_facts *facts, struct doctor_finding *findi
     int64_t pids = probe_read_sysctl("pid_max", -1), threads = probe_read_sysctl("threads-max", -1);
     get_limit(RLIMIT_NPROC, &soft, &hard);
     if (pids < 0 || threads < 0)
-        DOCTOR_TEXT(finding->value, "the limit is unknown");
+        DOCTOR_TEXT(finding->value, "kernel.pid_max or kernel.threads-max cannot be read");
     else
         DOCTOR_TEXT(finding->value, "kernel.pid_max is %" PRId64 ", kernel.threads-max %" PRId64, pids, threads);
     if (facts->uid != 0 && soft != UINT64_MAX)

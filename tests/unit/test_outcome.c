@@ -89,7 +89,7 @@ static const char lines_of_session[] =
     "4 malformed request|\n"
     "13 request for a task that had already exited|\n"
     "5 request refused: the task is not part of this run, or belongs to another user|\n"
-    "21 requests of a user delayed by up to 0.1 s: too many of them opened no events|\n"
+    "21 requests of one user were delayed by up to 0.1 s, because too many of them opened no events|\n"
     "6 process not profiled: the collector accepts no requests from its user (too many users, or no memory)|\n"
     "7 lost record about a task with inherited events: ring buffer full or damaged|\n"
     "14 task not profiled: it started while the collector opened the inherited events, or its FORK record was lost|\n"
