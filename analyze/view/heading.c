@@ -345,8 +345,8 @@ static void append_loss(struct buffer *line, const struct view *view)
                                                                 : "");
         append_part(line, "; ", part);
         if (session->ours && !session->coverage_known && !is_part_of_run(view->profile))
-            buffer_printf(line, "; the run has not ended, or the file of the first task is missing (this file "
-                                "describes the whole run)");
+            buffer_printf(line, "; the run has not ended, or the file of the first task, which describes the "
+                                "whole run, is missing");
     }
     free(unwritten);
 }
