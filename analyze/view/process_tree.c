@@ -392,17 +392,15 @@ static void print_notes(const struct tree *tree, uint64_t shown)
         fprintf(to, "and %s (raise -n to see more)\n",
                 text_plural(count, all - shown, "lighter task", "lighter tasks"));
     if (shown)
-        fputs("Total: CPU time of a task and of all threads and processes below it\n", to);
+        fputs("Total: CPU time of a task and of all tasks below it\n", to);
     if (tree->last != PROCESS_TREE_NONE) {
         const struct profile_task *task = &tree->view->profile->tasks[tree->last];
         text_time(text, task->end_ns - tree->origin);
         if (tree->marked) {
-            fprintf(to, "*: this process ran last; it ended %s after the start of the run (pid %" PRId32 ")\n", text,
-                    task->pid);
+            fprintf(to, "*: ended last, %s after the start (pid %" PRId32 ")\n", text, task->pid);
         } else {
             output_text(tree->view->output, *task->comm ? task->comm : "A process");
-            fprintf(to, " (pid %" PRId32 ", not shown above) ran last; it ended %s after the start of the run\n",
-                    task->pid, text);
+            fprintf(to, " (pid %" PRId32 ", not shown above) ended last, %s after the start\n", task->pid, text);
         }
     }
     if (tree->exit_unknown)

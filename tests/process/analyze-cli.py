@@ -234,7 +234,7 @@ def test_width_of_the_terminal():
         names = [line for line in text.split("\n") if re.match(r"    \S", line) and "  " not in line.strip()]
         check(names, text)
         check(max(map(len, names)) <= 36, f"{command}:\n{text}")
-        check_match(rf"^    (\* )?{name}", text, command)  # * marks what ran last: the shell, where it came late
+        check_match(rf"^    (\* )?{name}", text, command)  # * marks what ended last: the shell, where it came late
     status, text = on_terminal("tree", *files, columns=62, env={"COLUMNS": "200"})
     widest = max(map(len, re.sub(r"\033\[\d+m", "", text).split("\n")))
     check(62 < widest <= 200, f"COLUMNS is not heard: {widest} columns")

@@ -202,14 +202,14 @@ static void test_tree(void **state)
     has(text, "900 ms   15.0 ms   ~110 ms     2  * make -j2\n"); /* it went on for long when its child had ended */
     has(text, "|- {worker}\n");
     has(text, "`- cc1 'a b.c'"); /* what it was before the exec was its parent's copy */
-    has(text, "\n*: this process ran last; it ended 900 ms after the start of the run (pid 10)\n");
+    has(text, "\n*: ended last, 900 ms after the start (pid 10)\n");
     free(text);
     /* It has waited for the child alone. */
     ((struct profile_task *)fake.profile.tasks)[2].end_ns = 895 * 1000000ull;
     text = run(&fake, view_tree);
     has(text, "900 ms   15.0 ms   ~110 ms     2  make -j2\n");
     has(text, "`- * cc1 'a b.c'");
-    has(text, "\n*: this process ran last; it ended 895 ms after the start of the run (pid 20)\n");
+    has(text, "\n*: ended last, 895 ms after the start (pid 20)\n");
     free(text);
     /* -n: the heaviest, without branches. */
     fake.settings.top = 2;
@@ -217,7 +217,7 @@ static void test_tree(void **state)
     has(text, "  Command\n  20.20  0.000 s    895 ms   90.0 ms  90.0 ms     0  * cc1 'a b.c'");
     has(text, "  10.10  0.000 s    900 ms   15.0 ms  ~110 ms     2  make -j2\n"
               "and 1 lighter task (raise -n to see more)\n"
-              "Total: CPU time of a task and of all threads and processes below it\n*: this process ran last");
+              "Total: CPU time of a task and of all tasks below it\n*: ended last");
     has_not(text, "worker");
     has_not(text, "Exit -");
     free(text);
@@ -227,7 +227,7 @@ static void test_tree(void **state)
     ((struct profile_task *)fake.profile.tasks)[2].exit = -1;
     text = run(&fake, view_tree);
     has(text, "\n"
-              "make (pid 10, not shown above) ran last; it ended 900 ms after the start of the run\n"
+              "make (pid 10, not shown above) ended last, 900 ms after the start\n"
               "Exit -: unknown; the process was still running, or pinject did not see its parent wait for it\n");
     free(text);
     ((struct profile_task *)fake.profile.tasks)[2].end_ns = 895 * 1000000ull;
