@@ -367,8 +367,9 @@ static void test_what_could_not_be_written(void **state)
     fake.profile.session.coverage_known = false;
     fake.profile.tasks[0].root = false;
     text = run(&fake, view_report);
-    has(text, "no samples lost in these files; the run has not ended, or the file of the first task, which describes the "
-              "whole run, is missing\n");
+    has(text,
+        "no samples lost in these files; the run has not ended, or the file of the first task, which describes the "
+        "whole run, is missing\n");
     free(text);
 }
 
