@@ -313,8 +313,8 @@ static const struct option_row rows[] = {
     {0, "session", "ID", 0, options_take_string, FIELD(session), 0, PROFILE,
      "show the run whose session id begins with ID (default: the newest run)"},
     {0, "session", "A[,B]", 0, options_take_string, FIELD(session), 0, DIFF,
-     "compare the run of BEFORE whose session id begins with A with the run of AFTER whose session id begins with B "
-     "(without B: A for both; default: the newest runs)"},
+     "choose the runs by their session ids: of BEFORE the run whose id starts with A, of AFTER the one whose id "
+     "starts with B (without B: A for both; default: the newest runs)"},
     {0, "threads", "N", 0, take_threads, FIELD(threads), 0,
      REPORT | SUMMARY | FLAME | DIFF | SCRIPT | ANNOTATE | EXPORT,
      "use N threads to read files and look up names (default: one per CPU)"},

@@ -65,7 +65,7 @@ static void print_share(const struct count_report *report, const struct count_ce
     else if (!count_is_known(cell) && count_had_turn(report->events, cells, report->event_count, index))
         fprintf(to, "  (%s%sno counter of the machine was free)", set, comma);
     else if (!count_is_known(cell))
-        fprintf(to, "  (%s%sthe set had no turn, or no counter was free)", set, comma);
+        fprintf(to, "  (%s%sits event set was never active, or no counter was free)", set, comma);
     else if (event->set)
         fprintf(to, "  (%s)", set);
 }

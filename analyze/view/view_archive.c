@@ -365,9 +365,9 @@ static int keep_older(const struct keeper *keeper, const char *to)
     if (!keeper->archive.directory || text_share(keeper->missing_weight, whole) < LEAST_MISSING || access(to, F_OK) < 0)
         return 0;
     report_error(
-        "the archive '%s' exists and is not replaced: it may contain function names of DSOs that cannot be "
-        "saved now (these DSOs have %s of the samples); unpack the archive beside the result files and try again, or "
-        "give another file name with -o",
+        "the archive '%s' exists and is not replaced: some DSOs (with %s of the samples) cannot be read now, and the "
+        "archive may contain their function names; unpack the archive beside the result files, so that panalyze finds "
+        "these names, and try again, or give another file name with -o",
         to, text_percent(share, keeper->missing_weight, whole));
     return -EEXIST;
 }

@@ -26,13 +26,13 @@ void event_values_finish(struct event_config *config, const struct settings *set
     config->inherit_values = !settings->stat && !timers && probe_inherits_values();
     if (config->inherit_values)
         return;
-    event_config_note(config, "%s",
-                      settings->stat ? "modifier S has no effect with --stat, which takes no samples"
-                      : timers
-                          ? "samples have no counts of the other events of their group (modifier S): the timers of "
-                            "the preload object cannot read them"
-                          : "in programs that cannot load the preload object (static, setuid), samples have no counts "
-                            "of the other events of their group (modifier S): this kernel cannot write such counts "
-                            "into samples of inherited events");
+    event_config_note(
+        config, "%s",
+        settings->stat ? "modifier S has no effect with --stat, which takes no samples"
+        : timers       ? "samples have no counts of the other events of their group (modifier S): perf_event_open is "
+                         "refused, and the timers that take the samples cannot read counts"
+                       : "in programs that cannot load the preload object (static, setuid), samples have no counts "
+                         "of the other events of their group (modifier S): this kernel cannot write such counts "
+                         "into samples of inherited events");
     config->values_note = config->note_count;
 }

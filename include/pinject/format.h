@@ -66,7 +66,7 @@ enum pinject_task_source {
 };
 
 enum pinject_task_flags {
-    PINJECT_TASK_ENDED = 1,        /* end_ns is the end; otherwise it is the time of the last record */
+    PINJECT_TASK_ENDED = 1,        /* end_ns is the end; otherwise it is the time of the last update */
     PINJECT_TASK_STATUS = 2,       /* status is known */
     PINJECT_TASK_EXIT_COST = 4,    /* exit_ns is known */
     PINJECT_TASK_COUNTED_ONLY = 8, /* no ring: sampling was refused, or the memory for rings was used up */

@@ -202,7 +202,7 @@ def test_a_set_without_a_turn():
                 r"or fewer sets$",
                 done.err)
     check_equal(done.err.count("counted nothing"), 1, done)
-    check_match(r"^ +<not counted> +minor-faults(:u)? +\(set 2; the set had no turn, or no counter was free\)", done.err)
+    check_match(r"^ +<not counted> +minor-faults(:u)? +\(set 2; its event set was never active, or no counter was free\)", done.err)
     check_match(r"^ +\d+ +page-faults(:u)? .*\(set 1\)( |$)", done.err)
     check_match(r"set 2: never ran: its event set was never active \(try a shorter --switch-timeout\), "
                 r"or no counter was free",
