@@ -345,7 +345,7 @@ static const struct option_row rows[] = {
     {0, "follow-all", NULL, OPTION_MORE, take_follow, 0, PINJECT_SESSION_ALL, GROUP_BOTH,
      "follow everything (the default)"},
     {0, "follow-fork", NULL, OPTION_MORE, take_follow, 0, PINJECT_SESSION_FORK, GROUP_BOTH,
-     "follow only processes made by fork"},
+     "follow only processes that fork() makes, not threads, vfork() or posix_spawn()"},
     {0, "follow-vfork", NULL, OPTION_MORE, take_follow, 0, PINJECT_SESSION_VFORK, GROUP_BOTH,
      "follow only processes made by vfork, posix_spawn, system and popen"},
     {0, "follow-pthread", NULL, OPTION_MORE, take_follow, 0, PINJECT_SESSION_PTHREAD, GROUP_BOTH,
@@ -356,8 +356,8 @@ static const struct option_row rows[] = {
      "write one file BASE.PID.TID.N.PROGRAM for each program that a process runs; N is the number of the exec"},
     {0, NULL, NULL, 0, NULL, 0, 0, 0, "Other"},
     {0, "live", "FILE", OPTION_OPTIONAL_VALUE | OPTION_MORE, take_live, 0, 0, GROUP_LINE,
-     "show a live view on this terminal (then redirect the output of COMMAND), on the terminal FILE, or as text in "
-     "FILE"},
+     "show a live view: on this terminal, on the terminal FILE, or as text in FILE; on this terminal, you have to "
+     "redirect the output of COMMAND yourself"},
     {0, "wait", "BASE", OPTION_OPTIONAL_VALUE | OPTION_MORE, take_wait, 0, SETTINGS_WAIT, GROUP_LINE,
      "for a program started without pinject-run: wait until its result files BASE.* (default: out.*) are complete"},
     {0, "info", NULL, OPTION_MORE, options_take_enum, offsetof(struct settings_line, action), SETTINGS_INFO, GROUP_LINE,

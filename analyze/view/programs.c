@@ -167,7 +167,7 @@ void programs_print(struct view *view)
     if (programs.count > 1) {
         print_list(view, &programs);
         if (programs.count > LINES)
-            fprintf(view->output->to, "and %s more ('panalyze summary' lists commands)\n",
+            fprintf(view->output->to, "and %s more ('panalyze summary' lists them by the names of their commands)\n",
                     text_plural(text, programs.count - LINES, "program", "programs"));
         fputc('\n', view->output->to);
     }

@@ -160,8 +160,10 @@ static void refuse_timers(struct event_config *config, const struct settings *se
     static const char message[] = "option '--%s' has no effect: perf_event_open is refused (%s), and timers record no "
                                   "%s; 'pinject-run --doctor' says what to change";
     if (settings->sample_cpu || settings->data)
-        event_config_note(config,
-                          "samples have no CPU and no address: the timers of the preload object do not know them");
+        event_config_note(
+            config,
+            "samples have no CPU and no address: perf_event_open is refused, and the timers that take the samples do "
+            "not record them");
     if (settings->user_regs)
         report_warning(message, "user-regs", config->refusal, "registers");
     if (settings->branches)

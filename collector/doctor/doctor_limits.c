@@ -49,7 +49,8 @@ unsigned doctor_count_rings(uint64_t budget, size_t pages, bool dumps)
 static void change_locked_memory(struct doctor_finding *finding, const char *container)
 {
     doctor_remedy(finding, "sysctl -w kernel.perf_event_mlock_kb=8192    # as root, for all users");
-    doctor_remedy(finding, "prlimit --pid $$ --memlock=unlimited    # as root, for the shell that starts pinject-run");
+    doctor_remedy(finding,
+                  "prlimit --pid PID --memlock=unlimited    # as root; PID: the shell that starts pinject-run");
     if (container[0])
         doctor_remedy(finding, "%s run --ulimit memlock=-1 ...", container);
 }
@@ -132,7 +133,7 @@ void doctor_descriptors(const struct doctor_facts *facts, struct doctor_finding 
     finding->level = DOCTOR_LIMITED;
     DOCTOR_TEXT(finding->meaning, "each task needs %u open files; tasks beyond the limit are listed without a profile",
                 events);
-    doctor_remedy(finding, "prlimit --pid $$ --nofile=65536    # as root, for the shell that starts pinject-run");
+    doctor_remedy(finding, "prlimit --pid PID --nofile=65536    # as root; PID: the shell that starts pinject-run");
     if (facts->container[0])
         doctor_remedy(finding, "%s run --ulimit nofile=65536 ...", facts->container);
 }

@@ -312,7 +312,7 @@ def test_few_descriptors():
     verdict, found = doctor("--doctor", preexec_fn=limit(resource.RLIMIT_NOFILE, 256))
     check_equal(found["open files"].level, "limited")
     check_in("256 open files", verdict)
-    check_in("prlimit --pid $$ --nofile=", found["open files"].remedies[0])
+    check_in("prlimit --pid PID --nofile=", found["open files"].remedies[0])
     # The soft limit alone is none.
     soft = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (256, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
     if resource.getrlimit(resource.RLIMIT_NOFILE)[1] >= 4096:
