@@ -356,8 +356,8 @@ static const struct option_row rows[] = {
      "write one file BASE.PID.TID.N.PROGRAM for each program that a process runs; N is the number of the exec"},
     {0, NULL, NULL, 0, NULL, 0, 0, 0, "Other"},
     {0, "live", "FILE", OPTION_OPTIONAL_VALUE | OPTION_MORE, take_live, 0, 0, GROUP_LINE,
-     "show a live view: on this terminal, on the terminal FILE, or as text in FILE; on this terminal, you have to "
-     "redirect the output of COMMAND yourself"},
+     "show a live view on this terminal, or, with FILE, on another terminal or as text in a file; on this terminal "
+     "the output of COMMAND is in the way, so redirect it"},
     {0, "wait", "BASE", OPTION_OPTIONAL_VALUE | OPTION_MORE, take_wait, 0, SETTINGS_WAIT, GROUP_LINE,
      "for a program started without pinject-run: wait until its result files BASE.* (default: out.*) are complete"},
     {0, "info", NULL, OPTION_MORE, options_take_enum, offsetof(struct settings_line, action), SETTINGS_INFO, GROUP_LINE,

@@ -22,7 +22,7 @@ static const struct export_format formats[] = {
     {"pprof", ".pb.gz .pprof", OUTPUT_FILE_BINARY | OUTPUT_FILE_GZIP, EXPORT_SAMPLES, pprof_write,
      "profile.proto, for go tool pprof"},
     {"speedscope", ".speedscope.json", 0, EXPORT_SAMPLES, speedscope_write,
-     "for www.speedscope.app: one profile per thread, or one of all threads with --aggregate"},
+     "for www.speedscope.app: one profile per thread; with --aggregate, one profile for all threads"},
     {"firefox", ".json.gz .firefox", OUTPUT_FILE_BINARY | OUTPUT_FILE_GZIP, EXPORT_SAMPLES, firefox_write,
      "for profiler.firefox.com"},
     {"folded", ".folded .collapsed", 0, EXPORT_SAMPLES, folded_write,

@@ -386,7 +386,7 @@ static char *certainty_text(const struct view *view, const struct compare *compa
     bool certain = compare_verdict(compare) == COMPARE_CHANGED;
     double sum;
     if (!compare_judges(compare))
-        return memory_text(": one run on each side does not show how much runs vary");
+        return memory_text(": one run on each side does not show how much the runs vary");
     if (compare->apart)
         return memory_text(": not judged");
     if (diff_explained(view, compare, by, &sum))

@@ -340,7 +340,7 @@ void doctor_sampler(const struct doctor_facts *facts, struct doctor_finding *fin
         return;
     }
     if (!config->sampling)
-        DOCTOR_TEXT(finding->value, "pinject-run takes no samples (--stat)");
+        DOCTOR_TEXT(finding->value, "pinject-run takes no samples, because --stat only counts");
     else
         DOCTOR_TEXT(finding->value, "samples %s", config->events[0].name);
     const char *before = "; counts ";

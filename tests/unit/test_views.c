@@ -321,7 +321,7 @@ static void test_diff(void **state)
     char *text = diff(&before, &after, &status);
     assert_int_equal(status, 0);
     has(text, "Total: ?+80.0 ms (+80.00 %), from 100 ms to 180 ms: one run on each side does\n"
-              "  not show how much runs vary\n");
+              "  not show how much the runs vary\n");
     has_not(text, "Changed:");
     has(text, "?+80.0 ms  85.0 ms   165 ms  ~+6.67  85.00 %  91.67 %  cc1\n");
     has(text, "    0 s  10.0 ms  10.0 ms  ~-4.44  10.00 %   5.56 %  make\n");
