@@ -248,8 +248,8 @@ static const struct option_row rows[] = {
      "data-symbol, data-type or branch",
      CLI_REPORT_BY},
     {0, "by", "function|dso|task|process|comm|address", 0, take_by, FIELD(by), 0, FLAME,
-     "draw boxes for functions, DSOs or addresses; with task, process or comm (the default): for functions, grouped "
-     "in a box for each task, process or command name"},
+     "draw a box for each function, DSO or address; with task, process or comm (the default), draw a box for each "
+     "task, process or command name, and in it the boxes of its functions"},
     {0, "by", "comm|dso|function|stack", 0, take_diff_by, FIELD(diff_by), 0, DIFF,
      "what to compare (default: commands and functions)"},
     {0, "total", NULL, 0, options_take_flag, FIELD(total), 0, DIFF,
@@ -313,8 +313,8 @@ static const struct option_row rows[] = {
     {0, "session", "ID", 0, options_take_string, FIELD(session), 0, PROFILE,
      "show the run whose session id begins with ID (default: the newest run)"},
     {0, "session", "A[,B]", 0, options_take_string, FIELD(session), 0, DIFF,
-     "choose the runs by their session ids: of BEFORE the run whose id starts with A, of AFTER the one whose id "
-     "starts with B (without B: A for both; default: the newest runs)"},
+     "choose the runs by their session ids: for BEFORE, an id that starts with A; for AFTER, an id that starts with B "
+     "(without B: A for both; default: the newest runs)"},
     {0, "threads", "N", 0, take_threads, FIELD(threads), 0,
      REPORT | SUMMARY | FLAME | DIFF | SCRIPT | ANNOTATE | EXPORT,
      "use N threads to read files and look up names (default: one per CPU)"},
