@@ -10,8 +10,8 @@ enum { ROUND_CALLS = 256 };
 
 void next_periods_start(struct next_periods *periods, const struct session *session)
 {
-    const uint64_t saturate = session->settings->saturate;
-    *periods = (struct next_periods){.on = session->config->random || saturate, .saturate = saturate, .pass = 1};
+    const bool on = session->config->random || session->settings->saturate;
+    *periods = (struct next_periods){.settings = session->settings, .on = on, .pass = 1};
 }
 
 void next_periods_begin_round(struct next_periods *periods)
@@ -23,9 +23,9 @@ void next_periods_drained(struct next_periods *periods, struct task *task)
 {
     if (!periods->on || !periods->left || !task_is_live(task) || !task->events || task->events->timer)
         return;
-    const bool saturated = periods->saturate && task->samples >= periods->saturate;
-    const unsigned calls = saturated ? attach_stop_sampling(task->events)
-                                     : attach_renew_periods(task->events, periods->left);
+    const unsigned calls = task_is_saturated(task, periods->settings)
+                               ? attach_stop_sampling(task->events)
+                               : attach_renew_periods(task->events, periods->left);
     periods->left -= calls < periods->left ? calls : periods->left;
 }
 

@@ -10,14 +10,15 @@
 #include <stdint.h>
 
 struct session;
+struct settings;
 struct task;
 struct tasks;
 
 struct next_periods {
-    bool on;           /* something may happen */
-    uint64_t saturate; /* samples of a task; 0: no limit */
-    uint64_t pass;     /* number of this pass through the tasks, from 1 */
-    unsigned left;     /* calls of the kernel that this round may still make */
+    const struct settings *settings;
+    bool on;       /* something may happen */
+    uint64_t pass; /* number of this pass through the tasks, from 1 */
+    unsigned left; /* calls of the kernel that this round may still make */
 };
 
 void next_periods_start(struct next_periods *periods, const struct session *session);

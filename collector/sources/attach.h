@@ -133,10 +133,11 @@ int attach_period_init(struct attached *attached);
 /* The first period of the event INDEX, whose periods are random. */
 uint64_t attach_period_first(const struct attached *attached, unsigned index);
 /*
- * RECORD, a sample of the event INDEX as the kernel wrote it for ATTACHED, or, if that is NULL, for an inherited set
- * (event_rate_attr()), as it goes to the file: with a PERIOD, what was counted since the sample before, or what the
- * period was. It is made in SCRATCH, of PINJECT_RING_RECORD_MAX bytes, in which RECORD may be. 1; 0: it is left out, and what it
- * stands for is part of the next one; -EINVAL: it makes no sense. For the event loop.
+ * RECORD is a sample of the event INDEX, as the kernel wrote it for ATTACHED, or, if that is NULL, for an inherited set
+ * (event_rate_attr()). Makes of it the sample as it goes to the file, with a PERIOD: what was counted since the sample
+ * before, or what the period was. That one is made in SCRATCH, of PINJECT_RING_RECORD_MAX bytes, in which RECORD may be.
+ * 1; 0: the sample is left out, and what it stands for is part of the next one; -EINVAL: it makes no sense. For the
+ * event loop.
  */
 int attach_weigh(struct attached *attached, const struct event_config *config, const struct records_layout *layout,
                  unsigned index, const struct perf_event_header **record, void *scratch);

@@ -127,11 +127,9 @@ int attach_weigh(struct attached *attached, const struct event_config *config, c
                  unsigned index, const struct perf_event_header **at, void *scratch)
 {
     const struct perf_event_header *record = *at;
-    const uint64_t fields = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
-                            PERF_SAMPLE_ADDR | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU;
     const struct config_event *event = &config->events[index];
     const char *bytes = (const char *)record;
-    const size_t before = sizeof(*record) + records_fields_size(layout->sample_type[index] & fields);
+    const size_t before = sizeof(*record) + records_fields_size(layout->sample_type[index] & RECORDS_FIELDS_TO_PERIOD);
     const size_t read = attached ? reading_size(event->attr.read_format) : 0;
     struct perf_event_header header = *record;
     uint64_t weight = event->attr.sample_period, value;

@@ -18,13 +18,6 @@
 /* Records between two looks at the clock. */
 enum { LOOKS = 32 };
 
-/* Does it have all the samples that it may have? */
-static bool is_saturated(const struct tasks *tasks, const struct task *task)
-{
-    const uint64_t most = tasks->session->settings->saturate;
-    return most && task->samples >= most;
-}
-
 /* The CPU time of an inherited task is estimated by that, if its counts do not come. */
 static void add_sampled(const struct tasks *tasks, struct task *task, const struct perf_event_header *record)
 {
@@ -41,7 +34,7 @@ static void take_sample(struct tasks *tasks, struct task *task, const struct per
         kernelmap_in_modules(&tasks->kernel, record))
         tasks_map_modules(tasks, task);
     task->samples++;
-    if (is_saturated(tasks, task)) {
+    if (task_is_saturated(task, tasks->session->settings)) {
         tasks->saturated++;
         task->limit_lost = task->lost_records;
     }
@@ -188,7 +181,7 @@ void tasks_take_sample(struct tasks *tasks, struct task *task, const struct perf
 {
     if (task_is_by_timer(task))
         tasks_meet_timer_sample(tasks, task, record);
-    const bool saturated = is_saturated(tasks, task);
+    const bool saturated = task_is_saturated(task, tasks->session->settings);
     record = settle_id(tasks, task, record);
     task->unsettled += !record && !saturated;
     if (!record)
@@ -220,7 +213,7 @@ bool tasks_take_record(struct tasks *tasks, struct task *task, const struct perf
     switch (record->type) {
     case PERF_RECORD_SAMPLE:
         tasks_meet_timer_sample(tasks, task, record);
-        if (is_saturated(tasks, task))
+        if (task_is_saturated(task, tasks->session->settings))
             return true;
         take_sample(tasks, task, record);
         break;

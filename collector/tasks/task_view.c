@@ -89,9 +89,8 @@ static void view_values(const struct tasks *tasks, const struct task *task, stru
     if (!known)
         notes_add(&view->notes, "the counts of this program are unknown: they could not be read at the moment of exec");
     view->task.samples = task->samples - task->split_samples;
-    const uint64_t most = tasks->session->settings->saturate;
     /* Samples that were lost after its last one were not wanted. */
-    view->task.lost = most && task->samples >= most
+    view->task.lost = task_is_saturated(task, tasks->session->settings)
                           ? (task->limit_lost > task->split_lost ? task->limit_lost - task->split_lost : 0)
                           : count_lost(tasks, view->task.values, task->lost_records - task->split_lost);
     view->task.lost += task->unsettled - task->split_unsettled;

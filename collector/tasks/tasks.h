@@ -161,6 +161,12 @@ static inline bool task_is_by_timer(const struct task *task)
     return task->coverage == TASK_BY_TIMER || task->coverage == TASK_NOT_SAMPLED;
 }
 
+/* Does it have all the samples that it may have (--saturate-smpl-buffer)? */
+static inline bool task_is_saturated(const struct task *task, const struct settings *settings)
+{
+    return settings->saturate && task->samples >= settings->saturate;
+}
+
 /* A notification that refers to an unknown task waits so long for that task to be reported. */
 enum { UNKNOWN_WAIT_NS = 15 * 1000 * 1000 };
 
