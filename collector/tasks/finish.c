@@ -13,9 +13,6 @@
 #include "collector/tasks/tasks.h"
 #include "collector/tasks/timer_fallback.h"
 
-/* Once its parent's wait came, an ended process is held so long for other late notifications. */
-enum { WAITED_NS = 20 * 1000 * 1000 };
-
 void tasks_tell_leader(const struct process *process)
 {
     struct task *leader = process->leader;
@@ -29,7 +26,8 @@ static void hold_process(struct tasks *tasks, struct process *process)
         return;
     tasks_hold_process(tasks, process);
     process->ended_ns = tasks->now_ns;
-    process->deadline_ns = tasks->now_ns + (process->left ? 0 : process->waited ? WAITED_NS : TASKS_HOLD_NS);
+    process->number_gone_ns = 0;
+    process->deadline_ns = tasks->now_ns + (process->left ? 0 : process->waited ? TASKS_WAITED_HOLD_NS : TASKS_HOLD_NS);
     if (!process->waited && !process->root)
         process->orphan |= account_is_orphan(tasks, process);
 }

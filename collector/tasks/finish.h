@@ -12,8 +12,11 @@ struct process;
 struct task;
 struct tasks;
 
-/* An ended process is held so long for its parent's wait. */
-enum { TASKS_HOLD_NS = 200 * 1000 * 1000 };
+/*
+ * An ended process is held so long for its parent's wait; and so long for other late notifications once that wait came,
+ * or while its report is on the way.
+ */
+enum { TASKS_HOLD_NS = 200 * 1000 * 1000, TASKS_WAITED_HOLD_NS = 20 * 1000 * 1000 };
 
 /* Reads all that its ring has. */
 void tasks_drain(struct tasks *tasks, struct task *task);

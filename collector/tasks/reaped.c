@@ -7,9 +7,6 @@
 #include "collector/tasks/task_table.h"
 #include "collector/tasks/tasks.h"
 
-/* How long an ended process is held for further notifications once its parent has waited for it. */
-enum { WAITED_HOLD_NS = 20 * 1000 * 1000 };
-
 /* The parent's wait for a process that is not, or not any more, in the table. */
 static void waited_for_unknown(struct tasks *tasks, struct process *parent, const struct notification *notification)
 {
@@ -148,8 +145,8 @@ static void note_wait(struct tasks *tasks, const struct notification *notificati
     }
     process_set_waited(process, notification->status, used);
     process->rusage_switches = notification->switches;
-    if (process->held && process->deadline_ns > tasks->now_ns + WAITED_HOLD_NS)
-        process->deadline_ns = tasks->now_ns + WAITED_HOLD_NS;
+    if (process->held) /* its deadline may be over, where nobody looked for a long time */
+        process->deadline_ns = tasks->now_ns + TASKS_WAITED_HOLD_NS;
 }
 
 void tasks_reaped(struct tasks *tasks, const struct notification *notification)

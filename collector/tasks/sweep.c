@@ -98,12 +98,21 @@ static bool lives_on(const struct tasks *tasks, const struct process *process)
  */
 static void await_parent(const struct tasks *tasks, struct process *process)
 {
-    if (process->deadline_ns == LIVES_ON)
+    const bool seen = process->deadline_ns + NUMBER_LOOK_NS > tasks->now_ns + TASKS_HOLD_NS;
+    if (process->deadline_ns == LIVES_ON || seen || process->waited || process->left || process->number_gone_ns ||
+        tasks->held_count > NUMBERS || tasks->now_ns - process->ended_ns >= NUMBER_NS)
         return;
-    bool seen = process->deadline_ns + NUMBER_LOOK_NS > tasks->now_ns + TASKS_HOLD_NS;
-    if (!seen && !process->waited && !process->left && tasks->held_count <= NUMBERS &&
-        tasks->now_ns - process->ended_ns < NUMBER_NS && process_has_number(process))
+    if (process_has_number(process))
         process->deadline_ns = tasks->now_ns + TASKS_HOLD_NS;
+    else
+        process->number_gone_ns = tasks->now_ns;
+}
+
+/* Its parent has waited for it just before: the report is on its way, also where no sweep looked for a long time. */
+static bool awaits_report(const struct tasks *tasks, const struct process *process)
+{
+    return process->number_gone_ns && !process->waited && !process->left &&
+           tasks->now_ns - process->number_gone_ns < TASKS_WAITED_HOLD_NS;
 }
 
 /*
@@ -128,7 +137,7 @@ static bool is_due(const struct tasks *tasks, struct process *process)
     const bool lived = process->deadline_ns == LIVES_ON;
     if (!lived && process->deadline_ns > tasks->now_ns)
         return false;
-    if (is_awaited(tasks, process) || awaits_program(tasks, process))
+    if (is_awaited(tasks, process) || awaits_program(tasks, process) || awaits_report(tasks, process))
         return false;
     if (lives_on(tasks, process))
         process->deadline_ns = LIVES_ON;

@@ -157,9 +157,11 @@ static void held_while_they_have_numbers(void **state)
         tasks_sweep(tasks);
     }
     assert_ptr_equal(tasks_find_process(tasks, pid), process);
-    /* Its parent waits: so long from now as from the end of one that was waited for at once. */
-    uint64_t deadline_ns = process->deadline_ns;
+    /* Its parent waits, and no sweep looks until the hold is over: the report of that wait is on its way. */
+    uint64_t deadline_ns = process->deadline_ns + 500 * MS;
     assert_int_equal(waitpid(pid, NULL, 0), pid);
+    tasks->now_ns = deadline_ns - 20 * MS;
+    tasks_sweep(tasks);
     tasks->now_ns = deadline_ns - 1;
     tasks_sweep(tasks);
     assert_ptr_equal(tasks_find_process(tasks, pid), process);

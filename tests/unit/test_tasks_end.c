@@ -256,6 +256,46 @@ static void test_last_request(void **state)
     stage_free(&stage);
 }
 
+/*
+ * It lost its events in the exec of a setuid program, and died while nobody looked, after its hold was over. The report
+ * of its parent's wait and the request of its last program come late, one after the other: the request goes on from it.
+ */
+static void test_news_of_a_pause(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    struct tasks *tasks = stage.tasks;
+    const pid_t pid = fork();
+    if (pid == 0)
+        _exit(0);
+    stage_process(&stage, 100, 1, T, 1000);
+    struct process *process = stage_process(&stage, pid, 100, T + 1, 3000)->process;
+    process->pidfd = pidfd_open_of(pid);
+    tasks_task_ended(tasks, tasks_find(tasks, pid), true);
+    const pid_t waited = waitpid(pid, NULL, 0);
+    assert_int_equal(waited, pid);
+    const bool known = pidfd_are_same(process->pidfd, process->pidfd); /* since Linux 6.9 */
+    tasks->now_ns += S;
+    tasks_sweep(tasks);
+    assert_ptr_equal(tasks_find_process(tasks, pid), process);
+    tasks->now_ns += S / 100;
+    struct notification *notification = stage_notification(PINJECT_REAPED, pid, 100, 0, T + S);
+    notification->utime_ns = 4000;
+    stage_notify(&stage, notification);
+    tasks->now_ns += S / 60; /* more than 20 ms after the pause, less than 20 ms after the report */
+    tasks_sweep(tasks);
+    assert_ptr_equal(tasks_find_process(tasks, pid), process);
+    notification = stage_notification(PINJECT_PROCESS, pid, pid, 100, T + S / 2);
+    stage_events(&stage, notification, 500);
+    notification->startup_ns = 3200;
+    notification->pidfd = pidfd_copy(process->pidfd);
+    stage_notify(&stage, notification);
+    assert_int_equal(tasks_find(tasks, pid)->startup_ns, known ? 200 : 3200);
+    stage_close(&stage);
+    stage_free(&stage);
+}
+
 static void end_task(struct stage *stage, pid_t pid, uint64_t time_ns)
 {
     struct task *task = tasks_find(stage->tasks, pid);
@@ -263,10 +303,15 @@ static void end_task(struct stage *stage, pid_t pid, uint64_t time_ns)
     tasks_task_ended(stage->tasks, task, true);
 }
 
+/* Sweeps for so long, every 10 ms: what a sweep finds after a longer pause may be held for news of that pause. */
 static void sweep_later(struct stage *stage, uint64_t ns)
 {
-    stage->tasks->now_ns += ns;
-    tasks_sweep(stage->tasks);
+    const uint64_t until_ns = stage->tasks->now_ns + ns;
+    while (stage->tasks->now_ns < until_ns) {
+        const uint64_t left_ns = until_ns - stage->tasks->now_ns;
+        stage->tasks->now_ns += left_ns < S / 100 ? left_ns : S / 100;
+        tasks_sweep(stage->tasks);
+    }
 }
 
 /*
@@ -347,6 +392,7 @@ int main(void)
         cmocka_unit_test(test_many_threads),
         cmocka_unit_test(test_next_program_does_not_overtake),
         cmocka_unit_test(test_last_request),
+        cmocka_unit_test(test_news_of_a_pause),
         cmocka_unit_test(test_survivors_are_held),
         cmocka_unit_test(test_parents_are_held),
         cmocka_unit_test(test_parents_are_let_go),
