@@ -59,7 +59,11 @@ static void describe_session(const struct loader *loader, const struct session_s
         strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm);
     choose_text(session->id, SHORT_BYTES, id);
     describe_directory(loader, session, directory, sizeof(directory));
-    snprintf(ret, size, "%s of %s%s", id, when, directory);
+    if (session->lost)
+        snprintf(ret, size, "an unknown run%s, because %s truncated", directory,
+                 session->files == 1 ? "the file is" : "the files are");
+    else
+        snprintf(ret, size, "%s of %s%s", id, when, directory);
 }
 
 static void list_sessions(const struct loader *loader, uint32_t without, char *ret, size_t size)
@@ -108,28 +112,62 @@ static int choose_named(const struct loader *loader, const char *wanted, uint32_
 }
 
 /*
- * The newest session of pinject. Sessions of perf's files, and of our files that lost their session item (a copy that
- * was cut off), come after them: the time of a copy must not hide the profile that the user wants.
+ * The newest session of pinject. Those of perf's files come after it: the time of a copy must not hide the profile that
+ * the user wants.
  */
 static uint32_t newest_session(const struct loader *loader)
 {
-    uint32_t found = 0;
-    for (uint32_t i = 1; i < loader->session_count; i++) {
-        const struct session_seen *best = &loader->sessions[found], *one = &loader->sessions[i];
-        if (one->ours != best->ours ? one->ours : one->start_realtime_ns > best->start_realtime_ns)
+    uint32_t found = LOOKUP_NONE;
+    for (uint32_t i = 0; i < loader->session_count; i++) {
+        const struct session_seen *best = found == LOOKUP_NONE ? NULL : &loader->sessions[found],
+                                  *one = &loader->sessions[i];
+        if (one->files == 0)
+            continue;
+        const int rank = one->ours ? 2 : one->lost, best_rank = !best ? -1 : best->ours ? 2 : best->lost;
+        if (rank != best_rank ? rank > best_rank : one->start_realtime_ns > best->start_realtime_ns)
             found = i;
     }
     return found;
 }
 
+/* The session of pinject that ran at TIME_NS, the newest if there are several; LOOKUP_NONE: none did. */
+static uint32_t session_at(const struct loader *loader, uint64_t time_ns)
+{
+    uint32_t found = LOOKUP_NONE;
+    for (uint32_t i = 0; i < loader->session_count; i++) {
+        const struct session_seen *one = &loader->sessions[i];
+        if (one->ours && one->files && one->start_ns <= time_ns && time_ns <= one->end_ns &&
+            (found == LOOKUP_NONE || one->start_ns > loader->sessions[found].start_ns))
+            found = i;
+    }
+    return found;
+}
+
+/* A file that lost its items belongs to the session in whose time its task began. */
+static void place_lost_files(struct loader *loader)
+{
+    for (uint32_t i = 0; i < loader->input_count; i++) {
+        struct input *input = &loader->inputs[i];
+        const uint32_t session = input->session != LOOKUP_NONE && input->lost && input->start_ns
+                                     ? session_at(loader, input->start_ns)
+                                     : LOOKUP_NONE;
+        if (session == LOOKUP_NONE)
+            continue;
+        loader->sessions[input->session].files--;
+        loader->sessions[session].files++;
+        input->session = session;
+    }
+}
+
 int choose_session(struct loader *loader, const char *wanted, uint32_t *ret_session)
 {
+    place_lost_files(loader);
     uint32_t chosen = newest_session(loader), others = 0, files = 0;
     int status = wanted ? choose_named(loader, wanted, &chosen) : 0;
     if (status < 0)
         return status;
     for (uint32_t i = 0; i < loader->session_count; i++) {
-        if (i == chosen)
+        if (i == chosen || loader->sessions[i].files == 0)
             continue;
         others++;
         files += loader->sessions[i].files;

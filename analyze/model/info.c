@@ -98,6 +98,7 @@ static int load_info(struct info *info, const char *path, struct problem *proble
     if (status < 0)
         return status;
     loader->profile.session.ours = loader->sessions[input->session].ours;
+    loader->profile.session.items_lost = input->lost;
     status = loader_take(loader, input, &file, false);
     if (status == 0)
         status = finish_profile(loader);

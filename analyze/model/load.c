@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "analyze/model/json_document.h"
 #include "analyze/model/loader.h"
@@ -92,6 +93,35 @@ static int find_session(struct loader *loader, const struct session_seen *seen, 
     return 0;
 }
 
+static int take_first_record(void *context, const struct record *record)
+{
+    struct input *input = context;
+    if (!(record->has & PERF_SAMPLE_TID) || !record->time)
+        return 0;
+    input->pid = (int32_t)record->pid;
+    input->tid = (int32_t)record->tid;
+    input->start_ns = record->time;
+    return 1;
+}
+
+/* A file that lost its items: each of its records names the task. */
+static int look_at_records(struct input *input, struct file *file)
+{
+    enum { ENOUGH_BYTES = 64 * 1024 };
+    const struct attr_list *attrs = &file->attrs;
+    int status = file_records(file, ENOUGH_BYTES, take_first_record, input);
+    if (!attrs->items[0].perf.use_clockid || attrs->items[0].perf.clockid != CLOCK_MONOTONIC)
+        input->start_ns = 0; /* not comparable with the sessions */
+    return status < 0 ? status : 0;
+}
+
+static void note_end(struct session_seen *session, const struct pinject_item_task *task)
+{
+    const uint64_t end_ns = task->flags & PINJECT_TASK_ENDED ? task->end_ns : UINT64_MAX;
+    if (end_ns > session->end_ns)
+        session->end_ns = end_ns;
+}
+
 int loader_look(struct loader *loader, struct input *input, struct problem *problem)
 {
     struct file file;
@@ -117,6 +147,11 @@ int loader_look(struct loader *loader, struct input *input, struct problem *prob
     status = find_session(loader, &seen, &input->session);
     if (status == 0)
         loader->sessions[input->session].files++;
+    if (status == 0 && input->own)
+        note_end(&loader->sessions[input->session], &task);
+    input->lost = seen.lost;
+    if (status == 0 && input->lost)
+        status = look_at_records(input, &file);
     file_release(&file);
     return status < 0 ? problem_set(problem, status, "out of memory") : 0;
 }
@@ -135,6 +170,8 @@ void loader_describe(const struct file *file, struct problem *ret)
         problem_set(
             ret, 0,
             "the file is not complete, because its recorder still runs or was killed; the part written so far is read");
+    else if (file->ours_lost)
+        problem_set(ret, 0, "the file is truncated: its feature sections are missing; its records are read");
     else if (file->features_lost)
         problem_set(ret, 0, "the table of features in this file is damaged; the rest of the file is read");
     else if (file->unread && !file->pipe)
@@ -161,6 +198,7 @@ int loader_take(struct loader *loader, struct input *input, struct file *file, b
     if (problem.text[0] && talk)
         report_warning("%s: %s", input->path, problem.text);
     loader->profile.files_read++;
+    loader->profile.files_truncated += file->missing > 0;
     return session_take(loader, file, input->own || loader->sessions[input->session].ours);
 }
 
@@ -303,6 +341,7 @@ static int load_session(struct loader *loader, const struct profile_options *opt
         loader->progress_context = options->progress_context;
     }
     loader->profile.session.ours = loader->sessions[session].ours;
+    loader->profile.session.items_lost = loader->sessions[session].lost;
     if (options)
         choose_merge(loader, options, session);
     if (options && options->symfs)

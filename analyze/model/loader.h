@@ -44,7 +44,8 @@ struct input {
     uint64_t device, inode;
     uint32_t session; /* index into loader->sessions; LOOKUP_NONE: not readable */
     bool own;         /* one of our files, with a task item */
-    int32_t pid, tid; /* of our files: with start_ns, the order of a task's files */
+    bool lost;        /* one of our files, which lost its items: it was truncated */
+    int32_t pid, tid; /* of our files: with start_ns, the order of a task's files; of lost ones, of the first record */
     uint64_t start_ns;
     uint64_t bytes_to_read; /* for progress */
     uint64_t limit;         /* bytes of data that profile_load() read */
@@ -55,7 +56,9 @@ struct input {
 struct session_seen {
     uint8_t id[16];
     bool ours;
+    bool lost; /* stands for all of our files that lost their items, and belong to no other session */
     uint64_t start_realtime_ns;
+    uint64_t start_ns, end_ns; /* ours: CLOCK_MONOTONIC; the end of its last task, UINT64_MAX: some have not ended */
     uint32_t files;
     const char *path; /* of the first file */
 };

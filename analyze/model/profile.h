@@ -151,7 +151,8 @@ struct profile_jit_dump {
 
 struct profile_session {
     uint8_t id[16];
-    bool ours;           /* false: a file of perf */
+    bool ours;           /* false: a file of perf, or with items_lost */
+    bool items_lost;     /* truncated files of pinject, and none that says which run it was */
     const char *version; /* of the recorder */
     uint64_t start_ns, start_realtime_ns;
     const char *const *arguments; /* the command line */
@@ -222,6 +223,7 @@ struct profile {
     enum profile_merge merged; /* unless PROFILE_BY_TASK, entries are of all tasks and have the first as their task */
     uint64_t lost;
     uint32_t files_read, files_bad, files_other_session; /* other_session: left out */
+    uint32_t files_truncated;                            /* of files_read: records are missing at their end */
     /* Private state of the loader. */
     void *loader;
 };

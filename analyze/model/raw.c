@@ -21,7 +21,7 @@ static int visit_record(void *context, const struct record *record)
 static bool is_taken(const struct loader *loader, const struct input *input)
 {
     return input->session != LOOKUP_NONE && input->limit != UINT64_MAX &&
-           (input->task_count || !loader->profile.session.ours);
+           (input->task_count || input->lost || !loader->profile.session.ours);
 }
 
 uint32_t raw_count(const struct profile *profile)

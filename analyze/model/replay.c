@@ -327,17 +327,26 @@ static int count_lost(struct replay *replay)
     return 0;
 }
 
-/* Takes the counts from READ records, for a file of ours without count items. */
-static int count_readings(struct replay *replay)
+/* For a file of ours without count items, takes the counts from READ records; and the start from its first record. */
+static int finish_own_task(struct replay *replay)
 {
     struct task *task = replay->own == LOOKUP_NONE ? NULL : threads_task(replay, &replay->threads[replay->own]);
+    if (task && replay->input->lost && !task->shown.start_ns)
+        task->shown.start_ns = replay->input->start_ns;
     return task ? task_take_readings(task, task->split ? task->first_generation : UINT32_MAX) : 0;
 }
 
+/* Of a file that lost its items, its records say which task it is of, and tell its exec generations. */
 static int take_own_task(struct replay *replay)
 {
     struct input *input = replay->input;
     uint32_t task;
+    if (input->lost) {
+        if (input->tid && threads_get(replay, input->pid, input->tid) == LOOKUP_NONE)
+            return -ENOMEM;
+        replay->own = input->tid ? 0 : LOOKUP_NONE;
+        return 0;
+    }
     if (replay->each) {
         if (!input->own || input->task_count == 0)
             return 0;
@@ -399,7 +408,7 @@ int replay_file(struct loader *loader, struct input *input, struct file *file, c
     if (status == 0)
         status = count_lost(&replay);
     if (status == 0)
-        status = count_readings(&replay);
+        status = finish_own_task(&replay);
     stat_finish(&replay);
     if (status == 0 && !each && replay.own == LOOKUP_NONE)
         status = warning_file(loader, file);

@@ -21,9 +21,12 @@ void session_of_file(const struct file *file, struct session_seen *ret, bool *re
     if (ret->ours) {
         memcpy(ret->id, item.id, sizeof(ret->id));
         ret->start_realtime_ns = item.start_realtime_ns;
+        ret->start_ns = item.start_ns;
         return;
     }
-    foreign_id(file, ret->id);
+    ret->lost = file->ours_lost;
+    if (!ret->lost)
+        foreign_id(file, ret->id);
     ret->start_realtime_ns = file->features.wall_ns ? file->features.wall_ns : file->source.modified_ns;
 }
 

@@ -253,7 +253,7 @@ int threads_comm(struct replay *replay, const struct record *record)
     }
     struct task *task = threads_task(replay, thread);
     /* Our files have it in an item, with the command line. */
-    if (!task || (replay->own != LOOKUP_NONE && task->generation_count > 0))
+    if (!task || (replay->own != LOOKUP_NONE && !replay->input->lost && task->generation_count > 0))
         return 0;
     if (task->generation_count == 0 && !task_generation_at(task, 0))
         return -ENOMEM;

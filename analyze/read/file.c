@@ -99,15 +99,20 @@ static int take_data_end(struct file *file, const struct perfdata_header *header
     return copy || data.failed ? 0 : -ENOMEM;
 }
 
+static bool has_feature(const struct perfdata_header *header, uint32_t number)
+{
+    return header->features[number / 64] >> number % 64 & 1;
+}
+
 /* The table of the features follows the data: one section per bit that is set, in bit order. */
 static int read_features(struct file *file, const struct perfdata_header *header, struct problem *problem)
 {
     uint64_t at = header->data.offset + header->data.size;
     uint32_t count = 0;
-    if (header->features[PINJECT_FEATURE / 64] >> PINJECT_FEATURE % 64 & 1 && take_data_end(file, header) < 0)
+    if (has_feature(header, PINJECT_FEATURE) && take_data_end(file, header) < 0)
         return no_memory(problem);
     for (uint32_t number = 0; number < FEATURE_BITS; number++) {
-        if (!(header->features[number / 64] >> (number % 64) & 1))
+        if (!has_feature(header, number))
             continue;
         struct cursor table = cursor_at(file, at + count++ * sizeof(struct perfdata_section),
                                         sizeof(struct perfdata_section));
@@ -219,9 +224,12 @@ static int read_disk_file(struct file *file, struct problem *problem)
         return 0;
     /* No features follow data that is cut off. An end that wraps around is as wrong. */
     if (file->missing == 0 && header.data.size <= UINT64_MAX - header.data.offset)
-        return read_features(file, &header, problem);
-    file->features_lost = true;
-    return 0;
+        status = read_features(file, &header, problem);
+    else
+        file->features_lost = true;
+    file->ours_lost = file->features_lost && has_feature(&header, PINJECT_FEATURE) &&
+                      !feature_present(&file->features, PINJECT_FEATURE);
+    return status;
 }
 
 static int read_start(struct file *file, struct problem *problem)

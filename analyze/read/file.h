@@ -30,6 +30,7 @@ struct file {
     uint64_t missing;                /* bytes of the data section, by the header, beyond the end of the file */
     bool unfinished;                 /* the recorder did not write the size of the data: it was killed */
     bool features_lost;              /* feature sections are missing */
+    bool ours_lost;                  /* the missing ones include PINJECT_FEATURE: the file is of a run of pinject */
     struct attr_list attrs;
     struct features features;
     bool whole;             /* file_records() also gives FINISHED_ROUND and COMPRESSED, which concern only itself */

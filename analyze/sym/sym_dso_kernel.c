@@ -143,7 +143,10 @@ static void load_running(struct symbols_dso *dso)
     bool proven;
 
     if (!is_running_kernel(dso, &proven)) {
-        sym_dso_missing(dso, SYMBOLS_OTHER_KERNEL, "the samples are of another kernel than the one that runs now");
+        sym_dso_missing(dso, SYMBOLS_OTHER_KERNEL,
+                        dso->osrelease && !*dso->osrelease
+                            ? "the files do not say which kernel was sampled"
+                            : "the samples are of another kernel than the one that runs now");
         return;
     }
     if (text_names_init(&dso->text, running_listing, 0, NULL) != 0) {

@@ -65,11 +65,14 @@ static char *cpu_text(const struct profile *profile)
 {
     const struct profile_session *session = &profile->session;
     char cpu[TEXT_AMOUNT], tasks[TEXT_AMOUNT], share[TEXT_AMOUNT];
+    if (!session->ours && session->items_lost)
+        return memory_text("CPU time of the whole run is unknown: it was at the end of the truncated files");
     if (!session->ours)
         return memory_text("CPU time of the whole run is unknown: perf's files do not contain it");
     if (!session->coverage_known)
         return memory_text(
-            "CPU time of the whole run is unknown: the first task's file is missing, or the run has not ended");
+            "CPU time of the whole run is unknown: the first task's file is missing or truncated, or the run has not "
+            "ended");
     char *sampled = sampled_text(profile);
     if (!session->cpu_ns) {
         char *unknown = memory_print("CPU time of the whole run is unknown; %s attributed to tasks%s",

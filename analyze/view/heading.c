@@ -315,9 +315,9 @@ static void append_coverage(struct buffer *line, const struct profile *profile)
         in_profile = written_part(profile, in_profile);
     if (clock && heading_misses_kernel(profile) && sampled < in_profile)
         in_profile = sampled;
-    snprintf(part, sizeof(part), "%.1f %% of the CPU time%s is in this profile%s",
-             shown_percent(in_profile, session->cpu_ns), session->coverage_complete ? "" : " so far",
-             clock ? "" : "'s tasks");
+    snprintf(part, sizeof(part), "%s%.1f %% of the CPU time%s is in this profile%s",
+             profile->files_truncated ? "at most " : "", shown_percent(in_profile, session->cpu_ns),
+             session->coverage_complete ? "" : " so far", clock ? "" : "'s tasks");
     append_part(line, "; ", part);
     if (text_share(session->attributed_ns, session->cpu_ns) < FOLLOWED_PERCENT && is_narrowed(session)) {
         char follow[FOLLOW_TEXT];
@@ -331,11 +331,17 @@ static void append_coverage(struct buffer *line, const struct profile *profile)
 static void append_loss(struct buffer *line, const struct view *view)
 {
     const struct profile_session *session = &view->profile->session;
-    char number[TEXT_AMOUNT], part[2 * TEXT_AMOUNT];
+    const uint32_t truncated = view->profile->files_truncated;
+    char number[TEXT_AMOUNT], part[3 * TEXT_AMOUNT];
     char *unwritten = heading_unwritten(session->incomplete_files, session->unwritten_samples);
     if (*unwritten)
         append_part(line, "; ", unwritten);
-    if (has_samples(view) && (!*unwritten || view->selection->lost)) {
+    if (truncated) {
+        snprintf(part, sizeof(part), "%s truncated: %s last samples are missing",
+                 text_plural(number, truncated, "file is", "files are"), truncated == 1 ? "its" : "their");
+        append_part(line, "; ", part);
+    }
+    if (has_samples(view) && ((!*unwritten && !truncated) || view->selection->lost)) {
         text_plural(number, view->selection->lost, "sample", "samples");
         snprintf(part, sizeof(part), "%s%s lost%s", view->selection->filtered ? "in the selected tasks: " : "",
                  view->selection->lost ? number : "no samples",
@@ -346,7 +352,7 @@ static void append_loss(struct buffer *line, const struct view *view)
         append_part(line, "; ", part);
         if (session->ours && !session->coverage_known && !is_part_of_run(view->profile))
             buffer_printf(line, "; the run has not ended, or the file of the first task, which describes the "
-                                "whole run, is missing");
+                                "whole run, is missing or truncated");
     }
     free(unwritten);
 }

@@ -196,6 +196,7 @@ static void session_object(struct json *json, const struct profile *profile)
     json_string(json, "event_reason", session->event_reason && *session->event_reason ? session->event_reason : NULL);
     json_unsigned(json, "files", profile->files_read);
     json_unsigned(json, "files_bad", profile->files_bad);
+    json_unsigned(json, "files_truncated", profile->files_truncated);
     json_unsigned(json, "files_other_session", profile->files_other_session);
     json_end_object(json);
 }

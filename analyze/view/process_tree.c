@@ -385,6 +385,7 @@ static uint64_t add_all_tasks(struct tree *tree)
 
 static void print_notes(const struct tree *tree, uint64_t shown)
 {
+    const struct profile_session *session = &tree->view->profile->session;
     FILE *to = tree->view->output->to;
     const uint64_t all = tree->view->selection->task_count;
     char count[TEXT_AMOUNT], text[TEXT_AMOUNT];
@@ -405,9 +406,9 @@ static void print_notes(const struct tree *tree, uint64_t shown)
     }
     if (tree->exit_unknown)
         fprintf(to, "Exit -: unknown; %s\n",
-                tree->view->profile->session.ours
-                    ? "the process was still running, or pinject did not see its parent wait for it"
-                    : "perf's files do not contain the exit status");
+                session->items_lost ? "it was at the end of the truncated files"
+                : session->ours     ? "the process was still running, or pinject did not see its parent wait for it"
+                                    : "perf's files do not contain the exit status");
 }
 
 int view_tree(struct view *view)

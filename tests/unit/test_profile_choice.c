@@ -253,7 +253,11 @@ static void test_directories(void **state)
         snprintf(path[0], sizeof(path[0]), last ? "%s/out.1.1" : "%s", last ? longest + 1 : places[i].first);
         snprintf(path[1], sizeof(path[1]), last ? "%s/out.1.1" : "%s", last ? longest : places[i].second);
         for (unsigned j = 0; j < 2; j++)
-            sessions[j] = (struct session_seen){{(uint8_t)(0xa1 + j)}, true, 1000000000 + j, 1, path[j]};
+            sessions[j] = (struct session_seen){.id = {(uint8_t)(0xa1 + j)},
+                                                .ours = true,
+                                                .start_realtime_ns = 1000000000 + j,
+                                                .files = 1,
+                                                .path = path[j]};
         snprintf(wanted, sizeof(wanted),
                  "left out: a1000000 of 1970-01-01 00:00:01%s%s; the newest run is shown: a2000000 of 1970-01-01 "
                  "00:00:01%s%s. To show another run, give its id with --session; to compare runs, use 'panalyze diff'",
@@ -302,6 +306,108 @@ static void test_same_file(void **state)
     expect_choice(3, NULL, 22, 1, "1 file of 1 other run is left out");
     expect_choice(2, NULL, 20, 0, NULL);
     unlink(path_at(1)); /* the others are files of their own again */
+}
+
+/* A file of TID with samples at TIMES[2] of CLOCK_MONOTONIC; ID 0: of a run of perf. */
+static void save_times(unsigned i, uint8_t id, uint32_t tid, const uint64_t times[2])
+{
+    struct writer writer;
+    begin(&writer, tid, tid);
+    for (unsigned j = 0; j < writer.attr_count; j++) {
+        writer.attrs[j].use_clockid = 1;
+        writer.attrs[j].clockid = CLOCK_MONOTONIC;
+    }
+    if (id) {
+        writer_session(&writer, id, 1000000000);
+        writer_task(&writer, ENDED, 0, times[0], times[1], 0);
+    }
+    writer.time = times[0];
+    writer_comm(&writer, "first", false);
+    writer_comm(&writer, "second", true);
+    writer_fork(&writer, tid + 100, tid + 100);
+    for (unsigned j = 0; j < 2; j++) {
+        writer.time = times[j];
+        writer_sample(&writer, 0, USER, 0x1200 + j, 1000, NULL, 0);
+    }
+    writer_save(&writer, path_at(i));
+    writer_release(&writer);
+}
+
+/* What a copy has that ends at the last byte of the data, or OFF bytes before. */
+static void truncate_at(unsigned i, off_t off)
+{
+    uint64_t header[7]; /* the offset and the size of the data are the last two */
+    const int fd = open(path_at(i), O_RDWR | O_CLOEXEC);
+    assert_int_equal(pread(fd, header, sizeof(header), 0), sizeof(header));
+    assert_int_equal(ftruncate(fd, (off_t)(header[5] + header[6]) - off), 0);
+    close(fd);
+}
+
+static struct profile *load_files(unsigned count, char *said, size_t size)
+{
+    const char *paths[FILES];
+    char names[FILES][128];
+    struct profile *profile = NULL;
+    for (unsigned i = 0; i < count; i++) {
+        snprintf(names[i], sizeof(names[i]), "%s", path_at(i));
+        paths[i] = names[i];
+    }
+    check_capture();
+    assert_int_equal(profile_load(paths, count, NULL, &profile), 0);
+    snprintf(said, size, "%s", check_captured());
+    return profile;
+}
+
+static void expect_task(const struct profile *profile, int32_t tid, uint64_t start_ns, uint64_t samples)
+{
+    const struct profile_task *task = task_of(profile, tid);
+    assert_non_null(task);
+    assert_true(task->start_ns == start_ns && task->samples == samples && !task->ended);
+    assert_string_equal(task->comm, "second");
+}
+
+/* Files that lost their items belong to the run in whose time they began, and have the tasks of their records. */
+static void test_truncated_files(void **state)
+{
+    static const uint64_t run[2] = {1000, 9000}, inside[2] = {2000, 2100}, after[2] = {9001, 9100};
+    char said[2048];
+    (void)state;
+    save_times(0, 0xa1, 20, run);
+    save_times(1, 0xa1, 21, inside);
+    truncate_at(1, 8);
+    save_times(2, 0xa1, 22, inside);
+    truncate_at(2, 0);
+    struct profile *profile = load_files(3, said, sizeof(said));
+    assert_true(profile->session.ours && !profile->session.items_lost);
+    assert_int_equal(profile->task_count, 3);
+    expect_task(profile, 21, 2000, 1);
+    expect_task(profile, 22, 2000, 2);
+    assert_int_equal(profile->files_truncated, 1);
+    assert_int_equal(profile->files_other_session, 0);
+    assert_non_null(strstr(said, "file.1: the file is truncated: "));
+    assert_non_null(strstr(said, "file.2: the file is truncated: its feature sections are missing; its records are "));
+    assert_null(strstr(said, "left out"));
+    assert_int_equal(raw_count(profile), 3);
+    profile_free(profile);
+    /* Of a later run, which is not there. */
+    save_times(1, 0xa2, 21, after);
+    truncate_at(1, 8);
+    profile = load_files(3, said, sizeof(said));
+    assert_int_equal(profile->task_count, 2);
+    assert_int_equal(profile->files_other_session, 1);
+    assert_non_null(strstr(said,
+                           "1 file of 1 other run is left out: an unknown run, because the file is truncated; the "
+                           "newest run is shown: a1a1a1a1 of "));
+    profile_free(profile);
+    /* A run of perf is not the newest one then, and no file says of which run it is. */
+    save_times(0, 0, 20, run);
+    profile = load_files(3, said, sizeof(said));
+    assert_true(!profile->session.ours && profile->session.items_lost);
+    assert_int_equal(profile->task_count, 2);
+    expect_task(profile, 21, 9001, 1);
+    expect_task(profile, 22, 2000, 2);
+    assert_non_null(strstr(said, "the newest run is shown: an unknown run, because the files are truncated"));
+    profile_free(profile);
 }
 
 struct visited {
@@ -416,7 +522,7 @@ int main(void)
         cmocka_unit_test(test_list_of_events), cmocka_unit_test(test_newest),
         cmocka_unit_test(test_many_sessions),  cmocka_unit_test(test_directories),
         cmocka_unit_test(test_named),          cmocka_unit_test(test_same_file),
-        cmocka_unit_test(test_left_out),
+        cmocka_unit_test(test_left_out),       cmocka_unit_test(test_truncated_files),
     };
     return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

@@ -364,12 +364,26 @@ static void test_what_could_not_be_written(void **state)
     has(text, "; 95.4 % of the CPU time is in this profile; 2 result files are missing or not complete\n");
     free(text);
     fake.profile.session.incomplete_files = 0;
+    fake.profile.files_truncated = 1;
+    text = run(&fake, view_report);
+    has(text,
+        "; at most 95.4 % of the CPU time is in this profile; 1 file is truncated: its last samples are missing\n");
+    free(text);
+    fake.profile.files_truncated = 2;
+    fake.profile.session.ours = false;
+    fake.profile.session.items_lost = true;
+    text = run(&fake, view_report);
+    has(text, "; 2 files are truncated: their last samples are missing\n");
+    has(text, "CPU time of the whole run is unknown: it was at the end of the truncated files");
+    free(text);
+    fake.profile.session.ours = true;
+    fake.profile.files_truncated = 0;
     fake.profile.session.coverage_known = false;
     fake.profile.tasks[0].root = false;
     text = run(&fake, view_report);
     has(text,
         "no samples lost in these files; the run has not ended, or the file of the first task, which describes the "
-        "whole run, is missing\n");
+        "whole run, is missing or truncated\n");
     free(text);
 }
 
