@@ -79,6 +79,8 @@ static int make_directory(const struct settings *settings)
     return error;
 }
 
+enum { LEAST_ROOM = 16 * 1024 }; /* bytes: less than the result files of two tasks */
+
 static int make_outfile_absolute(struct run *run)
 {
     struct settings *settings = &run->line.settings;
@@ -89,6 +91,10 @@ static int make_outfile_absolute(struct run *run)
     if (error)
         report_error("cannot write result files to '%s': %s; choose another place with --outfile", settings->outfile,
                      error == -EINVAL ? "not a file name" : strerror(-error));
+    else if (paths_room(run->outfile) < LEAST_ROOM) /* a bare session could not say so when it ends */
+        report_warning("the disk is full where result files are written ('%s.PID.TID'): they will be missing or not "
+                       "complete; make room, or choose another place with --outfile",
+                       settings->outfile);
     return error;
 }
 

@@ -414,7 +414,8 @@ static int show(struct field_pass *pass)
     if (samples)
         return print_report(pass);
     heading_print(pass->view);
-    fputs("\n" HEADING_NO_SAMPLES "\n\n", view->output->to);
+    heading_print_no_samples(view);
+    fputc('\n', view->output->to);
     coverage_print(pass->view);
     return 0;
 }

@@ -469,3 +469,38 @@ void heading_print(struct view *view)
     if (profile->event_count)
         print_other_events(view);
 }
+
+/* The most that a selected task counted of the shown event. */
+static uint64_t most_counted(const struct view *view)
+{
+    const struct profile *profile = view->profile;
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < profile->task_count; i++) {
+        const struct profile_task *task = &profile->tasks[i];
+        for (uint32_t j = 0; view->selection->tasks[i] && j < task->count_count; j++)
+            if (task->counts[j].event == profile->event && task->counts[j].value > most)
+                most = task->counts[j].value;
+    }
+    return most;
+}
+
+void heading_print_no_samples(struct view *view)
+{
+    const struct profile *profile = view->profile;
+    const struct profile_event *event = profile->event_count ? &profile->events[profile->event] : NULL;
+    const uint64_t period = event && event->sampled && !event->frequency ? event->sample_value : 0;
+    const uint64_t most = period ? most_counted(view) : 0;
+    char each[TEXT_AMOUNT], counted[TEXT_AMOUNT], why[256] = "";
+    if (most && most < period)
+        snprintf(why, sizeof(why),
+                 ": a task gives its first sample after %s of the event, and no task had more than %s (record with a "
+                 "smaller -c)",
+                 event->nanoseconds ? text_time(each, period) : text_count(each, period),
+                 event->nanoseconds ? text_time(counted, most) : text_count(counted, most));
+    char *line = memory_print("No samples%s. 'panalyze counts' shows what was counted, and 'panalyze tree' shows what "
+                              "ran.",
+                              why);
+    fputc('\n', view->output->to);
+    output_wrapped(view->output, 0, line);
+    free(line);
+}

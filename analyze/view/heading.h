@@ -5,10 +5,9 @@
 
 #include "analyze/view/view.h"
 
-/* What a report without samples has in place of its table. */
-#define HEADING_NO_SAMPLES "No samples. 'panalyze counts' shows what was counted, and 'panalyze tree' shows what ran."
-
 void heading_print(struct view *view);
+/* What a report without samples has in place of its table, after an empty line. */
+void heading_print_no_samples(struct view *view);
 /*
  * "12.3 s elapsed, 20.1 s of CPU time (1.63 CPUs busy on average); 99.6 % of the CPU time is in this profile; no
  * samples lost", without unknown parts; owned by the caller.

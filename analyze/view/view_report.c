@@ -243,7 +243,7 @@ static int print_report(struct view *view)
         return view_document(view, settings->tasks != TASKS_TOGETHER);
     heading_print(view);
     if (!selection->total_samples && !selection->other_count) {
-        fputs("\n" HEADING_NO_SAMPLES "\n", to);
+        heading_print_no_samples(view);
     } else if (settings->tasks != TASKS_APART || !histogram_has_stacks(settings->by)) {
         fputc('\n', to);
         if (is_first_look(view))

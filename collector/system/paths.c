@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 const char *paths_segment_place(unsigned number)
@@ -36,6 +37,20 @@ int paths_absolute(const char *base, char *ret, size_t size)
         return -errno;
     int length = snprintf(ret, size, "%s/%s", strcmp(resolved, "/") ? resolved : "", name);
     return length < 0 || (size_t)length >= size ? -ENAMETOOLONG : 0;
+}
+
+uint64_t paths_room(const char *file)
+{
+    char directory[PATH_MAX];
+    struct statvfs space;
+    const char *slash = strrchr(file, '/');
+    const int length = slash == file ? 1 : slash ? (int)(slash - file) : 0;
+    if (!length || length >= (int)sizeof directory)
+        return UINT64_MAX;
+    snprintf(directory, sizeof directory, "%.*s", length, file);
+    if (statvfs(directory, &space) < 0 || !space.f_blocks) /* some file systems do not count blocks */
+        return UINT64_MAX;
+    return (uint64_t)(geteuid() == 0 ? space.f_bfree : space.f_bavail) * space.f_frsize;
 }
 
 int paths_outfile(const char *base, char *ret, char *directory, size_t size)

@@ -4,6 +4,7 @@
 #define COLLECTOR_SYSTEM_PATHS_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #define PATHS_SEGMENT_PREFIX "pinject-"
 enum { PATHS_SEGMENT_PLACES = 3 };
@@ -22,6 +23,9 @@ int paths_absolute(const char *base, char *ret, size_t size);
  * the directory to DIRECTORY; "": it is none. Both have SIZE bytes. 0 or -ENAMETOOLONG
  */
 int paths_outfile(const char *base, char *ret, char *directory, size_t size);
+
+/* Bytes that this user can write in the file system of the absolute path FILE. UINT64_MAX: that is not known. */
+uint64_t paths_room(const char *file);
 
 /* The file that execvp(NAME) would try first: 0, or -ENOENT. */
 int paths_find_command(const char *name, char *ret, size_t size);

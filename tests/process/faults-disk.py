@@ -48,6 +48,26 @@ def test_full_disk():
                f"the program's own exit status; {files} files, all read with perf; {'; '.join(summary_lines(done))}")
 
 
+def test_disk_that_is_full_at_the_start():
+    """Told before the program starts: when it ends, a bare session has no stderr any more."""
+    need_perf_events()
+    need("unshare")
+    os.makedirs("full", exist_ok=True)
+    script = 'mount -t tmpfs -o size=$1 tmpfs full && head -c $2 /dev/zero >full/rest || exit 99; shift 2; exec "$@"'
+    told = ("the disk is full where result files are written ('full/out.PID.TID'): they will be missing or not "
+            "complete; make room, or choose another place with --outfile\n")
+    for room, says in ((8, told), (900, "")):
+        small = ["unshare", "-m", "sh", "-c", script, "sh", "1m", str((1024 - room) * 1024)]
+        done = run([*small, "env", f"LD_PRELOAD={PRELOAD}", "PINJECT_OUTFILE=full/out", "/bin/sh", "-c",
+                    "echo out; exit 3"])
+        if done.status == 99:
+            skip("mounting is refused here")
+        check_equal((done.status, done.out), (3, "out\n"))
+        check_equal(done.err, says and "pinject-run: warning: " + says)
+        done = run([*small, PINJECT_RUN, "-q", "-o", "full/out", "--", "sh", "-c", "exit 3"])
+        check_equal((done.status, done.err[:len(says) + 22]), (3, says and "pinject-run: warning: " + says), done)
+
+
 def test_full_disk_strict():
     need_perf_events()
     need("unshare")
