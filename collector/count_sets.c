@@ -34,13 +34,11 @@ void count_sets_warn(const struct count_event *events, const struct count_cell *
         if (!is_first_of_set(events, i) || count_had_turn(events, cells, count, i))
             continue;
         append_names(&names, events, count, events[i].set);
-        char shorter[64] = "";
-        if (switch_ns > 1000000)
-            snprintf(shorter, sizeof(shorter), "a --switch-timeout below %" PRIu64 " ms, or ", switch_ns / 1000000);
         report_warning(
             "set %u (%s) counted nothing: no task ran long enough for this set to have a turn, or no counter of the "
-            "machine was free; try %sfewer sets",
-            events[i].set, buffer_failed(&names) ? "..." : (const char *)names.data, shorter);
+            "machine was free; try %s",
+            events[i].set, buffer_failed(&names) ? "..." : (const char *)names.data,
+            switch_ns > 1000000 ? "fewer sets, or a smaller --switch-timeout" : "fewer sets");
         buffer_release(&names);
     }
 }

@@ -86,10 +86,10 @@ static void add_losses(struct tasks *tasks)
                 "request queue full: a task got no events, or an exited child was not reported");
     add_counted(missed, session, CHANNEL_BLOCKED, "request not sent: blocked by the program's own seccomp filter");
     add_foreign(tasks, missed);
-    missed_add(missed, "report about a task dropped: queue full", "",
+    missed_add(missed, "a report about a task was dropped, because the queue of reports was full", "",
                __atomic_load_n(&session->notifications.refused, __ATOMIC_RELAXED), 0);
-    missed_add(missed, "mappings and arguments of a program dropped: queue full", "",
-               __atomic_load_n(&session->notifications.cut, __ATOMIC_RELAXED), 0);
+    missed_add(missed, "the mappings and arguments of a program were dropped, because the queue of reports was full",
+               "", __atomic_load_n(&session->notifications.cut, __ATOMIC_RELAXED), 0);
     missed_add(missed, "request processed out of order: too many requests were waiting", "", tasks->hurried, 0);
     missed_add(missed, "contradictory report about a task: ignored (a defect of pinject)", "", tasks->contradictions,
                0);
@@ -98,11 +98,14 @@ static void add_losses(struct tasks *tasks)
                __atomic_load_n(&session->ended, __ATOMIC_RELAXED), 0);
     missed_add(missed, "request refused: the task is not part of this run, or belongs to another user", "",
                __atomic_load_n(&session->denied, __ATOMIC_RELAXED), 0);
-    missed_add(missed, "requests of one user were delayed by up to 0.1 s, because too many of them opened no events",
-               "", channels_held(session), 0);
-    missed_add(missed,
-               "process not profiled: the collector accepts no requests from its user (too many users, or no memory)",
-               "", __atomic_load_n(&session->users_refused, __ATOMIC_RELAXED), 0);
+    missed_add(
+        missed,
+        "requests of one user were answered up to 0.1 s late: too many of them were for nothing (for example, for tasks that had already ended)",
+        "", channels_held(session), 0);
+    missed_add(
+        missed,
+        "process not profiled: the collector accepts no requests from the user of this process (too many users, or no memory)",
+        "", __atomic_load_n(&session->users_refused, __ATOMIC_RELAXED), 0);
     missed_add(missed, "lost record about a task with inherited events: ring buffer full or damaged", "",
                tasks->inherited_lost, 0);
     missed_add(

@@ -351,7 +351,7 @@ static const struct option_row rows[] = {
     {0, "follow-pthread", NULL, OPTION_MORE, take_follow, 0, PINJECT_SESSION_PTHREAD, GROUP_BOTH,
      "follow only threads"},
     {0, "follow-exec", NULL, OPTION_MORE, take_follow, 0, PINJECT_SESSION_EXEC, GROUP_BOTH,
-     "follow only programs that a followed process executes; several --follow options add up"},
+     "follow only programs that a process executes (exec); with several --follow options, pinject-run follows all that they name"},
     {0, "exec-split-results", NULL, OPTION_MORE, options_take_flag, FIELD(split), 0, GROUP_BOTH,
      "write one file BASE.PID.TID.N.PROGRAM for each program that a process runs; N is the number of the exec"},
     {0, NULL, NULL, 0, NULL, 0, 0, 0, "Other"},

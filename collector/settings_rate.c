@@ -108,7 +108,9 @@ int settings_take_random_periods(void *state, const struct option_row *row, cons
     random->count = 0;
     for (const char *at = value; at; at = *at ? at + 1 : NULL) {
         if (random->count == EVENTS_MAX) {
-            report_error("option '--%s' has more than %d masks; there are never more events", row->name, EVENTS_MAX);
+            report_error(
+                "option '--%s' has more than %d masks; a mask is for one event, and %d is the largest number of events",
+                row->name, EVENTS_MAX, EVENTS_MAX);
             return -EINVAL;
         }
         uint64_t *seed = &random->seeds[random->count];
@@ -137,13 +139,13 @@ static int check_random_values(const struct settings *settings)
             continue;
         const char *values = settings->values ? "--smpl-values" : "the modifier S";
         if (spec->leader)
-            report_error("event '%s' cannot have both random periods and the counts of its group in its samples; give "
-                         "it the mask 0 in --smpl-periods-random, or leave out %s",
-                         spec->name, values);
+            report_error(
+                "event '%s' cannot have both random periods and the counts of its group in its samples: in --smpl-periods-random, give this event the mask 0, or leave out %s",
+                spec->name, values);
         else
-            report_error("event '%s' is only counted, as its group has %s; give it the mask 0 in "
-                         "--smpl-periods-random",
-                         spec->name, values);
+            report_error(
+                "event '%s' takes no samples, because its group has %s: in --smpl-periods-random, give this event the mask 0",
+                spec->name, values);
         return -EINVAL;
     }
     return 0;

@@ -143,7 +143,8 @@ static void print_time(const struct outcome *outcome, struct buffer *line)
     }
     append_time(line, outcome->attributed_ns);
     /* These are two clocks: the tasks' may have a little more. */
-    buffer_printf(line, outcome->cpu_ns >= outcome->attributed_ns ? " of it in recorded tasks" : " in recorded tasks");
+    buffer_printf(line,
+                  outcome->cpu_ns >= outcome->attributed_ns ? " of this time in recorded tasks" : " in recorded tasks");
     if (outcome->cpu_ns)
         buffer_printf(line, " (%.1f %%)", 100.0 * (double)outcome->attributed_ns / (double)outcome->cpu_ns);
     if (outcome->stolen_ns) {
@@ -212,7 +213,8 @@ static void print_missed(const struct outcome *outcome, bool all, struct buffer 
     qsort(sorted, outcome->missed_count, sizeof(*sorted), by_count);
     unsigned shown = all || outcome->missed_count < MISSED_SHOWN ? outcome->missed_count : MISSED_SHOWN;
     for (unsigned i = 0; i < shown; i++) {
-        buffer_printf(line, "not seen: %" PRIu64 " x %s", sorted[i]->count, sorted[i]->reason);
+        buffer_printf(line, "not seen (%" PRIu64 " %s): %s", sorted[i]->count, sorted[i]->count == 1 ? "time" : "times",
+                      sorted[i]->reason);
         if (sorted[i]->comm && sorted[i]->comm[0])
             buffer_printf(line, ": %s", sorted[i]->comm);
         if (sorted[i]->cpu_ns) {
@@ -289,7 +291,7 @@ static void print_limits(const struct event_config *config, const struct outcome
     if (outcome->counted_only && config->source == PINJECT_SOURCE_TIMER) {
         append_count(line, outcome->counted_only, "task was", "tasks were");
         buffer_printf(line, " counted by the kernel, but not sampled: no timer ran in %s",
-                      outcome->counted_only == 1 ? "it" : "them");
+                      outcome->counted_only == 1 ? "this task" : "these tasks");
         print_note(line);
     } else if (short_of_memory && !stat) {
         append_count(line, short_of_memory, "task was", "tasks were");
@@ -409,8 +411,8 @@ unsigned summary_incomplete(const struct session *session, const struct results 
         const struct result_missed *line = &outcome->missed[i];
         if (line->chosen)
             continue;
-        report_error("--strict: not seen: %" PRIu64 " x %s%s%s", line->count, line->reason, line->comm[0] ? ": " : "",
-                     line->comm);
+        report_error("--strict: not seen (%" PRIu64 " %s): %s%s%s", line->count, line->count == 1 ? "time" : "times",
+                     line->reason, line->comm[0] ? ": " : "", line->comm);
         reasons++;
     }
     return reasons;

@@ -60,7 +60,7 @@ static void describe_session(const struct loader *loader, const struct session_s
     choose_text(session->id, SHORT_BYTES, id);
     describe_directory(loader, session, directory, sizeof(directory));
     if (session->lost)
-        snprintf(ret, size, "an unknown run%s, because %s truncated", directory,
+        snprintf(ret, size, "a run of unknown id%s, because %s truncated", directory,
                  session->files == 1 ? "the file is" : "the files are");
     else
         snprintf(ret, size, "%s of %s%s", id, when, directory);

@@ -398,8 +398,9 @@ static int take_report(struct reader *reader, const json_t *root, const struct p
     int status = take_event(reader, root);
     const char *event = status == 0 ? store_event_at(&reader->loader->store, reader->event)->name : "";
     if (status == 0 && options->event && strcmp(options->event, event) != 0) {
-        report_error("%s: the report shows the event %s; write the report again with -e %s", reader->path, event,
-                     options->event);
+        report_error(
+            "%s: this report is about the event %s, not about %s; write the report again with panalyze report --json -e %s",
+            reader->path, event, options->event, options->event);
         return -EINVAL;
     }
     if (status == 0)

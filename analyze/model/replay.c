@@ -416,9 +416,9 @@ int replay_file(struct loader *loader, struct input *input, struct file *file, c
         status = warning_add(loader, "the file has more memory mappings than panalyze can keep; code in the mappings "
                                      "beyond the limit has no names");
     if (status == 0 && !each && replay.data_refused)
-        status = warning_add(loader,
-                             "the file has more memory mappings than panalyze can keep; data in the mappings "
-                             "beyond the limit is shown as '[unknown]', or with the name of an earlier mapping");
+        status = warning_add(
+            loader,
+            "the file has more memory mappings than panalyze can keep; data addresses in the mappings beyond the limit are shown as '[unknown]', or with the name of an earlier mapping");
     if (loader->pool)
         thread_pool_next_file(loader->pool);
     release_replay(&replay);

@@ -34,8 +34,8 @@ static int check_kind(struct source *source, struct problem *problem)
         return problem_set(problem, -error, "%s", strerror(error));
     }
     if (!S_ISREG(status.st_mode))
-        return problem_set(problem, S_ISDIR(status.st_mode) ? -EISDIR : -EINVAL,
-                           "the path names %s; give a regular file", kind_name(status.st_mode));
+        return problem_set(problem, S_ISDIR(status.st_mode) ? -EISDIR : -EINVAL, "this is %s; give a regular file",
+                           kind_name(status.st_mode));
     if (status.st_size == 0)
         return problem_set(problem, -ENODATA, "the file is empty; record again");
     source->size = (uint64_t)status.st_size;

@@ -66,7 +66,7 @@ static char *cpu_text(const struct profile *profile)
     const struct profile_session *session = &profile->session;
     char cpu[TEXT_AMOUNT], tasks[TEXT_AMOUNT], share[TEXT_AMOUNT];
     if (!session->ours && session->items_lost)
-        return memory_text("CPU time of the whole run is unknown: it was at the end of the truncated files");
+        return memory_text("CPU time of the whole run is unknown: it was in the part of the files that was cut off");
     if (!session->ours)
         return memory_text("CPU time of the whole run is unknown: perf's files do not contain it");
     if (!session->coverage_known)

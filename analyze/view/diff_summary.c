@@ -354,18 +354,18 @@ bool diff_explained(const struct view *view, const struct compare *compare, enum
     return true;
 }
 
-/* "; all others: -59.0 ms, not a certain change", for a total that changed by CHANGE; owned by the caller. */
+/* "; all others: -59.0 ms, which may be chance", for a total that changed by CHANGE; owned by the caller. */
 static char *others_text(const struct view *view, double rest, double change)
 {
     char amount[TEXT_AMOUNT + 2];
     if (!diff_rounded(fabs(rest)))
         return memory_text("");
-    return memory_print("; all others: %s, not a certain change%s",
+    return memory_print("; all others: %s, which may be chance%s",
                         diff_change_text(amount, rest, nanoseconds_of(view), COMPARE_CHANGED),
                         fabs(rest) > REST * fabs(change) && diff_loaded(view) ? " (the machine was loaded)" : "");
 }
 
-/* ". The 3 functions that changed: +282 ms together; all others: -59.0 ms, not a certain change". SUM: the change
+/* ". The 3 functions that changed: +282 ms together; all others: -59.0 ms, which may be chance". SUM: the change
  * of the changed ones. Owned by the caller. */
 static char *parts_text(const struct view *view, const struct compare *compare, enum compare_by by, double change,
                         double sum)
@@ -395,8 +395,8 @@ static char *certainty_text(const struct view *view, const struct compare *compa
         return memory_text(": no more than the variation between runs");
     if (!adds_up(view, compare))
         return memory_text(": more than the variation between runs");
-    return memory_print(": more than the variation between runs, but %s changed for certain%s", no_row[by],
-                        diff_loaded(view) ? "; a loaded machine can be the reason" : "");
+    return memory_print(": more than the variation between runs, but none of the %s changed for certain%s",
+                        diff_many_rows[by], diff_loaded(view) ? "; a loaded machine can be the reason" : "");
 }
 
 static void print_total(struct view *view, const struct compare *compare, enum compare_by by)
@@ -557,9 +557,9 @@ void diff_legend(struct view *view, const struct compare *compare)
     char *certain = memory_print("~: the change may be chance. A change is certain if it is larger than its limit "
                                  "(column %s). Certain changes come first.",
                                  plus_minus);
-    char *judged = memory_print("Each row is judged by one column, Change or Points: the one that varies less between "
-                                "runs. Only this column has a limit, in the column %s after it.",
-                                plus_minus);
+    char *judged = memory_print(
+        "Each row is judged by one column, Change or Points: the one that varies less between runs. The limit of this column is in the column %s to its right; the other column has no limit.",
+        plus_minus);
     diff_note(view, certain);
     diff_note(view, "If a program is compared with itself, about 2 of 100 comparisons still call a change certain "
                     "(with five runs per side, in turn: A B A B ...).");

@@ -168,7 +168,7 @@ static void box_title(struct flame *flame, uint32_t index, const char *label, FI
         fprintf(to, "; self %s, %s", text_weight(self, node->self_weight, nanoseconds),
                 text_percent(share, node->self_weight, whole));
     if (flame->calls.fold_recursion && node->repeats > 1)
-        fprintf(to, "; recursive: up to %s calls in a row", text_count(self, node->repeats));
+        fprintf(to, "; recursive: it calls itself, up to %s levels deep", text_count(self, node->repeats));
     fputs("</title>", to);
 }
 

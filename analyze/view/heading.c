@@ -114,7 +114,7 @@ char *heading_unwritten(uint64_t files, uint64_t samples)
     text_plural(file, files, "result file is", "result files are");
     if (!samples)
         return memory_print("%s missing or not complete", file);
-    return memory_print("%s could not be written: %s missing or not complete",
+    return memory_print("%s could not be written, so %s missing or not complete",
                         text_plural(sample, samples, "sample", "samples"), file);
 }
 
@@ -493,9 +493,10 @@ void heading_print_no_samples(struct view *view)
     char each[TEXT_AMOUNT], counted[TEXT_AMOUNT], why[256] = "";
     if (most && most < period)
         snprintf(why, sizeof(why),
-                 ": a task gives its first sample after %s of the event, and no task had more than %s (record with a "
-                 "smaller -c)",
+                 ": a task gives its first sample when it has counted %s%s, and no task counted more than %s (record "
+                 "with a smaller -c)",
                  event->nanoseconds ? text_time(each, period) : text_count(each, period),
+                 event->nanoseconds ? "" : " events",
                  event->nanoseconds ? text_time(counted, most) : text_count(counted, most));
     char *line = memory_print("No samples%s. 'panalyze counts' shows what was counted, and 'panalyze tree' shows what "
                               "ran.",

@@ -525,7 +525,7 @@ void line_histogram_print_missing(struct view *view)
     if (rest.addresses) {
         char number[TEXT_AMOUNT];
         text_plural(number, dsos.count - named, "more DSO", "more DSOs");
-        print_missing(view, &all, &rest, dsos.count > named ? number : "the same DSOs");
+        print_missing(view, &all, &rest, dsos.count > named ? number : "the DSOs above");
     }
     map_strings_release(&dsos);
     free(all.list);

@@ -100,7 +100,7 @@ const char *rows_advice(const struct settings *settings, const struct rows_limit
     if (!limits->cum)
         return "a larger --top shows more";
     if (weight == 0) /* all weight is shown: no --cum shows more */
-        return "--top all without --cum shows all";
+        return "give --top all and leave out --cum to see all";
     return limits->top ? "a larger --top and --cum show more" : "a larger --cum shows more";
 }
 

@@ -144,8 +144,8 @@ int source_rights_open(const struct source_place *place, const char *symfs, uint
     if (!real_path(fd, path) || is_system(path) || (!is_below(path, "/usr") && !is_in_project(path, place->directory)))
         return refuse_source(fd, "the file is outside of the compiled project; --symfs=/ shows the file", ret_why);
     if (is_more_private(fd, place->dso))
-        return refuse_source(fd, "fewer users may read this source file than the program; --symfs=/ shows the file",
-                             ret_why);
+        return refuse_source(
+            fd, "some users who may read the program may not read this source file; --symfs=/ shows the file", ret_why);
     return fd;
 }
 

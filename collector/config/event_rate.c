@@ -90,13 +90,13 @@ int event_rate_randomize(struct config_event *event, const struct settings *sett
         return 0;
     if (!event->samples || !has_period(event, settings)) {
         if (event->samples)
-            report_error("option '--smpl-periods-random' changes periods, but event '%s' has a frequency; give it a "
-                         "period with -c N or period=N",
-                         event->name);
+            report_error(
+                "option '--smpl-periods-random' changes periods, but event '%s' has a frequency: give this event a period with -c N or period=N",
+                event->name);
         else
-            report_error("option '--smpl-periods-random' changes periods, but event '%s' is only counted; give it the "
-                         "mask 0, or a period with -c or period=N",
-                         event->name);
+            report_error(
+                "option '--smpl-periods-random' changes periods, but event '%s' is only counted: give this event the mask 0, or a period with -c or period=N",
+                event->name);
         return -EINVAL;
     }
     if (mask >> 63 || (event->attr.sample_period + mask) >> 63) {

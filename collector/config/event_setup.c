@@ -558,9 +558,9 @@ static int add_random_periods(struct event_config *config, const struct settings
     if (!settings->random.count)
         return 0;
     if (config->source == PINJECT_SOURCE_TIMER) {
-        report_warning("option '--smpl-periods-random' has no effect: perf_event_open is refused (%s), and timers have "
-                       "the same period all the time; 'pinject-run --doctor' says what to change",
-                       config->refusal);
+        report_warning(
+            "option '--smpl-periods-random' has no effect: perf_event_open is refused (%s), so timers take the samples, and the period of a timer cannot change; 'pinject-run --doctor' says what to change",
+            config->refusal);
         return 0;
     }
     for (unsigned i = 0; i < config->count; i++) {

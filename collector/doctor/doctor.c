@@ -34,7 +34,7 @@ static const struct row {
     {"open files", doctor_descriptors, false, "only a few tasks can be profiled at a time"},
     {"tasks", doctor_tasks, false, NULL},
     {"shared memory", doctor_segment, false, NULL},
-    {"result files", doctor_output, false, "with little disk space"},
+    {"result files", doctor_output, false, "little disk space is left for result files"},
     {"injection", NULL, false, NULL},
     {"preload object", doctor_preload, false, NULL},
     {"other users", doctor_preload_access, false, NULL},
@@ -42,10 +42,10 @@ static const struct row {
     {"attaching", doctor_outside, false, "without the names of some functions"},
     {"Yama", doctor_yama, false, NULL},
     {"the command", NULL, true, NULL},
-    {"file", doctor_command_file, true, "without the program that env starts"},
-    {"program", doctor_command_executable, true, "without LD_PRELOAD"},
-    {"rights", doctor_command_rights, true, "without samples of this program"},
-    {"loader", doctor_command_loader, true, "without LD_PRELOAD"},
+    {"file", doctor_command_file, true, "only env is profiled, not the program that it starts"},
+    {"program", doctor_command_executable, true, "the preload object cannot be loaded"},
+    {"rights", doctor_command_rights, true, "the command is not sampled"},
+    {"loader", doctor_command_loader, true, "the preload object cannot be loaded"},
 };
 
 enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
@@ -68,8 +68,8 @@ static void find_all(const struct doctor_facts *facts, struct report *report)
 }
 
 /*
- * "Full profiling works.", "For 'make': profiling works, but without kernel code: CAUSE; with little disk space:
- * CAUSE.", "Profiling does not work: shared memory: CAUSE."
+ * "Full profiling works.", "For 'make': profiling works, but without kernel code: CAUSE; little disk space is
+ * left for result files: CAUSE.", "Profiling does not work: shared memory: CAUSE."
  */
 static void print_verdict(FILE *to, const struct doctor_facts *facts, const struct report *report, int width)
 {

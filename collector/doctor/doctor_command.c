@@ -39,7 +39,7 @@ static void explain_missing(const struct doctor_executable *executable, struct d
             doctor_remedy(finding, "chmod a+rx %s", doctor_word(executable->path));
     }
     if (!direct)
-        DOCTOR_TEXT(finding->meaning, "this file is the interpreter of a script: %s", executable->chain);
+        DOCTOR_TEXT(finding->meaning, "this file interprets the command, which is a script: %s", executable->chain);
 }
 
 void doctor_command_file(const struct doctor_facts *facts, struct doctor_finding *finding)
@@ -184,7 +184,9 @@ void doctor_command_rights(const struct doctor_facts *facts, struct doctor_findi
                     "the kernel closes the program's events: the program's CPU time is counted, not sampled");
         doctor_remedy(finding, "chmod a+r %s", doctor_word(executable->path));
     } else
-        DOCTOR_TEXT(finding->value, "the program runs with the rights of its caller");
+        DOCTOR_TEXT(
+            finding->value,
+            "the program gets no rights by its file (it is not setuid or setgid, and has no file capabilities)");
 }
 
 /* glibc's, by its name: another one would take "--list" for something else. */

@@ -121,8 +121,7 @@ void doctor_descriptors(const struct doctor_facts *facts, struct doctor_finding 
         DOCTOR_TEXT(
             finding->value,
             "%" PRIu64
-            " open files: enough to sample %u tasks at a time; in %u of these tasks, events that are counted but not "
-            "sampled can be opened, too",
+            " open files: enough to sample %u tasks at a time; enough for all events, also those that are only counted, in %u tasks",
             hard, sampled, counted);
         if (soft < hard)
             DOCTOR_TEXT(finding->meaning,
@@ -184,7 +183,8 @@ void doctor_segment(const struct doctor_facts *facts, struct doctor_finding *fin
             continue;
         int status = try_space(directory, sizeof(struct pinject_segment));
         if (status == 0) {
-            DOCTOR_TEXT(finding->value, "%zu KiB fit into %s", sizeof(struct pinject_segment) >> 10, directory);
+            DOCTOR_TEXT(finding->value, "%s has room for the %zu KiB that pinject needs", directory,
+                        sizeof(struct pinject_segment) >> 10);
             finding->level = i == 0 ? DOCTOR_OK : DOCTOR_NOTE;
             break;
         }

@@ -63,7 +63,7 @@ static void lift_filter(const struct doctor_facts *facts, struct doctor_finding 
                   known ? facts->container : "docker", facts->user_namespace ? "--userns=host " : "",
                   facts->user_namespace ? "    # for a container, as root on the host"
                   : known               ? ""
-                                        : "    # on the host, if this is a container");
+                                        : "    # to be run on the host, if this is a container");
     doctor_remedy(finding, "systemctl edit UNIT    # for a systemd service: add SystemCallFilter=perf_event_open");
 }
 
@@ -142,7 +142,7 @@ static void allow_in_container(const struct doctor_facts *facts, struct doctor_f
                   facts->user_namespace ? "--userns=host " : "", facts->user_namespace ? ", as root on the host" : "",
                   root      ? ""
                   : ambient ? ", and in that container:"
-                            : ", and in its image:");
+                            : ", and in the image of that container:");
     if (ambient) {
         doctor_remedy(finding,
                       "setpriv --reuid=%u --regid=%u --clear-groups --inh-caps=+perfmon,+syslog "
@@ -190,7 +190,8 @@ static void mention_paranoid(const struct doctor_facts *facts, struct doctor_fin
     if (facts->paranoid == INT64_MIN)
         return;
     DOCTOR_MORE(finding->meaning, "; kernel.perf_event_paranoid is %" PRId64 "%s", facts->paranoid,
-                strict ? ", and some kernels refuse users at that level, too" : ", which allows perf events");
+                strict ? ": at this level some kernels refuse perf events to all users but root"
+                       : ", which allows perf events");
     if (strict)
         doctor_remedy(finding, "sysctl -w kernel.perf_event_paranoid=2    # as root");
 }

@@ -180,8 +180,9 @@ static const struct {
     {"no-overwrite", take_nothing, NULL}, /* rings never are */
     {"stack-size", NULL, "the stack dumps of all events have the same size; set it with --call-graph dwarf,BYTES"},
     {"branch_type", NULL, "all events record the same kinds of branches; set them with --branch-filter"},
-    {"inherit", NULL, "one event cannot choose its tasks; --follow chooses the tasks for all events"},
-    {"no-inherit", NULL, "one event cannot choose its tasks; use --follow=none for all events"},
+    {"inherit", NULL, "whether new tasks are profiled cannot be set for one event; --follow sets it for all events"},
+    {"no-inherit", NULL,
+     "whether new tasks are profiled cannot be set for one event; use --follow=none for all events"},
     {"overwrite", NULL, "pinject keeps all samples, and a ring buffer that overwrites samples would lose some"},
     {"percore", NULL, "this term adds up the hardware threads of a core, but pinject counts tasks, not CPUs"},
     {"nr", NULL, "this term is only for events that read BPF maps"},
@@ -221,7 +222,8 @@ static int refuse_term(struct terms *terms, const char *name)
             event_words_add(&words, common[i].name);
     int status = event_error(terms->place, name, &words, "%s%s has no term '%s'%s", terms->pmu ? "PMU " : "this event",
                              terms->pmu ? terms->pmu->name : "", name,
-                             terms->pmu ? "; 'pinject-run --event-info=EVENT' shows the terms of a PMU" : "");
+                             terms->pmu ? "; 'pinject-run --event-info=EVENT' shows the terms of the PMU of EVENT"
+                                        : "");
     event_words_release(&words);
     return status;
 }

@@ -107,7 +107,7 @@ static uint64_t count_by_accounting(const struct perf_event_attr *attr, const st
     }
 }
 
-/* "1,534 including process starts, from getrusage": beside a count that is lower, since events begin after a fork. */
+/* "getrusage counted 1,534, with the starts of processes": beside a count that is lower, since events begin after a fork. */
 static void add_comment(char *ret, const struct config_event *event, const struct count_cell *cell,
                         const struct counts_run *run, int digits)
 {
@@ -115,7 +115,7 @@ static void add_comment(char *ret, const struct config_event *event, const struc
     const uint64_t tree = count_by_accounting(&event->attr, &run->tree);
     ret[0] = '\0';
     if (tree > cell->scaled && !cell->estimate) /* else the estimate may be the reason */
-        snprintf(ret, COMMENT_SIZE, "%s including process starts, from getrusage",
+        snprintf(ret, COMMENT_SIZE, "getrusage counted %s, with the starts of processes",
                  count_number(text, tree, (enum count_digits)digits));
 }
 

@@ -321,7 +321,7 @@ int service_init(struct session *session, const struct settings *settings, const
     session->start_realtime_ns = clock_ns(CLOCK_REALTIME);
     int status = notifications_init(&session->notifications);
     if (status < 0)
-        report_error("cannot create an event descriptor: %s", strerror(-status));
+        report_error("cannot create an eventfd: %s", strerror(-status));
     else
         status = init_segment(session, preload);
     if (status == 0 && !(session->inherited_sets = inherited_new(session)))

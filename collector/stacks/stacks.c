@@ -102,9 +102,11 @@ static size_t describe_part(char *text, size_t used, uint64_t count, const char 
 /* How much was copied at most, and which option copies more. */
 static void describe_truncated(char ret[TRUNCATED_TEXT], const struct stacks *stacks, uint32_t dump, bool automatic)
 {
-    snprintf(ret, TRUNCATED_TEXT, "truncated at %s%" PRIu32 " bytes (%sraise -g %s,BYTES)",
-             stacks->raised ? "up to " : "", dump, stacks->raised ? "the limit grew during the run; " : "",
-             automatic ? "auto" : "dwarf");
+    snprintf(ret, TRUNCATED_TEXT,
+             stacks->raised ? "truncated at %" PRIu32 " bytes or less (pinject raised this size during the run; set it "
+                              "with -g %s,BYTES)"
+                            : "truncated at %" PRIu32 " bytes (raise -g %s,BYTES)",
+             dump, automatic ? "auto" : "dwarf");
 }
 
 static size_t describe_loss(char *text, size_t used, uint64_t count, const char *what)

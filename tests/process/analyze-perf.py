@@ -319,7 +319,7 @@ def test_bad_directories():
     os.mkdir("odd/data.77")
     result = panalyze("odd")
     check_equal(result.status, 1)
-    check_in("odd: the file 'data.77' in this directory cannot be read: the path names a directory", result.err)
+    check_in("odd: the file 'data.77' in this directory cannot be read: this is a directory", result.err)
     # What perf does not call so is none of its parts.
     shutil.copytree("good", "more")
     for name in ("data.old", "data.01", "data.1234567", "kcore_dir"):

@@ -96,7 +96,7 @@ def test_faults_fewer_than_the_period():
         for tid, (samples, weight, count) in tasks.items():
             check_equal((samples, weight), (0, 0), tid)
     most = max(count for _, _, count in found["page-faults:u"].values())
-    check_in(f"No samples: a task gives its first sample after 1,000,000 of the event, and no task had more than {most:,} "
+    check_in(f"No samples: a task gives its first sample when it has counted 1,000,000 events, and no task counted more than {most:,} "
              "(record with a smaller -c).", panalyze("report", "--event", "page-faults:u", *results()).ok().out)
     check_in("\nNo samples. 'panalyze counts' ",
              panalyze("report", "--event", "major-faults:u", *results()).ok().out)  # none was counted

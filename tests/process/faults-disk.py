@@ -76,7 +76,7 @@ def test_full_disk_strict():
     check_equal(done.status, 125, done)
     check_match(r"^pinject-run: --strict: \d+ files are missing or not complete$", done.err)
     done = on_a_small_disk("64m", "-q", "--strict", *command)
-    said = [line for line in done.err.splitlines() if not line.startswith("pinject-run: --strict: not seen: ")]
+    said = [line for line in done.err.splitlines() if not line.startswith("pinject-run: --strict: not seen (")]
     check_equal((done.status, said), (125 if done.err else 3, []), "enough room")
     with measured():  # on a busy machine some may have ended before their events were open
         check_equal(done.err, "", "enough room")
@@ -103,7 +103,7 @@ def test_disk_full_while_a_file_grows():
                 (taken, unwritten, 1), "samples")
     first = run([PANALYZE, *names]).ok().lines[0]
     share = float(check_match(rf"; ([\d.]+) % of the CPU time is in this profile; {unwritten:,} samples could not be "
-                              r"written: 1 result file is missing or not complete(; [\d,]+ samples? lost)?$", first)[1])
+                              r"written, so 1 result file is missing or not complete(; [\d,]+ samples? lost)?$", first)[1])
     check(near(share, 100 * written / taken, points=5), f"{share} % of {written} of {taken}")
     matrix_row("disk full while a file grows", "96 KiB for 2.5 s at 4999 Hz",
                f"the program's own exit status; the file is readable up to the point where the disk was full "

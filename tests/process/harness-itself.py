@@ -149,7 +149,7 @@ def test_d():
 
 
 def test_tasks_that_were_not_seen():
-    for line, tries in (("not seen: 3 x thread exited before its events were open", 3), ("91 tasks", 1)):
+    for line, tries in (("not seen (3 times): thread exited before its events were open", 3), ("91 tasks", 1)):
         result = harness(f"import harness\nharness._steal_ns = lambda: 0\ndef test_a():\n    print('try')\n"
                          f"    all_seen(Result(['x'], 0, b'', b'pinject-run: {line}\\n', 0))\n")
         check_equal((result.status, result.out.count("try\n")), (int(tries > 1), tries), result)

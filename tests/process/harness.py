@@ -382,7 +382,7 @@ def matrix_row(fault, done, observed):
 
 def summary_lines(result):
     """What the closing summary said of losses: the lines that name them, without their first word."""
-    words = ("not seen:", "missing", "not sampled", "still run", "lost; the rest")
+    words = ("not seen", "missing", "not sampled", "still run", "lost; the rest")
     return [line.partition(": ")[2] for line in result.err.splitlines()
             if line.startswith("pinject-run: ") and any(word in line for word in words)
             and "kernel code is not sampled" not in line]
@@ -411,7 +411,7 @@ def missed_tasks(result, pattern="", whole=True):
     """How many tasks the closing summary names as not seen, with a reason that PATTERN matches: where they are to be
     WHOLE, of a run with -v, as the summary has three reasons without."""
     check(not whole or " more reason" not in result.err, f"not all reasons were told: {result.err}")
-    found = re.findall(r"^pinject-run: not seen: (\d+) x (.*)$", result.err, re.MULTILINE)
+    found = re.findall(r"^pinject-run: not seen \((\d+) times?\): (.*)$", result.err, re.MULTILINE)
     return sum(int(count) for count, reason in found if re.search(pattern, reason))
 
 

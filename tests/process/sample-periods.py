@@ -297,9 +297,9 @@ def test_no_note_about_clocks():
 
 def test_refused():
     need_perf_events()
-    for options, words in ((["-e", "faults:u"], "has a frequency; give it a period"),
-                           (["-F", "99", "-e", "task-clock:u"], "has a frequency; give it a period"),
-                           (["-e", "faults/freq=9/u"], "has a frequency; give it a period"),
+    for options, words in ((["-e", "faults:u"], "has a frequency: give this event a period"),
+                           (["-F", "99", "-e", "task-clock:u"], "has a frequency: give this event a period"),
+                           (["-e", "faults/freq=9/u"], "has a frequency: give this event a period"),
                            (["-c", str(2**63 - 255), "-e", "faults:u"], "is too long: the longest period"),
                            (["-c", "9", "-e", "{faults:u,cs}:S"], "cannot have both random periods and the counts"),
                            (["-c", "9", "-e", "faults:u,cs", "--smpl-values"], "or leave out --smpl-values"),

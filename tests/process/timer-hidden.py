@@ -210,7 +210,7 @@ def test_what_timers_cannot():
 def test_strict_and_split():
     need_hiding()
     result = pinject_run("--follow-all", "--strict", "--", target("hidden"), 20, "threads", "fork")
-    with measured(if_=re.search(r"--strict: (not seen: |\d+ samples? w.* lost$)", result.err, re.MULTILINE)):
+    with measured(if_=re.search(r"--strict: (not seen |\d+ samples? w.* lost$)", result.err, re.MULTILINE)):
         result.ok()
     profile(target("hidden"), 20, "exec", SPIN, 40, options=["--exec-split-results"])
     tree = document()

@@ -37,7 +37,7 @@ def profiled(way):
 def check_strict(*command):
     """From outside nothing of COMMAND is missing, or it is said what a busy machine was too late for."""
     result = pinject_run("-q", "--strict", "--follow-all", "-o", "strict", "--", *command)
-    with measured(if_=re.search(r"--strict: (not seen: |\d+ samples? w.* lost$)", result.err, re.MULTILINE)):
+    with measured(if_=re.search(r"--strict: (not seen |\d+ samples? w.* lost$)", result.err, re.MULTILINE)):
         result.ok()
 
 

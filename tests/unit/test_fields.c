@@ -340,7 +340,7 @@ static void test_many_mappings(void **state)
     (void)state;
     char *text = print(&(struct settings){.by = BY_BRANCH}, put_many_mappings, 0);
     EXPECT(text, "100.00 % 1 - test_fields fields_function test_fields fields_function\n",
-           "Note: the file has more memory mappings than panalyze can keep; data in the mappings");
+           "Note: the file has more memory mappings than panalyze can keep; data addresses in the mappings");
     assert_null(strstr(text, "code in the mappings"));
     free(text);
 }

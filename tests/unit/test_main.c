@@ -184,9 +184,9 @@ static char *plain(char *text)
     char *to = text, *stolen = strstr(text, ", including "), *rest = stolen ? strstr(stolen, "; profiler") : NULL;
     if (rest)
         memmove(stolen, rest, strlen(rest) + 1);
-    char *part = strstr(text, " of it in recorded tasks");
+    char *part = strstr(text, " of this time in recorded tasks");
     if (part)
-        memmove(part, part + strlen(" of it"), strlen(part + strlen(" of it")) + 1);
+        memmove(part, part + strlen(" of this time"), strlen(part + strlen(" of this time")) + 1);
     for (char *at = text; *at;) {
         if (!isdigit((unsigned char)*at)) {
             *to++ = *at++;
@@ -485,7 +485,7 @@ static void strict_names_what_is_missing(void **state)
     assert_string_equal(text_err, "");
     /* The child has ended long before anybody could look for it. */
     assert_int_equal(RUN("-q", "--strict", "--follow-all", "/bin/sh", "-c", "(exit 5); exit 2"), 125);
-    assert_non_null(strstr(text_err, "pinject-run: --strict: not seen: 1 x child exited before it was found"));
+    assert_non_null(strstr(text_err, "pinject-run: --strict: not seen (1 time): child exited before it was found"));
     /* To leave it out on purpose is no loss. */
     assert_int_equal(RUN("-q", "--strict", "--follow=none", "/bin/sh", "-c", "(exit 5); exit 2"), 2);
     assert_string_equal(text_err, "");

@@ -83,14 +83,14 @@ static const char lines_of_all[] =
 static const char lines_of_foreign[] = "120 process start or exec not profiled (in another pid namespace)|\n"
                                        "121 process start or exec not profiled (in another pid namespace)|user 7\n";
 static const char lines_of_session[] =
-    "1 report about a task dropped: queue full|\n"
-    "2 mappings and arguments of a program dropped: queue full|\n"
+    "1 a report about a task was dropped, because the queue of reports was full|\n"
+    "2 the mappings and arguments of a program were dropped, because the queue of reports was full|\n"
     "3 request processed out of order: too many requests were waiting|\n"
     "4 malformed request|\n"
     "13 request for a task that had already exited|\n"
     "5 request refused: the task is not part of this run, or belongs to another user|\n"
-    "21 requests of one user were delayed by up to 0.1 s, because too many of them opened no events|\n"
-    "6 process not profiled: the collector accepts no requests from its user (too many users, or no memory)|\n"
+    "21 requests of one user were answered up to 0.1 s late: too many of them were for nothing (for example, for tasks that had already ended)|\n"
+    "6 process not profiled: the collector accepts no requests from the user of this process (too many users, or no memory)|\n"
     "7 lost record about a task with inherited events: ring buffer full or damaged|\n"
     "14 task not profiled: it started while the collector opened the inherited events, or its FORK record was lost|\n"
     "11 task with inherited events: its counts were lost, and its CPU time is estimated from samples|\n"

@@ -396,7 +396,7 @@ static void test_truncated_files(void **state)
     assert_int_equal(profile->task_count, 2);
     assert_int_equal(profile->files_other_session, 1);
     assert_non_null(strstr(said,
-                           "1 file of 1 other run is left out: an unknown run, because the file is truncated; the "
+                           "1 file of 1 other run is left out: a run of unknown id, because the file is truncated; the "
                            "newest run is shown: a1a1a1a1 of "));
     profile_free(profile);
     /* A run of perf is not the newest one then, and no file says of which run it is. */
@@ -406,7 +406,7 @@ static void test_truncated_files(void **state)
     assert_int_equal(profile->task_count, 2);
     expect_task(profile, 21, 9001, 1);
     expect_task(profile, 22, 2000, 2);
-    assert_non_null(strstr(said, "the newest run is shown: an unknown run, because the files are truncated"));
+    assert_non_null(strstr(said, "the newest run is shown: a run of unknown id, because the files are truncated"));
     profile_free(profile);
 }
 

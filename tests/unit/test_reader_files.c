@@ -91,16 +91,16 @@ static void test_not_files(void **state)
 {
     (void)state;
     expect_open_error(in_directory("missing"), -ENOENT, "No such file");
-    expect_open_error(directory, -EISDIR, "the path names a directory");
+    expect_open_error(directory, -EISDIR, "this is a directory");
     assert_int_equal(mkfifo(in_directory("fifo"), 0600), 0);
-    expect_open_error(in_directory("fifo"), -EINVAL, "the path names a pipe");
+    expect_open_error(in_directory("fifo"), -EINVAL, "this is a pipe");
     int fd = open(in_directory("empty"), O_CREAT | O_WRONLY | O_CLOEXEC, 0);
     close(fd);
     if (geteuid() != 0)
         expect_open_error(in_directory("empty"), -EACCES, "Permission denied");
     else
         expect_open_error(in_directory("empty"), -ENODATA, "the file is empty; record again");
-    expect_open_error("/dev/null", -EINVAL, "the path names a character device");
+    expect_open_error("/dev/null", -EINVAL, "this is a character device");
 }
 
 #define SMALL (256u << 10) /* what is read at once */

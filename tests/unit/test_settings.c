@@ -214,7 +214,8 @@ static void test_random_periods(void **state)
     bad("-c 5 -e faults,cs --smpl-periods-random=1,2,3 c", "has 3 masks, and there are only 2 events");
     bad("--stat --smpl-periods-random=1 c", "--stat takes none");
     bad("-c 5 -e {faults,cs}:S --smpl-periods-random=1 c", "'faults' cannot have both random periods and");
-    bad("-c 5 -e {faults,cs}:S --smpl-periods-random=0,1 c", "'cs' is only counted, as its group has the modifier S");
+    bad("-c 5 -e {faults,cs}:S --smpl-periods-random=0,1 c",
+        "'cs' takes no samples, because its group has the modifier S");
     bad("-c 5 -e cs,{faults,cs}:S --smpl-periods-random=1,2 c", "or leave out the modifier S");
     bad("-c 5 -e faults,cs --smpl-values --smpl-periods-random=1 c", "or leave out --smpl-values");
     good("-c 5 -e cs,{faults,cs}:S --smpl-periods-random=1,0 c");

@@ -143,10 +143,11 @@ static void test_run(void **state)
     (void)state;
     struct scene scene;
     set_up(&scene, KIT_SAMPLING, "out");
-    expect(&scene,
-           "pinject-run: 42 tasks (40 processes, 2 further threads, at most 4 at once), 1234 samples of "
-           "task-clock, 0 lost\n"
-           "pinject-run: CPU time 9.52 s, 9.50 s of it in recorded tasks (99.8 %); profiler overhead: 310.0 ms\n");
+    expect(
+        &scene,
+        "pinject-run: 42 tasks (40 processes, 2 further threads, at most 4 at once), 1234 samples of "
+        "task-clock, 0 lost\n"
+        "pinject-run: CPU time 9.52 s, 9.50 s of this time in recorded tasks (99.8 %); profiler overhead: 310.0 ms\n");
     const uint64_t cpu_ns = scene.outcome.cpu_ns;
     scene.outcome.cpu_ns = UINT64_C(9490000000); /* less than the tasks have: their clock is another one */
     expect(&scene, "pinject-run: 42 tasks (40 processes, 2 further threads, at most 4 at once), 1234 samples of "
@@ -231,11 +232,11 @@ static void test_missed(void **state)
     scene.outcome.missed_count = 4;
     scene.outcome.counted_only = 5;
     char *text = kit_stderr(print, &scene);
-    assert_non_null(strstr(text,
-                           "pinject-run: not seen: 1 x setuid program: su\\033[2J, CPU time 2.0 ms\n"
-                           "pinject-run: not seen: 7 x refused\n"
-                           "pinject-run: not seen: 3 x static program: busybox; 1 more reason: see 'panalyze info'\n"
-                           "pinject-run: 5 tasks were counted but not sampled: "));
+    assert_non_null(
+        strstr(text, "pinject-run: not seen (1 time): setuid program: su\\033[2J, CPU time 2.0 ms\n"
+                     "pinject-run: not seen (7 times): refused\n"
+                     "pinject-run: not seen (3 times): static program: busybox; 1 more reason: see 'panalyze info'\n"
+                     "pinject-run: 5 tasks were counted but not sampled: "));
     free(text);
     kit_free(&scene.kit);
 }
@@ -261,7 +262,8 @@ static void test_timer_fallbacks(void **state)
 
 #define TASKS \
     "pinject-run: 42 tasks (40 processes, 2 further threads, at most 4 at once), 1234 samples of task-clock, 0 lost\n"
-#define TIME "pinject-run: CPU time 9.52 s, 9.50 s of it in recorded tasks (99.8 %); profiler overhead: 310.0 ms\n"
+#define TIME \
+    "pinject-run: CPU time 9.52 s, 9.50 s of this time in recorded tasks (99.8 %); profiler overhead: 310.0 ms\n"
 
 /* A note about inherited events is of interest only where a task has them. */
 static void test_values_note(void **state)
@@ -299,9 +301,9 @@ static void test_all_lines(void **state)
     expect(&scene, TASKS "pinject-run: timers sample\n"
                          "pinject-run: no dumps\n"
                          "pinject-run: stacks of all kinds\n"
-                         "pinject-run: CPU time 9.52 s, 9.50 s of it in recorded tasks (99.8 %), including "
+                         "pinject-run: CPU time 9.52 s, 9.50 s of this time in recorded tasks (99.8 %), including "
                          "2.0 ms of steal time; profiler overhead: 310.0 ms\n"
-                         "pinject-run: 1 task was counted by the kernel, but not sampled: no timer ran in it\n"
+                         "pinject-run: 1 task was counted by the kernel, but not sampled: no timer ran in this task\n"
                          "pinject-run: 2 tasks still run, profiled up to now (--linger waits for them)\n");
     scene.kit.settings.verbose = 1;
     scene.outcome.stolen_ns = scene.outcome.counted_only = scene.outcome.alive = 0;
@@ -459,8 +461,8 @@ static void test_strict(void **state)
                               "behind\n"
                               "pinject-run: --strict: 1 task still runs: what it does from now on is missing\n"
                               "pinject-run: --strict: 4 tasks or records are missing: out of memory\n"
-                              "pinject-run: --strict: not seen: 1 x refused\n"
-                              "pinject-run: --strict: not seen: 2 x ended before: cc\\033\n");
+                              "pinject-run: --strict: not seen (1 time): refused\n"
+                              "pinject-run: --strict: not seen (2 times): ended before: cc\\033\n");
     assert_int_equal(scene.reasons, 7);
     free(text);
     kit_free(&scene.kit);

@@ -352,7 +352,7 @@ static void test_what_could_not_be_written(void **state)
     fake.profile.session.incomplete_files = 1;
     fake.profile.session.unwritten_samples = 2000;
     text = run(&fake, view_report);
-    has(text, "; 4.5 % of the CPU time is in this profile; 2,000 samples could not be written: 1 result file is "
+    has(text, "; 4.5 % of the CPU time is in this profile; 2,000 samples could not be written, so 1 result file is "
               "missing or not complete; 4 samples lost\n");
     free(text);
     fake.profile.session.unwritten_samples = 0;
@@ -374,7 +374,7 @@ static void test_what_could_not_be_written(void **state)
     fake.profile.session.items_lost = true;
     text = run(&fake, view_report);
     has(text, "; 2 files are truncated: their last samples are missing\n");
-    has(text, "CPU time of the whole run is unknown: it was at the end of the truncated files");
+    has(text, "CPU time of the whole run is unknown: it was in the part of the files that was cut off");
     free(text);
     fake.profile.session.ours = true;
     fake.profile.files_truncated = 0;

@@ -143,7 +143,7 @@ static void test_cum_is_the_only_limit(void **state)
         {84, 1, WEIGHT, "; a larger --top and --cum show more\n"},
         {90, 1, WEIGHT, "; a larger --top shows more\n"},
         /* Rows without weight: nothing is more than 100 %. */
-        {100, 0, 0, "and 1 function more with 0.00 % together; --top all without --cum shows all\n"},
+        {100, 0, 0, "and 1 function more with 0.00 % together; give --top all and leave out --cum to see all\n"},
     };
     static struct profile_entry entries[4];
     struct fake fake;

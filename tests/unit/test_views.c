@@ -127,7 +127,7 @@ static void test_flame(void **state)
     has(text, "<title>worker 10.11\n");
     /* below two frames and their command; app+0x300 calls itself */
     has(text, "x=\"10.00\" y=\"118\" width=\"1179.50\"");
-    has(text, "; recursive: up to 3 calls in a row</title>");
+    has(text, "; recursive: it calls itself, up to 3 levels deep</title>");
     free(text);
     fake.settings.no_fold = true;
     text = drawn(&fake);
@@ -494,7 +494,7 @@ static void test_diff_adds_up(void **state)
     char *text = diff_runs(fakes, 3);
     has(text, "\nChanged: 1 command\n  cc1: +808 ms +-80.7 ms (858 ms to 1.67 s, +94 %)\n"
               "Total: ~+308 ms +-1.67 s (+17.03 %), from 1.81 s to 2.12 s a run. The command\n"
-              "  that changed: +808 ms; all others: -500 ms, not a certain change\n");
+              "  that changed: +808 ms; all others: -500 ms, which may be chance\n");
     has_not(text, "Too few runs");
     free(text);
     /* Where whole runs are slower, Points decide; the sum is that of times all the same. */
@@ -506,7 +506,7 @@ static void test_diff_adds_up(void **state)
     fakes[0].settings.diff_by = 0;
     text = diff_runs(fakes, 3);
     has(text, "\n  cc1: +7.43 s (2.58 s to 10.01 s, +288 %), Points +80.00 +-0.38\n");
-    has(text, "The command\n  that changed: +7.43 s; all others: +454 ms, not a certain change\n");
+    has(text, "The command\n  that changed: +7.43 s; all others: +454 ms, which may be chance\n");
     free(text);
     runs_new(fakes, entries, 3, 2);
     for (size_t i = 3; i < RUNS; i++)
