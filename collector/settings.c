@@ -280,7 +280,7 @@ static const struct option_row rows[] = {
      "add a random number to the period (-c) of each event; the number has only bits of MASK; SEED is the start of the "
      "sequence of numbers"},
     {0, "saturate-smpl-buffer", "N", OPTION_MORE, options_take_count, FIELD(saturate), 0, GROUP_BOTH,
-     "take at most N samples of each task; after that, the task is only counted"},
+     "take at most N samples of each task; after that, the events of the task are only counted"},
     {0, "overflow-block", NULL, OPTION_HIDDEN, settings_take_overflow_block, 0, 0, GROUP_LINE, "not possible"},
     {0, "sample-cpu", NULL, OPTION_MORE, options_take_flag, FIELD(sample_cpu), 0, GROUP_BOTH,
      "record the CPU of each sample; 'panalyze script' shows it"},

@@ -58,8 +58,9 @@ static bool can_say(const struct outcome *outcome)
     bool failed = buffer_failed(&line);
     buffer_release(&line);
     if (failed)
-        report_error("out of memory: %" PRIu64 " tasks, %" PRIu64 " samples, %" PRIu64 " lost; the rest of the summary"
-                     " is missing",
+        report_error("%" PRIu64 " tasks, %" PRIu64 " samples, %" PRIu64
+                     " lost; the rest of the summary is missing: out of "
+                     "memory",
                      outcome->tasks, outcome->samples, outcome->lost);
     return !failed;
 }

@@ -23,8 +23,9 @@ int count_check_style(int form, int digits)
     static const char *const names[] = {"", "us", "eu", "hex"};
     if (digits == COUNT_PLAIN || form == COUNT_AS_TEXT || (form == COUNT_AS_CSV && digits == COUNT_HEX))
         return 0;
-    report_error("option '--%s-counter-format' cannot be used with %s: programs read plain numbers", names[digits],
-                 forms[form]);
+    report_error(
+        "option '--%s-counter-format' cannot be used with %s: this form is for other programs, which need plain numbers",
+        names[digits], forms[form]);
     return -EINVAL;
 }
 

@@ -125,7 +125,7 @@ static void print_heading(const struct count_report *report, FILE *to)
     }
     fprintf(to, " (%" PRIu64 " %s", store->task_count, store->task_count == 1 ? "task" : "tasks");
     if (report->spreads && report->runs == 1)
-        fputs("; only one run", to);
+        fputs("; there was only one run", to);
     else if (report->spreads)
         fprintf(to, "; mean of %" PRIu64 " runs; s: standard deviation, +-: 95 %% confidence interval of the mean",
                 report->runs);

@@ -131,7 +131,7 @@ static void print_missed(struct view *view)
         free(line);
     }
     if (session->missed_count > MOST_MISSED)
-        coverage_say(view, "Not seen: further tasks or records; 'panalyze info' lists all of them");
+        coverage_say(view, "Not seen: more than is listed here; 'panalyze info' lists everything");
 }
 
 /* Whether a note of the recorder says that kernel code is missing. */

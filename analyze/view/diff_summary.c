@@ -395,7 +395,7 @@ static char *certainty_text(const struct view *view, const struct compare *compa
         return memory_text(": no more than the variation between runs");
     if (!adds_up(view, compare))
         return memory_text(": more than the variation between runs");
-    return memory_print(": more than the variation between runs, but none of the %s changed for certain%s",
+    return memory_print(": more than the variation between runs, but no single one of the %s certainly changed%s",
                         diff_many_rows[by], diff_loaded(view) ? "; a loaded machine can be the reason" : "");
 }
 
@@ -558,14 +558,15 @@ void diff_legend(struct view *view, const struct compare *compare)
                                  "(column %s). Certain changes come first.",
                                  plus_minus);
     char *judged = memory_print(
-        "Each row is judged by one column, Change or Points: the one that varies less between runs. The limit of this column is in the column %s to its right; the other column has no limit.",
+        "Each row is judged by one column, Change or Points: the one that varies less between runs. Only this column has a limit: it is in the column %s beside it.",
         plus_minus);
     diff_note(view, certain);
     diff_note(view, "If a program is compared with itself, about 2 of 100 comparisons still call a change certain "
                     "(with five runs per side, in turn: A B A B ...).");
     diff_note(view, judged);
-    diff_note(view,
-              "Points: change in percent of A's total, corrected for runs that were faster or slower as a whole.");
+    diff_note(
+        view,
+        "Points: the change as a percentage of A's total, corrected for runs that were faster or slower as a whole.");
     free(judged);
     free(certain);
 }

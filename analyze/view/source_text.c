@@ -145,7 +145,9 @@ int source_rights_open(const struct source_place *place, const char *symfs, uint
         return refuse_source(fd, "the file is outside of the compiled project; --symfs=/ shows the file", ret_why);
     if (is_more_private(fd, place->dso))
         return refuse_source(
-            fd, "some users who may read the program may not read this source file; --symfs=/ shows the file", ret_why);
+            fd,
+            "the file is more private than the program: not everybody who can read the program can read it; --symfs=/ shows the file",
+            ret_why);
     return fd;
 }
 

@@ -76,7 +76,7 @@ static void total_row(struct view *view, struct text_table *table, uint32_t inde
         snprintf(text, sizeof(text), "%san estimate: the event was counted for only %s of the time", set,
                  text_percent(share, counter->running_ns, counter->enabled_ns));
     else if (counter->value != counter->counted)
-        snprintf(text, sizeof(text), "%s counted + %s at start-up and exit", text_time(value, counter->counted),
+        snprintf(text, sizeof(text), "%s + %s at start-up and exit", text_time(value, counter->counted),
                  text_time(share, counter->value - counter->counted));
     text_table_cell(table, OUTPUT_DIM, text);
 }

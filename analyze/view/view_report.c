@@ -206,7 +206,7 @@ static void print_sections(struct view *view)
     }
     char number[TEXT_AMOUNT];
     if (without)
-        fprintf(view->output->to, "\nnothing matches the filters in %s\n",
+        fprintf(view->output->to, "\nin %s, nothing matches the filters\n",
                 text_plural(number, without, "other task", "other tasks"));
     if (at < selection->task_count)
         print_more_tasks(view, at);

@@ -129,9 +129,10 @@ static void refuse_branches(const struct event_config *config, const struct conf
                      "kernel.perf_event_paranoid=1; type: --branch-filter=any,u",
                      event->name, error);
     else if (hardware)
-        report_error("event '%s' cannot record these branches: the CPU or its virtual machine does not (%s); choose "
-                     "other kinds of branches, or leave out -b and -j",
-                     event->name, error);
+        report_error(
+            "event '%s' cannot record these branches: the CPU, or the virtual machine, does not support this (%s); choose "
+            "other kinds of branches, or leave out -b and -j",
+            event->name, error);
     else
         report_error("event '%s' cannot record branches (%s): only hardware events can%s%s; choose a hardware event, "
                      "such as -e cycles, on a machine that has it, or leave out -b and -j",

@@ -39,7 +39,7 @@ static void explain_missing(const struct doctor_executable *executable, struct d
             doctor_remedy(finding, "chmod a+rx %s", doctor_word(executable->path));
     }
     if (!direct)
-        DOCTOR_TEXT(finding->meaning, "this file interprets the command, which is a script: %s", executable->chain);
+        DOCTOR_TEXT(finding->meaning, "the command is a script; this file is its interpreter: %s", executable->chain);
 }
 
 void doctor_command_file(const struct doctor_facts *facts, struct doctor_finding *finding)
@@ -180,8 +180,9 @@ void doctor_command_rights(const struct doctor_facts *facts, struct doctor_findi
     } else if (executable->kind == DOCTOR_EXECUTABLE_UNREADABLE && facts->uid != 0) {
         finding->level = DOCTOR_LIMITED;
         DOCTOR_TEXT(finding->value, "'%s' cannot be read, only executed", executable->path);
-        DOCTOR_TEXT(finding->meaning,
-                    "the kernel closes the program's events: the program's CPU time is counted, not sampled");
+        DOCTOR_TEXT(
+            finding->meaning,
+            "the kernel ends the events when the program starts: only its CPU time is known, from its parent's wait()");
         doctor_remedy(finding, "chmod a+r %s", doctor_word(executable->path));
     } else
         DOCTOR_TEXT(

@@ -121,7 +121,7 @@ void doctor_descriptors(const struct doctor_facts *facts, struct doctor_finding 
         DOCTOR_TEXT(
             finding->value,
             "%" PRIu64
-            " open files: enough to sample %u tasks at a time; enough for all events, also those that are only counted, in %u tasks",
+            " open files: enough for %u tasks at a time if only sampled events are opened, for %u tasks if all events are opened",
             hard, sampled, counted);
         if (soft < hard)
             DOCTOR_TEXT(finding->meaning,

@@ -219,7 +219,7 @@ static void explain_module(const struct doctor_facts *facts, struct doctor_findi
                 strerror(-facts->shared->user));
     DOCTOR_TEXT(finding->meaning,
                 "neither kernel.perf_event_paranoid nor a missing capability explains the refusal%s%s",
-                safe[0] ? "; active modules: " : "", safe);
+                safe[0] ? "; active security modules (LSM): " : "", safe);
     doctor_remedy(finding, "setenforce 0    # as root: if that helps, allow perf_event in the SELinux policy");
     doctor_remedy(finding,
                   "docker run --security-opt apparmor=unconfined ...    # on the host, if this is a container");
@@ -237,7 +237,9 @@ static void explain_refusal(const struct doctor_facts *facts, struct doctor_find
         DOCTOR_TEXT(finding->meaning,
                     "a sandbox (such as gVisor) or an emulator answers instead of the kernel; this is not a seccomp "
                     "filter");
-        doctor_remedy(finding, "docker run --runtime runc --cap-add PERFMON ...    # outside the sandbox");
+        doctor_remedy(
+            finding,
+            "docker run --runtime runc --cap-add PERFMON ...    # on the host: a container without the sandbox");
         break;
     case DOCTOR_NOT_IN_KERNEL:
         DOCTOR_TEXT(finding->value, "this kernel has no perf events");
@@ -418,7 +420,7 @@ static void show_names(const struct doctor_facts *facts, struct doctor_finding *
         say_not_allowed(finding, "CAP_SYSLOG");
         allow_in_container(facts, finding);
     } else if (may_have_syslog(facts)) {
-        set_syslog(facts, finding, "for panalyze only");
+        set_syslog(facts, finding, "only panalyze needs this");
     }
 }
 

@@ -67,7 +67,7 @@ static int parse_item(struct event_list *list, const struct event_sources *sourc
     struct event_place place = {.text = copy, .number = ++list->items};
     snprintf(copy, sizeof(copy), "%.*s", (int)(size < TEXT_MAX ? size : TEXT_MAX), text);
     if (size > TEXT_MAX)
-        return event_error(&place, NULL, NULL, "an event can have at most %d bytes", TEXT_MAX);
+        return event_error(&place, NULL, NULL, "the text of an event can have at most %d bytes", TEXT_MAX);
     if (!size) {
         report_error("event %u: this event has no name; write the list like task-clock,page-faults", place.number);
         return -EINVAL;

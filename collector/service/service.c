@@ -259,8 +259,7 @@ static int open_own_channel(struct session *session)
     if (session->own)
         session->own_dropped = &session->own->requests->dropped;
     else
-        report_error("cannot create the shared memory for profiling '%s.%u': %s; set TMPDIR to a directory with 2 MiB "
-                     "free",
+        report_error("cannot create shared memory in the file '%s.%u': %s; set TMPDIR to a directory with 2 MiB free",
                      session->path, geteuid(), strerror(-error));
     return error;
 }

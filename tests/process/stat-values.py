@@ -355,7 +355,7 @@ def test_repeat_is_interrupted():
     err = err.decode()
     check_equal(process.returncode, 128 + signal.SIGINT, err)
     check_in("warning: 1 of 5 runs are complete: a signal stopped the series, so the other runs are left out", err)
-    check_in("only one run", err)
+    check_in("there was only one run", err)
     check_match(r"^ +\d+ +faults", err)
 
 

@@ -14,7 +14,7 @@ static void test_counts_include_what_no_event_saw(void **state)
     struct fake fake;
     fake_new(&fake);
     char *text = run(&fake, view_counts);
-    has(text, "105 ms  task-clock   102 ms counted + 3.00 ms at start-up and exit\n");
+    has(text, "105 ms  task-clock   102 ms + 3.00 ms at start-up and exit\n");
     has(text, "   100  page-faults  an estimate: the event was counted for only 50.00 % of the time\n");
     has(text, "~100 (50 %)");
     has(text, "105 ms of it attributed to tasks (95.45 %)");
