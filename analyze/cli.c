@@ -314,7 +314,7 @@ static const struct option_row rows[] = {
     {0, "session", "ID", 0, options_take_string, FIELD(session), 0, PROFILE,
      "show the run whose session id begins with ID (default: the newest run)"},
     {0, "session", "A[,B]", 0, options_take_string, FIELD(session), 0, DIFF,
-     "BEFORE is the run whose session id begins with A, AFTER the run whose id begins with B, or with A if there is no B (default: the newest runs)"},
+     "of the files BEFORE, show the run whose session id begins with A; of the files AFTER, the run whose id begins with B (or A, if B is not given)"},
     {0, "threads", "N", 0, take_threads, FIELD(threads), 0,
      REPORT | SUMMARY | FLAME | DIFF | SCRIPT | ANNOTATE | EXPORT,
      "use N threads to read files and look up names (default: one per CPU)"},

@@ -119,7 +119,7 @@ static void print_limits(FILE *to)
                  "limit for all ring buffers of one user together (not for root)");
     print_sysctl(to, "perf_event_max_stack", " frames", "");
     print_limit(to, "locked memory", RLIMIT_MEMLOCK, 1024, " KiB",
-                "ring buffers may use so much more when perf_event_mlock_kb is used up");
+                "ring buffers may use this memory in addition to perf_event_mlock_kb");
     print_limit(to, "open files", RLIMIT_NOFILE, 1, "", "each live task needs about five open files");
 }
 

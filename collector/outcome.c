@@ -106,7 +106,7 @@ static void add_losses(struct tasks *tasks)
         missed,
         "process not profiled: the collector accepts no requests from the user of this process (too many users, or no memory)",
         "", __atomic_load_n(&session->users_refused, __ATOMIC_RELAXED), 0);
-    missed_add(missed, "lost record about a task with inherited events: ring buffer full or damaged", "",
+    missed_add(missed, "a record about a task with inherited events was lost: ring buffer full or damaged", "",
                tasks->inherited_lost, 0);
     missed_add(
         missed,

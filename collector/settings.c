@@ -294,7 +294,7 @@ static const struct option_row rows[] = {
      "record the registers of user space with each sample: all of them, or those of LIST, such as ip,sp,ax; "
      "--user-regs=? prints their names"},
     {'b', "branch-any", NULL, OPTION_MORE, settings_take_branches, 0, 0, GROUP_BOTH,
-     "record the last branches before each sample, if the CPU records branches; as --branch-filter=any"},
+     "record the last branches before each sample, if the CPU records branches; the same as --branch-filter=any"},
     {'j', "branch-filter", "KINDS", OPTION_MORE, settings_take_branches, 0, 0, GROUP_BOTH,
      "record the last branches of KINDS, as in perf record: any, any_call, any_ret, ind_call, cond, stack, u, k, ..."},
     {'g', "call-graph", "HOW", 0, take_call_graph, 0, 0, GROUP_BOTH,

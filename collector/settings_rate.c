@@ -85,8 +85,7 @@ int settings_take_smpl_periods(void *state, const struct option_row *row, const 
         (before->count != periods.count ||
          memcmp(before->values, periods.values, periods.count * sizeof(periods.values[0])) != 0)) {
         report_error(
-            "--long-smpl-periods and --short-smpl-periods differ, but pinject has only one period for each event; give "
-            "one of the two options (pfmon has both, because its events stop while samples are read)");
+            "--long-smpl-periods and --short-smpl-periods differ, but pinject has only one period for each event; give one of the two options");
         return -EINVAL;
     }
     set_periods(settings, &periods, row);

@@ -24,7 +24,7 @@ int count_check_style(int form, int digits)
     if (digits == COUNT_PLAIN || form == COUNT_AS_TEXT || (form == COUNT_AS_CSV && digits == COUNT_HEX))
         return 0;
     report_error(
-        "option '--%s-counter-format' cannot be used with %s: this form is for other programs, which need plain numbers",
+        "option '--%s-counter-format' cannot be used with %s, whose output is for other programs: they need plain numbers",
         names[digits], forms[form]);
     return -EINVAL;
 }

@@ -131,7 +131,7 @@ static void print_missed(struct view *view)
         free(line);
     }
     if (session->missed_count > MOST_MISSED)
-        coverage_say(view, "Not seen: more than is listed here; 'panalyze info' lists everything");
+        coverage_say(view, "this list of what was not seen is not complete; 'panalyze info' shows all of it");
 }
 
 /* Whether a note of the recorder says that kernel code is missing. */

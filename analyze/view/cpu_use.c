@@ -211,7 +211,7 @@ static char *who_ran_alone(const struct profile *profile, const struct chain *ch
     if (named < count)
         snprintf(others, sizeof(others), " and %s",
                  text_plural(number, count - named, "other process", "other processes"));
-    char *whole = memory_print("%s%s ran alone%s", text, others, count > 1 ? ", one after the other," : "");
+    char *whole = memory_print("%s%s ran alone%s", text, others, count > 1 ? ", one at a time," : "");
     free(text);
     free(list);
     return whole;

@@ -395,8 +395,8 @@ static char *certainty_text(const struct view *view, const struct compare *compa
         return memory_text(": no more than the variation between runs");
     if (!adds_up(view, compare))
         return memory_text(": more than the variation between runs");
-    return memory_print(": more than the variation between runs, but no single one of the %s certainly changed%s",
-                        diff_many_rows[by], diff_loaded(view) ? "; a loaded machine can be the reason" : "");
+    return memory_print(": more than the variation between runs, but for none of the %s alone is the change certain%s",
+                        diff_many_rows[by], diff_loaded(view) ? "; the load of the machine may have caused it" : "");
 }
 
 static void print_total(struct view *view, const struct compare *compare, enum compare_by by)
@@ -558,7 +558,7 @@ void diff_legend(struct view *view, const struct compare *compare)
                                  "(column %s). Certain changes come first.",
                                  plus_minus);
     char *judged = memory_print(
-        "Each row is judged by one column, Change or Points: the one that varies less between runs. Only this column has a limit: it is in the column %s beside it.",
+        "Each row is judged by one column, Change or Points: the one that varies less between runs. The column %s to the right of it shows the limit.",
         plus_minus);
     diff_note(view, certain);
     diff_note(view, "If a program is compared with itself, about 2 of 100 comparisons still call a change certain "

@@ -100,8 +100,8 @@ int event_rate_randomize(struct config_event *event, const struct settings *sett
         return -EINVAL;
     }
     if (mask >> 63 || (event->attr.sample_period + mask) >> 63) {
-        report_error("a period of %" PRIu64 " of event '%s' plus a mask of %#" PRIx64
-                     " is too long: the longest period is 2^63-1",
+        report_error("a period of %" PRIu64 " of event '%s' with the random part %#" PRIx64
+                     " (--smpl-periods-random) is too long: the longest period is 2^63-1",
                      (uint64_t)event->attr.sample_period, event->name, mask);
         return -EINVAL;
     }

@@ -163,8 +163,7 @@ static void refuse_timers(struct event_config *config, const struct settings *se
     if (settings->sample_cpu || settings->data)
         event_config_note(
             config,
-            "samples have no CPU and no address: perf_event_open is refused, and the timers that take the samples do "
-            "not record them");
+            "samples have no CPU and no address: perf_event_open is refused, so timers take the samples, and timers record neither CPU nor address");
     if (settings->user_regs)
         report_warning(message, "user-regs", config->refusal, "registers");
     if (settings->branches)

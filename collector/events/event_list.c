@@ -288,8 +288,7 @@ static int set_period(struct event_spec *spec, const uint64_t *periods, unsigned
     if (spec->item > count && own)
         return event_error(
             &place, NULL, NULL,
-            "this event has a rate of its own, so it needs an entry in --%s (events without an entry are only "
-            "counted), but --%s has only %u entries; give an entry to this event and to each event before it",
+            "this event has a rate of its own, but no entry in --%s, and events without an entry are only counted; --%s has %u entries: give one to this event and to each event before it",
             option, option, count);
     if (spec->item > count)
         spec->says |= EVENT_SAYS_COUNT;
@@ -360,9 +359,9 @@ int event_list_check_values(const struct event_list *list)
                 &place, NULL, NULL,
                 "this event is the first of a group with modifier S and must be sampled; give this event a period");
         if (!spec->leader && spec->says & EVENT_SAYS_RATE)
-            return event_error(&place, NULL, NULL,
-                               "in a group with modifier S, only the first event is sampled; leave out the period or "
-                               "frequency of this event");
+            return event_error(
+                &place, NULL, NULL,
+                "this event has a period or frequency, but only the first event of a group with modifier S is sampled; leave it out");
     }
     return 0;
 }

@@ -145,7 +145,7 @@ void stacks_describe(const struct stacks *stacks, char ret[STACKS_TEXT])
     used = describe_part(ret, used, counts->behind, "by frame pointer (the collector fell behind)");
     used = describe_part(ret, used, counts->foreign, "by frame pointer (32-bit code)");
     used = describe_loss(ret, used, stacks->time.put_off, "unwind tables not read in time");
-    used = describe_loss(ret, used, stacks->no_room, "no room for unwind tables");
+    used = describe_loss(ret, used, stacks->no_room, "no memory left for unwind tables");
     if (stacks->lowered || (stacks->raised && !raise_said))
         snprintf(ret + used, STACKS_TEXT - used, "; stack dumps were %s to %" PRIu32 " bytes",
                  stacks->lowered ? "lowered" : "raised", stacks->lowered ? stacks->lowest : dump);

@@ -64,11 +64,14 @@ static void note_programs(struct notes *notes, const struct task *task)
 {
     char text[NOTES_SIZE];
     if (task->generations_more) {
-        snprintf(text, sizeof(text), "the task executed programs that are not listed: %u", task->generations_more);
+        snprintf(text, sizeof(text), "%u more %s not in this file", task->generations_more,
+                 task->generations_more == 1 ? "program that the task executed is"
+                                             : "programs that the task executed are");
         notes_add(notes, text);
     }
     if (task->arguments_cut) {
-        snprintf(text, sizeof(text), "the arguments of %u earlier %s are shortened: they were too long",
+        snprintf(text, sizeof(text),
+                 "the arguments of %u %s that the task executed earlier are shortened: they were too long",
                  task->arguments_cut, task->arguments_cut == 1 ? "program" : "programs");
         notes_add(notes, text);
     }
@@ -87,8 +90,7 @@ void notes_make(struct notes *notes, const struct tasks *tasks, const struct tas
     else if (task->coverage == TASK_NOT_SAMPLED && !task_has_left(task) && inherits)
         notes_add(
             notes,
-            "the task executed a program in which no timer runs (a static program?): inherited events sample this "
-            "program instead, and its CPU time comes from the kernel");
+            "the task executed a program in which no timer runs (a static program?): inherited events sample this program instead, and the kernel's accounting says how much CPU time it used");
     else if (task->coverage == TASK_NOT_SAMPLED && !task_has_left(task))
         notes_add(notes,
                   "the task executed a program in which no timer runs (a static program?): only its CPU time is known");

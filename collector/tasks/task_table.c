@@ -342,7 +342,8 @@ void tasks_forget_late_trees(struct tasks *tasks)
 void tasks_tell_no_inherit(struct tasks *tasks, const struct process *process, int error)
 {
     char reason[160];
-    snprintf(reason, sizeof(reason), "program without inherited events: its children and threads are not profiled (%s)",
+    snprintf(reason, sizeof(reason),
+             "the kernel refused inherited events for this program (%s), so its children and threads are not profiled",
              strerror(-error));
     missed_add(&tasks->missed, reason, process->leader ? process->leader->comm : "", 1, 0);
 }

@@ -335,7 +335,7 @@ def missed(tree):
     """What a document's coverage says was not seen, without a few rings that the kernel left stopped: beside other load
     it does now and then (collector/sources/inherited_ring.h says how), and each counts as a lost record, since some may be;
     Linux 6.18 on two CPUs up to 43 times while a Go program ends. Callers compare tasks and CPU time as well."""
-    stopped = "lost record about a task with inherited events: ring buffer full or damaged"
+    stopped = "a record about a task with inherited events was lost: ring buffer full or damaged"
     return [line for line in tree["coverage"].get("missed") or []
             if line["reason"] != stopped or line["count"] > 32 * os.cpu_count()]
 

@@ -452,7 +452,7 @@ def test_counting():
 
 def test_bad_groups():
     for options, wanted in ((["-e", "{task-clock,page-faults:S}"], "whole group"),
-                            (["-e", "{task-clock,page-faults/period=3/}:S"], "only the first event is sampled"),
+                            (["-e", "{task-clock,page-faults/period=3/}:S"], "only the first event of a group with modifier S is sampled"),
                             (["--smpl-values"], "two events"), (["-e", "cs", "--smpl-values"], "two events")):
         done = pinject_run(*options, "true")
         check_equal(done.status, 125, options)

@@ -239,8 +239,9 @@ static void program_that_cannot_be_injected(void **state)
     expect_losses("");
     tasks_admit(tasks, inherit_exec_of(100, -EMFILE, 0));
     assert_int_equal(process->inherit_owed, 0);
-    expect_losses("1 program without inherited events: its children and threads are not profiled (Too many open files)"
-                  "|prog\n");
+    expect_losses(
+        "1 the kernel refused inherited events for this program (Too many open files), so its children and threads are not profiled"
+        "|prog\n");
     tasks_admit(tasks, inherit_exec_of(999, 0, 0)); /* nobody */
     stage.kit.config.source = PINJECT_SOURCE_TIMER;
     process->announced->exec[1] = 'x';

@@ -123,7 +123,8 @@ static void values(void **state)
     bad_values("cs", true, NULL, 0, "two events or more");
     bad_values("cs,faults:D", true, NULL, 0, "whole group");
     bad_values("cs,faults:S", true, NULL, 0, "whole group");
-    bad_values("{faults,cycles/period=3/}:S", false, NULL, 0, "only the first event is sampled");
+    bad_values("{faults,cycles/period=3/}:S", false, NULL, 0,
+               "only the first event of a group with modifier S is sampled");
     bad_values("{faults,cycles}:S", false, periods, 2, "event 2, 'cycles'");
     bad_values("cs,{faults,cycles}:S", false, periods, 1, "give this event a period");
 }

@@ -330,7 +330,7 @@ static void inherited_that_are_owed(void **state)
     assert_int_equal(tasks->missed.count, 1);
     assert_string_equal(
         tasks->missed.lines[0].reason,
-        "program without inherited events: its children and threads are not profiled (Permission denied)");
+        "the kernel refused inherited events for this program (Permission denied), so its children and threads are not profiled");
     assert_string_equal(tasks->missed.lines[0].comm, "prog");
     assert_false(laid_by_pidfd);
     process->inherit_owed = 2;

@@ -104,13 +104,13 @@ static void programs_without_a_timer(void **state)
     expect("the task executed a program in which no timer runs (a static program?): only its CPU time is known\n");
     process.inherits = true;
     expect("the task executed a program in which no timer runs (a static program?): inherited events sample this "
-           "program instead, and its CPU time comes from the kernel\n");
+           "program instead, and the kernel's accounting says how much CPU time it used\n");
     process.inherits = false;
     task.process = NULL;
     expect("the task executed a program in which no timer runs (a static program?): only its CPU time is known\n");
     task.covers = true;
     expect("the task executed a program in which no timer runs (a static program?): inherited events sample this "
-           "program instead, and its CPU time comes from the kernel\n");
+           "program instead, and the kernel's accounting says how much CPU time it used\n");
     task.state.cause = TASK_LEFT;
     expect("the task executed a program that is not followed (--follow=exec follows it)\n");
 }
@@ -145,12 +145,12 @@ static void ends_and_beginnings(void **state)
            "task, and these samples are in another file\n");
     task.state.cause = TASK_CAUSE_NONE;
     task.generations_more = 12;
-    expect("the task executed programs that are not listed: 12\n");
+    expect("12 more programs that the task executed are not in this file\n");
     task.generations_more = 0;
     task.arguments_cut = 1;
-    expect("the arguments of 1 earlier program are shortened: they were too long\n");
+    expect("the arguments of 1 program that the task executed earlier are shortened: they were too long\n");
     task.arguments_cut = 3;
-    expect("the arguments of 3 earlier programs are shortened: they were too long\n");
+    expect("the arguments of 3 programs that the task executed earlier are shortened: they were too long\n");
 }
 
 #define DID_NOT_ASK                                                                                               \

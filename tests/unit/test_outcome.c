@@ -91,7 +91,7 @@ static const char lines_of_session[] =
     "5 request refused: the task is not part of this run, or belongs to another user|\n"
     "21 requests of one user were answered up to 0.1 s late: too many of them were for nothing (for example, for tasks that had already ended)|\n"
     "6 process not profiled: the collector accepts no requests from the user of this process (too many users, or no memory)|\n"
-    "7 lost record about a task with inherited events: ring buffer full or damaged|\n"
+    "7 a record about a task with inherited events was lost: ring buffer full or damaged|\n"
     "14 task not profiled: it started while the collector opened the inherited events, or its FORK record was lost|\n"
     "11 task with inherited events: its counts were lost, and its CPU time is estimated from samples|\n"
     "12 look-up in /proc given up: the look-up took too long, or no thread was free for it|\n"

@@ -157,7 +157,7 @@ static void test_periods(void **state)
     bad("--stat --smpl-values -e faults,cs c", "'--smpl-values' is for samples");
     bad("--smpl-values c", "needs two events");
     bad("--smpl-values -e faults c", "two events");
-    bad("-c 8,9 -e {faults,cs}:S c", "only the first event is sampled");
+    bad("-c 8,9 -e {faults,cs}:S c", "only the first event of a group with modifier S is sampled");
     bad("--stat --long-smpl-periods=8 -e faults c", "'--long-smpl-periods' says how often");
     bad("--long-smpl-periods=8 --short-smpl-periods=9 -e faults c", "differ");
     bad("--short-smpl-periods=8,9 --long-smpl-periods=8 -e faults,cs c", "differ");

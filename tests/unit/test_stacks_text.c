@@ -98,7 +98,7 @@ static void texts(void **state)
     stacks.no_room = 2;
     snprintf(whole, sizeof(whole),
              "1 call stack unwound, 100.0 %% complete%s; unwind tables not read in time: 1 file; "
-             "no room for unwind tables: 2 files; stack dumps were raised to 32768 bytes",
+             "no memory left for unwind tables: 2 files; stack dumps were raised to 32768 bytes",
              advice + strlen(advice_text));
     expect(whole);
     stacks.time.put_off = stacks.no_room = 0;

@@ -147,7 +147,7 @@ static void test_unknown_moments(void **state)
     show(4, 9000);
     for (unsigned i = 0; i < 4; i++)
         expect_uncounted(i);
-    assert_int_equal(notes_of("the task executed programs that are not listed: 1"), 1);
+    assert_int_equal(notes_of("1 more program that the task executed is not in this file"), 1);
 }
 
 /* Counters of other moments: what cannot be is 0, in each field by itself. */
