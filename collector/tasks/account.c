@@ -134,6 +134,20 @@ static const char *reason_revoked(const struct tasks *tasks)
                : "setuid or unreadable program: the kernel ended its events (root can profile it)";
 }
 
+/*
+ * The exits of children whose waits were not seen are guessed from the rusage. That of the first process, which is
+ * accounted for last, has all of the tree but orphans: no more than what is left of it may be guessed.
+ */
+static void limit_exit(const struct tasks *tasks, struct process *process)
+{
+    const uint64_t all = process->rusage_ns + tasks->orphans_ns;
+    const uint64_t known = tasks->attributed_ns + process->clock_ns, left = all > known ? all - known : 0;
+    const uint64_t own = process->own_ns > process->clock_ns ? process->own_ns - process->clock_ns : 0;
+    const uint64_t most = left > own ? left : own;
+    if (process->root && process->own_ns && process->rusage_ns && process->exit_ns > most)
+        process->exit_ns = most;
+}
+
 static void account_one(struct tasks *tasks, struct process *process)
 {
     if (process->inherit_owed) /* it ended before the next sweep */
@@ -147,6 +161,8 @@ static void account_one(struct tasks *tasks, struct process *process)
     process->orphan |= parent_dead && process->own_ns;
     process->untracked_children |= missed_has_untracked(&tasks->missed, process->pid);
     process->exit_known = process_exit_cost(process, &process->exit_ns);
+    if (process->exit_known)
+        limit_exit(tasks, process);
     uint64_t used = process->clock_ns + (process->exit_known ? process->exit_ns : 0);
     struct process *parent = process->waited || process->orphan ? NULL : tasks_find_process(tasks, process->ppid);
     if (parent)

@@ -154,17 +154,25 @@ static bool goes_on(const struct process *old, const struct notification *notifi
     /* All that is known of it is a thread that called exec, or an inherited set reported it after it was dead. */
     if (old->pidfd < 0)
         return may_go_on(old, notification);
-    /* Where the first thread has ended, and there is one again, an exec has ended the others. */
+    /*
+     * Where the first thread has ended, and there is one again, an exec has ended the others. If only another thread is
+     * known, that has got the number of the process by an exec before.
+     */
+    const bool had_main = old->revoked || old->main_clock_ns;
     if (notification->attached_late)
-        return (old->leader ? !task_is_live(old->leader) : old->revoked && !old->live) &&
+        return (old->leader ? !task_is_live(old->leader) : had_main && !old->live) &&
                pidfd_are_same(old->pidfd, notification->pidfd);
     return !process_is_dead(old) || pidfd_are_same(old->pidfd, notification->pidfd);
 }
 
-/* Takes over its earlier totals. The first thread's clock includes the earlier CPU time, which is no start-up. */
+/*
+ * Takes over its earlier totals. The clock of the first thread, which the notification names as start-up, includes what
+ * this thread has used before, also under another number.
+ */
 static void continue_process(struct process *process, const struct process *before, struct notification *notification)
 {
     process->clock_ns = before->clock_ns;
+    process->main_clock_ns = before->main_clock_ns;
     process->children_ns = before->children_ns;
     process->counted_ns = before->counted_ns;
     process->children_switches = before->children_switches;
@@ -174,7 +182,7 @@ static void continue_process(struct process *process, const struct process *befo
     process->thread_refused = before->thread_refused;
     process->untracked_children = before->untracked_children;
     uint64_t *startup = &notification->startup_ns;
-    *startup = *startup > before->clock_ns ? *startup - before->clock_ns : 0;
+    *startup = *startup > before->main_clock_ns ? *startup - before->main_clock_ns : 0;
 }
 
 /*
@@ -477,13 +485,15 @@ static bool admit_task(struct tasks *tasks, struct notification *notification)
 
 /*
  * Is that of an inherited set still to be read which its process, as a part of the set, did before? The kernel ends its
- * part in the exec of a setuid program, and the next program requests events.
+ * part in the exec of a setuid program, and the next program requests events. A parent that is not known may be of a
+ * set, too, unless it is init, which adopts orphans.
  */
 static bool may_have_been_covered(const struct tasks *tasks, const struct notification *notification)
 {
     const struct process *parent = find_parent(tasks, notification);
     const struct process *process = tasks_find_process(tasks, notification->pid);
-    const bool inherits = parent && (parent->inherits || (parent->leader && task_is_inherited(parent->leader)));
+    const bool inherits = parent ? parent->inherits || (parent->leader && task_is_inherited(parent->leader))
+                                 : notification->ppid > 1;
     if (process && !(process->leader && task_is_inherited(process->leader))) /* it had events of its own, and goes on */
         return false;
     return notification->events && inherits && inherited_live(tasks->session->inherited_sets) &&

@@ -125,9 +125,12 @@ void tasks_task_ended(struct tasks *tasks, struct task *task, bool ended)
         late->until_ns = task->end_ns ? task->end_ns : tasks->now_ns;
     if (task->key != process->pid)
         tasks->ended_threads[(uint32_t)task->key % ENDED_THREADS] = task->key;
+    const uint64_t used_ns = task->startup_ns + (task->values ? tasks_clock(tasks, task->values) : 0);
+    if (task == process->main) /* the first thread goes on from an earlier entry of the table, others from nothing */
+        process->main_clock_ns = used_ns + (task == process->leader ? process->main_clock_ns : 0);
     tasks_unlink(tasks, task);
     process->ended_tasks++;
-    add_clock(tasks, process, task->startup_ns + (task->values ? tasks_clock(tasks, task->values) : 0));
+    add_clock(tasks, process, used_ns);
     if (process->leader != task)
         tasks_put_done(tasks, task);
     if (!process->live)

@@ -331,6 +331,29 @@ static void zombies_of_the_dead_are_orphans(void **state)
     assert_int_equal(tasks->attributed_ns, 3 * MS + 2 * MS + 20 * MS + 401 * MS);
 }
 
+/* The guess of what unseen children used in their exits takes no more than the rusage of the whole tree has left. */
+static void guesses_of_the_first_process_are_limited(void **state)
+{
+    (void)state;
+    struct task *root = stage_process(&stage, 100, 1, T, 3 * MS);
+    struct process *process = root->process;
+    struct task *unseen = stage_process(&stage, 200, 100, T, 20 * MS);
+    process->root = true;
+    tasks->root = 100;
+    tasks->root_process = process;
+    tasks->now_ns = T + 5 * MS;
+    tasks_task_ended(tasks, unseen, true);
+    tasks_task_ended(tasks, root, true);
+    process->own_ns = 4 * MS;
+    process->rusage_ns = 60 * MS;
+    tasks->attributed_ns = 22 * MS; /* of others, whose waits nobody saw, and whose parent is not known */
+    account_process(tasks, process);
+    assert_int_equal(process->guessed_ns, 20 * MS);
+    /* 60 less 3, 20 and 22; without a limit: 1 of its own, and 60 less 4 and 20 */
+    assert_int_equal(process->exit_ns, 15 * MS);
+    assert_int_equal(tasks->attributed_ns, 60 * MS);
+}
+
 /* The parent's events have ended, but it lives on (a setuid program) and may still wait. */
 static void zombies_of_the_living_are_none(void **state)
 {
@@ -638,6 +661,7 @@ int main(void)
         TEST(programs_are_looked_for),
         TEST(orphans_are_known_by_times),
         TEST(zombies_of_the_dead_are_orphans),
+        TEST(guesses_of_the_first_process_are_limited),
         TEST(zombies_of_the_living_are_none),
         TEST(growing_files_are_flushed),
         TEST(the_root_is_last),

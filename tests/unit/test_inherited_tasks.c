@@ -456,6 +456,16 @@ static void requests_wait_for_sets(void **state)
         assert_true(tasks_is_ready(tasks, notification));
     }
     tasks_admit(tasks, notification);
+    /* A parent of which nothing is known may be in one, but for init. */
+    for (pid_t parent_pid = 1; parent_pid <= 999; parent_pid += 998) {
+        notification = stage_notification(PINJECT_PROCESS, 300 + parent_pid, 300 + parent_pid, parent_pid, T + 20);
+        stage_events(&stage, notification, 0);
+        tasks->inherited_taken_ns = T + 20;
+        assert_int_equal(tasks_is_ready(tasks, notification), parent_pid == 1);
+        tasks->inherited_taken_ns = T + 21;
+        assert_true(tasks_is_ready(tasks, notification));
+        tasks_admit(tasks, notification);
+    }
 }
 
 static void ends(pid_t pid, uint64_t time_ns)

@@ -11,6 +11,7 @@
 #include "collector/sources/deferred_munmap.h"
 #include "collector/system/monotonic.h"
 #include "collector/system/pidfd.h"
+#include "collector/tasks/admit.h"
 #include "collector/tasks/finish.h"
 #include "collector/tasks/notification_order.h"
 #include "collector/tasks/sweep.h"
@@ -296,6 +297,57 @@ static void test_news_of_a_pause(void **state)
     stage_free(&stage);
 }
 
+static struct task *attach_late(struct stage *stage, int pidfd, uint64_t time_ns, uint64_t startup_ns)
+{
+    struct notification *notification = stage_notification(PINJECT_PROCESS, 300, 300, 100, time_ns);
+    stage_events(stage, notification, 500);
+    notification->attached_late = true;
+    notification->startup_ns = startup_ns;
+    notification->pidfd = pidfd_copy(pidfd);
+    tasks_admit(stage->tasks, notification);
+    return tasks_find(stage->tasks, 300);
+}
+
+/*
+ * The first thread of a process is not known. Another thread called exec, got the number of the process, and lost its
+ * events in the next exec. What is attached late then is that thread: its clock has what its file has, but not what a
+ * third thread used.
+ */
+static void test_late_after_a_threads_exec(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    struct tasks *tasks = stage.tasks;
+    stage_process(&stage, 100, 1, T, 1000);
+    stage_thread(&stage, 300, 301, T + 1, 2000);
+    stage_thread(&stage, 300, 302, T + 2, 7000);
+    tasks->now_ns += S / 10;
+    tasks_notify(tasks, NULL); /* they wait for their process no longer */
+    struct task *thread = tasks_find(tasks, 301);
+    struct process *process = thread->process;
+    const int pidfd = pidfd_open_of(getpid());
+    const bool known = pidfd_are_same(pidfd, pidfd); /* since Linux 6.9 */
+    pidfd_close(process->pidfd);
+    process->pidfd = pidfd_copy(pidfd);
+    tasks_task_ended(tasks, tasks_find(tasks, 302), true);
+    stage_comm(thread, 300, 300, "next", true, T + 10);
+    tasks_drain(tasks, thread);
+    assert_ptr_equal(process->main, thread);
+    tasks_task_ended(tasks, thread, true);
+    const struct task *task = attach_late(&stage, pidfd, T + S, 2150);
+    assert_int_equal(task->startup_ns, known ? 150 : 2150);
+    /* And once more: the same thread goes on. */
+    tasks_task_ended(tasks, tasks_find(tasks, 300), true);
+    task = attach_late(&stage, pidfd, T + 2 * S, 2700);
+    assert_int_equal(task->startup_ns, known ? 50 : 2700);
+    pidfd_close(pidfd);
+    stage_close(&stage);
+    if (known)
+        assert_int_equal(tasks->attributed_ns, 1000 + 7000 + 2700 + 500);
+    stage_free(&stage);
+}
+
 static void end_task(struct stage *stage, pid_t pid, uint64_t time_ns)
 {
     struct task *task = tasks_find(stage->tasks, pid);
@@ -393,6 +445,7 @@ int main(void)
         cmocka_unit_test(test_next_program_does_not_overtake),
         cmocka_unit_test(test_last_request),
         cmocka_unit_test(test_news_of_a_pause),
+        cmocka_unit_test(test_late_after_a_threads_exec),
         cmocka_unit_test(test_survivors_are_held),
         cmocka_unit_test(test_parents_are_held),
         cmocka_unit_test(test_parents_are_let_go),
