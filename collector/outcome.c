@@ -40,7 +40,7 @@ static void add_records(struct tasks *tasks)
     struct missed *missed = &tasks->missed;
     missed_add(missed, "executable mapping dropped: too many mappings in one process", "",
                tasks->mappings_forgotten + (tasks->root_process ? tasks->root_process->space.forgotten : 0), 0);
-    missed_add(missed, "executable mapping dropped: too many mappings in the processes of a user", "",
+    missed_add(missed, "executable mapping dropped: too many mappings in all processes of one user together", "",
                shares_refused(&tasks->shares), 0);
     missed_add(missed,
                "executable mapping missing in the result files of some threads: too many mappings in one process", "",
@@ -100,7 +100,7 @@ static void add_losses(struct tasks *tasks)
                __atomic_load_n(&session->denied, __ATOMIC_RELAXED), 0);
     missed_add(
         missed,
-        "requests of one user were answered up to 0.1 s late: too many of them were for nothing (for example, for tasks that had already ended)",
+        "requests of one user were answered up to 0.1 s late, because too many of them had no use (for example, they were for tasks that had already ended)",
         "", channels_held(session), 0);
     missed_add(
         missed,

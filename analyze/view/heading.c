@@ -343,9 +343,8 @@ static void append_loss(struct buffer *line, const struct view *view)
     }
     if (has_samples(view) && ((!*unwritten && !truncated) || view->selection->lost)) {
         text_plural(number, view->selection->lost, "sample", "samples");
-        snprintf(part, sizeof(part), "%s%s lost%s", view->selection->filtered ? "in the selected tasks: " : "",
-                 view->selection->lost ? number : "no samples",
-                 view->selection->filtered                      ? ""
+        snprintf(part, sizeof(part), "%s lost%s", view->selection->lost ? number : "no samples",
+                 view->selection->filtered                      ? " in the selected tasks"
                  : session->ours && !session->coverage_known    ? " in these files"
                  : session->ours && !session->coverage_complete ? " so far"
                                                                 : "");

@@ -295,6 +295,6 @@ bool channels_counted(const struct session *session, uint32_t number, enum chann
     *ret_count = counter_of(channel->requests, which);
     ret_word[0] = '\0';
     if (!channel->own)
-        snprintf(ret_word, size, "this was reported by programs of uid %u", channel->user);
+        snprintf(ret_word, size, "programs of uid %u reported this loss", channel->user);
     return true;
 }

@@ -80,10 +80,10 @@ static void what_preload_objects_count(void **state)
     expect(0, CHANNEL_DROPPED, 2, "");
     expect(0, CHANNEL_FOREIGN, 3, "");
     expect(0, CHANNEL_BLOCKED, 4, "");
-    expect(1, CHANNEL_UNANSWERED, 5, "this was reported by programs of uid 12345");
-    expect(1, CHANNEL_DROPPED, 6, "this was reported by programs of uid 12345");
-    expect(1, CHANNEL_FOREIGN, 7, "this was reported by programs of uid 12345");
-    expect(1, CHANNEL_BLOCKED, 8, "this was reported by programs of uid 12345");
+    expect(1, CHANNEL_UNANSWERED, 5, "programs of uid 12345 reported this loss");
+    expect(1, CHANNEL_DROPPED, 6, "programs of uid 12345 reported this loss");
+    expect(1, CHANNEL_FOREIGN, 7, "programs of uid 12345 reported this loss");
+    expect(1, CHANNEL_BLOCKED, 8, "programs of uid 12345 reported this loss");
     assert_false(channels_counted(&fake.session, 2, CHANNEL_BLOCKED, &count, word, sizeof(word)));
     assert_int_equal(channels_held(&fake.session), 0);
     fake.session.own->budget.held = 3;
