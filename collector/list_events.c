@@ -60,7 +60,7 @@ static void try_spec(const struct event_spec *spec, char *ret, size_t size)
     if (refused && !spec->attr.exclude_kernel && try_attr(spec, true) == 0) {
         const bool nothing = spec->attr.exclude_user || event_config_in_kernel(spec->attr.type, spec->attr.config);
         snprintf(ret, size, "%s",
-                 nothing ? "not usable: the event happens in the kernel, which this user may not profile"
+                 nothing ? "not usable: the event happens in the kernel, which this user is not allowed to profile"
                          : "usable in user space only");
         return;
     }

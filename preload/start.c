@@ -181,8 +181,8 @@ static void append_error(struct start *start, int error)
     };
     char number[12];
     if (error == EPERM && SYS_4(SYS_getxattr, start->collector, "security.capability", 0, 0) > 0) {
-        append_text(
-            start, "its file has capabilities that this process may not get (to remove them, as root: setcap -r FILE)");
+        append_text(start,
+                    "its file has capabilities that this process cannot get (to remove them, as root: setcap -r FILE)");
         return;
     }
     for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {

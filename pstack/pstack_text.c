@@ -78,7 +78,7 @@ static void refusal_text(const struct target *target, char ret[ANSWER_REASON])
                  scope == 2 ? "run this as root" : "no process may trace until the next boot");
     else
         snprintf(ret, ANSWER_REASON, "%s",
-                 geteuid() == 0 ? "root may not trace here: CAP_SYS_PTRACE is missing"
+                 geteuid() == 0 ? "root is not allowed to trace here: CAP_SYS_PTRACE is missing"
                                 : "the process belongs to another user, or has more rights than you; run this as root");
 }
 

@@ -124,7 +124,7 @@ static int find_rights(struct setup *setup)
             "%s, so kernel code is not sampled, and each percentage is a share of the time in user space; "
             "'pinject-run --doctor' says what to change",
             probe_read_sysctl("perf_event_paranoid", 2),
-            probe_user_namespace() ? ", and root in a user namespace may not profile the kernel" : "");
+            probe_user_namespace() ? ", and root in a user namespace is not allowed to profile the kernel" : "");
     return 0;
 }
 
