@@ -255,7 +255,7 @@ static const struct option_row rows[] = {
     {0, "total", NULL, 0, options_take_flag, FIELD(total), 0, DIFF,
      "compare functions and DSOs by total weight (with callees), not by self weight"},
     {0, "sort", "weight|share", 0, options_take_word, FIELD(diff_sort), 0, DIFF,
-     "order rows by the change of weight (the default) or of share (the column Points)"},
+     "order rows by the change of the time or count (the default), or the change of the share (the column Points)"},
     {0, "reverse", NULL, 0, options_take_flag, FIELD(reverse), 0, FLAME,
      "sampled functions at the top, their callers below"},
     {0, "icicle", NULL, 0, options_take_enum, FIELD(layout), LAYOUT_HANGING, FLAME, "callers at the top (the default)"},
