@@ -453,7 +453,7 @@ int main(int argc, char **argv)
     case SETTINGS_LIST_EVENTS:
     case SETTINGS_EVENT_INFO:
     case SETTINGS_CHECK_EVENTS: return print_events(&run.line);
-    case SETTINGS_USER_REGS: sample_words_print_registers(stdout); return flush_output();
+    case SETTINGS_LIST_REGS: sample_words_print_registers(stdout); return flush_output();
     case SETTINGS_DOCTOR: return examine_machine(&run);
     case SETTINGS_STACKS: return print_stacks(&run.line);
     case SETTINGS_VERSION: printf("pinject-run %s\n", PINJECT_VERSION_STRING); return flush_output();

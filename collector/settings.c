@@ -293,6 +293,8 @@ static const struct option_row rows[] = {
     {0, "user-regs", "LIST", OPTION_OPTIONAL_VALUE | OPTION_MORE, settings_take_user_regs, 0, 0, GROUP_BOTH,
      "record the registers of user space with each sample: all of them, or those of LIST, such as ip,sp,ax; "
      "--user-regs=? prints their names"},
+    {0, "intr-regs", "LIST", OPTION_OPTIONAL_VALUE | OPTION_MORE, settings_take_intr_regs, 0, 0, GROUP_BOTH,
+     "the same, with the registers at the moment of the sample, which may be those of the kernel"},
     {'b', "branch-any", NULL, OPTION_MORE, settings_take_branches, 0, 0, GROUP_BOTH,
      "record the last branches before each sample, if the CPU records branches; the same as --branch-filter=any"},
     {'j', "branch-filter", "KINDS", OPTION_MORE, settings_take_branches, 0, 0, GROUP_BOTH,

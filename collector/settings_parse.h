@@ -17,7 +17,7 @@ enum settings_action {
     SETTINGS_STACKS, /* settings.command: numbers of processes */
     SETTINGS_LIST_EVENTS,
     SETTINGS_EVENT_INFO,
-    SETTINGS_USER_REGS,    /* list what --user-regs knows */
+    SETTINGS_LIST_REGS,    /* list what --user-regs and --intr-regs know */
     SETTINGS_CHECK_EVENTS, /* settings.command: NULL, or what has the symbols of breakpoints */
     SETTINGS_VERSION,
     SETTINGS_HELP,

@@ -9,16 +9,26 @@
 #include "collector/settings_parse.h"
 #include "common/report.h"
 
+static int take_registers(struct settings_line *line, const struct option_row *row, const char *value, uint64_t *ret)
+{
+    if (value && strcmp(value, "?") == 0 && line->action != SETTINGS_COLLECT) {
+        line->action = SETTINGS_LIST_REGS;
+        return 0;
+    }
+    *ret = sample_words_all_registers();
+    return value && strcasecmp(value, "all") != 0 ? sample_words_registers(row->name, value, ret) : 0;
+}
+
 int settings_take_user_regs(void *state, const struct option_row *row, const char *value)
 {
     struct settings_line *line = state;
-    (void)row;
-    if (value && strcmp(value, "?") == 0 && line->action != SETTINGS_COLLECT) {
-        line->action = SETTINGS_USER_REGS;
-        return 0;
-    }
-    line->settings.user_regs = sample_words_all_registers();
-    return value && strcasecmp(value, "all") != 0 ? sample_words_registers(value, &line->settings.user_regs) : 0;
+    return take_registers(line, row, value, &line->settings.user_regs);
+}
+
+int settings_take_intr_regs(void *state, const struct option_row *row, const char *value)
+{
+    struct settings_line *line = state;
+    return take_registers(line, row, value, &line->settings.intr_regs);
 }
 
 int settings_take_branches(void *state, const struct option_row *row, const char *value)
@@ -48,6 +58,7 @@ int settings_check_samples(const struct settings *settings)
                         : settings->sample_cpu ? "sample-cpu"
                         : settings->values     ? "smpl-values"
                         : settings->user_regs  ? "user-regs"
+                        : settings->intr_regs  ? "intr-regs"
                         : settings->branches   ? "branch-filter"
                         : settings->saturate   ? "saturate-smpl-buffer"
                                                : NULL;

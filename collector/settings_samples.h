@@ -7,8 +7,9 @@
 #include "common/options.h"
 
 /* Parsers of option rows; STATE is struct settings_line. 0, or -EINVAL after report_error(). */
-/* --user-regs: "?" lists them instead. */
+/* --user-regs, --intr-regs: "?" lists them instead. */
 int settings_take_user_regs(void *state, const struct option_row *row, const char *value);
+int settings_take_intr_regs(void *state, const struct option_row *row, const char *value);
 /* -b and -j. */
 int settings_take_branches(void *state, const struct option_row *row, const char *value);
 /* --overflow-block, which is refused. */

@@ -23,13 +23,31 @@ size_t sample_fields_size(const struct perf_event_attr *attr)
     size_t words = (size_t)__builtin_popcountll(type & (SAMPLE_FIELDS_AFTER_TIME | SAMPLE_FIELDS_AFTER_STACK));
     if (type & PERF_SAMPLE_REGS_USER)
         words += 1 + (size_t)__builtin_popcountll(attr->sample_regs_user);
+    if (type & PERF_SAMPLE_REGS_INTR)
+        words += 1 + (size_t)__builtin_popcountll(attr->sample_regs_intr);
     return words * sizeof(uint64_t) +
            (type & PERF_SAMPLE_BRANCH_STACK ? sample_fields_branches_size(attr, BRANCHES) : 0);
 }
 
+size_t sample_fields_after_size(const struct perf_event_attr *attr, const void *after, size_t size)
+{
+    const uint64_t type = attr->sample_type, before = type & (PERF_SAMPLE_WEIGHT | PERF_SAMPLE_DATA_SRC);
+    size_t words = (size_t)__builtin_popcountll(type & SAMPLE_FIELDS_AFTER_STACK);
+    if (type & PERF_SAMPLE_REGS_INTR) {
+        const size_t at = sizeof(uint64_t) * (size_t)__builtin_popcountll(before);
+        uint64_t abi;
+        if (size < at + sizeof(abi))
+            return SIZE_MAX;
+        memcpy(&abi, (const char *)after + at, sizeof(abi));
+        words += 1 + (abi == PERF_SAMPLE_REGS_ABI_NONE ? 0 : (size_t)__builtin_popcountll(attr->sample_regs_intr));
+    }
+    return words * sizeof(uint64_t) <= size ? words * sizeof(uint64_t) : SIZE_MAX;
+}
+
 size_t sample_fields_empty_size(const struct perf_event_attr *attr)
 {
-    const uint64_t words = attr->sample_type & (PERF_SAMPLE_REGS_USER | SAMPLE_FIELDS_AFTER_STACK);
+    const uint64_t words = attr->sample_type &
+                           (PERF_SAMPLE_REGS_USER | PERF_SAMPLE_REGS_INTR | SAMPLE_FIELDS_AFTER_STACK);
     return sizeof(uint64_t) * (size_t)__builtin_popcountll(words) +
            (attr->sample_type & PERF_SAMPLE_BRANCH_STACK ? sample_fields_branches_size(attr, 0) : 0);
 }
@@ -101,18 +119,21 @@ static void add_data(struct event_config *config)
     note_without(config, without, first, "addresses", all);
 }
 
-static int add_registers(struct event_config *config, uint64_t registers)
+/* USER and INTR: the registers of --user-regs and --intr-regs. */
+static int add_registers(struct event_config *config, uint64_t user, uint64_t intr)
 {
+    const uint64_t fields = (user ? PERF_SAMPLE_REGS_USER : 0) | (intr ? PERF_SAMPLE_REGS_INTR : 0);
     for (unsigned i = 0; i < config->sampling; i++) {
         struct config_event *event = &config->events[i];
-        event->attr.sample_regs_user = registers;
-        const int status = try_fields(event->attr, group_of(config, i), PERF_SAMPLE_REGS_USER);
+        event->attr.sample_regs_user = user;
+        event->attr.sample_regs_intr = intr;
+        const int status = try_fields(event->attr, group_of(config, i), fields);
         if (status < 0) {
-            report_error("samples of event '%s' cannot have registers of user space: %s; leave out --user-regs",
-                         event->name, strerror(-status));
+            report_error("samples of event '%s' cannot have registers%s: %s; leave out %s", event->name,
+                         intr ? "" : " of user space", strerror(-status), intr ? "--intr-regs" : "--user-regs");
             return status;
         }
-        event->attr.sample_type |= PERF_SAMPLE_REGS_USER;
+        event->attr.sample_type |= fields;
     }
     return 0;
 }
@@ -164,8 +185,8 @@ static void refuse_timers(struct event_config *config, const struct settings *se
         event_config_note(
             config,
             "samples have no CPU and no address: perf_event_open is refused, so timers take the samples, and timers record neither CPU nor address");
-    if (settings->user_regs)
-        report_warning(message, "user-regs", config->refusal, "registers");
+    if (settings->user_regs || settings->intr_regs)
+        report_warning(message, settings->user_regs ? "user-regs" : "intr-regs", config->refusal, "registers");
     if (settings->branches)
         report_warning(message, "branch-filter", config->refusal, "branches");
 }
@@ -181,7 +202,7 @@ int sample_fields_add(struct event_config *config, const struct settings *settin
     if (settings->data)
         add_data(config);
     int status = settings->branches ? add_branches(config, settings->branches) : 0;
-    if (status == 0 && settings->user_regs)
-        status = add_registers(config, settings->user_regs);
+    if (status == 0 && (settings->user_regs || settings->intr_regs))
+        status = add_registers(config, settings->user_regs, settings->intr_regs);
     return status;
 }

@@ -145,9 +145,9 @@ uint64_t sample_words_all_registers(void)
     return bits;
 }
 
-int sample_words_registers(const char *list, uint64_t *ret)
+int sample_words_registers(const char *option, const char *list, uint64_t *ret)
 {
-    return parse_list(registers, "user-regs", "register", list, ret);
+    return parse_list(registers, option, "register", list, ret);
 }
 
 void sample_words_print_registers(FILE *to)

@@ -51,6 +51,7 @@ struct settings {
     bool data;                /* -d: addresses and their sources */
     bool values;              /* --smpl-values: counts of the group's events in each sample */
     uint64_t user_regs;       /* --user-regs: attr.sample_regs_user; 0: none */
+    uint64_t intr_regs;       /* --intr-regs: attr.sample_regs_intr; 0: none */
     uint64_t branches;        /* -b and -j: attr.branch_sample_type; 0: none */
     int call_graph;           /* enum settings_call_graph */
     int unwinder;             /* enum unwind_engine_kind */

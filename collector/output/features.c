@@ -23,14 +23,7 @@
 /* A longer command line is cut: it is in every file. */
 enum { ARGUMENTS_MAX = 4096 };
 
-/*
- * Attrs end after the last field that is ever set. EVENT_DESC, which is there for the names, has their type and size.
- */
-enum {
-    ATTR_SIZE = PERF_ATTR_SIZE_VER3,
-    ATTR_ENTRY = ATTR_SIZE + sizeof(struct perfdata_section),
-    DESC_ATTR_SIZE = 8,
-};
+enum { DESC_ATTR_SIZE = 8 }; /* EVENT_DESC is there for the names: of attrs it has the type and the size */
 
 #define GROUP_NAME "{anon_group}" /* perf's, for a group without a name */
 
@@ -81,7 +74,7 @@ static void prepare_attrs(struct features *features)
     for (unsigned i = 0; i < config->count; i++) {
         struct perf_event_attr *attr = &features->attrs[i];
         *attr = config->events[i].attr;
-        attr->size = ATTR_SIZE;
+        attr->size = (uint32_t)features->attr_size;
         if (config->events[i].spec && event_choice_is_own(config->events[i].spec))
             attr->config1 = 0; /* an address in our memory: the name of the event has what it points to */
         attr->read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING | PERF_FORMAT_ID |
@@ -91,6 +84,7 @@ static void prepare_attrs(struct features *features)
         if (!config->events[i].samples) {
             attr->sample_type = sample_type;
             attr->sample_regs_user = config->events[0].attr.sample_regs_user;
+            attr->sample_regs_intr = config->events[0].attr.sample_regs_intr;
             attr->branch_sample_type = config->events[0].attr.branch_sample_type;
             attr->sample_period = 0;
             attr->freq = 0;
@@ -278,12 +272,28 @@ static void prepare_numbers(struct features *features)
     end_part(features, to);
 }
 
+/* The attrs of a file end after the last field that is set. */
+static size_t find_attr_size(const struct event_config *config)
+{
+    for (unsigned i = 0; i < config->count; i++)
+        if (config->events[i].attr.sample_regs_intr)
+            return PERF_ATTR_SIZE_VER4;
+    return PERF_ATTR_SIZE_VER3;
+}
+
+/* An attr with the place of its ids. */
+static size_t attr_entry(const struct features *features)
+{
+    return features->attr_size + sizeof(struct perfdata_section);
+}
+
 int features_init(struct features *features, const struct session *session)
 {
     memset(features, 0, sizeof(*features));
     features->session = session;
+    features->attr_size = find_attr_size(session->config);
     features->attrs_at = sizeof(struct perfdata_header) + session->config->count * sizeof(uint64_t);
-    features->front = features->attrs_at + session->config->count * ATTR_ENTRY;
+    features->front = features->attrs_at + session->config->count * attr_entry(features);
     pthread_mutex_init(&features->topology.lock, NULL);
     machine_read(&features->machine);
     prepare_attrs(features);
@@ -359,8 +369,8 @@ void features_header(const struct features *features, const uint64_t ids[CONFIG_
     *ret = (struct perfdata_header){
         .magic = PERFDATA_MAGIC,
         .size = sizeof(*ret),
-        .attr_size = ATTR_ENTRY,
-        .attrs = {features->attrs_at, (uint64_t)count * ATTR_ENTRY},
+        .attr_size = attr_entry(features),
+        .attrs = {features->attrs_at, (uint64_t)count * attr_entry(features)},
         .data = {features->front, 0},
     };
 }
@@ -378,9 +388,9 @@ void features_front(const struct features *features, const uint64_t ids[CONFIG_E
         if (!(events >> i & 1))
             continue;
         struct perfdata_section section = {sizeof(header) + i * sizeof(uint64_t), ids[i] ? sizeof(uint64_t) : 0};
-        memcpy(at, &features->attrs[i], ATTR_SIZE);
-        memcpy(at + ATTR_SIZE, &section, sizeof(section));
-        at += ATTR_ENTRY;
+        memcpy(at, &features->attrs[i], features->attr_size);
+        memcpy(at + features->attr_size, &section, sizeof(section));
+        at += attr_entry(features);
     }
 }
 

@@ -29,8 +29,9 @@ enum { FEATURES_TOPOLOGY = 5 };
 struct features {
     const struct session *session;
     struct machine machine;
-    size_t attrs_at; /* offset of the attrs, after the ids */
-    size_t front;    /* bytes before the data: room for all events of the event configuration */
+    size_t attr_size; /* of each attr in the files */
+    size_t attrs_at;  /* offset of the attrs, after the ids */
+    size_t front;     /* bytes before the data: room for all events of the event configuration */
     struct perf_event_attr attrs[CONFIG_EVENTS]; /* as the files have them */
     struct records_layout layout;
     bool values;                    /* some samples have the counts of a group (values.h) */

@@ -253,9 +253,11 @@ static bool parse_sample(const struct stacks *stacks, unsigned event, const stru
         return false;
     if (!parse_regs(&cursor, configured, raw) || !parse_dump(&cursor, raw))
         return false;
-    raw->after_size = records_fields_size(layout->sample_type[event] & SAMPLE_FIELDS_AFTER_STACK);
+    if (cursor.failed)
+        return false;
+    raw->after_size = cursor_left(&cursor);
     raw->after = cursor_bytes(&cursor, raw->after_size);
-    return !cursor.failed && !cursor_left(&cursor);
+    return sample_fields_after_size(&configured->attr, raw->after, raw->after_size) == raw->after_size;
 }
 
 /* ---- The call chain ---- */

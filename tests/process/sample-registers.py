@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 # labels: figures
 # timeout: 240
-"""--user-regs: the registers of each sample against those that the program set, as panalyze, perf script and perf record
-show them, with each kind of call stack."""
+"""--user-regs and --intr-regs: the registers of each sample against those that the program set, as panalyze, perf script
+and perf record show them, with each kind of call stack."""
 from harness import *
 
 # Each page has a fault while known numbers are in registers: r12 has i, r13 i + 1000, r14 the address, di 7.
@@ -45,6 +45,7 @@ GROUP = ["-c", "1", "-e", "{page-faults:u,minor-faults:u}:S"]
 GRAPHS = ("none", "fp", "dwarf,1024", "auto,1024")
 NAMES = "AX BX CX DX SI DI BP SP IP FLAGS CS SS R8 R9 R10 R11 R12 R13 R14 R15".split()
 LINKS = {"dynamic": [], "static": ["-static"]}
+FIELDS = {"--user-regs": "uregs", "--intr-regs": "iregs"}  # the same at a fault of user space
 
 
 def need_program(kind):
@@ -78,9 +79,9 @@ def sample(*options, command=("./regs", str(PAGES)), event=EVENT):
     return done.out
 
 
-def record(*options, **kw):
+def record(*options, field="uregs", **kw):
     """What the command said, and the registers of the samples of pinject-run."""
-    return sample(*options, **kw), registers_of(panalyze("script", "-F", "uregs", *results()).ok().out)
+    return sample(*options, **kw), registers_of(panalyze("script", "-F", field, *results()).ok().out)
 
 
 def check_values(base, samples, what):
@@ -93,12 +94,13 @@ def check_values(base, samples, what):
 def test_values():
     for kind in LINKS:
         need_program(kind)
-        for graph in GRAPHS:
-            out, samples = record("--user-regs=di,r12,r13,r14", "-g", graph)
-            check_equal({tuple(regs) for regs in samples}, {("ABI", "DI", "R12", "R13", "R14")}, (kind, graph))
-            check_values(int(out, 16), samples, (kind, graph))
-        figure(f"{kind} program: 4 registers of {PAGES} page faults are those that it set, with {len(GRAPHS)} kinds of "
-               "call stacks")
+        for option, field in FIELDS.items():
+            for graph in GRAPHS:
+                out, samples = record(option + "=di,r12,r13,r14", "-g", graph, field=field)
+                check_equal({tuple(regs) for regs in samples}, {("ABI", "DI", "R12", "R13", "R14")}, (kind, graph))
+                check_values(int(out, 16), samples, (kind, graph))
+            figure(f"{option}, {kind} program: 4 registers of {PAGES} page faults are those that it set, with "
+                   f"{len(GRAPHS)} kinds of call stacks")
 
 
 def test_beside_values_of_a_group():
@@ -123,10 +125,12 @@ def test_all_registers():
 def test_perf_reads_the_files():
     need_program("dynamic")
     need("perf")
-    for options in (["--user-regs"], ["--user-regs=ip,SP,r15", "-d", "--sample-cpu"]):
-        for graph in GRAPHS:
-            _, ours = record(*options, "-g", graph)
-            theirs = run(["perf", "script", "-F", "uregs", "-i", *results()]).ok().out
+    for field, options in (("uregs", ["--user-regs"]), ("uregs", ["--user-regs=ip,SP,r15", "-d", "--sample-cpu"]),
+                           ("iregs", ["--intr-regs"]), ("iregs", ["--intr-regs=ip,SP,r15", "-d", "--sample-cpu"]),
+                           ("iregs,uregs", ["--intr-regs=ip,di", "--user-regs=sp", "-d"])):
+        for graph in GRAPHS if field == "uregs" else ("none", "dwarf,1024"):
+            _, ours = record(*options, "-g", graph, field=field)
+            theirs = run(["perf", "script", "-F", field, "-i", *results()]).ok().out
             check_equal(ours, registers_of(theirs), (options, graph))
             check(len(ours) >= PAGES, ours)
             other = [run([program, "script", "-F", "tid,time,period", *more, *results()]).ok().out.split()
@@ -139,22 +143,40 @@ def test_as_perf_record():
     """The same registers of the same moments of the same program, by both."""
     need_program("dynamic")
     need("perf")
-    regs = "--user-regs=cs,ss,ip,r12,r13,di"
-    run(["perf", "record", "-q", "-o", "perf.data", *EVENT, regs, "--", "setarch", "-R", "./regs", str(PAGES)]).ok()
-    perf = registers_of(run(["perf", "script", "-F", "uregs", "-i", "perf.data"]).ok().out)
-    _, ours = record(regs, "-g", "dwarf,1024", command=["setarch", "-R", "./regs", str(PAGES)])
-    touched = [[one for one in samples if one["DI"] == 7 and one["R12"] + 1000 == one["R13"] and one["R12"] < PAGES]
-               for samples in (perf, ours)]
-    check_equal(len(touched[0]), PAGES)
-    check_equal(touched[1], touched[0])
-    figure(f"registers of {PAGES} page faults are those of perf record --user-regs")
+    for option, field in FIELDS.items():
+        regs = option + "=cs,ss,ip,r12,r13,di"
+        run(["perf", "record", "-q", "-o", "perf.data", *EVENT, regs, "--", "setarch", "-R", "./regs", str(PAGES)]).ok()
+        perf = registers_of(run(["perf", "script", "-F", field, "-i", "perf.data"]).ok().out)
+        _, ours = record(regs, "-g", "dwarf,1024", field=field, command=["setarch", "-R", "./regs", str(PAGES)])
+        touched = [[one for one in samples if one["DI"] == 7 and one["R12"] + 1000 == one["R13"] and one["R12"] < PAGES]
+                   for samples in (perf, ours)]
+        check_equal(len(touched[0]), PAGES)
+        check_equal(touched[1], touched[0])
+        figure(f"registers of {PAGES} page faults are those of perf record {option}")
+
+
+def test_registers_of_the_kernel():
+    """A sample in the kernel has its registers there: IP is the address of the sample."""
+    need_program("dynamic")
+    if not IS_ROOT:
+        skip("an unprivileged user samples user space only")
+    command = ["dd", "if=/dev/zero", "of=/dev/null", "bs=4M", "count=400", "status=none"]
+    for graph in GRAPHS:
+        sample("--intr-regs=ip,sp", "-g", graph, event=["-e", "cpu-clock", "-F", "4999"], command=command)
+        records = json.loads(panalyze("script", "--json", "-F", "iregs,ip", *results()).ok().out)["records"]
+        inside = [record for record in records if record["ip"] >= 1 << 63]
+        check(inside, records)
+        for record in inside:
+            check_equal(record["iregs"]["IP"], record["ip"], graph)
+            check(record["iregs"]["SP"] >= 1 << 63, record)
+        figure(f"-g {graph}: {len(inside)} samples in the kernel have its registers, IP is the sampled address")
 
 
 def test_stacks_are_the_same():
     """The registers that unwinding needs come beside those of the option, and do not go to the file."""
     need_program("dynamic")
     chains = []
-    for options in ([], ["--user-regs=flags"], ["--user-regs"]):
+    for options in ([], ["--user-regs=flags"], ["--user-regs"], ["--intr-regs"], ["--intr-regs=ip", "--user-regs"]):
         sample("-g", "dwarf,1024", *options, command=["setarch", "-R", "./regs", str(PAGES)])
         report = panalyze_json("report", *results())
         touch = [function for function in report["functions"] if function["symbol"] == "touch"]
@@ -197,13 +219,15 @@ def test_names():
         if shutil.which("perf", path=PATH):
             theirs = run(["perf", "record", "--user-regs=?", "true"])
             check_in(" ".join(NAMES), theirs.out + theirs.err)
-    done = pinject_run("--user-regs=zz", "true")
-    check_equal((done.status, done.err.count("\n")), (125, 1), done)
-    check_in("knows no register 'zz'", done.err)
-    check_in(names[0], done.err)
-    done = pinject_run("--stat", "--user-regs", "true")
-    check_equal(done.status, 125)
-    check_in("--stat takes none", done.err)
+    check_equal(pinject_run("--intr-regs=?").ok().out.split(), names)
+    for option in FIELDS:
+        done = pinject_run(option + "=zz", "true")
+        check_equal((done.status, done.err.count("\n")), (125, 1), done)
+        check_in(f"option '{option}' knows no register 'zz'", done.err)
+        check_in(names[0], done.err)
+        done = pinject_run("--stat", option, "true")
+        check_equal(done.status, 125)
+        check_in("--stat takes none", done.err)
 
 
 def test_attributes():
@@ -211,11 +235,11 @@ def test_attributes():
     need_program("dynamic")
     need("perf", "strace")
 
-    def masks(*command):
+    def masks(*command, kind="user"):
         run(["strace", "-f", "-v", "-o", "trace", "-e", "trace=perf_event_open", "--", *command])
         return {(int(found[1], 16)) for found in re.finditer(
-            r"config=PERF_COUNT_SW_PAGE_FAULTS,.*?sample_type=[^,]*REGS_USER[^,]*,.*?sample_regs_user=(0x[0-9a-f]+|0)",
-            open("trace").read())}
+            rf"config=PERF_COUNT_SW_PAGE_FAULTS,.*?sample_type=[^,]*REGS_{kind.upper()}[^,]*,.*?"
+            rf"sample_regs_{kind}=(0x[0-9a-f]+|0)", open("trace").read())}
 
     spellings = "--user-regs", "--user-regs=ax,bx,ip", "--user-regs=flags,cs,ss,r8,r15"
     for spelling in spellings:
@@ -224,7 +248,13 @@ def test_attributes():
         check_equal(masks(PINJECT_RUN, "-q", *EVENT, "-g", "none", spelling, "--", "true"), theirs, spelling)
         check_equal(masks(PINJECT_RUN, "-q", *EVENT, "-g", "dwarf", spelling, "--", "true") - {0xff01ff},
                     {*theirs, next(iter(theirs)) | 0xff01ff} - {0xff01ff}, spelling)
-    figure(f"{len(spellings)} spellings: sample_regs_user is that of perf record")
+    for spelling in [spelling.replace("user", "intr") for spelling in spellings]:
+        theirs = masks("perf", "record", "-q", "-o", "perf.data", *EVENT, spelling, "--", "true", kind="intr")
+        check_equal(len(theirs), 1, theirs)
+        for graph in ("none", "dwarf"):
+            check_equal(masks(PINJECT_RUN, "-q", *EVENT, "-g", graph, spelling, "--", "true", kind="intr"), theirs,
+                        (spelling, graph))
+    figure(f"{2 * len(spellings)} spellings: sample_regs_user and sample_regs_intr are those of perf record")
 
 
 if __name__ == "__main__":

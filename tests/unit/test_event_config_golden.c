@@ -99,7 +99,8 @@ static int no_address(const struct perf_event_attr *attr)
 
 static int no_registers(const struct perf_event_attr *attr)
 {
-    return attr->sample_type & PERF_SAMPLE_REGS_USER && !(attr->sample_type & PERF_SAMPLE_STACK_USER) ? -ENOSYS : 0;
+    const uint64_t registers = attr->sample_type & (PERF_SAMPLE_REGS_USER | PERF_SAMPLE_REGS_INTR);
+    return registers && !(attr->sample_type & PERF_SAMPLE_STACK_USER) ? -ENOSYS : 0;
 }
 
 /* Its CPU records branches, of the kernel only for root. */
@@ -217,6 +218,9 @@ static const struct scene scenes[] = {
     {"registers of user space", NULL, {.frequency = 99, .user_regs = 0x1ff}, {"cycles", "{faults,cs}"}},
     {"registers, refused", no_registers, {.frequency = 99, .user_regs = 0x1ff}, {"cycles,faults"}},
     {"registers, timers", refused, {.frequency = 99, .user_regs = 0x1ff}, {0}},
+    {"registers of the interrupt", NULL, {.frequency = 99, .intr_regs = 0x1ff}, {"cycles", "{faults,cs}"}},
+    {"registers of both, refused", no_registers, {.frequency = 99, .user_regs = 2, .intr_regs = 1}, {"cycles,faults"}},
+    {"registers of the interrupt, timers", refused, {.frequency = 99, .intr_regs = 0x1ff}, {0}},
     {"registers and dumps of stacks", NULL, {.frequency = 99, DWARF, .user_regs = 0x1ff}, {"cycles"}},
     {"branches", records_branches, {.frequency = 99, .branches = PERF_SAMPLE_BRANCH_ANY}, {"cycles"}},
     {"branches and registers", records_branches, {.frequency = 99, DWARF, .branches = 8, .user_regs = 3}, {"cycles"}},

@@ -240,6 +240,18 @@ static void attrs_are_as_perf_wants_them(void **state)
     features_begin();
     for (unsigned i = 0; i < 3; i++)
         assert_int_equal(features.attrs[i].sample_regs_user, 5);
+    assert_int_equal(features.attr_size, PERF_ATTR_SIZE_VER3);
+    /* A field behind those that files have otherwise. */
+    kit.config.events[0].attr.sample_type = PERF_SAMPLE_REGS_INTR;
+    kit.config.events[0].attr.sample_regs_intr = 6;
+    features_begin();
+    const size_t front = features.front;
+    assert_int_equal(features.attr_size, PERF_ATTR_SIZE_VER4);
+    for (unsigned i = 0; i < 3; i++)
+        assert_true(features.attrs[i].sample_regs_intr == 6 && features.attrs[i].size == PERF_ATTR_SIZE_VER4);
+    kit.config.events[0].attr.sample_regs_intr = 0;
+    features_begin();
+    assert_int_equal(front - features.front, 3 * (PERF_ATTR_SIZE_VER4 - PERF_ATTR_SIZE_VER3));
 }
 
 static void front_has_the_events_that_were_opened(void **state)

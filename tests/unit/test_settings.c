@@ -331,6 +331,10 @@ static void test_registers(void **state)
     assert_int_equal(good("--user-regs=ax,IP,Flags,r8,r15 c")->user_regs, 0x810301);
 #endif
     assert_int_equal(good("--user-regs=sp --user-regs c")->user_regs, all);
+    assert_true(good("--user-regs --intr-regs=sp c")->intr_regs == good("--user-regs=sp c")->user_regs);
+    assert_true(good("--intr-regs c")->intr_regs == all && good("--intr-regs c")->user_regs == 0);
+    bad("--intr-regs=sp,ssp c", "option '--intr-regs' knows no register 'ssp'");
+    bad("--stat --intr-regs c", "option '--intr-regs' is for samples, and --stat takes none");
     bad("--user-regs=sp, c", "option '--user-regs' knows no register ''; it knows ");
     bad("--user-regs= c", "knows no register ''");
     bad("--user-regs=sp,ssp c", "did you mean 's");
@@ -338,7 +342,7 @@ static void test_registers(void **state)
     bad("--user-regs=sp?, c", "knows no register 'sp?'");
     bad("--stat --user-regs c", "option '--user-regs' is for samples, and --stat takes none");
     good("--user-regs=?");
-    assert_int_equal(line.action, SETTINGS_USER_REGS);
+    assert_int_equal(line.action, SETTINGS_LIST_REGS);
     bad("--user-regs=? c", "unexpected argument 'c'");
 }
 

@@ -202,6 +202,44 @@ static void test_registers_that_stay(void **state)
 }
 #endif
 
+/* Those of --intr-regs stay as they are, between the other fields behind the dump. */
+static void test_registers_of_the_interrupt(void **state)
+{
+    enum { COUNT = 3 };
+    const struct perf_event_attr before = config.events[0].attr;
+    struct perf_event_attr *attr = &config.events[0].attr;
+    const uint64_t type_before = tasks.layout.sample_type[0];
+    (void)state;
+    attr->sample_type |= PERF_SAMPLE_DATA_SRC | PERF_SAMPLE_REGS_INTR | PERF_SAMPLE_PHYS_ADDR;
+    attr->sample_regs_intr = 0x7;
+    tasks.layout.sample_type[0] = attr->sample_type;
+    for (uint64_t abi = 0; abi <= PERF_SAMPLE_REGS_ABI_64; abi++)
+        for (int more = -1; more <= 1; more++) { /* words too few, or too many */
+            const uint64_t fields[] = {0xdada, abi, 11, 12, 13}, physical = 0xfefe, words = abi ? 2 + COUNT : 2;
+            begin(kernel + 3, 4);
+            put_regs(PERF_SAMPLE_REGS_ABI_64);
+            put_stack(DUMP);
+            put(fields, words * 8);
+            if (more >= 0)
+                put_word(physical);
+            if (more > 0)
+                put_word(1);
+            struct perf_event_header header = {PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, (uint16_t)raw.size};
+            memcpy(raw.bytes, &header, sizeof(header));
+            const struct perf_event_header *made = tasks_unwind(&tasks, &task, 0, (const void *)raw.bytes);
+            if (more) {
+                assert_null(made);
+                continue;
+            }
+            assert_non_null(made);
+            const uint64_t *end = (const uint64_t *)(const void *)((const char *)made + made->size);
+            assert_int_equal(end[-1], physical);
+            assert_memory_equal(end - 1 - words, fields, words * 8);
+        }
+    *attr = before;
+    tasks.layout.sample_type[0] = type_before;
+}
+
 /* The branches before a sample stay where they are: behind the chain. */
 static void test_branches_stay(void **state)
 {
@@ -593,6 +631,7 @@ int main(void)
 #if defined(__x86_64__)
         TEST(test_registers_that_stay),
 #endif
+        TEST(test_registers_of_the_interrupt),
         TEST(test_branches_stay),
         TEST(test_kernel_chain_stays),
         TEST(test_user_alone),

@@ -288,6 +288,17 @@ static void test_fields_of_the_kernel_are_unknown(void **state)
     memcpy(&header, chain, sizeof(header));
     assert_int_equal(header.size, 72 + 3 * 8);
     assert_true(chain[8] == 0x1234 && chain[9] == 0 && chain[10] == 0 && chain[11] == 0 && chain[12] == 1);
+    /* The same of the registers of the interrupt, between two other fields. */
+    *attr = before;
+    attr->sample_type |= PERF_SAMPLE_DATA_SRC | PERF_SAMPLE_REGS_INTR | PERF_SAMPLE_PHYS_ADDR;
+    attr->sample_regs_intr = 0xff;
+    header = (struct perf_event_header){.type = PERF_RECORD_SAMPLE, .size = 72};
+    memcpy(chain, &header, sizeof(header));
+    chain[9] = chain[10] = chain[11] = chain[12] = 1;
+    assert_true(tasks_check_timer_record(stage.tasks, task, chain));
+    memcpy(&header, chain, sizeof(header));
+    assert_int_equal(header.size, 72 + 3 * 8);
+    assert_true(chain[8] == 0x1234 && chain[9] == 0 && chain[10] == 0 && chain[11] == 0 && chain[12] == 1);
     *attr = before;
     struct kit_file file = end(task);
     kit_file_free(&file);
