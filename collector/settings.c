@@ -295,6 +295,8 @@ static const struct option_row rows[] = {
      "--user-regs=? prints their names"},
     {0, "intr-regs", "LIST", OPTION_OPTIONAL_VALUE | OPTION_MORE, settings_take_intr_regs, 0, 0, GROUP_BOTH,
      "the same, with the registers at the moment of the sample, which may be those of the kernel"},
+    {0, "switch-events", NULL, OPTION_MORE, options_take_flag, FIELD(switch_events), 0, GROUP_BOTH,
+     "record each context switch of each task (PERF_RECORD_SWITCH); 'panalyze script --all' shows these records"},
     {'b', "branch-any", NULL, OPTION_MORE, settings_take_branches, 0, 0, GROUP_BOTH,
      "record the last branches before each sample, if the CPU records branches; the same as --branch-filter=any"},
     {'j', "branch-filter", "KINDS", OPTION_MORE, settings_take_branches, 0, 0, GROUP_BOTH,

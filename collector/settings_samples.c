@@ -54,14 +54,15 @@ int settings_take_overflow_block(void *state, const struct option_row *row, cons
 
 int settings_check_samples(const struct settings *settings)
 {
-    const char *given = settings->data         ? "data"
-                        : settings->sample_cpu ? "sample-cpu"
-                        : settings->values     ? "smpl-values"
-                        : settings->user_regs  ? "user-regs"
-                        : settings->intr_regs  ? "intr-regs"
-                        : settings->branches   ? "branch-filter"
-                        : settings->saturate   ? "saturate-smpl-buffer"
-                                               : NULL;
+    const char *given = settings->data            ? "data"
+                        : settings->sample_cpu    ? "sample-cpu"
+                        : settings->values        ? "smpl-values"
+                        : settings->user_regs     ? "user-regs"
+                        : settings->intr_regs     ? "intr-regs"
+                        : settings->switch_events ? "switch-events"
+                        : settings->branches      ? "branch-filter"
+                        : settings->saturate      ? "saturate-smpl-buffer"
+                                                  : NULL;
     if (!settings->stat || !given)
         return 0;
     report_error("option '--%s' is for samples, and --stat takes none; leave out one of them", given);

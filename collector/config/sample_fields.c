@@ -189,6 +189,8 @@ static void refuse_timers(struct event_config *config, const struct settings *se
         report_warning(message, settings->user_regs ? "user-regs" : "intr-regs", config->refusal, "registers");
     if (settings->branches)
         report_warning(message, "branch-filter", config->refusal, "branches");
+    if (settings->switch_events)
+        report_warning(message, "switch-events", config->refusal, "context switches");
 }
 
 int sample_fields_add(struct event_config *config, const struct settings *settings)

@@ -48,6 +48,7 @@ struct settings {
     struct random_periods random;
     uint64_t saturate;        /* --saturate-smpl-buffer: samples of a task, then it is only counted; 0: no limit */
     bool sample_cpu;          /* --sample-cpu */
+    bool switch_events;       /* --switch-events: records of context switches */
     bool data;                /* -d: addresses and their sources */
     bool values;              /* --smpl-values: counts of the group's events in each sample */
     uint64_t user_regs;       /* --user-regs: attr.sample_regs_user; 0: none */

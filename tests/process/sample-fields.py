@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # labels: figures
-"""Fields that only some users want: the CPU of each sample, and the address of its data, against what the program did."""
+"""Fields and records that only some users want: the CPU of each sample, the address of its data, context switches, against
+what the program did."""
 from harness import *
 
 TOUCH = """#define _GNU_SOURCE
@@ -117,6 +118,39 @@ def test_other_records_have_their_places():
         theirs = run(["perf", "script", "-F", "tid,cpu,time,period", "-i", *results()]).ok().out.split()
         ours = panalyze("script", "-F", "tid,cpu,time,period", *results()).ok().out.split()
         check_equal(ours, theirs)
+
+
+def test_context_switches():
+    """Each task has a record of each of its switches away from a CPU: as many as it counts, and as perf script shows."""
+    need_perf_events()
+    rounds = 1000
+    for program in ("count-witness", "count-witness-static"):
+        if not target_runs(program):
+            continue
+        for name in results():
+            os.remove(name)
+        all_seen(pinject_run("--switch-events", "-g", "none", "-e", "task-clock" + ",context-switches" * IS_ROOT, "--",
+                             target(program), "rounds", str(rounds))).ok()
+        check_nothing_lost()
+        records = re.findall(r" \d+/(\d+) +[\d.]+: PERF_RECORD_SWITCH( out)?", panalyze("script", "--all",
+                                                                                    *results()).ok().out)
+        gone = {tid: sum(1 for other, out in records if out and other == tid) for tid, _ in records}
+        check_equal(len(gone), 2, "two threads")
+        check(all(count >= rounds - 1 for count in gone.values()), gone)
+        for tid, count in gone.items():  # the last one has no way back
+            check(abs(count - sum(1 for other, out in records if not out and other == tid)) <= 1, records)
+        if IS_ROOT:
+            for task in panalyze_json("report", *results())["tasks"]:
+                counted = {count["event"]: count["counted"] for count in task["counts"]}["context-switches"]
+                check(abs(counted - gone[str(task["tid"])]) <= 1, f"{task['tid']}: {counted} counted, records: {gone}")
+        if shutil.which("perf", path=PATH):
+            shown = sum(run(["perf", "script", "--show-switch-events", "-i", name]).ok().out.count("PERF_RECORD_SWITCH")
+                        for name in results())
+            check_equal(shown, len(records), "perf script")
+        figure(f"{program}: {sum(gone.values())} switches of two tasks in {rounds} rounds have a record each")
+    done = pinject_run("--stat", "--switch-events", "true")
+    check_equal(done.status, 125)
+    check_in("option '--switch-events' is for samples, and --stat takes none", done.err)
 
 
 def test_counts_have_no_fields():

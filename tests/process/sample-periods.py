@@ -392,7 +392,9 @@ def test_saturation_by_timers():
 def test_refused_by_timers():
     """What timers cannot do is said, and the profile goes on without."""
     for option, words in (("--smpl-periods-random=0xff:1", "the period of a timer cannot change"),
-                          ("--user-regs", "timers record no registers"), ("-b", "timers record no branches")):
+                          ("--user-regs", "timers record no registers"),
+                          ("--intr-regs", "timers record no registers"),
+                          ("--switch-events", "timers record no context switches"), ("-b", "timers record no branches")):
         done = by_timers("-c", "2000000", option)
         warning = [line for line in done.err.splitlines() if "has no effect" in line]
         check_equal(len(warning), 1, done)

@@ -221,6 +221,8 @@ static const struct scene scenes[] = {
     {"registers of the interrupt", NULL, {.frequency = 99, .intr_regs = 0x1ff}, {"cycles", "{faults,cs}"}},
     {"registers of both, refused", no_registers, {.frequency = 99, .user_regs = 2, .intr_regs = 1}, {"cycles,faults"}},
     {"registers of the interrupt, timers", refused, {.frequency = 99, .intr_regs = 0x1ff}, {0}},
+    {"context switches", NULL, {.frequency = 99, .switch_events = true}, {"cycles,faults"}},
+    {"context switches, timers", refused, {.frequency = 99, .switch_events = true}, {0}},
     {"registers and dumps of stacks", NULL, {.frequency = 99, DWARF, .user_regs = 0x1ff}, {"cycles"}},
     {"branches", records_branches, {.frequency = 99, .branches = PERF_SAMPLE_BRANCH_ANY}, {"cycles"}},
     {"branches and registers", records_branches, {.frequency = 99, DWARF, .branches = 8, .user_regs = 3}, {"cycles"}},
@@ -278,6 +280,8 @@ static void show_event(FILE *to, const struct config_event *event)
             (uint64_t)attr->sample_regs_user ? UINT64_C(1) : 0, attr->sample_stack_user);
     if (event->random_mask)
         fprintf(to, "    random %#" PRIx64 ", seed %" PRIu64 "\n", event->random_mask, event->random_seed);
+    if (attr->sample_regs_intr)
+        fprintf(to, "    regs of the interrupt %#" PRIx64 "\n", (uint64_t)attr->sample_regs_intr);
     if (attr->branch_sample_type)
         fprintf(to, "    branches %#" PRIx64 "\n", (uint64_t)attr->branch_sample_type);
     fprintf(to, "   ");
@@ -298,6 +302,7 @@ static void show_event(FILE *to, const struct config_event *event)
     FLAG(comm);
     FLAG(comm_exec);
     FLAG(task);
+    FLAG(context_switch);
     FLAG(watermark);
     FLAG(enable_on_exec);
     FLAG(sample_id_all);
