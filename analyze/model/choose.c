@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -60,7 +61,8 @@ static void describe_session(const struct loader *loader, const struct session_s
     choose_text(session->id, SHORT_BYTES, id);
     describe_directory(loader, session, directory, sizeof(directory));
     if (session->lost)
-        snprintf(ret, size, "a run of unknown id%s, because %s truncated", directory,
+        snprintf(ret, size, "%s%s, because %s truncated",
+                 session->files == 1 ? "a run that is not known" : "runs that are not known", directory,
                  session->files == 1 ? "the file is" : "the files are");
     else
         snprintf(ret, size, "%s of %s%s", id, when, directory);
@@ -96,6 +98,8 @@ static int choose_named(const struct loader *loader, const char *wanted, uint32_
     }
     for (uint32_t i = 0; i < loader->session_count; i++) {
         char id[ID_TEXT];
+        if (loader->sessions[i].files == 0 || loader->sessions[i].lost)
+            continue;
         choose_text(loader->sessions[i].id, sizeof(loader->sessions[i].id), id);
         if (strncasecmp(id, wanted, length) == 0) {
             found = i;
@@ -130,17 +134,45 @@ static uint32_t newest_session(const struct loader *loader)
     return found;
 }
 
-/* The session of pinject that ran at TIME_NS, the newest if there are several; LOOKUP_NONE: none did. */
-static uint32_t session_at(const struct loader *loader, uint64_t time_ns)
+size_t choose_base(const struct input *input)
 {
-    uint32_t found = LOOKUP_NONE;
+    char suffix[32];
+    const char *slash = strrchr(input->path, '/'), *name = slash ? slash + 1 : input->path;
+    snprintf(suffix, sizeof(suffix), ".%" PRId32 ".%" PRId32, input->pid, input->tid);
+    const char *found = strstr(name, suffix);
+    return found ? (size_t)(found - input->path) : 0;
+}
+
+static bool has_base(const struct session_seen *session, const struct input *input, size_t base)
+{
+    return base && session->base == base && memcmp(session->path, input->path, base) == 0;
+}
+
+static bool ran_at(const struct session_seen *session, uint64_t time_ns)
+{
+    return session->ours && session->files && session->start_ns <= time_ns &&
+           (!session->complete || time_ns <= session->end_ns);
+}
+
+/*
+ * The session of pinject that ran when the task of INPUT began. Of several, the one whose files have the same name up
+ * to .PID.TID. LOOKUP_NONE: none, or that is not certain.
+ */
+static uint32_t session_of_lost(const struct loader *loader, const struct input *input)
+{
+    const size_t base = choose_base(input);
+    uint32_t found = LOOKUP_NONE, count = 0, named = LOOKUP_NONE, named_count = 0;
     for (uint32_t i = 0; i < loader->session_count; i++) {
-        const struct session_seen *one = &loader->sessions[i];
-        if (one->ours && one->files && one->start_ns <= time_ns && time_ns <= one->end_ns &&
-            (found == LOOKUP_NONE || one->start_ns > loader->sessions[found].start_ns))
-            found = i;
+        if (!ran_at(&loader->sessions[i], input->start_ns))
+            continue;
+        found = i;
+        count++;
+        if (has_base(&loader->sessions[i], input, base)) {
+            named = i;
+            named_count++;
+        }
     }
-    return found;
+    return count == 1 ? found : named_count == 1 ? named : LOOKUP_NONE;
 }
 
 /* A file that lost its items belongs to the session in whose time its task began. */
@@ -149,7 +181,7 @@ static void place_lost_files(struct loader *loader)
     for (uint32_t i = 0; i < loader->input_count; i++) {
         struct input *input = &loader->inputs[i];
         const uint32_t session = input->session != LOOKUP_NONE && input->lost && input->start_ns
-                                     ? session_at(loader, input->start_ns)
+                                     ? session_of_lost(loader, input)
                                      : LOOKUP_NONE;
         if (session == LOOKUP_NONE)
             continue;

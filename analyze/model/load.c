@@ -115,11 +115,12 @@ static int look_at_records(struct input *input, struct file *file)
     return status < 0 ? status : 0;
 }
 
-static void note_end(struct session_seen *session, const struct pinject_item_task *task)
+/* What the file of TASK says of the time of its session. */
+static void note_end(struct session_seen *session, const struct file *file, const struct pinject_item_task *task)
 {
-    const uint64_t end_ns = task->flags & PINJECT_TASK_ENDED ? task->end_ns : UINT64_MAX;
-    if (end_ns > session->end_ns)
-        session->end_ns = end_ns;
+    session->complete |= ours_complete(file);
+    if (task->end_ns > session->end_ns)
+        session->end_ns = task->end_ns;
 }
 
 int loader_look(struct loader *loader, struct input *input, struct problem *problem)
@@ -139,6 +140,7 @@ int loader_look(struct loader *loader, struct input *input, struct problem *prob
         input->pid = task.pid;
         input->tid = task.tid;
         input->start_ns = task.start_ns;
+        seen.base = choose_base(input);
     }
     input->device = file.source.device;
     input->inode = file.source.inode;
@@ -148,7 +150,7 @@ int loader_look(struct loader *loader, struct input *input, struct problem *prob
     if (status == 0)
         loader->sessions[input->session].files++;
     if (status == 0 && input->own)
-        note_end(&loader->sessions[input->session], &task);
+        note_end(&loader->sessions[input->session], &file, &task);
     input->lost = seen.lost;
     if (status == 0 && input->lost)
         status = look_at_records(input, &file);
@@ -171,7 +173,8 @@ void loader_describe(const struct file *file, struct problem *ret)
             ret, 0,
             "the file is not complete, because its recorder still runs or was killed; the part written so far is read");
     else if (file->ours_lost)
-        problem_set(ret, 0, "the file is truncated: its feature sections are missing; its records are read");
+        problem_set(ret, 0,
+                    "the file is truncated or damaged: its feature section 250 is missing; its records are read");
     else if (file->features_lost)
         problem_set(ret, 0, "the table of features in this file is damaged; the rest of the file is read");
     else if (file->unread && !file->pipe)
@@ -198,7 +201,7 @@ int loader_take(struct loader *loader, struct input *input, struct file *file, b
     if (problem.text[0] && talk)
         report_warning("%s: %s", input->path, problem.text);
     loader->profile.files_read++;
-    loader->profile.files_truncated += file->missing > 0;
+    loader->profile.files_truncated += file->missing > 0 || file->ours_lost;
     return session_take(loader, file, input->own || loader->sessions[input->session].ours);
 }
 

@@ -58,9 +58,11 @@ struct session_seen {
     bool ours;
     bool lost; /* stands for all of our files that lost their items, and belong to no other session */
     uint64_t start_realtime_ns;
-    uint64_t start_ns, end_ns; /* ours: CLOCK_MONOTONIC; the end of its last task, UINT64_MAX: some have not ended */
+    bool complete;             /* ours: it has ended, as one of its files says */
+    uint64_t start_ns, end_ns; /* ours: CLOCK_MONOTONIC; the end is that of the last task of these files */
     uint32_t files;
     const char *path; /* of the first file */
+    size_t base;      /* ours, and lost files: so many bytes of PATH are before .PID.TID */
 };
 
 struct loader {
@@ -121,6 +123,8 @@ int rounds_take(struct loader *loader, struct task *task, uint64_t time_ns, cons
 bool ours_session(const struct file *file, struct pinject_item_session *ret);
 bool ours_task(const struct file *file, struct pinject_item_task *ret);
 const char *ours_first_comm(const struct file *file);
+/* Does FILE say that its session has ended? */
+bool ours_complete(const struct file *file);
 /*
  * Takes the task of FILE (*ret_task is LOOKUP_NONE if FILE has no task item) with its exec generations and counts. 0 or
  * -ENOMEM.
@@ -188,5 +192,7 @@ int profile_load_memory(const void *bytes, size_t size, const struct profile_opt
 /* Finds the session that is meant; *ret_session is its index. 0, or -EINVAL after a message. */
 int choose_session(struct loader *loader, const char *wanted, uint32_t *ret_session);
 void choose_text(const uint8_t *id, size_t bytes, char *ret);
+/* How many bytes of the path of INPUT, whose task is known, are before .PID.TID; 0: it has no such name. */
+size_t choose_base(const struct input *input);
 
 #endif

@@ -43,6 +43,13 @@ const char *ours_first_comm(const struct file *file)
                                                                                                   : "";
 }
 
+bool ours_complete(const struct file *file)
+{
+    struct item item;
+    struct pinject_item_coverage fixed;
+    return find_item(file, PINJECT_ITEM_COVERAGE, &item) && item_coverage(&item, &fixed) && fixed.complete;
+}
+
 static int shell_status(int status)
 {
     if (WIFEXITED(status))

@@ -64,7 +64,8 @@ static void note_sample_time(struct replay *replay, const struct thread *thread,
     uint64_t *first = &replay->loader->first_sample_ns;
     if (time && (*first == 0 || time < *first))
         *first = time;
-    struct task *task = replay->own == LOOKUP_NONE ? threads_task(replay, thread) : NULL;
+    const bool described = replay->own != LOOKUP_NONE && !replay->input->lost; /* by the task item */
+    struct task *task = described ? NULL : threads_task(replay, thread);
     if (task && !task->shown.ended && time > task->shown.end_ns)
         task->shown.end_ns = time;
 }
@@ -210,7 +211,8 @@ static int take_lost(struct replay *replay, const struct record *record)
         attr = attr_of_id(&replay->file->attrs, cursor_u64(&payload));
     uint64_t lost = cursor_u64(&payload);
     /* Our files have the number in the task item. With MISC_LOST_SAMPLES_BPF a filter dropped samples on purpose. */
-    if (payload.failed || !attr || replay->own != LOOKUP_NONE || (samples && (record->misc & 1u << 15)))
+    const bool known = replay->own != LOOKUP_NONE && !replay->input->lost;
+    if (payload.failed || !attr || known || (samples && (record->misc & 1u << 15)))
         return 0;
     if (reserve_events(replay) < 0)
         return -ENOMEM;

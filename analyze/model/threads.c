@@ -184,7 +184,8 @@ int threads_exit(struct replay *replay, struct cursor payload)
     int32_t tid = (int32_t)cursor_u32(&payload);
     cursor_u32(&payload); /* parent's thread */
     uint64_t time = cursor_u64(&payload);
-    uint32_t index = payload.failed || replay->own != LOOKUP_NONE ? LOOKUP_NONE : find_thread(replay, tid);
+    const bool described = replay->own != LOOKUP_NONE && !replay->input->lost; /* by the task item */
+    uint32_t index = payload.failed || described ? LOOKUP_NONE : find_thread(replay, tid);
     if (index == LOOKUP_NONE || replay->threads[index].pid != pid)
         return 0;
     struct task *task = threads_task(replay, &replay->threads[index]);

@@ -125,8 +125,9 @@ char *heading_event(const struct view *view)
     if (!has_samples(view))
         return event;
     char *unwritten = heading_unwritten(session->incomplete_files, session->unwritten_samples);
+    const char *none = view->profile->files_truncated ? "an unknown number" : "none";
     char *text = memory_print("%s, %s lost%s%s", event,
-                              view->selection->lost ? text_count(lost, view->selection->lost) : "none",
+                              view->selection->lost ? text_count(lost, view->selection->lost) : none,
                               *unwritten ? "; " : "", unwritten);
     free(unwritten);
     free(event);
@@ -337,8 +338,8 @@ static void append_loss(struct buffer *line, const struct view *view)
     if (*unwritten)
         append_part(line, "; ", unwritten);
     if (truncated) {
-        snprintf(part, sizeof(part), "%s truncated: %s last samples are missing",
-                 text_plural(number, truncated, "file is", "files are"), truncated == 1 ? "its" : "their");
+        snprintf(part, sizeof(part), "%s truncated: data is missing at %s",
+                 text_plural(number, truncated, "file is", "files are"), truncated == 1 ? "its end" : "their ends");
         append_part(line, "; ", part);
     }
     if (has_samples(view) && ((!*unwritten && !truncated) || view->selection->lost)) {

@@ -247,7 +247,9 @@ static void print_facts(struct top *top)
                               text_plural(tasks, selection->task_count, "task", "tasks"), top->alive, top->busy,
                               text_time(cpu, top->cpu_ns),
                               text_plural(samples, selection->total_samples, "sample", "samples"),
-                              selection->lost ? text_count(lost, selection->lost) : "none");
+                              selection->lost                  ? text_count(lost, selection->lost)
+                              : view->profile->files_truncated ? "an unknown number"
+                                                               : "none");
     if (view->output->width)
         text_cut(line, (size_t)view->output->width, view->output->utf8);
     fprintf(view->output->to, "%s\n\n", line);

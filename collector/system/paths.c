@@ -48,7 +48,7 @@ uint64_t paths_room(const char *file)
     if (!length || length >= (int)sizeof directory)
         return UINT64_MAX;
     snprintf(directory, sizeof directory, "%.*s", length, file);
-    if (statvfs(directory, &space) < 0 || !space.f_blocks) /* some file systems do not count blocks */
+    if (statvfs(directory, &space) < 0 || !space.f_blocks || space.f_flag & ST_RDONLY) /* some count no blocks */
         return UINT64_MAX;
     return (uint64_t)(geteuid() == 0 ? space.f_bfree : space.f_bavail) * space.f_frsize;
 }

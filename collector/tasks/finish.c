@@ -26,7 +26,7 @@ static void hold_process(struct tasks *tasks, struct process *process)
         return;
     tasks_hold_process(tasks, process);
     process->ended_ns = tasks->now_ns;
-    process->number_gone_ns = 0;
+    process->number_gone = false;
     process->deadline_ns = tasks->now_ns + (process->left ? 0 : process->waited ? TASKS_WAITED_HOLD_NS : TASKS_HOLD_NS);
     if (!process->waited && !process->root)
         process->orphan |= account_is_orphan(tasks, process);

@@ -72,10 +72,10 @@ struct process {
     bool end_lost;              /* the record of an end was lost: the process may have ended after end_ns */
     uint64_t ended_ns;          /* the last task's end was seen; 0: it lives */
     uint64_t deadline_ns;       /* while held: write then */
-    uint64_t number_gone_ns;    /* while held: when a sweep found that its parent has waited for it; 0: not yet */
     uint64_t awaited;           /* while held: in that batch it was held for a request, or for a child (sweep.c) */
     bool held;
-    bool accounted; /* in the totals */
+    bool number_gone; /* while held: a sweep found that its parent has waited for it */
+    bool accounted;   /* in the totals */
     bool exit_known;
     bool root;
     bool left;                 /* after exec it went on to a program that is not followed */

@@ -94,25 +94,24 @@ static bool lives_on(const struct tasks *tasks, const struct process *process)
 
 /*
  * With more work than CPUs its end, its parent's wait, and the report of that all come late. So it is held from its
- * parent's wait on, not from its last record on.
+ * parent's wait on, not from its last record on. The first sweep that finds that its parent has waited holds it for the
+ * report of that, which is on its way, also where no sweep looked for a long time.
  */
 static void await_parent(const struct tasks *tasks, struct process *process)
 {
     const bool seen = process->deadline_ns + NUMBER_LOOK_NS > tasks->now_ns + TASKS_HOLD_NS;
-    if (process->deadline_ns == LIVES_ON || seen || process->waited || process->left || process->number_gone_ns ||
-        tasks->held_count > NUMBERS || tasks->now_ns - process->ended_ns >= NUMBER_NS)
+    const uint64_t report_ns = tasks->now_ns + TASKS_WAITED_HOLD_NS;
+    if (process->deadline_ns == LIVES_ON || seen || process->waited || process->left || process->number_gone ||
+        tasks->held_count > NUMBERS)
         return;
-    if (process_has_number(process))
-        process->deadline_ns = tasks->now_ns + TASKS_HOLD_NS;
-    else
-        process->number_gone_ns = tasks->now_ns;
-}
-
-/* Its parent has waited for it just before: the report is on its way, also where no sweep looked for a long time. */
-static bool awaits_report(const struct tasks *tasks, const struct process *process)
-{
-    return process->number_gone_ns && !process->waited && !process->left &&
-           tasks->now_ns - process->number_gone_ns < TASKS_WAITED_HOLD_NS;
+    if (process_has_number(process)) {
+        if (tasks->now_ns - process->ended_ns < NUMBER_NS)
+            process->deadline_ns = tasks->now_ns + TASKS_HOLD_NS;
+        return;
+    }
+    process->number_gone = true;
+    if (process->deadline_ns < report_ns)
+        process->deadline_ns = report_ns;
 }
 
 /*
@@ -137,7 +136,7 @@ static bool is_due(const struct tasks *tasks, struct process *process)
     const bool lived = process->deadline_ns == LIVES_ON;
     if (!lived && process->deadline_ns > tasks->now_ns)
         return false;
-    if (is_awaited(tasks, process) || awaits_program(tasks, process) || awaits_report(tasks, process))
+    if (is_awaited(tasks, process) || awaits_program(tasks, process))
         return false;
     if (lives_on(tasks, process))
         process->deadline_ns = LIVES_ON;

@@ -308,8 +308,8 @@ static void test_same_file(void **state)
     unlink(path_at(1)); /* the others are files of their own again */
 }
 
-/* A file of TID with samples at TIMES[2] of CLOCK_MONOTONIC; ID 0: of a run of perf. */
-static void save_times(unsigned i, uint8_t id, uint32_t tid, const uint64_t times[2])
+/* A file of TID with samples at TIMES[2] of CLOCK_MONOTONIC; ID 0: of a run of perf. COMPLETE: its run has ended. */
+static void save_times_at(const char *path, uint8_t id, uint32_t tid, const uint64_t times[2], bool complete)
 {
     struct writer writer;
     begin(&writer, tid, tid);
@@ -318,8 +318,10 @@ static void save_times(unsigned i, uint8_t id, uint32_t tid, const uint64_t time
         writer.attrs[j].clockid = CLOCK_MONOTONIC;
     }
     if (id) {
+        const struct pinject_item_coverage coverage = {.complete = complete};
         writer_session(&writer, id, 1000000000);
         writer_task(&writer, ENDED, 0, times[0], times[1], 0);
+        writer_item(&writer, PINJECT_ITEM_COVERAGE, &coverage, sizeof(coverage), NULL, 0);
     }
     writer.time = times[0];
     writer_comm(&writer, "first", false);
@@ -327,20 +329,36 @@ static void save_times(unsigned i, uint8_t id, uint32_t tid, const uint64_t time
     writer_fork(&writer, tid + 100, tid + 100);
     for (unsigned j = 0; j < 2; j++) {
         writer.time = times[j];
+        if (j > 0) {
+            writer_begin(&writer, PERF_RECORD_LOST, 0);
+            writer_u64(&writer, &writer.data, 100);
+            writer_u64(&writer, &writer.data, 7);
+            writer_end(&writer);
+        }
         writer_sample(&writer, 0, USER, 0x1200 + j, 1000, NULL, 0);
     }
-    writer_save(&writer, path_at(i));
+    writer_save(&writer, path);
     writer_release(&writer);
 }
 
+static void save_times(unsigned i, uint8_t id, uint32_t tid, const uint64_t times[2])
+{
+    save_times_at(path_at(i), id, tid, times, true);
+}
+
 /* What a copy has that ends at the last byte of the data, or OFF bytes before. */
-static void truncate_at(unsigned i, off_t off)
+static void truncate_path(const char *path, off_t off)
 {
     uint64_t header[7]; /* the offset and the size of the data are the last two */
-    const int fd = open(path_at(i), O_RDWR | O_CLOEXEC);
+    const int fd = open(path, O_RDWR | O_CLOEXEC);
     assert_int_equal(pread(fd, header, sizeof(header), 0), sizeof(header));
     assert_int_equal(ftruncate(fd, (off_t)(header[5] + header[6]) - off), 0);
     close(fd);
+}
+
+static void truncate_at(unsigned i, off_t off)
+{
+    truncate_path(path_at(i), off);
 }
 
 static struct profile *load_files(unsigned count, char *said, size_t size)
@@ -358,11 +376,12 @@ static struct profile *load_files(unsigned count, char *said, size_t size)
     return profile;
 }
 
-static void expect_task(const struct profile *profile, int32_t tid, uint64_t start_ns, uint64_t samples)
+static void expect_task(const struct profile *profile, int32_t tid, const uint64_t times[2], uint64_t samples)
 {
     const struct profile_task *task = task_of(profile, tid);
     assert_non_null(task);
-    assert_true(task->start_ns == start_ns && task->samples == samples && !task->ended);
+    assert_true(task->start_ns == times[0] && task->samples == samples && !task->ended);
+    assert_true(task->end_ns == times[samples - 1]);
     assert_string_equal(task->comm, "second");
 }
 
@@ -380,12 +399,13 @@ static void test_truncated_files(void **state)
     struct profile *profile = load_files(3, said, sizeof(said));
     assert_true(profile->session.ours && !profile->session.items_lost);
     assert_int_equal(profile->task_count, 3);
-    expect_task(profile, 21, 2000, 1);
-    expect_task(profile, 22, 2000, 2);
-    assert_int_equal(profile->files_truncated, 1);
+    expect_task(profile, 21, inside, 1);
+    expect_task(profile, 22, inside, 2);
+    assert_int_equal(profile->files_truncated, 2);
+    assert_int_equal(profile->lost, 14);
     assert_int_equal(profile->files_other_session, 0);
     assert_non_null(strstr(said, "file.1: the file is truncated: "));
-    assert_non_null(strstr(said, "file.2: the file is truncated: its feature sections are missing; its records are "));
+    assert_non_null(strstr(said, "file.2: the file is truncated or damaged: its feature section 250 is missing; its "));
     assert_null(strstr(said, "left out"));
     assert_int_equal(raw_count(profile), 3);
     profile_free(profile);
@@ -395,19 +415,58 @@ static void test_truncated_files(void **state)
     profile = load_files(3, said, sizeof(said));
     assert_int_equal(profile->task_count, 2);
     assert_int_equal(profile->files_other_session, 1);
-    assert_non_null(strstr(said,
-                           "1 file of 1 other run is left out: a run of unknown id, because the file is truncated; the "
-                           "newest run is shown: a1a1a1a1 of "));
+    assert_non_null(
+        strstr(said, "1 file of 1 other run is left out: a run that is not known, because the file is truncated; the "
+                     "newest run is shown: a1a1a1a1 of "));
     profile_free(profile);
     /* A run of perf is not the newest one then, and no file says of which run it is. */
     save_times(0, 0, 20, run);
     profile = load_files(3, said, sizeof(said));
     assert_true(!profile->session.ours && profile->session.items_lost);
     assert_int_equal(profile->task_count, 2);
-    expect_task(profile, 21, 9001, 1);
-    expect_task(profile, 22, 2000, 2);
-    assert_non_null(strstr(said, "the newest run is shown: a run of unknown id, because the files are truncated"));
+    expect_task(profile, 21, after, 1);
+    expect_task(profile, 22, inside, 2);
+    assert_non_null(strstr(said, "the newest run is shown: runs that are not known, because the files are truncated"));
     profile_free(profile);
+}
+
+/* Whoever runs at that time: an unended run may; of several, the one whose files have that name; else it is left out. */
+static void test_whose_a_truncated_file_is(void **state)
+{
+    static const uint64_t first[2] = {1000, 9000}, second[2] = {3000, 9000}, later[2] = {9500, 9600};
+    char paths[4][128], said[2048];
+    const char *const names[] = {"a.20.20", "b.30.30", "b.31.31", "c.40.40"};
+    const char *all[4];
+    struct profile *profile = NULL;
+    const struct profile_options zero = {.session = "0"};
+    (void)state;
+    for (unsigned i = 0; i < 4; i++)
+        all[i] = strcpy(paths[i], in_directory(names[i]));
+    save_times_at(all[0], 0xa1, 20, first, true);
+    save_times_at(all[1], 0xa2, 30, second, true);
+    save_times_at(all[2], 0xa2, 31, second, true);
+    truncate_path(all[2], 8);
+    profile = load_paths(all, 3, "a2");
+    assert_int_equal(profile->task_count, 2);
+    profile_free(profile);
+    save_times_at(all[3], 0xa1, 40, second, true);
+    truncate_path(all[3], 8);
+    profile = load_paths(all, 4, "a1");
+    assert_int_equal(profile->task_count, 1); /* a.20.20 and b.30.30 ran */
+    profile_free(profile);
+    /* Of the end of an unended run nothing is known; of another run that is, and it was earlier. */
+    save_times_at(all[1], 0xa2, 30, second, false);
+    save_times_at(all[3], 0xa1, 40, later, true);
+    truncate_path(all[3], 8);
+    profile = load_paths(all, 4, "a2");
+    assert_int_equal(profile->task_count, 3);
+    profile_free(profile);
+    check_capture();
+    assert_true(profile_load(all, 4, &zero, &profile) < 0);
+    snprintf(said, sizeof(said), "%s", check_captured());
+    assert_non_null(strstr(said, "no session id in these files begins with '0'"));
+    for (unsigned i = 0; i < 4; i++)
+        unlink(all[i]);
 }
 
 struct visited {
@@ -518,11 +577,17 @@ static int remove_directory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_first_event),    cmocka_unit_test(test_names_of_events),
-        cmocka_unit_test(test_list_of_events), cmocka_unit_test(test_newest),
-        cmocka_unit_test(test_many_sessions),  cmocka_unit_test(test_directories),
-        cmocka_unit_test(test_named),          cmocka_unit_test(test_same_file),
-        cmocka_unit_test(test_left_out),       cmocka_unit_test(test_truncated_files),
+        cmocka_unit_test(test_first_event),
+        cmocka_unit_test(test_names_of_events),
+        cmocka_unit_test(test_list_of_events),
+        cmocka_unit_test(test_newest),
+        cmocka_unit_test(test_many_sessions),
+        cmocka_unit_test(test_directories),
+        cmocka_unit_test(test_named),
+        cmocka_unit_test(test_same_file),
+        cmocka_unit_test(test_left_out),
+        cmocka_unit_test(test_truncated_files),
+        cmocka_unit_test(test_whose_a_truncated_file_is),
     };
     return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

@@ -228,7 +228,9 @@ static void test_survivors_are_held(void **state)
     struct stage stage;
     struct process *process = new_survivor(&stage);
     const pid_t pid = process->pid;
-    stage.tasks->now_ns += S / 5 - 1;
+    stage.tasks->now_ns += S / 10;
+    tasks_sweep(stage.tasks); /* its parent has waited for it */
+    stage.tasks->now_ns += S / 10 - 1;
     tasks_sweep(stage.tasks);
     assert_ptr_equal(tasks_find_process(stage.tasks, pid), process);
     stage.tasks->now_ns++;
@@ -277,7 +279,7 @@ static void test_news_of_a_pause(void **state)
     const pid_t waited = waitpid(pid, NULL, 0);
     assert_int_equal(waited, pid);
     const bool known = pidfd_are_same(process->pidfd, process->pidfd); /* since Linux 6.9 */
-    tasks->now_ns += S;
+    tasks->now_ns += 3 * S; /* longer than any process is held for its number */
     tasks_sweep(tasks);
     assert_ptr_equal(tasks_find_process(tasks, pid), process);
     tasks->now_ns += S / 100;

@@ -366,14 +366,13 @@ static void test_what_could_not_be_written(void **state)
     fake.profile.session.incomplete_files = 0;
     fake.profile.files_truncated = 1;
     text = run(&fake, view_report);
-    has(text,
-        "; at most 95.4 % of the CPU time is in this profile; 1 file is truncated: its last samples are missing\n");
+    has(text, "; at most 95.4 % of the CPU time is in this profile; 1 file is truncated: data is missing at its end\n");
     free(text);
     fake.profile.files_truncated = 2;
     fake.profile.session.ours = false;
     fake.profile.session.items_lost = true;
     text = run(&fake, view_report);
-    has(text, "; 2 files are truncated: their last samples are missing\n");
+    has(text, "; 2 files are truncated: data is missing at their ends\n");
     has(text, "CPU time of the whole run is unknown: it was in the part of the files that was cut off");
     free(text);
     fake.profile.session.ours = true;
