@@ -127,7 +127,8 @@ def test_a_collector_with_rights_that_the_container_does_not_allow():
         done = run([*bare, "sh", "-c", "echo out; exit 3"])
         check_equal((done.status, done.out), (3, "out\n"))
         check_equal(done.err, f"pinject-run: nothing is profiled: {collector} cannot be executed: its file "
-                              "capabilities are not allowed here (as root: setcap -r FILE)\n")
+                              "has capabilities that this process cannot get (to remove them, as root: setcap -r "
+                              "FILE)\n")
 
 
 def test_wait_without_a_session():
