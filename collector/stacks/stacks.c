@@ -103,8 +103,8 @@ static size_t describe_part(char *text, size_t used, uint64_t count, const char 
 static void describe_truncated(char ret[TRUNCATED_TEXT], const struct stacks *stacks, uint32_t dump, bool automatic)
 {
     snprintf(ret, TRUNCATED_TEXT,
-             stacks->raised ? "truncated at %" PRIu32 " bytes or less (pinject raised this size during the run; set it "
-                              "with -g %s,BYTES)"
+             stacks->raised ? "truncated at %" PRIu32 " bytes, earlier ones at less (pinject raised this size during "
+                              "the run; raise -g %s,BYTES)"
                             : "truncated at %" PRIu32 " bytes (raise -g %s,BYTES)",
              dump, automatic ? "auto" : "dwarf");
 }

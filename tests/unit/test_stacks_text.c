@@ -85,9 +85,10 @@ static void texts(void **state)
     stacks.lowered = 0;
     stacks.raised = 1;
     session.dumps.now = 32768;
-    snprintf(whole, sizeof(whole),
-             "%.*s at 32768 bytes or less (pinject raised this size during the run; set it with -g dwarf,BYTES)%s",
-             (int)(advice - wanted), wanted, advice + strlen(advice_text));
+    snprintf(
+        whole, sizeof(whole),
+        "%.*s at 32768 bytes, earlier ones at less (pinject raised this size during the run; raise -g dwarf,BYTES)%s",
+        (int)(advice - wanted), wanted, advice + strlen(advice_text));
     expect(whole);
     /* What was raised is said even where nothing is truncated. */
     stacks.counts.ends[UNWIND_TRUNCATED] = 0;
