@@ -2,9 +2,11 @@
 #include "collector/settings_samples.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 #include <strings.h>
 
+#include "collector/config/dump_event.h"
 #include "collector/config/sample_words.h"
 #include "collector/settings_parse.h"
 #include "common/report.h"
@@ -52,8 +54,19 @@ int settings_take_overflow_block(void *state, const struct option_row *row, cons
     return -EINVAL;
 }
 
+/*
+ * The kernel shortens a dump so that what it has written by then fits into a record, and writes the registers of the
+ * interrupt after it. So long call chains and the data of tracepoints need room of their own.
+ */
+enum { DUMP_BEFORE_REGISTERS = STACKS_DUMP_MAX - 12 * 1024 };
+
 int settings_check_samples(const struct settings *settings)
 {
+    if (settings->intr_regs && settings->dump > DUMP_BEFORE_REGISTERS) {
+        report_error("with --intr-regs, a stack dump can have at most %d bytes, not %" PRIu32, DUMP_BEFORE_REGISTERS,
+                     settings->dump);
+        return -EINVAL;
+    }
     const char *given = settings->data            ? "data"
                         : settings->sample_cpu    ? "sample-cpu"
                         : settings->values        ? "smpl-values"

@@ -166,11 +166,12 @@ static bool is_chosen_event(const struct view *view, const struct attr *attr)
 static bool is_kept(const struct merge *merge, const struct record *record)
 {
     const struct view *view = merge->view;
-    if (record->type != PERF_RECORD_SAMPLE)
+    const bool sample = record->type == PERF_RECORD_SAMPLE;
+    if (!sample && record->type != PERF_RECORD_SWITCH) /* the others tell what samples are of */
         return true;
     if (view->selection->filtered && map_find(&merge->tasks, record->pid, record->tid) == MAP_NONE)
         return false;
-    return !view->settings->event || is_chosen_event(view, record->attr);
+    return !sample || !view->settings->event || is_chosen_event(view, record->attr);
 }
 
 static int add_record(void *context, const struct file *file, const struct record *record)

@@ -68,14 +68,15 @@ static void describe_session(const struct loader *loader, const struct session_s
         snprintf(ret, size, "%s of %s%s", id, when, directory);
 }
 
-static void list_sessions(const struct loader *loader, uint32_t without, char *ret, size_t size)
+/* IDS: only those that an id chooses. */
+static void list_sessions(const struct loader *loader, uint32_t without, bool ids, char *ret, size_t size)
 {
     size_t used = 0;
     uint32_t listed = 0;
     ret[0] = '\0';
     for (uint32_t i = 0; i < loader->session_count && used < size; i++) {
         char text[DESCRIPTION];
-        if (i == without || loader->sessions[i].files == 0)
+        if (i == without || loader->sessions[i].files == 0 || (ids && loader->sessions[i].lost))
             continue;
         if (listed++ == LISTED) {
             snprintf(ret + used, size - used, ", ...");
@@ -91,7 +92,7 @@ static int choose_named(const struct loader *loader, const char *wanted, uint32_
     size_t length = strlen(wanted);
     uint32_t found = LOOKUP_NONE, matches = 0;
     char list[LIST];
-    list_sessions(loader, LOOKUP_NONE, list, sizeof(list));
+    list_sessions(loader, LOOKUP_NONE, true, list, sizeof(list));
     if (length == 0 || length >= ID_TEXT || wanted[strspn(wanted, "0123456789abcdefABCDEF")]) {
         report_error("'%s' is not the beginning of a session id; give the id of one of these runs: %s", wanted, list);
         return -EINVAL;
@@ -137,42 +138,43 @@ static uint32_t newest_session(const struct loader *loader)
 size_t choose_base(const struct input *input)
 {
     char suffix[32];
-    const char *slash = strrchr(input->path, '/'), *name = slash ? slash + 1 : input->path;
+    const char *slash = strrchr(input->path, '/'), *found = NULL;
     snprintf(suffix, sizeof(suffix), ".%" PRId32 ".%" PRId32, input->pid, input->tid);
-    const char *found = strstr(name, suffix);
+    for (const char *at = slash ? slash : input->path; (at = strstr(at, suffix)) != NULL; at++)
+        found = at; /* the name before it may look the same */
     return found ? (size_t)(found - input->path) : 0;
 }
 
+/* Do the files of SESSION have the name of INPUT up to .PID.TID, its first BASE bytes? */
 static bool has_base(const struct session_seen *session, const struct input *input, size_t base)
 {
     return base && session->base == base && memcmp(session->path, input->path, base) == 0;
 }
 
-static bool ran_at(const struct session_seen *session, uint64_t time_ns)
-{
-    return session->ours && session->files && session->start_ns <= time_ns &&
-           (!session->complete || time_ns <= session->end_ns);
-}
-
 /*
- * The session of pinject that ran when the task of INPUT began. Of several, the one whose files have the same name up
- * to .PID.TID. LOOKUP_NONE: none, or that is not certain.
+ * Can INPUT be a file of SESSION? Its task has begun in the time of the session, and its name is not that of files of
+ * another one. What is known of the end of a session may be too early, if the files do not say that it is complete.
  */
-static uint32_t session_of_lost(const struct loader *loader, const struct input *input)
+static bool may_be_of(const struct session_seen *session, const struct input *input)
 {
     const size_t base = choose_base(input);
-    uint32_t found = LOOKUP_NONE, count = 0, named = LOOKUP_NONE, named_count = 0;
+    const bool same = has_base(session, input, base);
+    if (!session->ours || !session->files || session->start_ns > input->start_ns || (base && session->base && !same))
+        return false;
+    return input->start_ns <= session->end_ns || (!session->complete && same);
+}
+
+/* The only session of pinject that INPUT can be of. LOOKUP_NONE: there is none, or it is not certain. */
+static uint32_t session_of_lost(const struct loader *loader, const struct input *input)
+{
+    uint32_t found = LOOKUP_NONE, count = 0;
     for (uint32_t i = 0; i < loader->session_count; i++) {
-        if (!ran_at(&loader->sessions[i], input->start_ns))
+        if (!may_be_of(&loader->sessions[i], input))
             continue;
         found = i;
         count++;
-        if (has_base(&loader->sessions[i], input, base)) {
-            named = i;
-            named_count++;
-        }
     }
-    return count == 1 ? found : named_count == 1 ? named : LOOKUP_NONE;
+    return count == 1 ? found : LOOKUP_NONE;
 }
 
 /* A file that lost its items belongs to the session in whose time its task began. */
@@ -208,7 +210,7 @@ int choose_session(struct loader *loader, const char *wanted, uint32_t *ret_sess
     *ret_session = chosen;
     if (others > 0 && !wanted) {
         char list[LIST], shown[DESCRIPTION];
-        list_sessions(loader, chosen, list, sizeof(list));
+        list_sessions(loader, chosen, false, list, sizeof(list));
         describe_session(loader, &loader->sessions[chosen], shown, sizeof(shown));
         report_note("%u file%s of %u other run%s %s left out: %s; the newest run is shown: %s. To show another "
                     "run, give its id with --session; to compare runs, use 'panalyze diff'",

@@ -149,14 +149,14 @@ static bool has_default(const struct event_config *config, const struct perf_eve
 }
 
 /* The first event of a task: it has the ring, and the records of mappings, names, forks and context switches. */
-static void own_ring(struct perf_event_attr *attr, const struct settings *settings)
+static void own_ring(struct perf_event_attr *attr, bool switches)
 {
     attr->mmap = 1;
     attr->mmap2 = 1;
     attr->comm = 1;
     attr->comm_exec = 1;
     attr->task = 1;
-    attr->context_switch = settings->switch_events;
+    attr->context_switch = switches;
     attr->watermark = 1;
     attr->wakeup_watermark = RING_MIN / 4;
 }
@@ -220,7 +220,7 @@ static int add_event(struct setup *setup, const char *name, struct perf_event_at
     if (values)
         event_values_ask(&attr);
     if (config->count == 0)
-        own_ring(&attr, setup->settings);
+        own_ring(&attr, opened && setup->settings->switch_events);
     const unsigned set = event_sets_of(config, setup->settings, spec);
     unsigned leader = find_leader(config, spec);
     if (leader == config->count)

@@ -119,23 +119,32 @@ static void add_data(struct event_config *config)
     note_without(config, without, first, "addresses", all);
 }
 
-/* USER and INTR: the registers of --user-regs and --intr-regs. */
-static int add_registers(struct event_config *config, uint64_t user, uint64_t intr)
+/* FIELD, with the registers that the attr of EVENT names, as OPTION asks for it. 0, or -errno after report_error(). */
+static int add_registers(struct config_event *event, int group, uint64_t field, const char *option)
 {
-    const uint64_t fields = (user ? PERF_SAMPLE_REGS_USER : 0) | (intr ? PERF_SAMPLE_REGS_INTR : 0);
-    for (unsigned i = 0; i < config->sampling; i++) {
+    const int status = try_fields(event->attr, group, field);
+    if (status == 0)
+        event->attr.sample_type |= field;
+    else
+        report_error("samples of event '%s' cannot have these registers: %s; leave out --%s", event->name,
+                     strerror(-status), option);
+    return status;
+}
+
+static int add_all_registers(struct event_config *config, const struct settings *settings)
+{
+    int status = 0;
+    for (unsigned i = 0; i < config->sampling && status == 0; i++) {
         struct config_event *event = &config->events[i];
-        event->attr.sample_regs_user = user;
-        event->attr.sample_regs_intr = intr;
-        const int status = try_fields(event->attr, group_of(config, i), fields);
-        if (status < 0) {
-            report_error("samples of event '%s' cannot have registers%s: %s; leave out %s", event->name,
-                         intr ? "" : " of user space", strerror(-status), intr ? "--intr-regs" : "--user-regs");
-            return status;
-        }
-        event->attr.sample_type |= fields;
+        const int group = group_of(config, i);
+        event->attr.sample_regs_user = settings->user_regs;
+        if (settings->user_regs)
+            status = add_registers(event, group, PERF_SAMPLE_REGS_USER, "user-regs");
+        event->attr.sample_regs_intr = settings->intr_regs;
+        if (settings->intr_regs && status == 0)
+            status = add_registers(event, group, PERF_SAMPLE_REGS_INTR, "intr-regs");
     }
-    return 0;
+    return status;
 }
 
 /* Only a PMU can, and not each one: EVENT is refused with STATUS. */
@@ -185,8 +194,10 @@ static void refuse_timers(struct event_config *config, const struct settings *se
         event_config_note(
             config,
             "samples have no CPU and no address: perf_event_open is refused, so timers take the samples, and timers record neither CPU nor address");
-    if (settings->user_regs || settings->intr_regs)
-        report_warning(message, settings->user_regs ? "user-regs" : "intr-regs", config->refusal, "registers");
+    if (settings->user_regs)
+        report_warning(message, "user-regs", config->refusal, "registers");
+    if (settings->intr_regs)
+        report_warning(message, "intr-regs", config->refusal, "registers");
     if (settings->branches)
         report_warning(message, "branch-filter", config->refusal, "branches");
     if (settings->switch_events)
@@ -205,6 +216,6 @@ int sample_fields_add(struct event_config *config, const struct settings *settin
         add_data(config);
     int status = settings->branches ? add_branches(config, settings->branches) : 0;
     if (status == 0 && (settings->user_regs || settings->intr_regs))
-        status = add_registers(config, settings->user_regs, settings->intr_regs);
+        status = add_all_registers(config, settings);
     return status;
 }

@@ -251,12 +251,13 @@ static bool note_lost(struct inherited_sets *sets, const struct perf_event_heade
 
 /*
  * Workers read rings too: if nobody takes what they read, it is as if the rings were full. Records about tasks are
- * worth more than samples. A set may keep as much as its rings have, and some MiB while all sets keep little: a few
+ * worth more than samples and context switches. A set may keep as much as its rings have, and some MiB while all sets keep little: a few
  * samples with stack dumps fill a small ring.
  */
 static bool has_place(struct inherited_sets *sets, struct inherited_set *set, const struct perf_event_header *record)
 {
-    const uint64_t times = record->type == PERF_RECORD_SAMPLE ? 1 : 2, kept = set->kept + record->size;
+    const bool about_task = record->type != PERF_RECORD_SAMPLE && record->type != PERF_RECORD_SWITCH;
+    const uint64_t times = about_task ? 2 : 1, kept = set->kept + record->size;
     if (kept > times * set->room && (kept > times * LENT || sets->kept + record->size > times * LENT_ALL))
         return false;
     set->kept = kept;
@@ -304,6 +305,8 @@ static void keep_record(struct inherited_sets *sets, struct inherited_set *set, 
     pid_t pid, tid;
     const int event = event_of(sets, cpu, record);
     records_writer(&sets->layout, 0, record, &pid, &tid);
+    if (record->type == PERF_RECORD_SWITCH && is_of_root(set, pid, tid)) /* its own events have it */
+        return;
     if (event < 0) {
         sets->lost += !is_of_root(set, pid, tid); /* the root's own events have its samples */
         return;

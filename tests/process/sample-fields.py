@@ -147,6 +147,11 @@ def test_context_switches():
             shown = sum(run(["perf", "script", "--show-switch-events", "-i", name]).ok().out.count("PERF_RECORD_SWITCH")
                         for name in results())
             check_equal(shown, len(records), "perf script")
+        tid = min(gone, key=int)
+        panalyze("export", "perf", "-t", tid, "-o", "one.data", *results()).ok()
+        check_equal(panalyze("script", "--all", "one.data").ok().out.count("PERF_RECORD_SWITCH"),
+                    sum(1 for other, _ in records if other == tid), "export of one task")
+        os.remove("one.data")
         figure(f"{program}: {sum(gone.values())} switches of two tasks in {rounds} rounds have a record each")
     done = pinject_run("--stat", "--switch-events", "true")
     check_equal(done.status, 125)

@@ -430,42 +430,49 @@ static void test_truncated_files(void **state)
     profile_free(profile);
 }
 
-/* Whoever runs at that time: an unended run may; of several, the one whose files have that name; else it is left out. */
+/* A run that was active when its task began, and whose files have its name; what is not certain is left out. */
 static void test_whose_a_truncated_file_is(void **state)
 {
     static const uint64_t first[2] = {1000, 9000}, second[2] = {3000, 9000}, later[2] = {9500, 9600};
-    char paths[4][128], said[2048];
-    const char *const names[] = {"a.20.20", "b.30.30", "b.31.31", "c.40.40"};
-    const char *all[4];
+    static const char *const names[] = {"a.20.20", "b.30.30", "b.31.31", "c.40.40", "b.50.50"};
+    char paths[5][128], said[2048];
+    const char *all[5];
     struct profile *profile = NULL;
     const struct profile_options zero = {.session = "0"};
     (void)state;
-    for (unsigned i = 0; i < 4; i++)
+    for (unsigned i = 0; i < 5; i++)
         all[i] = strcpy(paths[i], in_directory(names[i]));
     save_times_at(all[0], 0xa1, 20, first, true);
     save_times_at(all[1], 0xa2, 30, second, true);
     save_times_at(all[2], 0xa2, 31, second, true);
     truncate_path(all[2], 8);
-    profile = load_paths(all, 3, "a2");
+    profile = load_paths(all, 3, "a2"); /* a.20.20 ran, too */
     assert_int_equal(profile->task_count, 2);
     profile_free(profile);
-    save_times_at(all[3], 0xa1, 40, second, true);
+    save_times_at(all[3], 0xa3, 40, second, true);
     truncate_path(all[3], 8);
-    profile = load_paths(all, 4, "a1");
-    assert_int_equal(profile->task_count, 1); /* a.20.20 and b.30.30 ran */
-    profile_free(profile);
-    /* Of the end of an unended run nothing is known; of another run that is, and it was earlier. */
+    for (unsigned i = 1; i <= 2; i++) { /* of c no other file is there, whatever ran at that time */
+        profile = load_paths(all, 4, i == 1 ? "a1" : "a2");
+        assert_int_equal(profile->task_count, i);
+        assert_int_equal(profile->files_other_session, i == 1 ? 3 : 2);
+        profile_free(profile);
+    }
+    /* After the last known end of a run that may go on: only a file of its name. */
     save_times_at(all[1], 0xa2, 30, second, false);
-    save_times_at(all[3], 0xa1, 40, later, true);
+    save_times_at(all[3], 0xa3, 40, later, true);
     truncate_path(all[3], 8);
-    profile = load_paths(all, 4, "a2");
+    save_times_at(all[4], 0xa2, 50, later, true);
+    truncate_path(all[4], 8);
+    profile = load_paths(all, 5, "a2");
     assert_int_equal(profile->task_count, 3);
+    assert_non_null(task_of(profile, 50));
     profile_free(profile);
     check_capture();
-    assert_true(profile_load(all, 4, &zero, &profile) < 0);
+    assert_true(profile_load(all, 5, &zero, &profile) < 0);
     snprintf(said, sizeof(said), "%s", check_captured());
     assert_non_null(strstr(said, "no session id in these files begins with '0'"));
-    for (unsigned i = 0; i < 4; i++)
+    assert_null(strstr(said, "not known"));
+    for (unsigned i = 0; i < 5; i++)
         unlink(all[i]);
 }
 

@@ -333,6 +333,8 @@ static void test_registers(void **state)
     assert_int_equal(good("--user-regs=sp --user-regs c")->user_regs, all);
     assert_true(good("--user-regs --intr-regs=sp c")->intr_regs == good("--user-regs=sp c")->user_regs);
     assert_true(good("--intr-regs c")->intr_regs == all && good("--intr-regs c")->user_regs == 0);
+    bad("--intr-regs -g dwarf,49160 c", "with --intr-regs, a stack dump can have at most 49144 bytes, not 49160");
+    good("--intr-regs -g dwarf,49144 c");
     bad("--intr-regs=sp,ssp c", "option '--intr-regs' knows no register 'ssp'");
     bad("--stat --intr-regs c", "option '--intr-regs' is for samples, and --stat takes none");
     bad("--user-regs=sp, c", "option '--user-regs' knows no register ''; it knows ");
