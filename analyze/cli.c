@@ -248,8 +248,7 @@ static const struct option_row rows[] = {
      "data-symbol, data-type or branch",
      CLI_REPORT_BY},
     {0, "by", "function|dso|task|process|comm|address", 0, take_by, FIELD(by), 0, FLAME,
-     "draw a box for each function, DSO or address; with task, process or comm (the default), draw a box for each "
-     "task, process or command name, and in it the boxes of its functions"},
+     "with function, dso or address: draw a box for each of these; with task, process or comm (the default is comm): draw a box for each task, process or command name, and in it the boxes of its functions"},
     {0, "by", "comm|dso|function|stack", 0, take_diff_by, FIELD(diff_by), 0, DIFF,
      "what to compare (default: commands and functions)"},
     {0, "total", NULL, 0, options_take_flag, FIELD(total), 0, DIFF,

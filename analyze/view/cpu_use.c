@@ -190,7 +190,7 @@ static struct alone *processes_in(const struct chain *chain, size_t *ret_count)
     return list;
 }
 
-/* "cc1 of big.c ran alone", "cc1 of big.c, as and ld ran alone, one after the other,": names the longest ones, in the
+/* "cc1 of big.c ran alone", "cc1 of big.c, as and ld ran one after another, each alone,": names the longest ones, in the
  * order of time; owned by the caller. */
 static char *who_ran_alone(const struct profile *profile, const struct chain *chain)
 {
@@ -211,7 +211,7 @@ static char *who_ran_alone(const struct profile *profile, const struct chain *ch
     if (named < count)
         snprintf(others, sizeof(others), " and %s",
                  text_plural(number, count - named, "other process", "other processes"));
-    char *whole = memory_print("%s%s ran alone%s", text, others, count > 1 ? ", one at a time," : "");
+    char *whole = memory_print(count > 1 ? "%s%s ran one after another, each alone," : "%s%s ran alone", text, others);
     free(text);
     free(list);
     return whole;

@@ -138,19 +138,22 @@ static void test_one_after_the_other(void **state)
     put(6, 70, 770, 985, 100); /* 20 ms later */
     fake.profile.task_count = 7;
     fake.profile.entry_count = 7;
-    expect("1.00 of 2 CPUs were busy on average; cc1 of big.c, as and ld of prog ran alone, one at a time, for "
-           "the last 762 ms");
+    expect(
+        "1.00 of 2 CPUs were busy on average; cc1 of big.c, as and ld of prog ran one after another, each alone, for "
+        "the last 762 ms");
     put(6, 70, 800, 985, 100); /* too late: what came between? */
-    expect("1.00 of 2 CPUs were busy on average; cc1 of big.c and as ran alone, one at a time, for 547 ms");
+    expect("1.00 of 2 CPUs were busy on average; cc1 of big.c and as ran one after another, each alone, for 547 ms");
     put(6, 70, 740, 985, 100); /* beside the other for a moment */
-    expect("1.00 of 2 CPUs were busy on average; cc1 of big.c, as and ld of prog ran alone, one at a time, for "
-           "the last 772 ms");
+    expect(
+        "1.00 of 2 CPUs were busy on average; cc1 of big.c, as and ld of prog ran one after another, each alone, for "
+        "the last 772 ms");
     put(7, 80, 986, 992, 6);
     put(8, 90, 993, 998, 5);
     fake.profile.task_count = 9;
     fake.profile.entry_count = 9;
-    expect("1.00 of 2 CPUs were busy on average; cc1 of big.c, as, ld of prog and 2 other processes ran alone, one "
-           "at a time, for the last 783 ms");
+    expect(
+        "1.00 of 2 CPUs were busy on average; cc1 of big.c, as, ld of prog and 2 other processes ran one after another, "
+        "each alone, for the last 783 ms");
 }
 
 /* Where many CPUs were busy before, the end of a build is little of all CPU time, and much of the elapsed time. */
@@ -167,7 +170,7 @@ static void test_after_many(void **state)
     fake.profile.session.cpus = 64;
     fake.profile.session.cpu_ns = 5700 * MS;
     expect(
-        "5.70 of 64 CPUs were busy on average; cc1 of big.c, as of big.o and ld of prog ran alone, one at a time, for the last 780 ms");
+        "5.70 of 64 CPUs were busy on average; cc1 of big.c, as of big.o and ld of prog ran one after another, each alone, for the last 780 ms");
     put(5, 60, 703, 850, 4); /* too little of the elapsed time */
     expect("5.70 of 64 CPUs were busy on average; cc1 of big.c ran alone for 500 ms");
 }
