@@ -61,9 +61,10 @@ static void describe_session(const struct loader *loader, const struct session_s
     choose_text(session->id, SHORT_BYTES, id);
     describe_directory(loader, session, directory, sizeof(directory));
     if (session->lost)
-        snprintf(ret, size, "%s%s, because %s truncated",
-                 session->files == 1 ? "a run that is not known" : "runs that are not known", directory,
-                 session->files == 1 ? "the file is" : "the files are");
+        snprintf(ret, size, "%s%s",
+                 session->files == 1 ? "a truncated file that no longer names its run"
+                                     : "truncated files that no longer name their runs",
+                 directory);
     else
         snprintf(ret, size, "%s of %s%s", id, when, directory);
 }
