@@ -306,8 +306,8 @@ static const struct option_row rows[] = {
      "uses frame pointers in processes that have them and unwind tables in others; dwarf,BYTES and auto,BYTES set the "
      "size of the stack dumps (default: 16384)"},
     {0, "unwinder", "ENGINE", OPTION_MORE, unwind_engine_take, FIELD(unwinder), 0, GROUP_BOTH,
-     "the engine that unwinds stacks: 'tables' (pinject's own, the default) or 'libunwind'; also for "
-     "--stacks and --tree"},
+     "the engine that unwinds stacks, those of samples and those of --stacks and --tree: 'tables' "
+     "(pinject's own, the default) or 'libunwind'"},
     {0, "stat", NULL, 0, options_take_flag, FIELD(stat), 0, GROUP_BOTH,
      "only count events, take no samples; print the counts when the command has ended"},
     {0, NULL, NULL, 0, NULL, 0, 0, 0, "Counts (with --stat)"},

@@ -22,7 +22,7 @@ static const char *kind_name(mode_t mode)
     case S_IFSOCK: return "a socket";
     case S_IFCHR: return "a character device";
     case S_IFBLK: return "a block device";
-    default: return "no regular file";
+    default: return "not a regular file";
     }
 }
 
