@@ -205,6 +205,16 @@ static bool is_begun_by_thread(const struct process *process, const struct notif
            notification->time_ns <= process->start_ns;
 }
 
+/* An exec at TIME_NS has ended the threads of PROCESS. Those that began later are of the next program, and live. */
+static void end_before(struct tasks *tasks, struct process *process, uint64_t time_ns)
+{
+    for (struct task *task = process->tasks, *next; task; task = next) {
+        next = task->process_next;
+        if (task->start_ns <= time_ns || task == process->main || task == process->leader)
+            tasks_task_ended(tasks, task, true);
+    }
+}
+
 /* Makes the process of a first thread. */
 static struct process *new_process(struct tasks *tasks, struct notification *notification)
 {
@@ -216,16 +226,16 @@ static struct process *new_process(struct tasks *tasks, struct notification *not
         notification->ppid = parent->pid;
     struct process before = {.clock_ns = 0};
     const bool first = is_begun_by_thread(old, notification) && !notification->attached_late;
-    if (old && !first && goes_on(old, notification)) { /* counted once in the totals, with the new one */
-        while (old->tasks)                             /* the exec has ended them */
-            tasks_task_ended(tasks, old->tasks, true);
+    const bool continues = old && !first && goes_on(old, notification);
+    if (continues) { /* counted once in the totals, with the new one */
+        end_before(tasks, old, notification->time_ns);
         before = *old;
         old->accounted = old->continued = true;
         if (old->leader && old->leader->state.cause == TASK_REVOKED)
             tasks_step(tasks, old->leader, TASK_EVENT_CONTINUE);
     }
     const bool begun = is_begun_by_thread(old, notification);
-    if (old && old->leader && !task_is_live(old->leader))
+    if (!continues && old && old->leader && !task_is_live(old->leader))
         tasks_finish_process(tasks, old); /* its pid is in use again */
     struct process *process = begun ? old
                                     : tasks_add_process(tasks, notification->pid, notification->ppid,
@@ -233,6 +243,11 @@ static struct process *new_process(struct tasks *tasks, struct notification *not
     int error = 0;
     if (!process)
         return NULL;
+    if (continues) {
+        while (old->tasks)
+            tasks_move(tasks, old->tasks, process);
+        tasks_finish_process(tasks, old);
+    }
     if (begun) {
         process->first = LEADER_ADMITTED;
         process->ppid = notification->ppid;

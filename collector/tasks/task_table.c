@@ -193,16 +193,10 @@ void tasks_rename(struct tasks *tasks, struct task *task, pid_t tid)
     task->gone_ns = 0; /* a sweep may have missed the number that it had */
 }
 
-void tasks_link(struct tasks *tasks, struct task *task, struct process *process)
+static void join_process(struct tasks *tasks, struct process *process, struct task *task)
 {
     tasks_let_go(tasks, process); /* a thread came late: held again when it ends */
     process->ended_ns = 0;
-    put_in_table(tasks, task, task->tid);
-    task->live_prev = NULL;
-    task->live_next = tasks->live;
-    if (tasks->live)
-        tasks->live->live_prev = task;
-    tasks->live = task;
     task->process = process;
     task->process_prev = NULL;
     task->process_next = process->tasks;
@@ -210,6 +204,17 @@ void tasks_link(struct tasks *tasks, struct task *task, struct process *process)
         process->tasks->process_prev = task;
     process->tasks = task;
     process->live++;
+}
+
+void tasks_link(struct tasks *tasks, struct task *task, struct process *process)
+{
+    join_process(tasks, process, task);
+    put_in_table(tasks, task, task->tid);
+    task->live_prev = NULL;
+    task->live_next = tasks->live;
+    if (tasks->live)
+        tasks->live->live_prev = task;
+    tasks->live = task;
     tasks->timer_live += task_is_by_timer(task);
     if (++tasks->live_count > tasks->active_max)
         tasks->active_max = tasks->live_count;
@@ -225,6 +230,12 @@ static void leave_process(struct process *process, struct task *task)
     process->live--;
     if (process->main == task)
         process->main = NULL;
+}
+
+void tasks_move(struct tasks *tasks, struct task *task, struct process *process)
+{
+    leave_process(task->process, task);
+    join_process(tasks, process, task);
 }
 
 bool tasks_is_unread(const struct tasks *tasks, const struct task *task)

@@ -25,6 +25,8 @@ void tasks_hold_process(struct tasks *tasks, struct process *process);
 void tasks_let_go(struct tasks *tasks, struct process *process);
 /* Adds TASK to the table, to its process and to epoll. */
 void tasks_link(struct tasks *tasks, struct task *task, struct process *process);
+/* A live task turns out to be of another process. */
+void tasks_move(struct tasks *tasks, struct task *task, struct process *process);
 /* The kernel has given it another tid. */
 void tasks_rename(struct tasks *tasks, struct task *task, pid_t tid);
 /* The opposite of tasks_link(); closes its events. The task stays. */

@@ -350,6 +350,41 @@ static void test_late_after_a_threads_exec(void **state)
     stage_free(&stage);
 }
 
+/*
+ * A process lost its events in the exec of a setuid program. The request of the next program comes after that of a
+ * thread which this program made: the thread lives, and is of the process as it goes on; older threads ended.
+ */
+static void test_threads_of_the_next_program(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    struct tasks *tasks = stage.tasks;
+    stage_process(&stage, 100, 1, T, 1000);
+    struct process *old = stage_process(&stage, 300, 100, T + 1, 2000)->process;
+    struct task *older = stage_thread(&stage, 300, 301, T + 2, 4000);
+    struct task *younger = stage_thread(&stage, 300, 302, T + 12, 7000);
+    old->pidfd = pidfd_open_of(getpid());
+    struct notification *notification = stage_notification(PINJECT_PROCESS, 300, 300, 100, T + 10);
+    stage_events(&stage, notification, 500);
+    notification->startup_ns = 2300;
+    notification->pidfd = pidfd_copy(old->pidfd);
+    tasks_admit(tasks, notification);
+    struct process *process = tasks_find_process(tasks, 300);
+    assert_non_null(process);
+    assert_int_equal(tasks_find(tasks, 300)->startup_ns, 300);
+    assert_null(tasks_find(tasks, 301));
+    assert_false(task_is_live(older));
+    assert_ptr_equal(tasks_find(tasks, 302), younger);
+    assert_true(task_is_live(younger) && younger->process == process && process->live == 2);
+    tasks_task_ended(tasks, younger, true);
+    assert_int_equal(process->live, 1);
+    assert_int_equal(tasks->live_count, 2);
+    stage_close(&stage);
+    assert_int_equal(tasks->attributed_ns, 1000 + 2000 + 4000 + 7000 + 300 + 500);
+    stage_free(&stage);
+}
+
 static void end_task(struct stage *stage, pid_t pid, uint64_t time_ns)
 {
     struct task *task = tasks_find(stage->tasks, pid);
@@ -448,6 +483,7 @@ int main(void)
         cmocka_unit_test(test_last_request),
         cmocka_unit_test(test_news_of_a_pause),
         cmocka_unit_test(test_late_after_a_threads_exec),
+        cmocka_unit_test(test_threads_of_the_next_program),
         cmocka_unit_test(test_survivors_are_held),
         cmocka_unit_test(test_parents_are_held),
         cmocka_unit_test(test_parents_are_let_go),
