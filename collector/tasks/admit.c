@@ -75,6 +75,19 @@ static struct task *new_task(const struct tasks *tasks, struct notification *not
     return task;
 }
 
+/* When TASK, a thread, called exec and got the number of its process; 0: it has its own. */
+static uint64_t renamed_ns(const struct task *task)
+{
+    return task->tid != task->pid && task->generation_count > 1 ? task->generations[1].start_ns : 0;
+}
+
+/* Since when TASK has had its number, or at the latest has been followed under it. */
+static uint64_t numbered_ns(const struct task *task)
+{
+    const uint64_t renamed = renamed_ns(task);
+    return renamed ? renamed : task->attached_late_ns ? task->attached_late_ns : task->start_ns;
+}
+
 static void set_root(struct tasks *tasks, struct process *process, const struct notification *notification)
 {
     bool first = !tasks->root && tasks->session->settings->bare && notification->kind == PINJECT_PROCESS;
@@ -121,6 +134,12 @@ static struct program *find_program(const struct process *process, const struct 
     return program;
 }
 
+/* Did a thread of PROCESS call exec after NOTIFICATION? What is attached late is there now. */
+static bool is_before_exec(const struct process *process, const struct notification *notification)
+{
+    return notification->time_ns < process->exec_ns && !notification->attached_late;
+}
+
 /* A fork runs on a copy of its parent at that moment. */
 static int copy_parent(struct tasks *tasks, struct process *process, const struct notification *notification)
 {
@@ -128,10 +147,28 @@ static int copy_parent(struct tasks *tasks, struct process *process, const struc
     if (!parent)
         return 0;
     tasks_drain_process(tasks, parent);
+    const struct space *from = notification->time_ns < parent->exec_ns ? &parent->space_before : &parent->space;
+    if (is_before_exec(process, notification)) {
+        space_release(&process->space_before);
+        return space_fork(from, notification->time_ns, &process->space_before);
+    }
+    program_put(process->program);
     process->program = program_get(find_program(parent, notification));
     space_release(&process->space); /* of a process that a thread began */
-    const struct space *space = notification->time_ns < parent->exec_ns ? &parent->space_before : &parent->space;
-    return space_fork(space, notification->time_ns, &process->space);
+    return space_fork(from, notification->time_ns, &process->space);
+}
+
+/* The program of NOTIFICATION is that of PROCESS, unless a thread has called exec since. */
+static int set_program(struct tasks *tasks, struct process *process, const struct notification *notification)
+{
+    const char *maps = notification->maps;
+    if (is_before_exec(process, notification))
+        return maps ? space_add_maps(&process->space_before, maps, notification->time_ns) : 0;
+    program_put(process->program);
+    process->program = program_new(notification->exec, notification->cmdline, notification->cmdline_size);
+    const int error = maps ? space_add_maps(&process->space, maps, notification->time_ns) : 0;
+    tasks_expect_files(tasks, process);
+    return error;
 }
 
 /* No pidfd tells whether the number is still that of OLD: no number is reused that soon after the exec. */
@@ -205,14 +242,37 @@ static bool is_begun_by_thread(const struct process *process, const struct notif
            notification->time_ns <= process->start_ns;
 }
 
-/* An exec at TIME_NS has ended the threads of PROCESS. Those that began later are of the next program, and live. */
+/*
+ * An exec before TIME_NS has ended the threads of PROCESS. Those that began later are of the next program, and live, as
+ * does one that has called exec since.
+ */
 static void end_before(struct tasks *tasks, struct process *process, uint64_t time_ns)
 {
     for (struct task *task = process->tasks, *next; task; task = next) {
         next = task->process_next;
-        if (task->start_ns <= time_ns || task == process->main || task == process->leader)
+        if (numbered_ns(task) <= time_ns || task == process->leader)
             tasks_task_ended(tasks, task, true);
     }
+}
+
+/*
+ * OLD lost its events in an exec, and PROCESS is the rest of it, from NOTIFICATION on. If a thread has called exec since,
+ * the program of OLD runs on.
+ */
+static void go_on(struct process *process, struct process *old, const struct notification *notification)
+{
+    if (!is_before_exec(old, notification)) {
+        process->exec_ns = notification->time_ns > old->exec_ns ? notification->time_ns : old->exec_ns;
+        space_move(&old->space, &process->space_before);
+        return;
+    }
+    process->exec_ns = old->exec_ns;
+    space_move(&old->space, &process->space);
+    process->program = old->program;
+    process->announced = old->announced;
+    process->announced_ns = old->announced_ns;
+    old->program = old->announced = NULL;
+    old->space.forgotten = 0; /* counted with PROCESS */
 }
 
 /* Makes the process of a first thread. */
@@ -228,7 +288,7 @@ static struct process *new_process(struct tasks *tasks, struct notification *not
     const bool first = is_begun_by_thread(old, notification) && !notification->attached_late;
     const bool continues = old && !first && goes_on(old, notification);
     if (continues) { /* counted once in the totals, with the new one */
-        end_before(tasks, old, notification->time_ns);
+        end_before(tasks, old, notification->attached_late ? UINT64_MAX : notification->time_ns);
         before = *old;
         old->accounted = old->continued = true;
         if (old->leader && old->leader->state.cause == TASK_REVOKED)
@@ -246,14 +306,15 @@ static struct process *new_process(struct tasks *tasks, struct notification *not
     if (continues) {
         while (old->tasks)
             tasks_move(tasks, old->tasks, process);
+        tasks_move_children(old, process);
+        go_on(process, old, notification);
+        process->main = before.main;
         tasks_finish_process(tasks, old);
     }
     if (begun) {
         process->first = LEADER_ADMITTED;
         process->ppid = notification->ppid;
         process->start_ns = notification->time_ns;
-        program_put(process->program);
-        process->program = NULL;
     } else {
         continue_process(process, &before, notification);
     }
@@ -267,11 +328,8 @@ static struct process *new_process(struct tasks *tasks, struct notification *not
     if (notification->kind == PINJECT_FORK)
         error = copy_parent(tasks, process, notification);
     process_set_share(process, share);
-    if (notification->kind == PINJECT_PROCESS) {
-        process->program = program_new(notification->exec, notification->cmdline, notification->cmdline_size);
-        error = notification->maps ? space_add_maps(&process->space, notification->maps, notification->time_ns) : 0;
-        tasks_expect_files(tasks, process);
-    }
+    if (notification->kind == PINJECT_PROCESS)
+        error = set_program(tasks, process, notification);
     if (error)
         missed_add(&tasks->missed, "mappings were dropped: the collector is out of memory", notification->comm, 1, 0);
     return process;
@@ -303,12 +361,6 @@ static struct task *find_of_generation(struct tasks *tasks, const struct notific
     if (task && task_is_live(task))
         tasks_drain(tasks, task);
     return task;
-}
-
-/* When TASK, a thread, called exec and got the number of its process; 0: it has its own. */
-static uint64_t renamed_ns(const struct task *task)
-{
-    return task->tid != task->pid && task->generation_count > 1 ? task->generations[1].start_ns : 0;
 }
 
 /*
@@ -377,7 +429,9 @@ static void count_refused(struct tasks *tasks, const struct notification *notifi
         snprintf(reason, sizeof(reason), "%s refused by the kernel: %s", what,
                  strerror(notification->result < 0 ? -notification->result : EIO));
     missed_add(&tasks->missed, reason, notification->comm, 1, 0);
-    if (process)
+    /* If it got events later, its start-up has the time before them. */
+    const bool before = process && notification->tid == process->pid && notification->time_ns < process->start_ns;
+    if (process && !before)
         process->thread_refused = true;
     const struct process *parent = notification->kind != PINJECT_THREAD ? find_parent(tasks, notification) : NULL;
     if (parent)
@@ -453,6 +507,59 @@ static struct process *begin_by_thread(struct tasks *tasks, const struct notific
     return process;
 }
 
+/* Did TASK get the number that it has after NOTIFICATION, of another task, was sent? */
+static bool is_younger(const struct task *task, const struct notification *notification)
+{
+    const bool known = renamed_ns(task) || !task->attached_late_ns; /* else it may have sent NOTIFICATION itself */
+    return known && !notification->attached_late && numbered_ns(task) > notification->time_ns;
+}
+
+/*
+ * The process that sent NOTIFICATION, if a later program of it has events already: the kernel ended those of
+ * NOTIFICATION before. NULL: it is not known, or not so.
+ */
+static struct process *find_gone_on(const struct tasks *tasks, const struct notification *notification)
+{
+    struct process *process = tasks_find_process(tasks, notification->pid);
+    const struct task *leader = process ? process->leader : NULL;
+    const bool later = leader && !process->accounted && leader->kind == PINJECT_PROCESS &&
+                       is_younger(leader, notification);
+    return later && pidfd_are_same(process->pidfd, notification->pidfd) ? process : NULL;
+}
+
+/* The start-up of the first task of PROCESS has what the program of NOTIFICATION used before it: it is counted there. */
+static void take_startup(struct tasks *tasks, struct process *process, const struct notification *notification)
+{
+    struct attach_value values[CONFIG_EVENTS] = {0};
+    struct task *leader = process->leader;
+    attach_read(notification->events, values);
+    const uint64_t used = notification->startup_ns + tasks_clock(tasks, values);
+    const uint64_t part = used < leader->startup_ns ? used : leader->startup_ns;
+    leader->startup_ns -= part;
+    if (!task_is_live(leader)) {
+        process->clock_ns -= part;
+        process->main_clock_ns -= part < process->main_clock_ns ? part : process->main_clock_ns;
+    }
+    if (process->exec_ns < leader->start_ns)
+        process->exec_ns = leader->start_ns;
+}
+
+/* Adds TASK to PROCESS. What NOTIFICATION says is all that is known of a program before the one that runs now. */
+static void begin_task(struct tasks *tasks, struct task *task, struct process *process,
+                       const struct notification *notification)
+{
+    const bool own = notification->kind == PINJECT_PROCESS && is_before_exec(process, notification);
+    struct program *program = own ? program_new(notification->exec, notification->cmdline, notification->cmdline_size)
+                                  : program_get(find_program(process, notification));
+    tasks_count(tasks, task);
+    struct exec_generation *generation = tasks_add_generation(task, task->start_ns, task->comm, program);
+    if (generation && program && program->cmdline)
+        generation->named = true;
+    program_put(program);
+    tasks_begin_file(tasks, task);
+    tasks_introduce(tasks, task, task->start_ns);
+}
+
 /* True: it was attached late, and has a tree to be looked at. */
 static bool admit_task(struct tasks *tasks, struct notification *notification)
 {
@@ -462,16 +569,24 @@ static bool admit_task(struct tasks *tasks, struct notification *notification)
     }
     if (!is_announced_by_nobody(tasks, notification))
         missed_requested(&tasks->missed, notification->tid);
+    const bool first = notification->kind != PINJECT_THREAD;
+    struct process *known = first ? tasks_find_process(tasks, notification->pid) : NULL;
+    if (known) /* a thread of it may have got its number */
+        tasks_drain_process(tasks, known);
     struct task *same = tasks_find(tasks, notification->tid);
-    if (same) /* its end is about to be seen */
+    struct task *younger = same && is_younger(same, notification) ? same : NULL;
+    if (same && !younger) /* its end is about to be seen */
         tasks_task_ended(tasks, same, true);
-    bool first = notification->kind != PINJECT_THREAD;
-    struct process *process = first ? new_process(tasks, notification) : tasks_find_process(tasks, notification->pid);
+    struct process *later = first && notification->events ? find_gone_on(tasks, notification) : NULL;
+    struct process *process = first && !later ? new_process(tasks, notification)
+                                              : tasks_find_process(tasks, notification->pid);
+    if (later)
+        take_startup(tasks, later, notification);
     if (!process && !first)
         process = begin_by_thread(tasks, notification);
     struct task *task = process ? new_task(tasks, notification) : NULL;
     if (!task) {
-        if (process && first && !process->tasks && !process->held)
+        if (process && first && !later && !process->tasks && !process->held)
             tasks_remove_process(tasks, process);
         give_back(tasks, notification);
         return false;
@@ -480,21 +595,18 @@ static bool admit_task(struct tasks *tasks, struct notification *notification)
     tasks_link(tasks, task, process);
     if (notification->attached_late)
         tasks->late_tasks[(uint32_t)task->tid % LATE_TASKS] = (struct late_task){task->tid, UINT64_MAX};
-    if (first) {
-        process->leader = process->main = task;
+    if (younger)
+        tasks_rename(tasks, younger, younger->key); /* it has that number since */
+    if (first && !later) {
+        process->leader = task;
+        process->main = younger && younger->process == process ? younger : task;
         task->root = process->root;
         announce_program(tasks, process, notification);
         tasks->inherited_generations += notification->inherited;
     }
     if (task_is_armed(task))
         return false;
-    tasks_count(tasks, task);
-    struct program *program = find_program(process, notification);
-    struct exec_generation *generation = tasks_add_generation(task, task->start_ns, task->comm, program);
-    if (generation && program && program->cmdline)
-        generation->named = true;
-    tasks_begin_file(tasks, task);
-    tasks_introduce(tasks, task, task->start_ns);
+    begin_task(tasks, task, process, notification);
     return first && notification->attached_late && tasks_add_tree(tasks, task->pid, task->start_ns);
 }
 

@@ -118,6 +118,15 @@ static void leave_parent(struct process *process)
     process->parent = NULL;
 }
 
+void tasks_move_children(struct process *process, struct process *to)
+{
+    while (process->ended) {
+        struct process *child = process->ended;
+        leave_parent(child);
+        join_parent(child, to);
+    }
+}
+
 void tasks_let_go(struct tasks *tasks, struct process *process)
 {
     if (!process->held)

@@ -25,6 +25,8 @@ void tasks_hold_process(struct tasks *tasks, struct process *process);
 void tasks_let_go(struct tasks *tasks, struct process *process);
 /* Adds TASK to the table, to its process and to epoll. */
 void tasks_link(struct tasks *tasks, struct task *task, struct process *process);
+/* The ended children of PROCESS that are held become those of TO. */
+void tasks_move_children(struct process *process, struct process *to);
 /* A live task turns out to be of another process. */
 void tasks_move(struct tasks *tasks, struct task *task, struct process *process);
 /* The kernel has given it another tid. */

@@ -108,6 +108,8 @@ void attach_free(struct attached *attached)
         return;
     if (events->freed)
         sim_fail("events %u are freed twice", (unsigned)events->serial);
+    if (events->task && !events->left && !sim.collector->closing)
+        sim_fail("the events of %d are closed while it lives", (int)events->task->tid);
     events->freed = true;
     if (events->task)
         events->task->events = NULL;

@@ -3,8 +3,8 @@
 foreach(test ring inherited_ring space records process life missed missed_reasons stacks_text notes)
   pinject_unit_test(${test} SOURCES test_${test}.c LINK pinject_collector pinject_common)
 endforeach()
-foreach(test tasks task_view tasks_generations tasks_snapshots tasks_end tasks_bounds tasks_reaped tasks_arguments
-  backlog notification_order timer_fallback timer_not_sampled admit finish)
+foreach(test tasks task_view tasks_generations tasks_snapshots tasks_end tasks_late_requests tasks_bounds tasks_reaped
+  tasks_arguments backlog notification_order timer_fallback timer_not_sampled admit finish)
   pinject_unit_test(${test} SOURCES test_${test}.c test_tasks_kit.c test_result_kit.c
     LINK pinject_collector pinject_common)
 endforeach()

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+/* Requests for events that are read after what came next in the same process. */
+#include "check.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "collector/system/pidfd.h"
+#include "collector/tasks/admit.h"
+#include "collector/tasks/finish.h"
+#include "collector/tasks/notification_order.h"
+#include "collector/tasks/task_table.h"
+#include "test_tasks_kit.h"
+
+#define T 2000000000ull
+#define S 1000000000ull
+
+/* Process 300, with events whose clock is 500. PIDFD stays the caller's. */
+static struct notification *new_request(struct stage *stage, uint32_t kind, int pidfd, uint64_t time_ns,
+                                        uint64_t startup_ns)
+{
+    struct notification *notification = stage_notification(kind, 300, 300, 100, time_ns);
+    stage_events(stage, notification, 500);
+    notification->startup_ns = startup_ns;
+    notification->pidfd = pidfd_copy(pidfd);
+    notification->exec = strdup("/bin/first");
+    notification->cmdline = strdup("first");
+    notification->cmdline_size = sizeof("first");
+    return notification;
+}
+
+/* The name of the program that TASK began with. */
+static const char *first_program(const struct task *task)
+{
+    return task->generations[0].program ? task->generations[0].program->exec : "";
+}
+
+/*
+ * The request of a process' first thread comes after another thread has called exec and has the number of the process:
+ * that one lives on, and has its program.
+ */
+static void check_after_exec(uint32_t kind)
+{
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    struct tasks *tasks = stage.tasks;
+    struct process *parent = stage_process(&stage, 100, 1, T, 1000)->process;
+    stage_thread(&stage, 300, 302, T + 5, 7000);
+    tasks->now_ns += S / 10;
+    tasks_notify(tasks, NULL); /* it waits for its process no longer */
+    struct task *thread = tasks_find(tasks, 302);
+    struct process *process = thread->process;
+    stage_comm(thread, 300, 300, "next", true, T + 10);
+    stage_mmap(thread, "/bin/next", 0x4000, T + 11); /* is read with the request */
+    tasks_admit(tasks, new_request(&stage, kind, -1, T + 1, 300));
+    assert_ptr_equal(tasks_find(tasks, 300), thread);
+    assert_ptr_equal(tasks_find_process(tasks, 300), process);
+    assert_true(task_is_live(thread) && process->main == thread && process->live == 2);
+    struct task *first = process->leader;
+    assert_non_null(first);
+    assert_true(first != thread && first->tid == 300 && first->startup_ns == 300);
+    assert_string_equal(first_program(first), kind == PINJECT_PROCESS ? "/bin/first" : "");
+    assert_non_null(process->program);
+    assert_string_equal(process->program->exec, "/bin/next");
+    assert_int_equal(process->exec_ns, T + 10);
+    tasks_task_ended(tasks, first, true);
+    assert_ptr_equal(tasks_find(tasks, 300), thread);
+    assert_ptr_equal(process->main, thread);
+    assert_true(parent->live == 1 && process->live == 1);
+    stage_close(&stage);
+    assert_int_equal(tasks->attributed_ns, 1000 + 7000 + 300 + 500);
+    stage_free(&stage);
+}
+
+static void test_process_after_exec(void **state)
+{
+    (void)state;
+    check_after_exec(PINJECT_PROCESS);
+}
+
+static void test_fork_after_exec(void **state)
+{
+    (void)state;
+    check_after_exec(PINJECT_FORK);
+}
+
+/*
+ * Process 300 lost its events in the exec of a setuid program. Of the next program a thread is known before the first
+ * one's request, and has called exec: it lives, and goes on under the number of the process.
+ */
+static void test_next_program_after_exec(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    struct tasks *tasks = stage.tasks;
+    const int pidfd = pidfd_open_of(getpid());
+    stage_process(&stage, 100, 1, T, 1000);
+    struct process *old = stage_process(&stage, 300, 100, T + 1, 2000)->process;
+    old->pidfd = pidfd_copy(pidfd);
+    struct task *thread = stage_thread(&stage, 300, 302, T + 12, 7000);
+    tasks_task_ended(tasks, tasks_find(tasks, 300), true);
+    stage_comm(thread, 300, 300, "next", true, T + 20);
+    stage_mmap(thread, "/bin/next", 0x4000, T + 21);
+    tasks_admit(tasks, new_request(&stage, PINJECT_PROCESS, pidfd, T + 10, 2300));
+    struct process *process = tasks_find_process(tasks, 300);
+    assert_non_null(process);
+    assert_true(task_is_live(thread) && thread->process == process && process->main == thread);
+    assert_ptr_equal(tasks_find(tasks, 300), thread);
+    assert_int_equal(process->leader->startup_ns, 300);
+    assert_string_equal(first_program(process->leader), "/bin/first");
+    assert_string_equal(process->program->exec, "/bin/next");
+    assert_int_equal(process->exec_ns, T + 20);
+    assert_int_equal(space_count(&process->space), 1);
+    tasks_task_ended(tasks, process->leader, true);
+    assert_ptr_equal(process->main, thread);
+    pidfd_close(pidfd);
+    stage_close(&stage);
+    assert_int_equal(tasks->attributed_ns, 1000 + 2000 + 7000 + 300 + 500);
+    stage_free(&stage);
+}
+
+/*
+ * The requests of two programs of a process are read in the wrong order. The second one's start-up has what the first
+ * one used, which is counted once, in the file of the first one. ENDED: the second one has ended by then.
+ */
+static void check_reversed(bool ended)
+{
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    struct tasks *tasks = stage.tasks;
+    const int pidfd = pidfd_open_of(getpid());
+    if (!pidfd_are_same(pidfd, pidfd)) { /* since Linux 6.9 */
+        pidfd_close(pidfd);
+        stage_free(&stage);
+        skip();
+    }
+    stage_process(&stage, 100, 1, T, 1000);
+    stage_notify(&stage, new_request(&stage, PINJECT_PROCESS, pidfd, T + 10, 2800));
+    struct task *second = tasks_find(tasks, 300);
+    struct process *process = second->process;
+    if (ended)
+        tasks_task_ended(tasks, second, true);
+    tasks_admit(tasks, new_request(&stage, PINJECT_PROCESS, pidfd, T + 5, 2000));
+    assert_ptr_equal(tasks_find_process(tasks, 300), process);
+    assert_ptr_equal(process->leader, second);
+    assert_int_equal(second->startup_ns, 2800 - 2000 - 500);
+    assert_int_equal(process->live, ended ? 1 : 2);
+    assert_true(ended || (process->main == second && tasks_find(tasks, 300) == second));
+    pidfd_close(pidfd);
+    stage_close(&stage);
+    assert_int_equal(tasks->attributed_ns, 1000 + 2000 + 500 + 300 + 500);
+    stage_free(&stage);
+}
+
+static void test_reversed(void **state)
+{
+    (void)state;
+    check_reversed(false);
+}
+
+static void test_reversed_after_the_end(void **state)
+{
+    (void)state;
+    check_reversed(true);
+}
+
+/* Where a process goes on, its ended children are still its own; and what it maps from then on is of the next program. */
+static void test_children_go_on(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    struct tasks *tasks = stage.tasks;
+    const int pidfd = pidfd_open_of(getpid());
+    stage_process(&stage, 100, 1, T, 1000);
+    struct task *first = stage_process(&stage, 300, 100, T + 1, 2000);
+    first->process->pidfd = pidfd_copy(pidfd);
+    stage_mmap(first, "/lib/first.so", 0x4000, T + 2);
+    struct process *child = stage_process(&stage, 310, 300, T + 3, 4000)->process;
+    struct process *other = stage_process(&stage, 311, 300, T + 4, 6000)->process;
+    tasks_task_ended(tasks, tasks_find(tasks, 310), true);
+    tasks_task_ended(tasks, tasks_find(tasks, 311), true);
+    assert_ptr_equal(child->parent, first->process);
+    tasks_admit(tasks, new_request(&stage, PINJECT_PROCESS, pidfd, T + 10, 2300));
+    struct process *process = tasks_find_process(tasks, 300);
+    assert_ptr_equal(child->parent, process);
+    assert_ptr_equal(other->parent, process);
+    assert_int_equal(process->exec_ns, T + 10);
+    assert_int_equal(space_count(&process->space), 0);
+    assert_int_equal(space_count(&process->space_before), 2); /* with one of the kit */
+    tasks_finish_process(tasks, other);
+    assert_ptr_equal(process->ended, child);
+    assert_null(child->ended_next);
+    pidfd_close(pidfd);
+    stage_close(&stage);
+    assert_int_equal(tasks->attributed_ns, 1000 + 2000 + 4000 + 6000 + 300 + 500);
+    stage_free(&stage);
+}
+
+/* A refusal is about threads without events, unless the process got events after it: then its start-up has that time. */
+static void test_refused_before(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    struct process *process = stage_process(&stage, 300, 1, T + 10, 2000)->process;
+    for (unsigned late = 0; late < 2; late++) {
+        struct notification *notification = stage_notification(PINJECT_PROCESS, 300, 300, 1, T + (late ? 5 : 15));
+        notification->result = -EMFILE;
+        stage_notify(&stage, notification);
+        assert_int_equal(process->thread_refused, !late);
+        process->thread_refused = false;
+    }
+    stage_close(&stage);
+    stage_free(&stage);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_process_after_exec),      cmocka_unit_test(test_fork_after_exec),
+        cmocka_unit_test(test_next_program_after_exec), cmocka_unit_test(test_reversed),
+        cmocka_unit_test(test_reversed_after_the_end),  cmocka_unit_test(test_children_go_on),
+        cmocka_unit_test(test_refused_before),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
