@@ -10,11 +10,9 @@
 #include "collector/sources/attach.h"
 #include "collector/sources/inherited.h"
 #include "collector/sources/notifications.h"
-#include "collector/system/numbers.h"
-#include "collector/system/pidfd.h"
+#include "collector/tasks/begin_process.h"
 #include "collector/tasks/finish.h"
 #include "collector/tasks/generations.h"
-#include "collector/tasks/mappings.h"
 #include "collector/tasks/programs.h"
 #include "collector/tasks/reaped.h"
 #include "collector/tasks/task_file.h"
@@ -75,272 +73,12 @@ static struct task *new_task(const struct tasks *tasks, struct notification *not
     return task;
 }
 
-/* When TASK, a thread, called exec and got the number of its process; 0: it has its own. */
-static uint64_t renamed_ns(const struct task *task)
-{
-    return task->tid != task->pid && task->generation_count > 1 ? task->generations[1].start_ns : 0;
-}
-
-/* Since when TASK has had its number, or at the latest has been followed under it. */
-static uint64_t numbered_ns(const struct task *task)
-{
-    const uint64_t renamed = renamed_ns(task);
-    return renamed ? renamed : task->attached_late_ns ? task->attached_late_ns : task->start_ns;
-}
-
-static void set_root(struct tasks *tasks, struct process *process, const struct notification *notification)
-{
-    bool first = !tasks->root && tasks->session->settings->bare && notification->kind == PINJECT_PROCESS;
-    if (first) {
-        tasks->root = process->pid;
-        tasks->tree_startup_ns = notification->startup_ns;
-    }
-    if (process->pid == tasks->root && !tasks->root_process && process->pid == notification->tid) {
-        process->root = true;
-        tasks->root_process = process;
-    }
-}
-
-/* A user other than the session's may only name as parent a process of his own, or the one that the kernel reports. */
-static bool may_say(const struct notification *notification, const struct process *parent)
-{
-    return !notification->limited || parent->pid == notification->ppid ||
-           (parent->limited && parent->user == notification->user);
-}
-
-/* Finds the creator by its thread, since getppid() is 1 once the parent has ended. */
-static struct process *find_parent(const struct tasks *tasks, const struct notification *notification)
-{
-    const struct task *creator = notification->parent_tid ? tasks_find(tasks, notification->parent_tid) : NULL;
-    struct process *parent = creator ? creator->process : NULL;
-    if (!parent && notification->parent_tid)
-        parent = tasks_find_process(tasks, notification->parent_tid);
-    return parent && may_say(notification, parent) ? parent : tasks_find_process(tasks, notification->ppid);
-}
-
-/*
- * The program that PROCESS ran when NOTIFICATION was sent: what is known of it may be newer. NULL: unknown. A task that
- * is attached late began before the time of its notification.
- */
-static struct program *find_program(const struct process *process, const struct notification *notification)
-{
-    const uint64_t time_ns = notification->time_ns;
-    const struct task *task = process->main ? process->main : process->leader;
-    struct program *program = NULL;
-    if (time_ns >= process->exec_ns || notification->attached_late)
-        return process->program;
-    for (unsigned i = 0; task && i < task->generation_count && task->generations[i].start_ns <= time_ns; i++)
-        program = task->generations[i].program;
-    return program;
-}
-
-/* Did a thread of PROCESS call exec after NOTIFICATION? What is attached late is there now. */
-static bool is_before_exec(const struct process *process, const struct notification *notification)
-{
-    return notification->time_ns < process->exec_ns && !notification->attached_late;
-}
-
-/* A fork runs on a copy of its parent at that moment. */
-static int copy_parent(struct tasks *tasks, struct process *process, const struct notification *notification)
-{
-    struct process *parent = find_parent(tasks, notification);
-    if (!parent)
-        return 0;
-    tasks_drain_process(tasks, parent);
-    const struct space *from = notification->time_ns < parent->exec_ns ? &parent->space_before : &parent->space;
-    if (is_before_exec(process, notification)) {
-        space_release(&process->space_before);
-        return space_fork(from, notification->time_ns, &process->space_before);
-    }
-    program_put(process->program);
-    process->program = program_get(find_program(parent, notification));
-    space_release(&process->space); /* of a process that a thread began */
-    return space_fork(from, notification->time_ns, &process->space);
-}
-
-/* The program of NOTIFICATION is that of PROCESS, unless a thread has called exec since. */
-static int set_program(struct tasks *tasks, struct process *process, const struct notification *notification)
-{
-    const char *maps = notification->maps;
-    if (is_before_exec(process, notification))
-        return maps ? space_add_maps(&process->space_before, maps, notification->time_ns) : 0;
-    program_put(process->program);
-    process->program = program_new(notification->exec, notification->cmdline, notification->cmdline_size);
-    const int error = maps ? space_add_maps(&process->space, maps, notification->time_ns) : 0;
-    tasks_expect_files(tasks, process);
-    return error;
-}
-
-/* No pidfd tells whether the number is still that of OLD: no number is reused that soon after the exec. */
-static bool may_go_on(const struct process *old, const struct notification *notification)
-{
-    const struct task *leader = old->leader;
-    if (leader && (task_is_live(leader) || leader->end_ns > notification->time_ns))
-        return false;
-    return old->revoked || (old->secure && !notification->attached_late);
-}
-
-/*
- * Did it lose its events in an exec (of an unreadable program, or by a thread that had none), and request new ones, or
- * get them from outside? It may have ended since.
- */
-static bool goes_on(const struct process *old, const struct notification *notification)
-{
-    if (notification->kind != PINJECT_PROCESS || old->accounted)
-        return false;
-    /* All that is known of it is a thread that called exec, or an inherited set reported it after it was dead. */
-    if (old->pidfd < 0)
-        return may_go_on(old, notification);
-    /*
-     * Where the first thread has ended, and there is one again, an exec has ended the others. If only another thread is
-     * known, that has got the number of the process by an exec before.
-     */
-    const bool had_main = old->revoked || old->main_clock_ns;
-    if (notification->attached_late)
-        return (old->leader ? !task_is_live(old->leader) : had_main && !old->live) &&
-               pidfd_are_same(old->pidfd, notification->pidfd);
-    return !process_is_dead(old) || pidfd_are_same(old->pidfd, notification->pidfd);
-}
-
-/*
- * Takes over its earlier totals. The clock of the first thread, which the notification names as start-up, includes what
- * this thread has used before, also under another number.
- */
-static void continue_process(struct process *process, const struct process *before, struct notification *notification)
-{
-    process->clock_ns = before->clock_ns;
-    process->main_clock_ns = before->main_clock_ns;
-    process->children_ns = before->children_ns;
-    process->counted_ns = before->counted_ns;
-    process->children_switches = before->children_switches;
-    process->guessed_ns = before->guessed_ns;
-    process->unwaited_ns = before->unwaited_ns;
-    process->ended_tasks = before->ended_tasks;
-    process->thread_refused = before->thread_refused;
-    process->untracked_children = before->untracked_children;
-    uint64_t *startup = &notification->startup_ns;
-    *startup = *startup > before->main_clock_ns ? *startup - before->main_clock_ns : 0;
-}
-
-/*
- * A process that sends no request gets the share of its parent, which the kernel reports. A parent that only a request
- * names does not count.
- */
-static struct share *find_share(struct tasks *tasks, const struct notification *notification,
-                                const struct process *parent)
-{
-    if (notification->limited)
-        return shares_of(&tasks->shares, notification->user);
-    return parent && (notification->inherited || notification->attached_late) ? parent->share : &tasks->shares.own;
-}
-
-/* PROCESS was made for a thread whose notification came long before that of its first thread. */
-static bool is_begun_by_thread(const struct process *process, const struct notification *notification)
-{
-    return process && process->first != LEADER_ADMITTED && !process->leader && !process->accounted &&
-           (process->pidfd < 0 || pidfd_are_same(process->pidfd, notification->pidfd)) &&
-           notification->time_ns <= process->start_ns;
-}
-
-/*
- * An exec before TIME_NS has ended the threads of PROCESS. Those that began later are of the next program, and live, as
- * does one that has called exec since.
- */
-static void end_before(struct tasks *tasks, struct process *process, uint64_t time_ns)
-{
-    for (struct task *task = process->tasks, *next; task; task = next) {
-        next = task->process_next;
-        if (numbered_ns(task) <= time_ns || task == process->leader)
-            tasks_task_ended(tasks, task, true);
-    }
-}
-
-/*
- * OLD lost its events in an exec, and PROCESS is the rest of it, from NOTIFICATION on. If a thread has called exec since,
- * the program of OLD runs on.
- */
-static void go_on(struct process *process, struct process *old, const struct notification *notification)
-{
-    if (!is_before_exec(old, notification)) {
-        process->exec_ns = notification->time_ns > old->exec_ns ? notification->time_ns : old->exec_ns;
-        space_move(&old->space, &process->space_before);
-        return;
-    }
-    process->exec_ns = old->exec_ns;
-    space_move(&old->space, &process->space);
-    process->program = old->program;
-    process->announced = old->announced;
-    process->announced_ns = old->announced_ns;
-    old->program = old->announced = NULL;
-    old->space.forgotten = 0; /* counted with PROCESS */
-}
-
-/* Makes the process of a first thread. */
-static struct process *new_process(struct tasks *tasks, struct notification *notification)
-{
-    struct process *old = tasks_find_process(tasks, notification->pid);
-    const struct process *parent = find_parent(tasks, notification);
-    struct share *share = find_share(tasks, notification, parent);
-    const pid_t told_ppid = notification->ppid;
-    if (parent && parent->pid != notification->pid)
-        notification->ppid = parent->pid;
-    struct process before = {.clock_ns = 0};
-    const bool first = is_begun_by_thread(old, notification) && !notification->attached_late;
-    const bool continues = old && !first && goes_on(old, notification);
-    if (continues) { /* counted once in the totals, with the new one */
-        end_before(tasks, old, notification->attached_late ? UINT64_MAX : notification->time_ns);
-        before = *old;
-        old->accounted = old->continued = true;
-        if (old->leader && old->leader->state.cause == TASK_REVOKED)
-            tasks_step(tasks, old->leader, TASK_EVENT_CONTINUE);
-    }
-    const bool begun = is_begun_by_thread(old, notification);
-    if (!continues && old && old->leader && !task_is_live(old->leader))
-        tasks_finish_process(tasks, old); /* its pid is in use again */
-    struct process *process = begun ? old
-                                    : tasks_add_process(tasks, notification->pid, notification->ppid,
-                                                        notification->time_ns);
-    int error = 0;
-    if (!process)
-        return NULL;
-    if (continues) {
-        while (old->tasks)
-            tasks_move(tasks, old->tasks, process);
-        tasks_move_children(old, process);
-        go_on(process, old, notification);
-        process->main = before.main;
-        tasks_finish_process(tasks, old);
-    }
-    if (begun) {
-        process->first = LEADER_ADMITTED;
-        process->ppid = notification->ppid;
-        process->start_ns = notification->time_ns;
-    } else {
-        continue_process(process, &before, notification);
-    }
-    tasks_take_early_waits(tasks, process);
-    process->told_ppid = told_ppid;
-    process->untracked_children |= notification->waited_before;
-    pidfd_close(process->pidfd);
-    process->pidfd = notification->pidfd;
-    notification->pidfd = -1;
-    set_root(tasks, process, notification);
-    if (notification->kind == PINJECT_FORK)
-        error = copy_parent(tasks, process, notification);
-    process_set_share(process, share);
-    if (notification->kind == PINJECT_PROCESS)
-        error = set_program(tasks, process, notification);
-    if (error)
-        missed_add(&tasks->missed, "mappings were dropped: the collector is out of memory", notification->comm, 1, 0);
-    return process;
-}
-
 /* The name at the start: as reported, or that of the creator. */
 static void set_comm(struct tasks *tasks, struct task *task, const struct notification *notification)
 {
     const struct task *creator = notification->comm[0] ? NULL : tasks_find(tasks, notification->parent_tid);
     const struct process *parent = notification->kind == PINJECT_THREAD ? tasks_find_process(tasks, notification->pid)
-                                                                        : find_parent(tasks, notification);
+                                                                        : tasks_find_parent(tasks, notification);
     if (!notification->comm[0] && !creator && parent)
         creator = parent->leader;
     snprintf(task->comm, sizeof(task->comm), "%.15s", creator ? creator->comm : notification->comm);
@@ -373,7 +111,7 @@ static struct task *find_before_exec(const struct process *process, pid_t tid, u
     struct task *found = tid == process->pid ? process->leader : NULL;
     uint64_t since_ns = 0;
     for (struct task *task = process->tasks; task; task = task->process_next) {
-        const uint64_t renamed = renamed_ns(task);
+        const uint64_t renamed = tasks_renamed_ns(task);
         if (task->tid == tid && task->start_ns <= time_ns && time_ns < renamed)
             return task;
         if (tid == process->pid && renamed > since_ns && renamed <= time_ns) {
@@ -390,7 +128,7 @@ static struct task *find_sender(const struct tasks *tasks, const struct notifica
     struct task *task = tasks_find(tasks, notification->tid);
     const struct process *process = tasks_find_process(tasks, notification->pid);
     const struct task *main = process ? process->main : NULL;
-    struct task *before = main && notification->time_ns < renamed_ns(main)
+    struct task *before = main && notification->time_ns < tasks_renamed_ns(main)
                               ? find_before_exec(process, notification->tid, notification->time_ns)
                               : NULL;
     if (before)
@@ -433,7 +171,7 @@ static void count_refused(struct tasks *tasks, const struct notification *notifi
     const bool before = process && notification->tid == process->pid && notification->time_ns < process->start_ns;
     if (process && !before)
         process->thread_refused = true;
-    const struct process *parent = notification->kind != PINJECT_THREAD ? find_parent(tasks, notification) : NULL;
+    const struct process *parent = notification->kind != PINJECT_THREAD ? tasks_find_parent(tasks, notification) : NULL;
     if (parent)
         missed_refused_child(&tasks->missed, parent->pid, notification->pid, notification->time_ns);
     else
@@ -492,65 +230,13 @@ static bool is_announced_by_nobody(const struct tasks *tasks, const struct notif
            (creator->coverage == TASK_BY_COUNTERS && !expected);
 }
 
-/* The process of a thread whose first thread is not known. NULL: out of memory. */
-static struct process *begin_by_thread(struct tasks *tasks, const struct notification *notification)
-{
-    struct process *process = tasks_add_process(tasks, notification->pid, notification->ppid, notification->time_ns);
-    if (!process)
-        return NULL;
-    process->first = notification->inherited ? LEADER_LOST : LEADER_MISSING;
-    process->pidfd = pidfd_open_of(notification->pid);
-    if (process->pidfd >= 0 && !numbers_hold(process->pidfd, notification->pid, notification->tid)) {
-        pidfd_close(process->pidfd); /* the number may be another process' by now */
-        process->pidfd = -1;
-    }
-    return process;
-}
-
-/* Did TASK get the number that it has after NOTIFICATION, of another task, was sent? */
-static bool is_younger(const struct task *task, const struct notification *notification)
-{
-    const bool known = renamed_ns(task) || !task->attached_late_ns; /* else it may have sent NOTIFICATION itself */
-    return known && !notification->attached_late && numbered_ns(task) > notification->time_ns;
-}
-
-/*
- * The process that sent NOTIFICATION, if a later program of it has events already: the kernel ended those of
- * NOTIFICATION before. NULL: it is not known, or not so.
- */
-static struct process *find_gone_on(const struct tasks *tasks, const struct notification *notification)
-{
-    struct process *process = tasks_find_process(tasks, notification->pid);
-    const struct task *leader = process ? process->leader : NULL;
-    const bool later = leader && !process->accounted && leader->kind == PINJECT_PROCESS &&
-                       is_younger(leader, notification);
-    return later && pidfd_are_same(process->pidfd, notification->pidfd) ? process : NULL;
-}
-
-/* The start-up of the first task of PROCESS has what the program of NOTIFICATION used before it: it is counted there. */
-static void take_startup(struct tasks *tasks, struct process *process, const struct notification *notification)
-{
-    struct attach_value values[CONFIG_EVENTS] = {0};
-    struct task *leader = process->leader;
-    attach_read(notification->events, values);
-    const uint64_t used = notification->startup_ns + tasks_clock(tasks, values);
-    const uint64_t part = used < leader->startup_ns ? used : leader->startup_ns;
-    leader->startup_ns -= part;
-    if (!task_is_live(leader)) {
-        process->clock_ns -= part;
-        process->main_clock_ns -= part < process->main_clock_ns ? part : process->main_clock_ns;
-    }
-    if (process->exec_ns < leader->start_ns)
-        process->exec_ns = leader->start_ns;
-}
-
 /* Adds TASK to PROCESS. What NOTIFICATION says is all that is known of a program before the one that runs now. */
 static void begin_task(struct tasks *tasks, struct task *task, struct process *process,
                        const struct notification *notification)
 {
-    const bool own = notification->kind == PINJECT_PROCESS && is_before_exec(process, notification);
+    const bool own = notification->kind == PINJECT_PROCESS && tasks_is_before_exec(process, notification);
     struct program *program = own ? program_new(notification->exec, notification->cmdline, notification->cmdline_size)
-                                  : program_get(find_program(process, notification));
+                                  : program_get(tasks_find_program(process, notification));
     tasks_count(tasks, task);
     struct exec_generation *generation = tasks_add_generation(task, task->start_ns, task->comm, program);
     if (generation && program && program->cmdline)
@@ -574,16 +260,16 @@ static bool admit_task(struct tasks *tasks, struct notification *notification)
     if (known) /* a thread of it may have got its number */
         tasks_drain_process(tasks, known);
     struct task *same = tasks_find(tasks, notification->tid);
-    struct task *younger = same && is_younger(same, notification) ? same : NULL;
+    struct task *younger = same && tasks_is_younger(same, notification) ? same : NULL;
     if (same && !younger) /* its end is about to be seen */
         tasks_task_ended(tasks, same, true);
-    struct process *later = first && notification->events ? find_gone_on(tasks, notification) : NULL;
-    struct process *process = first && !later ? new_process(tasks, notification)
+    struct process *later = first && notification->events ? tasks_find_gone_on(tasks, notification) : NULL;
+    struct process *process = first && !later ? tasks_begin_process(tasks, notification)
                                               : tasks_find_process(tasks, notification->pid);
     if (later)
-        take_startup(tasks, later, notification);
+        tasks_take_startup(tasks, later, notification);
     if (!process && !first)
-        process = begin_by_thread(tasks, notification);
+        process = tasks_begin_by_thread(tasks, notification);
     struct task *task = process ? new_task(tasks, notification) : NULL;
     if (!task) {
         if (process && first && !later && !process->tasks && !process->held)
@@ -617,7 +303,7 @@ static bool admit_task(struct tasks *tasks, struct notification *notification)
  */
 static bool may_have_been_covered(const struct tasks *tasks, const struct notification *notification)
 {
-    const struct process *parent = find_parent(tasks, notification);
+    const struct process *parent = tasks_find_parent(tasks, notification);
     const struct process *process = tasks_find_process(tasks, notification->pid);
     const bool inherits = parent ? parent->inherits || (parent->leader && task_is_inherited(parent->leader))
                                  : notification->ppid > 1;
@@ -636,7 +322,7 @@ bool tasks_is_ready(const struct tasks *tasks, const struct notification *notifi
             return false;
         /* A process that has ended may have had events before: see count_refused(). */
         return notification->events || notification->result != -ESRCH || tasks_find_process(tasks, notification->pid);
-    case PINJECT_FORK: return find_parent(tasks, notification);
+    case PINJECT_FORK: return tasks_find_parent(tasks, notification);
     case PINJECT_GENERATION:
         task = tasks_find(tasks, notification->tid);
         /* Its exec must be known first. */

@@ -3,9 +3,9 @@
  * The tasks and processes of a session: from the start of each to its result file. Context: the event loop's thread.
  *
  * The types are here. task_table.c has the tables and the life of the structures, notification_order.c and admit.c take
- * notifications, drain.c reads rings, generations.c and programs.c know which program runs when, task_file.c makes the
- * result files of tasks (task_view.c), finish.c ends tasks and processes (account.c adds up their CPU time), sweep.c
- * looks at all of them.
+ * notifications (begin_process.c: those of new processes), drain.c reads rings, generations.c and programs.c know which
+ * program runs when, task_file.c makes the result files of tasks (task_view.c), finish.c ends tasks and processes
+ * (account.c adds up their CPU time), sweep.c looks at all of them.
  */
 #ifndef COLLECTOR_TASKS_TASKS_H
 #define COLLECTOR_TASKS_TASKS_H

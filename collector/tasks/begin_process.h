@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* How processes begin and go on, and the order of requests that are read late. Context: the event loop's thread. */
+#ifndef COLLECTOR_TASKS_BEGIN_PROCESS_H
+#define COLLECTOR_TASKS_BEGIN_PROCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct notification;
+struct process;
+struct program;
+struct task;
+struct tasks;
+
+/* Finds the creator by its thread, since getppid() is 1 once the parent has ended. */
+struct process *tasks_find_parent(const struct tasks *tasks, const struct notification *notification);
+/*
+ * The program that PROCESS ran when NOTIFICATION was sent: what is known of it may be newer. NULL: unknown. A task that
+ * is attached late began before the time of its notification.
+ */
+struct program *tasks_find_program(const struct process *process, const struct notification *notification);
+/* When TASK, a thread, called exec and got the number of its process; 0: it has its own. */
+uint64_t tasks_renamed_ns(const struct task *task);
+/* Did TASK get the number that it has after NOTIFICATION, of another task, was sent? */
+bool tasks_is_younger(const struct task *task, const struct notification *notification);
+/* Did a thread of PROCESS call exec after NOTIFICATION? What is attached late is there now. */
+bool tasks_is_before_exec(const struct process *process, const struct notification *notification);
+/*
+ * Makes the process of a first thread, or lets one go on that lost its events in an exec. Takes the pidfd of
+ * NOTIFICATION. NULL: out of memory.
+ */
+struct process *tasks_begin_process(struct tasks *tasks, struct notification *notification);
+/* The process of a thread whose first thread is not known. NULL: out of memory. */
+struct process *tasks_begin_by_thread(struct tasks *tasks, const struct notification *notification);
+/*
+ * The process that sent NOTIFICATION, if a later program of it has events already: the kernel ended those of
+ * NOTIFICATION before. NULL: it is not known, or not so.
+ */
+struct process *tasks_find_gone_on(const struct tasks *tasks, const struct notification *notification);
+/* The start-up of the first task of PROCESS has what the program of NOTIFICATION used before it: it is counted there. */
+void tasks_take_startup(struct tasks *tasks, struct process *process, const struct notification *notification);
+
+#endif
