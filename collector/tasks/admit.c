@@ -39,6 +39,7 @@ static struct task *new_task(const struct tasks *tasks, struct notification *not
     task->events = events;
     task->inherited_set = notification->inherited_set;
     task->readings = notification->readings;
+    task->opened_ns = tasks_opened_ns(notification);
     task->attached_late_ns = notification->attached_late ? notification->answered_ns : 0;
     if (notification->inherited && !(task->values = calloc(count, sizeof(*task->values)))) {
         free(task);

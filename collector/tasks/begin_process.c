@@ -16,18 +16,15 @@ uint64_t tasks_renamed_ns(const struct task *task)
     return task->tid != task->pid && task->generation_count > 1 ? task->generations[1].start_ns : 0;
 }
 
-/* Since when TASK has had its number, or at the latest has been followed under it. */
-static uint64_t numbered_ns(const struct task *task)
+uint64_t tasks_opened_ns(const struct notification *notification)
 {
-    const uint64_t renamed = tasks_renamed_ns(task);
-    return renamed ? renamed : task->attached_late_ns ? task->attached_late_ns : task->start_ns;
+    return notification->answered_ns ? notification->answered_ns : notification->time_ns;
 }
 
 bool tasks_is_younger(const struct task *task, const struct notification *notification)
 {
-    const bool known = tasks_renamed_ns(task) ||
-                       !task->attached_late_ns; /* else it may have sent NOTIFICATION itself */
-    return known && !notification->attached_late && numbered_ns(task) > notification->time_ns;
+    const uint64_t renamed = tasks_renamed_ns(task), since_ns = renamed ? renamed : task->opened_ns;
+    return since_ns > tasks_opened_ns(notification);
 }
 
 static void set_root(struct tasks *tasks, struct process *process, const struct notification *notification)
@@ -185,8 +182,10 @@ static bool is_begun_by_thread(const struct process *process, const struct notif
 static void end_before(struct tasks *tasks, struct process *process, uint64_t time_ns)
 {
     for (struct task *task = process->tasks, *next; task; task = next) {
+        const uint64_t renamed = tasks_renamed_ns(task);
+        const uint64_t began_ns = task->attached_late_ns ? task->attached_late_ns : task->start_ns;
         next = task->process_next;
-        if (numbered_ns(task) <= time_ns || task == process->leader)
+        if ((renamed ? renamed : began_ns) <= time_ns || task == process->leader)
             tasks_task_ended(tasks, task, true);
     }
 }
@@ -291,8 +290,8 @@ void tasks_take_startup(struct tasks *tasks, struct process *process, const stru
         process->clock_ns -= part;
         process->main_clock_ns -= part < process->main_clock_ns ? part : process->main_clock_ns;
     }
-    if (process->exec_ns < leader->start_ns)
-        process->exec_ns = leader->start_ns;
+    if (process->exec_ns < leader->opened_ns)
+        process->exec_ns = leader->opened_ns;
 }
 
 struct process *tasks_begin_by_thread(struct tasks *tasks, const struct notification *notification)

@@ -21,7 +21,9 @@ struct process *tasks_find_parent(const struct tasks *tasks, const struct notifi
 struct program *tasks_find_program(const struct process *process, const struct notification *notification);
 /* When TASK, a thread, called exec and got the number of its process; 0: it has its own. */
 uint64_t tasks_renamed_ns(const struct task *task);
-/* Did TASK get the number that it has after NOTIFICATION, of another task, was sent? */
+/* When the events of NOTIFICATION were opened, by our clock where that is known. */
+uint64_t tasks_opened_ns(const struct notification *notification);
+/* Did TASK get the number that it has after the events of NOTIFICATION, with the same number, were opened? */
 bool tasks_is_younger(const struct task *task, const struct notification *notification);
 /* Did a thread of PROCESS call exec after NOTIFICATION? What is attached late is there now. */
 bool tasks_is_before_exec(const struct process *process, const struct notification *notification);

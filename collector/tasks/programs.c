@@ -81,6 +81,9 @@ void tasks_generation_notified(struct tasks *tasks, struct task *task, const str
     /* A late report of a task that had this number before. */
     if (!generation && task->generation_count)
         return;
+    /* It was told already, or by a program before, whose exec record was lost. */
+    if (generation && notification->time_ns <= generation->told_ns)
+        return;
     bool records_missing = task->coverage == TASK_BY_COUNTERS || task->lost_records || task->broken;
     /* It was announced as not sampled, but it reports. */
     bool known = task->coverage == TASK_NOT_SAMPLED && generation && generation == tasks_last_generation(task) &&
@@ -95,6 +98,7 @@ void tasks_generation_notified(struct tasks *tasks, struct task *task, const str
         generation = add_unannounced(tasks, task, notification);
     if (!generation)
         return;
+    generation->told_ns = notification->time_ns;
     if (task_is_by_timer(task))
         tasks_exec_timer(tasks, task, notification);
     /* The preload object knows the name that was given to exec: a link, or a relative path. */

@@ -49,6 +49,7 @@ struct exec_generation {
     char comm[16];
     bool named;         /* PROGRAM was reported by the preload object, not guessed from the ring or read in /proc */
     bool resolved;      /* the program's path is the kernel's, not what was given to exec */
+    uint64_t told_ns;   /* when it last reported its program, by its own clock; 0: it has not */
     bool looked;        /* /proc was read already */
     uint64_t looked_ns; /* unnamed: CPU time that was counted at the first sweep since, + 1 */
     struct program *program;     /* NULL: unknown */
@@ -83,6 +84,7 @@ struct task {
     int refusal;                      /* by timer, in a session with events: -errno why it has none */
     uint64_t drained;                 /* with its process, in that batch of notifications */
     uint64_t inherited_set;           /* by inheritance: number of its inherited set */
+    uint64_t opened_ns;               /* when its events were, by our clock */
     uint64_t attached_late_ns;        /* it sent no request: events were opened then, from outside; 0: it did */
     bool covers;                      /* an inherited set covers what it starts */
     uint64_t gone_ns;                 /* by inheritance: when a sweep found it ended; 0: none did */

@@ -429,6 +429,9 @@ static void test_message_without_its_record(void **state)
         assert_ptr_equal(task->process->program, last->program);
         assert_string_equal(last->comm, i ? "next" : "prog");
         assert_int_equal(last->start_ns, i ? T + 20 : T);
+        stage_generation(&stage, 100, T + 20, "/opt/next", "next"); /* it comes twice */
+        assert_int_equal(task->generation_count, generations[i]);
+        assert_string_equal(last->program->cmdline, "next -x");
         if (i) { /* late, of the one before: that is known */
             stage_generation(&stage, 100, T + 10, "/opt/late", "late");
             assert_int_equal(task->generation_count, 2);

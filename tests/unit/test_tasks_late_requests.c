@@ -165,6 +165,52 @@ static void test_reversed_after_the_end(void **state)
     check_reversed(true);
 }
 
+/*
+ * Process 300 was attached late: it may have lost its events in the exec of a setuid program. Its first request is read
+ * after that. It is of the program before, unless its events were opened after those from outside.
+ */
+static void check_attached_late(bool before)
+{
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    struct tasks *tasks = stage.tasks;
+    const int pidfd = pidfd_open_of(getpid());
+    if (!pidfd_are_same(pidfd, pidfd)) { /* since Linux 6.9 */
+        pidfd_close(pidfd);
+        stage_free(&stage);
+        skip();
+    }
+    stage_process(&stage, 100, 1, T, 1000);
+    struct notification *notification = new_request(&stage, PINJECT_PROCESS, pidfd, T + 1, 3000);
+    notification->attached_late = true;
+    notification->answered_ns = T + 50;
+    tasks_admit(tasks, notification);
+    struct task *late = tasks_find(tasks, 300);
+    notification = new_request(&stage, PINJECT_FORK, pidfd, T + 10, 2000);
+    notification->answered_ns = T + (before ? 11 : 60);
+    tasks_admit(tasks, notification);
+    assert_int_equal(task_is_live(late), before);
+    assert_int_equal(tasks_find(tasks, 300) == late, before);
+    assert_int_equal(tasks_find_process(tasks, 300)->live, before ? 2 : 1);
+    pidfd_close(pidfd);
+    stage_close(&stage);
+    if (before)
+        assert_int_equal(tasks->attributed_ns, 1000 + 3000 + 500);
+    stage_free(&stage);
+}
+
+static void test_attached_after_the_request(void **state)
+{
+    (void)state;
+    check_attached_late(true);
+}
+
+static void test_attached_before_the_request(void **state)
+{
+    (void)state;
+    check_attached_late(false);
+}
+
 /* Where a process goes on, its ended children are still its own; and what it maps from then on is of the next program. */
 static void test_children_go_on(void **state)
 {
@@ -219,10 +265,15 @@ static void test_refused_before(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_process_after_exec),      cmocka_unit_test(test_fork_after_exec),
-        cmocka_unit_test(test_next_program_after_exec), cmocka_unit_test(test_reversed),
-        cmocka_unit_test(test_reversed_after_the_end),  cmocka_unit_test(test_children_go_on),
+        cmocka_unit_test(test_process_after_exec),
+        cmocka_unit_test(test_fork_after_exec),
+        cmocka_unit_test(test_next_program_after_exec),
+        cmocka_unit_test(test_reversed),
+        cmocka_unit_test(test_reversed_after_the_end),
+        cmocka_unit_test(test_children_go_on),
         cmocka_unit_test(test_refused_before),
+        cmocka_unit_test(test_attached_after_the_request),
+        cmocka_unit_test(test_attached_before_the_request),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
