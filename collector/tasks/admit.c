@@ -231,13 +231,25 @@ static bool is_announced_by_nobody(const struct tasks *tasks, const struct notif
            (creator->coverage == TASK_BY_COUNTERS && !expected);
 }
 
-/* Adds TASK to PROCESS. What NOTIFICATION says is all that is known of a program before the one that runs now. */
-static void begin_task(struct tasks *tasks, struct task *task, struct process *process,
+/*
+ * The program of the task that PROCESS gets by NOTIFICATION, with a reference; NULL: unknown. Where it was another one
+ * than that which runs now, all that is known of it is what NOTIFICATION says, or the parent of a fork.
+ */
+static struct program *get_program(const struct tasks *tasks, const struct process *process,
+                                   const struct notification *notification)
+{
+    const bool before = tasks_is_before_exec(process, notification);
+    if (before && notification->kind == PINJECT_PROCESS)
+        return program_new(notification->exec, notification->cmdline, notification->cmdline_size);
+    if (before && notification->kind == PINJECT_FORK)
+        process = tasks_find_parent(tasks, notification);
+    return process ? program_get(tasks_find_program(process, notification)) : NULL;
+}
+
+static void begin_task(struct tasks *tasks, struct task *task, const struct process *process,
                        const struct notification *notification)
 {
-    const bool own = notification->kind == PINJECT_PROCESS && tasks_is_before_exec(process, notification);
-    struct program *program = own ? program_new(notification->exec, notification->cmdline, notification->cmdline_size)
-                                  : program_get(tasks_find_program(process, notification));
+    struct program *program = get_program(tasks, process, notification);
     tasks_count(tasks, task);
     struct exec_generation *generation = tasks_add_generation(task, task->start_ns, task->comm, program);
     if (generation && program && program->cmdline)
@@ -265,10 +277,10 @@ static bool admit_task(struct tasks *tasks, struct notification *notification)
     if (same && !younger) /* its end is about to be seen */
         tasks_task_ended(tasks, same, true);
     struct process *later = first && notification->events ? tasks_find_gone_on(tasks, notification) : NULL;
-    struct process *process = first && !later ? tasks_begin_process(tasks, notification)
+    struct process *process = first && !later ? tasks_begin_process(tasks, notification, younger)
                                               : tasks_find_process(tasks, notification->pid);
     if (later)
-        tasks_take_startup(tasks, later, notification);
+        tasks_go_back(tasks, later, notification);
     if (!process && !first)
         process = tasks_begin_by_thread(tasks, notification);
     struct task *task = process ? new_task(tasks, notification) : NULL;
@@ -282,8 +294,10 @@ static bool admit_task(struct tasks *tasks, struct notification *notification)
     tasks_link(tasks, task, process);
     if (notification->attached_late)
         tasks->late_tasks[(uint32_t)task->tid % LATE_TASKS] = (struct late_task){task->tid, UINT64_MAX};
-    if (younger)
-        tasks_rename(tasks, younger, younger->key); /* it has that number since */
+    if (younger && task_is_live(younger)) { /* it has that number since */
+        tasks_rename(tasks, younger, younger->key);
+        tasks_put_first(tasks, younger->process);
+    }
     if (first && !later) {
         process->leader = task;
         process->main = younger && younger->process == process ? younger : task;

@@ -177,7 +177,7 @@ static bool is_begun_by_thread(const struct process *process, const struct notif
 
 /*
  * An exec before TIME_NS has ended the threads of PROCESS. Those that began later are of the next program, and live, as
- * does one that has called exec since.
+ * does one that has called exec since. TIME_NS 0: it is not known when that was, and only the first thread has ended.
  */
 static void end_before(struct tasks *tasks, struct process *process, uint64_t time_ns)
 {
@@ -196,6 +196,7 @@ static void end_before(struct tasks *tasks, struct process *process, uint64_t ti
  */
 static void go_on(struct process *process, struct process *old, const struct notification *notification)
 {
+    process->renamed_ns = old->renamed_ns;
     if (!tasks_is_before_exec(old, notification)) {
         process->exec_ns = notification->time_ns > old->exec_ns ? notification->time_ns : old->exec_ns;
         space_move(&old->space, &process->space_before);
@@ -210,7 +211,7 @@ static void go_on(struct process *process, struct process *old, const struct not
     old->space.forgotten = 0; /* counted with PROCESS */
 }
 
-struct process *tasks_begin_process(struct tasks *tasks, struct notification *notification)
+struct process *tasks_begin_process(struct tasks *tasks, struct notification *notification, const struct task *younger)
 {
     struct process *old = tasks_find_process(tasks, notification->pid);
     const struct process *parent = tasks_find_parent(tasks, notification);
@@ -220,9 +221,10 @@ struct process *tasks_begin_process(struct tasks *tasks, struct notification *no
         notification->ppid = parent->pid;
     struct process before = {.clock_ns = 0};
     const bool first = is_begun_by_thread(old, notification) && !notification->attached_late;
-    const bool continues = old && !first && goes_on(old, notification);
+    /* The first task of OLD is younger: then this is another process. */
+    const bool continues = old && !first && !(younger && younger == old->leader) && goes_on(old, notification);
     if (continues) { /* counted once in the totals, with the new one */
-        end_before(tasks, old, notification->attached_late ? UINT64_MAX : notification->time_ns);
+        end_before(tasks, old, notification->attached_late ? 0 : notification->time_ns);
         before = *old;
         old->accounted = old->continued = true;
         if (old->leader && old->leader->state.cause == TASK_REVOKED)
@@ -278,20 +280,41 @@ struct process *tasks_find_gone_on(const struct tasks *tasks, const struct notif
     return later && pidfd_are_same(process->pidfd, notification->pidfd) ? process : NULL;
 }
 
-void tasks_take_startup(struct tasks *tasks, struct process *process, const struct notification *notification)
+/*
+ * What the leader of PROCESS had used when its events began, and which those of NOTIFICATION and its own startup_ns
+ * have: it is counted there. Not so if NOTIFICATION is of another thread, which has ended in an exec since.
+ */
+static void divide_startup(const struct tasks *tasks, struct process *process, struct notification *notification)
 {
     struct attach_value values[CONFIG_EVENTS] = {0};
     struct task *leader = process->leader;
+    const uint64_t of_leader = leader->startup_ns + (leader->values ? tasks_clock(tasks, leader->values) : 0);
+    const uint64_t after = task_is_live(leader) ? 0 : of_leader;
+    const uint64_t before = process->main_clock_ns > after ? process->main_clock_ns - after : 0;
+    uint64_t *startup = &notification->startup_ns;
+    *startup = *startup > before && notification->kind != PINJECT_ARM ? *startup - before : 0;
     attach_read(notification->events, values);
-    const uint64_t used = notification->startup_ns + tasks_clock(tasks, values);
+    const uint64_t used = *startup + tasks_clock(tasks, values);
     const uint64_t part = used < leader->startup_ns ? used : leader->startup_ns;
     leader->startup_ns -= part;
     if (!task_is_live(leader)) {
         process->clock_ns -= part;
         process->main_clock_ns -= part < process->main_clock_ns ? part : process->main_clock_ns;
     }
+}
+
+void tasks_go_back(struct tasks *tasks, struct process *process, struct notification *notification)
+{
+    const struct task *leader = process->leader;
+    if (tasks_opened_ns(notification) >= process->renamed_ns)
+        divide_startup(tasks, process, notification);
     if (process->exec_ns < leader->opened_ns)
         process->exec_ns = leader->opened_ns;
+    if (!notification->maps)
+        return;
+    space_release(&process->space_before);
+    if (space_add_maps(&process->space_before, notification->maps, notification->time_ns) < 0)
+        missed_add(&tasks->missed, "mappings were dropped: the collector is out of memory", notification->comm, 1, 0);
 }
 
 struct process *tasks_begin_by_thread(struct tasks *tasks, const struct notification *notification)

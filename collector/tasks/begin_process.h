@@ -29,9 +29,9 @@ bool tasks_is_younger(const struct task *task, const struct notification *notifi
 bool tasks_is_before_exec(const struct process *process, const struct notification *notification);
 /*
  * Makes the process of a first thread, or lets one go on that lost its events in an exec. Takes the pidfd of
- * NOTIFICATION. NULL: out of memory.
+ * NOTIFICATION. YOUNGER: the task that has its number by now; NULL: none. NULL: out of memory.
  */
-struct process *tasks_begin_process(struct tasks *tasks, struct notification *notification);
+struct process *tasks_begin_process(struct tasks *tasks, struct notification *notification, const struct task *younger);
 /* The process of a thread whose first thread is not known. NULL: out of memory. */
 struct process *tasks_begin_by_thread(struct tasks *tasks, const struct notification *notification);
 /*
@@ -39,7 +39,10 @@ struct process *tasks_begin_by_thread(struct tasks *tasks, const struct notifica
  * NOTIFICATION before. NULL: it is not known, or not so.
  */
 struct process *tasks_find_gone_on(const struct tasks *tasks, const struct notification *notification);
-/* The start-up of the first task of PROCESS has what the program of NOTIFICATION used before it: it is counted there. */
-void tasks_take_startup(struct tasks *tasks, struct process *process, const struct notification *notification);
+/*
+ * NOTIFICATION is of a program that PROCESS ran before its first task's events were opened: divides the CPU time of that
+ * program between both, and takes its mappings.
+ */
+void tasks_go_back(struct tasks *tasks, struct process *process, struct notification *notification);
 
 #endif

@@ -131,7 +131,9 @@ void tasks_task_ended(struct tasks *tasks, struct task *task, bool ended)
     tasks_unlink(tasks, task);
     process->ended_tasks++;
     add_clock(tasks, process, used_ns);
-    if (process->leader != task)
+    if (process->leader != task && task_is_armed(task))
+        tasks_discard(tasks, task);
+    else if (process->leader != task)
         tasks_put_done(tasks, task);
     if (!process->live)
         hold_process(tasks, process);

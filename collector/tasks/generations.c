@@ -112,6 +112,8 @@ static void begin_program(struct process *process, struct task *task, uint64_t t
     program_put(process->program);
     process->program = NULL;
     process->exec_ns = time_ns;
+    if (task->tid != task->pid)
+        process->renamed_ns = time_ns;
     process->main = task;
 }
 
@@ -163,8 +165,8 @@ void tasks_guess_program(struct tasks *tasks, struct task *task, const struct ma
         process->announced = NULL;
     }
     generation->resolved = generation->program && !task->lost_records && !task->broken;
-    if (!task->process->program)
-        task->process->program = program_get(generation->program);
+    if (!process->program && generation->start_ns >= process->exec_ns)
+        process->program = program_get(generation->program);
     if (task->file == FILE_UNNAMED)
         tasks_begin_file(tasks, task);
 }

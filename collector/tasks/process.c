@@ -79,7 +79,7 @@ struct process *process_new(pid_t pid, pid_t ppid, uint64_t start_ns)
 void process_set_share(struct process *process, struct share *share)
 {
     process->share = share;
-    process->space.quota = &share->quota;
+    process->space.quota = process->space_before.quota = &share->quota;
 }
 
 void process_free(struct process *process)

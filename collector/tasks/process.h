@@ -67,6 +67,7 @@ struct process {
     uint64_t told_second, told; /* in that second: bytes of copies of its mappings, and the like (task_file.c) */
     uint64_t maps_next_ns;      /* they are not read again before that, since it takes long */
     uint64_t exec_ns;           /* of the last exec */
+    uint64_t renamed_ns;        /* of the last one that another thread than the first one called; 0: none did */
     uint64_t end_ns;            /* when its last task had ended, by its record, or as seen later; 0: none has ended */
     uint64_t alive_ns;          /* of tasks that have ended: it certainly lived then; at most end_ns */
     bool end_lost;              /* the record of an end was lost: the process may have ended after end_ns */

@@ -79,15 +79,35 @@ static void find_ended_children(struct tasks *tasks, struct process *process)
             join_parent(child, process);
 }
 
+static void put_process(struct tasks *tasks, struct process *process)
+{
+    struct process **bucket = &tasks->by_pid[(uint32_t)process->pid % TASKS_TABLE];
+    process->next = *bucket;
+    *bucket = process;
+}
+
+static void take_process(struct tasks *tasks, const struct process *process)
+{
+    struct process **at = &tasks->by_pid[(uint32_t)process->pid % TASKS_TABLE];
+    while (*at && *at != process)
+        at = &(*at)->next;
+    if (*at)
+        *at = process->next;
+}
+
+void tasks_put_first(struct tasks *tasks, struct process *process)
+{
+    take_process(tasks, process);
+    put_process(tasks, process);
+}
+
 struct process *tasks_add_process(struct tasks *tasks, pid_t pid, pid_t ppid, uint64_t start_ns)
 {
     struct process *process = process_new(pid, ppid, start_ns);
     if (!process)
         return NULL;
     process_set_share(process, &tasks->shares.own);
-    struct process **bucket = &tasks->by_pid[(uint32_t)pid % TASKS_TABLE];
-    process->next = *bucket;
-    *bucket = process;
+    put_process(tasks, process);
     find_ended_children(tasks, process);
     return process;
 }
@@ -149,11 +169,7 @@ static void forget_children(struct process *process)
 
 void tasks_remove_process(struct tasks *tasks, struct process *process)
 {
-    struct process **at = &tasks->by_pid[(uint32_t)process->pid % TASKS_TABLE];
-    while (*at && *at != process)
-        at = &(*at)->next;
-    if (*at)
-        *at = process->next;
+    take_process(tasks, process);
     if (tasks->root_process == process)
         tasks->root_process = NULL;
     forget_children(process);

@@ -17,6 +17,8 @@ struct task *tasks_find(const struct tasks *tasks, pid_t tid);
 struct process *tasks_find_process(const struct tasks *tasks, pid_t pid);
 /* Makes a process and adds it to the table. NULL: out of memory. */
 struct process *tasks_add_process(struct tasks *tasks, pid_t pid, pid_t ppid, uint64_t start_ns);
+/* An earlier process with the same number was added after PROCESS, which is found again from now on. */
+void tasks_put_first(struct tasks *tasks, struct process *process);
 void tasks_remove_process(struct tasks *tasks, struct process *process);
 /*
  * PROCESS has ended and is held until its parent's wait is reported; or is no longer held, which may be called twice.

@@ -208,9 +208,10 @@ static void exec(struct sim_task *task, enum sim_program program, const char *na
 {
     struct sim_process *process = task->process;
     const bool follows = process->loaded && sim.follow & PINJECT_SESSION_EXEC;
-    struct sim_events *events = task->cover ? task->cover : task->events;
-    if (events && events->enabled && !(sim.follow & PINJECT_SESSION_EXEC))
-        events->left = true;
+    struct sim_events *both[] = {task->cover, task->events};
+    for (unsigned i = 0; i < 2; i++)
+        if (both[i] && both[i]->enabled && !(sim.follow & PINJECT_SESSION_EXEC))
+            both[i]->left = true;
     const bool first = task->tid == process->pid;
     kernel_exec(task, program, name);
     sim_say("%d executes %s", (int)task->tid, name);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Requests for events that are read after what came next in the same process. */
+#define _GNU_SOURCE
 #include "check.h"
 
 #include <errno.h>
@@ -59,7 +60,7 @@ static void check_after_exec(uint32_t kind)
     struct task *first = process->leader;
     assert_non_null(first);
     assert_true(first != thread && first->tid == 300 && first->startup_ns == 300);
-    assert_string_equal(first_program(first), kind == PINJECT_PROCESS ? "/bin/first" : "");
+    assert_string_equal(first_program(first), kind == PINJECT_PROCESS ? "/bin/first" : "/bin/prog");
     assert_non_null(process->program);
     assert_string_equal(process->program->exec, "/bin/next");
     assert_int_equal(process->exec_ns, T + 10);
@@ -211,6 +212,150 @@ static void test_attached_before_the_request(void **state)
     check_attached_late(false);
 }
 
+/* A thread called exec of a setuid program between both requests: what it used is not the first thread's. */
+static void test_reversed_around_a_threads_exec(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    struct tasks *tasks = stage.tasks;
+    const int pidfd = pidfd_open_of(getpid());
+    if (!pidfd_are_same(pidfd, pidfd)) { /* since Linux 6.9 */
+        pidfd_close(pidfd);
+        stage_free(&stage);
+        skip();
+    }
+    stage_process(&stage, 100, 1, T, 1000);
+    stage_thread(&stage, 300, 302, T + 5, 7000);
+    tasks->now_ns += S / 10;
+    tasks_notify(tasks, NULL);
+    struct task *thread = tasks_find(tasks, 302);
+    thread->process->pidfd = pidfd_copy(pidfd);
+    stage_comm(thread, 300, 300, "unreadable", true, T + 10);
+    stage_exit(thread, T + 10);
+    tasks_task_ended(tasks, thread, true);
+    stage_notify(&stage, new_request(&stage, PINJECT_PROCESS, pidfd, T + 20, 7900));
+    const struct task *second = tasks_find(tasks, 300);
+    assert_int_equal(second->startup_ns, 900);
+    tasks_admit(tasks, new_request(&stage, PINJECT_PROCESS, pidfd, T + 1, 300));
+    assert_int_equal(second->startup_ns, 900);
+    pidfd_close(pidfd);
+    stage_close(&stage);
+    assert_int_equal(tasks->attributed_ns, 1000 + 7000 + 900 + 500 + 300 + 500);
+    stage_free(&stage);
+}
+
+/* The number was another process' before: that one's request changes nothing of this one. */
+static void check_other_process(uint32_t kind)
+{
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    struct tasks *tasks = stage.tasks;
+    const int pidfd = pidfd_open_of(getpid()), other = pidfd_open_of(getppid());
+    stage_process(&stage, 100, 1, T, 1000);
+    stage_notify(&stage, new_request(&stage, kind, pidfd, T + 10, 2800));
+    struct task *younger = tasks_find(tasks, 300);
+    struct process *process = younger->process;
+    tasks_admit(tasks, new_request(&stage, kind, other, T + 5, 2000));
+    assert_true(task_is_live(younger) && process->leader == younger && process->main == younger && process->live == 1);
+    assert_ptr_equal(tasks_find(tasks, 300), younger);
+    assert_ptr_equal(tasks_find_process(tasks, 300), process);
+    assert_int_equal(younger->startup_ns, 2800);
+    assert_int_equal(tasks->live_count, 3);
+    pidfd_close(pidfd);
+    pidfd_close(other);
+    stage_close(&stage);
+    assert_int_equal(tasks->attributed_ns, 1000 + 2800 + 500 + 2000 + 500);
+    stage_free(&stage);
+}
+
+static void test_other_process(void **state)
+{
+    (void)state;
+    check_other_process(PINJECT_PROCESS);
+}
+
+static void test_other_fork(void **state)
+{
+    (void)state;
+    check_other_process(PINJECT_FORK);
+}
+
+/* It is not known when the process lost its events: of its threads, those that have not ended live. */
+static void test_attached_beside_a_thread(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    struct tasks *tasks = stage.tasks;
+    const int pidfd = pidfd_open_of(getpid());
+    if (!pidfd_are_same(pidfd, pidfd)) { /* since Linux 6.9 */
+        pidfd_close(pidfd);
+        stage_free(&stage);
+        skip();
+    }
+    stage_process(&stage, 100, 1, T, 1000);
+    struct task *first = stage_process(&stage, 300, 100, T + 1, 2000);
+    first->process->pidfd = pidfd_copy(pidfd);
+    tasks_task_ended(tasks, first, true);
+    const struct task *thread = stage_thread(&stage, 300, 302, T + 12, 7000);
+    struct notification *notification = new_request(&stage, PINJECT_PROCESS, pidfd, T + 1, 2300);
+    notification->attached_late = true;
+    notification->answered_ns = T + 30;
+    tasks_admit(tasks, notification);
+    const struct process *process = tasks_find_process(tasks, 300);
+    assert_true(task_is_live(thread) && thread->process == process && process->live == 2);
+    assert_int_equal(process->leader->startup_ns, 300);
+    pidfd_close(pidfd);
+    stage_close(&stage);
+    assert_int_equal(tasks->attributed_ns, 1000 + 2000 + 7000 + 300 + 500);
+    stage_free(&stage);
+}
+
+static bool file_has(const char *path, const char *text)
+{
+    struct kit_file file;
+    assert_true(kit_read(path, &file));
+    const bool has = memmem(file.bytes, file.size, text, strlen(text));
+    kit_file_free(&file);
+    return has;
+}
+
+/* What a late request maps is of its program, in its file alone, and counts for its user. */
+static void test_mappings_before(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    struct tasks *tasks = stage.tasks;
+    stage_thread(&stage, 300, 302, T + 5, 7000);
+    tasks->now_ns += S / 10;
+    tasks_notify(tasks, NULL);
+    struct task *thread = tasks_find(tasks, 302);
+    struct process *process = thread->process;
+    stage_comm(thread, 300, 300, "next", true, T + 10);
+    stage_mmap(thread, "/bin/next", 0x7000, T + 11);
+    struct notification *notification = new_request(&stage, PINJECT_PROCESS, -1, T + 1, 300);
+    notification->maps = strdup("7000-8000 r-xp 00000000 08:01 5 /lib/first.so\n");
+    notification->limited = true;
+    notification->user = 1234;
+    tasks_admit(tasks, notification);
+    assert_int_equal(space_count(&process->space), 1);
+    assert_int_equal(space_count(&process->space_before), 1);
+    assert_string_equal(space_at(&process->space_before, 0)->path, "/lib/first.so");
+    assert_ptr_equal(space_at(&process->space_before, 0)->quota, &process->share->quota);
+    assert_ptr_not_equal(process->share, &tasks->shares.own);
+    assert_string_equal(space_at(&process->space, 0)->path, "/bin/next");
+    stage_mmap(process->leader, "/lib/plugin.so", 0x9000, T + 3); /* names neither program */
+    tasks_drain(tasks, process->leader);
+    assert_string_equal(first_program(process->leader), "/bin/first");
+    assert_string_equal(process->program->exec, "/bin/next");
+    stage_close(&stage);
+    assert_true(file_has("out.300.300", "/lib/first.so") && !file_has("out.300.300", "/bin/next"));
+    assert_true(file_has("out.300.302", "/bin/next") && !file_has("out.300.302", "/lib/first.so"));
+    stage_free(&stage);
+}
+
 /* Where a process goes on, its ended children are still its own; and what it maps from then on is of the next program. */
 static void test_children_go_on(void **state)
 {
@@ -274,6 +419,11 @@ int main(void)
         cmocka_unit_test(test_refused_before),
         cmocka_unit_test(test_attached_after_the_request),
         cmocka_unit_test(test_attached_before_the_request),
+        cmocka_unit_test(test_reversed_around_a_threads_exec),
+        cmocka_unit_test(test_other_process),
+        cmocka_unit_test(test_other_fork),
+        cmocka_unit_test(test_attached_beside_a_thread),
+        cmocka_unit_test(test_mappings_before),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
