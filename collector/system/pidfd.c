@@ -46,8 +46,12 @@ bool pidfd_are_same(int one, int other)
 {
     struct statfs type;
     struct stat first, second;
-    return one >= 0 && other >= 0 && fstatfs(one, &type) == 0 && type.f_type == PIDFD_FS && fstat(one, &first) == 0 &&
-           fstat(other, &second) == 0 && first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+    if (one < 0 || other < 0 || fstatfs(one, &type) < 0)
+        return false;
+    if (type.f_type != PIDFD_FS) /* one inode for all; but no two processes have one number */
+        return pidfd_has_number(one) && pidfd_has_number(other);
+    return fstat(one, &first) == 0 && fstat(other, &second) == 0 && first.st_dev == second.st_dev &&
+           first.st_ino == second.st_ino;
 }
 
 bool pidfd_is_dead(int pidfd)

@@ -12,7 +12,10 @@ int pidfd_open_of(pid_t pid);
 /* PIDFD once more, for another owner; -1: none. */
 int pidfd_copy(int pidfd);
 void pidfd_close(int pidfd);
-/* Are both of one process? False before Linux 6.9, where the kernel does not tell. */
+/*
+ * Both are of processes with the same number: are they of one process? Before Linux 6.9, the kernel does not tell: false
+ * once the process has been waited for.
+ */
 bool pidfd_are_same(int one, int other);
 /* Has it ended (a zombie too)? */
 bool pidfd_is_dead(int pidfd);

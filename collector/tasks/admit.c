@@ -273,6 +273,10 @@ static bool admit_task(struct tasks *tasks, struct notification *notification)
     if (known) /* a thread of it may have got its number */
         tasks_drain_process(tasks, known);
     struct task *same = tasks_find(tasks, notification->tid);
+    if (same) { /* if it called exec as a thread, it has another number since */
+        tasks_drain(tasks, same);
+        same = tasks_find(tasks, notification->tid);
+    }
     struct task *younger = same && tasks_is_younger(same, notification) ? same : NULL;
     if (same && !younger) /* its end is about to be seen */
         tasks_task_ended(tasks, same, true);

@@ -323,7 +323,9 @@ static bool is_unreported(const struct tasks *tasks, const struct task *task)
 {
     const struct process *process = task->process;
     struct exec_generation *generation = task->generation_count ? &task->generations[task->generation_count - 1] : NULL;
-    if (!generation || generation->named || !generation->looked || generation->start_ns != process->exec_ns ||
+    /* It asked for events itself in its first one, unless these waited for its exec. */
+    const bool first = generation == task->generations && task->kind != PINJECT_ARM;
+    if (!generation || first || generation->named || !generation->looked || generation->start_ns != process->exec_ns ||
         !tasks->session->inherited_sets)
         return false;
     if (!task->events || task != process->main || task_is_by_timer(task) || process->inherits ||

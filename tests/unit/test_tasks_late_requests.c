@@ -4,6 +4,7 @@
 #include "check.h"
 
 #include <errno.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "collector/system/pidfd.h"
@@ -245,13 +246,24 @@ static void test_reversed_around_a_threads_exec(void **state)
     stage_free(&stage);
 }
 
+/* Of a process that has ended. */
+static int new_pidfd_of_dead(void)
+{
+    const pid_t pid = fork();
+    if (pid == 0)
+        _exit(0);
+    const int pidfd = pidfd_open_of(pid);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    return pidfd;
+}
+
 /* The number was another process' before: that one's request changes nothing of this one. */
 static void check_other_process(uint32_t kind)
 {
     struct stage stage;
     stage_new(&stage, PINJECT_SESSION_ALL, false);
     struct tasks *tasks = stage.tasks;
-    const int pidfd = pidfd_open_of(getpid()), other = pidfd_open_of(getppid());
+    const int pidfd = pidfd_open_of(getpid()), other = new_pidfd_of_dead();
     stage_process(&stage, 100, 1, T, 1000);
     stage_notify(&stage, new_request(&stage, kind, pidfd, T + 10, 2800));
     struct task *younger = tasks_find(tasks, 300);
@@ -279,6 +291,25 @@ static void test_other_fork(void **state)
 {
     (void)state;
     check_other_process(PINJECT_FORK);
+}
+
+/* A thread of another process gave its number up in an exec, which nobody has read of yet: it lives. */
+static void test_number_of_an_exec(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    struct tasks *tasks = stage.tasks;
+    stage_process(&stage, 100, 1, T, 1000);
+    struct task *thread = stage_thread(&stage, 100, 300, T + 1, 7000);
+    stage_comm(thread, 100, 100, "next", true, T + 5);
+    tasks_admit(tasks, new_request(&stage, PINJECT_FORK, -1, T + 10, 300));
+    assert_true(task_is_live(thread) && thread->process->main == thread);
+    assert_ptr_equal(tasks_find(tasks, 100), thread);
+    assert_int_equal(tasks_find(tasks, 300)->pid, 300);
+    stage_close(&stage);
+    assert_int_equal(tasks->attributed_ns, 1000 + 7000 + 300 + 500);
+    stage_free(&stage);
 }
 
 /* It is not known when the process lost its events: of its threads, those that have not ended live. */
@@ -422,6 +453,7 @@ int main(void)
         cmocka_unit_test(test_reversed_around_a_threads_exec),
         cmocka_unit_test(test_other_process),
         cmocka_unit_test(test_other_fork),
+        cmocka_unit_test(test_number_of_an_exec),
         cmocka_unit_test(test_attached_beside_a_thread),
         cmocka_unit_test(test_mappings_before),
     };
