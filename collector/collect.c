@@ -362,6 +362,10 @@ static void take_interval(struct collect *collect)
     uint64_t length_ns;
     if (!interval_timer_take(&collect->interval, tasks->now_ns, &length_ns))
         return;
+    /* The record of the first exec may still wait in the ring: before it, a task counts nothing. */
+    struct task *root = tasks_find(tasks, tasks->root);
+    if (root && task_is_armed(root))
+        tasks_drain(tasks, root);
     tasks_read_interval(tasks, tasks->now_ns);
     count_output_interval(collect->args->counts, tasks->session, &tasks->interval, tasks->now_ns, length_ns);
 }
@@ -558,6 +562,9 @@ static void finish_session(struct collect *collect, struct outcome *outcome)
     outcome->root_ended = collect->root_ended;
     outcome->root_status = collect->root_status;
     outcome->tree = collect->tree;
+    outcome->whole_tree = tasks->config->whole_tree;
+    outcome->tree_alive = outcome->whole_tree && collect->args->session->tree_end_fd >= 0 &&
+                          !is_tree_over(collect->args->session);
     outcome_fill(outcome, tasks, collect->args->root == 0);
     const struct task *leader = tasks->root_process ? tasks->root_process->leader : NULL;
     struct result_coverage coverage = {.cpu_ns = outcome->cpu_ns,

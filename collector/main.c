@@ -187,7 +187,11 @@ static int run_command(struct run *run)
                        strerror(-error));
         run->args.root_events = NULL;
     }
-    if (run->launch.non_injectable && run->args.root_events) {
+    if (run->config.whole_tree && run->args.root_events) {
+        run->args.root_non_injectable = run->line.settings.command;
+        event_config_close_keepers(&run->config); /* in our threads they would only slow switches down */
+        run->session.tree_end_fd = attach_tree_end(run->args.root_events, &run->session.tree_end_ring);
+    } else if (run->launch.non_injectable && run->args.root_events) {
         run->args.root_non_injectable = run->line.settings.command;
         run->args.root_inherit_error = inherited_open(run->session.inherited_sets, run->launch.pid, run->launch.pid,
                                                       INHERIT_EXECS);

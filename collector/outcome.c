@@ -137,6 +137,8 @@ static uint64_t tree_cpu_ns(const struct tasks *tasks, const struct rusage *tree
         return clock + tasks->tree_startup_ns + tasks->exit_ns;
     }
     /* Processes reported the CPU time of their children; the sum is no more than all CPUs had. */
+    if (tasks->config->whole_tree && tasks->attributed_ns > cpu) /* it has those that nobody waited for */
+        return tasks->attributed_ns;
     uint64_t room = most > cpu ? most - cpu : 0;
     cpu += tasks->orphans_ns < room ? tasks->orphans_ns : room;
     if (!cpu)

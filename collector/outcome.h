@@ -25,6 +25,8 @@ struct outcome {
     uint64_t inherited;  /* tasks of them: covered by inheritance */
     uint64_t active_max; /* most at the same time */
     uint64_t alive;      /* still running when the session ended */
+    bool whole_tree;     /* event_config.whole_tree: the tasks were counted together */
+    bool tree_alive;     /* and some of them still run */
     uint64_t samples, lost;
     struct counts counts;     /* owned; at the end: see outcome_complete() */
     struct counts interval;   /* owned; the last, unfinished one of --print-interval */

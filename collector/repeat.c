@@ -54,6 +54,7 @@ void repeat_fill(struct repeat_result *ret, const struct outcome *outcome)
                                       .system_ns = outcome_time(&outcome->tree.ru_stime),
                                       .cpu_known = outcome->cpu_ns > 0};
     ret->tasks = counts->store.task_count;
+    ret->whole_tree = outcome->whole_tree;
     ret->complete = outcome->root_ended && !WIFSIGNALED(outcome->root_status);
 }
 
@@ -183,6 +184,7 @@ static void print_figures(const struct repeat *repeat, struct figures *figures, 
                                   .store = &store,
                                   .spreads = figures->spreads,
                                   .runs = repeat->done,
+                                  .whole_tree = first->whole_tree,
                                   .command = command};
     const struct count_style style = {
         .form = settings->count_form, .digits = settings->count_digits, .separator = settings->separator};

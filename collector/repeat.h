@@ -31,6 +31,7 @@ struct repeat_result {
     struct repeat_event events[2 * CONFIG_EVENTS];
     struct count_times times;
     uint64_t tasks;
+    bool whole_tree; /* they were counted together */
 };
 
 /* Fills RET with what OUTCOME has. Context: the process of the run. */

@@ -135,9 +135,9 @@ static void print_narrow(const struct settings *settings, const struct outcome *
     print_note(line);
 }
 
-static void print_time(const struct outcome *outcome, struct buffer *line)
+/* "9.52 s, 9.50 s of this time in recorded tasks (99.8 %)" */
+static void append_recorded(const struct outcome *outcome, struct buffer *line)
 {
-    buffer_printf(line, "CPU time ");
     if (outcome->cpu_ns) {
         append_time(line, outcome->cpu_ns);
         buffer_printf(line, ", ");
@@ -148,6 +148,15 @@ static void print_time(const struct outcome *outcome, struct buffer *line)
                   outcome->cpu_ns >= outcome->attributed_ns ? " of this time in recorded tasks" : " in recorded tasks");
     if (outcome->cpu_ns)
         buffer_printf(line, " (%.1f %%)", 100.0 * (double)outcome->attributed_ns / (double)outcome->cpu_ns);
+}
+
+static void print_time(const struct outcome *outcome, struct buffer *line)
+{
+    buffer_printf(line, "CPU time ");
+    if (outcome->whole_tree) /* no task is recorded by itself */
+        append_time(line, outcome->attributed_ns);
+    else
+        append_recorded(outcome, line);
     if (outcome->stolen_ns) {
         buffer_printf(line, ", including ");
         append_time(line, outcome->stolen_ns);
@@ -273,6 +282,10 @@ static void print_not_given(const struct event_config *config, const struct sett
 
 static void print_alive(const struct outcome *outcome, const struct settings *settings, struct buffer *line)
 {
+    if (outcome->tree_alive) {
+        buffer_printf(line, "tasks that the command started still run, counted up to now (--linger waits for them)");
+        print_note(line);
+    }
     if (!outcome->alive)
         return;
     append_count(line, outcome->alive, "task still runs", "tasks still run");
@@ -355,7 +368,9 @@ void summary_print(const struct session *session, const struct results *results,
                      outcome->uncounted);
     if (speaks) {
         print_narrow(settings, outcome, &line);
-        print_tasks(session, outcome, settings->stat, &line);
+        if (!outcome->whole_tree)
+            print_tasks(session, outcome, settings->stat, &line);
+        print_not_given(session->config, settings, session->config->whole_tree_note, &line);
         print_saturated(settings, outcome, &line);
         print_back_end(session->config, settings, &line);
         print_not_given(session->config, settings, session->config->dump_note, &line);
@@ -406,6 +421,10 @@ unsigned summary_incomplete(const struct session *session, const struct results 
                          "call stacks were unwound by frame pointer: the collector fell behind");
     reasons += say_count(outcome->alive, "task still runs: what it does from now on is missing",
                          "tasks still run: what they do from now on is missing");
+    if (outcome->tree_alive) {
+        report_error("--strict: tasks that the command started still run: what they do from now on is missing");
+        reasons++;
+    }
     reasons += say_count(outcome->uncounted, "task or record is missing: out of memory",
                          "tasks or records are missing: out of memory");
     for (unsigned i = 0; i < outcome->missed_count; i++) {

@@ -90,7 +90,10 @@ void count_print_json(const struct count_report *report, const struct count_styl
     if (report->at_ns)
         json_unsigned(&json, "interval_end_ns", report->at_ns);
     json_string(&json, "by", words[style->by]);
-    json_unsigned(&json, "tasks", store->task_count);
+    if (report->whole_tree)
+        json_null(&json, "tasks");
+    else
+        json_unsigned(&json, "tasks", store->task_count);
     json_unsigned(&json, "tasks_in_no_row", store->lost);
     if (report->spreads) {
         json_unsigned(&json, "runs", report->runs);

@@ -29,6 +29,7 @@ struct count_report {
     uint64_t at_ns;                     /* of an interval: its end, since the start; 0: it is the whole run */
     bool is_summary;                    /* after intervals, of the whole run */
     const char *command;                /* as typed; NULL or "": unknown */
+    bool whole_tree;                    /* all tasks were counted together: their number is unknown */
     const struct count_spread *spreads; /* of each event over RUNS; NULL: it was one run */
     struct count_spread elapsed_spread;
     uint64_t runs;

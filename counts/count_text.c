@@ -123,7 +123,10 @@ static void print_heading(const struct count_report *report, FILE *to)
         fputs(report_safe(safe, sizeof(safe), report->command, strlen(report->command)), to);
         fputc('\'', to);
     }
-    fprintf(to, " (%" PRIu64 " %s", store->task_count, store->task_count == 1 ? "task" : "tasks");
+    if (report->whole_tree)
+        fputs(" (all tasks together", to);
+    else
+        fprintf(to, " (%" PRIu64 " %s", store->task_count, store->task_count == 1 ? "task" : "tasks");
     if (report->spreads && report->runs == 1)
         fputs("; there was only one run", to);
     else if (report->spreads)

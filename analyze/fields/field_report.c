@@ -414,7 +414,7 @@ static int show(struct field_pass *pass)
     if (samples)
         return print_report(pass);
     heading_print(pass->view);
-    heading_print_no_samples(view);
+    heading_print_no_samples(pass->view);
     fputc('\n', view->output->to);
     coverage_print(pass->view);
     return 0;

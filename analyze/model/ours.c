@@ -89,6 +89,7 @@ static void fill_task(struct profile_task *task, const struct pinject_item_task 
     task->parent_tid = item->parent_tid > 0 ? item->parent_tid : 0;
     task->lost += item->lost;
     task->root |= !!(item->flags & PINJECT_TASK_ROOT);
+    task->tree |= !!(item->flags & PINJECT_TASK_TREE);
     task->first_exec = item->kind == PINJECT_ARM || item->kind == PINJECT_PROCESS;
     task->counted_only |= !!(item->flags & PINJECT_TASK_COUNTED_ONLY);
     task->end_ns = item->end_ns;

@@ -80,6 +80,7 @@ struct profile_task {
     enum profile_task_source source;
     bool counted_only;
     bool root;
+    bool tree;           /* its counts include those of all its descendants, which have no files */
     uint32_t first_exec; /* number of the exec that began the first exec generation; 0: none did (a child of fork) */
     uint64_t startup_ns, exit_ns;
     bool exit_cost;   /* exit_ns is known */

@@ -100,7 +100,8 @@ static void print_cpu(struct view *view)
         without += profile->tasks[i].samples == 0;
     bool some = without && without < profile->task_count;
     char *cpu = cpu_text(profile);
-    char *line = memory_print("%s; %s%s%s%s", cpu, text_plural(number, profile->task_count, "task", "tasks"),
+    text_plural(number, profile->task_count, "task", "tasks");
+    char *line = memory_print("%s; %s%s%s%s", cpu, heading_is_whole_tree(view) ? "all tasks together" : number,
                               some ? ", " : "", some ? text_count(none, without) : "", some ? " without a sample" : "");
     coverage_say(view, line);
     if (profile->session.coverage_known && !profile->session.coverage_complete)

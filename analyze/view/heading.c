@@ -78,6 +78,14 @@ char *heading_when(char *ret, size_t size, uint64_t realtime_ns)
     return ret;
 }
 
+bool heading_is_whole_tree(const struct view *view)
+{
+    bool tree = false;
+    for (uint32_t i = 0; i < view->selection->task_count; i++)
+        tree |= view->profile->tasks[view->selection->order[i]].tree;
+    return tree;
+}
+
 static bool has_samples(const struct view *view)
 {
     const struct profile *profile = view->profile;
@@ -95,6 +103,8 @@ static char *event_text(const struct view *view)
         return memory_text("no events");
     const struct profile_event *event = &profile->events[profile->event];
     text_plural(tasks, selection->task_count, "task", "tasks");
+    if (heading_is_whole_tree(view))
+        return memory_text("counted, not sampled: all tasks together");
     if (!has_samples(view))
         return memory_print("counted, not sampled: %s", tasks);
     char share[TEXT_AMOUNT], part[2 * TEXT_AMOUNT] = "";

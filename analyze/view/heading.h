@@ -20,6 +20,8 @@ char *heading_command(const struct profile *profile);
 /* "task-clock: 9.50 s in 9,523 samples of 312 tasks, none lost"; for --stat "counted, not sampled: 312 tasks"; owned
  * by the caller. */
 char *heading_event(const struct view *view);
+/* Whether the counts of a chosen task include those of all its descendants, which have no files: pinject-run --stat. */
+bool heading_is_whole_tree(const struct view *view);
 /* "619 samples could not be written: 2 result files are missing or not complete"; "" if FILES is 0; owned by the
  * caller. */
 char *heading_unwritten(uint64_t files, uint64_t samples);

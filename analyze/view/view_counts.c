@@ -314,6 +314,7 @@ static void form_init(struct form *form, const struct view *view, const struct c
         buffer_printf(&form->command, "%s%s", i ? " " : "", session->arguments[i]);
     buffer_append(&form->command, "", 1);
     form->report = (struct count_report){
+        .whole_tree = heading_is_whole_tree(view),
         .events = form->events,
         .event_count = fill_events(view->profile, sum, form->events),
         .store = &form->store,
@@ -482,6 +483,11 @@ static int print_form(struct view *view, const struct counter *all, const struct
     if (view->settings->rounds && !view->profile->round_count) {
         report_error("these files contain no intervals; 'pinject-run --stat --print-interval=MS' and 'perf stat record "
                      "-I MS' write them");
+        return 1;
+    }
+    if (view->settings->count_by && heading_is_whole_tree(view)) {
+        report_error("these files contain only the counts of all tasks together; 'pinject-run --stat --per-thread' "
+                     "counts each task by itself");
         return 1;
     }
     form_init(&form, view, all, sum);

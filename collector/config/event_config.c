@@ -56,12 +56,17 @@ uint64_t event_config_clock(const struct event_config *config, const struct atta
     return 0;
 }
 
-void event_config_release(struct event_config *config)
+void event_config_close_keepers(struct event_config *config)
 {
-    buffer_release(&config->trace_formats);
     for (unsigned i = 0; i < CONFIG_EVENTS; i++) {
         if (config->keepers[i] >= 0)
             close(config->keepers[i]);
         config->keepers[i] = -1;
     }
+}
+
+void event_config_release(struct event_config *config)
+{
+    buffer_release(&config->trace_formats);
+    event_config_close_keepers(config);
 }

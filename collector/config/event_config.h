@@ -42,6 +42,7 @@ struct event_config {
     struct config_event events[CONFIG_EVENTS]; /* sampling ones first */
     unsigned count;
     unsigned sampling;               /* how many of them sample; with --stat none does, see dummy */
+    bool whole_tree;                 /* --stat: the events of the command are inherited; no other task has events */
     bool dummy;                      /* --stat: events[0] is not reported: it has the ring, for COMM, MMAP2 ... */
     enum pinject_task_source source; /* PERF; TIMER if perf_event_open is refused: nothing is opened then */
     char refusal[64];                /* why, as strerror() says it */
@@ -53,6 +54,7 @@ struct event_config {
     bool dump_fixed;                 /* the user chose its size */
     /* number, from 1, of the note that says why there are none though the user asked; 0: none */
     unsigned dump_note;
+    unsigned whole_tree_note;                /* the same of whole_tree */
     unsigned values_note;                    /* the same of modifier S: which samples have no counts of their group */
     size_t ring_pages;                       /* data pages of the ring of a process' first thread, a power of two */
     size_t thread_ring_pages;                /* of further threads */
@@ -79,6 +81,8 @@ struct event_config {
  */
 int event_config_init(struct event_config *config, const struct settings *settings);
 void event_config_release(struct event_config *config);
+/* Closes the keepers: no further task gets events. */
+void event_config_close_keepers(struct event_config *config);
 
 /* Adds a sentence for the user to the notes. */
 __attribute__((format(printf, 2, 3))) void event_config_note(struct event_config *config, const char *format, ...);

@@ -26,7 +26,13 @@
  */
 #define RING_SPAN_NS      UINT64_C(20000000)
 #define DUMP_RING_SPAN_NS UINT64_C(40000000)
-enum { RING_MIN = 64 << 10, RING_MAX = 512 << 10, DUMP_RING_MAX = 4 << 20, STAT_RING = 16 << 10 };
+enum {
+    RING_MIN = 64 << 10,
+    RING_MAX = 512 << 10,
+    DUMP_RING_MAX = 4 << 20,
+    STAT_RING = 16 << 10,
+    TREE_RING = 512 << 10
+};
 /* RAW_SIZE: more than the usual payload of a tracepoint: with 64, threads lost a part of a burst of 300 samples. */
 enum { SAMPLE_SIZE = 64, CHAIN_SIZE = 32 * 8, RAW_SIZE = 512, VALUES_SIZE = 256, RANDOM_SIZE = 32 };
 enum { SATURATE_WAKE = 16 << 10 };
@@ -221,6 +227,8 @@ static int add_event(struct setup *setup, const char *name, struct perf_event_at
         event_values_ask(&attr);
     if (config->count == 0)
         own_ring(&attr, opened && setup->settings->switch_events);
+    else
+        attr.inherit = config->whole_tree;
     const unsigned set = event_sets_of(config, setup->settings, spec);
     unsigned leader = find_leader(config, spec);
     if (leader == config->count)
@@ -623,7 +631,7 @@ static void choose_wake(struct event_config *config, const struct settings *sett
 static void choose_rings(struct event_config *config)
 {
     const uint64_t span_ns = config->dump ? DUMP_RING_SPAN_NS : RING_SPAN_NS;
-    uint64_t wanted = 0, size = config->sampling ? RING_MIN : STAT_RING;
+    uint64_t wanted = 0, size = config->sampling ? RING_MIN : config->whole_tree ? TREE_RING : STAT_RING;
     for (unsigned i = 0; i < config->sampling; i++)
         wanted += bytes_per_second(config, i) / (UINT64_C(1000000000) / span_ns);
     while (size < wanted && size < (config->dump ? DUMP_RING_MAX : RING_MAX))
@@ -653,6 +661,15 @@ static void add_trace_formats(const struct setup *setup)
                           strerror(-status));
 }
 
+/* If a task had inherited a probe, the kernel would read config1, a pointer of ours, in that task: its forks would fail. */
+static bool counts_whole_tree(const struct event_config *config, const struct settings *settings)
+{
+    bool all = settings->whole_tree && config->source == PINJECT_SOURCE_PERF;
+    for (unsigned i = 0; i < settings->events.count; i++)
+        all &= !event_choice_is_own(&settings->events.specs[i]);
+    return all;
+}
+
 int event_config_init(struct event_config *config, const struct settings *settings)
 {
     memset(config, 0, sizeof(*config));
@@ -663,6 +680,7 @@ int event_config_init(struct event_config *config, const struct settings *settin
     int status = event_rate_check(settings);
     if (status == 0)
         status = find_rights(&setup);
+    config->whole_tree = counts_whole_tree(config, settings);
     if (status == 0 && settings->stat)
         status = add_dummy(&setup);
     if (status == 0 && settings->events.count > 0)
@@ -686,6 +704,10 @@ int event_config_init(struct event_config *config, const struct settings *settin
     if (settings->saturate)
         event_config_note(config, "each task has at most %" PRIu64 " samples (--saturate-smpl-buffer)",
                           settings->saturate);
+    if (config->whole_tree)
+        event_config_note(config, "all tasks are counted together; --per-thread, --per-process and --per-comm count "
+                                  "each task by itself");
+    config->whole_tree_note = config->whole_tree ? config->note_count : 0;
     add_trace_formats(&setup);
     note_short_periods(config, settings);
     choose_rings(config);

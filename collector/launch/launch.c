@@ -116,7 +116,9 @@ static _Noreturn void run_child(const struct launch *launch, const struct sessio
      * Another class's loader would complain, or refuse to start the command; what a static one starts would inherit the
      * variables.
      */
-    int error = launch->non_injectable ? 0 : set_environment(session->segment) ? ENOMEM : 0;
+    int error = launch->non_injectable || session->config->whole_tree ? 0
+                : set_environment(session->segment)                   ? ENOMEM
+                                                                      : 0;
     do
         got = read(gate, &byte, 1);
     while (got < 0 && errno == EINTR);

@@ -290,6 +290,31 @@ int attach_task(struct session *session, pid_t tid, enum attach_how how, struct 
     return status;
 }
 
+int attach_tree_end(const struct attached *attached, void **ret_ring)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    struct perf_event_attr attr = probe_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY);
+    unsigned i = 1;
+    while (i < attached->count && attached->fds[i] < 0)
+        i++;
+    attr.exclude_kernel = attr.exclude_hv = attr.disabled = 1;
+    const int dummy = i < attached->count
+                          ? (int)syscall(SYS_perf_event_open, &attr, attached->tid, -1, -1, PERF_FLAG_FD_CLOEXEC)
+                          : -1;
+    if (dummy < 0)
+        return -1;
+    void *ring = mmap(NULL, page, PROT_READ, MAP_SHARED, dummy, 0);
+    int fd = -1;
+    if (ring != MAP_FAILED && ioctl(attached->fds[i], PERF_EVENT_IOC_SET_OUTPUT, dummy) == 0)
+        fd = fcntl(attached->fds[i], F_DUPFD_CLOEXEC, 0);
+    if (fd >= 0)
+        *ret_ring = ring;
+    else if (ring != MAP_FAILED)
+        munmap(ring, page);
+    close(dummy); /* the mapping keeps it */
+    return fd;
+}
+
 /* ---- Reading and closing ---- */
 
 static void read_event(int fd, uint64_t format, struct attach_value *value)

@@ -111,6 +111,13 @@ void attach_enable(const struct attached *attached);
  * Its covered bit stays clear: a timer does not survive exec, so the next exec generation must send a request.
  */
 int attach_open_timer(struct session *session, pid_t pid, pid_t tid, int refusal, struct attached **ret);
+/*
+ * With event_config.whole_tree: a descriptor of the caller's that hangs up when the task and all its descendants have
+ * ended; -1: there is none. Such a descriptor would always hang up if its event had no ring, and the kernel maps none
+ * for an inherited event; so it gets that of a dummy event: *RET_RING, one page, which the caller unmaps later. It is
+ * not the ring of the task's own dummy event: the end of each task wakes all who wait for an event with that ring.
+ */
+int attach_tree_end(const struct attached *attached, void **ret_ring);
 /* Reads the counters; works after the task's end. VALUES has config.count entries; refused ones are all 0. */
 void attach_read(const struct attached *attached, struct attach_value *values);
 /*

@@ -137,10 +137,10 @@ struct session {
     uint32_t first_sets;   /* atomic: tasks that began with an event set */
     uint64_t random_tasks; /* atomic: tasks that began with random periods */
     struct rlimit old_nofile, old_memlock;
-    bool open;           /* not released yet */
-    bool guarded;        /* guard_begin() was called */
-    int tree_fd;         /* bare: task-clock of the first process and all that come from it; -1: none. Atomic */
-    int tree_end_fd;     /* bare: hangs up when all of them have ended; -1: none. Atomic */
+    bool open;    /* not released yet */
+    bool guarded; /* guard_begin() was called */
+    int tree_fd;  /* bare: task-clock of the first process and all that come from it; -1: none. Atomic */
+    int tree_end_fd; /* the same, and with event_config.whole_tree: hangs up when all of them have ended; -1: none. Atomic */
     void *tree_end_ring; /* without it, it would always hang up */
     /* Counted by worker.c, atomic: */
     uint64_t refused;                /* tasks without any event */

@@ -148,6 +148,13 @@ static void limit_exit(const struct tasks *tasks, struct process *process)
         process->exit_ns = most;
 }
 
+/* All tasks of the tree are counted with the root: what their events lack of its rusage. */
+static bool find_tree_exit(struct process *process)
+{
+    process->exit_ns = process->rusage_ns > process->clock_ns ? process->rusage_ns - process->clock_ns : 0;
+    return process->waited;
+}
+
 static void account_one(struct tasks *tasks, struct process *process)
 {
     if (process->inherit_owed) /* it ended before the next sweep */
@@ -160,7 +167,8 @@ static void account_one(struct tasks *tasks, struct process *process)
     process_ask_clock(process);
     process->orphan |= parent_dead && process->own_ns;
     process->untracked_children |= missed_has_untracked(&tasks->missed, process->pid);
-    process->exit_known = process_exit_cost(process, &process->exit_ns);
+    process->exit_known = tasks->config->whole_tree ? find_tree_exit(process)
+                                                    : process_exit_cost(process, &process->exit_ns);
     if (process->exit_known)
         limit_exit(tasks, process);
     uint64_t used = process->clock_ns + (process->exit_known ? process->exit_ns : 0);

@@ -225,7 +225,11 @@ bool tasks_take_record(struct tasks *tasks, struct task *task, const struct perf
         if (!take_mmap(tasks, task, record, time_ns))
             return true;
         break;
-    case PERF_RECORD_FORK: take_fork(tasks, task, record); break;
+    case PERF_RECORD_FORK:
+        if (tasks->config->whole_tree) /* what is made is counted with its creator */
+            return true;
+        take_fork(tasks, task, record);
+        break;
     case PERF_RECORD_EXIT:
         if (records_parse_task(record).tid == task->key || !task->end_ns)
             task->end_ns = time_ns;

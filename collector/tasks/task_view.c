@@ -154,6 +154,7 @@ void task_view_init(const struct tasks *tasks, const struct task *task, unsigned
     view->task.flags |= tasks_has_no_sampler(tasks, task) ? PINJECT_TASK_COUNTED_ONLY : 0;
     view->task.flags |= tasks->session->settings->split ? PINJECT_TASK_SPLIT : 0;
     view->task.flags |= task->root ? PINJECT_TASK_ROOT : 0;
+    view->task.flags |= tasks->config->whole_tree ? PINJECT_TASK_TREE : 0;
     view_values(tasks, task, view, now, end);
     view_generations(tasks, task, view, now, end);
     notes_make(&view->notes, tasks, task);

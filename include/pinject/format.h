@@ -72,6 +72,7 @@ enum pinject_task_flags {
     PINJECT_TASK_COUNTED_ONLY = 8, /* no ring: sampling was refused, or the memory for rings was used up */
     PINJECT_TASK_SPLIT = 16,       /* this file holds one exec generation only (--exec-split-results) */
     PINJECT_TASK_ROOT = 32,        /* the first task of the session */
+    PINJECT_TASK_TREE = 64,        /* its counts are its own and those of all its descendants, which have no files */
 };
 
 /* No strings. */

@@ -348,7 +348,8 @@ def test_pages_that_are_given_back():
     fill = " ".join(nobody_words()) + " sh -c 'while :; do cat /dev/zero >/dev/shm/full.$$; done'"
     work = "i=0; while [ $i -lt 40 ]; do sh -c 'true | true'; echo $?; i=$((i + 1)); done"
     strokes = f"{HOSTILE} burst=20 rest=10 {attack} strike 60000"
-    done = run([*place, "sh", "-c", script, "sh", PINJECT_RUN, "--follow-all", "--stat", "--", "sh", "-c",
+    done = run([*place, "sh", "-c", script, "sh", PINJECT_RUN, "--follow-all", "--stat",
+                "--per-thread", "--", "sh", "-c",
                 f"{strokes} >/dev/null 2>&1 & {fill} >/dev/null 2>&1 & {work}"])
     statuses = collections.Counter(done.lines)
     # The shell is root's, too.
@@ -362,7 +363,7 @@ def burn(seconds):
 
 
 def hostile_run(strokes, command, *options):
-    return pinject_run("--follow-all", "--stat", *options, "--", "sh", "-c",
+    return pinject_run("--follow-all", "--stat", "--per-thread", *options, "--", "sh", "-c",
                        f"{strokes} >/dev/null & {command}; status=$?; kill $! 2>/dev/null; wait; exit $status")
 
 

@@ -170,7 +170,8 @@ def test_groups_are_opened_as_groups():
         if not target_runs(program):
             continue
         run(["strace", "-f", "-v", "-o", "trace", "-e", "trace=perf_event_open", "--", PINJECT_RUN, "--stat", "-q",
-             "-e", "{page-faults,minor-faults},major-faults", "--", target(program), "1", "0", "1", "1", "1"]).ok()
+             "--per-thread", "-e", "{page-faults,minor-faults},major-faults",
+             "--", target(program), "1", "0", "1", "1", "1"]).ok()
         leaders, followers = {}, 0
         for line in open("trace"):
             match = CALL.search(line)

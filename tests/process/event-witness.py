@@ -25,7 +25,7 @@ def counts_of(events, *line, program=WITNESS, before=(), filter=None):
     options = ["--filter", filter] if filter else []
     # To open a probe takes so long that on a busy machine a child may end before its events are open. That is printed.
     for attempt in range(5):
-        done = no_stray_trap(run([*before, PINJECT_RUN, "--stat", "--counts-file=counts", "-e", ",".join(events),
+        done = no_stray_trap(run([*before, PINJECT_RUN, "--stat", "--per-thread", "--counts-file=counts", "-e", ",".join(events),
                                   *options, "--", target(program), *line])).ok()
         tasks = sorted(panalyze_json("counts", ".")["tasks"], key=lambda task: task["start_ns"])
         for name in os.listdir("."):

@@ -5,9 +5,9 @@
 from harness import *
 
 WAYS = {
-    "pinject-run": lambda command: pinject_run("--follow-all", "--stat", "-q", "--", *command, timeout=60),
+    "pinject-run": lambda command: pinject_run("--stat", "--per-thread", "-q", "--", *command, timeout=60),
     "command in a session of its own":
-        lambda command: pinject_run("--follow-all", "--stat", "-q", "--", "setsid", "-w", *command, timeout=60),
+        lambda command: pinject_run("--stat", "--per-thread", "-q", "--", "setsid", "-w", *command, timeout=60),
     "bare LD_PRELOAD": lambda command: run(command, env=dict(LD_PRELOAD=PRELOAD, PINJECT_FOLLOW="all"), timeout=60),
 }
 

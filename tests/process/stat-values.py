@@ -163,7 +163,7 @@ def test_json():
     for by in BY:
         found, _ = document("sh", "-c", "/bin/true; /bin/true", by=by or "--json")
         check_equal(found["by"], by.removeprefix("--per-") or "all")
-        check_equal(found["tasks"], 3)
+        check_equal(found["tasks"], 3 if by else None)
         check_equal(found["tasks_in_no_row"], 0)
         if by:
             for event in ("task-clock", "page-faults"):
@@ -276,6 +276,105 @@ def test_the_same_as_perf_stat():
             figure(f"{name}: {ours} page faults, perf stat {min(theirs):g} to {max(theirs):g}")
 
 
+# ---- all tasks together
+
+def together(*command, events=SOFTWARE):
+    return document(*command, by="--json", events=events)
+
+
+def test_together_the_same_as_perf_stat():
+    """Ten programs, none of which loads the preload object: the spread of five runs of each has the other's median."""
+    need_perf_events()
+    need("perf")
+    for name, command in programs().items():
+        with measured():
+            runs = [(perf_stat(command)[0]["page-faults"], value(together(*command)[0], "page-faults"))
+                    for _ in range(5)]
+            theirs, ours = zip(*runs)
+            spare = 4 + 0.002 * max(theirs)
+            middle = sorted(ours)[2]
+            check(min(theirs) - spare <= middle <= max(theirs) + spare,
+                  f"{name}: {sorted(ours)} page faults, perf stat counts {sorted(theirs)}")
+            figure(f"{name}: {middle} page faults, perf stat {min(theirs):g} to {max(theirs):g}")
+
+
+def test_together_has_the_cpu_time_of_getrusage():
+    """Of threads, children and programs, those that nobody waited for aside."""
+    need_perf_events()
+    for name, command in programs().items():
+        with measured():
+            stolen = stolen_ns()
+            found, _ = together(*command)
+            used, clock = found["user_ns"] + found["system_ns"], value(found, "task-clock")
+            check(clock >= used - 1e6, f"{name}: {clock} ns by task-clock, {used} ns by getrusage")
+            if clock > 1.001 * used + 2e6 and stolen_ns() > stolen:
+                raise Noise("time was stolen")
+            check(clock <= 1.02 * used + 2e6, f"{name}: {clock} ns by task-clock, {used} ns by getrusage")
+
+
+def test_together_the_program_is_as_ever():
+    """No variable, no preload object, no descriptor, and the same output."""
+    need_perf_events()
+    script = "env | grep -E 'LD_PRELOAD|PINJECT'; ls /proc/self/fd; grep -c pinject /proc/self/maps; ulimit -a; cat"
+    bare = run(["sh", "-c", script], input=b"in\n")
+    check_equal(bare.out.splitlines()[-1], "in")
+    done = run([PINJECT_RUN, "--stat", "-q", "--counts-file=counts", "sh", "-c", script], input=b"in\n")
+    check_equal((done.status, done.out, done.err), (bare.status, bare.out, bare.err), done)
+    done = run([PINJECT_RUN, "--stat", "-q", "--per-thread", "--counts-file=counts", "sh", "-c", script], input=b"in\n")
+    check_in("LD_PRELOAD=", done.out)
+
+
+def test_together_there_is_one_file():
+    """It says what it has, and that it has no rows."""
+    need_perf_events()
+    for command in (["sh", "-c", "/bin/true; exec echo x"], [target("count-witness"), "pages", "1", "threads", "3"]):
+        shutil.rmtree("run", ignore_errors=True)
+        done = pinject_run("--stat", "-o", "run/", "--", *command).ok()
+        check_in("all tasks are counted together; --per-thread, --per-process and --per-comm count each task by itself",
+                 done.err)
+        check_in("(all tasks together):", done.err)
+        check_equal(len(os.listdir("run")), 1)
+        for view in ("counts", "report", "tree"):
+            text = panalyze(view, "run").ok().out
+            check_in("counted, not sampled: all tasks together", text)
+            check_in(command[0], text)
+        for by in ("--per-thread", "--per-process", "--per-comm", "--per-exec"):
+            done = panalyze("counts", by, "run")
+            check_equal((done.status, done.out), (1, ""), done)
+            check_in("these files contain only the counts of all tasks together; 'pinject-run --stat --per-thread' "
+                     "counts each task by itself", done.err)
+
+
+def test_together_what_still_runs_is_told():
+    """As soon as all tasks have ended, nothing is told. The first task waits until the other one runs."""
+    need_perf_events()
+    os.mkfifo("fifo")
+    for script, told in (("cat fifo >/dev/null 2>&1 & echo $!", True),
+                         ("(cat fifo >/dev/null 2>&1 & echo $!) | cat", True),
+                         ("cat </dev/null & echo $!; wait", False), ("/bin/true", False)):
+        done = pinject_run("--stat", "--strict", "-e", "task-clock", "sh", "-c", f"{script} >pid")
+        try:
+            check_equal(done.status, 125 if told else 0, done)
+            check_equal("tasks that the command started still run, counted up to now (--linger waits for them)" in
+                        done.err, told, done)
+            check_equal("--strict: tasks that the command started still run" in done.err, told, done)
+        finally:
+            if told:
+                os.close(os.open("fifo", os.O_WRONLY))
+                pid = pathlib.Path("pid").read_text().strip()
+                wait_until(lambda: not os.path.exists(f"/proc/{pid}/maps"))
+
+
+def test_together_with_intervals_from_the_start():
+    """Also the first interval has counts, though few records tell of the command."""
+    need_perf_events()
+    with measured():
+        text, _ = counted(target("spin"), "400", options=["-I", "50"])
+        rounds, whole, _ = interval_rows(text, False)
+        check(rounds["", "task-clock"][0] > 0, text)
+        check_equal(sum(rounds["", "task-clock"]), whole["", "task-clock"], text)
+
+
 def test_files_and_header():
     need_perf_events()
     pinject_run("--stat", "--counts-file=f", "-e", "faults", "true").ok()
@@ -309,11 +408,13 @@ def test_output_of_the_command():
 def test_values_come_first_and_also_when_quiet():
     need_perf_events()
     done = pinject_run("--stat", "-e", "faults", "true").ok()
+    check(done.err.index("faults") < done.err.index("pinject-run: all tasks are counted together"), done)
+    done = pinject_run("--stat", "--per-thread", "-e", "faults", "true").ok()
     check(done.err.index("faults") < done.err.index("pinject-run: 1 task"), done)
     check_match(r"^ +\d+ +faults", pinject_run("--stat", "-q", "-e", "faults", "true").err)
     # What another program reads has nothing else beside it.
     done = pinject_run("--stat", "--json", "-e", "faults", "true").ok()
-    check_equal(json.loads(done.err)["tasks"], 1)
+    check_equal(json.loads(done.err)["tasks"], None)
 
 
 # ---- several runs
@@ -367,7 +468,7 @@ def test_values_of_each_program():
     commands = {name: programs()[name] for name in ("programs", "shell", "true")}
     commands["static"] = [target("count-witness-static"), "pages", "100", "exec", "3"]
     for name, command in commands.items():
-        for options in ([], ["--exec-split-results"]):
+        for options in (["--per-thread"], ["--exec-split-results"]):
             shutil.rmtree("run", ignore_errors=True)
             counted(*command, options=options)
             threads, parts, numbers = {}, {}, {}
@@ -383,7 +484,7 @@ def test_values_of_each_program():
             for tid, found in numbers.items():
                 check_equal(found, set(range(min(found), max(found) + 1)), name)
                 check_in(min(found), (0, 1))
-            if options:
+            if options == ["--exec-split-results"]:
                 check_equal(sorted(tuple(file.split(".")[2:4]) for file in os.listdir("run")),
                             sorted((tid, str(number)) for tid, found in numbers.items() for number in found), name)
             root = next(iter(numbers)) if len(numbers) == 1 else None

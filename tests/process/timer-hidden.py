@@ -188,7 +188,7 @@ def test_a_file_that_cannot_be_read():
 def test_what_timers_cannot():
     """--stat counts; events that no timer replaces are counted as far as they can be, and nothing is made up."""
     need_hiding()
-    result = profile(target("hidden"), 20, "threads", options=["--stat"])
+    result = profile(target("hidden"), 20, "threads", options=["--stat", "--per-thread"])
     tree = document()
     with measured(if_=tree["coverage"]["missed"]):
         check_in("4 tasks were counted by the preload object", result.err)

@@ -117,7 +117,7 @@ static void test_accounting(void **state)
     text_of(&counts, &config, &run);
     has("Counts of 'make' (1 task):");
     has("              1000      page-faults              #   20.000  K/sec  (getrusage counted 1534: it "
-        "includes the start of each process)\n");
+        "includes the start and end of each process)\n");
     has("       0.000003000 seconds user\n");
     /* Where it has less, as of who was not waited for, it says nothing; and it knows no user space alone. */
     run.tree.ru_minflt = 1;

@@ -460,6 +460,27 @@ static void one_that_leaves_does_not_wait(void **state)
     stage_close(&stage);
 }
 
+/* With --stat, a task that the first one makes is counted with it: nothing is told of it, and nobody waits for it. */
+static void a_whole_tree_has_one_task(void **state)
+{
+    (void)state;
+    struct task *task = stage_process(&stage, 100, 1, T, 1000);
+    stage.kit.config.whole_tree = true;
+    stage_fork(task, 100, 101, T + 10);
+    stage_fork(task, 102, 102, T + 11);
+    tasks_drain(tasks, task);
+    assert_null(missed_find(&tasks->missed, 101));
+    assert_null(missed_find(&tasks->missed, 102));
+    stage_exit(task, T + 20);
+    tasks_task_ended(tasks, task, true);
+    stage_close(&stage);
+    struct kit_file file;
+    assert_true(kit_read("out.100.100", &file));
+    assert_int_equal(file.records[PERF_RECORD_FORK], 0);
+    assert_int_equal(file.records[PERF_RECORD_EXIT], 1);
+    kit_file_free(&file);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 int main(void)
 {
@@ -470,6 +491,7 @@ int main(void)
         TEST(much_that_is_new_is_written),   TEST(threads_share_a_round),
         TEST(processes_do_not_share),        TEST(a_long_ring_is_read_in_parts),
         TEST(one_that_leaves_does_not_wait), TEST(samples_of_a_task_end),
+        TEST(a_whole_tree_has_one_task),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

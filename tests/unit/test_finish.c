@@ -354,6 +354,27 @@ static void guesses_of_the_first_process_are_limited(void **state)
     assert_int_equal(tasks->attributed_ns, 60 * MS);
 }
 
+/* With --stat, the first task's clock is that of all tasks: its rusage has what else they used, however much it is. */
+static void a_whole_tree_has_what_its_rusage_has(void **state)
+{
+    static const struct {
+        uint64_t rusage_ns, exit_ns;
+    } cases[] = {{3 * MS, 0}, {2 * MS, 0}, {5 * MS, 2 * MS}, {9000 * MS, 8997 * MS}};
+    (void)state;
+    stage.kit.config.whole_tree = true;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct task *root = stage_process(&stage, 100 + (pid_t)i, 1, T, 3 * MS);
+        tasks->now_ns = T + 5 * MS;
+        tasks_task_ended(tasks, root, true);
+        process_set_waited(root->process, 0, cases[i].rusage_ns);
+        tasks->attributed_ns = 0;
+        account_process(tasks, root->process);
+        assert_true(root->process->exit_known);
+        assert_int_equal(root->process->exit_ns, cases[i].exit_ns);
+        assert_int_equal(tasks->attributed_ns, 3 * MS + cases[i].exit_ns);
+    }
+}
+
 /* The parent's events have ended, but it lives on (a setuid program) and may still wait. */
 static void zombies_of_the_living_are_none(void **state)
 {
@@ -664,6 +685,7 @@ int main(void)
         TEST(orphans_are_known_by_times),
         TEST(zombies_of_the_dead_are_orphans),
         TEST(guesses_of_the_first_process_are_limited),
+        TEST(a_whole_tree_has_what_its_rusage_has),
         TEST(zombies_of_the_living_are_none),
         TEST(growing_files_are_flushed),
         TEST(the_root_is_last),

@@ -18,6 +18,7 @@
 static char directory[] = "/tmp/pinject-unit-XXXXXX";
 static struct pinject_segment *segment;
 static struct session session;
+static struct event_config config;
 static const struct settings settings;
 static struct launch launch;
 static sigset_t mask;
@@ -94,7 +95,8 @@ static int set_up(void **state)
     segment = calloc(1, sizeof(*segment));
     strcpy(segment->preload, "libc.so.6"); /* which is there anyway */
     strcpy(segment->path, "/dev/shm/some-session");
-    session = (struct session){.segment = segment, .settings = &settings};
+    config = (struct event_config){.count = 1};
+    session = (struct session){.segment = segment, .settings = &settings, .config = &config};
     getrlimit(RLIMIT_NOFILE, &session.old_nofile);
     getrlimit(RLIMIT_MEMLOCK, &session.old_memlock);
     setenv("PATH", "/usr/bin:/bin", 1); /* without directories that others may not enter */
@@ -184,6 +186,16 @@ static void the_command_waits_at_its_gate(void **state)
     assert_int_equal(check_open_fds(), before);
     assert_true(launch.pid == -1 && launch.pidfd == -1 && launch.gate == -1 && launch.report == -1);
     launch_release(&launch); /* of nothing */
+}
+
+/* With --stat, which counts all tasks together, the kernel follows what the command starts. */
+static void whole_tree_needs_no_preload_object(void **state)
+{
+    (void)state;
+    config.whole_tree = true;
+    assert_string_equal(result("echo \"x$LD_PRELOAD$PINJECT_SESSION\" >&9", 0), "x\n");
+    setenv("LD_PRELOAD", "libc.so.6", 1);
+    assert_string_equal(result("echo \"$LD_PRELOAD\" >&9", 0), "libc.so.6\n");
 }
 
 static void expect_preload(const char *before, const char *after)
@@ -402,6 +414,7 @@ int main(void)
         TEST(the_command_waits_at_its_gate),
         TEST(the_command_gets_our_variables),
         TEST(the_command_gets_what_was_there),
+        TEST(whole_tree_needs_no_preload_object),
         TEST(a_session_of_its_own),
         TEST(what_cannot_be_started_leaves_nothing),
         TEST(programs_that_cannot_be_executed),

@@ -397,11 +397,12 @@ static void summary_of_a_command(void **state)
     if (!has_events())
         skip();
     assert_int_equal(RUN("-e", "task-clock", "-g", "none", "--stat", "/bin/sh", "-c", ":"), 0);
-    assert_string_equal(plain(text_err), "\n Counts of '/bin/sh -c :' (# task):\n\n"
+    assert_string_equal(plain(text_err), "\n Counts of '/bin/sh -c :' (all tasks together):\n\n"
                                          " # msec task-clock               # #  CPUs utilized\n\n"
                                          " # seconds time elapsed\n # seconds user\n # seconds sys\n\n"
-                                         "pinject-run: # task\n"
-                                         "pinject-run: CPU time #, # in recorded tasks (# %); profiler overhead: #\n"
+                                         "pinject-run: all tasks are counted together; --per-thread, --per-process and "
+                                         "--per-comm count each task by itself\n"
+                                         "pinject-run: CPU time #; profiler overhead: #\n"
                                          "pinject-run: # file out.* (#); next: panalyze counts out.*\n");
     assert_int_equal(remove_files("out.*"), 1);
 }

@@ -269,6 +269,12 @@ static void tree_of_a_command(void **state)
     assert_int_equal(tree_ms(&stage, 2, 2500), 2500);
     assert_int_equal(tree_ms(&stage, 2, 2600), 2600);
     assert_int_equal(tree_ms(&stage, 2, 2900), 2800);
+    /* Where all tasks are counted together, the events have those for which nobody waited. */
+    stage.tasks->orphans_ns = stage.tasks->unwaited_ns = 0;
+    assert_int_equal(tree_ms(&stage, 2, 2900), 2000);
+    stage.kit.config.whole_tree = true;
+    assert_int_equal(tree_ms(&stage, 2, 2900), 2900);
+    assert_int_equal(tree_ms(&stage, 2, 1900), 2000);
     stage_free(&stage);
 }
 

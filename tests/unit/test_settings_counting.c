@@ -43,6 +43,35 @@ static void test_values(void **state)
     assert_true(line.settings.show_time && line.settings.no_cmd_output);
 }
 
+/* All tasks together, unless each is asked for by itself, or some are left out. */
+static void test_whole_tree(void **state)
+{
+    static const char *const by_itself[] = {
+        "",
+        "--stat --per-thread",
+        "--stat --per-process",
+        "--stat --per-comm",
+        "--stat --exec-split-results",
+        "--stat --linger",
+        "--stat --live",
+        "--stat --follow-fork",
+        "--stat --follow=threads",
+        "--stat --follow=none",
+        "--stat --switch-timeout=10 -e faults -e task-clock",
+    };
+    (void)state;
+    assert_int_equal(parse("--stat"), 0);
+    assert_true(line.settings.whole_tree);
+    assert_int_equal(parse("--stat -I 100 --json --counts-file=f --follow=all -e faults"), 0);
+    assert_true(line.settings.whole_tree);
+    event_list_release(&line.settings.events);
+    for (size_t i = 0; i < sizeof(by_itself) / sizeof(by_itself[0]); i++) {
+        assert_int_equal(parse(by_itself[i]), 0);
+        assert_false(line.settings.whole_tree);
+        event_list_release(&line.settings.events);
+    }
+}
+
 static void refuse(const char *options, const char *message)
 {
     check_capture();
@@ -117,7 +146,7 @@ static void test_environment(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_values), cmocka_unit_test(test_refused),
-                                       cmocka_unit_test(test_environment)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_values), cmocka_unit_test(test_whole_tree),
+                                       cmocka_unit_test(test_refused), cmocka_unit_test(test_environment)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

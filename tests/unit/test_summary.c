@@ -358,6 +358,39 @@ static void test_counting(void **state)
     kit_free(&scene.kit);
 }
 
+static void print_strict(void *argument)
+{
+    struct scene *scene = argument;
+    scene->reasons = summary_incomplete(&scene->kit.session, scene->kit.results, &scene->outcome);
+}
+
+/* No task is known by itself, only that some of them still run. */
+static void test_whole_tree(void **state)
+{
+    (void)state;
+    struct scene scene;
+    set_up(&scene, KIT_STAT, "out");
+    snprintf(scene.kit.config.notes[0], sizeof(scene.kit.config.notes[0]), "all tasks are counted together");
+    scene.kit.config.note_count = scene.kit.config.whole_tree_note = 1;
+    scene.outcome.whole_tree = true;
+    expect(&scene, "pinject-run: all tasks are counted together\n"
+                   "pinject-run: CPU time 9.50 s; profiler overhead: 310.0 ms\n");
+    char *text = kit_stderr(print_strict, &scene);
+    assert_string_equal(text, "");
+    free(text);
+    scene.outcome.tree_alive = true;
+    expect(&scene, "pinject-run: all tasks are counted together\n"
+                   "pinject-run: CPU time 9.50 s; profiler overhead: 310.0 ms\n"
+                   "pinject-run: tasks that the command started still run, counted up to now (--linger waits for "
+                   "them)\n");
+    text = kit_stderr(print_strict, &scene);
+    assert_string_equal(text, "pinject-run: --strict: tasks that the command started still run: what they do from now "
+                              "on is missing\n");
+    assert_int_equal(scene.reasons, 1);
+    free(text);
+    kit_free(&scene.kit);
+}
+
 /* The line can be copied to a shell: the glob there matches the files, whatever the name. */
 static void test_quoting(void **state)
 {
@@ -425,12 +458,6 @@ static void test_incomplete(void **state)
     kit_free(&scene.kit);
 }
 
-static void print_strict(void *argument)
-{
-    struct scene *scene = argument;
-    scene->reasons = summary_incomplete(&scene->kit.session, scene->kit.results, &scene->outcome);
-}
-
 static void test_strict(void **state)
 {
     (void)state;
@@ -471,11 +498,11 @@ static void test_strict(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_units),           cmocka_unit_test(test_names),    cmocka_unit_test(test_run),
-        cmocka_unit_test(test_stolen),          cmocka_unit_test(test_others),   cmocka_unit_test(test_missed),
-        cmocka_unit_test(test_timer_fallbacks), cmocka_unit_test(test_counting), cmocka_unit_test(test_all_lines),
-        cmocka_unit_test(test_values_note),     cmocka_unit_test(test_quoting),  cmocka_unit_test(test_incomplete),
-        cmocka_unit_test(test_strict),
+        cmocka_unit_test(test_units),           cmocka_unit_test(test_names),      cmocka_unit_test(test_run),
+        cmocka_unit_test(test_stolen),          cmocka_unit_test(test_others),     cmocka_unit_test(test_missed),
+        cmocka_unit_test(test_timer_fallbacks), cmocka_unit_test(test_counting),   cmocka_unit_test(test_all_lines),
+        cmocka_unit_test(test_values_note),     cmocka_unit_test(test_quoting),    cmocka_unit_test(test_incomplete),
+        cmocka_unit_test(test_strict),          cmocka_unit_test(test_whole_tree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
