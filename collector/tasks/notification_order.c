@@ -70,13 +70,6 @@ static bool has_older(const struct tasks *tasks, const struct notification *noti
     return false;
 }
 
-/* The request of a next program goes on from that of the process, whose events have ended by then. */
-static bool is_ready(const struct tasks *tasks, const struct notification *notification)
-{
-    return tasks_is_ready(tasks, notification) &&
-           !(notification->kind == PINJECT_PROCESS && has_older(tasks, notification));
-}
-
 /*
  * May records that the inherited sets wrote before it still come? They may name its task. After a pause of the event
  * loop, the loop handles notifications before it reads these records.
@@ -84,6 +77,29 @@ static bool is_ready(const struct tasks *tasks, const struct notification *notif
 static bool is_ahead_of_records(const struct tasks *tasks, const struct notification *notification)
 {
     return inherited_live(tasks->session->inherited_sets) && tasks->inherited_taken_ns <= notification->time_ns;
+}
+
+/* Do inherited events cover a live task of the process? */
+static bool has_inherited(const struct tasks *tasks, pid_t pid)
+{
+    const struct process *process = tasks_find_process(tasks, pid);
+    const struct task *task = process ? process->tasks : NULL;
+    while (task && !(task_is_live(task) && task_is_inherited(task)))
+        task = task->process_next;
+    return task != NULL;
+}
+
+/*
+ * The request of a next program goes on from that of the process, whose events have ended by then, and whose threads
+ * ended in its exec: those with inherited events wrote what they had counted.
+ */
+static bool is_ready(const struct tasks *tasks, const struct notification *notification)
+{
+    if (!tasks_is_ready(tasks, notification))
+        return false;
+    return notification->kind != PINJECT_PROCESS ||
+           !(has_older(tasks, notification) ||
+             (is_ahead_of_records(tasks, notification) && has_inherited(tasks, notification->pid)));
 }
 
 /* A notification that is not ready waits so long at most. */

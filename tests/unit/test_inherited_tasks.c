@@ -507,6 +507,38 @@ static void reports_wait_for_records(void **state)
     assert_int_equal(tasks->waiting_count, 0);
 }
 
+/*
+ * Process 100 has thread 201, which inherited events cover, when its next program sends a request. The thread ended in
+ * that exec: the request waits for what it had counted.
+ */
+static void requests_wait_for_counts_of_threads(void **state)
+{
+    (void)state;
+    struct tasks *tasks = stage.tasks;
+    const struct writer made = {100, 201, SET, 0, false};
+    struct kit_file file;
+    put_fork(root, 100, 201, T + 10);
+    take();
+    assert_true(task_is_inherited(tasks_find(tasks, 201)));
+    struct notification *request = stage_notification(PINJECT_PROCESS, 100, 100, 1, T + 30);
+    stage_events(&stage, request, 0);
+    tasks->inherited_taken_ns = T + 30;
+    stage_notify(&stage, request);
+    assert_int_equal(tasks->waiting_count, 1);
+    put_exit(made, T + 20);
+    for (unsigned i = 0; i < READINGS; i++)
+        put_reading(made, 1000, 1000, 1000, 0);
+    take();
+    tasks->inherited_taken_ns = T + 31;
+    tasks_notify(tasks, NULL);
+    assert_int_equal(tasks->waiting_count, 0);
+    stage_close(&stage);
+    assert_true(kit_read("out.100.201", &file));
+    const struct pinject_item_count *count = kit_item(&file, PINJECT_ITEM_COUNT, 0);
+    assert_int_equal(count->value, 3000);
+    kit_file_free(&file);
+}
+
 /* The request of the process that PIDFD holds, for its next program. It used 3200 ns before. */
 static struct notification *next_request(pid_t pid, int pidfd, uint64_t time_ns)
 {
@@ -630,6 +662,7 @@ int main(void)
         TEST(whom_an_unknown_task_made_waits),
         TEST(requests_wait_for_sets),
         TEST(reports_wait_for_records),
+        TEST(requests_wait_for_counts_of_threads),
         TEST(processes_wait_for_requests),
         TEST(requests_go_on_without_a_pidfd),
     };
