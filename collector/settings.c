@@ -510,7 +510,6 @@ int settings_parse(struct settings_line *line, int argc, char **argv)
     }
     line->settings.command = count ? argv + first : NULL;
     line->settings.bare = line->action == SETTINGS_COLLECT;
-    settings_choose_whole_tree(&line->settings);
     return finish_events(line);
 }
 

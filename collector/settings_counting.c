@@ -3,7 +3,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <pinject/wire.h>
 #include <stddef.h>
 #include <stdlib.h>
 
@@ -164,13 +163,6 @@ int settings_check_counting(struct settings *settings, bool json)
     }
     int error = check_form(settings);
     return error ? error : check_repeat(settings);
-}
-
-void settings_choose_whole_tree(struct settings *settings)
-{
-    settings->whole_tree = settings->stat && !settings->bare && settings->follow == PINJECT_SESSION_ALL &&
-                           !settings->count_by && !settings->split && !settings->linger && !settings->live &&
-                           !settings->switch_ns;
 }
 
 /* --priv-levels of each set. */

@@ -22,6 +22,5 @@ int settings_finish_sets(struct settings *settings);
 /* After all options: refuses those that would have no effect, or exclude each other. JSON: --json was given. 0 or
  * -EINVAL after report_error(). */
 int settings_check_counting(struct settings *settings, bool json);
-void settings_choose_whole_tree(struct settings *settings);
 
 #endif

@@ -103,10 +103,8 @@ static char *event_text(const struct view *view)
         return memory_text("no events");
     const struct profile_event *event = &profile->events[profile->event];
     text_plural(tasks, selection->task_count, "task", "tasks");
-    if (heading_is_whole_tree(view))
-        return memory_text("counted, not sampled: all tasks together");
     if (!has_samples(view))
-        return memory_print("counted, not sampled: %s", tasks);
+        return memory_print("counted, not sampled: %s", heading_is_whole_tree(view) ? "all tasks together" : tasks);
     char share[TEXT_AMOUNT], part[2 * TEXT_AMOUNT] = "";
     if (selection->total_weight < event->weight)
         snprintf(part, sizeof(part), ", %s of all", text_percent(share, selection->total_weight, event->weight));

@@ -170,6 +170,7 @@ static void task_object(struct json *json, struct view *view, uint32_t index, st
     json_unsigned(json, "exit_ns", task->exit_ns);
     json_signed(json, "parent_tid", task->parent_tid);
     json_bool(json, "root", task->root);
+    json_bool(json, "tree", task->tree);
     json_string(json, "file", task->file);
     generations_list(json, task);
     if (functions) {

@@ -503,7 +503,7 @@ static void print_view(struct view *view, const struct order *order, const struc
 {
     heading_print(view);
     fputc('\n', view->output->to);
-    if (print_totals(view, sum)) {
+    if (print_totals(view, sum) && !heading_is_whole_tree(view)) {
         fputc('\n', view->output->to);
         print_tasks(view, order, all, sum);
     }

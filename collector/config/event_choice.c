@@ -2,6 +2,7 @@
 #include "collector/config/event_choice.h"
 
 #include <errno.h>
+#include <pinject/wire.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -55,6 +56,16 @@ bool event_choice_is_same(const struct event_spec *one, const struct event_spec 
 bool event_choice_is_own(const struct event_spec *spec)
 {
     return spec->target_kind == EVENT_TARGET_FILE || spec->target_kind == EVENT_TARGET_FUNCTION;
+}
+
+bool event_choice_is_whole_tree(const struct settings *settings)
+{
+    const bool rows = settings->count_by || settings->split, some = settings->follow != PINJECT_SESSION_ALL;
+    bool all = settings->stat && !settings->bare && !rows && !some && !settings->linger && !settings->live &&
+               !settings->switch_ns;
+    for (unsigned i = 0; i < settings->events.count; i++)
+        all &= !event_choice_is_own(&settings->events.specs[i]);
+    return all;
 }
 
 void event_choice_explain(const struct event_spec *spec, int status, char *ret, size_t size)

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "collector/config/settings.h"
 #include "collector/events/event_spec.h"
 
 /* What all events of ours have, and what SPEC says. BLIND: we may not see the kernel, so it is left out. */
@@ -17,6 +18,11 @@ bool event_choice_is_same(const struct event_spec *one, const struct event_spec 
  * in the memory of the task that forks, and fail.
  */
 bool event_choice_is_own(const struct event_spec *spec);
+/*
+ * Do SETTINGS need no more than the sums of all tasks, and all events let themselves be inherited? Then the command
+ * alone gets events (event_config.whole_tree), unless timers replace them.
+ */
+bool event_choice_is_whole_tree(const struct settings *settings);
 /* Why the kernel refused it with STATUS, and what to do. SPEC NULL: a default event. */
 void event_choice_explain(const struct event_spec *spec, int status, char *ret, size_t size);
 

@@ -43,6 +43,7 @@ struct event_config {
     unsigned count;
     unsigned sampling;               /* how many of them sample; with --stat none does, see dummy */
     bool whole_tree;                 /* --stat: the events of the command are inherited; no other task has events */
+    unsigned whole_tree_note;        /* number, from 1, of the note that says so; 0: each task is counted by itself */
     bool dummy;                      /* --stat: events[0] is not reported: it has the ring, for COMM, MMAP2 ... */
     enum pinject_task_source source; /* PERF; TIMER if perf_event_open is refused: nothing is opened then */
     char refusal[64];                /* why, as strerror() says it */
@@ -54,7 +55,6 @@ struct event_config {
     bool dump_fixed;                 /* the user chose its size */
     /* number, from 1, of the note that says why there are none though the user asked; 0: none */
     unsigned dump_note;
-    unsigned whole_tree_note;                /* the same of whole_tree */
     unsigned values_note;                    /* the same of modifier S: which samples have no counts of their group */
     size_t ring_pages;                       /* data pages of the ring of a process' first thread, a power of two */
     size_t thread_ring_pages;                /* of further threads */

@@ -59,7 +59,6 @@ struct settings {
     bool call_graph_given;    /* by the user: then it is reported if it is not possible */
     uint32_t dump;            /* dwarf, auto: bytes of stack; 0: the usual number */
     bool stat;                /* counting only; the rest, up to follow, is only for that */
-    bool whole_tree;          /* count the command and all its descendants together: see event_config.h */
     int count_by;             /* enum count_by: rows of the counts */
     int count_form;           /* enum count_form */
     int count_digits;         /* enum count_digits */

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "collector/config/event_choice.h"
 #include "collector/settings_parse.h"
 #include "counts/count_print.h"
 
@@ -58,16 +59,17 @@ static void test_whole_tree(void **state)
         "--stat --follow=threads",
         "--stat --follow=none",
         "--stat --switch-timeout=10 -e faults -e task-clock",
+        "--stat -e faults,uprobe/path=/bin/sh,offset=0/",
     };
     (void)state;
     assert_int_equal(parse("--stat"), 0);
-    assert_true(line.settings.whole_tree);
+    assert_true(event_choice_is_whole_tree(&line.settings));
     assert_int_equal(parse("--stat -I 100 --json --counts-file=f --follow=all -e faults"), 0);
-    assert_true(line.settings.whole_tree);
+    assert_true(event_choice_is_whole_tree(&line.settings));
     event_list_release(&line.settings.events);
     for (size_t i = 0; i < sizeof(by_itself) / sizeof(by_itself[0]); i++) {
         assert_int_equal(parse(by_itself[i]), 0);
-        assert_false(line.settings.whole_tree);
+        assert_false(event_choice_is_whole_tree(&line.settings));
         event_list_release(&line.settings.events);
     }
 }
