@@ -208,6 +208,7 @@ void outcome_fill(struct outcome *outcome, struct tasks *tasks, bool bare)
     outcome->alive = tasks->alive;
     outcome->cpu_ns = tree_cpu_ns(tasks, &outcome->tree, bare);
     outcome->attributed_ns = tasks->attributed_ns;
+    outcome->tree_exit_ns = outcome->whole_tree ? tasks->exit_ns : 0;
     outcome->collector_ns = own_cpu_ns(tasks);
     machine_time_read(&now);
     add_others(outcome, &tasks->machine, &now, bare ? tasks->tree_startup_ns : 0);

@@ -22,11 +22,12 @@ struct outcome {
     struct rusage tree; /* of the root and all it waited for (launcher only) */
     uint64_t tasks;     /* seen */
     uint64_t processes, threads;
-    uint64_t inherited;  /* tasks of them: covered by inheritance */
-    uint64_t active_max; /* most at the same time */
-    uint64_t alive;      /* still running when the session ended */
-    bool whole_tree;     /* event_config.whole_tree: the tasks were counted together */
-    bool tree_alive;     /* and some of them still run */
+    uint64_t inherited;    /* tasks of them: covered by inheritance */
+    uint64_t active_max;   /* most at the same time */
+    uint64_t alive;        /* still running when the session ended */
+    bool whole_tree;       /* event_config.whole_tree: the tasks were counted together */
+    bool tree_alive;       /* and some of them still run */
+    uint64_t tree_exit_ns; /* and the CPU time that their events lack */
     uint64_t samples, lost;
     struct counts counts;     /* owned; at the end: see outcome_complete() */
     struct counts interval;   /* owned; the last, unfinished one of --print-interval */

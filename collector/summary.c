@@ -14,6 +14,7 @@
 
 enum { FOLLOWED_PERCENT = 95 /* of the CPU time: if less is followed, that is reported */ };
 enum { MISSED_SHOWN = 3 };
+enum { LEAST_UNCOUNTED_NS = 1000 * 1000 }; /* a start and an end take less */
 
 /* "1 task", "2 tasks", "3 processes" */
 static void append_count(struct buffer *to, uint64_t count, const char *one, const char *many)
@@ -150,11 +151,22 @@ static void append_recorded(const struct outcome *outcome, struct buffer *line)
         buffer_printf(line, " (%.1f %%)", 100.0 * (double)outcome->attributed_ns / (double)outcome->cpu_ns);
 }
 
+/* No task is recorded by itself. Of programs that lost their events, only the CPU time is known. */
+static void append_counted(const struct outcome *outcome, struct buffer *line)
+{
+    append_time(line, outcome->attributed_ns);
+    if (outcome->tree_exit_ns < LEAST_UNCOUNTED_NS || outcome->tree_exit_ns < outcome->attributed_ns / 10)
+        return;
+    buffer_printf(line, ", ");
+    append_time(line, outcome->tree_exit_ns);
+    buffer_printf(line, " of this time not counted by events (the start and end of each process, setuid programs)");
+}
+
 static void print_time(const struct outcome *outcome, struct buffer *line)
 {
     buffer_printf(line, "CPU time ");
-    if (outcome->whole_tree) /* no task is recorded by itself */
-        append_time(line, outcome->attributed_ns);
+    if (outcome->whole_tree)
+        append_counted(outcome, line);
     else
         append_recorded(outcome, line);
     if (outcome->stolen_ns) {

@@ -324,6 +324,21 @@ def test_together_the_program_is_as_ever():
     check_in("LD_PRELOAD=", done.out)
 
 
+def test_together_time_without_events_is_told():
+    """The kernel ends the events of a setuid program, which an unprivileged user starts."""
+    need_perf_events()
+    if os.geteuid() == 0:
+        skip("root's events stay")
+    words = "of this time not counted by events (the start and end of each process, setuid programs)"
+    with measured():
+        done = pinject_run("--stat", "-e", "task-clock", "--", target("spin"), "200").ok()
+        check(words not in done.err, done)
+    su = shutil.which("su")
+    if not su or not os.stat(su).st_mode & 0o4000:
+        skip("su is no setuid program here")
+    check_in(words, pinject_run("--stat", "-e", "task-clock", "--", "sh", "-c", "su nobody -c true; :").err)
+
+
 def test_together_there_is_one_file():
     """It says what it has, and that it has no rows."""
     need_perf_events()

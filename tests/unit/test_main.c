@@ -184,6 +184,13 @@ static char *plain(char *text)
     char *to = text, *stolen = strstr(text, ", including "), *rest = stolen ? strstr(stolen, "; profiler") : NULL;
     if (rest)
         memmove(stolen, rest, strlen(rest) + 1);
+    /* A machine may be so busy that the end of a process takes a millisecond. */
+    char *uncounted = strstr(text, " of this time not counted");
+    rest = uncounted ? strstr(uncounted, "; profiler") : NULL;
+    while (rest && *uncounted != ',')
+        uncounted--;
+    if (rest)
+        memmove(uncounted, rest, strlen(rest) + 1);
     char *part = strstr(text, " of this time in recorded tasks");
     if (part)
         memmove(part, part + strlen(" of this time"), strlen(part + strlen(" of this time")) + 1);

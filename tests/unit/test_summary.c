@@ -378,6 +378,18 @@ static void test_whole_tree(void **state)
     char *text = kit_stderr(print_strict, &scene);
     assert_string_equal(text, "");
     free(text);
+    /* A tenth of it, of a millisecond or more. */
+    scene.outcome.tree_exit_ns = 949999999;
+    expect(&scene, "pinject-run: all tasks are counted together\n"
+                   "pinject-run: CPU time 9.50 s; profiler overhead: 310.0 ms\n");
+    scene.outcome.tree_exit_ns = 950000000;
+    expect(&scene, "pinject-run: all tasks are counted together\n"
+                   "pinject-run: CPU time 9.50 s, 950.0 ms of this time not counted by events (the start and end of "
+                   "each process, setuid programs); profiler overhead: 310.0 ms\n");
+    scene.outcome.attributed_ns = scene.outcome.tree_exit_ns = 999999;
+    expect(&scene, "pinject-run: all tasks are counted together\n"
+                   "pinject-run: CPU time 1000 us; profiler overhead: 310.0 ms\n");
+    scene.outcome.attributed_ns = 9500000000;
     scene.outcome.tree_alive = true;
     expect(&scene, "pinject-run: all tasks are counted together\n"
                    "pinject-run: CPU time 9.50 s; profiler overhead: 310.0 ms\n"
