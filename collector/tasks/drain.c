@@ -74,7 +74,8 @@ static void take_fork(struct tasks *tasks, const struct task *creator, const str
 {
     struct records_task made = records_parse_task(record);
     bool followed = tasks_follows(tasks, &made);
-    tids_remove(&tasks->left, made.tid); /* its number is in use again */
+    if (!missed_has_requested(&tasks->missed, made.tid)) /* its number is in use again */
+        tids_remove(&tasks->left, made.tid);
     if (!task_is_inherited(creator))
         inherited_made_by(tasks->session->inherited_sets, made.ptid, made.tid);
     if (!followed || !task_is_inherited(creator)) /* tasks in an inherited set send no request */

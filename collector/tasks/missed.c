@@ -193,6 +193,11 @@ void missed_expected(struct missed *missed, pid_t parent, pid_t pid, uint64_t ti
         child->expected = true;
 }
 
+bool missed_has_requested(const struct missed *missed, pid_t tid)
+{
+    return tids_has(&missed->requested, tid);
+}
+
 bool missed_take_requested(struct missed *missed, pid_t tid)
 {
     return tids_remove(&missed->requested, tid);

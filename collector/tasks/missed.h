@@ -68,9 +68,9 @@ void missed_expected(struct missed *missed, pid_t parent, pid_t pid, uint64_t ti
 void missed_requested(struct missed *missed, pid_t tid);
 /* The same, for process PID, a child of PARENT: it was refused. Its CPU time may be in PARENT's rusage all the same. */
 void missed_refused_child(struct missed *missed, pid_t parent, pid_t pid, uint64_t time_ns);
-/*
- * Did a request come for TID that no announcement followed? Can be asked once: the number may be another task's next.
- */
+/* Did a request come for TID that no announcement followed? */
+bool missed_has_requested(const struct missed *missed, pid_t tid);
+/* The same. Can be asked once: the number may be another task's next. */
 bool missed_take_requested(struct missed *missed, pid_t tid);
 /* The announced child TID that sent no request, or NULL. */
 struct untracked_task *missed_find(const struct missed *missed, pid_t tid);

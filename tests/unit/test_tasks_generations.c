@@ -324,6 +324,30 @@ static void test_not_followed(void **state)
     stage_free(&stage);
 }
 
+/*
+ * The record of its fork is read after its request, and after it left: it is not attached late. A later task with its
+ * number is.
+ */
+static void test_left_before_its_fork(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_FORK | PINJECT_SESSION_VFORK, false);
+    struct task *parent = stage_process(&stage, 100, 1, T, 1000);
+    struct task *task = stage_process(&stage, 200, 100, T + 5, 9000);
+    stage_comm(task, 200, 200, "other", true, T + 10);
+    tasks_drain(stage.tasks, task);
+    assert_true(tids_has(&stage.tasks->left, 200));
+    stage_fork(parent, 200, 200, T + 4);
+    tasks_drain(stage.tasks, parent);
+    assert_true(tids_has(&stage.tasks->left, 200));
+    stage_fork(parent, 200, 200, T + 30);
+    tasks_drain(stage.tasks, parent);
+    assert_false(tids_has(&stage.tasks->left, 200));
+    stage_close(&stage);
+    stage_free(&stage);
+}
+
 static uint64_t count_of(const struct kit_file *file)
 {
     const struct pinject_item_count *item = kit_item(file, PINJECT_ITEM_COUNT, 0);
@@ -594,6 +618,7 @@ int main(void)
         cmocka_unit_test(test_armed_for_nothing),
         cmocka_unit_test(test_exec_of_a_thread),
         cmocka_unit_test(test_not_followed),
+        cmocka_unit_test(test_left_before_its_fork),
         cmocka_unit_test(test_split),
         cmocka_unit_test(test_generations_without_end),
         cmocka_unit_test(test_message_without_its_record),
