@@ -455,6 +455,18 @@ bool inherited_know(struct inherited_sets *sets, pid_t tid)
     return inside;
 }
 
+bool inherited_is_root(struct inherited_sets *sets, pid_t pid)
+{
+    if (!inherited_live(sets))
+        return false;
+    pthread_mutex_lock(&sets->lock);
+    const struct inherited_set *set = sets->first;
+    while (set && set->pid != pid)
+        set = set->next;
+    pthread_mutex_unlock(&sets->lock);
+    return set;
+}
+
 static bool is_marked(const struct inherited_sets *sets, pid_t tid)
 {
     return sets && is_number(tid) && __atomic_load_n(&sets->inside[tid], __ATOMIC_RELAXED);

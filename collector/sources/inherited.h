@@ -77,6 +77,8 @@ static inline int inherited_open(struct inherited_sets *sets, pid_t pid, pid_t t
  * send a request.
  */
 bool inherited_know(struct inherited_sets *sets, pid_t tid);
+/* Does process PID have the root of a live set, or did it? SETS may be NULL. */
+bool inherited_is_root(struct inherited_sets *sets, pid_t pid);
 /*
  * TID has ended, and no record reported that. The kernel loses records, of ends too, when a ring is full: without this
  * call the number would stay in its set, whichever task has it next.

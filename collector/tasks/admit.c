@@ -315,6 +315,13 @@ static bool admit_task(struct tasks *tasks, struct notification *notification)
     return first && notification->attached_late && tasks_add_tree(tasks, task->pid, task->start_ns);
 }
 
+/* Is PROCESS in an inherited set, or its root? What announced the latter may be lost. */
+static bool has_set(const struct tasks *tasks, const struct process *process)
+{
+    return process->inherits || (process->leader && task_is_inherited(process->leader)) ||
+           inherited_is_root(tasks->session->inherited_sets, process->pid);
+}
+
 /*
  * Is that of an inherited set still to be read which its process, as a part of the set, did before? The kernel ends its
  * part in the exec of a setuid program, and the next program requests events. A parent that is not known may be of a
@@ -324,12 +331,11 @@ static bool may_have_been_covered(const struct tasks *tasks, const struct notifi
 {
     const struct process *parent = tasks_find_parent(tasks, notification);
     const struct process *process = tasks_find_process(tasks, notification->pid);
-    const bool inherits = parent ? parent->inherits || (parent->leader && task_is_inherited(parent->leader))
-                                 : notification->ppid > 1;
     if (process && !(process->leader && task_is_inherited(process->leader))) /* it had events of its own, and goes on */
         return false;
-    return notification->events && inherits && inherited_live(tasks->session->inherited_sets) &&
-           tasks->inherited_taken_ns <= notification->time_ns;
+    return notification->events && inherited_live(tasks->session->inherited_sets) &&
+           tasks->inherited_taken_ns <= notification->time_ns &&
+           (parent ? has_set(tasks, parent) : notification->ppid > 1);
 }
 
 bool tasks_is_ready(const struct tasks *tasks, const struct notification *notification)

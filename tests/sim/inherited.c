@@ -237,6 +237,15 @@ bool inherited_know(struct inherited_sets *sets, pid_t tid)
     return sim.inside[tid];
 }
 
+bool inherited_is_root(struct inherited_sets *sets, pid_t pid)
+{
+    (void)sets;
+    const struct sim_set *set = sim.sets;
+    while (set && (!(set->root || set->members) || set->pid != pid))
+        set = set->next;
+    return set;
+}
+
 void inherited_forget(struct inherited_sets *sets, pid_t tid)
 {
     (void)sets;

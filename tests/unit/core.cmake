@@ -20,7 +20,7 @@ foreach(test inherited_tasks inherited_late)
   pinject_unit_test(${test} SOURCES test_${test}.c inherited_kit.c test_tasks_kit.c test_result_kit.c
     LINK pinject_collector pinject_common)
   foreach(function inherited_live inherited_take inherited_ids inherited_know inherited_open_of inherited_forget
-    inherited_made_by numbers_hold
+    inherited_made_by inherited_is_root numbers_hold
       procfs_scheduled_ns procfs_read attach_late_open monotonic_ns errands_do tasks_unwind)
     target_link_options(test_${test} PRIVATE -Wl,--wrap=${function})
   endforeach()

@@ -19,7 +19,7 @@ const char *children, *stat_text; /* of /proc */
 uint64_t scheduled_ns;
 int open_status, inherit_status;
 unsigned opened, inherited_laid;
-pid_t known_by_set, number_given_away, forgotten, made_by, made_one;
+pid_t root_of_set, known_by_set, number_given_away, forgotten, made_by, made_one;
 bool laid_by_pidfd, looks_hang, part_alone;
 unsigned errands_begun, at_once;
 struct notification last_wanted;
@@ -59,6 +59,13 @@ void __wrap_inherited_forget(struct inherited_sets *sets, pid_t tid)
 {
     (void)sets;
     forgotten = tid;
+}
+
+bool __wrap_inherited_is_root(struct inherited_sets *sets, pid_t pid);
+bool __wrap_inherited_is_root(struct inherited_sets *sets, pid_t pid)
+{
+    (void)sets;
+    return pid == root_of_set;
 }
 
 void __wrap_inherited_made_by(struct inherited_sets *sets, pid_t creator, pid_t tid);

@@ -31,7 +31,7 @@ extern const char *children, *stat_text; /* of /proc */
 extern uint64_t scheduled_ns;
 extern int open_status, inherit_status;
 extern unsigned opened, inherited_laid;
-extern pid_t known_by_set, number_given_away;
+extern pid_t root_of_set, known_by_set, number_given_away;
 extern pid_t forgotten, made_by, made_one; /* reported to the inherited sets */
 extern bool laid_by_pidfd;                 /* the last inherited set: of a process held by a pidfd */
 extern bool looks_hang;                    /* no answer comes in time */

@@ -455,6 +455,11 @@ static void requests_wait_for_sets(void **state)
         tasks->inherited_taken_ns = T + 11;
         assert_true(tasks_is_ready(tasks, notification));
     }
+    parent->inherits = false;
+    root_of_set = 100; /* what said so was lost */
+    tasks->inherited_taken_ns = T + 10;
+    assert_false(tasks_is_ready(tasks, notification));
+    root_of_set = 0;
     tasks_admit(tasks, notification);
     /* A parent of which nothing is known may be in one, but for init. */
     for (pid_t parent_pid = 1; parent_pid <= 999; parent_pid += 998) {
