@@ -11,6 +11,8 @@
 #include "collector/tasks/task_table.h"
 #include "collector/tasks/tasks.h"
 
+enum { EXEC_NS = 10 * 1000 * 1000 }; /* an exec takes no longer after its record */
+
 uint64_t tasks_renamed_ns(const struct task *task)
 {
     return task->tid != task->pid && task->generation_count > 1 ? task->generations[1].start_ns : 0;
@@ -104,13 +106,23 @@ static int set_program(struct tasks *tasks, struct process *process, const struc
     return error;
 }
 
+/*
+ * The kernel ends events in the exec of a setuid program, just after the record of the exec: no record tells of that
+ * program. If nobody announced it, that is all that is known of it.
+ */
+static bool ended_in_exec(const struct process *process)
+{
+    return process->exec_ns && !process->program && process->end_ns >= process->exec_ns &&
+           process->end_ns - process->exec_ns < EXEC_NS;
+}
+
 /* No pidfd tells whether the number is still that of OLD: no number is reused that soon after the exec. */
 static bool may_go_on(const struct process *old, const struct notification *notification)
 {
     const struct task *leader = old->leader;
     if (leader && (task_is_live(leader) || leader->end_ns > notification->time_ns))
         return false;
-    return old->revoked || (old->secure && !notification->attached_late);
+    return old->revoked || (!notification->attached_late && (old->secure || ended_in_exec(old)));
 }
 
 /*

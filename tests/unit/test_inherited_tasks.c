@@ -613,25 +613,30 @@ static void processes_wait_for_requests(void **state)
 
 /*
  * The loop reads the records of a covered process when that is gone, so it has no pidfd. If its hook announced a setuid
- * program, the request of the program after that goes on from it, unless the request is older than its end.
+ * program, or its events ended in an exec, the request of the program after that goes on from it, unless the request is
+ * older than its end.
  */
 static void requests_go_on_without_a_pidfd(void **state)
 {
     static const struct {
         bool secure, goes_on;
-        uint64_t time_ns;
-    } cases[] = {{false, false, T + 30}, {true, true, T + 20}, {true, false, T + 19}};
+        uint64_t exec_ns, end_ns, time_ns; /* exec_ns 0: it called none */
+    } cases[] = {{false, false, 0, T + 20, T + 30},      {true, true, 0, T + 20, T + 20},
+                 {true, false, 0, T + 20, T + 19},       {false, true, T + 20, T + 21, T + 30},
+                 {false, false, T + 20, T + 21, T + 20}, {false, false, T + 20, T + 10000020, T + 10000030}};
     struct tasks *tasks = stage.tasks;
     (void)state;
     ends(100, T + 5);
     tasks->now_ns += 2000000000;
     sweep_twice(); /* 100 does not count below */
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 6; i++) {
         const pid_t pid = 3999777 + i; /* nobody's */
         const struct writer made = {pid, pid, SET, 0, false};
         const uint64_t counted = tasks->attributed_ns;
         put_fork(root, pid, pid, T + 10);
-        put_exit(made, T + 20);
+        if (cases[i].exec_ns)
+            put_comm(made, "mount\0\0", true, cases[i].exec_ns);
+        put_exit(made, cases[i].end_ns);
         for (unsigned j = 0; j < READINGS; j++)
             put_reading(made, 1000, 1000, 1000, 0);
         take();
@@ -640,7 +645,7 @@ static void requests_go_on_without_a_pidfd(void **state)
         process->secure = cases[i].secure;
         stage_notify(&stage, next_request(pid, -1, cases[i].time_ns));
         assert_int_equal(tasks_find(tasks, pid)->startup_ns, cases[i].goes_on ? 200 : 3200);
-        ends(pid, T + 35);
+        ends(pid, T + 20000000);
         tasks->now_ns += 2000000000;
         sweep_twice();
         assert_null(tasks_find_process(tasks, pid));
