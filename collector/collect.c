@@ -623,6 +623,16 @@ static void give_up(const struct collect_args *args, int error, struct outcome *
     outcome->root_ended = args->root != 0;
 }
 
+/*
+ * Giving memory back and taking it again costs system calls, each a thousand times a second. What is large was allocated
+ * before that: it consists of pages of zeros that are not there until they are used.
+ */
+static void keep_memory(void)
+{
+    mallopt(M_TOP_PAD, 1 << 20);
+    mallopt(M_TRIM_THRESHOLD, 16 << 20);
+}
+
 int collect_run(const struct collect_args *args, struct outcome *outcome)
 {
     struct collect *collect = calloc(1, sizeof(*collect));
@@ -633,6 +643,7 @@ int collect_run(const struct collect_args *args, struct outcome *outcome)
     }
     collect->args = args;
     int error = prepare_loop(collect);
+    keep_memory();
     if (error) {
         give_up(args, error, outcome);
     } else {

@@ -410,15 +410,10 @@ static int print_stacks(const struct settings_line *line)
     return error || status < 0 ? STATUS_OWN : status ? STATUS_LIMITED : 0;
 }
 
-/*
- * The event loop frees what workers allocate. With an arena for each thread that costs locks and page faults, and
- * giving memory back and taking it again costs system calls, each a thousand times a second.
- */
+/* The event loop frees what workers allocate: with an arena for each thread that costs locks and page faults. */
 static void tune_allocator(void)
 {
     mallopt(M_ARENA_MAX, 1);
-    mallopt(M_TOP_PAD, 1 << 20);
-    mallopt(M_TRIM_THRESHOLD, 16 << 20);
 }
 
 /* 1: it is not as was asked. */

@@ -2,7 +2,6 @@
 #include "collector/tasks/tasks_init.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "collector/sources/attach.h"
 #include "collector/sources/inherited.h"
@@ -17,7 +16,6 @@ enum { SHARE_NS = 20 * 1000 * 1000 };
 
 int tasks_init(struct tasks *tasks, struct session *session, struct results *results, int epoll)
 {
-    memset(tasks, 0, sizeof(*tasks));
     tasks->session = session;
     tasks->config = session->config;
     tasks->results = results;

@@ -7,7 +7,10 @@ struct results;
 struct session;
 struct tasks;
 
-/* EPOLL: ring descriptors are added to it, with the task as data. 0 or -errno. */
+/*
+ * TASKS: zeros; it is large, and a short session touches little of it. EPOLL: ring descriptors are added to it, with the
+ * task as data. 0 or -errno.
+ */
 int tasks_init(struct tasks *tasks, struct session *session, struct results *results, int epoll);
 /* Frees everything, written or not. */
 void tasks_release(struct tasks *tasks);

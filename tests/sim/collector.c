@@ -17,7 +17,7 @@
 
 enum { SWEEP_NS = 100 * SIM_MS, EXIT_COSTS_NS = 100 * SIM_MS, LATE_NS = 30 * SIM_MS, GUESS_NS = 5 * SIM_MS };
 
-static struct tasks collector; /* large: cleared by tasks_init() */
+static struct tasks collector;
 static uint64_t next_ns, swept_ns;
 
 static void configure(void)
@@ -46,6 +46,7 @@ void collector_begin(void)
     sim.session.start_ns = sim.now_ns;
     sim.collector = &collector;
     next_ns = swept_ns = sim.now_ns;
+    memset(&collector, 0, sizeof(collector));
     if (tasks_init(&collector, &sim.session, NULL, 0) < 0)
         sim_fail("tasks_init");
     if (sim.faults.slow)
