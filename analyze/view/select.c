@@ -93,8 +93,8 @@ int select_refuse(const struct settings *settings, const char *hint)
     const struct settings_list *symbols = &settings->symbols, *dsos = &settings->dsos;
     if (symbols->count)
         report_error("no sampled stack passes through a function '%s'%s%s%s%s%s", symbols->items[0],
-                     symbols->count > 1 ? " or another function that --symbol names" : "", dsos->count ? " of '" : "",
-                     dsos->count ? dsos->items[0] : "", dsos->count ? "'" : "",
+                     dsos->count ? " of '" : "", dsos->count ? dsos->items[0] : "", dsos->count ? "'" : "",
+                     symbols->count > 1 ? ", nor through any of the other functions given with --symbol" : "",
                      *hint ? hint : "; 'panalyze report --top all' lists the functions");
     else
         report_error("no sampled stack passes through a DSO '%s'%s; 'panalyze report --by dso' "
