@@ -210,9 +210,9 @@ static void report_failure(struct start *start, int error)
         append_text(start, " cannot be executed: ");
         append_error(start, error);
     } else {
-        append_text(start, "cannot find the pinject-run that belongs to ");
+        append_text(start, "cannot find the program pinject-run that belongs to ");
         append_text(start, start->preload);
-        append_text(start, "; set PINJECT_COLLECTOR=FILE");
+        append_text(start, "; set PINJECT_COLLECTOR to its path");
     }
     size_t size = strlen(start->line);
     start->line[size < sizeof(start->line) - 1 ? size++ : size - 1] = '\n';

@@ -75,9 +75,10 @@ static bool refuse_inlined(struct view *view)
     const char *name = view->settings->symbols.items[0];
     char *inner = text_command(&name, 1), *outer = text_command(&place->symbol, 1);
     char *results = archive_results(view->paths[0], view->path_count);
-    report_error("'%s' has no code of its own: it is inlined into '%s'%s. For its lines type: panalyze report "
-                 "--by=line --symbol=%s %s; for the instructions around it: panalyze annotate --symbol=%s %s",
-                 name, place->symbol, several ? " and other functions" : "", inner, results, outer, results);
+    report_error("'%s' has no code of its own: it is inlined into '%s'%s. This command shows the lines of '%s': "
+                 "panalyze report --by=line --symbol=%s %s; this one the instructions around them: panalyze annotate "
+                 "--symbol=%s %s",
+                 name, place->symbol, several ? " and other functions" : "", name, inner, results, outer, results);
     free(results);
     free(outer);
     free(inner);

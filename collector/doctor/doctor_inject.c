@@ -188,7 +188,7 @@ void doctor_outside(const struct doctor_facts *facts, struct doctor_finding *fin
         DOCTOR_TEXT(finding->value, "not tried: no event can be opened");
     } else if (found->attached < 0) {
         finding->level = DOCTOR_REFUSED;
-        DOCTOR_TEXT(finding->value, "perf_event_open refuses events of this user's other processes: %s",
+        DOCTOR_TEXT(finding->value, "this process cannot open events for another process of the same user: %s",
                     strerror(-found->attached));
         DOCTOR_TEXT(finding->meaning, "a security module allows perf_event_open for the calling process only");
     } else if (!found->maps) {

@@ -89,7 +89,7 @@ def test_no_collector_is_told_where_one_asks():
     done = run(["sh", "-c", "echo out; exit 3"],
                env={"LD_PRELOAD": PRELOAD, "PINJECT_COLLECTOR": "/nonexistent/pinject-run", "PINJECT_VERBOSE": "1"})
     check_equal((done.status, done.out), (3, "out\n"))
-    check_match(r"\Apinject-run: nothing is profiled: cannot find the pinject-run that belongs to \S+/libpinject.so; "
+    check_match(r"\Apinject-run: nothing is profiled: cannot find the program pinject-run that belongs to \S+/libpinject.so; "
                 r".*\n\Z", done.err)
 
 

@@ -548,8 +548,8 @@ static void test_said_of_no_collector(void **state)
     assert_string_equal(said_text, "");
     assert_int_equal(start_and_read("gone", one), -ENOENT);
     snprintf(expected, sizeof(expected),
-             "pinject-run: nothing is profiled: cannot find the pinject-run that belongs to %s; set "
-             "PINJECT_COLLECTOR=FILE\n",
+             "pinject-run: nothing is profiled: cannot find the program pinject-run that belongs to %s; set "
+             "PINJECT_COLLECTOR to its path\n",
              in_directory("lib/o"));
     assert_string_equal(said_text, expected);
 }
