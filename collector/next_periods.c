@@ -10,7 +10,7 @@ enum { ROUND_CALLS = 256 };
 
 void next_periods_start(struct next_periods *periods, const struct session *session)
 {
-    const bool on = session->config->random || session->settings->saturate;
+    const bool on = session->config->varies || session->settings->saturate;
     *periods = (struct next_periods){.settings = session->settings, .on = on, .pass = 1};
 }
 

@@ -268,7 +268,8 @@ static const struct option_row rows[] = {
      "where to count each event: u (user space), k (kernel) or uk (both), in the order of the events, such as u,k,uk; "
      "with --switch-timeout, this option is for the events of the -e before it"},
     {'F', "freq", "HZ", 0, settings_take_frequency, 0, 0, GROUP_BOTH,
-     "samples per second of a running thread (default: 999)"},
+     "samples per second of a running thread (default: 999); with auto, 99 to 999, so that samples cost each thread "
+     "at most 2 % of its CPU time"},
     {'c', "period", "N", OPTION_MORE, settings_take_period, 0, 0, GROUP_BOTH,
      "take one sample every N events, not -F samples per second; for clock events, N is in nanoseconds; with N,N each "
      "event has its own period"},

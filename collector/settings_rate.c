@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/config/sample_cost.h"
 #include "common/report.h"
 
 enum { DIGITS = 24 };
@@ -46,6 +47,7 @@ static void set_periods(struct settings *settings, const struct periods *periods
     settings->periods.option = row->name;
     settings->period = periods->values[0];
     settings->frequency = 0;
+    settings->frequency_auto = false;
     settings->rate_given = true;
 }
 
@@ -56,6 +58,11 @@ int settings_take_frequency(void *state, const struct option_row *row, const cha
     settings->periods.count = 0;
     settings->periods.option = NULL;
     settings->rate_given = true;
+    settings->frequency_auto = strcmp(value, "auto") == 0;
+    if (settings->frequency_auto) {
+        settings->frequency = SAMPLE_COST_MOST_HZ;
+        return 0;
+    }
     return options_take_count(&settings->frequency, &(struct option_row){.name = row->name, .value = row->value},
                               value);
 }

@@ -31,12 +31,19 @@ struct config_event {
     bool period_is_next;  /* see event_rate_is_next() */
     uint64_t random_mask; /* its periods change: attr's, and a random part of these bits; 0: they do not */
     uint64_t random_seed;
-    bool grouped;                  /* one of several that the kernel schedules together */
-    bool values;                   /* its samples have the counts of its group: PERF_SAMPLE_READ (records/values.h) */
-    unsigned leader;               /* index of its group's leader: at most its own, which it is without a group */
-    unsigned set;                  /* number from 1 of its event set (event_sets.h); 0: it counts all the time */
+    bool by_cost;    /* its period changes with what samples cost each task (sample_cost.h); attr's is the shortest */
+    bool grouped;    /* one of several that the kernel schedules together */
+    bool values;     /* its samples have the counts of its group: PERF_SAMPLE_READ (records/values.h) */
+    unsigned leader; /* index of its group's leader: at most its own, which it is without a group */
+    unsigned set;    /* number from 1 of its event set (event_sets.h); 0: it counts all the time */
     const struct event_spec *spec; /* what the user said of it, in the settings; NULL: a default */
 };
+
+/* Does the collector change its periods: are they random, or chosen by cost? */
+static inline bool event_config_varies(const struct config_event *event)
+{
+    return event->random_mask || event->by_cost;
+}
 
 struct event_config {
     struct config_event events[CONFIG_EVENTS]; /* sampling ones first */
@@ -59,7 +66,7 @@ struct event_config {
     size_t ring_pages;                       /* data pages of the ring of a process' first thread, a power of two */
     size_t thread_ring_pages;                /* of further threads */
     uint32_t wake_bytes;                     /* the reader is woken when so many wait; 0: a quarter of the ring */
-    bool random;                             /* an event has random periods */
+    bool varies;                             /* periods of an event change: event_config_varies() */
     char missing[CONFIG_EVENTS][EVENT_NAME]; /* --stat: names of events that this machine does not have */
     unsigned missing_count;
     unsigned turns[EVENTS_MAX];    /* numbers of the event sets, in order; each has an event */

@@ -113,7 +113,7 @@ int event_rate_randomize(struct config_event *event, const struct settings *sett
 
 void event_rate_attr(const struct config_event *event, bool inherited, struct perf_event_attr *attr)
 {
-    if (!event->random_mask)
+    if (!event_config_varies(event))
         return;
     attr->sample_type &= ~(uint64_t)PERF_SAMPLE_PERIOD;
     if (!inherited)

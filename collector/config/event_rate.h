@@ -32,7 +32,7 @@ bool event_rate_is_next(const struct perf_event_attr *attr, const struct event_s
  */
 int event_rate_randomize(struct config_event *event, const struct settings *settings);
 /*
- * What EVENT is opened with, if its periods are random: the kernel writes its count into each of its samples, or,
+ * What EVENT is opened with, if its periods change: the kernel writes its count into each of its samples, or,
  * where it is INHERITED, whose period stays the same, nothing. attach_weigh() makes a PERIOD of that.
  */
 void event_rate_attr(const struct config_event *event, bool inherited, struct perf_event_attr *attr);

@@ -16,6 +16,7 @@
 #include "collector/config/event_values.h"
 #include "collector/config/probe.h"
 #include "collector/config/ring_sizes.h"
+#include "collector/config/sample_cost.h"
 #include "collector/config/sample_fields.h"
 #include "collector/events/trace_formats.h"
 #include "common/events.h"
@@ -563,13 +564,33 @@ static int add_random_periods(struct event_config *config, const struct settings
             if (config->events[i].spec && config->events[j].spec &&
                 config->events[i].spec->item == config->events[j].spec->item)
                 config->events[i].random_seed ^= UINT64_C(0xd1342543de82ef95) * (j + 1);
-        config->random |= config->events[i].random_mask != 0;
+        config->varies |= config->events[i].random_mask != 0;
     }
-    if (config->random)
+    if (config->varies)
         event_config_note(config,
                           "in programs that cannot load the preload object (static, setuid), and in everything that "
                           "they start, periods are not random: they are those of -c");
     return 0;
+}
+
+/* -F auto: of clocks that have no rate of their own. */
+static void add_rates_by_cost(struct event_config *config, const struct settings *settings)
+{
+    if (!settings->frequency_auto || config->source != PINJECT_SOURCE_PERF)
+        return;
+    for (unsigned i = 0; i < config->sampling; i++) {
+        struct config_event *event = &config->events[i];
+        const bool own = event->spec && event->spec->says & EVENT_SAYS_RATE;
+        event->by_cost = event_rate_is_clock(event->attr.type, event->attr.config) && !own && !event->values;
+        config->varies |= event->by_cost;
+    }
+    if (config->varies)
+        event_config_note(
+            config,
+            "each thread is sampled at %d to %d Hz, so that its samples cost at most 2 %% of its CPU time "
+            "(-F auto); in programs that cannot load the preload object (static, setuid) and in what they "
+            "start, at %d Hz",
+            SAMPLE_COST_LEAST_HZ, SAMPLE_COST_MOST_HZ, SAMPLE_COST_MOST_HZ);
 }
 
 /* ---- Tracepoints ---- */
@@ -619,6 +640,7 @@ int event_config_init(struct event_config *config, const struct settings *settin
     }
     if (status == 0)
         status = add_random_periods(config, settings);
+    add_rates_by_cost(config, settings);
     if (status < 0) {
         event_config_release(config);
         return status;

@@ -21,7 +21,7 @@ enum {
     TREE_RING = 512 << 10 /* the first task reports each task that it makes: a wake-up for each would slow it down */
 };
 /* RAW_SIZE: more than the usual payload of a tracepoint: with 64, threads lost a part of a burst of 300 samples. */
-enum { SAMPLE_SIZE = 64, CHAIN_SIZE = 32 * 8, RAW_SIZE = 512, VALUES_SIZE = 256, RANDOM_SIZE = 32 };
+enum { SAMPLE_SIZE = 64, CHAIN_SIZE = 32 * 8, RAW_SIZE = 512, VALUES_SIZE = 256, VARYING_SIZE = 32 };
 enum { SATURATE_WAKE = 16 << 10 };
 enum { RANDOM_SAMPLES = 32 }; /* between two changes of a random period, unless they come slowly */
 
@@ -31,7 +31,7 @@ static size_t sample_size(const struct event_config *config, unsigned event)
     return SAMPLE_SIZE + config->dump + (attr->sample_type & PERF_SAMPLE_CALLCHAIN ? CHAIN_SIZE : 0) +
            sample_fields_size(attr) + (attr->sample_type & PERF_SAMPLE_RAW ? RAW_SIZE : 0) +
            (attr->sample_type & PERF_SAMPLE_READ ? VALUES_SIZE : 0) +
-           (config->events[event].random_mask ? RANDOM_SIZE : 0);
+           (event_config_varies(&config->events[event]) ? VARYING_SIZE : 0);
 }
 
 static uint64_t bytes_per_second(const struct event_config *config, unsigned event)

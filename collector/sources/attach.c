@@ -87,8 +87,8 @@ static int open_event(const struct attached *attached, unsigned index, enum atta
         return -ENODEV; /* its group is not open */
     stacks_attr(config, event, attached->dump, &attr);
     event_rate_attr(event, false, &attr);
-    if (event->random_mask)
-        attr.sample_period = attach_period_first(attached, index);
+    if (event_config_varies(event))
+        attr.sample_period = attach_period_now(attached, index);
     attr.enable_on_exec = how == ATTACH_ON_EXEC && event_sets_is_on(event, attached->set);
     attr.disabled = attr.enable_on_exec || waits_for_filter(event, how) || waits_for_turn(attached, index);
     if (attr.watermark)
@@ -221,10 +221,6 @@ static struct attached *new_attached(struct session *session, pid_t pid, pid_t t
     attached->end_fd = attached->number = -1;
     attached->timer = session->config->source == PINJECT_SOURCE_TIMER;
     attached->set = event_sets_first(session->config, &session->first_sets);
-    if (!attached->timer && attach_period_init(attached) < 0) {
-        free(attached);
-        return NULL;
-    }
     return attached;
 }
 
@@ -251,7 +247,10 @@ int attach_open(struct session *session, pid_t pid, pid_t tid, const char *name,
         return -ENOMEM;
     if (name && *name)
         attached->sizes = stack_predictor_find(session->dumps.predictor, name);
-    return enter_table(session, attached, open_all(attached, how), ret);
+    int status = attach_period_init(attached, name);
+    if (status == 0)
+        status = open_all(attached, how);
+    return enter_table(session, attached, status, ret);
 }
 
 int attach_open_timer(struct session *session, pid_t pid, pid_t tid, int refusal, struct attached **ret)

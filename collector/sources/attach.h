@@ -47,8 +47,9 @@ struct attached {
     uint32_t turn_lock; /* how often its first event had been switched in or changed, as its ring has it */
     bool turn_ran;      /* it ran in that turn */
     uint64_t turn_ns;   /* how long it had run */
-    /* Private to attach_period.c: of each event; NULL: no period is random. */
+    /* Private to attach_period.c: of each event; NULL: no period changes. */
     struct attach_period *periods;
+    uint32_t name;        /* hash of the task's name when its events were opened */
     uint64_t period_pass; /* of the loop, which gave it new periods last */
     bool stopped;         /* it is only counted: attach_stop_sampling() */
 
@@ -135,10 +136,13 @@ size_t attach_ring_pages(uint64_t budget, uint64_t used, size_t wanted, bool dum
  */
 bool attach_turn(struct attached *attached);
 
-/* attach_period.c: random periods (--smpl-periods-random). Private to attach.c: 0 or -ENOMEM. */
-int attach_period_init(struct attached *attached);
-/* The first period of the event INDEX, whose periods are random. */
-uint64_t attach_period_first(const struct attached *attached, unsigned index);
+/*
+ * attach_period.c: periods that change (--smpl-periods-random, -F auto). NAME: of the task, or NULL. Private to attach.c:
+ * 0 or -ENOMEM.
+ */
+int attach_period_init(struct attached *attached, const char *name);
+/* The period of the event INDEX, whose periods change. */
+uint64_t attach_period_now(const struct attached *attached, unsigned index);
 /*
  * RECORD is a sample of the event INDEX, as the kernel wrote it for ATTACHED, or, if that is NULL, for an inherited set
  * (event_rate_attr()). Makes of it the sample as it goes to the file, with a PERIOD: what was counted since the sample

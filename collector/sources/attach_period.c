@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Random periods. The kernel knows none, and PERF_EVENT_IOC_PERIOD begins a period anew: what was counted since the last
- * sample belongs to no period. So each sample has the count of its event, and its weight is the difference to the sample
- * before: all weights together are what was counted up to the last sample.
+ * Periods that the collector changes: random ones, and those that follow what samples cost the task (-F auto). The kernel
+ * knows neither, and PERF_EVENT_IOC_PERIOD begins a period anew: what was counted since the last sample belongs to no
+ * period. So each sample has the count of its event, and its weight is the difference to the sample before: all weights
+ * together are what was counted up to the last sample.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,11 +12,19 @@
 #include <unistd.h>
 
 #include "collector/config/event_rate.h"
+#include "collector/config/sample_cost.h"
 #include "collector/sources/attach.h"
 #include "collector/sources/session.h"
+#include "collector/stacks/stacks.h"
 #include "collector/system/monotonic.h"
 
 #define LONGEST (UINT64_C(1) << 62)
+
+enum {
+    LOOK_NS = 10 * 1000 * 1000, /* of CPU time, between two looks at what samples cost a task */
+    NEAR = 4,                   /* a period that differs by less than one part in so many stays */
+    US = 1000,
+};
 
 struct attach_period {
     uint64_t value, time_ns; /* the count, and the time, of its last sample */
@@ -26,6 +35,9 @@ struct attach_period {
     bool met;         /* a sample came since SET_NS */
     uint64_t state;   /* of the generator */
     bool sampled;     /* since SET_NS */
+    /* By cost: at the last look. */
+    uint64_t looked_value;
+    uint32_t looked_lock; /* of the ring's first page */
 };
 
 /* splitmix64: a good sequence from any seed, also from 0. */
@@ -48,11 +60,43 @@ static uint64_t seed_of(uint64_t seed, uint64_t number)
     return number ? draw(&(uint64_t){seed ^ draw(&(uint64_t){number})}) : seed;
 }
 
-int attach_period_init(struct attached *attached)
+/* FNV-1a; never 0. */
+static uint32_t hash_name(const char *name)
+{
+    uint32_t hash = 2166136261u;
+    for (; *name; name++)
+        hash = (hash ^ (unsigned char)*name) * 16777619u;
+    return hash | 1;
+}
+
+/* The period in ns that tasks of that name had last; 0: unknown. */
+static uint64_t learned_period(const struct session *session, uint32_t name)
+{
+    const uint64_t learned = __atomic_load_n(&session->learned_periods[name % LEARNED_PERIODS], __ATOMIC_RELAXED);
+    return learned >> 32 == name ? (learned & UINT32_MAX) * US : 0;
+}
+
+static void learn_period(struct session *session, uint32_t name, uint64_t period_ns)
+{
+    __atomic_store_n(&session->learned_periods[name % LEARNED_PERIODS], (uint64_t)name << 32 | period_ns / US,
+                     __ATOMIC_RELAXED);
+}
+
+static uint64_t first_period(const struct attached *attached, const struct config_event *event,
+                             struct attach_period *period)
+{
+    if (event->random_mask)
+        return draw_period(event, &period->state);
+    const uint64_t learned = event->by_cost ? learned_period(attached->session, attached->name) : 0;
+    return learned ? learned : event->attr.sample_period;
+}
+
+int attach_period_init(struct attached *attached, const char *name)
 {
     const struct event_config *config = attached->session->config;
-    if (!config->random)
+    if (!config->varies || attached->timer)
         return 0;
+    attached->name = hash_name(name ? name : "");
     attached->periods = calloc(config->count, sizeof(*attached->periods));
     if (!attached->periods)
         return -ENOMEM;
@@ -60,12 +104,12 @@ int attach_period_init(struct attached *attached)
     for (unsigned i = 0; i < config->count; i++) {
         struct attach_period *period = &attached->periods[i];
         period->state = seed_of(config->events[i].random_seed, number);
-        period->now = draw_period(&config->events[i], &period->state);
+        period->now = first_period(attached, &config->events[i], period);
     }
     return 0;
 }
 
-uint64_t attach_period_first(const struct attached *attached, unsigned index)
+uint64_t attach_period_now(const struct attached *attached, unsigned index)
 {
     return attached->periods[index].now;
 }
@@ -153,9 +197,8 @@ int attach_weigh(struct attached *attached, const struct event_config *config, c
 }
 
 /* 0 or -errno. */
-static int renew(struct attach_period *period, const struct config_event *event, int fd)
+static int set_period(struct attach_period *period, int fd, uint64_t next)
 {
-    uint64_t next = draw_period(event, &period->state);
     uint64_t reading[5] = {0};
     const uint64_t now_ns = monotonic_ns();
     if (ioctl(fd, PERF_EVENT_IOC_PERIOD, &next) < 0)
@@ -171,16 +214,52 @@ static int renew(struct attach_period *period, const struct config_event *event,
     return 0;
 }
 
+/* Measured when it is needed first: short programs do not pay for it. */
+static const struct sample_cost *cost_of(struct attached *attached, const struct config_event *event)
+{
+    struct session *session = attached->session;
+    struct perf_event_attr attr = event->attr;
+    if (session->cost.sample_ns)
+        return &session->cost;
+    stacks_attr(session->config, event, attached->dump, &attr);
+    event_rate_attr(event, false, &attr);
+    sample_cost_measure(&attr, &session->cost);
+    return &session->cost;
+}
+
+/*
+ * The period that the task should have, by the switches to it since the last look; 0: it stays. The kernel adds 2 to the
+ * lock word of the ring's first page each time that it switches the ring's event in.
+ */
+static uint64_t find_period(struct attached *attached, const struct config_event *event, struct attach_period *period)
+{
+    const struct perf_event_mmap_page *page = attach_ring(attached);
+    const uint64_t used_ns = period->value - period->looked_value;
+    if (!page || used_ns < LOOK_NS)
+        return 0;
+    const uint32_t lock = __atomic_load_n(&page->lock, __ATOMIC_RELAXED);
+    const uint64_t switches = (uint32_t)(lock - period->looked_lock) / 2;
+    const uint64_t wanted = sample_cost_period(cost_of(attached, event), switches, used_ns);
+    period->looked_value = period->value;
+    period->looked_lock = lock;
+    learn_period(attached->session, attached->name, wanted);
+    const uint64_t away = wanted > period->now ? wanted - period->now : period->now - wanted;
+    return away > period->now / NEAR ? wanted : 0;
+}
+
 unsigned attach_renew_periods(struct attached *attached, unsigned most)
 {
     const struct event_config *config = attached->session->config;
     unsigned count = 0;
     for (unsigned i = 0; attached->periods && i < attached->count && count < most; i++) {
         struct attach_period *period = &attached->periods[i];
+        const struct config_event *event = &config->events[i];
         if (!period->sampled || attached->fds[i] < 0)
             continue;
-        period->sampled = false;
-        count += renew(period, &config->events[i], attached->fds[i]) == 0;
+        const uint64_t next = event->by_cost ? find_period(attached, event, period)
+                                             : draw_period(event, &period->state);
+        period->sampled = event->by_cost && !next; /* it may be time for the next look without a further sample */
+        count += next && set_period(period, attached->fds[i], next) == 0;
     }
     return count;
 }

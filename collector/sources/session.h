@@ -15,6 +15,7 @@
 #include <sys/resource.h>
 
 #include "collector/config/event_config.h"
+#include "collector/config/sample_cost.h"
 #include "collector/config/settings.h"
 #include "collector/stacks/dump_size.h"
 #include "collector/system/errand.h"
@@ -98,6 +99,8 @@ struct rings {
 
 /* ---- The session ---- */
 
+enum { LEARNED_PERIODS = 256 };
+
 struct session {
     const struct settings *settings;
     const struct event_config *config;
@@ -136,6 +139,9 @@ struct session {
     struct pressure pressure;
     uint32_t first_sets;   /* atomic: tasks that began with an event set */
     uint64_t random_tasks; /* atomic: tasks that began with random periods */
+    /* attach_period.c, with -F auto. */
+    struct sample_cost cost;                   /* of the event loop */
+    uint64_t learned_periods[LEARNED_PERIODS]; /* atomic: the hash of a task's name, and its period in us */
     struct rlimit old_nofile, old_memlock;
     bool open;    /* not released yet */
     bool guarded; /* guard_begin() was called */

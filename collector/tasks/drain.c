@@ -155,14 +155,14 @@ static const struct perf_event_header *settle_id(struct tasks *tasks, struct tas
 /*
  * Where the kernel writes what is counted until the next sample (event_rate_is_next()), RECORD gets what was counted
  * since the one before: what that said, and 1 for the first. Inherited events start with their creator's period, and
- * each CPU has its own: their samples stay as they are. Where periods are random, attach_weigh() says what was counted.
+ * each CPU has its own: their samples stay as they are. Where periods change, attach_weigh() says what was counted.
  * 1; 0: the record is to be left out; -EINVAL: it makes no sense.
  */
 static int settle_period(struct tasks *tasks, struct task *task, const struct perf_event_header **record)
 {
     const unsigned event = records_event(&tasks->layout, task->ids, *record);
     const bool own = !task_is_inherited(task) && !task_is_by_timer(task);
-    if (tasks->config->events[event].random_mask)
+    if (event_config_varies(&tasks->config->events[event]))
         return attach_weigh(own ? task->events : NULL, tasks->config, &tasks->layout, event, record, tasks->scratch);
     if (!tasks->config->events[event].period_is_next || !own)
         return 1;

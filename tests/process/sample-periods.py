@@ -107,6 +107,30 @@ def check_weights(event, tasks, base, mask, least):
             f"{len(tasks)} tasks stand for {sum(task[1] for task in tasks.values())} of {counted}")
 
 
+def test_rate_by_cost():
+    """-F auto: a program that switches all the time has few samples, one that computes more; all of them are weighed."""
+    kernel = may_see_kernel()
+    rates = {}
+    for name, line in (("switches", [target("count-witness"), "rounds", "60000"]), ("computes", [target("spin"), "600"])):
+        os.mkdir(name)
+        all_seen(pinject_run("-F", "auto", "-g", "none", "-e", "task-clock", "-o", f"{name}/out", "--", *line).ok())
+        report = panalyze_json("report", name)
+        tasks = [(task["samples"], task["weight"], count["counted"]) for task in report["tasks"]
+                 for count in task["counts"] if count["event"].startswith("task-clock")]
+        for samples, weight, counted in tasks:
+            check(weight <= counted, f"{name}: {weight} of {counted} in {samples} samples")
+            if kernel:  # else the clock has no samples there
+                check(counted - weight < 25e6, f"{name}: {weight} of {counted} in {samples} samples")
+        rates[name] = sum(task[0] for task in tasks) / (sum(task[2] for task in tasks) / 1e9)
+        check(any(task[0] >= 5 for task in tasks) or not kernel, tasks)
+    figure(f"{rates['switches']:.0f} samples per second of CPU time in a program that switches all the time, "
+           f"{rates['computes']:.0f} in one that computes")
+    check(rates["switches"] < rates["computes"], rates)
+    with measured():
+        check(rates["switches"] < 350, rates)
+        check(150 < rates["computes"] < 1100, rates)
+
+
 def test_sequence():
     """The first period of a run is that of the seed; others follow, each within its bounds. perf sees the same."""
     need_faults()

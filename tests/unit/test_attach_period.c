@@ -78,7 +78,7 @@ static int set_up(void **state)
     add(PERF_COUNT_SW_PAGE_FAULTS, 100, UINT64_MAX >> 2, 1234567);
     add(PERF_COUNT_SW_TASK_CLOCK, 50000, 0xff, 0);
     add(PERF_COUNT_SW_CONTEXT_SWITCHES, 0, 0, 0);
-    config.random = true;
+    config.varies = true;
     records_layout_init(&layout, &config);
     return 0;
 }
@@ -90,7 +90,7 @@ static struct attached *new_task(void)
     attached->session = &session;
     for (int i = 0; i < EVENTS; i++)
         attached->fds[i] = FD + i;
-    assert_int_equal(attach_period_init(attached), 0);
+    assert_int_equal(attach_period_init(attached, NULL), 0);
     return attached;
 }
 
@@ -107,17 +107,17 @@ static void test_sequence(void **state)
                                      UINT64_C(9817491932198370423)};
     (void)state;
     struct attached *first = new_task(), *second = new_task();
-    assert_true(attach_period_first(first, FAULTS) == 100 + (drawn[0] & UINT64_MAX >> 2));
-    assert_in_range(attach_period_first(first, CLOCK), 50000, 50255);
+    assert_true(attach_period_now(first, FAULTS) == 100 + (drawn[0] & UINT64_MAX >> 2));
+    assert_in_range(attach_period_now(first, CLOCK), 50000, 50255);
     /* Of each task there is another one. */
-    assert_true(attach_period_first(second, FAULTS) != attach_period_first(first, FAULTS));
+    assert_true(attach_period_now(second, FAULTS) != attach_period_now(first, FAULTS));
     free_task(first);
     free_task(second);
     session.random_tasks = 0;
     first = new_task();
-    assert_true(attach_period_first(first, FAULTS) == 100 + (drawn[0] & UINT64_MAX >> 2));
+    assert_true(attach_period_now(first, FAULTS) == 100 + (drawn[0] & UINT64_MAX >> 2));
     free_task(first);
-    config.random = false;
+    config.varies = false;
     first = new_task();
     assert_null(first->periods);
     assert_int_equal(attach_renew_periods(first, 10), 0);
@@ -233,7 +233,7 @@ static void test_clocks(void **state)
     (void)state;
     config.events[CLOCK].attr.exclude_kernel = 1;
     struct attached *attached = new_task();
-    const uint64_t first = attach_period_first(attached, CLOCK);
+    const uint64_t first = attach_period_now(attached, CLOCK);
     assert_int_equal(weigh(attached, CLOCK, first, 10, false), first);
     assert_int_equal(weigh(attached, CLOCK, 10 * first, 20, false), first);
     kernel.now_ns = 30;
@@ -280,6 +280,53 @@ static void test_renewed(void **state)
     free_task(attached);
 }
 
+/* -F auto: the more often a task is switched to, the longer its period, and that of others with its name. */
+static void test_by_cost(void **state)
+{
+    (void)state;
+    enum { MS = 1000 * 1000, SHORT = 1001001, LONG = 10101010 };
+    struct perf_event_mmap_page page = {.lock = 1000};
+    config.events[CLOCK].random_mask = 0;
+    config.events[CLOCK].by_cost = true;
+    config.events[CLOCK].attr.sample_period = SHORT;
+    config.events[FAULTS].random_mask = 0;
+    session.cost = (struct sample_cost){.sample_ns = 10000, .program_ns = 9000, .tick_ns = 4000000};
+    struct attached *attached = new_task();
+    attached->ring = &page;
+    assert_int_equal(attach_period_now(attached, CLOCK), SHORT);
+    weigh(attached, CLOCK, 9 * MS, 10, false);
+    page.lock += 2 * 900;
+    assert_int_equal(attach_renew_periods(attached, 10), 0); /* it has not run for long enough */
+    weigh(attached, CLOCK, 10 * MS, 20, false);
+    page.lock += 2 * 100;
+    assert_int_equal(attach_renew_periods(attached, 10), 1); /* 100,000 switches a second */
+    assert_int_equal(kernel.periods[CLOCK], LONG);
+    assert_int_equal(attach_period_now(attached, CLOCK), LONG);
+    /* What the change took away from a period is part of the next sample. */
+    kernel.now_ns = 30;
+    assert_int_equal(weigh(attached, CLOCK, 35 * MS, 40, false), 25 * MS);
+    page.lock += 2 * 2500;
+    assert_int_equal(attach_renew_periods(attached, 10), 0);              /* as before */
+    struct attached *next = new_task();                                   /* of the same name */
+    assert_int_equal(attach_period_now(next, CLOCK), LONG / 1000 * 1000); /* in us */
+    free_task(next);
+    next = new_task();
+    free(next->periods);
+    assert_int_equal(attach_period_init(next, "another"), 0);
+    assert_int_equal(attach_period_now(next, CLOCK), SHORT);
+    free_task(next);
+    weigh(attached, CLOCK, 95 * MS, 50, false); /* it computes */
+    page.lock += 2 * 2;
+    assert_int_equal(attach_renew_periods(attached, 0), 0);
+    assert_int_equal(attach_renew_periods(attached, 10), 1);
+    assert_int_equal(kernel.periods[CLOCK], SHORT);
+    /* Without a ring nobody knows. */
+    attached->ring = NULL;
+    weigh(attached, CLOCK, 195 * MS, 60, false);
+    assert_int_equal(attach_renew_periods(attached, 10), 0);
+    free_task(attached);
+}
+
 static void test_stopped(void **state)
 {
     (void)state;
@@ -315,7 +362,7 @@ int main(void)
         cmocka_unit_test_setup(test_sequence, set_up),   cmocka_unit_test_setup(test_weights, set_up),
         cmocka_unit_test_setup(test_clocks, set_up),     cmocka_unit_test_setup(test_renewed, set_up),
         cmocka_unit_test_setup(test_early, set_up),      cmocka_unit_test_setup(test_stopped, set_up),
-        cmocka_unit_test_setup(test_attributes, set_up),
+        cmocka_unit_test_setup(test_attributes, set_up), cmocka_unit_test_setup(test_by_cost, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

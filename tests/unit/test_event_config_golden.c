@@ -322,7 +322,7 @@ static void show_config(FILE *to, const struct event_config *config)
     fprintf(to, "dump %u%s%s, note %u; rings of %zu and %zu pages\n", config->dump, config->dump_auto ? ", auto" : "",
             config->dump_fixed ? ", fixed" : "", config->dump_note, config->ring_pages, config->thread_ring_pages);
     if (config->wake_bytes)
-        fprintf(to, "%s, woken by %u bytes\n", config->random ? "random" : "fixed", config->wake_bytes);
+        fprintf(to, "%s, woken by %u bytes\n", config->varies ? "random" : "fixed", config->wake_bytes);
     fprintf(to, "refusal '%s', reason '%s'\n", config->refusal, config->reason);
     if (config->values_note || config->inherit_values)
         fprintf(to, "note of values %u%s\n", config->values_note, config->inherit_values ? ", inherited, too" : "");

@@ -35,7 +35,7 @@ unsigned __wrap_attach_stop_sampling(struct attached *attached)
 static int set_up(void **state)
 {
     (void)state;
-    config = (struct event_config){.random = true};
+    config = (struct event_config){.varies = true};
     settings = (struct settings){0};
     session = (struct session){.config = &config, .settings = &settings};
     memset(&tasks, 0, sizeof(tasks));
@@ -120,7 +120,7 @@ static void test_who_has_none(void **state)
     assert_int_equal(sum(renewed), 0);
     next_periods_swept(&periods, &tasks);
     assert_int_equal(sum(renewed), ROUND);
-    config.random = false;
+    config.varies = false;
     next_periods_start(&periods, &session);
     next_periods_begin_round(&periods);
     next_periods_drained(&periods, &list[5]);
@@ -132,7 +132,7 @@ static void test_saturated(void **state)
 {
     struct next_periods periods;
     (void)state;
-    config.random = false;
+    config.varies = false;
     settings.saturate = 10;
     next_periods_start(&periods, &session);
     next_periods_begin_round(&periods);
