@@ -144,7 +144,8 @@ static void limit_exit(const struct tasks *tasks, struct process *process)
     const uint64_t known = tasks->attributed_ns + process->clock_ns, left = all > known ? all - known : 0;
     const uint64_t own = process->own_ns > process->clock_ns ? process->own_ns - process->clock_ns : 0;
     const uint64_t most = left > own ? left : own;
-    if (process->root && process->own_ns && process->rusage_ns && process->exit_ns > most)
+    const bool root = process->root || process->pid == tasks->root; /* the latter also if it goes on in a new entry */
+    if (root && process->own_ns && process->rusage_ns && process->exit_ns > most)
         process->exit_ns = most;
 }
 

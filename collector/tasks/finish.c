@@ -13,11 +13,23 @@
 #include "collector/tasks/tasks.h"
 #include "collector/tasks/timer_fallback.h"
 
+enum { DYING_NS = 50 * 1000 * 1000 }; /* from the last record of a process to its death */
+
 void tasks_tell_leader(const struct process *process)
 {
     struct task *leader = process->leader;
     leader->status = process->status_known ? process->status : -1;
     leader->exit_ns = process->exit_known ? process->exit_ns : UINT64_MAX;
+}
+
+/*
+ * If the last task that is known of a process has ended some time ago, and the process lives, it has threads that nobody
+ * knows: when it ends is not known.
+ */
+static void look_for_life(const struct tasks *tasks, struct process *process)
+{
+    if (process->end_ns && tasks->now_ns > process->end_ns + DYING_NS && process_is_alive(process))
+        process->end_lost = true;
 }
 
 static void hold_process(struct tasks *tasks, struct process *process)
@@ -26,6 +38,7 @@ static void hold_process(struct tasks *tasks, struct process *process)
         return;
     tasks_hold_process(tasks, process);
     process->ended_ns = tasks->now_ns;
+    look_for_life(tasks, process);
     process->number_gone = false;
     process->deadline_ns = tasks->now_ns + (process->left ? 0 : process->waited ? TASKS_WAITED_HOLD_NS : TASKS_HOLD_NS);
     if (!process->waited && !process->root)

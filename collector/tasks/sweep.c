@@ -138,7 +138,9 @@ static bool is_due(const struct tasks *tasks, struct process *process)
         return false;
     if (is_awaited(tasks, process) || awaits_program(tasks, process))
         return false;
-    if (lives_on(tasks, process))
+    const bool lives = lives_on(tasks, process);
+    process->end_lost |= lives; /* it has threads that nobody knows, or its events were taken from it */
+    if (lives)
         process->deadline_ns = LIVES_ON;
     else if (lived)
         process->deadline_ns = tasks->now_ns + TASKS_HOLD_NS;

@@ -274,20 +274,6 @@ static void programs_are_looked_for(void **state)
     assert_int_equal(looks, 2);
 }
 
-static void orphans_are_known_by_times(void **state)
-{
-    (void)state;
-    stage_process(&stage, 100, 1, T, 1000);
-    struct task *child = stage_process(&stage, 200, 100, T, 1000);
-    struct process *parent = tasks_find_process(tasks, 100);
-    tasks->now_ns = T + 5 * MS;
-    tasks_task_ended(tasks, parent->leader, true);
-    tasks->now_ns = T + 6 * MS;
-    tasks_task_ended(tasks, child, true);
-    assert_true(tasks_find_process(tasks, 200)->orphan);
-    assert_false(parent->orphan);
-}
-
 /* A pidfd of a process that has ended. */
 static int pidfd_of_the_dead(void)
 {
@@ -329,29 +315,6 @@ static void zombies_of_the_dead_are_orphans(void **state)
     assert_true(tasks_find_process(tasks, 300)->orphan);
     assert_int_equal(tasks->orphans_ns, 401 * MS);
     assert_int_equal(tasks->attributed_ns, 3 * MS + 2 * MS + 20 * MS + 401 * MS);
-}
-
-/* The guess of what unseen children used in their exits takes no more than the rusage of the whole tree has left. */
-static void guesses_of_the_first_process_are_limited(void **state)
-{
-    (void)state;
-    struct task *root = stage_process(&stage, 100, 1, T, 3 * MS);
-    struct process *process = root->process;
-    struct task *unseen = stage_process(&stage, 200, 100, T, 20 * MS);
-    process->root = true;
-    tasks->root = 100;
-    tasks->root_process = process;
-    tasks->now_ns = T + 5 * MS;
-    tasks_task_ended(tasks, unseen, true);
-    tasks_task_ended(tasks, root, true);
-    process->own_ns = 4 * MS;
-    process->rusage_ns = 60 * MS;
-    tasks->attributed_ns = 22 * MS; /* of others, whose waits nobody saw, and whose parent is not known */
-    account_process(tasks, process);
-    assert_int_equal(process->guessed_ns, 20 * MS);
-    /* 60 less 3, 20 and 22; without a limit: 1 of its own, and 60 less 4 and 20 */
-    assert_int_equal(process->exit_ns, 15 * MS);
-    assert_int_equal(tasks->attributed_ns, 60 * MS);
 }
 
 /* With --stat, the first task's clock is that of all tasks: its rusage has what else they used, however much it is. */
@@ -554,72 +517,6 @@ static void revoked_events_are_known_late(void **state)
     }
 }
 
-/* The first thread may have ended long before its process: a child that ended in between is no orphan. */
-static void orphans_are_not_known_by_first_threads(void **state)
-{
-    (void)state;
-    stage_thread(&stage, 200, 201, T + 1, 1000);
-    struct task *parent = stage_process(&stage, 200, 1, T, 1000), *thread = tasks_find(tasks, 201);
-    struct task *child = stage_process(&stage, 300, 200, T + 2, 1000);
-    stage_exit(parent, T + 10);
-    tasks_task_ended(tasks, parent, true);
-    stage_exit(thread, T + 30);
-    stage_exit(child, T + 20);
-    tasks_task_ended(tasks, thread, true);
-    tasks_task_ended(tasks, child, true);
-    assert_false(child->process->orphan);
-    child = stage_process(&stage, 301, 200, T + 2, 1000);
-    stage_exit(child, T + 40);
-    tasks_task_ended(tasks, child, true);
-    assert_true(child->process->orphan);
-}
-
-/* A ring that was full had no room for the end, which is seen long after: no one can say who ended first. */
-static void orphans_are_not_known_by_lost_ends(void **state)
-{
-    (void)state;
-    for (int lost = 0; lost < 2; lost++) {
-        const pid_t pid = 200 + 10 * lost;
-        struct task *parent = stage_process(&stage, pid, 1, T, 1000);
-        struct task *child = stage_process(&stage, pid + 1, pid, T + 2, 1000);
-        stage_exit(parent, T + 10);
-        tasks_task_ended(tasks, parent, true);
-        stage_sample(child, 0x1000, T + 5);
-        child->lost_records = (uint64_t)lost;
-        tasks->now_ns = T + 20;
-        tasks_task_ended(tasks, child, true);
-        assert_int_equal(child->end_ns, T + 20);
-        assert_int_equal(child->process->end_ns, lost ? T + 5 : T + 20);
-        assert_int_equal(child->process->orphan, !lost);
-    }
-    struct task *parent = stage_process(&stage, 300, 1, T, 1000), *child = stage_process(&stage, 301, 300, T, 1000);
-    parent->lost_records = 1;
-    tasks_task_ended(tasks, parent, true);
-    stage_exit(child, T + 30);
-    tasks_task_ended(tasks, child, true);
-    assert_false(child->process->orphan);
-}
-
-/* The end of a task without a ring is seen some time after it: its parent may have ended in between, or before. */
-static void orphans_are_not_known_by_seen_ends(void **state)
-{
-    (void)state;
-    struct task *parent = stage_process(&stage, 200, 1, T, 1000), *child = stage_process(&stage, 201, 200, T, 1000);
-    child->coverage = TASK_BY_COUNTERS;
-    stage_exit(parent, T + 10);
-    tasks_task_ended(tasks, parent, true);
-    tasks->now_ns = T + 20;
-    tasks_task_ended(tasks, child, true);
-    assert_int_equal(child->process->end_ns, T + 20);
-    assert_false(child->process->orphan);
-    /* But what had ended when it was seen had ended before what ended later. */
-    parent = child;
-    child = stage_process(&stage, 202, 201, T, 1000);
-    stage_exit(child, T + 30);
-    tasks_task_ended(tasks, child, true);
-    assert_true(child->process->orphan);
-}
-
 /* It is held again, for as long as others are, when that thread ends. */
 static void threads_that_come_late_end_the_hold(void **state)
 {
@@ -682,9 +579,7 @@ int main(void)
         TEST(who_is_gone_is_met_by_a_sweep),
         TEST(owed_sets_are_tried),
         TEST(programs_are_looked_for),
-        TEST(orphans_are_known_by_times),
         TEST(zombies_of_the_dead_are_orphans),
-        TEST(guesses_of_the_first_process_are_limited),
         TEST(a_whole_tree_has_what_its_rusage_has),
         TEST(zombies_of_the_living_are_none),
         TEST(growing_files_are_flushed),
@@ -692,9 +587,6 @@ int main(void)
         TEST(figures_are_added_up),
         TEST(revoked_events),
         TEST(revoked_events_are_known_late),
-        TEST(orphans_are_not_known_by_first_threads),
-        TEST(orphans_are_not_known_by_lost_ends),
-        TEST(orphans_are_not_known_by_seen_ends),
         TEST(threads_that_come_late_end_the_hold),
         TEST(who_lives_is_held_and_goes_on),
         TEST(revoked_events_of_root),
