@@ -46,6 +46,11 @@ static void add_records(struct tasks *tasks)
                "executable mapping missing in the result files of some threads: too many mappings in one process", "",
                tasks->mappings_untold, 0);
     missed_add(missed, "damaged ring buffer or record", "", tasks->broken_rings, 0);
+    missed_add(missed,
+               "event on a symbol (mem:) not counted in a task: the preload object did not start in its program", "",
+               tasks->unplaced, 0);
+    missed_add(missed, "event on a symbol (mem:) stopped in a program: its address there could not be set", "",
+               __atomic_load_n(&tasks->session->unplaced, __ATOMIC_RELAXED), 0);
 }
 
 static void add_counted(struct missed *missed, const struct session *session, enum channel_count which,

@@ -159,8 +159,9 @@ static void announce_generation(void)
      */
     bool covered = !(pinject_preload.flags & PINJECT_SESSION_TIMER) &&
                    pinject_request_covered(&pinject_preload.channel, sys_gettid());
-    struct pinject_claim mine = covered ? claim_slot(PINJECT_GENERATION, PINJECT_REQUEST_NO_REPLY, 0)
-                                        : claim_slot(PINJECT_PROCESS, 0, 0);
+    const bool waits = !covered || pinject_preload.flags & PINJECT_SESSION_PLACES;
+    struct pinject_claim mine = claim_slot(covered ? PINJECT_GENERATION : PINJECT_PROCESS,
+                                           waits ? 0 : PINJECT_REQUEST_NO_REPLY, 0);
     if (!mine.slot)
         return;
     write_text(mine.slot);

@@ -58,13 +58,18 @@ bool event_choice_is_own(const struct event_spec *spec)
     return spec->target_kind == EVENT_TARGET_FILE || spec->target_kind == EVENT_TARGET_FUNCTION;
 }
 
+bool event_choice_is_relative(const struct event_spec *spec)
+{
+    return spec && spec->relative;
+}
+
 bool event_choice_is_whole_tree(const struct settings *settings)
 {
     const bool rows = settings->count_by || settings->split, some = settings->follow != PINJECT_SESSION_ALL;
     bool all = settings->stat && !settings->bare && !rows && !some && !settings->linger && !settings->live &&
                !settings->switch_ns;
     for (unsigned i = 0; i < settings->events.count; i++)
-        all &= !event_choice_is_own(&settings->events.specs[i]);
+        all &= !event_choice_is_own(&settings->events.specs[i]) && !settings->events.specs[i].relative;
     return all;
 }
 

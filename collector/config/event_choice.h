@@ -18,6 +18,8 @@ bool event_choice_is_same(const struct event_spec *one, const struct event_spec 
  * in the memory of the task that forks, and fail.
  */
 bool event_choice_is_own(const struct event_spec *spec);
+/* Is its address known only when the program runs? Then it is opened for each task, too. SPEC may be NULL. */
+bool event_choice_is_relative(const struct event_spec *spec);
 /*
  * Do SETTINGS need no more than the sums of all tasks, and all events let themselves be inherited? Then the command
  * alone gets events (event_config.whole_tree), unless timers replace them.

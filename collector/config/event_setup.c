@@ -351,6 +351,25 @@ static int check_rights(const struct setup *setup, const struct event_spec *spec
     return -EACCES;
 }
 
+/* SPEC is the first event on a symbol of a position-independent program. */
+static int add_program(struct setup *setup, const struct event_spec *spec, const struct perf_event_attr *attr)
+{
+    char *const *command = setup->settings->command;
+    const int status = probe_move(attr);
+    if (status < 0 && status != -ENOSPC) { /* the events of this list may have all breakpoints already */
+        report_error(
+            "program '%s' is position-independent, and this kernel cannot move the breakpoint of event '%s' to "
+            "where the program is (%s; Linux 4.17 and later can); link the program with -no-pie",
+            command ? command[0] : "", spec->name, strerror(-status));
+        return status;
+    }
+    setup->config->program = &spec->program;
+    event_config_note(setup->config,
+                      "events on symbols (mem:) count only in processes that run '%.100s' and load the preload object",
+                      command ? command[0] : "");
+    return 0;
+}
+
 static int add_choice(struct setup *setup, const struct event_spec *spec, bool samples)
 {
     if (setup->config->source == PINJECT_SOURCE_TIMER)
@@ -376,6 +395,8 @@ static int add_choice(struct setup *setup, const struct event_spec *spec, bool s
             "event '%s' cannot be inherited, so it is not counted in programs that cannot load the preload object "
             "(static, setuid)",
             spec->name);
+    if (status == 0 && event_choice_is_relative(spec) && !setup->config->program)
+        return add_program(setup, spec, &attr);
     if (probe_is_missing(status) && setup->settings->stat && !spec->group) {
         add_missing(setup->config, spec->name);
         return 0;

@@ -113,6 +113,28 @@ bool probe_breakpoints_fire(void)
     return fires;
 }
 
+void probe_fill_attr(struct perf_event_attr *attr)
+{
+    if (!attr->sample_max_stack)
+        attr->sample_max_stack = (uint16_t)probe_read_sysctl("perf_event_max_stack", PERF_MAX_STACK_DEPTH);
+}
+
+int probe_move(const struct perf_event_attr *attr)
+{
+    struct perf_event_attr moved = *attr;
+    moved.bp_addr = PROBE_NOWHERE;
+    moved.disabled = 1;
+    moved.enable_on_exec = 0;
+    probe_fill_attr(&moved);
+    const int fd = probe_open(&moved);
+    if (fd < 0)
+        return fd;
+    moved.bp_addr += sizeof(uint64_t);
+    const int status = ioctl(fd, PERF_EVENT_IOC_MODIFY_ATTRIBUTES, &moved) < 0 ? -errno : 0;
+    close(fd);
+    return status;
+}
+
 /* Is there a READ record in the RING of one page? */
 static bool has_reading(const void *ring, size_t page)
 {

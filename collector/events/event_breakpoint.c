@@ -140,16 +140,19 @@ int event_breakpoint_resolve(const struct event_place *place, const char *path, 
         event_error(place, spec->target, &words, "'%s' has no symbol '%s'", path, spec->target);
     else if (status < 0)
         event_error(place, NULL, NULL, "'%s' cannot be read as an ELF file: %s", path, strerror(-status));
-    else if (!symbol.fixed)
+    else if (!symbol.fixed && !symbol.loader)
         status = event_error(
             place, NULL, NULL,
-            "program '%s' is position-independent, so the address of '%s' is not known before the program runs; link "
-            "the program with -no-pie, or, for code, use a uprobe: uprobe/path=FILE,symbol=%s/",
+            "program '%s' is static and position-independent, so nobody can tell the address of '%s' before the "
+            "program uses it; link the program with -no-pie, or, for code, use a uprobe: "
+            "uprobe/path=FILE,symbol=%s/",
             path, spec->target, spec->target);
     event_words_release(&words);
     if (status < 0)
         return -EINVAL;
     spec->attr.bp_addr += symbol.address;
+    spec->relative = !symbol.fixed;
+    spec->program = symbol.program;
     spec->target_kind = EVENT_TARGET_NONE; /* it is found */
     return check_place(place, &spec->attr);
 }

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 enum { EVENT_NAME = 128, EVENT_UNIT = 16, EVENTS_MAX = 48 };
 
@@ -30,6 +31,13 @@ enum event_target {
     EVENT_TARGET_TRACEPOINT, /* SYSTEM:NAME */
 };
 
+/* A position-independent program: each process has it where the kernel put it. */
+struct event_program {
+    dev_t device;
+    ino_t inode;
+    uint64_t headers; /* address of its program headers, as the file has it: AT_PHDR has that of a process */
+};
+
 struct event_spec {
     char name[EVENT_NAME]; /* as written, or by name=: the name in files and reports */
     /* What the text says; all else is 0. With config1 a pointer to TARGET for probes. */
@@ -47,6 +55,8 @@ struct event_spec {
     double scale;          /* 0: none */
     bool per_package, snapshot;
     char cpumask[32]; /* the PMU counts on these CPUs, not for threads; "": for threads */
+    bool relative;    /* bp_addr is an address as the file of PROGRAM has it */
+    struct event_program program;
     enum event_target target_kind;
     char *target; /* owned */
     char *filter; /* owned; NULL: none */

@@ -8,17 +8,25 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static uint64_t offset_of(Elf *elf, uint64_t address)
+/* Fills in what the program headers say of SYMBOL. FILE: the ELF header. */
+static void read_headers(Elf *elf, const GElf_Ehdr *file, struct event_symbol *symbol)
 {
     size_t count = 0;
     GElf_Phdr header;
     if (elf_getphdrnum(elf, &count) != 0)
-        return UINT64_MAX;
-    for (size_t i = 0; i < count; i++)
-        if (gelf_getphdr(elf, (int)i, &header) && header.p_type == PT_LOAD && address >= header.p_vaddr &&
-            address - header.p_vaddr < header.p_filesz)
-            return address - header.p_vaddr + header.p_offset;
-    return UINT64_MAX;
+        return;
+    for (size_t i = 0; i < count; i++) {
+        if (!gelf_getphdr(elf, (int)i, &header))
+            continue;
+        symbol->loader |= header.p_type == PT_INTERP;
+        if (header.p_type != PT_LOAD)
+            continue;
+        if (symbol->address >= header.p_vaddr && symbol->address - header.p_vaddr < header.p_filesz)
+            symbol->offset = symbol->address - header.p_vaddr + header.p_offset;
+        /* As the kernel computes AT_PHDR. */
+        if (file->e_phoff >= header.p_offset && file->e_phoff - header.p_offset < header.p_filesz)
+            symbol->program.headers = file->e_phoff - header.p_offset + header.p_vaddr;
+    }
 }
 
 /* In one table of symbols: true if NAME is in it. */
@@ -58,7 +66,8 @@ static int find(Elf *elf, const char *name, struct event_symbol *ret, struct eve
             continue;
         if (!find_in(elf, section, &header, name, &symbol, words))
             continue;
-        *ret = (struct event_symbol){symbol.st_value, offset_of(elf, symbol.st_value), file.e_type == ET_EXEC};
+        *ret = (struct event_symbol){.address = symbol.st_value, .offset = UINT64_MAX, .fixed = file.e_type == ET_EXEC};
+        read_headers(elf, &file, ret);
         return 0;
     }
     return -ENOENT;
@@ -75,6 +84,10 @@ int event_symbol_find(const char *path, const char *name, struct event_symbol *r
     Elf *elf = fstat(fd, &info) == 0 && S_ISREG(info.st_mode) ? elf_begin(fd, ELF_C_READ_MMAP, NULL) : NULL;
     if (elf)
         status = find(elf, name, ret, words);
+    if (status == 0) {
+        ret->program.device = info.st_dev;
+        ret->program.inode = info.st_ino;
+    }
     elf_end(elf);
     close(fd);
     return status;

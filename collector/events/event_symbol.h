@@ -7,11 +7,14 @@
 #include <stdint.h>
 
 #include "collector/events/event_error.h"
+#include "collector/events/event_spec.h"
 
 struct event_symbol {
     uint64_t address; /* as the file has it */
     uint64_t offset;  /* of it in the file; UINT64_MAX: none, it is not in the file (.bss) */
     bool fixed;       /* the program is at the addresses that the file has; else where the kernel puts it */
+    bool loader;      /* it has a dynamic loader (PT_INTERP) */
+    struct event_program program;
 };
 
 /*

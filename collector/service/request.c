@@ -350,6 +350,7 @@ static int begin(struct session *session, struct notification *notification)
         if (attach_knows(session, notification->pid, notification->tid, &ring)) {
             if (!ring) /* no record will report it */
                 notification->exec = procfs_exec(notification->pid);
+            attach_place(session, notification->pid, notification->tid);
             return 0;
         }
         /* An earlier task with this number left its covered bit. */
@@ -369,6 +370,7 @@ static int begin(struct session *session, struct notification *notification)
     if (status == -EEXIST && asked == PINJECT_PROCESS) {
         notification->kind = PINJECT_GENERATION;
         status = 0;
+        attach_place(session, notification->pid, notification->tid);
         if (attach_has_timer(session, notification->tid)) {
             notification->exec = procfs_exec(notification->pid);
             notification->maps = procfs_maps(notification->pid);

@@ -76,7 +76,7 @@ static uint32_t watermark(const struct event_config *config, size_t pages)
     return config->wake_bytes && config->wake_bytes < quarter ? config->wake_bytes : (uint32_t)quarter;
 }
 
-static int open_event(const struct attached *attached, unsigned index, enum attach_how how, size_t pages)
+static int open_event(struct attached *attached, unsigned index, enum attach_how how, size_t pages)
 {
     const struct event_config *config = attached->session->config;
     const struct config_event *event = &config->events[index];
@@ -93,6 +93,7 @@ static int open_event(const struct attached *attached, unsigned index, enum atta
     attr.disabled = attr.enable_on_exec || waits_for_filter(event, how) || waits_for_turn(attached, index);
     if (attr.watermark)
         attr.wakeup_watermark = watermark(config, pages);
+    attach_place_attr(attached, index, &attr);
     int fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, group, PERF_FLAG_FD_CLOEXEC);
     if (fd < 0 && errno == EINVAL && attr.freq) {
         /* Samples were expensive, and the kernel has lowered its limit since the event configuration was made. */
@@ -101,7 +102,10 @@ static int open_event(const struct attached *attached, unsigned index, enum atta
             attr.sample_freq = (uint64_t)limit;
         fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, group, PERF_FLAG_FD_CLOEXEC);
     }
-    return set_filter(attached, index, how, fd < 0 ? -errno : fd);
+    if (fd < 0)
+        return -errno;
+    attach_place_opened(attached, index, &attr);
+    return set_filter(attached, index, how, fd);
 }
 
 /* As the budget shrinks, rings get smaller, so that late tasks have a ring too. Stack dumps need large rings: the
@@ -247,7 +251,9 @@ int attach_open(struct session *session, pid_t pid, pid_t tid, const char *name,
         return -ENOMEM;
     if (name && *name)
         attached->sizes = stack_predictor_find(session->dumps.predictor, name);
-    int status = attach_period_init(attached, name);
+    int status = attach_place_init(attached, how);
+    if (status == 0)
+        status = attach_period_init(attached, name);
     if (status == 0)
         status = open_all(attached, how);
     return enter_table(session, attached, status, ret);
@@ -347,7 +353,8 @@ void attach_read(const struct attached *attached, struct attach_value *values)
         return;
     }
     for (unsigned i = 0; i < attached->count; i++)
-        read_event(attached->fds[i], attached->session->config->events[i].attr.read_format, &values[i]);
+        read_event(attach_place_is_unknown(attached, i) ? -1 : attached->fds[i],
+                   attached->session->config->events[i].attr.read_format, &values[i]);
 }
 
 void attach_free(struct attached *attached)
@@ -366,6 +373,7 @@ void attach_free(struct attached *attached)
         close(attached->end_fd);
     if (attached->descriptors)
         pressure_freed(attached->session, attached->descriptors);
+    free(attached->places);
     free(attached->periods);
     free(attached);
 }

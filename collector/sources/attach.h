@@ -13,6 +13,7 @@
 #include "collector/records/records.h"
 
 struct attach_period;
+struct attach_place;
 struct session;
 
 struct attached {
@@ -52,6 +53,11 @@ struct attached {
     uint32_t name;        /* hash of the task's name when its events were opened */
     uint64_t period_pass; /* of the loop, which gave it new periods last */
     bool stopped;         /* it is only counted: attach_stop_sampling() */
+    /* Private to attach_place.c: of each event; NULL: no event's address depends on the process. */
+    struct attach_place *places;
+    uint64_t bias; /* what the process adds to addresses of the program's file; 0: it runs another one */
+    bool placed;   /* atomic: that is known, and was at one time at least */
+    uint32_t place_turn;
 
     bool exec_told; /* another thread of the process called exec, with that CPU time */
     uint64_t exec_clock_ns;
@@ -137,12 +143,30 @@ size_t attach_ring_pages(uint64_t budget, uint64_t used, size_t wanted, bool dum
 bool attach_turn(struct attached *attached);
 
 /*
+ * attach_place.c: breakpoints on symbols of a position-independent program (event_config.program). Private to attach.c:
+ * 0 or -ENOMEM.
+ */
+int attach_place_init(struct attached *attached, enum attach_how how);
+/* ATTR, for the event INDEX, gets the address; does nothing if that does not depend on the process. */
+void attach_place_attr(const struct attached *attached, unsigned index, struct perf_event_attr *attr);
+/* The event INDEX was opened with ATTR. */
+void attach_place_opened(struct attached *attached, unsigned index, const struct perf_event_attr *attr);
+/* Has the event INDEX never had its address? Then it counts nothing. Any thread. */
+bool attach_place_is_unknown(const struct attached *attached, unsigned index);
+/* The same of all events on symbols. ATTACHED may be NULL. */
+bool attach_is_unplaced(const struct attached *attached);
+/* The task TID runs a new program: its events get their addresses there. */
+void attach_place(struct session *session, pid_t pid, pid_t tid);
+
+/*
  * attach_period.c: periods that change (--smpl-periods-random, -F auto). NAME: of the task, or NULL. Private to attach.c:
  * 0 or -ENOMEM.
  */
 int attach_period_init(struct attached *attached, const char *name);
-/* The period of the event INDEX, whose periods change. */
+/* The period of the event INDEX, whose periods change; any thread. */
 uint64_t attach_period_now(const struct attached *attached, unsigned index);
+/* ATTR gets the period that attach_stop_sampling() sets. */
+void attach_period_stopped(struct perf_event_attr *attr);
 /*
  * RECORD is a sample of the event INDEX, as the kernel wrote it for ATTACHED, or, if that is NULL, for an inherited set
  * (event_rate_attr()). Makes of it the sample as it goes to the file, with a PERIOD: what was counted since the sample

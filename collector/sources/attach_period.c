@@ -111,7 +111,15 @@ int attach_period_init(struct attached *attached, const char *name)
 
 uint64_t attach_period_now(const struct attached *attached, unsigned index)
 {
-    return attached->periods[index].now;
+    return __atomic_load_n(&attached->periods[index].now, __ATOMIC_RELAXED);
+}
+
+void attach_period_stopped(struct perf_event_attr *attr)
+{
+    if (attr->freq)
+        attr->sample_freq = 1;
+    else
+        attr->sample_period = LONGEST;
 }
 
 /*
@@ -209,7 +217,7 @@ static int set_period(struct attach_period *period, int fd, uint64_t next)
     period->base = reading[0];
     period->met = false;
     period->before = period->now;
-    period->now = next;
+    __atomic_store_n(&period->now, next, __ATOMIC_RELAXED);
     period->set_ns = now_ns;
     return 0;
 }
@@ -247,10 +255,24 @@ static uint64_t find_period(struct attached *attached, const struct config_event
     return away > period->now / NEAR ? wanted : 0;
 }
 
+/* A worker that moves an event tells the kernel its period, which the kernel compares. */
+static void lock_places(struct attached *attached)
+{
+    if (attached->places)
+        pthread_mutex_lock(&attached->session->table.lock);
+}
+
+static void unlock_places(struct attached *attached)
+{
+    if (attached->places)
+        pthread_mutex_unlock(&attached->session->table.lock);
+}
+
 unsigned attach_renew_periods(struct attached *attached, unsigned most)
 {
     const struct event_config *config = attached->session->config;
     unsigned count = 0;
+    lock_places(attached);
     for (unsigned i = 0; attached->periods && i < attached->count && count < most; i++) {
         struct attach_period *period = &attached->periods[i];
         const struct config_event *event = &config->events[i];
@@ -261,6 +283,7 @@ unsigned attach_renew_periods(struct attached *attached, unsigned most)
         period->sampled = event->by_cost && !next; /* it may be time for the next look without a further sample */
         count += next && set_period(period, attached->fds[i], next) == 0;
     }
+    unlock_places(attached);
     return count;
 }
 
@@ -268,13 +291,17 @@ unsigned attach_stop_sampling(struct attached *attached)
 {
     const struct event_config *config = attached->session->config;
     unsigned count = 0;
+    lock_places(attached);
     for (unsigned i = 0; !attached->stopped && i < attached->count; i++) {
-        uint64_t period = config->events[i].attr.freq ? 1 : LONGEST;
+        struct perf_event_attr attr = config->events[i].attr;
+        attach_period_stopped(&attr);
+        uint64_t period = attr.sample_period; /* or the frequency */
         if (!config->events[i].samples || attached->fds[i] < 0)
             continue;
         (void)ioctl(attached->fds[i], PERF_EVENT_IOC_PERIOD, &period);
         count++;
     }
     attached->stopped = true;
+    unlock_places(attached);
     return count;
 }

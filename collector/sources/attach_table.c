@@ -102,7 +102,7 @@ static bool has_ended(const struct attached *attached)
 }
 
 /* The entry of the live task TID, or NULL. An entry whose task has ended (its tid is in use again) leaves the table. */
-static struct attached *find_entry(struct session *session, pid_t tid)
+struct attached *attach_table_find(struct session *session, pid_t tid)
 {
     for (struct attached *at = *bucket_of(session, tid); at; at = at->next) {
         if (at->key != tid)
@@ -139,7 +139,7 @@ static struct attached *find_renamed(struct session *session, pid_t pid)
 bool attach_knows(struct session *session, pid_t pid, pid_t tid, bool *ret_ring)
 {
     pthread_mutex_lock(&session->table.lock);
-    struct attached *attached = find_entry(session, tid);
+    struct attached *attached = attach_table_find(session, tid);
     struct attached *renamed = tid == pid && (!attached || !is_marked(attached)) ? find_renamed(session, pid) : NULL;
     if (attached && renamed) /* a timer's entry, which that exec ended */
         unlist_entry(session, attached);
@@ -162,7 +162,7 @@ static bool has_thread(struct session *session, pid_t pid)
 bool attach_has_process(struct session *session, pid_t pid)
 {
     pthread_mutex_lock(&session->table.lock);
-    const struct attached *first = find_entry(session, pid);
+    const struct attached *first = attach_table_find(session, pid);
     bool has = (first && first->pid == pid) || has_thread(session, pid);
     pthread_mutex_unlock(&session->table.lock);
     return has;
@@ -172,7 +172,7 @@ int attach_table_enter(struct session *session, struct attached *attached)
 {
     pthread_mutex_lock(&session->table.lock);
     /* Two requests for one task at the same time come only from a confused preload object: the first one stays. */
-    int status = find_entry(session, attached->tid) ? -EEXIST : 0;
+    int status = attach_table_find(session, attached->tid) ? -EEXIST : 0;
     if (status == 0)
         list_entry(session, attached, attached->tid);
     pthread_mutex_unlock(&session->table.lock);
@@ -184,7 +184,7 @@ bool attach_has_timer(struct session *session, pid_t tid)
     if (session->config->source != PINJECT_SOURCE_TIMER && !rings_are_needed(session))
         return false;
     pthread_mutex_lock(&session->table.lock);
-    const struct attached *attached = find_entry(session, tid);
+    const struct attached *attached = attach_table_find(session, tid);
     bool by_timer = attached && attached->timer;
     pthread_mutex_unlock(&session->table.lock);
     return by_timer;
@@ -204,7 +204,7 @@ static void follow_exec(struct session *session, struct attached *first)
 int attach_answer(struct session *session, pid_t tid, uint64_t startup_ns)
 {
     pthread_mutex_lock(&session->table.lock);
-    struct attached *attached = find_entry(session, tid);
+    struct attached *attached = attach_table_find(session, tid);
     if (attached && attached->timer && !attached->armed && tid == attached->pid)
         follow_exec(session, attached);
     if (attached && attached->armed) {
@@ -221,7 +221,7 @@ int attach_snapshot(struct session *session, pid_t tid, struct attach_value *val
 {
     /* Under the lock, so that the descriptors stay open. */
     pthread_mutex_lock(&session->table.lock);
-    const struct attached *attached = find_entry(session, tid);
+    const struct attached *attached = attach_table_find(session, tid);
     if (attached)
         attach_read(attached, values);
     pthread_mutex_unlock(&session->table.lock);

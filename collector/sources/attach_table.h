@@ -12,6 +12,9 @@
 #include "collector/sources/session.h"
 
 struct attached;
+struct session;
+/* Under the table's lock: the entry of the live task TID, or NULL. One whose task has ended leaves the table. */
+struct attached *attach_table_find(struct session *session, pid_t tid);
 void attach_table_init(struct attach_table *table);
 /* All tasks must have left it. */
 void attach_table_release(struct attach_table *table);

@@ -47,8 +47,12 @@ bool attach_turn(struct attached *attached)
     const struct event_config *config = attached->session->config;
     if (config->turn_count < 2 || attached->timer || attached->fds[0] < 0 || !has_run(attached))
         return false;
+    if (attached->places) /* a worker may be about to move one of the events, which enables it again */
+        pthread_mutex_lock(&attached->session->table.lock);
     switch_set(attached, PERF_EVENT_IOC_DISABLE);
     attached->set = event_sets_next(config, attached->set);
     switch_set(attached, PERF_EVENT_IOC_ENABLE);
+    if (attached->places)
+        pthread_mutex_unlock(&attached->session->table.lock);
     return true;
 }

@@ -103,7 +103,7 @@ static int open_event(struct inherited_sets *sets, const struct inherited_set *s
     struct perf_event_attr attr = event->attr;
     if (in_group && cpu->fds[event->leader] < 0)
         return -ENODEV;
-    if (event->spec && event_choice_is_own(event->spec))
+    if (event->spec && (event_choice_is_own(event->spec) || event_choice_is_relative(event->spec)))
         return -EOPNOTSUPP;
     attr.enable_on_exec = on_exec && on;
     attr.disabled = attr.enable_on_exec || (event->spec && event->spec->filter) || (!on && !in_group);

@@ -149,11 +149,12 @@ struct session {
     int tree_end_fd; /* the same, and with event_config.whole_tree: hangs up when all of them have ended; -1: none. Atomic */
     void *tree_end_ring; /* without it, it would always hang up */
     /* Counted by worker.c, atomic: */
-    uint64_t refused;                /* tasks without any event */
-    uint64_t malformed;              /* requests that made no sense */
-    uint64_t ended;                  /* requests about tasks that were gone, where it takes the task to judge them */
-    uint64_t denied;                 /* requests about tasks that are not the session's, or not of the channel's user */
-    uint64_t users_refused;          /* users beyond CHANNELS_MAX, or for whom there were no memory and threads */
+    uint64_t refused;       /* tasks without any event */
+    uint64_t unplaced;      /* atomic: programs in which breakpoints on symbols could not get their addresses */
+    uint64_t malformed;     /* requests that made no sense */
+    uint64_t ended;         /* requests about tasks that were gone, where it takes the task to judge them */
+    uint64_t denied;        /* requests about tasks that are not the session's, or not of the channel's user */
+    uint64_t users_refused; /* users beyond CHANNELS_MAX, or for whom there were no memory and threads */
     uint64_t inherited, uninherited; /* atomic: INHERIT requests that were fulfilled, or not */
     uint64_t no_memory; /* requests for which there was no memory, or no descriptor to ask whose they are */
 };

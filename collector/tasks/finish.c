@@ -128,6 +128,7 @@ void tasks_task_ended(struct tasks *tasks, struct task *task, bool ended)
     }
     if (ended && task->events)
         stack_sizes_add_task(task->events->sizes);
+    tasks->unplaced += attach_is_unplaced(task->events) && !task_is_armed(task);
     tasks_step(tasks, task, ended ? TASK_EVENT_END : TASK_EVENT_CLOSE);
     if (ended && process->secure && task == process->main && !process->program)
         tasks_set_revoked(tasks, process, task);

@@ -297,6 +297,7 @@ struct tasks {
     uint64_t broken_rings;
     uint64_t mappings_forgotten; /* of processes with too many */
     uint64_t mappings_untold;    /* not in the files of all threads, since there were too many */
+    uint64_t unplaced;           /* tasks in which events on symbols have never had their addresses */
     uint64_t maps_next_ns;       /* no mappings are looked at before that */
     _Alignas(8) unsigned char scratch[PINJECT_RING_RECORD_MAX];
 };

@@ -118,8 +118,8 @@ enum pinject_kind {
        Context: the child runs on the parent's memory; stack only. */
     PINJECT_ARM = 4,
     /*
-     * First message of a new exec generation of a task that already has events (exec, armed vfork child). No reply.
-     * Text.
+     * First message of a new exec generation of a task that already has events (exec, armed vfork child). No reply,
+     * unless PINJECT_SESSION_PLACES is set. Text.
      */
     PINJECT_GENERATION = 5,
     /* A covered task is about to exec: read its counters now. Only with PINJECT_SESSION_SNAPSHOT. No text. */
@@ -217,7 +217,8 @@ enum pinject_session_flags {
     PINJECT_SESSION_TIMER = 128,
     /* No events: the preload object samples with timers. Each exec generation sends PROCESS, never GENERATION.
            ARM (with INHERIT_EXEC) and INHERIT_EXEC say that the next exec generation has no timer. */
-    PINJECT_SESSION_DUMPS = 256, /* samples have a stack dump: ARM gives the name of the program that will run */
+    PINJECT_SESSION_DUMPS = 256,  /* samples have a stack dump: ARM gives the name of the program that will run */
+    PINJECT_SESSION_PLACES = 512, /* GENERATION waits for its answer: events get their addresses in the new program */
     PINJECT_SESSION_ALL = 15,
 };
 

@@ -69,6 +69,10 @@ def test_bad_input_is_one_line_that_helps():
         done = pinject_run("--check-events-only", "-e", text)
         check(done.status == 125 and len(done.err.splitlines()) == 1, done)
         check_in(says, done.err)
+    if target_runs("process-tree-static-pie"):
+        done = pinject_run("--stat", "-e", "mem:main:x", "--", target("process-tree-static-pie"))
+        check(done.status == 125 and len(done.err.splitlines()) == 1, done)
+        check_in("is static and position-independent", done.err)
 
 
 if __name__ == "__main__":

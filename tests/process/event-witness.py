@@ -6,7 +6,7 @@ The figures are exact, for each thread, for each child, across exec, and by inhe
 """
 from harness import *
 
-WITNESS, STATIC = "event-witness", "event-witness-static"
+WITNESS, STATIC, PIE = "event-witness", "event-witness-static", "event-witness-pie"
 COUNT = 200
 LINE = [str(COUNT), "0", "2", "2", "2"]  # threads, children, execs
 
@@ -62,20 +62,24 @@ def need_breakpoints():
 def test_writes_of_each_length():
     need_breakpoints()
     events = ["mem:byte/1:w", "mem:word/2:w", "mem:half/4:w", "mem:whole/8:w"]
-    said = check_each([event + ":u" for event in events])
-    check_equal(len(said), 5)
+    for program in (WITNESS, PIE):
+        said = check_each([event + ":u" for event in events], program=program)
+        check_equal(len(said), 5)
 
 
 def test_reads_and_writes():
     need_breakpoints()
     # Halves are rounded down in each program, so only tasks of one program are looked at.
     events = [f"mem:{name}/{size}:rw:u" for name, size in (("byte", 1), ("word", 2), ("half", 4), ("whole", 8))]
-    check_each(events, line=[str(COUNT), "0", "3", "3", "0"], factor=lambda count: count + count // 2)
+    for program in (WITNESS, PIE):
+        check_each(events, program=program, line=[str(COUNT), "0", "3", "3", "0"],
+                   factor=lambda count: count + count // 2)
 
 
 def test_execution():
     need_breakpoints()
-    check_each(["mem:called:x:u"])
+    for program in (WITNESS, PIE):
+        check_each(["mem:called:x:u"], program=program)
 
 
 def test_a_static_program():
@@ -88,21 +92,43 @@ def test_a_static_program():
 
 def test_a_group():
     need_breakpoints()
-    said, counted = counts_of(["{mem:byte/1:w:u", "mem:half/4:w:u", "faults:u}:D"], *LINE)
-    for tid, count in said.items():
-        check_equal((counted[tid]["mem:byte/1:w:u"], counted[tid]["mem:half/4:w:u"]), (count, count), tid)
+    for program in (WITNESS, PIE):
+        said, counted = counts_of(["{mem:byte/1:w:u", "mem:half/4:w:u", "faults:u}:D"], *LINE, program=program)
+        for tid, count in said.items():
+            check_equal((counted[tid]["mem:byte/1:w:u"], counted[tid]["mem:half/4:w:u"]), (count, count), tid)
 
 
 def test_samples_of_a_breakpoint():
     """Each hit is a sample, in the function that writes."""
     need_breakpoints()
-    done = all_seen(no_stray_trap(pinject_run("-g", "none", "-e", "mem:half/4:w:u", "--", target(WITNESS), *LINE)).ok())
-    total = sum(witnessed(done.out).values())
-    report = panalyze_json("report", ".")
-    check_equal(report["event"], "mem:half/4:w:u")
-    check_equal(report["total"]["samples"], total)
-    check_equal(report["total"]["weight"], total)
-    check_equal([function["symbol"] for function in report["functions"]][:1], ["work"])
+    for program in (WITNESS, PIE):
+        os.mkdir(program)
+        done = pinject_run("-g", "none", "-e", "mem:half/4:w:u", "-o", f"{program}/out", "--", target(program), *LINE).ok()
+        total = sum(witnessed(all_seen(no_stray_trap(done)).out).values())
+        report = panalyze_json("report", program)
+        check_equal(report["event"], "mem:half/4:w:u")
+        check_equal(report["total"]["samples"], total)
+        check_equal(report["total"]["weight"], total)
+        check_equal([function["symbol"] for function in report["functions"]][:1], ["work"])
+
+
+def test_periods_across_exec():
+    """In each program of a task the event has another address; its period stays what it is."""
+    need_breakpoints()
+    for name, option in (("fixed", []), ("random", ["--smpl-periods-random=0x7:1"]), ("few", ["--saturate-smpl-buffer", "20"])):
+        os.mkdir(name)
+        done = pinject_run("-g", "none", "-e", "mem:half/4:w:u", "-c", "7", *option, "-o", f"{name}/out", "--",
+                           target(PIE), *LINE).ok()
+        said = witnessed(all_seen(no_stray_trap(done)).out)
+        counted = {task["tid"]: count["counted"] for task in panalyze_json("counts", name)["tasks"]
+                   for count in task["counts"] if count["event"] == "mem:half/4:w:u"}
+        check_equal(counted, said)
+        total = panalyze_json("report", name)["total"]
+        missing = sum(said.values()) - total["weight"]
+        if name == "few":
+            check_equal(total["samples"], 20 * len(said))
+        else:
+            check(0 <= missing <= 14 * len(said), f"{name}: {missing} of {sum(said.values())} are in no sample")
 
 
 def test_uprobes():

@@ -116,6 +116,12 @@ void attach_free(struct attached *attached)
     events->task = NULL;
 }
 
+bool attach_is_unplaced(const struct attached *attached)
+{
+    (void)attached;
+    return false;
+}
+
 int attach_timer_event(const struct event_config *config)
 {
     (void)config;

@@ -3,8 +3,8 @@
  * event-witness COUNT PAGES THREADS CHILDREN EXECS [MOVES]: each of its tasks writes COUNT times (the first one; a further one
  * has 1 more, and so on) to a variable of each length and reads each half as often, calls called() COUNT times, calls
  * sched_get_priority_max() COUNT times, touches PAGES pages, and goes MOVES times to another CPU if it may, and sleeps
- * there for a moment. Prints "TID COUNT" of each task and program. Linked at fixed addresses, so that events can be set
- * on its symbols. Without arguments: do breakpoints fire here?
+ * there for a moment. Prints "TID COUNT" of each task and program. Events are set on its symbols. Without
+ * arguments: do breakpoints fire here?
  */
 #define _GNU_SOURCE
 #include <linux/hw_breakpoint.h>
