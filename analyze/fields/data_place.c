@@ -20,7 +20,7 @@ static bool can_belong(const struct profile_data *data, const struct profile_map
 {
     const char *path = code->module->path; /* equal strings are equal pointers */
     if (!data->at.module)
-        return true; /* files of pinject-run have no mappings of data */
+        return true; /* files of older versions of pinject-run have no mappings of data */
     if (is_file(&data->at))
         return data->at.module->path == path;
     return data->before.module && data->before.module->path == path;

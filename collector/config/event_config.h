@@ -67,6 +67,7 @@ struct event_config {
     size_t thread_ring_pages;                /* of further threads */
     uint32_t wake_bytes;                     /* the reader is woken when so many wait; 0: a quarter of the ring */
     bool varies;                             /* periods of an event change: event_config_varies() */
+    bool data;                               /* samples have addresses of data: mappings of data are recorded, too */
     const struct event_program *program;     /* of breakpoints on its symbols, if it is position-independent; or NULL */
     char missing[CONFIG_EVENTS][EVENT_NAME]; /* --stat: names of events that this machine does not have */
     unsigned missing_count;

@@ -139,14 +139,17 @@ static bool has_default(const struct event_config *config, const struct perf_eve
 }
 
 /* The first event of a task: it has the ring, and the records of mappings, names, forks and context switches. */
-static void own_ring(struct perf_event_attr *attr, bool switches)
+static void own_ring(const struct setup *setup, struct perf_event_attr *attr)
 {
+    const struct settings *settings = setup->settings;
+    const bool opened = setup->config->source == PINJECT_SOURCE_PERF;
     attr->mmap = 1;
+    attr->mmap_data = opened && settings->data && !settings->stat;
     attr->mmap2 = 1;
     attr->comm = 1;
     attr->comm_exec = 1;
     attr->task = 1;
-    attr->context_switch = switches;
+    attr->context_switch = opened && settings->switch_events;
     attr->watermark = 1;
     attr->wakeup_watermark = RING_SIZES_LEAST / 4;
 }
@@ -210,7 +213,7 @@ static int add_event(struct setup *setup, const char *name, struct perf_event_at
     if (values)
         event_values_ask(&attr);
     if (config->count == 0)
-        own_ring(&attr, opened && setup->settings->switch_events);
+        own_ring(setup, &attr);
     else
         attr.inherit = config->whole_tree;
     const unsigned set = event_sets_of(config, setup->settings, spec);

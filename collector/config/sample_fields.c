@@ -214,6 +214,9 @@ int sample_fields_add(struct event_config *config, const struct settings *settin
         config->events[i].attr.sample_type |= PERF_SAMPLE_CPU; /* the same trailer for all */
     if (settings->data)
         add_data(config);
+    for (unsigned i = 0; i < config->sampling; i++)
+        config->data |= config->events[i].attr.sample_type & PERF_SAMPLE_ADDR && settings->data;
+    config->events[0].attr.mmap_data &= config->data;
     int status = settings->branches ? add_branches(config, settings->branches) : 0;
     if (status == 0 && (settings->user_regs || settings->intr_regs))
         status = add_all_registers(config, settings);

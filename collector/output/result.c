@@ -108,7 +108,7 @@ void results_expect(struct results *results, pid_t pid, const struct mapping *ma
                                      .start = mapping->start,
                                      .size = mapping->size,
                                      .path = mapping->path};
-    if (results)
+    if (results && !mapping->data)
         buildids_expect(results->features.buildids, &file, mapping->ino_generation, now_ns);
 }
 

@@ -114,6 +114,15 @@ uint64_t records_time(const struct records_layout *layout, unsigned event, const
     return offset && record->size >= offset + 8 ? word_at(record, offset) : 0;
 }
 
+uint64_t records_address(const struct records_layout *layout, unsigned event, const struct perf_event_header *record)
+{
+    const uint64_t type = layout->sample_type[event],
+                   before = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
+    const size_t offset = sizeof(*record) + records_fields_size(type & before);
+    const bool has = record->type == PERF_RECORD_SAMPLE && type & PERF_SAMPLE_ADDR && record->size >= offset + 8;
+    return has ? word_at(record, offset) : 0;
+}
+
 /* Offset of the period in a sample; 0: it has none. */
 static size_t period_offset(const struct records_layout *layout, unsigned event, const struct perf_event_header *record)
 {
@@ -218,6 +227,7 @@ struct records_mmap records_parse_mmap(const struct perf_event_header *record)
                                             .ino = map->ino,
                                             .ino_generation = map->ino_generation,
                                             .prot = map->prot,
+                                            .data = record->misc & PERF_RECORD_MISC_MMAP_DATA,
                                             .flags = map->flags}};
 }
 
@@ -308,7 +318,8 @@ void records_make_mmap(const struct records_layout *layout, const struct records
                        const struct mapping *mapping, struct buffer *buffer)
 {
     uint64_t type = layout->sample_type[stamp->event];
-    struct perf_event_header header = {.type = PERF_RECORD_MMAP2, .misc = PERF_RECORD_MISC_USER};
+    const uint16_t misc = PERF_RECORD_MISC_USER | (mapping->data ? PERF_RECORD_MISC_MMAP_DATA : 0);
+    struct perf_event_header header = {.type = PERF_RECORD_MMAP2, .misc = misc};
     struct mmap2_record *record = begin(buffer, type, sizeof(*record), mapping->path, header);
     if (!record)
         return;

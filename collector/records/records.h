@@ -72,6 +72,8 @@ unsigned records_event(const struct records_layout *layout, const uint64_t *ids,
                        const struct perf_event_header *record);
 /* Time of the record, 0: it has none (or is too short for it). */
 uint64_t records_time(const struct records_layout *layout, unsigned event, const struct perf_event_header *record);
+/* The address of data (PERF_SAMPLE_ADDR) of a sample; 0: it has none. */
+uint64_t records_address(const struct records_layout *layout, unsigned event, const struct perf_event_header *record);
 /* The period of a sample that records_check() accepted, 0: it has none. */
 uint64_t records_period(const struct records_layout *layout, unsigned event, const struct perf_event_header *record);
 /* Sets it, if the sample has one. */

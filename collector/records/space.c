@@ -45,6 +45,8 @@ void mapping_put(struct mapping *mapping)
         return;
     if (mapping->quota)
         mapping->quota->bytes -= size_of(mapping);
+    if (mapping->quota && mapping->data)
+        mapping->quota->data -= size_of(mapping);
     free(mapping);
 }
 
@@ -53,11 +55,13 @@ static bool take_room(struct space *space, struct mapping *mapping)
     struct space_quota *quota = space->quota;
     if (!quota || mapping->quota)
         return true;
-    if (quota->bytes + size_of(mapping) > SPACE_BYTES) {
-        quota->refused++;
+    if (quota->bytes + size_of(mapping) > SPACE_BYTES ||
+        (mapping->data && quota->data + size_of(mapping) > SPACE_DATA_BYTES)) {
+        quota->refused += !mapping->data;
         return false;
     }
     quota->bytes += size_of(mapping);
+    quota->data += mapping->data ? size_of(mapping) : 0;
     mapping->quota = quota;
     return true;
 }
@@ -82,6 +86,7 @@ static void list_put(struct mapping_list *list)
 
 static void put_item(struct mapping_list *list, struct mapping *mapping)
 {
+    list->data += mapping->data;
     list->items[list->count] = mapping;
     list->ranges[list->count++] = (struct mapping_range){mapping->start, mapping->size};
 }
@@ -166,6 +171,7 @@ static size_t take_out(struct mapping_list *list, size_t first, size_t most,
     size_t kept = first, out = 0;
     for (size_t i = first; i < list->count; i++) {
         if (out < most && chosen(list, i, mapping)) {
+            list->data -= list->items[i]->data;
             mapping_put(list->items[i]);
             out++;
             continue;
@@ -182,19 +188,23 @@ static bool is_covered(const struct mapping_list *list, size_t index, const stru
     return covers_range(mapping, &list->ranges[index]) && list->items[index]->time_ns <= mapping->time_ns;
 }
 
+static bool is_data(const struct mapping_list *list, size_t index, const struct mapping *mapping)
+{
+    (void)mapping;
+    return list->items[index]->data;
+}
+
 static bool is_nameless(const struct mapping_list *list, size_t index, const struct mapping *mapping)
 {
     (void)mapping;
     const char *path = list->items[index]->path;
-    return path[0] == '/' && path[1] == '/';
+    return !list->items[index]->data && path[0] == '/' && path[1] == '/';
 }
 
-static bool is_any(const struct mapping_list *list, size_t index, const struct mapping *mapping)
+static bool is_code(const struct mapping_list *list, size_t index, const struct mapping *mapping)
 {
-    (void)list;
-    (void)index;
     (void)mapping;
-    return true;
+    return !list->items[index]->data;
 }
 
 int space_add(struct space *space, struct mapping *mapping)
@@ -207,10 +217,12 @@ int space_add(struct space *space, struct mapping *mapping)
     while (first < list->count && !covers_range(mapping, &list->ranges[first]))
         first++;
     take_out(list, first, SIZE_MAX, is_covered, mapping);
-    if (list->count >= SPACE_MAPPINGS) {
+    if (!mapping->data && list->count - list->data >= SPACE_MAPPINGS) {
         size_t out = take_out(list, 0, most, is_nameless, NULL);
-        space->forgotten += out + take_out(list, 0, most - out, is_any, NULL);
+        space->forgotten += out + take_out(list, 0, most - out, is_code, NULL);
     }
+    if (mapping->data && list->data >= SPACE_DATA)
+        take_out(list, 0, SPACE_DATA / 8, is_data, NULL);
     const bool has_room = take_room(space, mapping);
     if (has_room)
         put_item(list, mapping_get(mapping));
@@ -221,7 +233,7 @@ int space_add(struct space *space, struct mapping *mapping)
 int space_fork(const struct space *space, uint64_t time_ns, struct space *copy)
 {
     bool shared = true;
-    *copy = (struct space){.quota = space->quota};
+    *copy = (struct space){.quota = space->quota, .data = space->data};
     if (!space->list)
         return 0;
     for (size_t i = space->list->count; shared && i-- > 0;)
@@ -254,18 +266,20 @@ static bool looks_executable(const char *line, size_t size)
     return access && (size_t)(line + size - access) > 4 && access[3] == 'x';
 }
 
-/* LINE is modified. True when it is an executable mapping. */
-static bool parse_line(char *line, struct mapping *values, const char **ret_path)
+/* LINE is modified. True when it is an executable mapping, or, with DATA, any. */
+static bool parse_line(char *line, bool data, struct mapping *values, const char **ret_path)
 {
     char access[5];
     uint64_t end;
     int at = 0;
     if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %" SCNx32 ":%" SCNx32 " %" SCNu64 "%n", &values->start,
                &end, access, &values->offset, &values->maj, &values->min, &values->ino, &at) < 7 ||
-        strlen(access) != 4 || end <= values->start || access[2] != 'x')
+        strlen(access) != 4 || end <= values->start || (access[2] != 'x' && !data))
         return false;
     values->size = end - values->start;
-    values->prot = PROT_EXEC | (access[0] == 'r' ? PROT_READ : 0) | (access[1] == 'w' ? PROT_WRITE : 0);
+    values->data = access[2] != 'x';
+    values->prot = (values->data ? 0 : PROT_EXEC) | (access[0] == 'r' ? PROT_READ : 0) |
+                   (access[1] == 'w' ? PROT_WRITE : 0);
     values->flags = access[3] == 's' ? MAP_SHARED : MAP_PRIVATE;
     char *path = line + at + strspn(line + at, " \t");
     /* No record of the kernel has it, and it is no code any more: the kernel does what is called there. */
@@ -298,19 +312,20 @@ int space_add_maps(struct space *space, const char *maps, uint64_t time_ns)
 {
     int error = 0;
     uint64_t end = space->list ? UINT64_MAX : 0;
-    size_t added = 0;
+    size_t added[2] = {0}; /* code, data */
     while (*maps && !error) {
         char line[8192];
         const char *newline = strchr(maps, '\n'), *path;
         size_t size = newline ? (size_t)(newline - maps) : strlen(maps);
         struct mapping values = {.time_ns = time_ns};
-        bool wanted = size < sizeof(line) && looks_executable(maps, size);
-        if (wanted && added == SPACE_MAPPINGS) {
-            space->forgotten++;
+        const bool code = looks_executable(maps, size);
+        const bool wanted = size < sizeof(line) && (space->data || code);
+        if (wanted && added[!code] == (code ? (size_t)SPACE_MAPPINGS : (size_t)SPACE_DATA)) {
+            space->forgotten += code;
         } else if (wanted) {
             memcpy(line, maps, size);
             line[size] = '\0';
-            if (parse_line(line, &values, &path) && ++added)
+            if (parse_line(line, space->data, &values, &path) && ++added[!code])
                 error = add_line(space, &values, path, &end);
         }
         maps += size + (newline != NULL);
@@ -331,7 +346,8 @@ bool space_knows(const struct space *space, const struct mapping *mapping)
             const struct mapping *known = space_at(space, i);
             /* /proc tells no generation */
             return known->start == mapping->start && known->size == mapping->size && known->offset == mapping->offset &&
-                   known->time_ns <= mapping->time_ns && mapping_same_dso(known, mapping) &&
+                   known->time_ns <= mapping->time_ns && known->data == mapping->data &&
+                   mapping_same_dso(known, mapping) &&
                    (known->ino_generation == mapping->ino_generation || !known->ino_generation);
         }
     return false;
@@ -342,7 +358,8 @@ bool space_has(const struct space *space, const struct mapping *mapping, bool ds
     for (size_t i = space_count(space); i-- > 0;) {
         const struct mapping_range *range = &space->list->ranges[i];
         if (range->start == mapping->start && range->size == mapping->size &&
-            space_at(space, i)->offset == mapping->offset && (!dso || mapping_same_dso(space_at(space, i), mapping)))
+            space_at(space, i)->data == mapping->data && space_at(space, i)->offset == mapping->offset &&
+            (!dso || mapping_same_dso(space_at(space, i), mapping)))
             return true;
     }
     return false;
@@ -366,6 +383,8 @@ const struct mapping *space_find(const struct space *space, uint64_t address, ui
     *high = UINT64_MAX;
     for (size_t i = space_count(space); i-- > 0;) {
         const uint64_t start = space->list->ranges[i].start, size = space->list->ranges[i].size;
+        if (space->data && space_at(space, i)->data)
+            continue;
         if (address < start || address - start >= size) {
             narrow_gap(address, start, start + size, low, high);
             continue;
@@ -373,6 +392,17 @@ const struct mapping *space_find(const struct space *space, uint64_t address, ui
         *low = start > *low ? start : *low;
         *high = start + size < *high ? start + size : *high;
         return space_at(space, i);
+    }
+    return NULL;
+}
+
+const struct mapping *space_find_data(const struct space *space, uint64_t address)
+{
+    size_t i = space_count(space);
+    while (i-- > 0) {
+        const struct mapping_range *range = &space->list->ranges[i];
+        if (address >= range->start && address - range->start < range->size)
+            return space_at(space, i)->data ? space_at(space, i) : NULL;
     }
     return NULL;
 }

@@ -56,6 +56,11 @@ static bool take_mmap(struct tasks *tasks, struct task *task, const struct perf_
         tasks->missed.uncounted++;
         return true;
     }
+    if (mapping->data) {
+        tasks_take_data(tasks, task, mapping);
+        mapping_put(mapping);
+        return false;
+    }
     tasks_guess_program(tasks, task, mapping);
     const bool known = tasks_knows_mapping(tasks, task, mapping, record->size);
     mapping_put(mapping);
@@ -195,6 +200,7 @@ void tasks_take_sample(struct tasks *tasks, struct task *task, const struct perf
     if (!record)
         return;
     take_sample(tasks, task, record);
+    tasks_tell_data(tasks, task, records_event(&tasks->layout, task->ids, record), record);
     tasks_put_record(tasks, task, record, record->size);
 }
 

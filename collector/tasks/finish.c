@@ -8,6 +8,7 @@
 #include "collector/tasks/account.h"
 #include "collector/tasks/drain.h"
 #include "collector/tasks/inherited_counts.h"
+#include "collector/tasks/mappings.h"
 #include "collector/tasks/task_file.h"
 #include "collector/tasks/task_table.h"
 #include "collector/tasks/tasks.h"
@@ -111,10 +112,25 @@ static void note_end(const struct tasks *tasks, struct task *task)
     process->end_lost |= lost;
 }
 
+/* Another thread may have mapped what the last samples of TASK are in: its file is about to be written. */
+static void find_data(struct tasks *tasks, const struct task *task)
+{
+    if (!tasks_lacks_data(task) || tasks->finds_data)
+        return;
+    tasks->finds_data = true;
+    for (struct task *other = task->process->tasks, *next; other; other = next) {
+        next = other->process_next;
+        if (other != task)
+            tasks_drain_some(tasks, other);
+    }
+    tasks->finds_data = false;
+}
+
 void tasks_task_ended(struct tasks *tasks, struct task *task, bool ended)
 {
     struct process *process = task->process;
     tasks_drain(tasks, task);
+    find_data(tasks, task);
     if (!task_is_live(task))
         return;
     if (task_is_inherited(task) && tasks_inherited_estimate(tasks, task))

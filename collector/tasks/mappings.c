@@ -17,6 +17,8 @@ enum {
 
 #define USER_END (UINT64_C(1) << 63)
 
+enum { DATA_TOLD = 64, DATA_UNKNOWN = 8 };
+
 void tasks_expect_files(struct tasks *tasks, const struct process *process)
 {
     for (size_t i = 0; i < space_count(&process->space); i++)
@@ -58,6 +60,113 @@ bool tasks_knows_mapping(struct tasks *tasks, const struct task *task, struct ma
     return false;
 }
 
+/* ---- Data (--data) ---- */
+
+/*
+ * Programs map and unmap memory far more often than code, and most of it is in no sample. So a file gets a mapping of
+ * data with the first sample in it. The ring of the thread that mapped it may be read later than the sample: addresses
+ * that were in no mapping are kept for a while.
+ */
+struct task_data {
+    uint64_t told[DATA_TOLD]; /* by hash: mappings that the file has got lately; one that is told twice does no harm */
+    struct {
+        uint64_t address, time_ns; /* 0: none */
+    } unknown[DATA_UNKNOWN];
+    unsigned next_unknown;
+    bool has_unknown;
+};
+
+static struct task_data *data_of(struct task *task)
+{
+    if (!task->data)
+        task->data = calloc(1, sizeof(*task->data));
+    return task->data;
+}
+
+static bool is_told(struct task_data *data, const struct mapping *mapping)
+{
+    const uint64_t hash = (mapping->start >> 12 ^ mapping->time_ns) * UINT64_C(0x9e3779b97f4a7c15) | 1;
+    uint64_t *told = &data->told[hash >> 58];
+    const bool known = *told == hash;
+    *told = hash;
+    return known;
+}
+
+static void tell(struct tasks *tasks, struct task *task, const struct mapping *mapping, uint64_t time_ns)
+{
+    struct buffer buffer = BUFFER_INIT;
+    const struct records_stamp stamp = tasks_stamp(tasks, task, time_ns);
+    records_make_mmap(&tasks->layout, &stamp, mapping, &buffer);
+    tasks_put_made(tasks, task, &buffer);
+}
+
+/* TASK has samples in MAPPING that were read before it. */
+static void tell_late(struct tasks *tasks, struct task *task, const struct mapping *mapping)
+{
+    struct task_data *data = task->data;
+    bool has_unknown = false;
+    for (unsigned i = 0; i < DATA_UNKNOWN; i++) {
+        const uint64_t address = data->unknown[i].address, time_ns = data->unknown[i].time_ns;
+        const bool inside = address >= mapping->start && address - mapping->start < mapping->size;
+        if (time_ns && inside && time_ns >= mapping->time_ns) {
+            data->unknown[i].time_ns = 0;
+            if (!is_told(data, mapping))
+                tell(tasks, task, mapping, mapping->time_ns > task->start_ns ? mapping->time_ns : task->start_ns);
+        }
+        has_unknown |= data->unknown[i].time_ns != 0;
+    }
+    data->has_unknown = has_unknown;
+}
+
+void tasks_take_data(struct tasks *tasks, const struct task *task, struct mapping *mapping)
+{
+    struct process *process = task->process;
+    if (mapping->time_ns < process->exec_ns)
+        return;
+    if (!tasks_may_tell(tasks, process, space_count(&process->space) + process->live)) {
+        tasks->data_untold++;
+        return;
+    }
+    if (space_add(&process->space, mapping) < 0)
+        return;
+    for (struct task *other = process->tasks; other; other = other->process_next)
+        if (other != task && other->data && other->data->has_unknown)
+            tell_late(tasks, other, mapping);
+}
+
+bool tasks_lacks_data(const struct task *task)
+{
+    return task->data && task->data->has_unknown;
+}
+
+static void keep_unknown(struct task_data *data, uint64_t address, uint64_t time_ns)
+{
+    data->unknown[data->next_unknown].address = address;
+    data->unknown[data->next_unknown].time_ns = time_ns;
+    data->next_unknown = (data->next_unknown + 1) % DATA_UNKNOWN;
+    data->has_unknown = true;
+}
+
+void tasks_tell_data(struct tasks *tasks, struct task *task, unsigned event, const struct perf_event_header *record)
+{
+    const uint64_t address = tasks->config->data ? records_address(&tasks->layout, event, record) : 0;
+    const uint64_t time_ns = records_time(&tasks->layout, event, record);
+    const struct space *space = &task->process->space;
+    struct task_data *data = address && address < USER_END ? data_of(task) : NULL;
+    if (!data)
+        return;
+    const struct mapping *mapping = space_find_data(space, address);
+    if (!mapping && !space_find(space, address, NULL, NULL))
+        keep_unknown(data, address, time_ns);
+    for (const struct mapping *next; mapping && !is_told(data, mapping); mapping = next) {
+        tell(tasks, task, mapping, time_ns);
+        /* Memory without a file may be the zeroed data of the file that ends there. */
+        const bool nameless = mapping->path[0] == '/' && mapping->path[1] == '/';
+        next = nameless ? space_find_data(space, mapping->start - 1) : NULL;
+        next = next && next->path[0] == '/' && next->path[1] != '/' ? next : NULL;
+    }
+}
+
 /* ---- Looks at /proc ---- */
 
 /*
@@ -67,7 +176,8 @@ bool tasks_knows_mapping(struct tasks *tasks, const struct task *task, struct ma
 static bool is_same_program(const struct space *space, const struct space *found)
 {
     for (size_t i = 0; i < space_count(found); i++)
-        if (space_at(found, i)->start < USER_END && space_has(space, space_at(found, i), false))
+        if (!space_at(found, i)->data && space_at(found, i)->start < USER_END &&
+            space_has(space, space_at(found, i), false))
             return true;
     return !space_count(space);
 }
@@ -101,6 +211,7 @@ static void look_at_maps(struct tasks *tasks, struct process *process)
     char *text = process_is_dead(process) ? NULL : errands_maps(&tasks->session->errands, process->pid);
     struct space found;
     space_init(&found);
+    found.data = process->space.data;
     process->maps_ns = monotonic_ns();
     if (text && space_add_maps(&found, text, since) == 0 && is_same_program(&process->space, &found))
         for (size_t i = 0; i < space_count(&found); i++)

@@ -27,4 +27,11 @@ bool tasks_look_at_maps(struct tasks *tasks, struct process *process);
 /* A sample is about to be written: updates the mappings if it is in none. */
 void tasks_meet_timer_sample(struct tasks *tasks, const struct task *task, const struct perf_event_header *record);
 
+/* Puts MAPPING, of data, into the address space of TASK's process. A file gets it when a sample needs it. */
+void tasks_take_data(struct tasks *tasks, const struct task *task, struct mapping *mapping);
+/* Has TASK samples whose addresses of data are in no mapping that is known? */
+bool tasks_lacks_data(const struct task *task);
+/* RECORD is a sample of TASK: if its address of data is in a mapping that its file has not got, the file gets that now. */
+void tasks_tell_data(struct tasks *tasks, struct task *task, unsigned event, const struct perf_event_header *record);
+
 #endif

@@ -78,11 +78,13 @@ void tasks_introduce(struct tasks *tasks, struct task *task, uint64_t time_ns)
     records_make_comm(&tasks->layout, &stamp, task->comm, &buffer);
     for (size_t i = 0; i < space_count(space); i++) {
         const size_t before = buffer.size;
+        if (space_at(space, i)->data) /* tasks_tell_data() */
+            continue;
         records_make_mmap(&tasks->layout, &stamp, space_at(space, i), &buffer);
         if (tasks_may_tell(tasks, task->process, buffer.size - before))
             continue;
         buffer.size = before;
-        tasks->mappings_untold += space_count(space) - i;
+        tasks->mappings_untold += space_count(space) - i; /* and a few of data */
         break;
     }
     tasks_put_made(tasks, task, &buffer);
@@ -173,6 +175,8 @@ void tasks_split_file(struct tasks *tasks, struct task *task, uint64_t end_ns)
     task->end_ns = 0;
     task->first_sample_ns = task->last_sample_ns = 0;
     task->stacks = (struct stack_counts){0};
+    free(task->data); /* the next file has got none */
+    task->data = NULL;
     task->modules_mapped = false;
     task->generation_first = task->generation_count;
 }

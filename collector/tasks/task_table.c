@@ -27,6 +27,7 @@ static void free_task(struct task *task)
     free(task->values);
     free(task->told);
     free(task->next_periods);
+    free(task->data);
     buffer_release(&task->backlog);
     free(task);
 }
@@ -107,6 +108,7 @@ struct process *tasks_add_process(struct tasks *tasks, pid_t pid, pid_t ppid, ui
     if (!process)
         return NULL;
     process_set_share(process, &tasks->shares.own);
+    process->space.data = process->space_before.data = tasks->config->data;
     put_process(tasks, process);
     find_ended_children(tasks, process);
     return process;

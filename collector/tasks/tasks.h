@@ -93,6 +93,7 @@ struct task {
     uint64_t samples, first_sample_ns, last_sample_ns;
     uint64_t sampled_ns;    /* by inheritance: what the samples of the clock stand for */
     uint64_t *next_periods; /* by event: what its last sample said, see settle_period(); NULL: there was none */
+    struct task_data *data; /* what its file has of mappings of data (mappings.c); NULL: nothing */
     uint64_t lost_records;  /* as LOST records tell */
     uint64_t limit_lost;    /* lost_records, when the task had all samples of --saturate-smpl-buffer */
     uint64_t unsettled;     /* samples that were dropped, as nobody knows of which event they are */
@@ -297,6 +298,8 @@ struct tasks {
     uint64_t broken_rings;
     uint64_t mappings_forgotten; /* of processes with too many */
     uint64_t mappings_untold;    /* not in the files of all threads, since there were too many */
+    bool finds_data;             /* the rings of a process are read for the data of a task that ends */
+    uint64_t data_untold;        /* mappings of data that are in no file, since there were too many */
     uint64_t unplaced;           /* tasks in which events on symbols have never had their addresses */
     uint64_t maps_next_ns;       /* no mappings are looked at before that */
     _Alignas(8) unsigned char scratch[PINJECT_RING_RECORD_MAX];

@@ -24,7 +24,7 @@ CHAINS = "a chain has what its sample may have"
 RING = {
     "mmap": FIRST, "mmap2": FIRST, "comm": FIRST, "comm_exec": FIRST, "task": FIRST,
     "watermark": DRAINED, "wakeup_watermark": DRAINED, "wakeup_events": DRAINED,
-    "mmap_data": "data is not looked up", "ksymbol": FILES, "bpf_event": FILES, "build_id": FILES,
+    "ksymbol": FILES, "bpf_event": FILES, "build_id": FILES,
     "exclude_callchain_kernel": CHAINS, "exclude_callchain_user": CHAINS,
 }
 
@@ -49,7 +49,7 @@ GROUPS = ["{cs,faults}", "{cs,faults}:D", "{cs:u,faults}:k", "{faults,minor-faul
 TRACEPOINTS = ["sched:sched_switch", "sched:sched_wakeup:k", "raw_syscalls:*"]
 SAMPLED = [["-e", "faults", "-c", "3"], ["-e", "faults/period=7/"], ["-e", "faults/freq=99/"], ["-e", "cs", "-F", "50"],
            ["-e", "mem:0x1000/4:w"], ["-e", "faults:u", "-c", "5"], ["-e", "minor-faults/max-stack=9/", "-c", "9"],
-           ["-e", "faults/period=2,call-graph=no/"]]
+           ["-e", "faults/period=2,call-graph=no/"], ["-d", "-e", "faults", "-c", "3"]]
 
 
 def attrs_of(command, before=()):

@@ -86,25 +86,49 @@ def check_variables(name, places):
     return counts, addresses, total
 
 
-def test_variables_of_perf():
-    need_perf()
-    name, places = record_by_perf()
+def check_memory(name, places):
+    """The same of heap, stack and mapped memory."""
     counts, addresses, total = check_variables(name, places)
     for memory, touched_before in (("[heap]", 0), ("[stack]", 2), ("//anon", 0)):  # main() was called on the same stack
         found, wanted = counts.get((memory, None), 0), in_range(addresses, places[memory])
         check(found >= wanted >= places[memory][2] - touched_before, f"{memory}: {found}, {wanted} in {places[memory]}")
         total += wanted
     figure(f"{total} page faults in 3 variables, heap, stack and mapped memory, as the program and perf script say")
+    return counts
+
+
+def test_variables_of_perf():
+    need_perf()
+    check_memory(*record_by_perf())
+
+
+def test_files_in_memory():
+    """A file that a process has mapped before it makes a thread and a child: both of them touch its pages."""
+    need_perf_events()
+    code = """if True:
+        import mmap, os, threading
+        file = open("pages.bin", "w+b")
+        file.truncate(60 * 4096)
+        memory = mmap.mmap(file.fileno(), 0)
+        def touch(first, end):
+            for page in range(first, end):
+                memory[page * 4096] = 1
+        thread = threading.Thread(target=touch, args=(0, 20))
+        thread.start()
+        thread.join()
+        if os.fork() == 0:
+            touch(20, 50)
+            os._exit(0)
+        os.wait()"""
+    all_seen(pinject_run("-d", "-e", "page-faults:u", "-c", "1", "-g", "none", "--", "python3", "-c", code).ok())
+    rows, _ = group_rows("data-symbol", "data_symbols", ".")
+    check_equal(counts_of(rows, "dso")[(os.path.abspath("pages.bin"),)], 50)
 
 
 def test_variables_of_pinject():
-    """Its files have no mappings of data: the mapping of the code tells where the variables are."""
     need_perf()
     name, places = record_by_pinject()
-    counts, addresses, total = check_variables(name, places)
-    check(counts[("[unknown]", None)] >= sum(in_range(addresses, places[memory])
-                                             for memory in ("[heap]", "[stack]", "//anon")), counts)
-    figure(f"{total} page faults in 3 variables, as the program and perf script say")
+    counts = check_memory(name, places)
     text = panalyze("report", "--by", "data-symbol", name).ok().out
     check_match(rf" {counts[(target(PROGRAM), 'zeros_of_witness')]} +{PROGRAM} +zeros_of_witness$", text)
 

@@ -4,7 +4,7 @@ foreach(test ring inherited_ring space records process life missed missed_reason
   pinject_unit_test(${test} SOURCES test_${test}.c LINK pinject_collector pinject_common)
 endforeach()
 foreach(test tasks task_view tasks_generations tasks_snapshots tasks_end tasks_late_requests tasks_bounds tasks_reaped
-  tasks_arguments backlog notification_order timer_fallback timer_not_sampled admit finish orphans)
+  tasks_arguments backlog notification_order timer_fallback timer_not_sampled admit finish orphans tasks_data)
   pinject_unit_test(${test} SOURCES test_${test}.c test_tasks_kit.c test_result_kit.c
     LINK pinject_collector pinject_common)
 endforeach()

@@ -73,7 +73,16 @@ static void test_mmap(void **state)
     assert_int_equal(map.values.ino, 77);
     assert_int_equal(map.values.ino_generation, 5);
     assert_int_equal(map.values.prot, 5);
+    assert_false(map.values.data);
     assert_int_equal(records_time(&layout, 0, record), 1234567);
+    mapping_put(mapping);
+    buffer_clear(&buffer);
+    values.data = true;
+    mapping = mapping_new(&values, "[heap]");
+    records_make_mmap(&layout, &stamp, mapping, &buffer);
+    record = first_record(&buffer);
+    assert_int_equal(record->misc, PERF_RECORD_MISC_USER | PERF_RECORD_MISC_MMAP_DATA);
+    assert_true(records_parse_mmap(record).values.data);
     mapping_put(mapping);
     buffer_release(&buffer);
 }

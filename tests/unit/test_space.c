@@ -52,6 +52,41 @@ static void test_maps(void **state)
     assert_int_equal(space_count(&space), 0);
 }
 
+/* Mappings of data are there if they are wanted, and are never the code at an address. */
+static void test_data(void **state)
+{
+    (void)state;
+    struct space space, copy;
+    space_init(&space);
+    space.data = true;
+    assert_int_equal(space_add_maps(&space, maps, 5), 0);
+    assert_int_equal(space_count(&space), 5);
+    const struct mapping *headers = space_at(&space, 0);
+    assert_string_equal(headers->path, "/usr/bin/dash");
+    assert_int_equal(headers->prot, PROT_READ);
+    assert_true(headers->data && !space_at(&space, 1)->data);
+    assert_null(space_find(&space, 0x55d6f0a00000, NULL, NULL));
+    assert_non_null(space_find(&space, 0x55d6f0a04000, NULL, NULL));
+    struct mapping values = {
+        .start = 0x55d6f0a04000, .size = 0x13000, .offset = 0x4000, .maj = 0xfe, .ino = 247230, .time_ns = 6};
+    struct mapping *code = mapping_new(&values, "/usr/bin/dash");
+    assert_true(space_knows(&space, code) && space_has(&space, code, true));
+    values.data = true;
+    struct mapping *data = mapping_new(&values, "/usr/bin/dash");
+    assert_false(space_knows(&space, data) || space_has(&space, data, true));
+    assert_int_equal(space_fork(&space, 9, &copy), 0);
+    assert_true(copy.data);
+    /* In place of code. */
+    assert_int_equal(space_add(&space, data), 0);
+    assert_int_equal(space_count(&space), 5);
+    assert_null(space_find(&space, 0x55d6f0a04000, NULL, NULL));
+    assert_false(space_knows(&space, code));
+    mapping_put(code);
+    mapping_put(data);
+    space_release(&copy);
+    space_release(&space);
+}
+
 static void test_newer_covers_older(void **state)
 {
     (void)state;
@@ -162,6 +197,50 @@ static void test_bounded(void **state)
     assert_string_equal(space_at(&space, 0)->path, "/bin/first");
     assert_int_equal(space_at(&space, space_count(&space) - 1)->start, (SPACE_MAPPINGS + 10) * 0x1000ull);
     space_release(&space);
+    /* Data makes room for data, and not for code; code never makes room for data. */
+    struct space_quota quota = {0};
+    space_init(&space);
+    space.quota = &quota;
+    add(&space, 0x1000, 0x1000, 1, "//anon");
+    for (uint64_t i = 2; i <= SPACE_DATA + 10; i++) {
+        struct mapping *data = mapping_new(
+            &(struct mapping){.start = i * 0x1000, .size = 0x1000, .time_ns = i, .data = true}, "/data");
+        assert_int_equal(space_add(&space, data), 0);
+        mapping_put(data);
+    }
+    assert_true(space_count(&space) <= SPACE_DATA + 1);
+    assert_string_equal(space_at(&space, 0)->path, "//anon");
+    assert_non_null(space_find_data(&space, (SPACE_DATA + 10) * 0x1000ull + 0xfff));
+    assert_null(space_find_data(&space, 0x1000));
+    assert_null(space_find_data(&space, (SPACE_DATA + 11) * 0x1000ull));
+    const size_t data_count = space_count(&space) - 1;
+    for (uint64_t i = 1; i <= SPACE_MAPPINGS + 10; i++)
+        add(&space, (2 * SPACE_MAPPINGS + i) * 0x1000, 0x1000, i, "/lib/plugin.so");
+    assert_int_equal(space.list->data, data_count);
+    assert_int_equal(space_count(&space) - data_count + space.forgotten, SPACE_MAPPINGS + 11);
+    /* A large part of a user's mappings may not be data. */
+    static char path[4000];
+    memset(path, 'p', sizeof(path) - 1);
+    struct space many[2];
+    int refused = 0;
+    for (unsigned i = 0; i < 2; i++) {
+        space_init(&many[i]);
+        many[i].quota = &quota;
+        for (uint64_t j = 1; j <= SPACE_DATA - 100; j++) {
+            struct mapping *data = mapping_new(
+                &(struct mapping){.start = j * 0x1000, .size = 0x1000, .time_ns = j, .data = true}, path);
+            refused |= space_add(&many[i], data);
+            mapping_put(data);
+        }
+        assert_int_equal(refused, i ? -ENOSPC : 0);
+    }
+    assert_true(quota.data <= SPACE_DATA_BYTES);
+    assert_int_equal(quota.refused, 0);
+    space_release(&many[0]);
+    space_release(&many[1]);
+    space_release(&space);
+    assert_int_equal(quota.data, 0);
+    assert_int_equal(quota.bytes, 0);
     space_init(&space);
     for (uint64_t i = 1; i <= 2 * SPACE_MAPPINGS; i++)
         add(&space, i * 0x1000, 0x1000, i, "/lib/plugin.so");
@@ -304,11 +383,17 @@ static void test_quota(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_maps),        cmocka_unit_test(test_newer_covers_older),
-        cmocka_unit_test(test_fork_shares), cmocka_unit_test(test_fork_is_of_its_time),
-        cmocka_unit_test(test_versions),    cmocka_unit_test(test_bounded),
-        cmocka_unit_test(test_many_lines),  cmocka_unit_test(test_lines_out_of_order),
-        cmocka_unit_test(test_same_dso),    cmocka_unit_test(test_quota),
+        cmocka_unit_test(test_maps),
+        cmocka_unit_test(test_data),
+        cmocka_unit_test(test_newer_covers_older),
+        cmocka_unit_test(test_fork_shares),
+        cmocka_unit_test(test_fork_is_of_its_time),
+        cmocka_unit_test(test_versions),
+        cmocka_unit_test(test_bounded),
+        cmocka_unit_test(test_many_lines),
+        cmocka_unit_test(test_lines_out_of_order),
+        cmocka_unit_test(test_same_dso),
+        cmocka_unit_test(test_quota),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
