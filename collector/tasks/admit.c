@@ -272,6 +272,9 @@ static bool admit_task(struct tasks *tasks, struct notification *notification)
     struct process *known = first ? tasks_find_process(tasks, notification->pid) : NULL;
     if (known) /* a thread of it may have got its number */
         tasks_drain_process(tasks, known);
+    const struct process *own = first ? NULL : tasks_find_process(tasks, notification->pid);
+    if (own && own->main) /* its process may have called exec before the thread began, and that is not read yet */
+        tasks_drain(tasks, own->main);
     struct task *same = tasks_find(tasks, notification->tid);
     if (same) { /* if it called exec as a thread, it has another number since */
         tasks_drain(tasks, same);

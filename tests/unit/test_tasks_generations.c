@@ -348,6 +348,25 @@ static void test_left_before_its_fork(void **state)
     stage_free(&stage);
 }
 
+/* The notification of a thread comes before the one of the program that its process runs by then. */
+static void test_thread_before_the_exec_is_read(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    struct task *task = stage_process(&stage, 100, 1, T, 0);
+    stage_comm(task, 100, 100, "next", true, T + 10);
+    stage_mmap(task, "/bin/next", 0x4000, T + 11);
+    struct task *thread = stage_thread(&stage, 100, 101, T + 20, 0);
+    assert_string_equal(thread->generations[0].program->exec, "/bin/next");
+    tasks_task_ended(stage.tasks, thread, true);
+    stage_close(&stage);
+    struct kit_file file = read_back("out.100.101");
+    assert_int_equal(file.records[PERF_RECORD_MMAP2], 1);
+    kit_file_free(&file);
+    stage_free(&stage);
+}
+
 static uint64_t count_of(const struct kit_file *file)
 {
     const struct pinject_item_count *item = kit_item(file, PINJECT_ITEM_COUNT, 0);
@@ -619,6 +638,7 @@ int main(void)
         cmocka_unit_test(test_exec_of_a_thread),
         cmocka_unit_test(test_not_followed),
         cmocka_unit_test(test_left_before_its_fork),
+        cmocka_unit_test(test_thread_before_the_exec_is_read),
         cmocka_unit_test(test_split),
         cmocka_unit_test(test_generations_without_end),
         cmocka_unit_test(test_message_without_its_record),
