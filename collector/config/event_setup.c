@@ -600,15 +600,23 @@ static int add_random_periods(struct event_config *config, const struct settings
 /* -F auto: of clocks that have no rate of their own. */
 static void add_rates_by_cost(struct event_config *config, const struct settings *settings)
 {
-    if (!settings->frequency_auto || config->source != PINJECT_SOURCE_PERF)
+    bool any = false;
+    if (!settings->frequency_auto)
         return;
-    for (unsigned i = 0; i < config->sampling; i++) {
+    for (unsigned i = 0; i < config->sampling && config->source == PINJECT_SOURCE_PERF; i++) {
         struct config_event *event = &config->events[i];
         const bool own = event->spec && event->spec->says & EVENT_SAYS_RATE;
         event->by_cost = event_rate_is_clock(event->attr.type, event->attr.config) && !own && !event->values;
-        config->varies |= event->by_cost;
+        any |= event->by_cost;
     }
-    if (config->varies)
+    config->varies |= any;
+    if (!any)
+        event_config_note(
+            config,
+            "option '-F auto' has no effect: only task-clock and cpu-clock have such a rate, and only with "
+            "perf_event_open; the rate is %d Hz",
+            SAMPLE_COST_MOST_HZ);
+    else
         event_config_note(
             config,
             "each thread is sampled at %d to %d Hz, so that its samples cost at most 2 %% of its CPU time "
@@ -664,7 +672,8 @@ int event_config_init(struct event_config *config, const struct settings *settin
     }
     if (status == 0)
         status = add_random_periods(config, settings);
-    add_rates_by_cost(config, settings);
+    if (status == 0)
+        add_rates_by_cost(config, settings);
     if (status < 0) {
         event_config_release(config);
         return status;

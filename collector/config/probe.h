@@ -15,14 +15,14 @@
 struct perf_event_attr probe_attr(uint32_t type, uint64_t config);
 /* Opens it, stopped, on the calling thread: an fd, which the caller closes, or -errno. */
 int probe_open(const struct perf_event_attr *attr);
+/* The same in the group of the event GROUP, an fd; -1: in none. */
+int probe_open_in(const struct perf_event_attr *attr, int group);
 /* For an address below every value of vm.mmap_min_addr but 0, which is a multiple of each length of a breakpoint. */
 enum { PROBE_NOWHERE = 0x800 };
 /* Sets what the kernel sets in ATTR when it opens an event, so that PERF_EVENT_IOC_MODIFY_ATTRIBUTES finds no difference. */
 void probe_fill_attr(struct perf_event_attr *attr);
 /* Can a breakpoint with ATTR be moved to another address? Linux before 4.17 cannot. 0 or -errno. */
 int probe_move(const struct perf_event_attr *attr);
-/* The same in the group of the event GROUP, an fd; -1: in none. */
-int probe_open_in(const struct perf_event_attr *attr, int group);
 /* Sets the filter of a tracepoint's event FD: 0 or -errno. */
 int probe_filter(int fd, const char *filter);
 /*
