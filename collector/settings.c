@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "collector/config/dump_event.h"
+#include "collector/config/sample_cost.h"
 #include "collector/events/event_list.h"
 #include "collector/settings_counting.h"
 #include "collector/settings_rate.h"
@@ -268,8 +269,8 @@ static const struct option_row rows[] = {
      "where to count each event: u (user space), k (kernel) or uk (both), in the order of the events, such as u,k,uk; "
      "with --switch-timeout, this option is for the events of the -e before it"},
     {'F', "freq", "HZ", 0, settings_take_frequency, 0, 0, GROUP_BOTH,
-     "samples per second of a running thread (default: 999); with auto, 99 to 999, so that samples cost each thread "
-     "at most 2 % of its CPU time"},
+     "samples per second of a running thread; default: auto, which is 99 to 999, so that samples cost each thread at "
+     "most 2 % of its CPU time"},
     {'c', "period", "N", OPTION_MORE, settings_take_period, 0, 0, GROUP_BOTH,
      "take one sample every N events, not -F samples per second; for clock events, N is in nanoseconds; with N,N each "
      "event has its own period"},
@@ -415,7 +416,8 @@ static void set_defaults(struct settings_line *line)
     *line = (struct settings_line){.action = SETTINGS_RUN, .collect_fd = UINT64_MAX};
     line->settings.outfile = SETTINGS_OUTFILE;
     line->settings.mode = 0600;
-    line->settings.frequency = 999;
+    line->settings.frequency = SAMPLE_COST_MOST_HZ;
+    line->settings.frequency_auto = true;
     line->settings.follow = PINJECT_SESSION_ALL;
     line->settings.call_graph = SETTINGS_CALL_GRAPH_AUTO;
 }

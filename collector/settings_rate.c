@@ -63,8 +63,10 @@ int settings_take_frequency(void *state, const struct option_row *row, const cha
         settings->frequency = SAMPLE_COST_MOST_HZ;
         return 0;
     }
-    return options_take_count(&settings->frequency, &(struct option_row){.name = row->name, .value = row->value},
-                              value);
+    if (options_parse_count(value, &settings->frequency))
+        return 0;
+    report_error("option '--%s' needs a whole number of at least 1, or auto, not '%s'", row->name, value);
+    return -EINVAL;
 }
 
 int settings_take_period(void *state, const struct option_row *row, const char *value)

@@ -56,19 +56,24 @@ int options_take_string(void *state, const struct option_row *row, const char *v
     return 0;
 }
 
-int options_take_count(void *state, const struct option_row *row, const char *value)
+bool options_parse_count(const char *value, uint64_t *ret)
 {
     uint64_t number = 0;
     bool good = value && *value;
     for (const char *digit = value; good && *digit; digit++)
         good = *digit >= '0' && *digit <= '9' && !__builtin_mul_overflow(number, UINT64_C(10), &number) &&
                !__builtin_add_overflow(number, (uint64_t)(*digit - '0'), &number);
-    if (!good || number == 0) {
-        report_error("option '--%s' needs a whole number of at least 1, not '%s'", row->name, value ? value : "");
-        return -EINVAL;
-    }
-    *(uint64_t *)((char *)state + row->offset) = number;
-    return 0;
+    if (good && number)
+        *ret = number;
+    return good && number;
+}
+
+int options_take_count(void *state, const struct option_row *row, const char *value)
+{
+    if (options_parse_count(value, (uint64_t *)((char *)state + row->offset)))
+        return 0;
+    report_error("option '--%s' needs a whole number of at least 1, not '%s'", row->name, value ? value : "");
+    return -EINVAL;
 }
 
 const char *options_word(const char *words, int position, int *ret_size)

@@ -37,6 +37,9 @@ struct option_row {
     const char *words; /* the words that it takes ("self|total"), for messages and options_take_word(); NULL: value */
 };
 
+/* A whole number of at least 1, in decimal. False: VALUE (may be NULL) is none, and *RET stays. */
+bool options_parse_count(const char *value, uint64_t *ret);
+
 /* Stock takers: store into (char *)state + offset. */
 int options_take_flag(void *state, const struct option_row *row, const char *value);   /* bool: true */
 int options_take_enum(void *state, const struct option_row *row, const char *value);   /* int: row->number */

@@ -325,6 +325,7 @@ static int take_session(struct loader *loader, struct item *item)
     session->root = fixed.root;
     session->bare = fixed.bare;
     session->exclude_kernel = fixed.exclude_kernel;
+    session->rate_auto = fixed.flags & PINJECT_SESSION_RATE_AUTO;
     session->version = store_string(&loader->store, item_string(item));
     item_string(item); /* name of the default event: the attributes have it, too */
     session->event_reason = store_string(&loader->store, item_string(item));

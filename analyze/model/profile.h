@@ -150,6 +150,9 @@ struct profile_jit_dump {
     const char *path;
 };
 
+/* The period of a clock whose periods the recorder makes longer, with rate_auto: 999 Hz. */
+enum { PROFILE_RATE_AUTO_NS = 1000000000 / 999 };
+
 struct profile_session {
     uint8_t id[16];
     bool ours;           /* false: a file of perf, or with items_lost */
@@ -162,6 +165,7 @@ struct profile_session {
     int32_t root;
     bool bare;
     bool exclude_kernel;
+    bool rate_auto;           /* the recorder chose the rate of a sampled clock (-F auto) */
     const char *event_reason; /* why the default event is not cycles, or "" */
     const char *hostname, *osrelease, *arch, *cpudesc;
     uint32_t cpus;

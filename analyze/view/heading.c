@@ -92,8 +92,22 @@ static bool has_samples(const struct view *view)
     return profile->event_count && (profile->events[profile->event].sampled || view->selection->total_samples);
 }
 
-/* "task-clock: 9.50 s in 9,523 samples of 312 tasks"; for --stat "counted, not sampled: 312 tasks"; owned by the
- * caller. */
+/* Where the recorder chose the rate (-F auto): ", at 476 Hz". */
+static const char *append_rate(char *ret, const struct view *view, const struct profile_event *event)
+{
+    const struct selection *selection = view->selection;
+    char hz[TEXT_AMOUNT];
+    *ret = '\0';
+    if (view->profile->session.rate_auto && event->nanoseconds && selection->total_weight)
+        snprintf(ret, TEXT_AMOUNT, ", at %s Hz",
+                 text_count(hz, (uint64_t)((double)selection->total_samples * 1e9 / (double)selection->total_weight)));
+    return ret;
+}
+
+/*
+ * "task-clock: 9.50 s in 9,523 samples of 312 tasks, at 998 Hz"; for --stat "counted, not sampled: 312 tasks"; owned by
+ * the caller.
+ */
 static char *event_text(const struct view *view)
 {
     const struct profile *profile = view->profile;
@@ -105,13 +119,13 @@ static char *event_text(const struct view *view)
     text_plural(tasks, selection->task_count, "task", "tasks");
     if (!has_samples(view))
         return memory_print("counted, not sampled: %s", heading_is_whole_tree(view) ? "all tasks together" : tasks);
-    char share[TEXT_AMOUNT], part[2 * TEXT_AMOUNT] = "";
+    char share[TEXT_AMOUNT], rate[TEXT_AMOUNT], part[2 * TEXT_AMOUNT] = "";
     if (selection->total_weight < event->weight)
         snprintf(part, sizeof(part), ", %s of all", text_percent(share, selection->total_weight, event->weight));
-    return memory_print("%s: %s in %s of %s%s%s", event->name,
-                        text_weight(weight, selection->total_weight, event->nanoseconds),
-                        text_plural(samples, selection->total_samples, "sample", "samples"), tasks, part,
-                        heading_misses_kernel(profile) ? ", user space only" : "");
+    return memory_print(
+        "%s: %s in %s of %s%s%s%s", event->name, text_weight(weight, selection->total_weight, event->nanoseconds),
+        text_plural(samples, selection->total_samples, "sample", "samples"), tasks, append_rate(rate, view, event),
+        part, heading_misses_kernel(profile) ? ", user space only" : "");
 }
 
 char *heading_unwritten(uint64_t files, uint64_t samples)

@@ -149,14 +149,16 @@ static void print_session(struct view *view, const struct profile_session *sessi
 
 static void print_events(struct view *view, const struct profile_file *file)
 {
+    const bool rate_auto = file->session && file->session->rate_auto;
     for (uint32_t i = 0; i < file->event_count; i++) {
         const struct profile_event *event = &file->events[i];
         if (event->sampled)
             print_field(view, "event", "%s, sampled %s %" PRIu64 "%s%s", event->name, event->frequency ? "at" : "every",
                         event->sample_value,
-                        event->frequency     ? " Hz"
-                        : event->nanoseconds ? " ns"
-                                             : "",
+                        event->frequency                                           ? " Hz"
+                        : !event->nanoseconds                                      ? ""
+                        : rate_auto && event->sample_value == PROFILE_RATE_AUTO_NS ? " ns or less often (-F auto)"
+                                                                                   : " ns",
                         event->exclude_kernel ? ", user space only" : "");
         else
             print_field(view, "event", "%s, counted%s", event->name, event->exclude_kernel ? ", user space only" : "");

@@ -62,12 +62,13 @@ struct event_config {
     bool dump_fixed;                 /* the user chose its size */
     /* number, from 1, of the note that says why there are none though the user asked; 0: none */
     unsigned dump_note;
-    unsigned values_note;                    /* the same of modifier S: which samples have no counts of their group */
-    size_t ring_pages;                       /* data pages of the ring of a process' first thread, a power of two */
-    size_t thread_ring_pages;                /* of further threads */
-    uint32_t wake_bytes;                     /* the reader is woken when so many wait; 0: a quarter of the ring */
-    bool varies;                             /* periods of an event change: event_config_varies() */
-    bool data;                               /* samples have addresses of data: mappings of data are recorded, too */
+    unsigned values_note;     /* the same of modifier S: which samples have no counts of their group */
+    size_t ring_pages;        /* data pages of the ring of a process' first thread, a power of two */
+    size_t thread_ring_pages; /* of further threads */
+    uint32_t wake_bytes;      /* the reader is woken when so many wait; 0: a quarter of the ring */
+    bool varies;              /* periods of an event change: event_config_varies() */
+    bool rate_auto;           /* -F auto: the period of an event is by_cost, or was chosen before the start */
+    bool data;                /* samples have addresses of data: mappings of data are recorded, too */
     const struct event_program *program;     /* of breakpoints on its symbols, if it is position-independent; or NULL */
     char missing[CONFIG_EVENTS][EVENT_NAME]; /* --stat: names of events that this machine does not have */
     unsigned missing_count;

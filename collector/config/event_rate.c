@@ -95,7 +95,7 @@ int event_rate_randomize(struct config_event *event, const struct settings *sett
                 event->name);
         else
             report_error(
-                "option '--smpl-periods-random' changes periods, but event '%s' is only counted: give this event the mask 0, or a period with -c or period=N",
+                "option '--smpl-periods-random' has a mask for event '%s', which is only counted, so it has no period: give it the mask 0 in this option, or a period with -c or period=N",
                 event->name);
         return -EINVAL;
     }

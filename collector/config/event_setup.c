@@ -610,19 +610,13 @@ static void add_rates_by_cost(struct event_config *config, const struct settings
         any |= event->by_cost;
     }
     config->varies |= any;
-    if (!any)
+    config->rate_auto = any;
+    if (!any && settings->rate_given)
         event_config_note(
             config,
             "option '-F auto' has no effect: only task-clock and cpu-clock have such a rate, and only with "
             "perf_event_open; the rate is %d Hz",
             SAMPLE_COST_MOST_HZ);
-    else
-        event_config_note(
-            config,
-            "each thread is sampled at %d to %d Hz, so that its samples cost at most 2 %% of its CPU time "
-            "(-F auto); in programs that cannot load the preload object (static, setuid) and in what they "
-            "start, at %d Hz",
-            SAMPLE_COST_LEAST_HZ, SAMPLE_COST_MOST_HZ, SAMPLE_COST_MOST_HZ);
 }
 
 /* ---- Tracepoints ---- */

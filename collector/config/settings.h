@@ -43,7 +43,7 @@ struct settings {
     const char *set_levels[EVENTS_MAX + 1];
     bool rate_given;        /* -F or -c */
     uint64_t frequency;     /* Hz, 999; 0 when a period is given */
-    bool frequency_auto;    /* -F auto: of clock events at most that, by what samples cost each task */
+    bool frequency_auto;    /* -F auto, the default: of clock events at most that, by what samples cost each task */
     uint64_t period;        /* -c; 0: frequency */
     struct periods periods; /* -c N,N: of each event of -e */
     struct random_periods random;

@@ -143,5 +143,7 @@ void doctor_sample_cost(const struct doctor_facts *facts, struct doctor_finding 
     DOCTOR_TEXT(
         finding->meaning,
         "interrupts are slow on this machine, as in most virtual machines, and every profiler needs interrupts; cold "
-        "caches can double the cost of a sample; -F 99 costs a tenth of -F 999");
+        "caches can double the cost of a sample; %s",
+        settings->frequency_auto ? "so -F auto, the default, samples clock events less often"
+                                 : "-F 99 costs a tenth of -F 999");
 }

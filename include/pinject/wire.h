@@ -219,6 +219,7 @@ enum pinject_session_flags {
            ARM (with INHERIT_EXEC) and INHERIT_EXEC say that the next exec generation has no timer. */
     PINJECT_SESSION_DUMPS = 256,  /* samples have a stack dump: ARM gives the name of the program that will run */
     PINJECT_SESSION_PLACES = 512, /* GENERATION waits for its answer: events get their addresses in the new program */
+    PINJECT_SESSION_RATE_AUTO = 1024, /* only in result files: pinject-run chose the rate (-F auto) */
     PINJECT_SESSION_ALL = 15,
 };
 

@@ -26,7 +26,7 @@ def collectors():
 
 
 def test_files_and_samples():
-    done = bare([target("spin"), "300"]).ok()
+    done = bare([target("spin"), "300"], PINJECT_FREQ="999").ok()
     pid = int(re.search(r"pid (\d+)", done.out)[1])
     check_files(1)
     check_equal(results(), [f"out.{pid}.{pid}"])

@@ -27,7 +27,7 @@ def build():
     need_perf_events()
     need("make", "gcc")
     make_project()
-    pinject_run("--follow-all", "--", "make", "-j2").ok()
+    pinject_run("-F", "999", "--follow-all", "--", "make", "-j2").ok()
     return panalyze_json("--aggregate", *results()), stolen_ns()
 
 

@@ -17,7 +17,7 @@ def check_samples(samples, ns, percent, points):
 def ended(mode, status, tasks=1):
     """Runs a target that says how much CPU time each of its tasks used, just before it ends by MODE."""
     need_perf_events()
-    done = pinject_run("-q", "--follow-all", "--", target("end-modes"), mode, "1000")
+    done = pinject_run("-q", "-F", "999", "--follow-all", "--", target("end-modes"), mode, "1000")
     check_equal(done.status, status, f"exit status of {mode}")
     said = {}
     for tid, ns in re.findall(r"tid (\d+) cpu_ns (\d+)", done.out):
@@ -67,7 +67,7 @@ def test_main_ends_before_its_threads():
 
 def test_eight_threads_end_one_after_another():
     need_perf_events()
-    done = pinject_run("-q", "--follow-all", "--", target("threads-end")).ok()
+    done = pinject_run("-q", "-F", "999", "--follow-all", "--", target("threads-end")).ok()
     threads = {int(tid): int(ns) for tid, ns in re.findall(r"tid (\d+) .*?cpu_ns (\d+)", done.out)}
     check(len(threads) >= 8, done)
     for tid, ns in threads.items():

@@ -410,7 +410,7 @@ def test_recordings_are_not_replaced():
 def test_perf_of_one_event():
     """--event chooses by the words that the report takes: 'task-clock' is task-clock:u, too."""
     need_perf_events()
-    pinject_run("-q", "-e", "page-faults:u,task-clock:u", "--", target("spin"), "100").ok()
+    pinject_run("-q", "-F", "999", "-e", "page-faults:u,task-clock:u", "--", target("spin"), "100").ok()
     for words in ("task-clock", "task-clock:u"):
         total = panalyze_json("-a", "-e", words, *results())["total"]
         with measured():

@@ -119,7 +119,7 @@ def parse_truth(text):
 
 def profile(*kinds, how="dwarf", options=(), ms=BURN_MS, program=None):
     env = {"PLUGIN": str(TARGETS / "stacks-plugin.so")}
-    result = pinject_run("-g", how, *options, "--", program or target("stacks"), ms, *kinds, env=env).ok()
+    result = pinject_run("-F", "999", "-g", how, *options, "--", program or target("stacks"), ms, *kinds, env=env).ok()
     truth, burn = parse_truth(result.out)
     check_equal(sorted(truth), sorted(set(kinds) - {"unlink"}), "kinds that were run")
     return result, truth, burn
@@ -205,7 +205,7 @@ def test_exceptions_of_cxx():
     need("g++")
     pathlib.Path("throw.cpp").write_text(CXX)
     run(["g++", "-O2", "-fomit-frame-pointer", "-o", "throw", "throw.cpp"]).ok()
-    result = pinject_run("-g", "dwarf", "--", "./throw").ok()
+    result = pinject_run("-F", "999", "-g", "dwarf", "--", "./throw").ok()
     truth, burn = parse_truth(result.out)
     check_equal(sorted(truth), ["catch", "destructor", "plain"], "kinds that were run")
     seen, cut = {name: 0 for name in truth}, 0
@@ -246,7 +246,7 @@ def test_dump_by_name():
     """Programs whose like were cut have more: the first ends early, a later one, after some dozen samples, does not."""
     need_dumps()
     runs = " && ".join(f"{target('stacks')} 20 tall" for _ in range(4))
-    result = pinject_run("--follow-all", "-g", "dwarf", "--", "sh", "-c", runs).ok()
+    result = pinject_run("-F", "999", "--follow-all", "-g", "dwarf", "--", "sh", "-c", runs).ok()
     found = int(re.search(r"(\d+) call stacks unwound", result.err).group(1))
     with measured():  # on a busy machine the four take more CPU time, and samples
         check(found < 128, f"{found} samples: so many that all programs would have more")
@@ -347,7 +347,7 @@ def test_build_reaches_the_bottom():
                     for j in range(30)))
     objects = " ".join(f"part{i}.o" for i in range(10))
     pathlib.Path("Makefile").write_text(f"all: {objects}\n%.o: %.c\n\tgcc -O2 -g -c -o $@ $<\n")
-    result = pinject_run("--follow-all", "-g", "dwarf,32768", "--", "make", "-j2").ok()
+    result = pinject_run("-F", "999", "--follow-all", "-g", "dwarf,32768", "--", "make", "-j2").ok()
     print(result.err)
     counts = [reaches_bottom(path) for path in results()]
     seen, reached = sum(count[0] for count in counts), sum(count[1] for count in counts)
@@ -403,7 +403,7 @@ def test_shapes_are_perfs():
 def test_static_program():
     """Its samples come from outside, by the inherited set: they are unwound all the same."""
     need_dumps()
-    reach_the_bottom(pinject_run("--follow-all", "-g", "dwarf", "--", target("spin-static"), "300").ok())
+    reach_the_bottom(pinject_run("-F", "999", "--follow-all", "-g", "dwarf", "--", target("spin-static"), "300").ok())
 
 
 def test_threads_from_their_first_moment():
@@ -416,7 +416,7 @@ def test_threads_from_their_first_moment():
 
 def test_bare_preload():
     need_dumps()
-    env = {"LD_PRELOAD": PRELOAD, "PINJECT_CALL_GRAPH": "dwarf", "PLUGIN": ""}
+    env = {"LD_PRELOAD": PRELOAD, "PINJECT_CALL_GRAPH": "dwarf", "PINJECT_FREQ": "999", "PLUGIN": ""}
     run([target("stacks"), BURN_MS, "recursion"], env=env).ok()
     run([PINJECT_RUN, "--wait"]).ok()
     check_files(1)

@@ -25,7 +25,7 @@ def record(directory=".", command=None, event="task-clock"):
     os.makedirs(directory, exist_ok=True)
     command = tuple(command or ["sh", "-c", f"{target('spin')} 60; {target('spin')} 40 2"])
     if (command, event) not in recorded:
-        pinject_run("-q", "--follow-all", "-e", event, "-o", f"{directory}/out", "--", *command).ok()
+        pinject_run("-q", "-F", "999", "--follow-all", "-e", event, "-o", f"{directory}/out", "--", *command).ok()
         recorded[command, event] = {name: pathlib.Path(directory, name).read_bytes() for name in os.listdir(directory)
                                     if name.startswith("out.")}
     for name, data in recorded[command, event].items():
@@ -462,7 +462,7 @@ def test_diff_of_several_runs():
     for number in range(3):
         for side, work in (("a", 60), ("b", 60), ("c", 240)):
             command = ["sh", "-c", f"{target('spin')} {work}; :"]
-            pinject_run("-q", "--follow-all", "-o", f"{side}{number}", "--", *command).ok()
+            pinject_run("-q", "-F", "999", "--follow-all", "-o", f"{side}{number}", "--", *command).ok()
             os.mkdir(f"{side}{number}")
             for name in results(f"{side}{number}"):
                 shutil.copy(name, f"{side}{number}/{name}")
