@@ -139,12 +139,12 @@ def test_go_with_cgo():
         tree = check_go(target(program), MS)
         covered = [task for task in tree["tasks"] if (task["exec"] or "").endswith("/" + program)]
         check_equal(len(covered), 4, f"{program}: {tree['tasks']}")
-        check_equal({task["source"] for task in covered}, {"net"}, program)
+        check_equal({task["source"] for task in covered}, {"inherited"}, program)
         for name in results():
             os.remove(name)
     tree = check_go()
     shell, = [task for task in tree["tasks"] if task["exec"] == os.path.realpath("/bin/sh")]
-    check_equal(shell["source"], "net")
+    check_equal(shell["source"], "inherited")
 
 
 def test_go_sees_nothing():
@@ -161,7 +161,7 @@ def test_go_sees_nothing():
     run([PINJECT_RUN, "--wait"])
     tree = panalyze_json("tree", *results())
     with measured():  # who starts the collector waits two seconds at most, and goes on without it
-        check_equal({task["source"] for task in tree["tasks"] if (task["exec"] or "").endswith("/env")}, {"net"})
+        check_equal({task["source"] for task in tree["tasks"] if (task["exec"] or "").endswith("/env")}, {"inherited"})
 
 
 def test_large_environments():

@@ -110,7 +110,7 @@ def test_go():
         check(int(used) * 0.99 - 1e6 <= cpu <= int(used) * 1.05 + 20e6 + stolen_ns(), f"{cpu} of {used}: {threads}")
     # The preload object is not in it; it may have ended before its arguments could be read.
     shells = [task for task in tree["tasks"] if task["exec"] == os.path.realpath("/bin/sh")]
-    check_equal(sorted(task["source"] for task in shells), ["net", "perf"])
+    check_equal(sorted(task["source"] for task in shells), ["inherited", "perf"])
 
 
 def test_busybox():
@@ -130,7 +130,7 @@ def test_what_it_starts_is_in_the_set_alone():
     inner, tree = profile("busybox", "sh", "-c", f"{target('process-tree')} {MS}; :")
     check_tasks(inner, tree, 4, "dynamic in busybox")
     check_coverage(tree, "dynamic in busybox", inner)
-    check_equal({task["source"] for task in tree["tasks"] if not task["root"]}, {"net"})
+    check_equal({task["source"] for task in tree["tasks"] if not task["root"]}, {"inherited"})
     with measured():  # it is looked up while the program runs
         check([target("process-tree"), str(MS)] in [task["cmdline"] for task in tree["tasks"]], "its name")
 
