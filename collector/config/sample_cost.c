@@ -28,7 +28,7 @@ static int compare(const void *left, const void *right)
 
 /*
  * Looks at the clock all the time: where that stood still, something else had the CPU. The longest of these gaps are the
- * samples, and a few that are longer (another task had the CPU) do not change their median. 0: there were too few.
+ * samples, and some that are longer (another task had the CPU) do not change their third quarter. 0: there were too few.
  */
 static uint64_t measure_gaps(void)
 {
@@ -44,7 +44,7 @@ static uint64_t measure_gaps(void)
     if (count < SAMPLES / 2)
         return 0;
     qsort(gaps, count, sizeof(gaps[0]), compare);
-    return gaps[(count < SAMPLES ? count : SAMPLES) / 2];
+    return gaps[(count < SAMPLES ? count : SAMPLES) * 3 / 4];
 }
 
 static uint64_t measure_sample(const struct perf_event_attr *of)
