@@ -297,6 +297,8 @@ static bool admit_task(struct tasks *tasks, struct notification *notification)
         give_back(tasks, notification);
         return false;
     }
+    if (notification->inherited && !first) /* the kernel names the process itself as the thread's parent */
+        task->ppid = process->ppid;
     set_comm(tasks, task, notification);
     tasks_link(tasks, task, process);
     if (notification->attached_late)
