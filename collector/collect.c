@@ -171,12 +171,13 @@ static void admit_root(struct collect *collect)
 {
     const struct collect_args *args = collect->args;
     struct tasks *tasks = &collect->tasks;
-    struct notification *notification = args->root_events ? calloc(1, sizeof(*notification)) : NULL;
+    const bool opened = args->root_events || args->root_inherited_set;
+    struct notification *notification = opened ? calloc(1, sizeof(*notification)) : NULL;
     tasks->root = args->root;
     if (!notification) {
         missed_add(&tasks->missed,
-                   args->root_events ? "the command was not profiled: the collector was out of memory"
-                                     : "the command was not profiled: the kernel refused its events",
+                   opened ? "the command was not profiled: the collector was out of memory"
+                          : "the command was not profiled: the kernel refused its events",
                    "", 1, 0);
         if (args->root_events) {
             attach_retire(args->session, args->root_events);
@@ -191,6 +192,9 @@ static void admit_root(struct collect *collect)
                                           .time_ns = args->root_start_ns,
                                           .startup_ns = args->root_startup_ns,
                                           .events = args->root_events,
+                                          .inherited = args->root_inherited_set,
+                                          .inherited_set = args->root_inherited_set,
+                                          .readings = args->root_readings,
                                           .pidfd = args->root_pidfd < 0 ? -1
                                                                         : fcntl(args->root_pidfd, F_DUPFD_CLOEXEC, 0)};
     if (args->root_non_injectable)

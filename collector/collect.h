@@ -40,6 +40,8 @@ struct collect_args {
     pid_t root;
     int root_pidfd;
     struct attached *root_events;
+    uint64_t root_inherited_set; /* if it has no events of its own: the inherited set that it is in; 0: none */
+    unsigned root_readings;      /* READ records that its end brings then */
     uint64_t root_start_ns;
     uint64_t root_startup_ns; /* CPU time of the child between fork and exec, before its events started */
     struct signals *signals;

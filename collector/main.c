@@ -16,6 +16,7 @@
 #include "collector/collect.h"
 #include "collector/config/event_config.h"
 #include "collector/config/sample_words.h"
+#include "collector/config/sampler.h"
 #include "collector/count_output.h"
 #include "collector/doctor/doctor.h"
 #include "collector/info.h"
@@ -178,10 +179,26 @@ static void explain_trap(const struct event_config *config, int status)
                        config->events[i].name);
 }
 
+/* The events that the command should inherit were refused. */
+static void give_own_events(struct run *run)
+{
+    sampler_give_up(&run->config, run->launch.inherit_error);
+    run->session.segment->flags &= ~(uint32_t)PINJECT_SESSION_INHERITS;
+    if (run->line.settings.verbose && run->config.note_count)
+        report_note("%s", run->config.notes[run->config.note_count - 1]);
+}
+
 /* Lets the command go, collects until its end, reports the result. Returns the exit status. */
 static int run_command(struct run *run)
 {
-    int error = attach_task(&run->session, run->launch.pid, ATTACH_ON_EXEC, &run->args.root_events);
+    const bool inherits = run->launch.inherited_set;
+    int error = 0;
+    if (run->config.inherits && !inherits)
+        give_own_events(run);
+    run->args.root_inherited_set = run->launch.inherited_set;
+    run->args.root_readings = run->launch.readings;
+    if (!inherits)
+        error = attach_task(&run->session, run->launch.pid, ATTACH_ON_EXEC, &run->args.root_events);
     if (error) {
         report_warning("the command cannot be profiled: %s; 'pinject-run --doctor' says what to change",
                        strerror(-error));
@@ -191,6 +208,8 @@ static int run_command(struct run *run)
         run->args.root_non_injectable = run->line.settings.command;
         event_config_close_keepers(&run->config); /* in our threads they would only slow switches down */
         run->session.tree_end_fd = attach_tree_end(run->args.root_events, &run->session.tree_end_ring);
+    } else if (run->launch.non_injectable && inherits) {
+        run->args.root_non_injectable = run->line.settings.command;
     } else if (run->launch.non_injectable && run->args.root_events) {
         run->args.root_non_injectable = run->line.settings.command;
         run->args.root_inherit_error = inherited_open(run->session.inherited_sets, run->launch.pid, run->launch.pid,

@@ -75,6 +75,7 @@ int settings_check_samples(const struct settings *settings)
                         : settings->switch_events ? "switch-events"
                         : settings->branches      ? "branch-filter"
                         : settings->saturate      ? "saturate-smpl-buffer"
+                        : settings->sampler       ? "sampler"
                                                   : NULL;
     if (!settings->stat || !given)
         return 0;

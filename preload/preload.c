@@ -60,8 +60,11 @@ static struct pinject_claim claim_slot(uint32_t kind, uint32_t flags, int32_t pa
 {
     int32_t tid = sys_gettid(), pid = sys_getpid(), ppid = sys_getppid();
     struct pinject_claim mine = {NULL, 0, 0};
-    if (is_known_process(pid, ppid))
+    if (is_known_process(pid, ppid)) {
         mine = pinject_request_claim(&pinject_preload.channel, tid);
+        if (!mine.slot && pinject_preload.inherits && !sys_is_real_time()) /* which looks once, and does not wait */
+            pinject_request_note_stall(&pinject_preload.channel);
+    }
     if (!mine.slot)
         return mine;
     mine.slot->kind = kind;
@@ -166,6 +169,9 @@ static void announce_generation(void)
         return;
     write_text(mine.slot);
     send_request(mine);
+    /* Before it answers a new program, the collector has read whether the task inherits events. */
+    pinject_preload.inherits = pinject_preload.flags & PINJECT_SESSION_INHERITS &&
+                               pinject_request_covered(&pinject_preload.channel, sys_gettid());
 }
 
 /* The session of the environment, or a new one for a bare LD_PRELOAD. */
@@ -209,6 +215,7 @@ static void init_process(int argc, char **argv, char **envp)
     pthread_atfork(pinject_preload_before_fork, NULL, pinject_preload_forked);
     __atomic_store_n(&preload->state, PINJECT_FOLLOWED, __ATOMIC_RELEASE);
     announce_generation();
+    preload->threads &= !preload->inherits;
     if (raw_execs && preload->flags & PINJECT_SESSION_VFORK)
         pinject_preload_inherit();
 }
@@ -257,7 +264,7 @@ static void forget_inheriting(int32_t tid)
 
 void pinject_preload_thread(int32_t creator)
 {
-    if (!pinject_preload_follows())
+    if (pinject_preload.inherits || !pinject_preload_follows())
         return;
     forget_inheriting(sys_gettid());
     ask_for_events(PINJECT_THREAD, 0, creator);
@@ -267,7 +274,7 @@ static void request_inheritance(void)
 {
     int32_t tid = sys_gettid();
     /* Timers sample only processes that the preload object is in. */
-    bool wanted = !(pinject_preload.flags & PINJECT_SESSION_TIMER) &&
+    bool wanted = !(pinject_preload.flags & PINJECT_SESSION_TIMER) && !pinject_preload.inherits &&
                   __atomic_load_n(inheriting_slot(tid), __ATOMIC_RELAXED) != (uint32_t)tid;
     struct pinject_claim mine = {NULL, 0, 0};
     if (wanted)
@@ -391,7 +398,7 @@ void pinject_preload_forked(void)
     bool mine = word >> TID_BITS == key >> TID_BITS;
     int32_t parent_tid = mine ? (int32_t)(word & (PINJECT_TASKS - 1)) : 0;
     preload->pid = sys_getpid();
-    preload->threads = preload->flags & PINJECT_SESSION_PTHREAD;
+    preload->threads = preload->flags & PINJECT_SESSION_PTHREAD && !preload->inherits;
     pinject_thread_records_reset();
     pinject_timer_forked();
     pinject_preload_look_at_user();
@@ -402,7 +409,8 @@ void pinject_preload_forked(void)
     if (foreign)
         __atomic_fetch_add(&preload->channel.requests->foreign, 1, __ATOMIC_RELAXED);
     if (!foreign && preload->flags & PINJECT_SESSION_FORK && pinject_preload_follows()) {
-        ask_for_events(PINJECT_FORK, 0, parent_tid);
+        if (!preload->inherits)
+            ask_for_events(PINJECT_FORK, 0, parent_tid);
         return;
     }
     preload->state = PINJECT_LEFT;

@@ -91,6 +91,13 @@ struct pinject_claim pinject_request_claim(const struct pinject_channel *channel
     return claim;
 }
 
+void pinject_request_note_stall(const struct pinject_channel *channel)
+{
+    uint32_t no = PINJECT_STALLED_NO;
+    __atomic_compare_exchange_n(&channel->requests->stalled, &no, PINJECT_STALLED_YES, false, __ATOMIC_RELAXED,
+                                __ATOMIC_RELAXED);
+}
+
 /*
  * Reports of ended children are asynchronous: they wake no worker. The collector's loop finds them in its next round,
  * so no thread takes the CPU from the program for them. One slot in so many does wake, so that slots do not run out.

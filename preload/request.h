@@ -30,6 +30,12 @@ bool pinject_request_covered(const struct pinject_channel *channel, int32_t tid)
 struct pinject_claim pinject_request_claim(const struct pinject_channel *channel, int32_t tid);
 
 /*
+ * For a task that waits for no answer: slots are not freed, so the collector is stalled, and no task waits for a slot
+ * until it answers.
+ */
+void pinject_request_note_stall(const struct pinject_channel *channel);
+
+/*
  * Posts the slot, which the caller gives up. Without PINJECT_REQUEST_NO_REPLY it waits for the answer, at most wait_us.
  * Returns the collector's result, -ETIMEDOUT if none came, -EAGAIN if it did not wait (the collector is stalled, or the
  * task is real-time), -EPROTO if somebody else changed the slot.

@@ -149,7 +149,9 @@ static void print_session(struct view *view, const struct profile_session *sessi
 
 static void print_events(struct view *view, const struct profile_file *file)
 {
-    const bool rate_auto = file->session && file->session->rate_auto;
+    /* Inherited events have one period. */
+    const bool rate_auto = file->session && file->session->rate_auto && file->task_count &&
+                           file->tasks[0].source != PROFILE_SOURCE_INHERITED;
     for (uint32_t i = 0; i < file->event_count; i++) {
         const struct profile_event *event = &file->events[i];
         if (event->sampled)

@@ -31,6 +31,7 @@ struct config_event {
     bool period_is_next;  /* see event_rate_is_next() */
     uint64_t random_mask; /* its periods change: attr's, and a random part of these bits; 0: they do not */
     uint64_t random_seed;
+    bool had_cost;   /* by_cost, if its period were not that of all tasks (event_config.inherits) */
     bool by_cost;    /* its period changes with what samples cost each task (sample_cost.h); attr's is the shortest */
     bool grouped;    /* one of several that the kernel schedules together */
     bool values;     /* its samples have the counts of its group: PERF_SAMPLE_READ (records/values.h) */
@@ -49,6 +50,7 @@ struct event_config {
     struct config_event events[CONFIG_EVENTS]; /* sampling ones first */
     unsigned count;
     unsigned sampling;               /* how many of them sample; with --stat none does, see dummy */
+    bool inherits;                   /* all tasks inherit the events of the command (--sampler=inherit) */
     bool whole_tree;                 /* --stat: the events of the command are inherited; no other task has events */
     unsigned whole_tree_note;        /* number, from 1, of the note that says so; 0: each task is counted by itself */
     bool dummy;                      /* --stat: events[0] is not reported: it has the ring, for COMM, MMAP2 ... */

@@ -17,6 +17,7 @@
 #include "collector/config/probe.h"
 #include "collector/config/ring_sizes.h"
 #include "collector/config/sample_cost.h"
+#include "collector/config/sampler.h"
 #include "collector/config/sample_fields.h"
 #include "collector/events/trace_formats.h"
 #include "common/events.h"
@@ -666,8 +667,10 @@ int event_config_init(struct event_config *config, const struct settings *settin
     }
     if (status == 0)
         status = add_random_periods(config, settings);
-    if (status == 0)
+    if (status == 0) {
         add_rates_by_cost(config, settings);
+        sampler_choose(config, settings);
+    }
     if (status < 0) {
         event_config_release(config);
         return status;

@@ -202,6 +202,11 @@ bool probe_inherits_values(void)
     return found == READING_COMES || (found == READING_MISSING && try_reading(false) == READING_MISSING);
 }
 
+bool probe_reports_ends(void)
+{
+    return try_reading(false) == READING_COMES;
+}
+
 bool probe_is_missing(int status)
 {
     return status == -ENOENT || status == -EOPNOTSUPP || status == -ENODEV || status == -ENXIO;

@@ -41,6 +41,8 @@ bool probe_breakpoints_fire(void);
  * child processes.
  */
 bool probe_inherits_values(void);
+/* Does an inherited event report the counts of a task that ends? Linux 5.13 to 6.18.1 does not. Starts a process. */
+bool probe_reports_ends(void);
 /* What a -errno of these means: the machine does not have the event; we may not open it; nobody may open any. */
 bool probe_is_missing(int status);
 bool probe_is_refused(int status);

@@ -32,6 +32,12 @@ struct random_periods {
     unsigned count;
 };
 
+/* --sampler */
+enum settings_sampler {
+    SETTINGS_SAMPLER_TASK,    /* each task has events of its own */
+    SETTINGS_SAMPLER_INHERIT, /* each task inherits the events of the command */
+};
+
 struct settings {
     const char *outfile;      /* BASE of the result files, "out" */
     const char *directory;    /* their directory, as the user called it; NULL: only BASE was named */
@@ -57,6 +63,7 @@ struct settings {
     uint64_t branches;        /* -b and -j: attr.branch_sample_type; 0: none */
     int call_graph;           /* enum settings_call_graph */
     int unwinder;             /* enum unwind_engine_kind */
+    int sampler;              /* enum settings_sampler */
     bool call_graph_given;    /* by the user: then it is reported if it is not possible */
     uint32_t dump;            /* dwarf, auto: bytes of stack; 0: the usual number */
     bool stat;                /* counting only; the rest, up to follow, is only for that */

@@ -70,6 +70,7 @@ void doctor_inject_try(void *state)
     struct doctor_shared *found = facts->shared;
     struct settings settings = *facts->args->settings;
     settings.follow = PINJECT_SESSION_ALL;
+    found->config.inherits = false; /* a program that inherits its events would not wait for the answer */
     found->injection = service_init(&session, &settings, &found->config, facts->args->preload);
     if (found->injection)
         return;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
 #include "collector/launch/launch.h"
 
 #include <errno.h>
@@ -12,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "collector/launch/fork_inherited.h"
 #include "collector/service/service.h"
 #include "collector/system/priority.h"
 #include "common/buffer.h"
@@ -161,7 +163,9 @@ int launch_start(struct launch *launch, const struct session *session, char *con
     }
     launch->gate = gate[1];
     launch->report = report[0];
-    launch->pid = fork();
+    launch->pid = session->config->inherits ? fork_inherited(session->inherited_sets, &launch->inherited_set,
+                                                             &launch->readings, &launch->inherit_error)
+                                            : fork();
     if (launch->pid == 0)
         run_child(launch, session, command, mask, gate[0], report[1]);
     int error = launch->pid < 0 ? errno : 0;

@@ -20,7 +20,11 @@ struct launch {
     int gate;            /* the child waits for a byte */
     int report;          /* the child's CPU time, then the error of a failed exec */
     uint64_t startup_ns; /* CPU time of the child before exec */
-    bool apart;          /* we lead our session; so the command leads one of its own */
+    /* event_config.inherits: the inherited set that the child is in, and its READ records; 0: it needs its own events */
+    uint64_t inherited_set;
+    unsigned readings;
+    int inherit_error; /* 0, or -errno of that set */
+    bool apart;        /* we lead our session; so the command leads one of its own */
     /* static, another class or libc: the command gets neither the preload object nor our variables */
     bool non_injectable;
 };

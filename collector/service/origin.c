@@ -13,6 +13,7 @@
 
 #include "collector/service/channel.h"
 #include "collector/sources/attach.h"
+#include "collector/sources/inherited.h"
 #include "collector/sources/session.h"
 #include "collector/system/procfs.h"
 #include "common/buffer.h"
@@ -78,7 +79,7 @@ bool origin_is_ours(struct session *session, pid_t pid, const struct origin *ori
     if (session->self && pid == session->self)
         return false;
     for (unsigned i = 0; i < GENERATIONS; i++) {
-        if (attach_has_process(session, pid))
+        if (attach_has_process(session, pid) || inherited_know(session->inherited_sets, pid))
             return true;
         /*
          * Of our children only the command belongs to it. We may be process 1 of a container: then orphans are our

@@ -269,6 +269,12 @@ static int begin_task(struct session *session, struct notification *notification
         return status;
     if (status == 0 && first)
         open_tree_clock(session, notification->tid);
+    /* An exec has ended the events that it inherited: what it makes inherits again, and sends no requests. */
+    if (status == 0 && first && session->config->inherits) {
+        const int opened = inherited_open_of(session->inherited_sets, notification->pid, notification->tid,
+                                             notification->pidfd, notification->late ? INHERIT_RUNS : INHERIT_WAITS);
+        __atomic_fetch_add(opened < 0 ? &session->uninherited : &session->inherited, 1, __ATOMIC_RELAXED);
+    }
     if (status == 0 && notification->late && !notification->events->timer)
         notification->startup_ns = attach_late_used_before(session, notification);
     if (notification->kind == PINJECT_PROCESS && status == 0)

@@ -191,6 +191,8 @@ static uint32_t segment_flags(const struct settings *settings, const struct even
         flags |= PINJECT_SESSION_TIMER;
     if (config->dump)
         flags |= PINJECT_SESSION_DUMPS;
+    if (config->inherits)
+        flags |= PINJECT_SESSION_INHERITS;
     if (config->program)
         flags |= PINJECT_SESSION_PLACES;
     if (settings->split || !(flags & PINJECT_SESSION_EXEC))

@@ -34,10 +34,14 @@ static struct attached **thread_bucket(struct session *session, pid_t pid)
     return &session->table.threads[(uint32_t)pid % ATTACH_TABLE];
 }
 
-/* In a session with events the bit means that there are events. */
+/*
+ * In a session with events the bit means that there are events; if all tasks are to inherit them, that what the task
+ * makes inherits them.
+ */
 static bool is_marked(const struct attached *attached)
 {
-    return !attached->timer || attached->session->config->source == PINJECT_SOURCE_TIMER;
+    const struct event_config *config = attached->session->config;
+    return !config->inherits && (!attached->timer || config->source == PINJECT_SOURCE_TIMER);
 }
 
 static void list_entry(struct session *session, struct attached *attached, pid_t key)

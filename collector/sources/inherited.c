@@ -40,6 +40,8 @@ enum {
 static void free_set(struct inherited_sets *sets, struct inherited_set *set)
 {
     inherited_close_set(sets, set);
+    if (sets->session->config->inherits)
+        covered_mark(sets->session, set->tid, false);
     if (set->pidfd >= 0)
         close(set->pidfd);
     if (set->root_ids)
@@ -127,6 +129,8 @@ int inherited_open_of(struct inherited_sets *sets, pid_t pid, pid_t tid, int pid
         set->number = ++sets->numbers;
         set->next = sets->first;
         sets->first = set;
+        if (sets->session->config->inherits) /* its own events alone do not count there (attach_table.c) */
+            covered_mark(sets->session, tid, true);
         __atomic_fetch_add(&sets->live, 1, __ATOMIC_RELEASE);
     }
     pthread_mutex_unlock(&sets->lock);
@@ -240,6 +244,34 @@ static void note_exit(struct inherited_sets *sets, struct inherited_set *set, co
     leave_set(sets, tid);
 }
 
+uint64_t inherited_hand_over(struct inherited_sets *sets, pid_t tid, unsigned *ret_readings)
+{
+    pthread_mutex_lock(&sets->lock);
+    struct inherited_set *set = sets->first;
+    set->pid = set->tid = 0;
+    if (set->pidfd >= 0)
+        close(set->pidfd);
+    set->pidfd = -1;
+    enter_set(sets, set, tid);
+    *ret_readings = set->readings;
+    pthread_mutex_unlock(&sets->lock);
+    return set->number;
+}
+
+/*
+ * The only thread that an exec left has the number of its process from then on, and the first thread, which had it
+ * before, has written its EXIT. The task may have ended since, as its other records may be in another ring.
+ */
+static void note_comm(struct inherited_sets *sets, struct inherited_set *set, const struct perf_event_header *record)
+{
+    const struct records_comm comm = records_parse_comm(record);
+    if (!comm.exec || !is_number(comm.tid))
+        return;
+    sets->untold = true; /* that EXIT may be in a ring that is read later */
+    if (!sets->inside[comm.tid] && comm.tid != set->tid && comm.tid != set->pid && numbers_hold(-1, comm.pid, comm.tid))
+        enter_set(sets, set, comm.tid);
+}
+
 /* True: there is nothing to hand on. */
 static bool note_lost(struct inherited_sets *sets, const struct perf_event_header *record)
 {
@@ -343,6 +375,8 @@ static void take_record(struct inherited_sets *sets, struct inherited_set *set, 
     const bool part = record->type == PERF_RECORD_FORK && note_fork(sets, set, record, false);
     if (record->type == PERF_RECORD_EXIT)
         note_exit(sets, set, record);
+    if (record->type == PERF_RECORD_COMM)
+        note_comm(sets, set, record);
     keep_record(sets, set, cpu, record, part);
 }
 
@@ -403,6 +437,8 @@ static void note_again(struct inherited_sets *sets, struct inherited_set *set, s
             kept->part = note_fork(sets, set, record, kept->part);
         if (record->type == PERF_RECORD_EXIT)
             note_exit(sets, set, record);
+        if (record->type == PERF_RECORD_COMM)
+            note_comm(sets, set, record);
     }
 }
 

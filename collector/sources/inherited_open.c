@@ -141,6 +141,8 @@ static size_t choose_pages(const struct inherited_sets *sets, size_t page, unsig
     uint64_t ours = __atomic_load_n(&sets->bytes, __ATOMIC_RELAXED);
     uint64_t share = (INHERITED_BYTES > ours ? INHERITED_BYTES - ours : 0) / RING_SHARE / cpus;
     uint64_t rest = (session->ring_budget > used ? session->ring_budget - used : 0) / RING_SHARE;
+    if (session->config->inherits && !sets->numbers) /* it is for all tasks, and others are rare */
+        rest = (session->ring_budget - used) / 2 / cpus;
     if (session->ring_budget != UINT64_MAX && rest < share)
         share = rest;
     while (pages > 1 && (pages + 1) * page > share)
@@ -189,11 +191,21 @@ static int open_ring(struct inherited_sets *sets, struct inherited_cpu *cpu, uns
     return inherited_map_ring(sets, cpu, cpu->ring_fd, pages);
 }
 
+/*
+ * An event without its copy of CPU counts too little. That is better than nothing, but if all tasks are to inherit the
+ * set, they can have events of their own instead.
+ */
+static bool is_needed(const struct inherited_sets *sets, unsigned index, int status)
+{
+    const bool scarce = status == -EMFILE || status == -ENFILE || status == -ENOMEM;
+    return index == 0 || (scarce && sets->session->config->inherits && !sets->numbers);
+}
+
 static int open_cpu(struct inherited_sets *sets, struct inherited_set *set, struct inherited_cpu *cpu, bool on_exec)
 {
     for (unsigned i = 0; i < sets->session->config->count; i++) {
         int fd = open_event(sets, set, i, cpu, on_exec);
-        if (fd < 0 && i == 0)
+        if (fd < 0 && is_needed(sets, i, fd))
             return fd;
         if (fd < 0)
             continue;

@@ -362,6 +362,9 @@ bool tasks_is_ready(const struct tasks *tasks, const struct notification *notifi
     case PINJECT_THREAD:
     case PINJECT_INHERIT_EXEC: return tasks_find_process(tasks, notification->pid);
     case PINJECT_REAPED: /* a tracer's wait reports threads too */
+        task = tasks_find(tasks, notification->tid);
+        if (notification->limited && task && !task->process->limited) /* what says whose it is may be on its way */
+            return false;
         return tasks_find_process(tasks, notification->pid) || tasks_knows_thread(tasks, notification->pid);
     default: return true;
     }

@@ -133,8 +133,10 @@ void tasks_task_ended(struct tasks *tasks, struct task *task, bool ended)
     find_data(tasks, task);
     if (!task_is_live(task))
         return;
-    if (task_is_inherited(task) && tasks_inherited_estimate(tasks, task))
-        tasks->estimated++;
+    if (task_is_inherited(task) && !tasks_inherited_counted(task)) {
+        tasks_inherited_estimate(tasks, task);
+        tasks->estimated += ended && !task_is_armed(task);
+    }
     if (task_is_by_timer(task))
         tasks_end_timer(tasks, task);
     if (!task->values) {

@@ -9,16 +9,14 @@ bool tasks_inherited_counted(const struct task *task)
     return task->readings_seen && task->readings_seen >= task->readings;
 }
 
-bool tasks_inherited_estimate(const struct tasks *tasks, struct task *task)
+void tasks_inherited_estimate(const struct tasks *tasks, struct task *task)
 {
     if (tasks_inherited_counted(task) || tasks->clock < 0 || !task->values)
-        return false;
+        return;
     struct attach_value *clock = &task->values[tasks->clock];
     uint64_t used = task->readings_seen ? 0 : procfs_scheduled_ns(task->pid, task->key);
-    const bool sampled = task->sampled_ns > used && task->sampled_ns > clock->value;
-    if (sampled)
+    if (task->sampled_ns > used)
         used = task->sampled_ns;
     if (used > clock->value)
         *clock = (struct attach_value){.value = used, .enabled_ns = used, .running_ns = used};
-    return sampled;
 }

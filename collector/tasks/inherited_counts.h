@@ -10,9 +10,7 @@ struct tasks;
 
 /* All its counts have come. */
 bool tasks_inherited_counted(const struct task *task);
-/*
- * The clock of a task whose counts did not come, or not all: by the scheduler's accounting, or (true) by its samples.
- */
-bool tasks_inherited_estimate(const struct tasks *tasks, struct task *task);
+/* The clock of a task whose counts did not come, or not all: by the scheduler's accounting, or by its samples. */
+void tasks_inherited_estimate(const struct tasks *tasks, struct task *task);
 
 #endif

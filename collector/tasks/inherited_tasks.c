@@ -261,7 +261,9 @@ static bool is_early(const struct tasks *tasks, const struct inherited_record *k
     if (record->type != PERF_RECORD_FORK || kept->time_ns + UNKNOWN_WAIT_NS <= tasks->now_ns)
         return false;
     struct records_task made = records_parse_task(record);
-    return !tasks_find(tasks, made.ptid) && !tasks_find_process(tasks, made.ppid);
+    const struct process *creator = tasks_find_process(tasks, made.ppid);
+    /* An exec may have ended the events of its earlier program. */
+    return !tasks_find(tasks, made.ptid) && !(creator && creator->live);
 }
 
 void tasks_take_inherited(struct tasks *tasks, bool all)

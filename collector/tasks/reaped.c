@@ -27,6 +27,15 @@ static struct process *waiter_of(const struct tasks *tasks, const struct notific
     return waiter ? waiter->process : tasks_find_process(tasks, notification->tid);
 }
 
+/* A child that inherits its events sends no request: it is of its parent's user, unless an exec has changed that. */
+static bool is_of_user(const struct process *process, const struct process *parent, uint32_t user)
+{
+    if (process->limited)
+        return process->user == user;
+    return process->leader && task_is_inherited(process->leader) && !process->secure && parent->limited &&
+           parent->user == user;
+}
+
 /*
  * The kernel cannot be asked who waited. Through the channel of another user, only his own processes are reported, and
  * only by their parent. Through the own channel, his processes are reported only by their parent, and none of them is a
@@ -40,10 +49,9 @@ static bool may_tell(const struct tasks *tasks, const struct notification *notif
         return false;
     if (!notification->limited && !(process && process->limited))
         return true;
-    const struct task *waiter = tasks_find(tasks, notification->tid);
-    if (!process || !waiter || waiter->process->pid != process->ppid)
+    if (!process || !waiting || waiting->pid != process->ppid)
         return false;
-    return !notification->limited || (process->limited && process->user == notification->user);
+    return !notification->limited || is_of_user(process, waiting, notification->user);
 }
 
 static bool was_alive(const struct process *process, uint64_t time_ns)

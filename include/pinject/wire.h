@@ -220,6 +220,8 @@ enum pinject_session_flags {
     PINJECT_SESSION_DUMPS = 256,  /* samples have a stack dump: ARM gives the name of the program that will run */
     PINJECT_SESSION_PLACES = 512, /* GENERATION waits for its answer: events get their addresses in the new program */
     PINJECT_SESSION_RATE_AUTO = 1024, /* only in result files: pinject-run chose the rate (-F auto) */
+    /* Tasks inherit their events from the command: FORK and THREAD are needed only if an exec has ended the events. */
+    PINJECT_SESSION_INHERITS = 2048,
     PINJECT_SESSION_ALL = 15,
 };
 
@@ -260,7 +262,8 @@ struct pinject_segment {
        before. 0: there is no such file yet. */
     uint64_t rings;
     /* One bit per tid that has events, atomic: set before the answer, cleared when the task has ended. A hint: when
-       a request comes, the collector decides by its own tables. */
+       a request comes, the collector decides by its own tables. With PINJECT_SESSION_INHERITS: one bit per tid whose
+       children and threads inherit events. */
     uint64_t covered[PINJECT_TASKS / 64] __attribute__((aligned(64)));
 };
 

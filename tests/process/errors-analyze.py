@@ -154,7 +154,7 @@ def test_file_that_changes_between_two_looks():
     need_perf_events()
     frames = target("frames")
     pinject_run("-q", "-o", "other", "--", target("spin"), "100").ok()
-    pinject_run("-q", "--follow-all", "--", "sh", "-c", f"{frames} 3000; {frames} 3000").ok()
+    pinject_run("-q", "-F", "999", "--follow-all", "--", "sh", "-c", f"{frames} 3000; {frames} 3000").ok()
     two = sorted(results(), key=os.path.getsize)[-2:]
     # By pid, whichever began first: numbers begin anew at their end.
     first, second = sorted(two, key=lambda name: int(name.split(".")[1]))

@@ -16,6 +16,7 @@ pinject_machine_test(units)
 pinject_machine_test(doctor_facts)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|aarch64)$") # where stacks can be dumped
   pinject_machine_test(event_config_golden)
+  target_link_options(test_event_config_golden PRIVATE -Wl,--wrap=probe_reports_ends)
 endif()
 pinject_machine_test(doctor_lines doctor_scene_events.c doctor_scene_places.c doctor_scene_commands.c
   ${collector}/doctor/doctor.c ${collector}/doctor/doctor_inject.c ${collector}/launch/launch.c ${preload}/exec_kind.c

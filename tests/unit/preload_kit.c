@@ -190,6 +190,11 @@ bool pinject_request_covered(const struct pinject_channel *channel, int32_t tid)
     return channel == &pinject_preload.channel && tid == sys_gettid() && play.covered;
 }
 
+void pinject_request_note_stall(const struct pinject_channel *channel)
+{
+    channel->requests->stalled = PINJECT_STALLED_YES;
+}
+
 struct pinject_claim pinject_request_claim(const struct pinject_channel *channel, int32_t tid)
 {
     struct pinject_claim claim = {play.no_slot ? NULL : &slot, 3, 5};

@@ -136,6 +136,13 @@ static int nothing_but_a_clock(const struct perf_event_attr *attr)
 
 /* ---- Scenes ---- */
 
+/* The kernels of these machines do. */
+bool __wrap_probe_reports_ends(void);
+bool __wrap_probe_reports_ends(void)
+{
+    return true;
+}
+
 struct scene {
     const char *name;
     int (*perf)(const struct perf_event_attr *attr);
@@ -143,8 +150,9 @@ struct scene {
     const char *events[3];
 };
 
-#define TURNS .stat = true, .switch_ns = 5000000
-#define DWARF .call_graph = SETTINGS_CALL_GRAPH_DWARF
+#define TURNS   .stat = true, .switch_ns = 5000000
+#define INHERIT SETTINGS_SAMPLER_INHERIT
+#define DWARF   .call_graph = SETTINGS_CALL_GRAPH_DWARF
 static const struct scene scenes[] = {
     {"everything there is", NULL, {.frequency = 999}, {0}},
     {"a virtual machine", virtual_machine, {.frequency = 999}, {0}},
@@ -231,6 +239,13 @@ static const struct scene scenes[] = {
     {"branches of the kernel", records_branches, {.frequency = 99, .branches = 10}, {"cycles"}},
     {"branches of the default event", virtual_machine_without_branches, {.frequency = 99, .branches = 8}, {0}},
     {"branches, timers", refused, {.frequency = 99, .branches = 8}, {0}},
+    {"inherited events", NULL, {.frequency = 99, .sampler = INHERIT, .follow = PINJECT_SESSION_ALL}, {0}},
+    {"inherited events of some tasks", NULL, {.frequency = 99, .sampler = INHERIT}, {0}},
+    {"inherited events, timers", refused, {.frequency = 99, .sampler = INHERIT, .follow = PINJECT_SESSION_ALL}, {0}},
+    {"inherited faults",
+     NULL,
+     {.frequency = 99, .sampler = INHERIT, .follow = PINJECT_SESSION_ALL, .rate_given = true},
+     {"faults"}},
     {"few samples", NULL, {.period = 1, .saturate = 10}, {"task-clock,faults"}},
     {"many samples", NULL, {.frequency = 99, .saturate = 100000}, {"faults"}},
     {"rates by cost", NULL, {.frequency = 999, .frequency_auto = true}, {"task-clock,faults,cpu-clock/freq=50/"}},
@@ -320,9 +335,9 @@ static void show_event(FILE *to, const struct config_event *event)
 
 static void show_config(FILE *to, const struct event_config *config)
 {
-    fprintf(to, "source %d, %u events, %u sample%s%s, clock is %d\n", (int)config->source, config->count,
-            config->sampling, config->dummy ? ", dummy" : "", config->exclude_kernel ? ", without the kernel" : "",
-            event_config_find_clock(config));
+    fprintf(to, "source %d, %u events%s, %u sample%s%s, clock is %d\n", (int)config->source, config->count,
+            config->inherits ? ", inherited" : "", config->sampling, config->dummy ? ", dummy" : "",
+            config->exclude_kernel ? ", without the kernel" : "", event_config_find_clock(config));
     fprintf(to, "dump %u%s%s, note %u; rings of %zu and %zu pages\n", config->dump, config->dump_auto ? ", auto" : "",
             config->dump_fixed ? ", fixed" : "", config->dump_note, config->ring_pages, config->thread_ring_pages);
     if (config->wake_bytes)

@@ -88,6 +88,30 @@ static void test_session(void **state)
     assert_int_equal(slot.cmdline_size, 0); /* no arguments: as if cut */
 }
 
+/* What it makes inherits its events; but not if an exec has ended them. */
+static void test_inherits(void **state)
+{
+    (void)state;
+    reset(PINJECT_SESSION_ALL | PINJECT_SESSION_INHERITS);
+    play.covered = true;
+    init("PINJECT_SESSION=/s", NULL);
+    assert_notes("next\nopen /s\natfork\n" ASKED("GENERATION 0x1") "timer 0\n");
+    assert_true(pinject_preload.inherits);
+    assert_false(pinject_preload.threads);
+    /* It has events of its own, or none. */
+    reset(PINJECT_SESSION_ALL | PINJECT_SESSION_INHERITS);
+    init("PINJECT_SESSION=/s", NULL);
+    assert_notes("next\nopen /s\natfork\n" ASKED("PROCESS 0") "timer 0\n");
+    assert_false(pinject_preload.inherits);
+    assert_true(pinject_preload.threads);
+    /* Another session. */
+    reset(PINJECT_SESSION_ALL);
+    play.covered = true;
+    init("PINJECT_SESSION=/s", NULL);
+    notes();
+    assert_false(pinject_preload.inherits);
+}
+
 /* A task that has events says what it is now, and waits for nothing; with timers each exec generation asks. */
 static void test_covered_generation(void **state)
 {
@@ -326,6 +350,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_no_session),
         cmocka_unit_test(test_session),
         cmocka_unit_test(test_covered_generation),
+        cmocka_unit_test(test_inherits),
         cmocka_unit_test(test_threads_are_followed),
         cmocka_unit_test(test_own_environ),
         cmocka_unit_test(test_bare),

@@ -217,6 +217,30 @@ static void test_fork(void **state)
     assert_notes(FORKED GONE);
 }
 
+/* The kernel gives events to what it makes. Its reports take no slot from a collector that is stalled. */
+static void test_inherits(void **state)
+{
+    (void)state;
+    begin(PINJECT_SESSION_ALL | PINJECT_SESSION_INHERITS);
+    pinject_preload.inherits = true;
+    pinject_preload_thread(77);
+    pinject_preload_inherit();
+    assert_notes("");
+    assert_int_equal(forked(true), PINJECT_FOLLOWED + 10);
+    assert_notes(FORKED);
+    pinject_preload_reaped(998, 0x700, 5, 6, 7);
+    assert_notes("REAPED 0x1 pid 998 tid me ppid parent by 0\n");
+    assert_int_equal(requests.stalled, PINJECT_STALLED_NO);
+    play.no_slot = true;
+    pinject_preload_reaped(998, 0x700, 5, 6, 7);
+    assert_int_equal(requests.stalled, PINJECT_STALLED_YES);
+    requests.stalled = PINJECT_STALLED_NO;
+    pinject_preload.inherits = false;
+    pinject_preload_reaped(998, 0x700, 5, 6, 7);
+    assert_int_equal(requests.stalled, PINJECT_STALLED_NO);
+    assert_notes("");
+}
+
 static void test_fork_not_prepared(void **state)
 {
     (void)state;
@@ -319,6 +343,7 @@ int main(void)
         cmocka_unit_test(test_small_questions),
         cmocka_unit_test(test_settle),
         cmocka_unit_test(test_fork),
+        cmocka_unit_test(test_inherits),
         cmocka_unit_test(test_fork_not_prepared),
         cmocka_unit_test(test_fork_of_an_unknown_process),
         cmocka_unit_test(test_fork_meets_another),

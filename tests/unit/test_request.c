@@ -250,11 +250,27 @@ static void test_all_slots_taken(void **state)
         assert_non_null(pinject_request_claim(&to, 77).slot);
     assert_null(pinject_request_claim(&to, 77).slot);
     assert_int_equal(requests->dropped, 1);
+    assert_int_equal(requests->stalled, PINJECT_STALLED_NO);
     /* Given back by somebody, one is found wherever it is. */
     assert_true(move(&requests->slots[123], PINJECT_CLAIMED, PINJECT_FREE));
     struct pinject_claim claim = pinject_request_claim(&to, 77);
     assert_int_equal(claim.index, 123);
     assert_int_equal(claim.generation, 2);
+}
+
+/* Where nobody waits for answers, the first one that finds no slot says that there is no collector. */
+static void test_stall_is_noted(void **state)
+{
+    struct pinject_channel to = channel(SHORT_US);
+    (void)state;
+    for (int i = 0; i < PINJECT_SLOTS; i++)
+        assert_non_null(pinject_request_claim(&to, 77).slot);
+    pinject_request_note_stall(&to);
+    assert_int_equal(requests->stalled, PINJECT_STALLED_YES);
+    assert_null(pinject_request_claim(&to, 77).slot);
+    assert_int_equal(requests->stalled, PINJECT_STALLED_FULL);
+    pinject_request_note_stall(&to);
+    assert_int_equal(requests->stalled, PINJECT_STALLED_FULL);
 }
 
 /* Of a collector that does not answer: the first one that finds no slot is the last one that looks. */
@@ -417,6 +433,7 @@ int main(void)
         TEST(test_no_collector),
         TEST(test_first_slots_first),
         TEST(test_all_slots_taken),
+        TEST(test_stall_is_noted),
         TEST(test_all_slots_taken_and_stalled),
         TEST(test_generation_wraps),
         TEST(test_slot_stolen_while_waiting),

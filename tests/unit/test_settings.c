@@ -226,6 +226,16 @@ static void test_random_periods(void **state)
     bad(strcat(many, " c"), "more than 48 masks");
 }
 
+static void test_sampler(void **state)
+{
+    (void)state;
+    assert_int_equal(good("c")->sampler, SETTINGS_SAMPLER_TASK);
+    assert_int_equal(good("--sampler=task c")->sampler, SETTINGS_SAMPLER_TASK);
+    assert_int_equal(good("--sampler inherit c")->sampler, SETTINGS_SAMPLER_INHERIT);
+    bad("--sampler=inheritt c", "takes task|inherit, not 'inheritt'; did you mean 'inherit'?");
+    bad("--stat --sampler=inherit c", "'--sampler' is for samples, and --stat takes none");
+}
+
 static void test_saturation(void **state)
 {
     (void)state;
@@ -593,7 +603,7 @@ int main(void)
         cmocka_unit_test(test_follow),         cmocka_unit_test(test_call_graphs), cmocka_unit_test(test_actions),
         cmocka_unit_test(test_short_options),  cmocka_unit_test(test_variables),   cmocka_unit_test(test_brief_help),
         cmocka_unit_test(test_help),           cmocka_unit_test(test_registers),   cmocka_unit_test(test_branches),
-        cmocka_unit_test(test_random_periods), cmocka_unit_test(test_saturation),
+        cmocka_unit_test(test_random_periods), cmocka_unit_test(test_saturation),  cmocka_unit_test(test_sampler),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,8 @@
 
 #include <errno.h>
 
+#include "collector/sources/notifications.h"
+#include "collector/tasks/admit.h"
 #include "collector/tasks/finish.h"
 #include "collector/tasks/notification_order.h"
 #include "collector/tasks/reaped.h"
@@ -278,6 +280,46 @@ static void end_one(struct stage *stage, struct task *task, uint64_t time_ns)
     tasks_task_ended(stage->tasks, task, true);
 }
 
+/*
+ * A child that inherits its events sends no request that says whose it is: it is of its parent's user, also when that
+ * has ended. Who waited may be known before it is known whose he is.
+ */
+static void test_an_inherited_child_of_another_user(void **state)
+{
+    (void)state;
+    struct stage stage;
+    struct task *tasks[4];
+    new_traced(&stage, tasks);
+    tasks[3]->coverage = TASK_BY_INHERITANCE;
+    struct notification *early = stage_notification(PINJECT_REAPED, 103, 102, 1, T + 50);
+    early->limited = true;
+    early->user = 7;
+    assert_false(tasks_is_ready(stage.tasks, early));
+    user_says(&stage, 102, 103, 100 * MS, T + 51); /* the time is over, and he is not known as that user */
+    stage.tasks->now_ns += 1000 * MS;
+    tasks_notify(stage.tasks, NULL);
+    assert_false(tasks[3]->process->waited);
+    assert_int_equal(stage.tasks->session->denied, 1);
+    tasks[2]->process->limited = true;
+    tasks[2]->process->user = 8;
+    assert_true(tasks_is_ready(stage.tasks, early));
+    user_says(&stage, 102, 103, 100 * MS, T + 52);
+    assert_int_equal(stage.tasks->session->denied, 2);
+    tasks[2]->process->user = 7;
+    tasks[3]->process->secure = true;
+    user_says(&stage, 102, 103, 100 * MS, T + 53);
+    assert_int_equal(stage.tasks->session->denied, 3);
+    tasks[3]->process->secure = false;
+    end_one(&stage, tasks[2], T + 60);
+    user_says(&stage, 102, 103, 110 * MS, T + 54);
+    assert_int_equal(stage.tasks->session->denied, 3);
+    assert_true(tasks[3]->process->waited);
+    notification_free(early);
+    tasks[3]->coverage = TASK_BY_EVENTS;
+    stage_close(&stage);
+    stage_free(&stage);
+}
+
 /* Process 101, whose parent ended before it, is in nobody's rusage: what its children used is told by itself. */
 static uint64_t orphans_ns(bool limited, uint64_t told_ns, unsigned times)
 {
@@ -327,6 +369,7 @@ int main(void)
         cmocka_unit_test(test_threads_of_a_tracee),
         cmocka_unit_test(test_reaper),
         cmocka_unit_test(test_others_speak_for_themselves),
+        cmocka_unit_test(test_an_inherited_child_of_another_user),
         cmocka_unit_test(test_orphan_of_another_user),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

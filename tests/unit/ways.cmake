@@ -26,7 +26,7 @@ if(PINJECT_PSTACK) # where stacks can be dumped
   target_include_directories(unit_ways_preload_kit PRIVATE ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
   target_compile_definitions(unit_ways_preload_kit PRIVATE pinject_preload_open=kit_preload_open
     pinject_request_covered=kit_request_covered pinject_request_claim=kit_request_claim
-    pinject_request_send=kit_request_send)
+    pinject_request_send=kit_request_send pinject_request_note_stall=kit_request_note_stall)
   target_link_libraries(unit_ways_preload_kit PRIVATE pinject_headers pinject_flags pinject_sanitize PkgConfig::CMOCKA)
   pinject_unit_test(ways SOURCES test_ways.c test_tasks_kit.c test_result_kit.c
     $<TARGET_OBJECTS:unit_ways_preload_kit> LINK pinject_traced PkgConfig::DW)

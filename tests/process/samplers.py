@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: MIT
+# timeout: 240
+"""--sampler: whether each task has events of its own or inherits those of the command, the profile is the same, and so
+is what the program sees of us."""
+from harness import *
+
+SAMPLERS = ("task", "inherit")
+
+
+def need_inherit():
+    need_perf_events()
+    if "this kernel does not report" in pinject_run("-v", "--sampler=inherit", "-o", "probe", "--", "true").err:
+        skip("Linux 5.13 to 6.18.1 does not report the counts of inherited events")
+
+
+def record(sampler, command, *options):
+    """A recording whose tasks have the events that SAMPLER means, and its report."""
+    for name in results():
+        os.unlink(name)
+    done = pinject_run("-v", f"--sampler={sampler}", *options, "--", *command).ok()
+    document = panalyze_json("--aggregate", "--top", "all", *results())
+    sources = {task["source"] for task in document["tasks"]}
+    check_equal(sources, {"inherited" if sampler == "inherit" else "perf"}, done)
+    return done, document
+
+
+def heaviest(document):
+    return {(function["symbol"], os.path.basename(function["dso"])): function["self_percent"]
+            for function in document["functions"]}
+
+
+def test_shares():
+    """The functions of a tree of processes and threads have the same shares, also those of perf record."""
+    need_inherit()
+    need("perf", "cc")
+    # 24 functions, the first one with 24 parts of the work, the last one with one.
+    functions = "".join(f"__attribute__((noinline)) void f{i}(void) {{ for (volatile long n = 0; n < {24 - i} * 60000L; n++) ; }}\n"
+                        for i in range(24))
+    pathlib.Path("work.c").write_text(
+        "#include <pthread.h>\n#include <stdlib.h>\n#include <sys/wait.h>\n#include <unistd.h>\n" + functions +
+        "static void *work(void *times) { for (long i = 0; i < (long)times; i++) { " +
+        " ".join(f"f{i}();" for i in range(24)) + " } return 0; }\n"
+        "int main(int argc, char **argv) { pthread_t thread; if (argc > 1) return work((void *)atol(argv[1])) != 0;\n"
+        "if (!fork()) execl(argv[0], argv[0], \"20\", (char *)0); pthread_create(&thread, 0, work, (void *)20);\n"
+        "for (int i = 0; i < 20; i++) if (!fork()) { work((void *)1); _exit(0); } else wait(0);\n"
+        "pthread_join(thread, 0); while (wait(0) > 0) ; return 0; }\n")
+    run(["cc", "-O2", "-pthread", "-o", "work", "work.c"]).ok()
+    command, rate = ["./work"], "4999"
+    shares = {sampler: heaviest(record(sampler, command, "-F", rate, "-e", "task-clock:u", "-g", "none")[1])
+              for sampler in SAMPLERS}
+    run(["perf", "record", "-q", "-F", rate, "-e", "task-clock:u", "-o", "perf.data", "--", *command]).ok()
+    shares["perf"] = heaviest(panalyze_json("--aggregate", "--top", "all", "perf.data"))
+    first = sorted(shares["task"], key=shares["task"].get, reverse=True)[:20]
+    check(all(name.startswith("f") for name, _ in first), first)
+    worst = {other: max(abs(shares["task"][name] - shares[other].get(name, 0)) for name in first)
+             for other in ("inherit", "perf")}
+    figure(f"20 heaviest functions, task against inherit and against perf record: at most {worst['inherit']:.1f} and "
+           f"{worst['perf']:.1f} points apart")
+    with measured():
+        check(max(worst.values()) <= 2, {name: [shares[which].get(name) for which in shares] for name in first})
+
+
+def test_cpu_time_of_each_task():
+    """Within 1 % of what the task itself read from its clock just before its end."""
+    need_inherit()
+    for sampler in SAMPLERS:
+        command = ["sh", "-c", f"{target('spin')} 100 & {target('spin')} 80 2 & wait; exec {target('spin')} 60"]
+        done, document = record(sampler, command)
+        said = {int(tid): int(ns) for tid, ns in re.findall(r"tid (\d+) cpu_ns (\d+)", done.out)}
+        check_equal(len(said), 4)
+        for task in document["tasks"]:
+            ns = said.get(task["tid"])
+            # It has begun before its program did, and ends a little later.
+            more = 10e6 if task["tid"] == task["pid"] else 1e6
+            with measured():
+                check(ns is None or ns * 0.99 <= task["cpu_ns"] <= ns * 1.01 + more, f"{sampler}: {ns}, {task}")
+        coverage = document["coverage"]
+        with measured():
+            check(coverage["attributed_ns"] >= coverage["cpu_ns"] * 0.99, coverage)
+
+
+def test_the_same_tree():
+    """Names, arguments, parents, exit statuses, threads; also of programs that cannot load the preload object."""
+    need_inherit()
+    script = (f"/bin/true one; {target('spin')} 20 2; (exit 3); sh -c '{target('spin')} 10; exit 4'; "
+              f"{target('process-tree')} 20; exit 7")
+    trees = {}  # not the programs that each task ran: a child of vfork has events of its own only from its exec on
+    for sampler in SAMPLERS:
+        for name in results():
+            os.unlink(name)
+        done = pinject_run("-v", f"--sampler={sampler}", "--", "sh", "-c", script)
+        check_equal(done.status, 7)
+        all_seen(done)
+        tasks = panalyze_json("tree", *results())["tasks"]
+        names = {task["pid"]: (task["comm"], tuple(task["cmdline"] or ())) for task in tasks}
+        trees[sampler] = sorted((names[task["pid"]], names.get(task["ppid"], ("pinject-run", ())), task["pid"] == task["tid"],
+                                 task["exit"]) for task in tasks)
+    inherit, task = (set(trees[sampler]) for sampler in ("inherit", "task"))
+    check_equal((inherit - task, task - inherit), (set(), set()))
+    check_equal(len(trees["inherit"]), len(trees["task"]))
+
+
+def test_what_the_program_sees():
+    """Its parent, its session, its signals, its limits, its descriptors, its children: the same."""
+    need_inherit()
+    need("ps")
+    script = ("grep -E '^(SigPnd|SigBlk|SigIgn|SigCgt|Shd|Cap|Seccomp|NoNewPrivs|Threads|TracerPid|Groups)' /proc/self/status; ulimit -a; nice; "
+              "ls /proc/self/fd | wc -l; umask; ps -o comm= -p $PPID; trap 'echo child' CHLD; (exit 3); echo $?; "
+              "kill -TERM $$; echo not reached")
+    seen = {}
+    for sampler in SAMPLERS:
+        done = pinject_run("-q", f"--sampler={sampler}", "--", "sh", "-c", script)
+        seen[sampler] = (done.status, done.out, done.err)
+    check_equal(seen["inherit"], seen["task"])
+    check_equal(seen["task"][0], 143)
+    check_in("pinject-run", seen["task"][1])
+
+
+def test_a_command_that_does_not_start():
+    need_inherit()
+    for sampler in SAMPLERS:
+        done = pinject_run(f"--sampler={sampler}", "--", "./nothing")
+        check_equal((done.status, results()), (127, []), done)
+        check_in("cannot run './nothing'", done.err)
+
+
+def test_interrupted():
+    """Ctrl-C ends the command, and all that was sampled is there."""
+    need_inherit()
+    for sampler in SAMPLERS:
+        session = start([PINJECT_RUN, f"--sampler={sampler}", "--", "sh", "-c", f"echo begun; {target('spin')} 60000"])
+        session.stdout.readline()
+        wait_until(lambda: any(os.path.getsize(name) > 4096 for name in results()), what="samples on disk")
+        os.killpg(session.pid, signal.SIGINT)
+        session.communicate(timeout=60)
+        check_equal(session.returncode, 130)
+        document = panalyze_json("--aggregate", *results())
+        check(document["total"]["samples"] > 0, document["total"])
+        for name in results():
+            os.unlink(name)
+
+
+def test_what_cannot_be_inherited():
+    """Then each task has events of its own, and a note says why."""
+    need_inherit()
+    for options, reason in ((["--follow=fork,vfork,pthread"], "--follow"),
+                            (["--exec-split-results"], "--exec-split-results"),
+                            (["--saturate-smpl-buffer=10"], "--saturate-smpl-buffer"),
+                            (["-e", "faults:u", "-F", "99"], "with a frequency")):
+        for name in results():
+            os.unlink(name)
+        done = pinject_run("-v", "--sampler=inherit", *options, "--", target("spin"), "20").ok()
+        check_match(f"--sampler=inherit.*{re.escape(reason)}", done.err)
+        check_equal({task["source"] for task in panalyze_json("tree", *results())["tasks"]}, {"perf"}, done)
+        check("--sampler" not in pinject_run("-v", *options, "--", "true").ok().err)
+
+
+def test_an_exec_by_a_thread():
+    """Its process goes on with the same events, and so does what it starts."""
+    need_inherit()
+    python = need("python3")
+    script = ("import os, threading\n"
+              f"threading.Thread(target=os.execv, args=('/bin/sh', ['sh', '-c', '{target('spin')} 20; exec {target('spin')} "
+              "10'])).start()\nthreading.Event().wait()")
+    done, document = record("inherit", [python, "-c", script])
+    all_seen(done)
+    check_equal(len({task["pid"] for task in document["tasks"]}), 2, done)
+
+
+def test_another_user():
+    """What root starts as another user: all exit statuses are known, and nothing is refused."""
+    need_inherit()
+    if not IS_ROOT:
+        skip("only root can become another user")
+    words = f"setpriv --reuid={NOBODY} --regid={NOBODY} --clear-groups sh -c"
+    done, document = record("inherit", ["sh", "-c", f"{words} 'for i in 1 2 3 4 5 6 7 8; do /bin/true; (exit 3); done; :'"])
+    all_seen(done)
+    check("refused" not in done.err, done)
+    check_equal([task["exit"] for task in document["tasks"] if task["pid"] == task["tid"]].count(3), 8, done)
+
+
+def test_a_daemon():
+    """Its parent has ended, and it is ours all the same."""
+    need_inherit()
+    need("setsid")
+    done, document = record("inherit", ["sh", "-c", "(setsid sh -c 'for i in 1 2 3 4 5 6 7 8 9; do /bin/true; done; echo end' &) "
+                                        "| cat"])
+    check("refused" not in done.err, done)
+    check_equal(sum(task["comm"] == "true" for task in document["tasks"]), 9)
+    check_equal([task["cmdline"] for task in document["tasks"] if task["comm"] == "true"], [["/bin/true"]] * 9)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/* Which sessions have inherited events for all tasks, and at which rate. */
+#include "check.h"
+
+#include <errno.h>
+#include <pinject/wire.h>
+#include <string.h>
+
+#include "collector/config/event_config.h"
+#include "collector/config/sample_cost.h"
+#include "collector/config/sampler.h"
+#include "collector/config/settings.h"
+
+enum { CLOCK, FAULTS, COUNT };
+
+static struct event_config config;
+static struct settings settings;
+static struct event_spec spec;
+static unsigned measured;
+
+void __wrap_sample_cost_measure(const struct perf_event_attr *attr, struct sample_cost *ret);
+void __wrap_sample_cost_measure(const struct perf_event_attr *attr, struct sample_cost *ret)
+{
+    assert_int_equal(attr->config, PERF_COUNT_SW_TASK_CLOCK);
+    *ret = (struct sample_cost){.sample_ns = 40000, .program_ns = 9000, .tick_ns = 4000000};
+    measured++;
+}
+
+static bool reports;
+
+bool __wrap_probe_reports_ends(void);
+bool __wrap_probe_reports_ends(void)
+{
+    return reports;
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    config = (struct event_config){.source = PINJECT_SOURCE_PERF, .count = COUNT, .sampling = 1, .varies = true};
+    config.events[CLOCK] = (struct config_event){.samples = true, .nanoseconds = true, .by_cost = true};
+    config.events[CLOCK].attr = (struct perf_event_attr){
+        .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_TASK_CLOCK, .sample_period = 1001001};
+    config.events[FAULTS].attr = (struct perf_event_attr){.type = PERF_TYPE_SOFTWARE};
+    settings = (struct settings){.sampler = SETTINGS_SAMPLER_INHERIT, .follow = PINJECT_SESSION_ALL};
+    spec = (struct event_spec){0};
+    measured = 0;
+    reports = true;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    event_config_release(&config);
+    return 0;
+}
+
+static void test_rate(void **state)
+{
+    (void)state;
+    sampler_choose(&config, &settings);
+    assert_true(config.inherits);
+    assert_int_equal(config.events[CLOCK].attr.sample_period, 2000000); /* 500 samples of 40 us are 2 % */
+    assert_false(config.events[CLOCK].by_cost);
+    assert_false(config.varies);
+    assert_int_equal(config.note_count, 0);
+}
+
+static void test_a_rate_that_was_given(void **state)
+{
+    (void)state;
+    config.events[CLOCK].by_cost = config.varies = false;
+    sampler_choose(&config, &settings);
+    assert_true(config.inherits);
+    assert_int_equal(config.events[CLOCK].attr.sample_period, 1001001);
+    assert_int_equal(measured, 0);
+}
+
+/* As if nothing else had been asked for. */
+static void test_given_up(void **state)
+{
+    (void)state;
+    sampler_choose(&config, &settings);
+    sampler_give_up(&config, -EMFILE);
+    assert_false(config.inherits);
+    assert_true(config.events[CLOCK].by_cost);
+    assert_true(config.varies);
+    assert_int_equal(config.events[CLOCK].attr.sample_period, 1001001);
+    assert_non_null(strstr(config.notes[0], "Too many open files"));
+}
+
+static void test_not_asked_for(void **state)
+{
+    (void)state;
+    settings.sampler = SETTINGS_SAMPLER_TASK;
+    sampler_choose(&config, &settings);
+    settings.sampler = SETTINGS_SAMPLER_INHERIT;
+    settings.stat = true;
+    sampler_choose(&config, &settings);
+    assert_false(config.inherits);
+    assert_true(config.events[CLOCK].by_cost);
+    assert_int_equal(config.note_count + measured, 0);
+}
+
+static void expect_obstacle(const char *text)
+{
+    sampler_choose(&config, &settings);
+    assert_false(config.inherits);
+    assert_true(config.events[CLOCK].by_cost);
+    assert_int_equal(config.note_count, 1);
+    assert_non_null(strstr(config.notes[0], "(--sampler=inherit)"));
+    if (!strstr(config.notes[0], text))
+        fail_msg("'%s' is not in '%s'", text, config.notes[0]);
+    tear_down(NULL);
+    set_up(NULL);
+}
+
+static void test_obstacles(void **state)
+{
+    (void)state;
+    config.source = PINJECT_SOURCE_TIMER;
+    expect_obstacle("timers sample");
+    settings.bare = true;
+    expect_obstacle("without pinject-run");
+    settings.follow = PINJECT_SESSION_ALL & ~(unsigned)PINJECT_SESSION_EXEC;
+    expect_obstacle("--follow");
+    settings.split = true;
+    expect_obstacle("--exec-split-results");
+    settings.saturate = 1;
+    expect_obstacle("--saturate-smpl-buffer");
+    config.events[FAULTS].random_mask = 1;
+    expect_obstacle("--smpl-periods-random");
+    config.events[FAULTS].samples = config.events[FAULTS].period_is_next = true;
+    expect_obstacle("(-F)");
+    config.events[FAULTS].values = true;
+    expect_obstacle("modifier S");
+    spec.target_kind = EVENT_TARGET_FILE;
+    config.events[FAULTS].spec = &spec;
+    expect_obstacle("address");
+    reports = false;
+    expect_obstacle("this kernel");
+    spec.relative = true;
+    config.events[FAULTS].spec = &spec;
+    expect_obstacle("address");
+    config.events[FAULTS].values = config.inherit_values = true;
+    sampler_choose(&config, &settings);
+    assert_true(config.inherits);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_rate, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_rate_that_was_given, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_given_up, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_not_asked_for, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_obstacles, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
