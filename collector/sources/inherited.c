@@ -273,12 +273,36 @@ static void note_comm(struct inherited_sets *sets, struct inherited_set *set, co
 }
 
 /* True: there is nothing to hand on. */
-static bool note_lost(struct inherited_sets *sets, const struct perf_event_header *record)
+static bool note_lost(struct inherited_sets *sets, struct inherited_set *set, const struct perf_event_header *record)
 {
     if (record->type != PERF_RECORD_LOST && record->type != PERF_RECORD_LOST_SAMPLES)
         return false;
-    sets->lost += records_parse_lost(record);
+    const uint64_t lost = records_parse_lost(record);
+    sets->lost += lost;
+    set->told_lost += lost;
     return true;
+}
+
+/*
+ * The kernel tells of lost records when it writes the next one. If there was none, only its counters have them; those of
+ * a group are not asked, nor kernels before 6.0.
+ */
+static void note_untold_lost(struct inherited_sets *sets, struct inherited_set *set)
+{
+    const struct event_config *config = sets->session->config;
+    uint64_t lost = 0, words[5]; /* value, both times, id, lost */
+    for (unsigned i = 0; i < set->cpu_count; i++)
+        for (unsigned j = 0; j < config->count; j++) {
+            const uint64_t format = config->events[j].attr.read_format;
+            const size_t count = 1 + (size_t)__builtin_popcountll(format);
+            if (set->cpus[i].fds[j] >= 0 && format & PERF_FORMAT_LOST && !(format & PERF_FORMAT_GROUP) &&
+                read(set->cpus[i].fds[j], words, count * sizeof(words[0])) == (ssize_t)(count * sizeof(words[0])))
+                lost += words[count - 1];
+        }
+    if (lost <= set->told_lost)
+        return;
+    sets->lost += lost - set->told_lost;
+    set->told_lost = lost;
 }
 
 /*
@@ -370,7 +394,7 @@ static void keep_record(struct inherited_sets *sets, struct inherited_set *set, 
 static void take_record(struct inherited_sets *sets, struct inherited_set *set, const struct inherited_cpu *cpu,
                         const struct perf_event_header *record)
 {
-    if (note_lost(sets, record))
+    if (note_lost(sets, set, record))
         return;
     const bool part = record->type == PERF_RECORD_FORK && note_fork(sets, set, record, false);
     if (record->type == PERF_RECORD_EXIT)
@@ -467,6 +491,7 @@ static void read_all(struct inherited_sets *sets)
             continue;
         }
         *at = set->next;
+        note_untold_lost(sets, set);
         forget_members(sets, set);
         free_set(sets, set);
         __atomic_fetch_sub(&sets->live, 1, __ATOMIC_RELEASE);
@@ -544,6 +569,8 @@ struct inherited_record *inherited_take(struct inherited_sets *sets, uint64_t be
     pthread_mutex_lock(&sets->lock);
     make_room(sets); /* what is read now is taken at once */
     read_all(sets);
+    for (struct inherited_set *set = sets->first; set && before_ns == UINT64_MAX; set = set->next)
+        note_untold_lost(sets, set); /* nothing is taken after that */
     *lost += sets->lost;
     sets->lost = 0;
     struct inherited_record *first = inherited_records_take(&sets->records, before_ns);

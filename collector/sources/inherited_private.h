@@ -34,6 +34,7 @@ struct inherited_set {
     unsigned readings;
     uint64_t room, kept;       /* bytes of records: the bound, and those kept since the last were taken */
     struct root_ids *root_ids; /* in the sets' roots; NULL: none */
+    uint64_t told_lost;        /* records that the kernel has told it lost */
     uint64_t members;          /* tasks marked as being in it: at least all that are */
     unsigned turn;             /* number of the event set that is enabled; 0: there are none */
     bool counts;               /* its events do: the exec that they waited for is over */

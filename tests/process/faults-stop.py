@@ -71,11 +71,11 @@ def test_stopped_in_a_storm_of_inherited_events():
     limit = wall_ms(alone.out) * 1.5 + 2000
     with measured():
         check(wall_ms(done.out) <= limit, f"{wall_ms(done.out)} ms, {wall_ms(alone.out)} ms alone")
-    seen, unknown = profiled_tasks(done), missed_tasks(done, "FORK record was lost")
-    lost = missed_tasks(done, "record about a task with inherited events was lost")
+    # The other lines are about reports of children and counts, not about whole tasks.
+    seen, told = profiled_tasks(done), missed_tasks(done, "FORK record was lost|before it was found|record about a task")
     with measured():  # an unprivileged user's rings are small
         check(seen >= (4000 if IS_ROOT else 1), done.err)
-    check(seen + unknown >= 4501 or lost, f"{seen} tasks are profiled: {done.err}")
+    check(seen >= 4501 or told, f"{seen} tasks are profiled: {done.err}")
 
 
 def test_a_start_waits_once():
