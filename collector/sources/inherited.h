@@ -73,8 +73,8 @@ static inline int inherited_open(struct inherited_sets *sets, pid_t pid, pid_t t
     return inherited_open_of(sets, pid, tid, -1, root);
 }
 /*
- * The task FROM, the root of the newest set, has made TID and ends: TID and all its descendants are in the set, which has
- * no root any more. Returns the number of the set, and *RET_READINGS as in struct inherited_record.
+ * The root of the newest set has made TID, and ends: TID and all its descendants are in the set, which has no root any
+ * more. Returns the number of the set, and *RET_READINGS as in struct inherited_record.
  */
 uint64_t inherited_hand_over(struct inherited_sets *sets, pid_t tid, unsigned *ret_readings);
 /*
