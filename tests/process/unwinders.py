@@ -110,8 +110,8 @@ def whole(result):
 def test_of_a_session():
     """pinject-run and a bare preload object take it, and say which engine it was."""
     need_dumps()
-    ours = pinject_run("-g", "dwarf", "-o", "ours/", "--", target("spin"), "200").ok()
-    result = pinject_run("-g", "dwarf", "--unwinder=libunwind", "-o", "theirs/", "--", target("spin"), "200").ok()
+    ours = pinject_run("-F", "4999", "-g", "dwarf", "-o", "ours/", "--", target("spin"), "200").ok()
+    result = pinject_run("-F", "4999", "-g", "dwarf", "--unwinder=libunwind", "-o", "theirs/", "--", target("spin"), "200").ok()
     check("libunwind" not in ours.err, ours.err)
     check_in("call stacks unwound by libunwind, ", result.err)
     with measured():
