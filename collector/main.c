@@ -33,6 +33,7 @@
 #include "collector/show_stacks.h"
 #include "collector/sources/attach.h"
 #include "collector/sources/inherited.h"
+#include "collector/system/accounting.h"
 #include "collector/sources/session.h"
 #include "collector/summary.h"
 #include "collector/system/paths.h"
@@ -183,9 +184,21 @@ static void explain_trap(const struct event_config *config, int status)
 static void give_own_events(struct run *run)
 {
     sampler_give_up(&run->config, run->launch.inherit_error);
-    run->session.segment->flags &= ~(uint32_t)PINJECT_SESSION_INHERITS;
+    run->session.segment->flags &= ~(uint32_t)(PINJECT_SESSION_INHERITS | PINJECT_SESSION_SYSTEM_WIDE);
     if (run->line.settings.verbose && run->config.note_count)
         report_note("%s", run->config.notes[run->config.note_count - 1]);
+}
+
+/* With a system-wide set, the kernel's accounting has what the command's process did before its exec. */
+static void tell_startup(struct run *run)
+{
+    const struct launch *launch = &run->launch;
+    const struct accounting_task before = {.tid = launch->pid,
+                                           .cpu_ns = launch->startup_ns,
+                                           .switches = launch->startup_switches,
+                                           .minor_faults = launch->startup_minor_faults,
+                                           .major_faults = launch->startup_major_faults};
+    inherited_set_before(run->session.inherited_sets, &before);
 }
 
 /* Lets the command go, collects until its end, reports the result. Returns the exit status. */
@@ -230,6 +243,7 @@ static int run_command(struct run *run)
         return error == ENOENT ? STATUS_NOT_FOUND : error == ECHILD ? STATUS_OWN : STATUS_NOT_RUN;
     }
     run->args.root_startup_ns = run->launch.startup_ns;
+    tell_startup(run);
     live_start(&run->live, &run->session, &run->signals.old_mask);
     error = collect_run(&run->args, &run->outcome);
     service_stop_workers(&run->session);

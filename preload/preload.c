@@ -215,7 +215,8 @@ static void init_process(int argc, char **argv, char **envp)
     pthread_atfork(pinject_preload_before_fork, NULL, pinject_preload_forked);
     __atomic_store_n(&preload->state, PINJECT_FOLLOWED, __ATOMIC_RELEASE);
     announce_generation();
-    preload->threads &= !preload->inherits;
+    preload->accounts = preload->inherits && preload->flags & PINJECT_SESSION_SYSTEM_WIDE;
+    preload->threads &= !preload->inherits || preload->accounts;
     if (raw_execs && preload->flags & PINJECT_SESSION_VFORK)
         pinject_preload_inherit();
 }
@@ -248,6 +249,18 @@ __attribute__((constructor)) static void init_at_load(int argc, char **argv, cha
     (void)argc, (void)argv, (void)envp;
     pinject_preload_init(0, NULL, NULL);
 #endif
+}
+
+void pinject_preload_account(void)
+{
+    if (pinject_preload.accounts && !pinject_preload_blocked())
+        (void)sys_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+/* At exit(), after the program's own functions. */
+__attribute__((destructor)) static void end_process(void)
+{
+    pinject_preload_account();
 }
 
 static uint32_t *inheriting_slot(int32_t tid)
@@ -398,7 +411,7 @@ void pinject_preload_forked(void)
     bool mine = word >> TID_BITS == key >> TID_BITS;
     int32_t parent_tid = mine ? (int32_t)(word & (PINJECT_TASKS - 1)) : 0;
     preload->pid = sys_getpid();
-    preload->threads = preload->flags & PINJECT_SESSION_PTHREAD && !preload->inherits;
+    preload->threads = preload->flags & PINJECT_SESSION_PTHREAD && (!preload->inherits || preload->accounts);
     pinject_thread_records_reset();
     pinject_timer_forked();
     pinject_preload_look_at_user();

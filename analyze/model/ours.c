@@ -95,8 +95,7 @@ static void fill_task(struct profile_task *task, const struct pinject_item_task 
     task->end_ns = item->end_ns;
     task->ended = item->flags & PINJECT_TASK_ENDED;
     task->exit = item->flags & PINJECT_TASK_STATUS ? shell_status(item->status) : -1;
-    task->source = item->source <= PINJECT_SOURCE_ACCOUNTING ? (enum profile_task_source)item->source
-                                                             : PROFILE_SOURCE_UNKNOWN;
+    task->source = item->source <= PINJECT_SOURCE_CPU ? (enum profile_task_source)item->source : PROFILE_SOURCE_UNKNOWN;
     task->startup_ns += item->startup_ns;
     task->exit_cost = item->flags & PINJECT_TASK_EXIT_COST;
     task->exit_ns = task->exit_cost ? item->exit_ns : 0;
@@ -325,6 +324,9 @@ static int take_session(struct loader *loader, struct item *item)
     session->root = fixed.root;
     session->bare = fixed.bare;
     session->exclude_kernel = fixed.exclude_kernel;
+    session->sampler = fixed.flags & PINJECT_SESSION_SYSTEM_WIDE ? PROFILE_SAMPLER_CPU
+                       : fixed.flags & PINJECT_SESSION_INHERITS  ? PROFILE_SAMPLER_INHERIT
+                                                                 : PROFILE_SAMPLER_TASK;
     session->rate_auto = fixed.flags & PINJECT_SESSION_RATE_AUTO;
     session->version = store_string(&loader->store, item_string(item));
     item_string(item); /* name of the default event: the attributes have it, too */

@@ -62,6 +62,7 @@ enum profile_task_source {
     PROFILE_SOURCE_INHERITED,
     PROFILE_SOURCE_TIMER,
     PROFILE_SOURCE_ACCOUNTING,
+    PROFILE_SOURCE_CPU,
 };
 
 struct profile_task {
@@ -150,6 +151,13 @@ struct profile_jit_dump {
     const char *path;
 };
 
+/* Which events the recorder opened for the tasks: their own, or those of --sampler. */
+enum profile_sampler {
+    PROFILE_SAMPLER_TASK,
+    PROFILE_SAMPLER_INHERIT,
+    PROFILE_SAMPLER_CPU,
+};
+
 /* The period of a clock whose periods the recorder makes longer, with rate_auto: 999 Hz. */
 enum { PROFILE_RATE_AUTO_NS = 1000000000 / 999 };
 
@@ -165,6 +173,7 @@ struct profile_session {
     int32_t root;
     bool bare;
     bool exclude_kernel;
+    enum profile_sampler sampler;
     bool rate_auto;           /* the recorder chose the rate of a sampled clock (-F auto) */
     const char *event_reason; /* why the default event is not cycles, or "" */
     const char *hostname, *osrelease, *arch, *cpudesc;

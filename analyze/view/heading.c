@@ -271,7 +271,7 @@ bool heading_by_timers(const struct profile *profile)
     bool timers = false;
     for (uint32_t i = 0; i < profile->task_count; i++) {
         enum profile_task_source source = profile->tasks[i].source;
-        if (source == PROFILE_SOURCE_PERF || source == PROFILE_SOURCE_INHERITED)
+        if (source == PROFILE_SOURCE_PERF || source == PROFILE_SOURCE_INHERITED || source == PROFILE_SOURCE_CPU)
             return false;
         timers |= source == PROFILE_SOURCE_TIMER || source == PROFILE_SOURCE_ACCOUNTING;
     }

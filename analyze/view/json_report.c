@@ -107,7 +107,7 @@ static void counts_list(struct json *json, const struct profile *profile, const 
 
 static const char *source_name(enum profile_task_source source)
 {
-    static const char *const names[] = {NULL, "perf", "inherited", "timer", "accounting"};
+    static const char *const names[] = {NULL, "perf", "inherited", "timer", "accounting", "cpu"};
     return (size_t)source < sizeof(names) / sizeof(names[0]) ? names[source] : NULL;
 }
 

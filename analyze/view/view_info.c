@@ -140,6 +140,11 @@ static void print_session(struct view *view, const struct profile_session *sessi
                     text_plural(amount, session->unwritten_samples, "sample", "samples"),
                     text_plural(other, session->incomplete_files, "result file is", "result files are"));
     print_load(view, session);
+    if (session->sampler != PROFILE_SAMPLER_TASK)
+        print_field(view, "sampler", "%s",
+                    session->sampler == PROFILE_SAMPLER_CPU
+                        ? "cpu: each CPU had events, and no task (--sampler=cpu)"
+                        : "inherit: all tasks inherited the events of the command (--sampler=inherit)");
     for (uint32_t i = 0; i < session->missed_count; i++)
         print_field(view, "missed", "%s: %s, %s", session->missed[i].comm, session->missed[i].reason,
                     text_plural(amount, session->missed[i].count, "time", "times"));
@@ -149,9 +154,9 @@ static void print_session(struct view *view, const struct profile_session *sessi
 
 static void print_events(struct view *view, const struct profile_file *file)
 {
-    /* Inherited events have one period. */
+    /* Only events of its own have a period of their own. */
     const bool rate_auto = file->session && file->session->rate_auto && file->task_count &&
-                           file->tasks[0].source != PROFILE_SOURCE_INHERITED;
+                           file->tasks[0].source == PROFILE_SOURCE_PERF;
     for (uint32_t i = 0; i < file->event_count; i++) {
         const struct profile_event *event = &file->events[i];
         if (event->sampled)

@@ -23,6 +23,17 @@ struct attach_value {
     uint64_t value, enabled_ns, running_ns, lost;
 };
 
+/* Where the count of a task comes from, if no event is opened on it (system_wide). */
+enum config_account {
+    CONFIG_ACCOUNT_NONE,
+    CONFIG_ACCOUNT_CLOCK, /* the kernel's accounting of the task: its CPU time, */
+    CONFIG_ACCOUNT_SWITCHES,
+    CONFIG_ACCOUNT_FAULTS,
+    CONFIG_ACCOUNT_MINOR_FAULTS,
+    CONFIG_ACCOUNT_MAJOR_FAULTS,
+    CONFIG_ACCOUNT_SAMPLES, /* the sum of its samples' periods; of what is rare, a sample each time */
+};
+
 struct config_event {
     char name[EVENT_NAME];       /* as in reports: "task-clock", "page-faults:u" */
     struct perf_event_attr attr; /* as for a running task: disabled and enable_on_exec are 0 */
@@ -37,6 +48,7 @@ struct config_event {
     bool values;     /* its samples have the counts of its group: PERF_SAMPLE_READ (records/values.h) */
     unsigned leader; /* index of its group's leader: at most its own, which it is without a group */
     unsigned set;    /* number from 1 of its event set (event_sets.h); 0: it counts all the time */
+    enum config_account account;   /* only with system_wide */
     const struct event_spec *spec; /* what the user said of it, in the settings; NULL: a default */
 };
 
@@ -52,6 +64,8 @@ struct event_config {
     unsigned sampling;               /* how many of them sample; with --stat none does, see dummy */
     bool inherits;                   /* all tasks inherit the events of the command (--sampler=inherit) */
     bool whole_tree;                 /* --stat: the events of the command are inherited; no other task has events */
+    bool system_wide;                /* no task has events: there is one set for each CPU, as if all inherited it
+                                        (--sampler=cpu); inherits is set, too */
     unsigned whole_tree_note;        /* number, from 1, of the note that says so; 0: each task is counted by itself */
     bool dummy;                      /* --stat: events[0] is not reported: it has the ring, for COMM, MMAP2 ... */
     enum pinject_task_source source; /* PERF; TIMER if perf_event_open is refused: nothing is opened then */

@@ -1,29 +1,72 @@
 /* SPDX-License-Identifier: MIT */
 #include "collector/config/sampler.h"
 
+#include <linux/perf_event.h>
 #include <pinject/wire.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "collector/config/event_choice.h"
 #include "collector/config/event_config.h"
+#include "collector/config/event_rate.h"
 #include "collector/config/probe.h"
 #include "collector/config/sample_cost.h"
 #include "collector/config/settings.h"
 
+/* What the kernel's accounting of a task, which does not tell user space from the kernel, has of an event with ATTR. */
+static enum config_account find_account(const struct perf_event_attr *attr)
+{
+    static const enum config_account accounts[] = {
+        [PERF_COUNT_SW_CPU_CLOCK] = CONFIG_ACCOUNT_CLOCK,
+        [PERF_COUNT_SW_TASK_CLOCK] = CONFIG_ACCOUNT_CLOCK,
+        [PERF_COUNT_SW_PAGE_FAULTS] = CONFIG_ACCOUNT_FAULTS,
+        [PERF_COUNT_SW_CONTEXT_SWITCHES] = CONFIG_ACCOUNT_SWITCHES,
+        [PERF_COUNT_SW_CPU_MIGRATIONS] = CONFIG_ACCOUNT_SAMPLES,
+        [PERF_COUNT_SW_PAGE_FAULTS_MIN] = CONFIG_ACCOUNT_MINOR_FAULTS,
+        [PERF_COUNT_SW_PAGE_FAULTS_MAJ] = CONFIG_ACCOUNT_MAJOR_FAULTS,
+    };
+    if (attr->type != PERF_TYPE_SOFTWARE || attr->config >= sizeof(accounts) / sizeof(accounts[0]))
+        return CONFIG_ACCOUNT_NONE;
+    const bool whole = !attr->exclude_kernel && !attr->exclude_user;
+    return whole || event_rate_is_clock(attr->type, attr->config) ? accounts[attr->config] : CONFIG_ACCOUNT_NONE;
+}
+
+/* Only of a hardware event is the sum of the periods known: the kernel's clocks are in the accounting. */
+static enum config_account find_account_of(const struct config_event *event)
+{
+    const bool hardware = event->attr.type == PERF_TYPE_HARDWARE || event->attr.type == PERF_TYPE_HW_CACHE ||
+                          event->attr.type == PERF_TYPE_RAW || event->attr.type >= PERF_TYPE_MAX;
+    return event->samples && hardware ? CONFIG_ACCOUNT_SAMPLES : find_account(&event->attr);
+}
+
+/* Why EVENT cannot be one for each CPU; NULL: it can. */
+static const char *find_cpu_obstacle_of(const struct config_event *event)
+{
+    const bool dropped = !event->spec && !event->samples; /* drop_counters() */
+    return event->spec && event->spec->filter ? "filters (--filter) need events of each task"
+           : event->values                    ? "modifier S needs events of each task"
+           : event->account || dropped        ? NULL
+                                              : "an event counts what the kernel's accounting of a task does not have";
+}
+
 /* Why EVENT cannot be inherited by all tasks; NULL: it can. */
+static const char *find_inherit_obstacle_of(const struct event_config *config, const struct config_event *event)
+{
+    return event->values && !config->inherit_values ? "this kernel does not inherit events with modifier S" : NULL;
+}
+
+/* Why EVENT has to be one of each task; NULL: it has not. */
 static const char *find_obstacle_of(const struct event_config *config, const struct config_event *event)
 {
     if (event->random_mask)
         return "random periods (--smpl-periods-random) need events of each task";
-    if (event->values && !config->inherit_values)
-        return "this kernel does not inherit events with modifier S";
     if (event->spec && (event_choice_is_own(event->spec) || event_choice_is_relative(event->spec)))
         return "an event has an address of its own in each process";
     if (event->samples && event->period_is_next)
         return "samples of an inherited software event with a frequency (-F) do not say what they stand for";
-    return NULL;
+    return config->system_wide ? find_cpu_obstacle_of(event) : find_inherit_obstacle_of(config, event);
 }
 
 /* The same of all events. */
@@ -35,10 +78,12 @@ static const char *find_obstacle(const struct event_config *config, const struct
                                ? "with --follow, each followed task has events of its own"
                            : settings->split    ? "--exec-split-results needs the counts of a task at each exec"
                            : settings->saturate ? "--saturate-smpl-buffer needs events of each task"
-                                                : NULL;
+                           : config->system_wide && settings->switch_events
+                               ? "--switch-events needs events of each task"
+                               : NULL;
     for (unsigned i = 0; !obstacle && i < config->count; i++)
         obstacle = find_obstacle_of(config, &config->events[i]);
-    if (!obstacle && !probe_reports_ends())
+    if (!obstacle && !config->system_wide && !probe_reports_ends())
         obstacle = "this kernel does not report what inherited events counted (Linux 5.13 to 6.18.1)";
     return obstacle;
 }
@@ -60,6 +105,41 @@ static void choose_rate(struct event_config *config)
     config->varies = false;
 }
 
+/* The counters that nobody asked for, and that accounting does not have. */
+static void drop_counters(struct event_config *config)
+{
+    unsigned count = 0, dropped = 0;
+    for (unsigned i = 0; i < config->count; i++) {
+        if (!config->events[i].account && !config->events[i].spec && !config->events[i].samples) {
+            dropped++;
+            continue;
+        }
+        if (dropped) {
+            if (config->keepers[count] >= 0)
+                close(config->keepers[count]);
+            config->keepers[count] = config->keepers[i];
+            config->keepers[i] = -1;
+            config->events[count] = config->events[i];
+            config->events[count].leader -= dropped; /* behind those that the user chose, no event is in a group */
+        }
+        count++;
+    }
+    config->count = count;
+    if (dropped)
+        event_config_note(config,
+                          "hardware events that are not sampled are not counted (--sampler=cpu): no event is opened on "
+                          "a task; -e and --sampler=task count them");
+}
+
+static void say_refusal(struct event_config *config, const char *reason)
+{
+    event_config_note(config,
+                      config->system_wide
+                          ? "each task has events of its own, not one set for each CPU (--sampler=cpu): %s"
+                          : "each task has events of its own, not inherited ones (--sampler=inherit): %s",
+                      reason);
+}
+
 void sampler_give_up(struct event_config *config, int status)
 {
     config->inherits = false;
@@ -70,19 +150,25 @@ void sampler_give_up(struct event_config *config, int status)
         event->attr.sample_period = UINT64_C(1000000000) / SAMPLE_COST_MOST_HZ;
         event->by_cost = config->varies = true;
     }
-    event_config_note(config, "each task has events of its own, not inherited ones (--sampler=inherit): %s",
-                      strerror(-status));
+    say_refusal(config, strerror(-status));
+    config->system_wide = false;
 }
 
 void sampler_choose(struct event_config *config, const struct settings *settings)
 {
-    if (settings->stat || settings->sampler != SETTINGS_SAMPLER_INHERIT)
+    if (settings->stat || settings->sampler == SETTINGS_SAMPLER_TASK)
         return;
+    config->system_wide = settings->sampler == SETTINGS_SAMPLER_CPU;
+    for (unsigned i = 0; i < config->count; i++)
+        config->events[i].account = find_account_of(&config->events[i]);
     const char *obstacle = find_obstacle(config, settings);
-    config->inherits = !obstacle;
-    if (config->inherits)
-        choose_rate(config);
-    else
-        event_config_note(config, "each task has events of its own, not inherited ones (--sampler=inherit): %s",
-                          obstacle);
+    if (obstacle) {
+        say_refusal(config, obstacle);
+        config->system_wide = false;
+        return;
+    }
+    config->inherits = true;
+    if (config->system_wide)
+        drop_counters(config);
+    choose_rate(config);
 }

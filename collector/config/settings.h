@@ -36,6 +36,7 @@ struct random_periods {
 enum settings_sampler {
     SETTINGS_SAMPLER_TASK,    /* each task has events of its own */
     SETTINGS_SAMPLER_INHERIT, /* each task inherits the events of the command */
+    SETTINGS_SAMPLER_CPU,     /* each CPU has events, which see all tasks; those of others are forgotten */
 };
 
 struct settings {

@@ -31,10 +31,23 @@ static void make_child(int line)
     _exit(0);
 }
 
-pid_t fork_inherited(struct inherited_sets *sets, uint64_t *ret_set, unsigned *ret_readings, int *ret_status)
+static pid_t fork_seen(struct inherited_sets *sets, uint64_t *ret_set, unsigned *ret_readings, int *ret_status)
+{
+    *ret_set = 0;
+    *ret_status = inherited_open_system_wide(sets);
+    const pid_t child = fork();
+    if (child > 0 && *ret_status == 0)
+        *ret_set = inherited_hand_over(sets, child, ret_readings);
+    return child;
+}
+
+pid_t fork_inherited(struct inherited_sets *sets, bool system_wide, uint64_t *ret_set, unsigned *ret_readings,
+                     int *ret_status)
 {
     int line[2];
     pid_t child = -1;
+    if (system_wide)
+        return fork_seen(sets, ret_set, ret_readings, ret_status);
     *ret_set = 0;
     *ret_status = 0;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, line) < 0) {

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -62,7 +63,7 @@ static bool leads_session_without_terminal(void)
 
 /* The child's report: first this, then, only if exec failed, an int with the errno. */
 struct launch_report {
-    uint64_t startup_ns;
+    uint64_t startup_ns, switches, minor_faults, major_faults;
 };
 
 /* "PRELOAD" before what LD_PRELOAD already has, unless it is there. Owned by the caller; NULL: out of memory. */
@@ -126,7 +127,12 @@ static _Noreturn void run_child(const struct launch *launch, const struct sessio
     while (got < 0 && errno == EINTR);
     if (got != 1)
         _exit(125); /* the collector is gone, or gave up */
-    struct launch_report first = {clock_ns(CLOCK_PROCESS_CPUTIME_ID)};
+    struct rusage usage = {0};
+    getrusage(RUSAGE_SELF, &usage);
+    struct launch_report first = {.startup_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID),
+                                  .switches = (uint64_t)(usage.ru_nvcsw + usage.ru_nivcsw),
+                                  .minor_faults = (uint64_t)usage.ru_minflt,
+                                  .major_faults = (uint64_t)usage.ru_majflt};
     if (buffer_write(report, &first, sizeof first))
         _exit(125);
     if (session->settings->no_cmd_output)
@@ -163,9 +169,10 @@ int launch_start(struct launch *launch, const struct session *session, char *con
     }
     launch->gate = gate[1];
     launch->report = report[0];
-    launch->pid = session->config->inherits ? fork_inherited(session->inherited_sets, &launch->inherited_set,
-                                                             &launch->readings, &launch->inherit_error)
-                                            : fork();
+    launch->pid = session->config->inherits
+                      ? fork_inherited(session->inherited_sets, session->config->system_wide, &launch->inherited_set,
+                                       &launch->readings, &launch->inherit_error)
+                      : fork();
     if (launch->pid == 0)
         run_child(launch, session, command, mask, gate[0], report[1]);
     int error = launch->pid < 0 ? errno : 0;
@@ -223,6 +230,9 @@ int launch_go(struct launch *launch, const char *command)
     } else {
         error = 0;
         launch->startup_ns = first.startup_ns;
+        launch->startup_switches = first.switches;
+        launch->startup_minor_faults = first.minor_faults;
+        launch->startup_major_faults = first.major_faults;
     }
     close(launch->gate);
     close(launch->report);

@@ -20,6 +20,7 @@ struct launch {
     int gate;            /* the child waits for a byte */
     int report;          /* the child's CPU time, then the error of a failed exec */
     uint64_t startup_ns; /* CPU time of the child before exec */
+    uint64_t startup_switches, startup_minor_faults, startup_major_faults;
     /* event_config.inherits: the inherited set that the child is in, and its READ records; 0: it needs its own events */
     uint64_t inherited_set;
     unsigned readings;

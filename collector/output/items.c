@@ -41,7 +41,10 @@ static void append_session(const struct session *session, const struct buffer *a
         .id = {session->id[0], session->id[1]},
         .start_ns = session->start_ns,
         .start_realtime_ns = session->start_realtime_ns,
-        .flags = session->settings->follow | (config->rate_auto ? PINJECT_SESSION_RATE_AUTO : 0),
+        .flags = session->settings->follow | (config->rate_auto ? PINJECT_SESSION_RATE_AUTO : 0) |
+                 (config->system_wide ? PINJECT_SESSION_SYSTEM_WIDE
+                  : config->inherits  ? PINJECT_SESSION_INHERITS
+                                      : 0),
         .root = session->segment ? __atomic_load_n(&session->segment->root, __ATOMIC_RELAXED) : 0,
         .uid = getuid(),
         .arguments = typed ? count : 0,

@@ -314,6 +314,30 @@ void records_make_comm(const struct records_layout *layout, const struct records
     put_trailer((unsigned char *)record, type, stamp);
 }
 
+void records_make_read(const struct records_layout *layout, const struct records_stamp *stamp,
+                       const struct records_reading *reading, struct buffer *buffer)
+{
+    const uint64_t type = layout->sample_type[stamp->event], format = layout->read_format;
+    const uint64_t times = format & (PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING),
+                   rest = format & (PERF_FORMAT_ID | PERF_FORMAT_LOST);
+    const size_t words = 2 + (size_t)__builtin_popcountll(times) + (size_t)__builtin_popcountll(rest);
+    const size_t whole = sizeof(struct perf_event_header) + 8 * words + trailer_size(type);
+    const uint32_t task[2] = {(uint32_t)stamp->pid, (uint32_t)stamp->tid};
+    const struct perf_event_header header = {.type = PERF_RECORD_READ, .size = (uint16_t)whole};
+    unsigned char *record = buffer_extend(buffer, whole);
+    if (!record)
+        return;
+    memcpy(record, &header, sizeof(header));
+    memcpy(record + sizeof(header), task, sizeof(task));
+    unsigned char *at = record + sizeof(header) + sizeof(task);
+    put_word(&at, true, reading->value);
+    put_word(&at, format & PERF_FORMAT_TOTAL_TIME_ENABLED, reading->enabled_ns);
+    put_word(&at, format & PERF_FORMAT_TOTAL_TIME_RUNNING, reading->running_ns);
+    put_word(&at, format & PERF_FORMAT_ID, stamp->id);
+    put_word(&at, format & PERF_FORMAT_LOST, reading->lost);
+    put_trailer(record, type, stamp);
+}
+
 void records_make_mmap(const struct records_layout *layout, const struct records_stamp *stamp,
                        const struct mapping *mapping, struct buffer *buffer)
 {

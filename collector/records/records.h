@@ -106,6 +106,9 @@ void records_make_comm(const struct records_layout *layout, const struct records
                        struct buffer *buffer);
 void records_make_mmap(const struct records_layout *layout, const struct records_stamp *stamp,
                        const struct mapping *mapping, struct buffer *buffer);
+/* A READ record, as the kernel writes it at the end of a task. */
+void records_make_read(const struct records_layout *layout, const struct records_stamp *stamp,
+                       const struct records_reading *reading, struct buffer *buffer);
 /* A mapping of the kernel: pid -1. */
 void records_make_kernel(const struct records_layout *layout, const struct records_stamp *stamp, uint64_t start,
                          uint64_t size, uint64_t offset, const char *name, struct buffer *buffer);

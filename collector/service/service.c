@@ -193,6 +193,8 @@ static uint32_t segment_flags(const struct settings *settings, const struct even
         flags |= PINJECT_SESSION_DUMPS;
     if (config->inherits)
         flags |= PINJECT_SESSION_INHERITS;
+    if (config->system_wide)
+        flags |= PINJECT_SESSION_SYSTEM_WIDE;
     if (config->program)
         flags |= PINJECT_SESSION_PLACES;
     if (settings->split || !(flags & PINJECT_SESSION_EXEC))

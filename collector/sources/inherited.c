@@ -59,6 +59,8 @@ static int watch_set(const struct inherited_sets *sets, struct inherited_set *se
     return 0;
 }
 
+static void read_all(struct inherited_sets *sets);
+
 static bool is_dead(const struct inherited_set *set)
 {
     struct pollfd end = {.fd = set->pidfd, .events = POLLIN};
@@ -100,6 +102,20 @@ static int keep_root_ids(struct inherited_sets *sets, struct inherited_set *set)
     return 0;
 }
 
+/* SET, which is open, is read from now on. Under the lock. */
+static void add_set(struct inherited_sets *sets, struct inherited_set *set)
+{
+    if (!sets->numbers) /* later sets use the same ids */
+        memcpy(sets->ids, set->cpus[0].ids, sizeof(sets->ids));
+    for (unsigned i = 0; set->system_wide && i < sets->session->config->count; i++)
+        if (!sets->ids[i]) /* no event is opened; the kernel gives ids from 1 on */
+            sets->ids[i] = UINT64_MAX - i;
+    set->number = ++sets->numbers;
+    set->next = sets->first;
+    sets->first = set;
+    __atomic_fetch_add(&sets->live, 1, __ATOMIC_RELEASE);
+}
+
 int inherited_open_of(struct inherited_sets *sets, pid_t pid, pid_t tid, int pidfd, enum inherit_root root)
 {
     long configured = sysconf(_SC_NPROCESSORS_CONF);
@@ -124,14 +140,9 @@ int inherited_open_of(struct inherited_sets *sets, pid_t pid, pid_t tid, int pid
     if (status == 0)
         status = keep_root_ids(sets, set);
     if (status == 0) {
-        if (!sets->numbers) /* later sets use the same ids */
-            memcpy(sets->ids, set->cpus[0].ids, sizeof(sets->ids));
-        set->number = ++sets->numbers;
-        set->next = sets->first;
-        sets->first = set;
+        add_set(sets, set);
         if (sets->session->config->inherits) /* its own events alone do not count there (attach_table.c) */
             covered_mark(sets->session, tid, true);
-        __atomic_fetch_add(&sets->live, 1, __ATOMIC_RELEASE);
     }
     pthread_mutex_unlock(&sets->lock);
     if (status < 0)
@@ -139,16 +150,46 @@ int inherited_open_of(struct inherited_sets *sets, pid_t pid, pid_t tid, int pid
     return status;
 }
 
-/* ---- Reading: under the lock ---- */
-
-static bool is_number(pid_t tid)
+int inherited_open_system_wide(struct inherited_sets *sets)
 {
-    return tid > 0 && tid < PINJECT_TASKS;
+    const long configured = sysconf(_SC_NPROCESSORS_CONF);
+    const size_t count = configured > 0 ? (size_t)configured : 1;
+    struct inherited_set *set = calloc(1, sizeof(*set) + count * sizeof(set->cpus[0]));
+    int status = -ENOMEM;
+    if (!set)
+        return status;
+    set->system_wide = true;
+    set->pidfd = -1;
+    struct system_wide *wide = system_wide_new(&status);
+    if (wide)
+        status = inherited_open_set(sets, set, (unsigned)count, false);
+    set->readings = sets->session->config->count; /* made from what the kernel's accounting tells */
+    pthread_mutex_lock(&sets->lock);
+    if (status == 0)
+        status = watch_set(sets, set);
+    if (status == 0) {
+        sets->system_wide = wide;
+        add_set(sets, set);
+    }
+    pthread_mutex_unlock(&sets->lock);
+    if (status < 0) {
+        system_wide_free(wide);
+        free_set(sets, set);
+    }
+    return status;
 }
 
-static void enter_set(struct inherited_sets *sets, struct inherited_set *set, pid_t tid)
+void inherited_set_before(struct inherited_sets *sets, const struct accounting_task *before)
 {
-    if (!is_number(tid))
+    if (sets->system_wide)
+        system_wide_set_before(sets->system_wide, before);
+}
+
+/* ---- Reading: under the lock ---- */
+
+void inherited_enter(struct inherited_sets *sets, struct inherited_set *set, pid_t tid)
+{
+    if (!inherited_is_number(tid))
         return;
     const uint32_t number = (uint32_t)set->number, before = sets->inside[tid];
     set->members += before != number;
@@ -158,9 +199,9 @@ static void enter_set(struct inherited_sets *sets, struct inherited_set *set, pi
         covered_mark(sets->session, tid, true);
 }
 
-static void leave_set(struct inherited_sets *sets, pid_t tid)
+void inherited_leave(struct inherited_sets *sets, pid_t tid)
 {
-    if (!is_number(tid) || !sets->inside[tid])
+    if (!inherited_is_number(tid) || !sets->inside[tid])
         return;
     if (__atomic_exchange_n(&sets->inside[tid], 0, __ATOMIC_RELAXED) != PART)
         covered_mark(sets->session, tid, false);
@@ -169,9 +210,9 @@ static void leave_set(struct inherited_sets *sets, pid_t tid)
 /* Unless another set has all of it. */
 static void enter_part(struct inherited_sets *sets, const struct inherited_set *set, pid_t tid)
 {
-    if (!is_number(tid) || (sets->inside[tid] && sets->inside[tid] != (uint32_t)set->number))
+    if (!inherited_is_number(tid) || (sets->inside[tid] && sets->inside[tid] != (uint32_t)set->number))
         return;
-    leave_set(sets, tid);
+    inherited_leave(sets, tid);
     __atomic_store_n(&sets->inside[tid], PART, __ATOMIC_RELAXED);
 }
 
@@ -180,7 +221,7 @@ static void forget_members(struct inherited_sets *sets, const struct inherited_s
 {
     for (pid_t tid = 1; set->members && tid <= sets->highest; tid++)
         if (sets->inside[tid] == (uint32_t)set->number)
-            leave_set(sets, tid);
+            inherited_leave(sets, tid);
 }
 
 /*
@@ -218,8 +259,8 @@ static bool note_fork(struct inherited_sets *sets, struct inherited_set *set, co
                       bool known)
 {
     struct records_task task = records_parse_task(record);
-    const bool by_part = is_number(task.ptid) && sets->inside[task.ptid] == PART;
-    const bool by_whole = is_number(task.ptid) && sets->inside[task.ptid] == (uint32_t)set->number;
+    const bool by_part = inherited_is_number(task.ptid) && sets->inside[task.ptid] == PART;
+    const bool by_whole = inherited_is_number(task.ptid) && sets->inside[task.ptid] == (uint32_t)set->number;
     const bool part = (known && !by_whole && !is_later(set, &task)) || is_from_before(set, &task) ||
                       (by_part && task.ptid != set->tid && task.ptid != set->pid);
     /* The root has ended, and its number is in use again. */
@@ -228,7 +269,7 @@ static bool note_fork(struct inherited_sets *sets, struct inherited_set *set, co
     if (task.tid == set->pid)
         set->pid = 0;
     if (!part)
-        enter_set(sets, set, task.tid);
+        inherited_enter(sets, set, task.tid);
     else
         enter_part(sets, set, task.tid);
     sets->untold |= part;
@@ -238,21 +279,26 @@ static bool note_fork(struct inherited_sets *sets, struct inherited_set *set, co
 static void note_exit(struct inherited_sets *sets, struct inherited_set *set, const struct perf_event_header *record)
 {
     const pid_t tid = records_parse_task(record).tid;
-    const uint32_t number = is_number(tid) ? sets->inside[tid] : 0;
+    const uint32_t number = inherited_is_number(tid) ? sets->inside[tid] : 0;
     sets->untold |= !number;
     set->members -= set->members && number == (uint32_t)set->number;
-    leave_set(sets, tid);
+    inherited_leave(sets, tid);
 }
 
 uint64_t inherited_hand_over(struct inherited_sets *sets, pid_t tid, unsigned *ret_readings)
 {
     pthread_mutex_lock(&sets->lock);
     struct inherited_set *set = sets->first;
+    if (set->system_wide)
+        read_all(sets); /* that it was made by somebody else is in the past */
     set->pid = set->tid = 0;
     if (set->pidfd >= 0)
         close(set->pidfd);
     set->pidfd = -1;
-    enter_set(sets, set, tid);
+    if (set->system_wide)
+        system_wide_enter(sets, set, tid);
+    else
+        inherited_enter(sets, set, tid);
     *ret_readings = set->readings;
     pthread_mutex_unlock(&sets->lock);
     return set->number;
@@ -265,11 +311,11 @@ uint64_t inherited_hand_over(struct inherited_sets *sets, pid_t tid, unsigned *r
 static void note_comm(struct inherited_sets *sets, struct inherited_set *set, const struct perf_event_header *record)
 {
     const struct records_comm comm = records_parse_comm(record);
-    if (!comm.exec || !is_number(comm.tid))
+    if (!comm.exec || !inherited_is_number(comm.tid))
         return;
     sets->untold = true; /* that EXIT may be in a ring that is read later */
     if (!sets->inside[comm.tid] && comm.tid != set->tid && comm.tid != set->pid && numbers_hold(-1, comm.pid, comm.tid))
-        enter_set(sets, set, comm.tid);
+        inherited_enter(sets, set, comm.tid);
 }
 
 /* True: there is nothing to hand on. */
@@ -319,6 +365,13 @@ static bool has_place(struct inherited_sets *sets, struct inherited_set *set, co
     set->kept = kept;
     sets->kept += record->size;
     return true;
+}
+
+void inherited_give_room(struct inherited_sets *sets, struct inherited_set *set, const struct inherited_record *kept)
+{
+    const struct perf_event_header *record = (const struct perf_event_header *)(const void *)kept->bytes;
+    set->kept -= set->kept < record->size ? set->kept : record->size;
+    sets->kept -= sets->kept < record->size ? sets->kept : record->size;
 }
 
 /*
@@ -382,6 +435,7 @@ static void keep_record(struct inherited_sets *sets, struct inherited_set *set, 
     kept->event = (unsigned)event;
     kept->readings = set->readings;
     kept->part = part;
+    kept->undecided = set->system_wide;
     struct perf_event_header *copy = (struct perf_event_header *)(void *)kept->bytes;
     keep_values(sets, cpu, kept->event, copy);
     records_set_id(&sets->layout, sets->ids[event], copy);
@@ -396,6 +450,11 @@ static void take_record(struct inherited_sets *sets, struct inherited_set *set, 
 {
     if (note_lost(sets, set, record))
         return;
+    if (set->system_wide) {
+        if (!system_wide_is_foreign(sets, record))
+            keep_record(sets, set, cpu, record, false);
+        return;
+    }
     const bool part = record->type == PERF_RECORD_FORK && note_fork(sets, set, record, false);
     if (record->type == PERF_RECORD_EXIT)
         note_exit(sets, set, record);
@@ -406,6 +465,8 @@ static void take_record(struct inherited_sets *sets, struct inherited_set *set, 
 
 static bool has_ended(const struct inherited_set *set)
 {
+    if (set->system_wide)
+        return false;
     for (unsigned i = 0; i < set->cpu_count; i++) {
         struct pollfd fd = {.fd = set->cpus[i].fds[0], .events = POLLIN};
         if (poll(&fd, 1, 0) < 0 || !(fd.revents & (POLLHUP | POLLERR)))
@@ -471,10 +532,15 @@ static bool read_set(struct inherited_sets *sets, struct inherited_set *set)
 {
     bool ended = has_ended(set);
     const size_t first = sets->records.count;
+    const uint64_t begin_ns = clock_ns(CLOCK_MONOTONIC), lost = set->told_lost;
     sets->untold = false;
     for (unsigned i = 0; i < set->cpu_count; i++)
         read_cpu(sets, set, &set->cpus[i], ended);
-    if (sets->untold)
+    if (set->system_wide && set->told_lost > lost)
+        system_wide_find_members(sets, set);
+    if (set->system_wide)
+        system_wide_decide(sets, set, begin_ns);
+    else if (sets->untold)
         note_again(sets, set, first);
     return ended;
 }
@@ -500,7 +566,7 @@ static void read_all(struct inherited_sets *sets)
 
 bool inherited_know(struct inherited_sets *sets, pid_t tid)
 {
-    if (!inherited_live(sets) || !is_number(tid))
+    if (!inherited_live(sets) || !inherited_is_number(tid))
         return false;
     /* What TID's creator wrote is in its ring by now. Pairs with read_all(). */
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
@@ -530,7 +596,7 @@ bool inherited_is_root(struct inherited_sets *sets, pid_t pid)
 
 static bool is_marked(const struct inherited_sets *sets, pid_t tid)
 {
-    return sets && is_number(tid) && __atomic_load_n(&sets->inside[tid], __ATOMIC_RELAXED);
+    return sets && inherited_is_number(tid) && __atomic_load_n(&sets->inside[tid], __ATOMIC_RELAXED);
 }
 
 void inherited_forget(struct inherited_sets *sets, pid_t tid)
@@ -539,7 +605,7 @@ void inherited_forget(struct inherited_sets *sets, pid_t tid)
         return;
     pthread_mutex_lock(&sets->lock);
     read_all(sets);
-    leave_set(sets, tid);
+    inherited_leave(sets, tid);
     pthread_mutex_unlock(&sets->lock);
 }
 
@@ -552,8 +618,8 @@ void inherited_made_by(struct inherited_sets *sets, pid_t creator, pid_t tid)
     const struct inherited_set *set = sets->first;
     while (set && set->tid != creator && set->pid != creator) /* after an exec the root has the latter */
         set = set->next;
-    if (!set && !(is_number(creator) && sets->inside[creator]))
-        leave_set(sets, tid);
+    if (!set && !(inherited_is_number(creator) && sets->inside[creator]))
+        inherited_leave(sets, tid);
     pthread_mutex_unlock(&sets->lock);
 }
 
@@ -574,6 +640,8 @@ struct inherited_record *inherited_take(struct inherited_sets *sets, uint64_t be
     *lost += sets->lost;
     sets->lost = 0;
     struct inherited_record *first = inherited_records_take(&sets->records, before_ns);
+    if (sets->system_wide)
+        first = system_wide_count(sets, first);
     make_room(sets); /* what stays is no older than BEFORE_NS */
     pthread_mutex_unlock(&sets->lock);
     return first;
@@ -639,6 +707,7 @@ void inherited_free(struct inherited_sets *sets)
         sets->first = set->next;
         free_set(sets, set);
     }
+    system_wide_free(sets->system_wide);
     inherited_roots_release(&sets->roots);
     inherited_records_release(&sets->records);
     if (sets->inside)

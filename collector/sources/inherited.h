@@ -17,23 +17,11 @@
 #include <sys/types.h>
 
 #include "collector/config/event_config.h"
+#include "collector/sources/inherited_records.h"
 
+struct accounting_task;
 struct session;
 struct inherited_sets;
-
-/* A record of an inherited set. Its identifier is that of inherited_ids(), whatever CPU it comes from. */
-struct inherited_record {
-    struct inherited_record *next;
-    uint64_t time_ns;
-    uint64_t order;         /* in which it was read */
-    uint64_t inherited_set; /* number of its inherited set */
-    pid_t pid, tid;         /* of its writer */
-    unsigned event;         /* of the event configuration */
-    unsigned readings;      /* READ records that each task of its set writes at its end */
-    bool root;              /* written by the root of the set */
-    bool part; /* FORK of a task that began while the set was opened: it has the events of some CPUs only */
-    _Alignas(8) unsigned char bytes[];
-};
 
 /* NULL: out of memory, reported. */
 struct inherited_sets *inherited_new(struct session *session);
@@ -77,6 +65,13 @@ static inline int inherited_open(struct inherited_sets *sets, pid_t pid, pid_t t
  * more. Returns the number of the set, and *RET_READINGS as in struct inherited_record.
  */
 uint64_t inherited_hand_over(struct inherited_sets *sets, pid_t tid, unsigned *ret_readings);
+/*
+ * Opens a system-wide set (event_config.system_wide; system_wide.h), which no task is in yet. The next task is added by
+ * inherited_hand_over(). 0 or -errno: -EPERM, -EACCES, -EMFILE, -ENOMEM, -EINVAL (not in the first pid namespace) ...
+ */
+int inherited_open_system_wide(struct inherited_sets *sets);
+/* What the command has used before its exec: with a system-wide set, it is not counted. Before any is taken. */
+void inherited_set_before(struct inherited_sets *sets, const struct accounting_task *before);
 /*
  * Is TID alive and covered by inheritance (not a root, not in part of a set)? Exact: a task is announced before it can
  * send a request.

@@ -91,6 +91,15 @@ static int prepare(const struct config_event *event, const struct inherited_cpu 
     return status;
 }
 
+/* ATTR, of an event of all tasks of a CPU. */
+static void see_all_tasks(const struct config_event *event, struct perf_event_attr *attr)
+{
+    attr->inherit = attr->inherit_stat = 0;
+    attr->exclude_idle = 1;
+    if (!event->samples) /* it is rare: each time is told */
+        attr->sample_period = 1;
+}
+
 static int open_event(struct inherited_sets *sets, const struct inherited_set *set, unsigned index,
                       const struct inherited_cpu *cpu, bool on_exec)
 {
@@ -99,9 +108,10 @@ static int open_event(struct inherited_sets *sets, const struct inherited_set *s
     const struct config_event *event = &config->events[index];
     const uint32_t children = PINJECT_SESSION_FORK | PINJECT_SESSION_VFORK;
     const bool in_group = event->leader != index, on = event_sets_is_on(event, set->turn);
-    const pid_t tid = set->tid;
+    const pid_t tid = set->system_wide ? -1 : set->tid;
     struct perf_event_attr attr = event->attr;
-    if (in_group && cpu->fds[event->leader] < 0)
+    if ((in_group && cpu->fds[event->leader] < 0) ||
+        (set->system_wide && !event->samples && event->account != CONFIG_ACCOUNT_SAMPLES))
         return -ENODEV;
     if (event->spec && (event_choice_is_own(event->spec) || event_choice_is_relative(event->spec)))
         return -EOPNOTSUPP;
@@ -117,6 +127,8 @@ static int open_event(struct inherited_sets *sets, const struct inherited_set *s
     const uint32_t limit = config->dump ? dump_limits_find(&sets->session->dumps.limits, tid) : 0;
     stacks_attr(config, event, dump_size(config, &sets->session->dumps, limit, NULL, size), &attr);
     event_rate_attr(event, true, &attr);
+    if (set->system_wide)
+        see_all_tasks(event, &attr);
     if (attr.watermark)
         attr.wakeup_watermark = watermark(config, size);
     const int fd = (int)syscall(

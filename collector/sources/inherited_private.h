@@ -10,6 +10,8 @@
 #include "collector/sources/inherited_records.h"
 #include "collector/sources/inherited_ring.h"
 #include "collector/sources/inherited_roots.h"
+#include "collector/sources/session.h"
+#include "collector/sources/system_wide.h"
 
 /* The events of an inherited set on one CPU. */
 struct inherited_cpu {
@@ -38,6 +40,7 @@ struct inherited_set {
     uint64_t members;          /* tasks marked as being in it: at least all that are */
     unsigned turn;             /* number of the event set that is enabled; 0: there are none */
     bool counts;               /* its events do: the exec that they waited for is over */
+    bool system_wide;          /* it has no root, and does not end: system_wide.h */
     unsigned cpu_count;
     struct inherited_cpu cpus[];
 };
@@ -53,6 +56,7 @@ struct inherited_sets {
     uint64_t begun;             /* atomic: how often a thread began to read all rings, under the lock */
     struct inherited_set *first;
     struct inherited_roots roots;
+    struct system_wide *system_wide; /* NULL: there is no such set */
     uint64_t ids[CONFIG_EVENTS];
     uint32_t *inside;                 /* per live tid: the number of its set, written under the lock, atomic; 0: none */
     pid_t highest;                    /* the highest tid in it */
@@ -63,6 +67,17 @@ struct inherited_sets {
     _Alignas(8) unsigned char scratch[PINJECT_RING_RECORD_MAX];
 };
 
+/* Can TID be the number of a task? */
+static inline bool inherited_is_number(pid_t tid)
+{
+    return tid > 0 && tid < PINJECT_TASKS;
+}
+
+/* TID is in SET, or in none, from now on. */
+void inherited_enter(struct inherited_sets *sets, struct inherited_set *set, pid_t tid);
+void inherited_leave(struct inherited_sets *sets, pid_t tid);
+/* KEPT, of SET, is about to be dropped. */
+void inherited_give_room(struct inherited_sets *sets, struct inherited_set *set, const struct inherited_record *kept);
 /* Is there room for one more set, with the smallest ring on each of CPUS? */
 bool inherited_has_room(const struct inherited_sets *sets, uint64_t cpus);
 /*

@@ -3,7 +3,26 @@
 #ifndef COLLECTOR_SOURCES_INHERITED_RECORDS_H
 #define COLLECTOR_SOURCES_INHERITED_RECORDS_H
 
-#include "collector/sources/inherited.h"
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* A record of an inherited set. Its identifier is that of inherited_ids(), whatever CPU it comes from. */
+struct inherited_record {
+    struct inherited_record *next;
+    uint64_t time_ns;
+    uint64_t order;         /* in which it was read */
+    uint64_t inherited_set; /* number of its inherited set */
+    pid_t pid, tid;         /* of its writer */
+    unsigned event;         /* of the event configuration */
+    unsigned readings;      /* READ records that each task of its set writes at its end */
+    bool root;              /* written by the root of the set */
+    bool undecided;         /* is the writer in the tree? Of a system-wide set, never outside of collector/sources */
+    bool part; /* FORK of a task that began while the set was opened: it has the events of some CPUs only */
+    _Alignas(8) unsigned char bytes[];
+};
 
 /* All zero: empty. */
 struct inherited_records {

@@ -14,7 +14,10 @@
 #include "collector/tasks/tasks.h"
 #include "collector/tasks/timer_fallback.h"
 
-enum { DYING_NS = 50 * 1000 * 1000 }; /* from the last record of a process to its death */
+enum {
+    DYING_NS = 50 * 1000 * 1000, /* from the last record of a process to its death */
+    TICK_NS = 10 * 1000 * 1000,  /* of the scheduler, at most: so much of a task the accounting may not have */
+};
 
 void tasks_tell_leader(const struct process *process)
 {
@@ -74,6 +77,7 @@ static void add_late(struct tasks *tasks, struct process *process, uint64_t used
 static void add_clock(struct tasks *tasks, struct process *process, uint64_t used_ns)
 {
     process->clock_ns += used_ns;
+    process->behind_ns += tasks->config->system_wide ? TICK_NS : 0;
     const bool armed = process->leader && task_is_armed(process->leader);
     if (process->accounted && !process->continued && !armed)
         add_late(tasks, process, used_ns);

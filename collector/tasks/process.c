@@ -121,7 +121,8 @@ static bool is_plausible(const struct process *process, uint64_t own, uint64_t m
         return false;
     uint64_t cost = own > process->clock_ns ? own - process->clock_ns : 0;
     bool free = process->revoked || process->uncounted;
-    uint64_t most = EXIT_COST_NS + own / EXIT_COST_SHARE + process->ended_tasks * TASK_EXIT_COST_NS + missed;
+    uint64_t most = EXIT_COST_NS + own / EXIT_COST_SHARE + process->ended_tasks * TASK_EXIT_COST_NS + missed +
+                    process->behind_ns;
     if (!free && cost > most + switching_ns(process))
         return false;
     *ret_ns = cost;

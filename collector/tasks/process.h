@@ -93,6 +93,7 @@ struct process {
     int status;
     uint64_t ended_tasks;
     uint64_t clock_ns;          /* CPU time of its ended tasks, as counted */
+    uint64_t behind_ns;         /* how much of its ended tasks may not be in clock_ns: event_config.system_wide */
     uint64_t main_clock_ns;     /* part of it: of the thread that had tid == pid last, before and after that */
     uint64_t children_ns;       /* CPU time of the children that it waited for, with theirs */
     uint64_t counted_ns;        /* limited: part of it that the kernel counted, once they are accounted for */

@@ -103,10 +103,10 @@ bool tasks_has_no_sampler(const struct tasks *tasks, const struct task *task)
     return task->coverage == TASK_BY_COUNTERS;
 }
 
-static enum pinject_task_source source_of(const struct task *task)
+static enum pinject_task_source source_of(const struct tasks *tasks, const struct task *task)
 {
     if (task_is_inherited(task))
-        return PINJECT_SOURCE_INHERITED;
+        return tasks->config->system_wide ? PINJECT_SOURCE_CPU : PINJECT_SOURCE_INHERITED;
     if (!task_is_by_timer(task))
         return PINJECT_SOURCE_PERF;
     return task->timer_started ? PINJECT_SOURCE_TIMER : PINJECT_SOURCE_ACCOUNTING;
@@ -126,7 +126,7 @@ void task_view_init(const struct tasks *tasks, const struct task *task, unsigned
                                         .tid = task->tid,
                                         .ppid = task->ppid,
                                         .parent_tid = task->parent_tid,
-                                        .source = source_of(task),
+                                        .source = source_of(tasks, task),
                                         .kind = task->kind,
                                         .start_ns = task->generation_first
                                                         ? task->generations[task->generation_first].start_ns

@@ -63,6 +63,7 @@ enum pinject_task_source {
     PINJECT_SOURCE_INHERITED = 2,  /* inherited events */
     PINJECT_SOURCE_TIMER = 3,      /* timers of the preload object */
     PINJECT_SOURCE_ACCOUNTING = 4, /* only the kernel's CPU time accounting */
+    PINJECT_SOURCE_CPU = 5, /* samples by events of its CPUs, counts from the kernel's accounting (--sampler=cpu) */
 };
 
 enum pinject_task_flags {

@@ -1,15 +1,34 @@
 # SPDX-License-Identifier: MIT
 # timeout: 240
-"""--sampler: whether each task has events of its own or inherits those of the command, the profile is the same, and so
-is what the program sees of us."""
+"""--sampler: whether each task has events of its own, inherits those of the command, or has none, as each CPU has them,
+the profile is the same, and so is what the program sees of us."""
 from harness import *
 
-SAMPLERS = ("task", "inherit")
+SOURCES = {"task": "perf", "inherit": "inherited", "cpu": "cpu"}
+
+
+def samplers():
+    """Those that this user and this kernel have, beside "task"."""
+    need_perf_events()
+    found = ["task"]
+    for sampler in ("inherit", "cpu"):
+        note = pinject_run("-v", f"--sampler={sampler}", "-o", "probe", "--", "true").err
+        for name in pathlib.Path(".").glob("probe.*"):
+            os.unlink(name)
+        if f"(--sampler={sampler})" not in note:
+            found.append(sampler)
+    return found
+
+
+def need_samplers():
+    found = samplers()
+    if len(found) == 1:
+        skip("neither inherited events nor those of each CPU")
+    return found
 
 
 def need_inherit():
-    need_perf_events()
-    if "this kernel does not report" in pinject_run("-v", "--sampler=inherit", "-o", "probe", "--", "true").err:
+    if "inherit" not in samplers():
         skip("Linux 5.13 to 6.18.1 does not report the counts of inherited events")
 
 
@@ -20,7 +39,7 @@ def record(sampler, command, *options):
     done = pinject_run("-v", f"--sampler={sampler}", *options, "--", *command).ok()
     document = panalyze_json("--aggregate", "--top", "all", *results())
     sources = {task["source"] for task in document["tasks"]}
-    check_equal(sources, {"inherited" if sampler == "inherit" else "perf"}, done)
+    check_equal(sources, {SOURCES[sampler]}, done)
     return done, document
 
 
@@ -31,7 +50,7 @@ def heaviest(document):
 
 def test_shares():
     """The functions of a tree of processes and threads have the same shares, also those of perf record."""
-    need_inherit()
+    found = need_samplers()
     need("perf", "cc")
     # 24 functions, the first one with 24 parts of the work, the last one with one.
     functions = "".join(f"__attribute__((noinline)) void f{i}(void) {{ for (volatile long n = 0; n < {24 - i} * 60000L; n++) ; }}\n"
@@ -47,23 +66,22 @@ def test_shares():
     run(["cc", "-O2", "-pthread", "-o", "work", "work.c"]).ok()
     command, rate = ["./work"], "4999"
     shares = {sampler: heaviest(record(sampler, command, "-F", rate, "-e", "task-clock:u", "-g", "none")[1])
-              for sampler in SAMPLERS}
+              for sampler in found}
     run(["perf", "record", "-q", "-F", rate, "-e", "task-clock:u", "-o", "perf.data", "--", *command]).ok()
     shares["perf"] = heaviest(panalyze_json("--aggregate", "--top", "all", "perf.data"))
     first = sorted(shares["task"], key=shares["task"].get, reverse=True)[:20]
     check(all(name.startswith("f") for name, _ in first), first)
     worst = {other: max(abs(shares["task"][name] - shares[other].get(name, 0)) for name in first)
-             for other in ("inherit", "perf")}
-    figure(f"20 heaviest functions, task against inherit and against perf record: at most {worst['inherit']:.1f} and "
-           f"{worst['perf']:.1f} points apart")
+             for other in (*found[1:], "perf")}
+    figure("20 heaviest functions, points apart from --sampler=task, at most: " +
+           ", ".join(f"{other} {points:.1f}" for other, points in worst.items()))
     with measured():
         check(max(worst.values()) <= 2, {name: [shares[which].get(name) for which in shares] for name in first})
 
 
 def test_cpu_time_of_each_task():
     """Within 1 % of what the task itself read from its clock just before its end."""
-    need_inherit()
-    for sampler in SAMPLERS:
+    for sampler in need_samplers():
         command = ["sh", "-c", f"{target('spin')} 100 & {target('spin')} 80 2 & wait; exec {target('spin')} 60"]
         done, document = record(sampler, command)
         said = {int(tid): int(ns) for tid, ns in re.findall(r"tid (\d+) cpu_ns (\d+)", done.out)}
@@ -81,11 +99,11 @@ def test_cpu_time_of_each_task():
 
 def test_the_same_tree():
     """Names, arguments, parents, exit statuses, threads; also of programs that cannot load the preload object."""
-    need_inherit()
+    found = need_samplers()
     script = (f"/bin/true one; {target('spin')} 20 2; (exit 3); sh -c '{target('spin')} 10; exit 4'; "
               f"{target('process-tree')} 20; exit 7")
     trees = {}  # not the programs that each task ran: a child of vfork has events of its own only from its exec on
-    for sampler in SAMPLERS:
+    for sampler in found:
         for name in results():
             os.unlink(name)
         done = pinject_run("-v", f"--sampler={sampler}", "--", "sh", "-c", script)
@@ -95,30 +113,31 @@ def test_the_same_tree():
         names = {task["pid"]: (task["comm"], tuple(task["cmdline"] or ())) for task in tasks}
         trees[sampler] = sorted((names[task["pid"]], names.get(task["ppid"], ("pinject-run", ())), task["pid"] == task["tid"],
                                  task["exit"]) for task in tasks)
-    inherit, task = (set(trees[sampler]) for sampler in ("inherit", "task"))
-    check_equal((inherit - task, task - inherit), (set(), set()))
-    check_equal(len(trees["inherit"]), len(trees["task"]))
+    for sampler in found[1:]:
+        other, task = set(trees[sampler]), set(trees["task"])
+        check_equal((other - task, task - other), (set(), set()), sampler)
+        check_equal(len(trees[sampler]), len(trees["task"]), sampler)
 
 
 def test_what_the_program_sees():
     """Its parent, its session, its signals, its limits, its descriptors, its children: the same."""
-    need_inherit()
+    found = need_samplers()
     need("ps")
     script = ("grep -E '^(SigPnd|SigBlk|SigIgn|SigCgt|Shd|Cap|Seccomp|NoNewPrivs|Threads|TracerPid|Groups)' /proc/self/status; ulimit -a; nice; "
               "ls /proc/self/fd | wc -l; umask; ps -o comm= -p $PPID; trap 'echo child' CHLD; (exit 3); echo $?; "
               "kill -TERM $$; echo not reached")
     seen = {}
-    for sampler in SAMPLERS:
+    for sampler in found:
         done = pinject_run("-q", f"--sampler={sampler}", "--", "sh", "-c", script)
         seen[sampler] = (done.status, done.out, done.err)
-    check_equal(seen["inherit"], seen["task"])
+    for sampler in found[1:]:
+        check_equal(seen[sampler], seen["task"], sampler)
     check_equal(seen["task"][0], 143)
     check_in("pinject-run", seen["task"][1])
 
 
 def test_a_command_that_does_not_start():
-    need_inherit()
-    for sampler in SAMPLERS:
+    for sampler in need_samplers():
         done = pinject_run(f"--sampler={sampler}", "--", "./nothing")
         check_equal((done.status, results()), (127, []), done)
         check_in("cannot run './nothing'", done.err)
@@ -126,8 +145,7 @@ def test_a_command_that_does_not_start():
 
 def test_interrupted():
     """Ctrl-C ends the command, and all that was sampled is there."""
-    need_inherit()
-    for sampler in SAMPLERS:
+    for sampler in need_samplers():
         session = start([PINJECT_RUN, f"--sampler={sampler}", "--", "sh", "-c", f"echo begun; {target('spin')} 60000"])
         session.stdout.readline()
         wait_until(lambda: any(os.path.getsize(name) > 4096 for name in results()), what="samples on disk")
@@ -157,37 +175,114 @@ def test_what_cannot_be_inherited():
 
 def test_an_exec_by_a_thread():
     """Its process goes on with the same events, and so does what it starts."""
-    need_inherit()
     python = need("python3")
     script = ("import os, threading\n"
               f"threading.Thread(target=os.execv, args=('/bin/sh', ['sh', '-c', '{target('spin')} 20; exec {target('spin')} "
               "10'])).start()\nthreading.Event().wait()")
-    done, document = record("inherit", [python, "-c", script])
-    all_seen(done)
-    check_equal(len({task["pid"] for task in document["tasks"]}), 2, done)
+    for sampler in need_samplers():
+        done, document = record(sampler, [python, "-c", script])
+        all_seen(done)
+        check_equal(len({task["pid"] for task in document["tasks"]}), 2, done)
 
 
 def test_another_user():
     """What root starts as another user: all exit statuses are known, and nothing is refused."""
-    need_inherit()
     if not IS_ROOT:
         skip("only root can become another user")
     words = f"setpriv --reuid={NOBODY} --regid={NOBODY} --clear-groups sh -c"
-    done, document = record("inherit", ["sh", "-c", f"{words} 'for i in 1 2 3 4 5 6 7 8; do /bin/true; (exit 3); done; :'"])
-    all_seen(done)
-    check("refused" not in done.err, done)
-    check_equal([task["exit"] for task in document["tasks"] if task["pid"] == task["tid"]].count(3), 8, done)
+    for sampler in need_samplers():
+        done, document = record(sampler, ["sh", "-c", f"{words} 'for i in 1 2 3 4 5 6 7 8; do /bin/true; (exit 3); done; :'"])
+        all_seen(done)
+        check("refused" not in done.err, done)
+        check_equal([task["exit"] for task in document["tasks"] if task["pid"] == task["tid"]].count(3), 8, done)
 
 
 def test_a_daemon():
     """Its parent has ended, and it is ours all the same."""
-    need_inherit()
     need("setsid")
-    done, document = record("inherit", ["sh", "-c", "(setsid sh -c 'for i in 1 2 3 4 5 6 7 8 9; do /bin/true; done; echo end' &) "
-                                        "| cat"])
-    check("refused" not in done.err, done)
-    check_equal(sum(task["comm"] == "true" for task in document["tasks"]), 9)
-    check_equal([task["cmdline"] for task in document["tasks"] if task["comm"] == "true"], [["/bin/true"]] * 9)
+    for sampler in need_samplers():
+        done, document = record(sampler, ["sh", "-c", "(setsid sh -c 'for i in 1 2 3 4 5 6 7 8 9; do /bin/true; done; echo end' &) "
+                                          "| cat"])
+        check("refused" not in done.err, done)
+        check_equal([task["cmdline"] for task in document["tasks"] if task["comm"] == "true"], [["/bin/true"]] * 9, sampler)
+
+
+def need_cpu():
+    if "cpu" not in samplers():
+        skip("the kernel's accounting and events of each CPU are for root of the first namespaces only")
+
+
+def test_only_the_tree():
+    """Of a busy machine, nothing but the command and what it starts is in the profile."""
+    need_cpu()
+    others = start(["sh", "-c", f"{target('spin')} 60000 & while :; do /bin/true; done"])
+    try:
+        done, document = record("cpu", ["sh", "-c", f"/bin/true; {target('spin')} 50; /bin/true; :"])
+    finally:
+        os.killpg(others.pid, signal.SIGKILL)
+        others.wait()
+    all_seen(done)
+    check_equal(sorted(task["comm"] for task in document["tasks"]), ["sh", "spin", "true", "true"])
+
+
+def test_threads_without_a_tick():
+    """Threads that end before the kernel has looked at their clocks: each has its CPU time all the same."""
+    need_cpu()
+    need("cc")
+    pathlib.Path("threads.c").write_text(
+        "#include <pthread.h>\nstatic void *work(void *none) { for (volatile long n = 0; n < 4000000L; n++) ; return none; }\n"
+        "int main(void) { for (int i = 0; i < 200; i++) { pthread_t thread; pthread_create(&thread, 0, work, 0);"
+        " pthread_join(thread, 0); } return 0; }\n")
+    run(["cc", "-O1", "-pthread", "-o", "threads", "threads.c"]).ok()
+    for sampler in samplers():
+        tasks = record(sampler, ["./threads"], "-F", "99")[1]["tasks"]
+        threads = [task["cpu_ns"] for task in tasks if task["tid"] != task["pid"]]
+        check_equal(len(threads), 200)
+        whole = sum(task["cpu_ns"] for task in tasks)
+        with measured():
+            check(sum(threads) > whole * 0.8 and min(threads) > max(threads) / 20, f"{sampler}: {whole}, {sorted(threads)}")
+    # Without the preload object nobody asks: the process has it, by its parent's wait.
+    run(["cc", "-O1", "-pthread", "-static", "-o", "threads", "threads.c"]).ok()
+    done, document = record("cpu", ["sh", "-c", "./threads; :"])
+    all_seen(done)
+    with measured():
+        check(document["coverage"]["percent"] > 95, document["coverage"])
+
+
+def test_static_programs():
+    """They cannot load the preload object, and are sampled and counted as the others are."""
+    need_cpu()
+    need("cc")
+    pathlib.Path("static.c").write_text("int main(void) { for (volatile long i = 0; i < 100000000L; i++) ; return 3; }\n")
+    run(["cc", "-O1", "-static", "-o", "static", "static.c"]).ok()
+    done, document = record("cpu", ["sh", "-c", "./static; :"])
+    all_seen(done)
+    (task,) = [task for task in document["tasks"] if task["comm"] == "static"]
+    check_equal(task["exit"], 3)
+    check_equal(heaviest(document).keys() & {("main", "static")}, {("main", "static")})
+
+
+def test_what_needs_events_of_each_task():
+    """Then there are no events of each CPU, and a note says why."""
+    need_cpu()
+    for options, reason in ((["--exec-split-results"], "--exec-split-results"),
+                            (["--switch-events"], "--switch-events"),
+                            (["-c", "1000000", "-e", "task-clock,faults:u"], "accounting of a task")):
+        for name in results():
+            os.unlink(name)
+        done = pinject_run("-v", "--sampler=cpu", *options, "--", target("spin"), "20").ok()
+        check_match(f"--sampler=cpu.*{re.escape(reason)}", done.err)
+        check_equal({task["source"] for task in panalyze_json("tree", *results())["tasks"]}, {"perf"}, done)
+
+
+def test_refused_to_others():
+    """Who may not see all CPUs gets events of each task, and is told why."""
+    need_perf_events()
+    if IS_ROOT:
+        skip("root may")
+    done = pinject_run("-v", "--sampler=cpu", "--", target("spin"), "20").ok()
+    check_match(r"not one set for each CPU \(--sampler=cpu\): (Operation not permitted|Permission denied)", done.err)
+    check_equal({task["source"] for task in panalyze_json("tree", *results())["tasks"]}, {"perf"}, done)
 
 
 if __name__ == "__main__":

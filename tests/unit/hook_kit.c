@@ -144,6 +144,13 @@ void pinject_preload_thread(int32_t creator)
     hook_note("thread of %s", creator == getpid() ? "the first" : "another");
 }
 
+void pinject_preload_account(void)
+{
+    within(true);
+    if (pinject_preload.accounts)
+        hook_note("account");
+}
+
 void pinject_preload_arm(const char *path)
 {
     within(true);

@@ -50,7 +50,7 @@ static void look_at(const struct inherited_record *kept)
 
 static pid_t start(uint64_t *ret_set, unsigned *ret_readings, int *ret_status)
 {
-    const pid_t pid = fork_inherited(fake.session.inherited_sets, ret_set, ret_readings, ret_status);
+    const pid_t pid = fork_inherited(fake.session.inherited_sets, false, ret_set, ret_readings, ret_status);
     assert_true(pid >= 0);
     if (pid > 0)
         return pid;
@@ -123,7 +123,7 @@ static void exec_by_a_thread(void **state)
     fake_open(&fake);
     struct inherited_sets *sets = fake.session.inherited_sets;
     assert_int_equal(pipe(to) + pipe(from), 0);
-    const pid_t pid = fork_inherited(sets, &set, &readings, &status);
+    const pid_t pid = fork_inherited(sets, false, &set, &readings, &status);
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         dup2(to[0], STDIN_FILENO);
@@ -156,7 +156,7 @@ static void without_events(void **state)
     int status, exited;
     fake_open(&fake);
     deny_call(SYS_perf_event_open, NULL, EMFILE);
-    const pid_t pid = fork_inherited(fake.session.inherited_sets, &set, &readings, &status);
+    const pid_t pid = fork_inherited(fake.session.inherited_sets, false, &set, &readings, &status);
     assert_true(pid >= 0);
     if (pid == 0)
         _exit(6);

@@ -141,12 +141,12 @@ static void test_exit_status(void **state)
 static void test_sources(void **state)
 {
     (void)state;
-    static const enum profile_task_source sources[] = {PROFILE_SOURCE_UNKNOWN, PROFILE_SOURCE_PERF,
-                                                       PROFILE_SOURCE_INHERITED, PROFILE_SOURCE_TIMER,
-                                                       PROFILE_SOURCE_ACCOUNTING};
-    for (uint32_t i = 0; i < 5; i++)
+    static const enum profile_task_source sources[] = {PROFILE_SOURCE_UNKNOWN,    PROFILE_SOURCE_PERF,
+                                                       PROFILE_SOURCE_INHERITED,  PROFILE_SOURCE_TIMER,
+                                                       PROFILE_SOURCE_ACCOUNTING, PROFILE_SOURCE_CPU};
+    for (uint32_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++)
         assert_int_equal(task_of_item((struct pinject_item_task){.source = i}).source, sources[i]);
-    assert_int_equal(task_of_item((struct pinject_item_task){.source = 5}).source, PROFILE_SOURCE_UNKNOWN);
+    assert_int_equal(task_of_item((struct pinject_item_task){.source = 6}).source, PROFILE_SOURCE_UNKNOWN);
     assert_int_equal(task_of_item((struct pinject_item_task){.source = UINT32_MAX}).source, PROFILE_SOURCE_UNKNOWN);
 }
 

@@ -148,6 +148,97 @@ static void test_obstacles(void **state)
     assert_true(config.inherits);
 }
 
+/* ---- --sampler=cpu ---- */
+
+static void choose_cpu(void)
+{
+    settings.sampler = SETTINGS_SAMPLER_CPU;
+    config.events[FAULTS].attr.config = PERF_COUNT_SW_PAGE_FAULTS;
+    reports = false; /* which does not matter: no event is inherited */
+    sampler_choose(&config, &settings);
+}
+
+static void test_cpu(void **state)
+{
+    (void)state;
+    choose_cpu();
+    assert_true(config.system_wide);
+    assert_true(config.inherits);
+    assert_int_equal(config.events[CLOCK].account, CONFIG_ACCOUNT_CLOCK);
+    assert_int_equal(config.events[FAULTS].account, CONFIG_ACCOUNT_FAULTS);
+    assert_int_equal(config.events[CLOCK].attr.sample_period, 2000000);
+    assert_int_equal(config.note_count, 0);
+}
+
+static void test_cpu_given_up(void **state)
+{
+    (void)state;
+    choose_cpu();
+    sampler_give_up(&config, -EPERM);
+    assert_false(config.system_wide);
+    assert_false(config.inherits);
+    assert_true(config.events[CLOCK].by_cost);
+    assert_non_null(strstr(config.notes[0], "(--sampler=cpu): Operation not permitted"));
+}
+
+static void expect_cpu_obstacle(const char *text)
+{
+    choose_cpu();
+    assert_false(config.system_wide);
+    assert_false(config.inherits);
+    assert_true(config.events[CLOCK].by_cost);
+    assert_int_equal(config.note_count, 1);
+    assert_non_null(strstr(config.notes[0], "(--sampler=cpu)"));
+    if (!strstr(config.notes[0], text))
+        fail_msg("'%s' is not in '%s'", text, config.notes[0]);
+    tear_down(NULL);
+    set_up(NULL);
+}
+
+static void test_cpu_obstacles(void **state)
+{
+    (void)state;
+    settings.split = true;
+    expect_cpu_obstacle("--exec-split-results");
+    settings.switch_events = true;
+    expect_cpu_obstacle("--switch-events");
+    config.events[FAULTS].values = true;
+    expect_cpu_obstacle("modifier S");
+    config.events[FAULTS].spec = &spec;
+    config.events[FAULTS].attr.exclude_kernel = true;
+    expect_cpu_obstacle("accounting of a task");
+    spec.filter = (char[]){"pid > 1"};
+    config.events[FAULTS].spec = &spec;
+    expect_cpu_obstacle("--filter");
+}
+
+/* Those of the user are counted, or there is no such sampler; the others are left out. */
+static void test_cpu_without_hardware_counters(void **state)
+{
+    (void)state;
+    config.events[CLOCK].attr.type = PERF_TYPE_HARDWARE;
+    config.events[CLOCK].attr.config = PERF_COUNT_HW_CPU_CYCLES;
+    config.events[CLOCK].by_cost = false;
+    config.events[COUNT] = config.events[CLOCK];
+    config.events[COUNT].samples = false;
+    config.events[COUNT].attr.config = PERF_COUNT_HW_INSTRUCTIONS;
+    config.events[COUNT].leader = COUNT;
+    config.events[COUNT + 1].attr = (struct perf_event_attr){.type = PERF_TYPE_SOFTWARE,
+                                                             .config = PERF_COUNT_SW_CPU_MIGRATIONS};
+    config.events[COUNT + 1].leader = COUNT + 1;
+    config.count = COUNT + 2;
+    for (unsigned i = 0; i < CONFIG_EVENTS; i++)
+        config.keepers[i] = -1;
+    choose_cpu();
+    assert_true(config.system_wide);
+    assert_int_equal(config.count, COUNT + 1);
+    assert_int_equal(config.events[CLOCK].account, CONFIG_ACCOUNT_SAMPLES);
+    assert_int_equal(config.events[COUNT].attr.config, PERF_COUNT_SW_CPU_MIGRATIONS);
+    assert_int_equal(config.events[COUNT].leader, COUNT);
+    assert_int_equal(config.events[COUNT].account, CONFIG_ACCOUNT_SAMPLES);
+    assert_non_null(strstr(config.notes[0], "not counted (--sampler=cpu)"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -156,6 +247,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_given_up, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_not_asked_for, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_obstacles, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_cpu, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_cpu_given_up, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_cpu_obstacles, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_cpu_without_hardware_counters, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -232,7 +232,8 @@ static void test_sampler(void **state)
     assert_int_equal(good("c")->sampler, SETTINGS_SAMPLER_TASK);
     assert_int_equal(good("--sampler=task c")->sampler, SETTINGS_SAMPLER_TASK);
     assert_int_equal(good("--sampler inherit c")->sampler, SETTINGS_SAMPLER_INHERIT);
-    bad("--sampler=inheritt c", "takes task|inherit, not 'inheritt'; did you mean 'inherit'?");
+    assert_int_equal(good("--sampler=cpu c")->sampler, SETTINGS_SAMPLER_CPU);
+    bad("--sampler=inheritt c", "takes task|inherit|cpu, not 'inheritt'; did you mean 'inherit'?");
     bad("--stat --sampler=inherit c", "'--sampler' is for samples, and --stat takes none");
 }
 
