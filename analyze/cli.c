@@ -261,7 +261,7 @@ static const struct option_row rows[] = {
     {0, "upright", NULL, 0, options_take_enum, FIELD(layout), LAYOUT_UPRIGHT, FLAME,
      "callers at the bottom, as in a classic flame graph"},
     {0, "no-fold", NULL, 0, options_take_flag, FIELD(no_fold), 0, FLAME, "do not merge recursive calls into one box"},
-    {0, "callers", NULL, 0, options_take_flag, FIELD(callers), 0, REPORT, "callers below each function (bottom-up)"},
+    {0, "callers", NULL, 0, options_take_flag, FIELD(callers), 0, REPORT, "print under each function the functions that called it (bottom-up)"},
     {0, "callees", NULL, 0, options_take_flag, FIELD(callees), 0, REPORT, "callees below each function (top-down)"},
     {0, "call-tree", NULL, 0, options_take_flag, FIELD(call_tree), 0, REPORT,
      "show the calls as a tree that begins with the outermost callers and ends with the sampled functions"},

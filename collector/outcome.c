@@ -45,7 +45,7 @@ static void add_records(struct tasks *tasks)
     missed_add(missed,
                "executable mapping missing in the result files of some threads: too many mappings in one process", "",
                tasks->mappings_untold, 0);
-    missed_add(missed, "mapping of data missing in the result files: too many mappings in one process", "",
+    missed_add(missed, "data mapping not in the result files: its process has too many mappings", "",
                tasks->data_untold, 0);
     missed_add(missed, "damaged ring buffer or record", "", tasks->broken_rings, 0);
     missed_add(missed,

@@ -184,7 +184,7 @@ static const struct {
     {"no-inherit", NULL,
      "whether new tasks are profiled cannot be set for one event; use --follow=none for all events"},
     {"overwrite", NULL, "pinject keeps all samples, and a ring buffer that overwrites samples would lose some"},
-    {"percore", NULL, "this term adds up the hardware threads of a core, but pinject counts tasks, not CPUs"},
+    {"percore", NULL, "this term adds up the counts of the hardware threads of a core, but pinject counts tasks, not CPUs"},
     {"nr", NULL, "this term is only for events that read BPF maps"},
     {"driver-config", NULL, "pinject does not configure PMU drivers"},
     {"aux-output", NULL, "pinject does not record AUX areas"},
