@@ -32,6 +32,7 @@
 #include "collector/tasks/inherited_tasks.h"
 #include "collector/tasks/intervals.h"
 #include "collector/tasks/notification_order.h"
+#include "collector/tasks/relief.h"
 #include "collector/tasks/sweep.h"
 #include "collector/tasks/task_file.h"
 #include "collector/tasks/task_table.h"
@@ -207,7 +208,7 @@ static void admit_root(struct collect *collect)
 static void take_event(struct collect *collect, const struct epoll_event *event)
 {
     struct task *task = event->data.ptr;
-    if (!task_is_live(task))
+    if (!task_is_live(task) || !task->events) /* it has ended, or lost its events, in this round */
         return;
     /* Without a kernel ring it is a pidfd, readable at the end. */
     if (event->events & (EPOLLHUP | EPOLLERR) || task->events->timer || !task->events->ring)
@@ -397,6 +398,7 @@ static int run_round(struct collect *collect, int timeout_ms)
         tasks_notify(tasks, notifications);
     tasks_take_inherited(tasks, false);
     tasks_drain_rest(tasks);
+    tasks_watch_cost(tasks);
     if (tasks->owed_count)
         tasks_retry_inherit_soon(tasks);
     bool root = false, swept = false;

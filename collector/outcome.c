@@ -113,13 +113,19 @@ static void add_losses(struct tasks *tasks)
         missed,
         "process not profiled: the collector accepts no requests from the user of this process (too many users, or no memory)",
         "", __atomic_load_n(&session->users_refused, __ATOMIC_RELAXED), 0);
-    missed_add(missed, "a record about a task with inherited events was lost: ring buffer full or damaged", "",
-               tasks->inherited_lost, 0);
+    const bool wide = session_system_wide(session);
+    missed_add(
+        missed,
+        wide ? "a record of a CPU was lost (ring buffer full or damaged); it was about this command, or another program"
+             : "a record about a task with inherited events was lost: ring buffer full or damaged",
+        "", tasks->inherited_lost, 0);
     missed_add(
         missed,
         "task not profiled: it started while the collector opened the inherited events, or its FORK record was lost",
         "", tasks->unannounced.count, 0);
-    missed_add(missed, "task with inherited events: its counts were lost, and its CPU time is estimated from samples",
+    missed_add(missed,
+               wide ? "counts of a task were lost, and its CPU time is estimated from samples"
+                    : "task with inherited events: its counts were lost, and its CPU time is estimated from samples",
                "", tasks->estimated, 0);
     missed_add(missed, "look-up in /proc given up: the look-up took too long, or no thread was free for it", "",
                session->errands.given_up, 0);

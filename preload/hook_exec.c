@@ -78,7 +78,7 @@ static void announce_exec(const struct exec_call *call, bool follow, enum pinjec
     bool by_timer = pinject_timer_runs(), timers = by_timer || preload->flags & PINJECT_SESSION_TIMER;
     bool non_injectable = follow && (pinject_exec_is_non_injectable(exec_kind) || pinject_exec_is_secure(exec_kind));
     uint32_t flags = pinject_exec_is_secure(exec_kind) ? PINJECT_REQUEST_SECURE : 0;
-    bool covered = by_timer || preload->inherits || pinject_request_covered(&preload->channel, sys_gettid());
+    bool covered = by_timer || pinject_preload_inherits() || pinject_request_covered(&preload->channel, sys_gettid());
     if (covered && preload->flags & PINJECT_SESSION_SNAPSHOT)
         pinject_preload_snapshot();
     /* The kernel does not report that a task goes on without our timer. */

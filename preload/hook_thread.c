@@ -81,19 +81,12 @@ __attribute__((noinline)) static struct pinject_thread_record begin_thread(void 
     return record;
 }
 
-static void end_thread(void *nothing)
+static void stop_timer(void *nothing)
 {
     (void)nothing;
     pinject_preload_enter();
     pinject_timer_stop();
-    pinject_preload_account();
     pinject_preload_leave();
-}
-
-/* Has a thread something to do at its end? */
-static bool ends_by_us(void)
-{
-    return pinject_timer_runs() || pinject_preload.accounts;
 }
 
 /*
@@ -103,7 +96,7 @@ static bool ends_by_us(void)
 __attribute__((noinline)) static void *run_posix(void *(*start)(void *), void *argument)
 {
     void *result;
-    pthread_cleanup_push(end_thread, NULL);
+    pthread_cleanup_push(stop_timer, NULL);
     result = start(argument);
     pthread_cleanup_pop(1);
     return result;
@@ -112,17 +105,17 @@ __attribute__((noinline)) static void *run_posix(void *(*start)(void *), void *a
 __attribute__((noinline)) static int run_c11(thrd_start_t start, void *argument)
 {
     int result;
-    pthread_cleanup_push(end_thread, NULL);
+    pthread_cleanup_push(stop_timer, NULL);
     result = start(argument);
     pthread_cleanup_pop(1);
     return result;
 }
 
-/* Without such an end both end in a tail call (built with -O2): the program's frames are where they would be without us. */
+/* Without a timer both end in a tail call (built with -O2): the program's frames are where they would be without us. */
 static void *begin_posix(void *data)
 {
     struct pinject_thread_record record = begin_thread(data);
-    if (ends_by_us())
+    if (pinject_timer_runs())
         return run_posix(record.start.posix, record.argument);
     return record.start.posix(record.argument);
 }
@@ -130,13 +123,15 @@ static void *begin_posix(void *data)
 static int begin_c11(void *data)
 {
     struct pinject_thread_record record = begin_thread(data);
-    if (ends_by_us())
+    if (pinject_timer_runs())
         return run_c11(record.start.c11, record.argument);
     return record.start.c11(record.argument);
 }
 
 static struct pinject_thread_record *take_record(union pinject_thread_start start, void *argument)
 {
+    if (pinject_preload_inherits())
+        return NULL;
     if (!pinject_preload.threads || !pinject_preload_follows()) {
         if (pinject_preload.threads)
             pinject_preload_count_blocked(~0u);

@@ -56,6 +56,24 @@ static bool is_known_process(int32_t pid, int32_t ppid)
     return pid == pinject_preload.pid || ppid == pinject_preload.pid;
 }
 
+/*
+ * In a session that became system-wide (--sampler=auto), a process that had events of its own until then is in the set,
+ * as its covered bit says. That of a child of fork may not be set yet: its parent looked before.
+ */
+bool pinject_preload_inherits(void)
+{
+    struct pinject_preload *preload = &pinject_preload;
+    if (__atomic_load_n(&preload->inherits, __ATOMIC_RELAXED))
+        return true;
+    if (preload->state != PINJECT_FOLLOWED ||
+        !(__atomic_load_n(&preload->channel.segment->flags, __ATOMIC_RELAXED) & PINJECT_SESSION_SYSTEM_WIDE) ||
+        !pinject_request_covered(&preload->channel, preload->pid))
+        return false;
+    if (sys_getpid() == preload->pid) /* else a child of vfork, in its parent's memory */
+        __atomic_store_n(&preload->inherits, true, __ATOMIC_RELAXED);
+    return true;
+}
+
 static struct pinject_claim claim_slot(uint32_t kind, uint32_t flags, int32_t parent_tid)
 {
     int32_t tid = sys_gettid(), pid = sys_getpid(), ppid = sys_getppid();
@@ -215,8 +233,7 @@ static void init_process(int argc, char **argv, char **envp)
     pthread_atfork(pinject_preload_before_fork, NULL, pinject_preload_forked);
     __atomic_store_n(&preload->state, PINJECT_FOLLOWED, __ATOMIC_RELEASE);
     announce_generation();
-    preload->accounts = preload->inherits && preload->flags & PINJECT_SESSION_SYSTEM_WIDE;
-    preload->threads &= !preload->inherits || preload->accounts;
+    preload->threads &= !preload->inherits;
     if (raw_execs && preload->flags & PINJECT_SESSION_VFORK)
         pinject_preload_inherit();
 }
@@ -251,18 +268,6 @@ __attribute__((constructor)) static void init_at_load(int argc, char **argv, cha
 #endif
 }
 
-void pinject_preload_account(void)
-{
-    if (pinject_preload.accounts && !pinject_preload_blocked())
-        (void)sys_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-}
-
-/* At exit(), after the program's own functions. */
-__attribute__((destructor)) static void end_process(void)
-{
-    pinject_preload_account();
-}
-
 static uint32_t *inheriting_slot(int32_t tid)
 {
     return &inheriting[(uint32_t)tid % FORKING];
@@ -277,7 +282,7 @@ static void forget_inheriting(int32_t tid)
 
 void pinject_preload_thread(int32_t creator)
 {
-    if (pinject_preload.inherits || !pinject_preload_follows())
+    if (pinject_preload_inherits() || !pinject_preload_follows())
         return;
     forget_inheriting(sys_gettid());
     ask_for_events(PINJECT_THREAD, 0, creator);
@@ -287,7 +292,7 @@ static void request_inheritance(void)
 {
     int32_t tid = sys_gettid();
     /* Timers sample only processes that the preload object is in. */
-    bool wanted = !(pinject_preload.flags & PINJECT_SESSION_TIMER) && !pinject_preload.inherits &&
+    bool wanted = !(pinject_preload.flags & PINJECT_SESSION_TIMER) && !pinject_preload_inherits() &&
                   __atomic_load_n(inheriting_slot(tid), __ATOMIC_RELAXED) != (uint32_t)tid;
     struct pinject_claim mine = {NULL, 0, 0};
     if (wanted)
@@ -387,6 +392,7 @@ void pinject_preload_before_fork(void)
     pinject_preload_enter();
     if (pinject_preload.state == PINJECT_FOLLOWED && !pinject_preload_blocked()) {
         bool known = is_known_process(sys_getpid(), sys_getppid());
+        pinject_preload_inherits();
         __atomic_store_n(forking_slot(key), key | (known ? (uint32_t)sys_gettid() : 0), __ATOMIC_RELAXED);
     }
     pinject_preload_leave();
@@ -411,7 +417,7 @@ void pinject_preload_forked(void)
     bool mine = word >> TID_BITS == key >> TID_BITS;
     int32_t parent_tid = mine ? (int32_t)(word & (PINJECT_TASKS - 1)) : 0;
     preload->pid = sys_getpid();
-    preload->threads = preload->flags & PINJECT_SESSION_PTHREAD && (!preload->inherits || preload->accounts);
+    preload->threads = preload->flags & PINJECT_SESSION_PTHREAD && !preload->inherits;
     pinject_thread_records_reset();
     pinject_timer_forked();
     pinject_preload_look_at_user();

@@ -14,8 +14,8 @@ void pinject_preload_settle(void);
 /* EXEC_KIND, or PINJECT_EXEC_REFUSES if a new exec generation could not. */
 enum pinject_exec_kind pinject_preload_admits(enum pinject_exec_kind exec_kind);
 
-/* At the end of a thread, or of the process: PINJECT_SESSION_SYSTEM_WIDE. */
-void pinject_preload_account(void);
+/* Do the threads and children of this process have events without a request? Context: any. */
+bool pinject_preload_inherits(void);
 /* Requests. Each waits, for a bounded time, if wire.h says that there is a reply. */
 void pinject_preload_thread(int32_t creator);
 /* PATH: of the program that is about to be executed; may be wild. */

@@ -29,9 +29,8 @@ struct pinject_preload {
     uint32_t blocked;    /* number of filters under which no request may be made (hook_filter.c) */
     struct pinject_channel channel;
     struct pinject_ours ours;
-    bool accounts; /* inherits, and the kernel's accounting counts: each thread brings its own up to date at its end */
-    bool inherits; /* this process has inherited events, and all that it starts inherits them from it */
-    bool threads;  /* follow threads; in the first process always */
+    bool inherits;     /* this process has inherited events, and all that it starts inherits them from it; atomic */
+    bool threads;      /* follow threads; in the first process always */
     bool environ_join; /* put our variables into environ as soon as libc has set it up (hook_process.c) */
     int argc;
     char **argv;

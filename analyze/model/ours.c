@@ -324,9 +324,11 @@ static int take_session(struct loader *loader, struct item *item)
     session->root = fixed.root;
     session->bare = fixed.bare;
     session->exclude_kernel = fixed.exclude_kernel;
-    session->sampler = fixed.flags & PINJECT_SESSION_SYSTEM_WIDE ? PROFILE_SAMPLER_CPU
-                       : fixed.flags & PINJECT_SESSION_INHERITS  ? PROFILE_SAMPLER_INHERIT
-                                                                 : PROFILE_SAMPLER_TASK;
+    const bool wide = fixed.flags & PINJECT_SESSION_SYSTEM_WIDE, inherits = fixed.flags & PINJECT_SESSION_INHERITS;
+    session->sampler = wide && inherits ? PROFILE_SAMPLER_CPU
+                       : wide           ? PROFILE_SAMPLER_AUTO
+                       : inherits       ? PROFILE_SAMPLER_INHERIT
+                                        : PROFILE_SAMPLER_TASK;
     session->rate_auto = fixed.flags & PINJECT_SESSION_RATE_AUTO;
     session->version = store_string(&loader->store, item_string(item));
     item_string(item); /* name of the default event: the attributes have it, too */

@@ -156,6 +156,7 @@ enum profile_sampler {
     PROFILE_SAMPLER_TASK,
     PROFILE_SAMPLER_INHERIT,
     PROFILE_SAMPLER_CPU,
+    PROFILE_SAMPLER_AUTO, /* the first, and from some time on the third */
 };
 
 /* The period of a clock whose periods the recorder makes longer, with rate_auto: 999 Hz. */

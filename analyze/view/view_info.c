@@ -103,6 +103,13 @@ static void print_load(struct view *view, const struct profile_session *session)
     free(busy);
 }
 
+static const char *const samplers[] = {
+    [PROFILE_SAMPLER_TASK] = NULL, /* the usual one */
+    [PROFILE_SAMPLER_INHERIT] = "inherit: all tasks inherited the events of the command",
+    [PROFILE_SAMPLER_CPU] = "cpu: each CPU had events, and no task",
+    [PROFILE_SAMPLER_AUTO] = "auto: at first each task had events, then each CPU",
+};
+
 static void print_session(struct view *view, const struct profile_session *session)
 {
     char when[64], amount[TEXT_AMOUNT], other[TEXT_AMOUNT];
@@ -140,11 +147,8 @@ static void print_session(struct view *view, const struct profile_session *sessi
                     text_plural(amount, session->unwritten_samples, "sample", "samples"),
                     text_plural(other, session->incomplete_files, "result file is", "result files are"));
     print_load(view, session);
-    if (session->sampler != PROFILE_SAMPLER_TASK)
-        print_field(view, "sampler", "%s",
-                    session->sampler == PROFILE_SAMPLER_CPU
-                        ? "cpu: each CPU had events, and no task (--sampler=cpu)"
-                        : "inherit: all tasks inherited the events of the command (--sampler=inherit)");
+    if (samplers[session->sampler])
+        print_field(view, "sampler", "%s", samplers[session->sampler]);
     for (uint32_t i = 0; i < session->missed_count; i++)
         print_field(view, "missed", "%s: %s, %s", session->missed[i].comm, session->missed[i].reason,
                     text_plural(amount, session->missed[i].count, "time", "times"));

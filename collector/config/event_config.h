@@ -66,6 +66,8 @@ struct event_config {
     bool whole_tree;                 /* --stat: the events of the command are inherited; no other task has events */
     bool system_wide;                /* no task has events: there is one set for each CPU, as if all inherited it
                                         (--sampler=cpu); inherits is set, too */
+    bool system_wide_later;          /* that is possible, and is done when the events of the tasks cost too much
+                                        (--sampler=auto): session.system_wide_set */
     unsigned whole_tree_note;        /* number, from 1, of the note that says so; 0: each task is counted by itself */
     bool dummy;                      /* --stat: events[0] is not reported: it has the ring, for COMM, MMAP2 ... */
     enum pinject_task_source source; /* PERF; TIMER if perf_event_open is refused: nothing is opened then */

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "collector/system/accounting.h"
 #include "common/buffer.h"
 
 int64_t probe_read_sysctl(const char *name, int64_t otherwise)
@@ -244,4 +245,26 @@ void probe_explain(int status, char *ret, size_t size)
         snprintf(ret, size, "this machine does not have this event");
     else
         snprintf(ret, size, "%s", strerror(-status));
+}
+
+bool probe_sees_cpus(void)
+{
+    struct perf_event_attr attr = probe_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY);
+    attr.disabled = 1;
+    const int fd = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0 || errno == ENODEV; /* CPU 0 is offline: others are not */
+}
+
+const char *probe_system_wide(void)
+{
+    struct accounting accounting;
+    if (!probe_sees_cpus())
+        return "this user may not see all CPUs (root may, or a process with CAP_PERFMON)";
+    if (accounting_open(&accounting) < 0)
+        return "the kernel tells its accounting of tasks only to root outside of containers (first user, pid and "
+               "network namespace)";
+    accounting_close(&accounting);
+    return NULL;
 }

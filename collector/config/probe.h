@@ -56,4 +56,9 @@ int64_t probe_read_sysctl(const char *name, int64_t otherwise);
 bool probe_is_user_namespace(const char *map);
 bool probe_user_namespace(void);
 
+/* May this process have events that see all tasks of a CPU? */
+bool probe_sees_cpus(void);
+/* Why there can be no system-wide set (--sampler=cpu); NULL: there can. Takes a quarter of a millisecond. */
+const char *probe_system_wide(void);
+
 #endif

@@ -5,6 +5,7 @@
 #include <pinject/wire.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -41,19 +42,24 @@ static enum config_account find_account_of(const struct config_event *event)
     return event->samples && hardware ? CONFIG_ACCOUNT_SAMPLES : find_account(&event->attr);
 }
 
-/* Why EVENT cannot be one for each CPU; NULL: it can. */
-static const char *find_cpu_obstacle_of(const struct config_event *event)
+/* Why EVENT cannot be one for each CPU; NULL: it can. %s is its name. */
+static const char *find_cpu_obstacle_of(const struct event_config *config, const struct config_event *event)
 {
     const bool dropped = !event->spec && !event->samples; /* drop_counters() */
-    return event->spec && event->spec->filter ? "filters (--filter) need events of each task"
-           : event->values                    ? "modifier S needs events of each task"
-           : event->account || dropped        ? NULL
-                                              : "an event counts what the kernel's accounting of a task does not have";
+    if (event->samples && event->period_is_next)
+        return "samples of '%s' with a frequency (-F) need events of each task; use a period (-c)";
+    return event->spec && event->spec->filter        ? "'%s' has a filter (--filter), which needs events of each task"
+           : event->values                           ? "'%s' has modifier S, which needs events of each task"
+           : &config->events[event->leader] != event ? "'%s' is in a group, which needs events of each task"
+           : event->account || dropped               ? NULL
+                                       : "the kernel's accounting of a task does not have the count of '%s'";
 }
 
 /* Why EVENT cannot be inherited by all tasks; NULL: it can. */
 static const char *find_inherit_obstacle_of(const struct event_config *config, const struct config_event *event)
 {
+    if (event->samples && event->period_is_next)
+        return "samples of an inherited software event with a frequency (-F) do not say what they stand for";
     return event->values && !config->inherit_values ? "this kernel does not inherit events with modifier S" : NULL;
 }
 
@@ -64,13 +70,12 @@ static const char *find_obstacle_of(const struct event_config *config, const str
         return "random periods (--smpl-periods-random) need events of each task";
     if (event->spec && (event_choice_is_own(event->spec) || event_choice_is_relative(event->spec)))
         return "an event has an address of its own in each process";
-    if (event->samples && event->period_is_next)
-        return "samples of an inherited software event with a frequency (-F) do not say what they stand for";
-    return config->system_wide ? find_cpu_obstacle_of(event) : find_inherit_obstacle_of(config, event);
+    return config->system_wide ? find_cpu_obstacle_of(config, event) : find_inherit_obstacle_of(config, event);
 }
 
-/* The same of all events. */
-static const char *find_obstacle(const struct event_config *config, const struct settings *settings)
+/* The same of all events. The reason is in REASON[SIZE], or not. */
+static const char *find_obstacle(const struct event_config *config, const struct settings *settings, char *reason,
+                                 size_t size)
 {
     const char *obstacle = config->source != PINJECT_SOURCE_PERF ? "perf_event_open is refused, and timers sample"
                            : settings->bare ? "without pinject-run, each task has to have events of its own"
@@ -81,8 +86,12 @@ static const char *find_obstacle(const struct event_config *config, const struct
                            : config->system_wide && settings->switch_events
                                ? "--switch-events needs events of each task"
                                : NULL;
-    for (unsigned i = 0; !obstacle && i < config->count; i++)
-        obstacle = find_obstacle_of(config, &config->events[i]);
+    for (unsigned i = 0; !obstacle && i < config->count; i++) {
+        const char *form = find_obstacle_of(config, &config->events[i]), *hole = form ? strstr(form, "%s") : NULL;
+        if (hole)
+            snprintf(reason, size, "%.*s%s%s", (int)(hole - form), form, config->events[i].name, hole + 2);
+        obstacle = hole ? reason : form;
+    }
     if (!obstacle && !config->system_wide && !probe_reports_ends())
         obstacle = "this kernel does not report what inherited events counted (Linux 5.13 to 6.18.1)";
     return obstacle;
@@ -131,6 +140,14 @@ static void drop_counters(struct event_config *config)
                           "a task; -e and --sampler=task count them");
 }
 
+static bool drops_counters(const struct event_config *config)
+{
+    for (unsigned i = 0; i < config->count; i++)
+        if (!config->events[i].account && !config->events[i].spec && !config->events[i].samples)
+            return true;
+    return false;
+}
+
 static void say_refusal(struct event_config *config, const char *reason)
 {
     event_config_note(config,
@@ -156,12 +173,21 @@ void sampler_give_up(struct event_config *config, int status)
 
 void sampler_choose(struct event_config *config, const struct settings *settings)
 {
+    const bool automatic = settings->sampler == SETTINGS_SAMPLER_AUTO;
+    char reason[256];
     if (settings->stat || settings->sampler == SETTINGS_SAMPLER_TASK)
         return;
-    config->system_wide = settings->sampler == SETTINGS_SAMPLER_CPU;
+    config->system_wide = automatic || settings->sampler == SETTINGS_SAMPLER_CPU;
     for (unsigned i = 0; i < config->count; i++)
         config->events[i].account = find_account_of(&config->events[i]);
-    const char *obstacle = find_obstacle(config, settings);
+    const char *obstacle = find_obstacle(config, settings, reason, sizeof(reason));
+    if (automatic) { /* whether the kernel tells its accounting is found out when it is needed: that takes a while */
+        config->system_wide_later = !obstacle && !drops_counters(config) && probe_sees_cpus();
+        config->system_wide = false;
+        return;
+    }
+    if (!obstacle && config->system_wide)
+        obstacle = probe_system_wide();
     if (obstacle) {
         say_refusal(config, obstacle);
         config->system_wide = false;
@@ -170,5 +196,6 @@ void sampler_choose(struct event_config *config, const struct settings *settings
     config->inherits = true;
     if (config->system_wide)
         drop_counters(config);
-    choose_rate(config);
+    else
+        choose_rate(config);
 }

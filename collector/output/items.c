@@ -3,6 +3,7 @@
 
 #include <pinject/format.h>
 #include <pinject/pinject.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -42,9 +43,10 @@ static void append_session(const struct session *session, const struct buffer *a
         .start_ns = session->start_ns,
         .start_realtime_ns = session->start_realtime_ns,
         .flags = session->settings->follow | (config->rate_auto ? PINJECT_SESSION_RATE_AUTO : 0) |
-                 (config->system_wide ? PINJECT_SESSION_SYSTEM_WIDE
-                  : config->inherits  ? PINJECT_SESSION_INHERITS
-                                      : 0),
+                 (session->system_wide_ns        ? PINJECT_SESSION_SYSTEM_WIDE
+                  : session_system_wide(session) ? PINJECT_SESSION_SYSTEM_WIDE | PINJECT_SESSION_INHERITS
+                  : config->inherits             ? PINJECT_SESSION_INHERITS
+                                                 : 0),
         .root = session->segment ? __atomic_load_n(&session->segment->root, __ATOMIC_RELAXED) : 0,
         .uid = getuid(),
         .arguments = typed ? count : 0,
@@ -211,6 +213,17 @@ static void append_note(const char *text, struct buffer *to)
     end(to, start, PINJECT_ITEM_NOTE);
 }
 
+static void append_relief(const struct session *session, struct buffer *to)
+{
+    char text[160];
+    snprintf(
+        text, sizeof(text),
+        "%.2f s after the start, events of each task began to cost too much: since then, each CPU has events, and no "
+        "task (--sampler=auto)",
+        (double)(session->system_wide_ns - session->start_ns) / 1e9);
+    append_note(text, to);
+}
+
 void items_append(const struct session *session, const struct buffer *arguments, uint32_t count, uint64_t events,
                   const struct result_task *task, const struct result_coverage *coverage, const char *note,
                   struct buffer *to)
@@ -232,6 +245,8 @@ void items_append(const struct session *session, const struct buffer *arguments,
     /* What was refused for all is noted once, beside the coverage. */
     for (unsigned i = 0; task->flags & PINJECT_TASK_ROOT && i < config->note_count; i++)
         append_note(config->notes[i], to);
+    if (task->flags & PINJECT_TASK_ROOT && session->system_wide_ns)
+        append_relief(session, to);
     for (unsigned i = 0; i < task->note_count; i++)
         append_note(task->notes[i], to);
     if (note)

@@ -241,6 +241,25 @@ static void read_running(struct notification *notification, bool gone_on)
     }
 }
 
+/* In a session with a system-wide set: nothing is opened on the task. */
+static int adopt_task(struct session *session, struct notification *notification)
+{
+    struct inherited_sets *sets = session->inherited_sets;
+    if (inherited_know(sets, notification->tid) || attach_knows(session, notification->pid, notification->tid, NULL))
+        return -EEXIST;
+    notification->readings = inherited_adopt(sets, notification->pid, notification->tid);
+    if (!notification->readings) /* it has ended, and was in the set */
+        return -EEXIST;
+    if (notification->late)
+        notification->startup_ns = procfs_scheduled_ns(notification->pid, notification->tid);
+    const int status = inherited_count_from_now(sets, notification->tid, notification->startup_ns);
+    if (status < 0)
+        return status;
+    notification->inherited = true;
+    notification->inherited_set = session_system_wide(session);
+    return 0;
+}
+
 static int begin_task(struct session *session, struct notification *notification)
 {
     static const enum attach_how hows[] = {
@@ -257,12 +276,15 @@ static int begin_task(struct session *session, struct notification *notification
     const enum attach_how how = arms && notification->late ? ATTACH_RUNNING : hows[notification->kind];
     /* The task was gone when its origin was checked: another task may have its number by now. */
     int status = notification->gone ? -ESRCH : notification->unchecked;
-    if (status == 0)
+    const bool opens = !session_system_wide(session);
+    if (status == 0 && opens)
         status = attach_open(session, notification->pid, notification->tid, name, how, &notification->events);
-    if (status == 0 && gone_on && !notification->events->timer)
+    else if (status == 0)
+        status = adopt_task(session, notification);
+    if (status == 0 && gone_on && !attach_by_timer(notification->events))
         notification->kind = PINJECT_PROCESS;
     /* A task that is about to exec is dumpable again afterwards, and sends a new request. */
-    if (is_refused(status) && !arms)
+    if (opens && is_refused(status) && !arms)
         status = attach_open_timer(session, notification->pid, notification->tid, status, &notification->events);
     notification->answered_ns = clock_ns(CLOCK_MONOTONIC);
     if (status == -EEXIST)
@@ -270,18 +292,21 @@ static int begin_task(struct session *session, struct notification *notification
     if (status == 0 && first)
         open_tree_clock(session, notification->tid);
     /* An exec has ended the events that it inherited: what it makes inherits again, and sends no requests. */
-    if (status == 0 && first && session->config->inherits) {
+    if (status == 0 && first && session->config->inherits && opens) {
         const int opened = inherited_open_of(session->inherited_sets, notification->pid, notification->tid,
                                              notification->pidfd, notification->late ? INHERIT_RUNS : INHERIT_WAITS);
         __atomic_fetch_add(opened < 0 ? &session->uninherited : &session->inherited, 1, __ATOMIC_RELAXED);
     }
-    if (status == 0 && notification->late && !notification->events->timer)
+    if (status == 0 && opens && notification->late && !notification->events->timer)
         notification->startup_ns = attach_late_used_before(session, notification);
     if (notification->kind == PINJECT_PROCESS && status == 0)
         read_running(notification, gone_on);
     /* If it was killed since it was checked, another task may have its number: checked when all is open and read. */
     if (status == 0 && !numbers_hold(notification->pidfd, notification->pid, notification->tid)) {
         attach_late_undo(notification);
+        if (notification->inherited)
+            inherited_forget(session->inherited_sets, notification->tid);
+        notification->inherited = false;
         status = -ESRCH;
     }
     if (status < 0)

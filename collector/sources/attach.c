@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -19,6 +20,7 @@
 #include "collector/sources/rings.h"
 #include "collector/sources/session.h"
 #include "collector/stacks/stacks.h"
+#include "common/clock.h"
 
 #ifndef PIDFD_THREAD
 #define PIDFD_THREAD O_EXCL
@@ -256,7 +258,10 @@ int attach_open(struct session *session, pid_t pid, pid_t tid, const char *name,
         status = attach_period_init(attached, name);
     if (status == 0)
         status = open_all(attached, how);
-    return enter_table(session, attached, status, ret);
+    status = enter_table(session, attached, status, ret);
+    if (status == 0 && session_system_wide(session)) /* since the beginning of this call */
+        (void)inherited_adopt(session->inherited_sets, pid, tid);
+    return status;
 }
 
 int attach_open_timer(struct session *session, pid_t pid, pid_t tid, int refusal, struct attached **ret)
@@ -285,6 +290,23 @@ void attach_enable(const struct attached *attached)
     for (unsigned i = attached->count; i-- > 0;)
         if (attached->fds[i] >= 0 && !waits_for_turn(attached, i))
             ioctl(attached->fds[i], PERF_EVENT_IOC_ENABLE, 0);
+}
+
+bool attach_disable(const struct attached *attached, uint64_t *ret_ns)
+{
+    struct pollfd end = {.fd = attached->ring ? attached->fds[0] : attached->end_fd, .events = POLLIN};
+    /* The first one last: it has the records of what the task does. */
+    for (unsigned i = attached->count; i-- > 0;)
+        if (attached->fds[i] >= 0)
+            (void)ioctl(attached->fds[i], PERF_EVENT_IOC_DISABLE, 0);
+    *ret_ns = clock_ns(CLOCK_MONOTONIC);
+    return poll(&end, 1, 0) >= 0 && !(end.revents & (attached->ring ? POLLHUP | POLLERR : POLLIN | POLLHUP));
+}
+
+uint32_t attach_switches(const struct attached *attached)
+{
+    const struct perf_event_mmap_page *page = attached->timer ? NULL : attach_ring(attached);
+    return page ? __atomic_load_n(&page->lock, __ATOMIC_RELAXED) / 2 : 0;
 }
 
 int attach_task(struct session *session, pid_t tid, enum attach_how how, struct attached **ret)

@@ -89,6 +89,12 @@ static inline void *attach_ring(const struct attached *attached)
     return __atomic_load_n(&attached->ring, __ATOMIC_ACQUIRE);
 }
 
+/* Does a timer take the place of ATTACHED, which may be NULL? */
+static inline bool attach_by_timer(const struct attached *attached)
+{
+    return attached && attached->timer;
+}
+
 enum attach_how {
     ATTACH_RUNNING, /* counts from now on: process, fork child */
     ATTACH_THREAD,  /* the same with the smaller ring of threads */
@@ -125,6 +131,10 @@ int attach_open_timer(struct session *session, pid_t pid, pid_t tid, int refusal
  * not the ring of the task's own dummy event: the end of each task wakes all who wait for an event with that ring.
  */
 int attach_tree_end(const struct attached *attached, void **ret_ring);
+/* The events of a living task count and write no more, since *RET_NS. False: it has ended, or is about to. */
+bool attach_disable(const struct attached *attached, uint64_t *ret_ns);
+/* How often the kernel has switched to the task since its events were opened, modulo 2^31; 0 without a ring. */
+uint32_t attach_switches(const struct attached *attached);
 /* Reads the counters; works after the task's end. VALUES has config.count entries; refused ones are all 0. */
 void attach_read(const struct attached *attached, struct attach_value *values);
 /*
@@ -193,6 +203,11 @@ unsigned attach_stop_sampling(struct attached *attached);
  * unless NULL: do they have a ring too?
  */
 bool attach_knows(struct session *session, pid_t pid, pid_t tid, bool *ret_ring);
+/*
+ * There is a system-wide set now: all tasks of the table are in it. A task that a worker enters later is in it before the
+ * worker answers it (attach_open()). So is what they make, even if that sends no requests any more.
+ */
+void attach_adopt_all(struct session *session);
 /* Is a live task of PID in the table? */
 bool attach_has_process(struct session *session, pid_t pid);
 /* Does a timer replace the events of the live task TID? */

@@ -62,6 +62,28 @@ static void read_program(struct notification *notification)
     }
 }
 
+/* In a session with a system-wide set: nothing is opened on the task. */
+static int adopt(struct session *session, struct notification *notification)
+{
+    struct inherited_sets *sets = session->inherited_sets;
+    if (attach_knows(session, notification->pid, notification->tid, NULL) || inherited_know(sets, notification->tid))
+        return -EEXIST;
+    notification->readings = inherited_adopt(sets, notification->pid, notification->tid);
+    if (!notification->readings) /* it has ended, and was in the set */
+        return -EEXIST;
+    notification->startup_ns = procfs_scheduled_ns(notification->pid, notification->tid);
+    const int status = inherited_count_from_now(sets, notification->tid, notification->startup_ns);
+    if (status < 0)
+        return status;
+    notification->inherited = true;
+    notification->inherited_set = session_system_wide(session);
+    if (notification->pid == notification->tid) {
+        notification->maps = procfs_maps(notification->pid);
+        read_program(notification);
+    }
+    return 0;
+}
+
 static int open_process(struct session *session, struct notification *notification)
 {
     if (attach_knows(session, notification->pid, notification->pid, NULL) ||
@@ -126,15 +148,20 @@ static int open_task(struct session *session, struct notification *notification)
 {
     bool process = notification->pid == notification->tid;
     int status = hold_process(notification);
-    if (status == 0)
+    if (status == 0 && session_system_wide(session))
+        status = adopt(session, notification);
+    else if (status == 0)
         status = process ? open_process(session, notification) : open_thread(session, notification);
     if (status < 0)
         return status;
-    notification->startup_ns = attach_late_used_before(session, notification);
+    if (notification->events)
+        notification->startup_ns = attach_late_used_before(session, notification);
     procfs_comm(notification->pid, notification->tid, notification->comm);
     if (numbers_hold(notification->pidfd, notification->pid, notification->tid))
         return 0;
     attach_late_undo(notification);
+    if (notification->inherited)
+        inherited_forget(session->inherited_sets, notification->tid);
     return -ESRCH;
 }
 
@@ -152,6 +179,7 @@ int attach_late_open(struct session *session, struct notification *notification)
     if (status < 0)
         return status;
     notification->answered_ns = monotonic_ns();
-    attach_complete(notification->events);
+    if (notification->events)
+        attach_complete(notification->events);
     return 0;
 }

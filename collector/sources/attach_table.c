@@ -10,6 +10,7 @@
 
 #include "collector/sources/attach.h"
 #include "collector/sources/covered.h"
+#include "collector/sources/inherited.h"
 #include "collector/sources/rings.h"
 #include "collector/sources/session.h"
 
@@ -41,7 +42,8 @@ static struct attached **thread_bucket(struct session *session, pid_t pid)
 static bool is_marked(const struct attached *attached)
 {
     const struct event_config *config = attached->session->config;
-    return !config->inherits && (!attached->timer || config->source == PINJECT_SOURCE_TIMER);
+    return !config->inherits && !session_system_wide(attached->session) &&
+           (!attached->timer || config->source == PINJECT_SOURCE_TIMER);
 }
 
 static void list_entry(struct session *session, struct attached *attached, pid_t key)
@@ -203,6 +205,16 @@ static void follow_exec(struct session *session, struct attached *first)
             unlist_entry(session, at);
     }
     attach_timer_rebase(first);
+}
+
+void attach_adopt_all(struct session *session)
+{
+    pthread_mutex_lock(&session->table.lock);
+    for (unsigned i = 0; i < ATTACH_TABLE; i++)
+        for (const struct attached *at = session->table.by_tid[i]; at; at = at->next)
+            if (!at->timer)
+                (void)inherited_adopt(session->inherited_sets, at->pid, at->key);
+    pthread_mutex_unlock(&session->table.lock);
 }
 
 int attach_answer(struct session *session, pid_t tid, uint64_t startup_ns)

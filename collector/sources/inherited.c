@@ -37,7 +37,7 @@ enum {
 
 /* ---- Opening and closing ---- */
 
-static void free_set(struct inherited_sets *sets, struct inherited_set *set)
+void inherited_free_set(struct inherited_sets *sets, struct inherited_set *set)
 {
     inherited_close_set(sets, set);
     if (sets->session->config->inherits)
@@ -49,7 +49,7 @@ static void free_set(struct inherited_sets *sets, struct inherited_set *set)
     free(set);
 }
 
-static int watch_set(const struct inherited_sets *sets, struct inherited_set *set)
+int inherited_watch_set(const struct inherited_sets *sets, struct inherited_set *set)
 {
     for (unsigned i = 0; i < set->cpu_count; i++) {
         struct epoll_event event = {.events = EPOLLIN, .data.ptr = set};
@@ -58,8 +58,6 @@ static int watch_set(const struct inherited_sets *sets, struct inherited_set *se
     }
     return 0;
 }
-
-static void read_all(struct inherited_sets *sets);
 
 static bool is_dead(const struct inherited_set *set)
 {
@@ -103,7 +101,7 @@ static int keep_root_ids(struct inherited_sets *sets, struct inherited_set *set)
 }
 
 /* SET, which is open, is read from now on. Under the lock. */
-static void add_set(struct inherited_sets *sets, struct inherited_set *set)
+void inherited_add_set(struct inherited_sets *sets, struct inherited_set *set)
 {
     if (!sets->numbers) /* later sets use the same ids */
         memcpy(sets->ids, set->cpus[0].ids, sizeof(sets->ids));
@@ -120,8 +118,9 @@ int inherited_open_of(struct inherited_sets *sets, pid_t pid, pid_t tid, int pid
 {
     long configured = sysconf(_SC_NPROCESSORS_CONF);
     size_t count = configured > 0 ? (size_t)configured : 1;
-    /* Where timers sample there are no events to inherit. */
-    if (sets->session->config->source == PINJECT_SOURCE_TIMER || inherited_know(sets, tid) || has_root(sets, pid, tid))
+    /* Where timers sample there are no events to inherit, and a system-wide set has all tasks of the tree. */
+    if (sets->session->config->source == PINJECT_SOURCE_TIMER || session_system_wide(sets->session) ||
+        inherited_know(sets, tid) || has_root(sets, pid, tid))
         return 0;
     struct inherited_set *set = inherited_has_room(sets, count) ? calloc(1, sizeof(*set) + count * sizeof(set->cpus[0]))
                                                                 : NULL;
@@ -135,54 +134,21 @@ int inherited_open_of(struct inherited_sets *sets, pid_t pid, pid_t tid, int pid
     if (status == 0 && !numbers_hold(pidfd < 0 ? set->pidfd : pidfd, pid, tid))
         status = -ESRCH;
     pthread_mutex_lock(&sets->lock);
-    if (status == 0)
-        status = watch_set(sets, set);
-    if (status == 0)
+    /* By now a system-wide set may have taken the place of all others. */
+    const bool superseded = status == 0 && session_system_wide(sets->session);
+    if (status == 0 && !superseded)
+        status = inherited_watch_set(sets, set);
+    if (status == 0 && !superseded)
         status = keep_root_ids(sets, set);
-    if (status == 0) {
-        add_set(sets, set);
+    if (status == 0 && !superseded) {
+        inherited_add_set(sets, set);
         if (sets->session->config->inherits) /* its own events alone do not count there (attach_table.c) */
             covered_mark(sets->session, tid, true);
     }
     pthread_mutex_unlock(&sets->lock);
-    if (status < 0)
-        free_set(sets, set);
+    if (status < 0 || superseded)
+        inherited_free_set(sets, set);
     return status;
-}
-
-int inherited_open_system_wide(struct inherited_sets *sets)
-{
-    const long configured = sysconf(_SC_NPROCESSORS_CONF);
-    const size_t count = configured > 0 ? (size_t)configured : 1;
-    struct inherited_set *set = calloc(1, sizeof(*set) + count * sizeof(set->cpus[0]));
-    int status = -ENOMEM;
-    if (!set)
-        return status;
-    set->system_wide = true;
-    set->pidfd = -1;
-    struct system_wide *wide = system_wide_new(&status);
-    if (wide)
-        status = inherited_open_set(sets, set, (unsigned)count, false);
-    set->readings = sets->session->config->count; /* made from what the kernel's accounting tells */
-    pthread_mutex_lock(&sets->lock);
-    if (status == 0)
-        status = watch_set(sets, set);
-    if (status == 0) {
-        sets->system_wide = wide;
-        add_set(sets, set);
-    }
-    pthread_mutex_unlock(&sets->lock);
-    if (status < 0) {
-        system_wide_free(wide);
-        free_set(sets, set);
-    }
-    return status;
-}
-
-void inherited_set_before(struct inherited_sets *sets, const struct accounting_task *before)
-{
-    if (sets->system_wide)
-        system_wide_set_before(sets->system_wide, before);
 }
 
 /* ---- Reading: under the lock ---- */
@@ -289,8 +255,9 @@ uint64_t inherited_hand_over(struct inherited_sets *sets, pid_t tid, unsigned *r
 {
     pthread_mutex_lock(&sets->lock);
     struct inherited_set *set = sets->first;
+    set->gathering = false;
     if (set->system_wide)
-        read_all(sets); /* that it was made by somebody else is in the past */
+        inherited_read_all(sets); /* that it was made by somebody else is in the past */
     set->pid = set->tid = 0;
     if (set->pidfd >= 0)
         close(set->pidfd);
@@ -333,7 +300,7 @@ static bool note_lost(struct inherited_sets *sets, struct inherited_set *set, co
  * The kernel tells of lost records when it writes the next one. If there was none, only its counters have them; those of
  * a group are not asked, nor kernels before 6.0.
  */
-static void note_untold_lost(struct inherited_sets *sets, struct inherited_set *set)
+void inherited_note_untold_lost(struct inherited_sets *sets, struct inherited_set *set)
 {
     const struct event_config *config = sets->session->config;
     uint64_t lost = 0, words[5]; /* value, both times, id, lost */
@@ -385,6 +352,8 @@ static int event_of(const struct inherited_sets *sets, const struct inherited_cp
     const int event = records_find_event(&sets->layout, cpu->ids, records_id(&sets->layout, record));
     if (event >= 0)
         return event;
+    if (sets->system_wide && record->type == PERF_RECORD_SAMPLE && system_wide_is_count(sets, record))
+        return system_wide_find_count(sets);
     return record->type != PERF_RECORD_SAMPLE || config->sampling == 1 ? 0 : event_config_find_shared(config);
 }
 
@@ -422,13 +391,11 @@ static void keep_record(struct inherited_sets *sets, struct inherited_set *set, 
     }
     const struct event_config *config = sets->session->config;
     const size_t more = config->events[event].values && !config->inherit_values ? VALUES_NONE : 0;
-    if (record->size + more > UINT16_MAX || !has_place(sets, set, record)) {
-        sets->lost++;
-        return;
-    }
-    struct inherited_record *kept = inherited_records_add(&sets->records, record, more);
+    const bool placed = record->size + more <= UINT16_MAX && has_place(sets, set, record);
+    struct inherited_record *kept = placed ? inherited_records_add(&sets->records, record, more) : NULL;
     if (!kept) {
         sets->lost++;
+        set->incomplete |= record->type == PERF_RECORD_FORK || record->type == PERF_RECORD_EXIT;
         return;
     }
     kept->inherited_set = set->number;
@@ -536,16 +503,17 @@ static bool read_set(struct inherited_sets *sets, struct inherited_set *set)
     sets->untold = false;
     for (unsigned i = 0; i < set->cpu_count; i++)
         read_cpu(sets, set, &set->cpus[i], ended);
-    if (set->system_wide && set->told_lost > lost)
-        system_wide_find_members(sets, set);
-    if (set->system_wide)
+    set->incomplete |= set->told_lost > lost;
+    if (set->system_wide && set->incomplete && !set->gathering)
+        set->incomplete = !system_wide_find_members(sets, set);
+    if (set->system_wide && !set->gathering)
         system_wide_decide(sets, set, begin_ns);
-    else if (sets->untold)
+    else if (!set->system_wide && sets->untold)
         note_again(sets, set, first);
     return ended;
 }
 
-static void read_all(struct inherited_sets *sets)
+void inherited_read_all(struct inherited_sets *sets)
 {
     /* Before the first ring is looked at: pairs with inherited_know(). */
     __atomic_fetch_add(&sets->begun, 1, __ATOMIC_SEQ_CST);
@@ -557,9 +525,9 @@ static void read_all(struct inherited_sets *sets)
             continue;
         }
         *at = set->next;
-        note_untold_lost(sets, set);
+        inherited_note_untold_lost(sets, set);
         forget_members(sets, set);
-        free_set(sets, set);
+        inherited_free_set(sets, set);
         __atomic_fetch_sub(&sets->live, 1, __ATOMIC_RELEASE);
     }
 }
@@ -568,7 +536,7 @@ bool inherited_know(struct inherited_sets *sets, pid_t tid)
 {
     if (!inherited_live(sets) || !inherited_is_number(tid))
         return false;
-    /* What TID's creator wrote is in its ring by now. Pairs with read_all(). */
+    /* What TID's creator wrote is in its ring by now. Pairs with inherited_read_all(). */
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     const uint64_t begun = __atomic_load_n(&sets->begun, __ATOMIC_SEQ_CST);
     pthread_mutex_lock(&sets->lock);
@@ -576,7 +544,7 @@ bool inherited_know(struct inherited_sets *sets, pid_t tid)
      * Rings are many: if another thread has begun and finished reading while we waited, there is no need to read again.
      */
     if (sets->begun == begun)
-        read_all(sets);
+        inherited_read_all(sets);
     bool inside = sets->inside[tid] && sets->inside[tid] != PART;
     pthread_mutex_unlock(&sets->lock);
     return inside;
@@ -604,7 +572,7 @@ void inherited_forget(struct inherited_sets *sets, pid_t tid)
     if (!is_marked(sets, tid))
         return;
     pthread_mutex_lock(&sets->lock);
-    read_all(sets);
+    inherited_read_all(sets);
     inherited_leave(sets, tid);
     pthread_mutex_unlock(&sets->lock);
 }
@@ -614,7 +582,7 @@ void inherited_made_by(struct inherited_sets *sets, pid_t creator, pid_t tid)
     if (!is_marked(sets, tid))
         return;
     pthread_mutex_lock(&sets->lock);
-    read_all(sets);
+    inherited_read_all(sets);
     const struct inherited_set *set = sets->first;
     while (set && set->tid != creator && set->pid != creator) /* after an exec the root has the latter */
         set = set->next;
@@ -634,14 +602,14 @@ struct inherited_record *inherited_take(struct inherited_sets *sets, uint64_t be
 {
     pthread_mutex_lock(&sets->lock);
     make_room(sets); /* what is read now is taken at once */
-    read_all(sets);
+    inherited_read_all(sets);
     for (struct inherited_set *set = sets->first; set && before_ns == UINT64_MAX; set = set->next)
-        note_untold_lost(sets, set); /* nothing is taken after that */
+        inherited_note_untold_lost(sets, set); /* nothing is taken after that */
     *lost += sets->lost;
     sets->lost = 0;
     struct inherited_record *first = inherited_records_take(&sets->records, before_ns);
     if (sets->system_wide)
-        first = system_wide_count(sets, first);
+        first = system_wide_count(sets, inherited_system_wide(sets), first, before_ns == UINT64_MAX);
     make_room(sets); /* what stays is no older than BEFORE_NS */
     pthread_mutex_unlock(&sets->lock);
     return first;
@@ -705,7 +673,7 @@ void inherited_free(struct inherited_sets *sets)
     while (sets->first) {
         struct inherited_set *set = sets->first;
         sets->first = set->next;
-        free_set(sets, set);
+        inherited_free_set(sets, set);
     }
     system_wide_free(sets->system_wide);
     inherited_roots_release(&sets->roots);

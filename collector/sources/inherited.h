@@ -66,10 +66,24 @@ static inline int inherited_open(struct inherited_sets *sets, pid_t pid, pid_t t
  */
 uint64_t inherited_hand_over(struct inherited_sets *sets, pid_t tid, unsigned *ret_readings);
 /*
- * Opens a system-wide set (event_config.system_wide; system_wide.h), which no task is in yet. The next task is added by
- * inherited_hand_over(). 0 or -errno: -EPERM, -EACCES, -EMFILE, -ENOMEM, -EINVAL (not in the first pid namespace) ...
+ * Opens a system-wide set (system_wide.h), which no task is in yet: session.system_wide_set. 0 or -errno: -EPERM,
+ * -EACCES, -EMFILE, -ENOMEM, -EINVAL (not in the first pid namespace) ...
  */
 int inherited_open_system_wide(struct inherited_sets *sets);
+/* TID of process PID, and what it makes, are in the system-wide set from now on. Returns the READ records that TID brings at its end; 0: it
+ has ended. */
+unsigned inherited_adopt(struct inherited_sets *sets, pid_t pid, pid_t tid);
+/*
+ * Closes all sets but the system-wide one, which takes over their tasks. What tasks of them that have ended counted is
+ * still to be taken.
+ */
+void inherited_close_others(struct inherited_sets *sets);
+/*
+ * TID, which was adopted, counts from now on; but of its CPU time, all beyond the first BEYOND_NS is counted
+ * (INHERITED_FROM_NOW: what it uses from now on). 0 or -errno, -ESRCH: it has ended; then it is in no set any more.
+ */
+#define INHERITED_FROM_NOW UINT64_MAX
+int inherited_count_from_now(struct inherited_sets *sets, pid_t tid, uint64_t beyond_ns);
 /* What the command has used before its exec: with a system-wide set, it is not counted. Before any is taken. */
 void inherited_set_before(struct inherited_sets *sets, const struct accounting_task *before);
 /*

@@ -18,6 +18,7 @@
 #include "collector/config/event_rate.h"
 #include "collector/config/event_sets.h"
 #include "collector/config/probe.h"
+#include "collector/config/sample_cost.h"
 #include "collector/sources/session.h"
 #include "collector/stacks/stacks.h"
 
@@ -96,6 +97,11 @@ static void see_all_tasks(const struct config_event *event, struct perf_event_at
 {
     attr->inherit = attr->inherit_stat = 0;
     attr->exclude_idle = 1;
+    if (event->by_cost) { /* no switch of tasks costs more */
+        struct sample_cost cost = {0};
+        sample_cost_measure(attr, &cost);
+        attr->sample_period = sample_cost_period(&cost, 0, 0);
+    }
     if (!event->samples) /* it is rare: each time is told */
         attr->sample_period = 1;
 }
@@ -126,9 +132,10 @@ static int open_event(struct inherited_sets *sets, const struct inherited_set *s
         kernel_inherit_thread(&attr);
     const uint32_t limit = config->dump ? dump_limits_find(&sets->session->dumps.limits, tid) : 0;
     stacks_attr(config, event, dump_size(config, &sets->session->dumps, limit, NULL, size), &attr);
-    event_rate_attr(event, true, &attr);
     if (set->system_wide)
         see_all_tasks(event, &attr);
+    else
+        event_rate_attr(event, true, &attr);
     if (attr.watermark)
         attr.wakeup_watermark = watermark(config, size);
     const int fd = (int)syscall(
@@ -145,7 +152,8 @@ static int open_event(struct inherited_sets *sets, const struct inherited_set *s
 }
 
 /* For the ring of one of CPUS. The earlier a set comes, the more it gets. */
-static size_t choose_pages(const struct inherited_sets *sets, size_t page, unsigned cpus)
+static size_t choose_pages(const struct inherited_sets *sets, const struct inherited_set *set, size_t page,
+                           unsigned cpus)
 {
     const struct session *session = sets->session;
     size_t pages = session->config->ring_pages * (session->config->dump ? DUMP_FACTOR : RING_FACTOR);
@@ -153,7 +161,7 @@ static size_t choose_pages(const struct inherited_sets *sets, size_t page, unsig
     uint64_t ours = __atomic_load_n(&sets->bytes, __ATOMIC_RELAXED);
     uint64_t share = (INHERITED_BYTES > ours ? INHERITED_BYTES - ours : 0) / RING_SHARE / cpus;
     uint64_t rest = (session->ring_budget > used ? session->ring_budget - used : 0) / RING_SHARE;
-    if (session->config->inherits && !sets->numbers) /* it is for all tasks, and others are rare */
+    if (set->system_wide || (session->config->inherits && !sets->numbers)) /* for all tasks, and others are rare */
         rest = (session->ring_budget - used) / 2 / cpus;
     if (session->ring_budget != UINT64_MAX && rest < share)
         share = rest;
@@ -183,11 +191,12 @@ int inherited_map_ring(struct inherited_sets *sets, struct inherited_cpu *cpu, i
 }
 
 /* By an event that reports nothing. */
-static int open_ring(struct inherited_sets *sets, struct inherited_cpu *cpu, unsigned cpus)
+static int open_ring(struct inherited_sets *sets, const struct inherited_set *set, struct inherited_cpu *cpu,
+                     unsigned cpus)
 {
     const struct event_config *config = sets->session->config;
     const struct perf_event_attr *first = &config->events[0].attr;
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = choose_pages(sets, page, cpus);
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = choose_pages(sets, set, page, cpus);
     struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
                                    .size = sizeof(attr),
                                    .config = PERF_COUNT_SW_DUMMY,
@@ -237,7 +246,7 @@ static int open_rings(struct inherited_sets *sets, struct inherited_set *set, un
         *cpu = (struct inherited_cpu){.number = (int)number};
         for (unsigned i = 0; i < CONFIG_EVENTS; i++)
             cpu->fds[i] = -1;
-        int status = open_ring(sets, cpu, configured);
+        int status = open_ring(sets, set, cpu, configured);
         if (status == -ENODEV) /* that CPU is offline */
             continue;
         set->cpu_count++;

@@ -41,6 +41,11 @@ struct inherited_set {
     unsigned turn;             /* number of the event set that is enabled; 0: there are none */
     bool counts;               /* its events do: the exec that they waited for is over */
     bool system_wide;          /* it has no root, and does not end: system_wide.h */
+    /* System-wide: tasks that were there before are still to come into it, so nothing is decided; those of records from
+       before gathered_ns may have ended since. */
+    bool gathering;
+    uint64_t gathered_ns;
+    bool incomplete; /* system-wide: records about tasks were lost since members were looked for */
     unsigned cpu_count;
     struct inherited_cpu cpus[];
 };
@@ -78,6 +83,22 @@ void inherited_enter(struct inherited_sets *sets, struct inherited_set *set, pid
 void inherited_leave(struct inherited_sets *sets, pid_t tid);
 /* KEPT, of SET, is about to be dropped. */
 void inherited_give_room(struct inherited_sets *sets, struct inherited_set *set, const struct inherited_record *kept);
+/* The system-wide set; NULL: there is none. */
+static inline struct inherited_set *inherited_system_wide(const struct inherited_sets *sets)
+{
+    struct inherited_set *set = sets->first;
+    while (set && !set->system_wide)
+        set = set->next;
+    return set;
+}
+
+/* In inherited.c: SET, which is open, is read from now on; all sets are read. */
+int inherited_watch_set(const struct inherited_sets *sets, struct inherited_set *set);
+void inherited_add_set(struct inherited_sets *sets, struct inherited_set *set);
+void inherited_read_all(struct inherited_sets *sets);
+/* SET, which is not in the list any more, ends. */
+void inherited_note_untold_lost(struct inherited_sets *sets, struct inherited_set *set);
+void inherited_free_set(struct inherited_sets *sets, struct inherited_set *set);
 /* Is there room for one more set, with the smallest ring on each of CPUS? */
 bool inherited_has_room(const struct inherited_sets *sets, uint64_t cpus);
 /*

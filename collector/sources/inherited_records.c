@@ -52,15 +52,18 @@ void inherited_records_sort(struct inherited_records *records, size_t first)
 struct inherited_record *inherited_records_take(struct inherited_records *records, uint64_t before_ns)
 {
     struct inherited_record *first = NULL, **end = &first;
-    size_t taken = 0;
+    size_t left = 0;
     inherited_records_sort(records, 0);
-    for (; taken < records->count && records->at[taken]->time_ns < before_ns; taken++) {
-        *end = records->at[taken];
-        end = &(*end)->next;
+    for (size_t i = 0; i < records->count; i++) {
+        struct inherited_record *kept = records->at[i];
+        if (kept->time_ns >= before_ns || (kept->undecided && before_ns != UINT64_MAX)) {
+            records->at[left++] = kept;
+            continue;
+        }
+        *end = kept;
+        end = &kept->next;
     }
     *end = NULL;
-    records->count -= taken;
-    if (taken && records->count)
-        memmove(records->at, records->at + taken, records->count * sizeof(struct inherited_record *));
+    records->count = left;
     return first;
 }

@@ -113,6 +113,9 @@ struct session {
     uint64_t start_realtime_ns;
     struct notifications notifications;
     struct inherited_sets *inherited_sets;
+    /* Number of the system-wide set (system_wide.h): all tasks that come now are in it. 0: there is none. Atomic */
+    uint64_t system_wide_set;
+    uint64_t system_wide_ns;     /* when the tasks lost their own events for it (--sampler=auto); 0: they did not */
     struct errands errands;      /* of the event loop */
     unsigned stop_s;             /* seconds that a thread gets to end */
     unsigned sleep_s;            /* seconds that a worker sleeps at most when nobody rings */
@@ -158,6 +161,11 @@ struct session {
     uint64_t inherited, uninherited; /* atomic: INHERIT requests that were fulfilled, or not */
     uint64_t no_memory; /* requests for which there was no memory, or no descriptor to ask whose they are */
 };
+
+static inline uint64_t session_system_wide(const struct session *session)
+{
+    return __atomic_load_n(&session->system_wide_set, __ATOMIC_ACQUIRE);
+}
 
 /* Has nobody but the collector's user a channel? */
 static inline bool session_has_one_user(const struct session *session)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "collector/sources/inherited_private.h"
 #include "collector/sources/session.h"
@@ -18,7 +19,15 @@
 enum {
     STAT_MAX = 1024,
     FORGET_NS = 2000 * 1000 * 1000, /* what the kernel told of a task that is not of the tree is of no use after that */
+    SEARCH_NS = 100 * 1000 * 1000,
+    SEARCHES = 3,                /* passes through /proc: each one may find children of those that the last one found */
+    LATE_NS = 500 * 1000 * 1000, /* so long after what the kernel told of a task, its EXIT record will not come */
+    UNIT_NS = 16 * 1000,
+    SKEW = 20 * 1000 * 1000 / UNIT_NS, /* a task may live shorter by that, by its records, than by the accounting */
+    EXIT_MOST = 600 * 1000 * 1000 / UNIT_NS * 10, /* and longer by that: it gives back much memory meanwhile */
     WORD = 64,
+    BITS = PINJECT_TASKS / 8,
+    TIMES = PINJECT_TASKS * sizeof(uint32_t),
 };
 
 /* An ended task, before its EXIT record is taken. The next ones have the same number. */
@@ -26,6 +35,12 @@ struct ended_task {
     struct accounting_task account;
     uint64_t told_ns;
     struct ended_task *next;
+    UT_hash_handle hh;
+};
+
+/* What a live task had done when it came into the set. */
+struct begun_task {
+    struct accounting_task before;
     UT_hash_handle hh;
 };
 
@@ -37,11 +52,14 @@ struct sampled_task {
 };
 
 struct system_wide {
-    struct accounting accounting;
-    struct accounting_task before; /* of the command */
+    struct accounting accounting, asked; /* for the ends of tasks, and for live ones */
+    struct begun_task *begun;
     /* A bit for each tid. */
-    uint64_t *foreign; /* a live task that is not of the tree */
-    uint64_t *left;    /* a first thread of the tree that has ended: an exec of another thread may get its number */
+    uint64_t *foreign;  /* a live task that is not of the tree */
+    uint64_t *gone;     /* a task of the tree has ended, and no other one has its number since */
+    uint64_t *left;     /* a first thread of the tree that has ended: an exec of another thread may get its number */
+    uint32_t *began;    /* for each tid: when the task began, by its FORK record, in UNIT_NS modulo 2^32; 0: unknown */
+    uint64_t search_ns; /* when members may be looked for again */
     struct ended_task *ended;
     uint64_t forgot_ns; /* when old ones were looked for */
     struct sampled_task *sampled;
@@ -49,11 +67,17 @@ struct system_wide {
 
 /* ---- Bits ---- */
 
-static uint64_t *new_bits(void)
+/* All zero; takes memory where it is written to. */
+static void *new_table(size_t size)
 {
-    void *bits = mmap(NULL, PINJECT_TASKS / 8, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
-                      0);
-    return bits == MAP_FAILED ? NULL : bits;
+    void *table = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return table == MAP_FAILED ? NULL : table;
+}
+
+static void free_table(void *table, size_t size)
+{
+    if (table)
+        munmap(table, size);
 }
 
 static bool has_bit(const uint64_t *bits, pid_t tid)
@@ -79,9 +103,14 @@ static bool is_member(const struct inherited_sets *sets, const struct inherited_
 static bool decide_fork(struct inherited_sets *sets, struct inherited_set *set, const struct records_task *made)
 {
     struct system_wide *wide = sets->system_wide;
-    const bool member = is_member(sets, set, made->ptid);
+    /* While tasks came into the set, their creators may have ended. */
+    const bool member = is_member(sets, set, made->ptid) ||
+                        (made->time_ns < set->gathered_ns && is_member(sets, set, made->tid));
     set_bit(wide->left, made->tid, false);
+    set_bit(wide->gone, made->tid, false);
     set_bit(wide->foreign, made->tid, !member);
+    if (inherited_is_number(made->tid))
+        wide->began[made->tid] = (uint32_t)(made->time_ns / UNIT_NS);
     if (member)
         inherited_enter(sets, set, made->tid);
     else
@@ -96,9 +125,29 @@ static bool decide_exit(struct inherited_sets *sets, struct inherited_set *set, 
     set_bit(wide->foreign, task->tid, false);
     if (member) {
         set_bit(wide->left, task->tid, task->pid == task->tid);
+        set_bit(wide->gone, task->tid, true);
         inherited_leave(sets, task->tid);
     }
     return member;
+}
+
+void system_wide_enter(struct inherited_sets *sets, struct inherited_set *set, pid_t tid)
+{
+    set_bit(sets->system_wide->foreign, tid, false);
+    set_bit(sets->system_wide->gone, tid, false);
+    inherited_enter(sets, set, tid);
+}
+
+bool system_wide_has_ended(const struct inherited_sets *sets, pid_t tid)
+{
+    return has_bit(sets->system_wide->gone, tid);
+}
+
+void system_wide_adopt(struct inherited_sets *sets, struct inherited_set *set, pid_t pid, pid_t tid)
+{
+    system_wide_enter(sets, set, tid);
+    if (!is_member(sets, set, pid))
+        set_bit(sets->system_wide->left, pid, true);
 }
 
 /* The only thread that an exec left has the number of its process from then on. */
@@ -108,7 +157,7 @@ static void note_exec(struct inherited_sets *sets, struct inherited_set *set, co
     if (!comm->exec || !has_bit(wide->left, comm->tid))
         return;
     set_bit(wide->left, comm->tid, false);
-    inherited_enter(sets, set, comm->tid);
+    system_wide_enter(sets, set, comm->tid);
 }
 
 static bool decide(struct inherited_sets *sets, struct inherited_set *set, const struct inherited_record *kept)
@@ -126,7 +175,8 @@ static bool decide(struct inherited_sets *sets, struct inherited_set *set, const
         const struct records_comm comm = records_parse_comm(record);
         note_exec(sets, set, &comm);
     }
-    const bool member = is_member(sets, set, kept->tid);
+    /* Between the end of the first thread and its COMM record, the thread that calls exec has that number already. */
+    const bool member = is_member(sets, set, kept->tid) || has_bit(sets->system_wide->left, kept->tid);
     if (!member)
         set_bit(sets->system_wide->foreign, kept->tid, true);
     return member;
@@ -175,12 +225,6 @@ static pid_t find_parent(pid_t pid)
     return parent;
 }
 
-void system_wide_enter(struct inherited_sets *sets, struct inherited_set *set, pid_t tid)
-{
-    set_bit(sets->system_wide->foreign, tid, false);
-    inherited_enter(sets, set, tid);
-}
-
 /* Calls VISIT for each number in directory PATH, until it returns true. Returns whether it did. */
 static bool visit_numbers(const char *path, bool (*visit)(struct inherited_sets *, struct inherited_set *, pid_t),
                           struct inherited_sets *sets, struct inherited_set *set)
@@ -200,7 +244,7 @@ static bool visit_numbers(const char *path, bool (*visit)(struct inherited_sets 
 
 static bool visit_thread(struct inherited_sets *sets, struct inherited_set *set, pid_t tid)
 {
-    if (is_member(sets, set, tid))
+    if (is_member(sets, set, tid) || has_bit(sets->system_wide->left, tid)) /* the latter is a zombie */
         return false;
     system_wide_enter(sets, set, tid);
     return true;
@@ -215,10 +259,30 @@ static bool visit_process(struct inherited_sets *sets, struct inherited_set *set
     return visit_numbers(path, visit_thread, sets, set);
 }
 
-void system_wide_find_members(struct inherited_sets *sets, struct inherited_set *set)
+/* The EXIT records of members may be lost, too. */
+static void forget_gone(struct inherited_sets *sets, const struct inherited_set *set)
 {
-    while (visit_numbers("/proc", visit_process, sets, set))
+    char path[32];
+    for (pid_t tid = 1; tid <= sets->highest; tid++) {
+        if (!is_member(sets, set, tid))
+            continue;
+        snprintf(path, sizeof(path), "/proc/%d", (int)tid);
+        if (access(path, F_OK) < 0)
+            inherited_leave(sets, tid);
+    }
+}
+
+bool system_wide_find_members(struct inherited_sets *sets, struct inherited_set *set)
+{
+    struct system_wide *wide = sets->system_wide;
+    const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+    if (now < wide->search_ns)
+        return false;
+    wide->search_ns = now + SEARCH_NS;
+    forget_gone(sets, set);
+    for (unsigned i = 0; i < SEARCHES && visit_numbers("/proc", visit_process, sets, set); i++)
         ;
+    return true;
 }
 
 /* ---- What they did ---- */
@@ -250,21 +314,59 @@ static void add_ended(struct system_wide *wide, const struct accounting_task *ac
         free(task);
 }
 
-/* The oldest one with the number TID, which the caller frees; NULL: the kernel has told nothing. */
-static struct ended_task *take_ended(struct system_wide *wide, pid_t tid)
+/* Removes ENDED from the list of its number. */
+static void remove_ended(struct system_wide *wide, struct ended_task *ended)
 {
-    struct ended_task *first;
-    HASH_FIND(hh, wide->ended, &tid, sizeof(tid), first);
-    if (!first)
-        return NULL;
-    struct ended_task *next = first->next;
-    HASH_DEL(wide->ended, first);
-    if (next) {
-        HASH_ADD(hh, wide->ended, account.tid, sizeof(next->account.tid), next);
-        if (!TABLE_HAS(next))
-            free(next);
+    struct ended_task *first, *before;
+    HASH_FIND(hh, wide->ended, &ended->account.tid, sizeof(ended->account.tid), first);
+    for (before = first; before && before->next != ended && before != ended; before = before->next)
+        ;
+    if (first != ended) {
+        if (before)
+            before->next = ended->next;
+        return;
     }
-    return first;
+    HASH_DEL(wide->ended, first);
+    struct ended_task *next = first->next;
+    if (!next)
+        return;
+    HASH_ADD(hh, wide->ended, account.tid, sizeof(next->account.tid), next);
+    if (!TABLE_HAS(next))
+        free(next);
+}
+
+/*
+ * How much longer the task that ended at TIME_NS lived than that of ENDED, in UNIT_NS: by its FORK record; 0 if that is
+ * unknown.
+ */
+static int64_t find_distance(const struct system_wide *wide, const struct ended_task *ended, uint64_t time_ns)
+{
+    const uint32_t began = wide->began[ended->account.tid];
+    const uint32_t lived = (uint32_t)(time_ns / UNIT_NS) - began;
+    return began ? (int32_t)(lived - (uint32_t)(ended->account.alive_ns / UNIT_NS)) : 0;
+}
+
+/*
+ * What the kernel told of the task TID that ended at TIME_NS, which the caller frees; NULL: nothing. There is more than
+ * one if the EXIT record of an earlier task with this number was lost, or if an exec by a thread has changed whose it is.
+ */
+static struct ended_task *take_ended(struct system_wide *wide, pid_t tid, uint64_t time_ns)
+{
+    struct ended_task *first, *found = NULL;
+    int64_t least = 0;
+    if (!inherited_is_number(tid))
+        return NULL;
+    HASH_FIND(hh, wide->ended, &tid, sizeof(tid), first);
+    for (struct ended_task *ended = first; ended; ended = ended->next) {
+        const int64_t distance = find_distance(wide, ended, time_ns);
+        if (distance < -SKEW || distance > EXIT_MOST || (found && llabs(distance) >= least))
+            continue;
+        found = ended;
+        least = llabs(distance);
+    }
+    if (found)
+        remove_ended(wide, found);
+    return found;
 }
 
 /* Tasks that are not of the tree, or whose EXIT record was lost. */
@@ -335,6 +437,22 @@ static bool note_sample(struct inherited_sets *sets, const struct inherited_reco
     return !event->samples;
 }
 
+static struct begun_task *find_begun(const struct system_wide *wide, pid_t tid)
+{
+    struct begun_task *begun;
+    HASH_FIND(hh, wide->begun, &tid, sizeof(tid), begun);
+    return begun;
+}
+
+static void forget_begun(struct system_wide *wide, pid_t tid)
+{
+    struct begun_task *begun = find_begun(wide, tid);
+    if (!begun)
+        return;
+    HASH_DEL(wide->begun, begun);
+    free(begun);
+}
+
 static uint64_t less(uint64_t value, uint64_t before)
 {
     return value > before ? value - before : 0;
@@ -343,7 +461,9 @@ static uint64_t less(uint64_t value, uint64_t before)
 static uint64_t value_of(const struct system_wide *wide, const struct accounting_task *account,
                          const struct config_event *event, unsigned index)
 {
-    const struct accounting_task none = {0}, *before = account->tid == wide->before.tid ? &wide->before : &none;
+    const struct accounting_task none = {0};
+    const struct begun_task *begun = find_begun(wide, account->tid);
+    const struct accounting_task *before = begun ? &begun->before : &none;
     const uint64_t minor = less(account->minor_faults, before->minor_faults),
                    major = less(account->major_faults, before->major_faults);
     struct sampled_task *sampled;
@@ -393,42 +513,137 @@ static struct inherited_record *note_end(struct inherited_sets *sets, struct inh
 {
     struct system_wide *wide = sets->system_wide;
     struct inherited_record *next = exit->next, *last = exit;
-    struct ended_task *ended = take_ended(wide, exit->tid);
+    struct ended_task *ended = take_ended(wide, exit->tid, exit->time_ns);
     if (ended)
         last = add_readings(sets, exit, &ended->account);
-    if (exit->tid == wide->before.tid)
-        wide->before.tid = 0; /* another task may get its number */
+    forget_begun(wide, exit->tid); /* another task may get its number */
     forget_sampled(wide, exit->tid);
     free(ended);
     last->next = next;
     return last;
 }
 
-struct inherited_record *system_wide_count(struct inherited_sets *sets, struct inherited_record *first)
+/* A new record in the name of TID, which has only what add_readings() takes of it. NULL: out of memory. */
+static struct inherited_record *new_place(const struct inherited_sets *sets, const struct inherited_set *set, pid_t tid)
 {
+    struct inherited_record *place = calloc(1, sizeof(*place));
+    (void)sets;
+    if (!place)
+        return NULL;
+    place->time_ns = clock_ns(CLOCK_MONOTONIC);
+    place->inherited_set = set->number;
+    place->readings = set->readings;
+    place->pid = place->tid = tid; /* only the latter matters */
+    return place;
+}
+
+/* Adds READ records of ACCOUNT at *END. Returns the new end. */
+static struct inherited_record **add_late(struct inherited_sets *sets, const struct inherited_set *set,
+                                          struct inherited_record **end, const struct accounting_task *account)
+{
+    struct inherited_record *place = new_place(sets, set, account->tid);
+    if (!place)
+        return end;
+    struct inherited_record *last = add_readings(sets, place, account);
+    last->next = NULL;
+    *end = place->next;
+    if (last != place)
+        end = &last->next;
+    free(place);
+    return end;
+}
+
+/* Of tasks whose EXIT records were lost, as the kernel told of them long ago. */
+static struct inherited_record **add_unended(struct inherited_sets *sets, const struct inherited_set *set,
+                                             struct inherited_record **end, uint64_t now_ns)
+{
+    struct system_wide *wide = sets->system_wide;
+    struct ended_task *task, *next;
+    HASH_ITER(hh, wide->ended, task, next)
+    {
+        if (now_ns - task->told_ns < LATE_NS || !is_member(sets, set, task->account.tid))
+            continue;
+        end = add_late(sets, set, end, &task->account);
+        forget_ended(wide, task);
+    }
+    return end;
+}
+
+/* At the end of the session: of all that live. */
+static void add_living(struct inherited_sets *sets, const struct inherited_set *set, struct inherited_record **end)
+{
+    struct accounting_task account;
+    for (pid_t tid = 1; tid <= sets->highest; tid++)
+        if (is_member(sets, set, tid) && accounting_ask(&sets->system_wide->asked, tid, &account) == 0)
+            end = add_late(sets, set, end, &account);
+}
+
+struct inherited_record *system_wide_count(struct inherited_sets *sets, const struct inherited_set *set,
+                                           struct inherited_record *first, bool last)
+{
+    struct inherited_record **at = &first;
     listen(sets);
-    for (struct inherited_record **at = &first; *at;) {
+    while (*at) {
         struct inherited_record *kept = *at;
         const struct perf_event_header *record = (const struct perf_event_header *)(const void *)kept->bytes;
-        if (note_sample(sets, kept, record)) {
+        if (kept->inherited_set != set->number) {
+            at = &kept->next;
+            continue;
+        }
+        if (kept->undecided || note_sample(sets, kept, record)) { /* the former at the end of the session: too late */
             *at = kept->next;
             free(kept);
             continue;
         }
-        if (record->type == PERF_RECORD_FORK)
+        if (record->type == PERF_RECORD_FORK) { /* the EXIT record of an earlier task may have been lost */
             forget_sampled(sets->system_wide, records_parse_task(record).tid);
+            forget_begun(sets->system_wide, records_parse_task(record).tid);
+        }
         if (record->type == PERF_RECORD_EXIT)
             kept = note_end(sets, kept);
         at = &kept->next;
     }
+    at = add_unended(sets, set, at, last ? UINT64_MAX : clock_ns(CLOCK_MONOTONIC));
+    if (last)
+        add_living(sets, set, at);
     return first;
+}
+
+int system_wide_find_count(const struct inherited_sets *sets)
+{
+    const struct event_config *config = sets->session->config;
+    for (unsigned i = config->sampling; i < config->count; i++)
+        if (config->events[i].account == CONFIG_ACCOUNT_SAMPLES)
+            return (int)i;
+    return -1;
+}
+
+/* It has no stack, and no other field of variable size. */
+bool system_wide_is_count(const struct inherited_sets *sets, const struct perf_event_header *record)
+{
+    const int event = system_wide_find_count(sets);
+    return event >= 0 && record->size == sizeof(*record) + records_fields_size(sets->layout.sample_type[event]);
 }
 
 /* ---- Life ---- */
 
-void system_wide_set_before(struct system_wide *wide, const struct accounting_task *before)
+int system_wide_set_before(struct system_wide *wide, const struct accounting_task *before)
 {
-    wide->before = *before;
+    forget_begun(wide, before->tid);
+    struct begun_task *begun = malloc(sizeof(*begun));
+    if (!begun)
+        return -ENOMEM;
+    begun->before = *before;
+    HASH_ADD(hh, wide->begun, before.tid, sizeof(begun->before.tid), begun);
+    if (TABLE_HAS(begun))
+        return 0;
+    free(begun);
+    return -ENOMEM;
+}
+
+int system_wide_ask(struct system_wide *wide, pid_t tid, struct accounting_task *ret)
+{
+    return accounting_ask(&wide->asked, tid, ret);
 }
 
 struct system_wide *system_wide_new(int *ret_status)
@@ -437,11 +652,15 @@ struct system_wide *system_wide_new(int *ret_status)
     *ret_status = -ENOMEM;
     if (!wide)
         return NULL;
-    wide->accounting.fd = -1;
-    wide->foreign = new_bits();
-    wide->left = new_bits();
-    if (wide->foreign && wide->left)
+    wide->accounting.fd = wide->asked.fd = -1;
+    wide->foreign = new_table(BITS);
+    wide->left = new_table(BITS);
+    wide->gone = new_table(BITS);
+    wide->began = new_table(TIMES);
+    if (wide->foreign && wide->left && wide->gone && wide->began)
         *ret_status = accounting_open(&wide->accounting);
+    if (*ret_status == 0)
+        *ret_status = accounting_open_to_ask(&wide->asked);
     if (*ret_status == 0)
         return wide;
     system_wide_free(wide);
@@ -452,6 +671,7 @@ void system_wide_free(struct system_wide *wide)
 {
     struct ended_task *ended, *next_ended;
     struct sampled_task *sampled, *next_sampled;
+    struct begun_task *begun, *next_begun;
     if (!wide)
         return;
     HASH_ITER(hh, wide->ended, ended, next_ended)
@@ -461,10 +681,16 @@ void system_wide_free(struct system_wide *wide)
         HASH_DEL(wide->sampled, sampled);
         free(sampled);
     }
+    HASH_ITER(hh, wide->begun, begun, next_begun)
+    {
+        HASH_DEL(wide->begun, begun);
+        free(begun);
+    }
     accounting_close(&wide->accounting);
-    if (wide->foreign)
-        munmap(wide->foreign, PINJECT_TASKS / 8);
-    if (wide->left)
-        munmap(wide->left, PINJECT_TASKS / 8);
+    accounting_close(&wide->asked);
+    free_table(wide->foreign, BITS);
+    free_table(wide->left, BITS);
+    free_table(wide->gone, BITS);
+    free_table(wide->began, TIMES);
     free(wide);
 }

@@ -6,18 +6,23 @@
 #include <linux/genetlink.h>
 #include <linux/netlink.h>
 #include <linux/taskstats.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "common/buffer.h"
+#include "common/clock.h"
 
 enum {
-    QUEUE = 16 << 20,  /* bytes: of some ten thousand tasks */
-    CPUS_MAX = 4096,   /* bytes of the list of CPUs */
-    ANSWER_MAX = 8192, /* bytes of a message: it has two struct taskstats at most */
-    NESTED = 0x3fff,   /* the type of an attribute, without its flags */
+    QUEUE = 16 << 20,           /* bytes: of some ten thousand tasks */
+    CPUS_MAX = 4096,            /* bytes of the list of CPUs */
+    ANSWER_MAX = 8192,          /* bytes of a message: it has two struct taskstats at most */
+    TICK_NS = 10 * 1000 * 1000, /* at most */
+    TEST_NS = 200 * 1000,
+    NESTED = 0x3fff, /* the type of an attribute, without its flags */
 };
 
 struct request {
@@ -140,14 +145,51 @@ static int listen_to_all(struct accounting *accounting)
     return got > 0 ? 0 : got < 0 ? (int)got : -EPROTO;
 }
 
-int accounting_open(struct accounting *accounting)
+int accounting_open_to_ask(struct accounting *accounting)
 {
     accounting->fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENERIC);
     if (accounting->fd < 0)
         return -errno;
-    int status = find_family(accounting);
+    const int status = find_family(accounting);
+    if (status < 0)
+        accounting_close(accounting);
+    return status;
+}
+
+/* Uses some CPU time, and ends. */
+static void *run_test(void *ret_tid)
+{
+    *(pid_t *)ret_tid = (pid_t)syscall(SYS_gettid);
+    for (const uint64_t end = clock_ns(CLOCK_THREAD_CPUTIME_ID) + TEST_NS; clock_ns(CLOCK_THREAD_CPUTIME_ID) < end;)
+        ;
+    return NULL;
+}
+
+/* The kernel takes a listener of any network namespace, and sends its messages to the first one. */
+static int test(struct accounting *accounting)
+{
+    struct accounting_task task;
+    pthread_t thread;
+    pid_t tid = 0;
+    const int error = pthread_create(&thread, NULL, run_test, &tid);
+    if (error)
+        return -error;
+    pthread_join(thread, NULL);
+    int status;
+    do
+        status = accounting_next(accounting, &task);
+    while (status == 1 && task.tid != tid);
+    return status < 0 ? status : status == 1 && task.cpu_ns > 0 ? 0 : -EOPNOTSUPP;
+}
+
+int accounting_open(struct accounting *accounting)
+{
+    int status = accounting_open_to_ask(accounting);
+    if (status < 0)
+        return status;
+    status = listen_to_all(accounting);
     if (status == 0)
-        status = listen_to_all(accounting);
+        status = test(accounting);
     if (status < 0)
         accounting_close(accounting);
     return status;
@@ -158,6 +200,17 @@ void accounting_close(struct accounting *accounting)
     if (accounting->fd >= 0)
         close(accounting->fd); /* the kernel forgets it with the next task that ends */
     accounting->fd = -1;
+}
+
+/*
+ * The kernel adds to the CPU time of a running task in each tick, and when it switches. Of a task that has never slept
+ * all is known: it was running when it did not wait for a CPU.
+ */
+static uint64_t used_ns(const struct taskstats *stats)
+{
+    const uint64_t known = stats->cpu_run_virtual_total, alive = stats->ac_etime * 1000;
+    const uint64_t ran = alive > stats->cpu_delay_total ? alive - stats->cpu_delay_total : 0;
+    return stats->nvcsw == 0 && ran > known && ran - known < TICK_NS ? ran : known;
 }
 
 /* Of the attribute TYPE_AGGR_PID: false, if it has no task. */
@@ -174,7 +227,7 @@ static bool read_task(const unsigned char *at, size_t size, struct accounting_ta
             memcpy(&stats, value, size < sizeof(stats) ? size : sizeof(stats));
     }
     *ret = (struct accounting_task){.tid = (pid_t)tid,
-                                    .cpu_ns = stats.cpu_run_virtual_total,
+                                    .cpu_ns = used_ns(&stats),
                                     .alive_ns = stats.ac_etime * 1000,
                                     .switches = stats.nvcsw + stats.nivcsw,
                                     .minor_faults = stats.ac_minflt,
@@ -203,4 +256,21 @@ int accounting_next(struct accounting *accounting, struct accounting_task *ret)
         if (parse(accounting, &answer, (size_t)got, ret))
             return 1;
     }
+}
+
+int accounting_ask(struct accounting *accounting, pid_t tid, struct accounting_task *ret)
+{
+    struct answer answer;
+    const uint32_t number = (uint32_t)tid;
+    int status = send_request(accounting, accounting->family, TASKSTATS_CMD_GET, TASKSTATS_CMD_ATTR_PID, &number,
+                              sizeof(number));
+    /* An error, or the answer, and then the acknowledgement. */
+    bool found = false;
+    while (status == 0) {
+        const ssize_t got = receive(accounting, &answer);
+        if (got <= 0)
+            return got < 0 ? (int)got : found ? 0 : -EPROTO;
+        found |= parse(accounting, &answer, (size_t)got, ret) && ret->tid == tid;
+    }
+    return status;
 }

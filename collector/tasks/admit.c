@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "collector/sources/attach.h"
+#include "collector/sources/covered.h"
 #include "collector/sources/inherited.h"
 #include "collector/sources/notifications.h"
 #include "collector/tasks/begin_process.h"
@@ -15,6 +16,7 @@
 #include "collector/tasks/generations.h"
 #include "collector/tasks/programs.h"
 #include "collector/tasks/reaped.h"
+#include "collector/tasks/relief.h"
 #include "collector/tasks/task_file.h"
 #include "collector/tasks/task_table.h"
 #include "collector/tasks/tasks.h"
@@ -226,9 +228,9 @@ static bool is_announced_by_nobody(const struct tasks *tasks, const struct notif
     const struct task *creator = tasks_find(tasks, notification->parent_tid);
     if (!creator || task_is_by_timer(creator))
         return creator && notification->kind == PINJECT_THREAD;
-    bool expected = missed_find(&tasks->missed, notification->tid);
-    return (notification->inherited && task_is_inherited(creator)) ||
-           (creator->coverage == TASK_BY_COUNTERS && !expected);
+    const bool expected = missed_find(&tasks->missed, notification->tid); /* by the creator's own events */
+    const bool in_set = notification->inherited && task_is_inherited(creator);
+    return (in_set || creator->coverage == TASK_BY_COUNTERS) && !expected;
 }
 
 /*
@@ -259,6 +261,28 @@ static void begin_task(struct tasks *tasks, struct task *task, const struct proc
     tasks_introduce(tasks, task, task->start_ns);
 }
 
+/*
+ * A worker had begun to open events for it when there was no system-wide set yet, and by now a task that is in the set
+ * has announced it. It does not need them.
+ */
+static bool is_covered_already(struct tasks *tasks, struct notification *notification)
+{
+    struct task *task = tasks_find(tasks, notification->tid);
+    const bool requests = notification->events || (notification->inherited && notification->answered_ns);
+    if (!requests || !task || !task_is_by_cpus(tasks, task) || task->pid != notification->pid ||
+        task->state.life == TASK_EXITING)
+        return false;
+    if (notification->events) {
+        attach_retire(tasks->session, notification->events);
+        attach_free(notification->events);
+        notification->events = NULL;
+        covered_mark(tasks->session, task->key, true);
+    }
+    if (notification->kind == PINJECT_PROCESS)
+        tasks_generation_notified(tasks, task, notification);
+    return true;
+}
+
 /* True: it was attached late, and has a tree to be looked at. */
 static bool admit_task(struct tasks *tasks, struct notification *notification)
 {
@@ -268,6 +292,8 @@ static bool admit_task(struct tasks *tasks, struct notification *notification)
     }
     if (!is_announced_by_nobody(tasks, notification))
         missed_requested(&tasks->missed, notification->tid);
+    if (is_covered_already(tasks, notification))
+        return false;
     const bool first = notification->kind != PINJECT_THREAD;
     struct process *known = first ? tasks_find_process(tasks, notification->pid) : NULL;
     if (known) /* a thread of it may have got its number */
@@ -283,7 +309,8 @@ static bool admit_task(struct tasks *tasks, struct notification *notification)
     struct task *younger = same && tasks_is_younger(same, notification) ? same : NULL;
     if (same && !younger) /* its end is about to be seen */
         tasks_task_ended(tasks, same, true);
-    struct process *later = first && notification->events ? tasks_find_gone_on(tasks, notification) : NULL;
+    const bool requests = notification->events || (notification->inherited && notification->kind == PINJECT_PROCESS);
+    struct process *later = first && requests ? tasks_find_gone_on(tasks, notification) : NULL;
     struct process *process = first && !later ? tasks_begin_process(tasks, notification, younger)
                                               : tasks_find_process(tasks, notification->pid);
     if (later)
@@ -314,10 +341,13 @@ static bool admit_task(struct tasks *tasks, struct notification *notification)
         announce_program(tasks, process, notification);
         tasks->inherited_generations += notification->inherited;
     }
-    if (task_is_armed(task))
-        return false;
-    begin_task(tasks, task, process, notification);
-    return first && notification->attached_late && tasks_add_tree(tasks, task->pid, task->start_ns);
+    const bool late = first && notification->attached_late && !task_is_armed(task);
+    const uint64_t start_ns = task->start_ns;
+    if (!task_is_armed(task))
+        begin_task(tasks, task, process, notification);
+    if (session_system_wide(tasks->session) && task->events)
+        tasks_relieve(tasks, task);
+    return late && tasks_add_tree(tasks, notification->pid, start_ns);
 }
 
 /* Is PROCESS in an inherited set, or its root? What announced the latter may be lost. */

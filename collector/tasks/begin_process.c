@@ -334,7 +334,9 @@ struct process *tasks_begin_by_thread(struct tasks *tasks, const struct notifica
     struct process *process = tasks_add_process(tasks, notification->pid, notification->ppid, notification->time_ns);
     if (!process)
         return NULL;
-    process->first = notification->inherited ? LEADER_LOST : LEADER_MISSING;
+    /* Tasks may have come into a system-wide set with events of their own, and the notification is on its way. */
+    const bool all_told = notification->inherited && notification->inherited_set != session_system_wide(tasks->session);
+    process->first = all_told ? LEADER_LOST : LEADER_MISSING;
     process->pidfd = pidfd_open_of(notification->pid);
     if (process->pidfd >= 0 && !numbers_hold(process->pidfd, notification->pid, notification->tid)) {
         pidfd_close(process->pidfd); /* the number may be another process' by now */

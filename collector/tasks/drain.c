@@ -81,7 +81,8 @@ static void take_fork(struct tasks *tasks, const struct task *creator, const str
     bool followed = tasks_follows(tasks, &made);
     if (!missed_has_requested(&tasks->missed, made.tid)) /* its number is in use again */
         tids_remove(&tasks->left, made.tid);
-    if (!task_is_inherited(creator))
+    /* A system-wide set has a record of that, too; and a creator that ended before it has tasks that came into it. */
+    if (!task_is_inherited(creator) && !session_system_wide(tasks->session))
         inherited_made_by(tasks->session->inherited_sets, made.ptid, made.tid);
     if (!followed || !task_is_inherited(creator)) /* tasks in an inherited set send no request */
         missed_announced(&tasks->missed, made.ppid, made.pid, made.tid, made.time_ns, followed);
@@ -167,6 +168,8 @@ static int settle_period(struct tasks *tasks, struct task *task, const struct pe
 {
     const unsigned event = records_event(&tasks->layout, task->ids, *record);
     const bool own = !task_is_inherited(task) && !task_is_by_timer(task);
+    if (task_is_by_cpus(tasks, task)) /* the kernel says it */
+        return 1;
     if (event_config_varies(&tasks->config->events[event]))
         return attach_weigh(own ? task->events : NULL, tasks->config, &tasks->layout, event, record, tasks->scratch);
     if (!tasks->config->events[event].period_is_next || !own)

@@ -77,7 +77,7 @@ static void add_late(struct tasks *tasks, struct process *process, uint64_t used
 static void add_clock(struct tasks *tasks, struct process *process, uint64_t used_ns)
 {
     process->clock_ns += used_ns;
-    process->behind_ns += tasks->config->system_wide ? TICK_NS : 0;
+    process->behind_ns += session_system_wide(tasks->session) ? TICK_NS : 0;
     const bool armed = process->leader && task_is_armed(process->leader);
     if (process->accounted && !process->continued && !armed)
         add_late(tasks, process, used_ns);
@@ -152,7 +152,7 @@ void tasks_task_ended(struct tasks *tasks, struct task *task, bool ended)
         stack_sizes_add_task(task->events->sizes);
     tasks->unplaced += attach_is_unplaced(task->events) && !task_is_armed(task);
     tasks_step(tasks, task, ended ? TASK_EVENT_END : TASK_EVENT_CLOSE);
-    if (ended && process->secure && task == process->main && !process->program)
+    if (ended && process->secure && task == process->main && !process->program && !task_is_by_cpus(tasks, task))
         tasks_set_revoked(tasks, process, task);
     task->covers = process->inherits;
     note_end(tasks, task);

@@ -14,9 +14,11 @@ void tasks_inherited_estimate(const struct tasks *tasks, struct task *task)
     if (tasks_inherited_counted(task) || tasks->clock < 0 || !task->values)
         return;
     struct attach_value *clock = &task->values[tasks->clock];
-    uint64_t used = task->readings_seen ? 0 : procfs_scheduled_ns(task->pid, task->key);
-    if (task->sampled_ns > used)
-        used = task->sampled_ns;
+    const uint64_t all = task->readings_seen ? 0 : procfs_scheduled_ns(task->pid, task->key);
+    const uint64_t before = task->counted_before ? task->counted_before[tasks->clock].value : 0;
+    uint64_t used = all > task->startup_ns ? all - task->startup_ns : 0;
+    if (before + task->sampled_ns > used)
+        used = before + task->sampled_ns;
     if (used > clock->value)
         *clock = (struct attach_value){.value = used, .enabled_ns = used, .running_ns = used};
 }

@@ -8,6 +8,7 @@
 #include "collector/sources/attach.h"
 #include "collector/sources/inherited.h"
 #include "collector/sources/notifications.h"
+#include "collector/system/monotonic.h"
 #include "collector/system/numbers.h"
 #include "collector/system/pidfd.h"
 #include "collector/system/procfs.h"
@@ -20,10 +21,11 @@
 #include "collector/tasks/tasks.h"
 
 enum {
-    BEHIND_NS = 1000 * 1000,         /* records of one moment reach the rings of several CPUs within this time */
-    STATUS_MAX = 8192,               /* bytes of /proc/PID/task/TID/status */
-    READINGS_NS = 200 * 1000 * 1000, /* an ended task waits so long for its counts */
-    TWICE_NS = 10 * 1000 * 1000,     /* no number is reused that soon */
+    BEHIND_NS = 1000 * 1000,           /* records of one moment reach the rings of several CPUs within this time */
+    STATUS_MAX = 8192,                 /* bytes of /proc/PID/task/TID/status */
+    READINGS_NS = 200 * 1000 * 1000,   /* an ended task waits so long for its counts */
+    TWICE_NS = 10 * 1000 * 1000,       /* no number is reused that soon */
+    REQUEST_WAIT_NS = 5 * 1000 * 1000, /* a task writes so long before its request is handled, at most */
 };
 
 /* Its last record is written: it is a zombie, or nobody has its number. */
@@ -109,7 +111,15 @@ static void expect_task(struct tasks *tasks, pid_t tid)
         tids_add(&tasks->unannounced, tid);
 }
 
-static void take_fork(struct tasks *tasks, const struct inherited_record *kept, const struct perf_event_header *record)
+/* The file of a task that has lost its events (relief.h) has the ids of those. */
+static void give_ids(const struct tasks *tasks, const struct task *task, const struct inherited_record *kept,
+                     struct perf_event_header *record)
+{
+    if (task->relieved_ns)
+        records_set_id(&tasks->layout, task->ids[kept->event], record);
+}
+
+static void take_fork(struct tasks *tasks, const struct inherited_record *kept, struct perf_event_header *record)
 {
     struct records_task made = records_parse_task(record);
     if (is_told_twice(tasks, kept, &made))
@@ -125,8 +135,10 @@ static void take_fork(struct tasks *tasks, const struct inherited_record *kept, 
         expect_task(tasks, made.tid);
     else if (!is_late(tasks, &made))
         admit_writer(tasks, kept, made.pid, made.tid, made.ppid, made.ptid, made.time_ns);
-    if (creator && task_is_inherited(creator))
+    if (creator && task_is_inherited(creator)) {
+        give_ids(tasks, creator, kept, record);
         tasks_take_record(tasks, creator, record);
+    }
 }
 
 /* The only thread that an exec left has the number of its process from then on. */
@@ -187,14 +199,20 @@ static void take_reading(struct tasks *tasks, struct task *task, const struct in
                          const struct perf_event_header *record)
 {
     struct records_reading reading = records_parse_read(&tasks->layout, record);
-    if (task->readings_seen++ == 0 && task->values)
-        memset(task->values, 0, tasks->config->count * sizeof(*task->values)); /* they were an estimate */
+    const size_t size = tasks->config->count * sizeof(*task->values);
+    if (task->readings_seen++ == 0 && task->values && task->counted_before)
+        memcpy(task->values, task->counted_before, size);
+    else if (task->readings_seen == 1 && task->values)
+        memset(task->values, 0, size); /* they were an estimate */
     if (task->values) {
         struct attach_value *value = &task->values[kept->event];
-        value->value += reading.value;
-        value->running_ns += reading.running_ns;
-        /* Each CPU's event is enabled all the time and runs while the task is there. */
-        value->enabled_ns = reading.enabled_ns > value->enabled_ns ? reading.enabled_ns : value->enabled_ns;
+        const bool anew = task->counted_before && task_is_clocked_anew(task) &&
+                          tasks->config->events[kept->event].account == CONFIG_ACCOUNT_CLOCK;
+        value->value = anew ? reading.value : value->value + reading.value;
+        /* Each CPU's event is enabled all the time and runs while the task is there; accounting has all of its life. */
+        value->running_ns = task->counted_before ? reading.running_ns : value->running_ns + reading.running_ns;
+        if (task->counted_before || reading.enabled_ns > value->enabled_ns)
+            value->enabled_ns = reading.enabled_ns;
         value->lost += reading.lost;
     }
     if (task->state.life == TASK_EXITING && tasks_inherited_counted(task))
@@ -219,9 +237,21 @@ static void take_of_root(struct tasks *tasks, const struct inherited_record *kep
     tasks_take_sample(tasks, task, copy);
 }
 
-static void take_inherited_record(struct tasks *tasks, const struct inherited_record *kept)
+/*
+ * Its own events, which it had until then, have told of RECORD (not of its end); or it does not count yet, as it still
+ * runs the program of its creator.
+ */
+static bool was_told(const struct task *task, const struct inherited_record *kept,
+                     const struct perf_event_header *record)
 {
-    const struct perf_event_header *record = (const struct perf_event_header *)(const void *)kept->bytes;
+    const bool sample = record->type == PERF_RECORD_SAMPLE;
+    return (sample && task_is_armed(task)) ||
+           (kept->time_ns <= task->relieved_ns && (sample || record->type == PERF_RECORD_COMM));
+}
+
+static void take_inherited_record(struct tasks *tasks, struct inherited_record *kept)
+{
+    struct perf_event_header *record = (struct perf_event_header *)(void *)kept->bytes;
     if (record->type == PERF_RECORD_FORK) {
         take_fork(tasks, kept, record);
         return;
@@ -234,10 +264,15 @@ static void take_inherited_record(struct tasks *tasks, const struct inherited_re
     if (!task)
         task = admit_unannounced(tasks, kept);
     /* A task with events of its own is reported by these. */
-    if (!task || !task_is_inherited(task) || task->inherited_set != kept->inherited_set)
+    if (!task || !task_is_inherited(task) || task->inherited_set != kept->inherited_set || was_told(task, kept, record))
         return;
+    give_ids(tasks, task, kept, record);
     if (record->type == PERF_RECORD_READ) {
         take_reading(tasks, task, kept, record);
+        return;
+    }
+    if (record->type == PERF_RECORD_EXIT && task_is_armed(task)) { /* it has run no program: no counts are to come */
+        tasks_task_ended(tasks, task, true);
         return;
     }
     if (record->type == PERF_RECORD_EXIT)
@@ -245,6 +280,10 @@ static void take_inherited_record(struct tasks *tasks, const struct inherited_re
     if (!tasks_take_record(tasks, task, record)) {
         tasks_step(tasks, task, TASK_EVENT_LEAVE);
         tasks_task_ended(tasks, task, false);
+        return;
+    }
+    if (record->type == PERF_RECORD_EXIT && task_is_live(task) && tasks_inherited_counted(task)) {
+        tasks_task_ended(tasks, task, true); /* its counts came first */
         return;
     }
     if (record->type == PERF_RECORD_MMAP2 && task_is_live(task))
@@ -258,33 +297,47 @@ static void take_inherited_record(struct tasks *tasks, const struct inherited_re
 static bool is_early(const struct tasks *tasks, const struct inherited_record *kept)
 {
     const struct perf_event_header *record = (const struct perf_event_header *)(const void *)kept->bytes;
-    if (record->type != PERF_RECORD_FORK || kept->time_ns + UNKNOWN_WAIT_NS <= tasks->now_ns)
+    const bool fork = record->type == PERF_RECORD_FORK;
+    if (kept->time_ns + (fork ? UNKNOWN_WAIT_NS : REQUEST_WAIT_NS) <= tasks->now_ns)
         return false;
+    if (!fork) /* a task that came into the set by a request may write at once */
+        return kept->inherited_set == session_system_wide(tasks->session) &&
+               /* sets have numbers from 1 on */ !tasks_find(tasks, kept->tid) && !tids_has(&tasks->known, kept->tid);
     struct records_task made = records_parse_task(record);
     const struct process *creator = tasks_find_process(tasks, made.ppid);
     /* An exec may have ended the events of its earlier program. */
     return !tasks_find(tasks, made.ptid) && !(creator && creator->live);
 }
 
-void tasks_take_inherited(struct tasks *tasks, bool all)
+/* Records from before BEFORE_NS. WAITS: for creators that are not known yet. */
+static void take_inherited(struct tasks *tasks, uint64_t before_ns, bool waits)
 {
     struct inherited_sets *sets = tasks->session->inherited_sets;
     if (!inherited_live(sets) && !tasks->inherited_tasks_live && !tasks->early)
         return;
     tasks->batch++;
-    /* Up to the moment at which the notifications were taken: see is_early(). */
-    uint64_t before = all ? UINT64_MAX : tasks->now_ns - BEHIND_NS;
     struct inherited_record **end = &tasks->early;
     while (*end)
         end = &(*end)->next;
-    *end = inherited_take(sets, before, &tasks->inherited_lost);
+    *end = inherited_take(sets, before_ns, &tasks->inherited_lost);
     tasks->at_once = true;
-    while (tasks->early && (all || !is_early(tasks, tasks->early))) {
+    while (tasks->early && (!waits || !is_early(tasks, tasks->early))) {
         struct inherited_record *kept = tasks->early;
         tasks->early = kept->next;
         take_inherited_record(tasks, kept);
         free(kept);
     }
     tasks->at_once = false;
-    tasks->inherited_taken_ns = tasks->early ? tasks->early->time_ns : before;
+    tasks->inherited_taken_ns = tasks->early ? tasks->early->time_ns : before_ns;
+}
+
+void tasks_take_inherited(struct tasks *tasks, bool all)
+{
+    /* Up to the moment at which the notifications were taken: see is_early(). */
+    take_inherited(tasks, all ? UINT64_MAX : tasks->now_ns - BEHIND_NS, !all);
+}
+
+void tasks_take_inherited_now(struct tasks *tasks)
+{
+    take_inherited(tasks, monotonic_ns() + 1, false);
 }

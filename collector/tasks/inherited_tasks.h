@@ -13,6 +13,8 @@ struct tasks;
  * may still be on their way.
  */
 void tasks_take_inherited(struct tasks *tasks, bool all);
+/* Takes what they have reported by now, however young it is, and does not wait for creators that are not known yet. */
+void tasks_take_inherited_now(struct tasks *tasks);
 /* For sweeps: has it ended, and its inherited set did not report that, or not all of it? */
 bool tasks_inherited_gone(const struct tasks *tasks, struct task *task);
 

@@ -25,6 +25,7 @@ static void free_task(struct task *task)
     for (unsigned i = 0; i < task->snapshot_count; i++)
         free(task->snapshots[i].values);
     free(task->values);
+    free(task->counted_before);
     free(task->told);
     free(task->next_periods);
     free(task->data);

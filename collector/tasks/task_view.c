@@ -106,7 +106,7 @@ bool tasks_has_no_sampler(const struct tasks *tasks, const struct task *task)
 static enum pinject_task_source source_of(const struct tasks *tasks, const struct task *task)
 {
     if (task_is_inherited(task))
-        return tasks->config->system_wide ? PINJECT_SOURCE_CPU : PINJECT_SOURCE_INHERITED;
+        return task_is_by_cpus(tasks, task) ? PINJECT_SOURCE_CPU : PINJECT_SOURCE_INHERITED;
     if (!task_is_by_timer(task))
         return PINJECT_SOURCE_PERF;
     return task->timer_started ? PINJECT_SOURCE_TIMER : PINJECT_SOURCE_ACCOUNTING;

@@ -84,6 +84,8 @@ struct task {
     int refusal;                      /* by timer, in a session with events: -errno why it has none */
     uint64_t drained;                 /* with its process, in that batch of notifications */
     uint64_t inherited_set;           /* by inheritance: number of its inherited set */
+    uint64_t relieved_ns;             /* since then a system-wide set covers it, before that its own events; 0: no */
+    uint32_t switches_seen;           /* by relief.c */
     uint64_t opened_ns;               /* when its events were, by our clock */
     uint64_t attached_late_ns;        /* it sent no request: events were opened then, from outside; 0: it did */
     bool covers;                      /* an inherited set covers what it starts */
@@ -115,8 +117,9 @@ struct task {
     unsigned arguments_cut;    /* exec generations whose command line was cut */
     struct snapshot snapshots[TASKS_SNAPSHOTS]; /* oldest first */
     unsigned snapshot_count;
-    struct attach_value *values; /* final; NULL while it lives */
-    struct task_told *told;      /* intervals.c; NULL: nothing */
+    struct attach_value *values;         /* final; NULL while it lives */
+    struct attach_value *counted_before; /* by the events that it lost (relief.h); NULL: nothing */
+    struct task_told *told;              /* intervals.c; NULL: nothing */
     bool root;
     int status;             /* of its process, for the first thread; -1: unknown */
     uint64_t exit_ns;       /* cost of the exit, likewise; UINT64_MAX: unknown */
@@ -156,6 +159,15 @@ static inline bool task_was_revoked(const struct task *task)
 static inline bool task_is_inherited(const struct task *task)
 {
     return task->coverage == TASK_BY_INHERITANCE;
+}
+
+/*
+ * It has lost its events (relief.h): is all its CPU time counted anew? Events that waited for an exec counted nothing
+ * before that; those of others counted all of it, and the scheduler's accounting is more exact where tasks switch often.
+ */
+static inline bool task_is_clocked_anew(const struct task *task)
+{
+    return task->kind != PINJECT_ARM;
 }
 
 /* It has no events: a timer of the preload object samples it, or nothing does (timer_fallback.c). */
@@ -271,6 +283,9 @@ struct tasks {
     uint64_t tree_startup_ns;          /* bare mode: what the first process had used before session->tree_fd counted */
     struct task *unread, *unread_last; /* tasks whose rings were not read to the end, in turn */
     uint64_t unread_count;
+    /* relief.c */
+    uint64_t seen_before, looked_ns; /* at the last look */
+    bool relief_refused;
     uint64_t now_ns; /* of this round */
     uint64_t round;  /* its number, and how long the rings of one process are read in it */
     uint64_t share_ns;
@@ -304,5 +319,12 @@ struct tasks {
     uint64_t maps_next_ns;       /* no mappings are looked at before that */
     _Alignas(8) unsigned char scratch[PINJECT_RING_RECORD_MAX];
 };
+
+/* Of inherited sets, the system-wide one. */
+static inline bool task_is_by_cpus(const struct tasks *tasks, const struct task *task)
+{
+    const uint64_t set = session_system_wide(tasks->session);
+    return set && task_is_inherited(task) && task->inherited_set == set;
+}
 
 #endif

@@ -222,8 +222,8 @@ enum pinject_session_flags {
     PINJECT_SESSION_RATE_AUTO = 1024, /* only in result files: pinject-run chose the rate (-F auto) */
     /* Tasks inherit their events from the command: FORK and THREAD are needed only if an exec has ended the events. */
     PINJECT_SESSION_INHERITS = 2048,
-    /* With INHERITS: no task has events, but each CPU (--sampler=cpu). The kernel's accounting of a task is behind by up
-       to a tick, until somebody asks for its CPU time: each thread and process does that at its end. */
+    /* With INHERITS: no task has events, but each CPU. The collector may set both while the session runs; then a result
+       file has this flag alone. */
     PINJECT_SESSION_SYSTEM_WIDE = 4096,
     PINJECT_SESSION_ALL = 15,
 };

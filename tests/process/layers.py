@@ -12,7 +12,7 @@ BELOW = {
     "preload": {"include/pinject"},
     "collector/system": {"common", "include/pinject", "unwind"},
     "collector/events": {"common", "include/pinject"},
-    "collector/config": {"collector/events", "common", "include/pinject", "unwind"},
+    "collector/config": {"collector/events", "collector/system", "common", "include/pinject", "unwind"},
     "collector/records": {"collector/config", "common"},
     "collector/stacks": {"collector/config", "collector/records", "collector/system", "common",
                          "unwind"},

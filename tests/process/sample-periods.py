@@ -113,7 +113,7 @@ def test_rate_by_cost():
     rates = {}
     for name, line in (("switches", [target("count-witness"), "rounds", "60000"]), ("computes", [target("spin"), "600"])):
         os.mkdir(name)
-        all_seen(pinject_run("-F", "auto", "-g", "none", "-e", "task-clock", "-o", f"{name}/out", "--", *line).ok())
+        all_seen(pinject_run("--sampler=task", "-F", "auto", "-g", "none", "-e", "task-clock", "-o", f"{name}/out", "--", *line).ok())
         report = panalyze_json("report", name)
         tasks = [(task["samples"], task["weight"], count["counted"]) for task in report["tasks"]
                  for count in task["counts"] if count["event"].startswith("task-clock")]

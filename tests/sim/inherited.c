@@ -3,6 +3,7 @@
  * Inherited sets: the kernel's events under the descendants of a task, and what collector/sources/inherited.h says of
  * them. Both are one here, as the real ones ask the kernel for every answer.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,7 +41,7 @@ void inherited_write(struct sim_task *task, unsigned event, const struct sim_rec
     kept->pid = task->process->pid;
     kept->tid = task->tid;
     kept->event = event;
-    kept->readings = SIM_CPUS * sim.config.count;
+    kept->readings = (set->system_wide ? 1 : SIM_CPUS) * sim.config.count;
     kept->root = !task->cover;
     entry->kept = kept;
     entry->visible_ns = sim.now_ns + (sim_chance(sim.faults.late) && !sim.clean ? sim_below(3 * SIM_MS) : 0);
@@ -127,7 +128,12 @@ void inherited_end(struct sim_task *task)
     task->root_of = NULL;
     if (!cover)
         return;
-    for (unsigned cpu = 0; cpu < SIM_CPUS; cpu++)
+    for (unsigned event = 0; cover->set->system_wide && event < sim.config.count; event++) {
+        const uint64_t value = event ? cover->slices : task->cpu_ns - cover->beyond_ns;
+        const uint64_t alive_ns = sim.now_ns - task->start_ns, read[] = {who, value, alive_ns, alive_ns, 0};
+        inherited_write(task, event, &(struct sim_record){PERF_RECORD_READ, 0, read, 5, NULL});
+    }
+    for (unsigned cpu = 0; !cover->set->system_wide && cpu < SIM_CPUS; cpu++)
         for (unsigned event = 0; event < sim.config.count; event++) {
             const uint64_t ns = cover->cpu[cpu].ns;
             const uint64_t read[] = {who, event ? cover->cpu[cpu].slices : ns, cover->counted_ns, ns, 0};
@@ -168,14 +174,53 @@ static void note_fork(const struct inherited_record *kept, pid_t tid)
         }
 }
 
+static bool is_wide(const struct inherited_record *kept)
+{
+    return sim.wide && kept->inherited_set == sim.wide->number;
+}
+
+/* Of the system-wide set: is it of the tree, as far as the records say? */
+static bool decide(const struct inherited_record *kept)
+{
+    const struct perf_event_header *record = (const void *)kept->bytes;
+    const uint64_t wide = sim.wide->number;
+    if (record->type == PERF_RECORD_READ) /* the collector makes those itself, of what the accounting tells */
+        return true;
+    if (record->type == PERF_RECORD_FORK) {
+        const struct records_task made = records_parse_task(record);
+        sim.left[made.tid] = false;
+        if (sim.inside[made.ptid] != wide && sim.inside[made.tid] == wide)
+            sim.inside[made.tid] = 0;
+        return sim.inside[made.ptid] == wide;
+    }
+    const bool member = sim.inside[kept->tid] == wide || sim.left[kept->tid];
+    if (record->type == PERF_RECORD_EXIT && member)
+        sim.left[kept->tid] = kept->tid == kept->pid;
+    return member;
+}
+
+/* Records were lost: who is there is looked for. */
+static void find_members(void)
+{
+    for (const struct sim_task *task = sim.tasks; sim.wide && sim.records_lost && task; task = task->next)
+        if (task->cover && task->cover->set == sim.wide)
+            sim.inside[task->tid] = sim.wide->number;
+}
+
 /* Reads all rings: who began, and who ended. */
 static void read_all(void)
 {
+    bool all = true; /* those of a system-wide set are taken in order */
+    find_members();
     for (struct sim_kept *entry = sim.kept; entry; entry = entry->next) {
         const struct perf_event_header *record = (const void *)entry->kept->bytes;
-        if (entry->noted || entry->visible_ns > sim.now_ns)
+        all &= entry->visible_ns <= sim.now_ns;
+        if (entry->noted || entry->visible_ns > sim.now_ns || (is_wide(entry->kept) && !all))
             continue;
         entry->noted = true;
+        entry->dropped = is_wide(entry->kept) && !decide(entry->kept);
+        if (entry->dropped)
+            continue;
         if (record->type == PERF_RECORD_FORK)
             note_fork(entry->kept, records_parse_task(record).tid);
         if (record->type == PERF_RECORD_EXIT)
@@ -195,7 +240,7 @@ bool inherited_live(const struct inherited_sets *sets)
 {
     (void)sets;
     const struct sim_set *set = sim.sets;
-    while (set && !set->root && !set->members)
+    while (set && !set->root && !set->members && !set->system_wide)
         set = set->next;
     return set || sim.kept;
 }
@@ -204,14 +249,23 @@ struct inherited_record *inherited_take(struct inherited_sets *sets, uint64_t be
 {
     (void)sets;
     struct inherited_record *first = NULL, **end = &first;
+    for (struct sim_kept *entry = sim.kept; entry && before_ns == UINT64_MAX; entry = entry->next)
+        entry->visible_ns = 0;
     read_all();
     for (struct sim_kept **at = &sim.kept; *at;) {
         struct sim_kept *entry = *at;
-        if (entry->kept->time_ns >= before_ns || (entry->visible_ns > sim.now_ns && before_ns != UINT64_MAX)) {
+        const bool open = is_wide(entry->kept) && !entry->noted;
+        if (!entry->dropped && (entry->kept->time_ns >= before_ns ||
+                                ((entry->visible_ns > sim.now_ns || open) && before_ns != UINT64_MAX))) {
             at = &entry->next;
             continue;
         }
         *at = entry->next;
+        if (entry->dropped || open) {
+            free(entry->kept);
+            free(entry);
+            continue;
+        }
         *end = entry->kept;
         end = &entry->kept->next;
         free(entry);
@@ -262,4 +316,103 @@ void inherited_made_by(struct inherited_sets *sets, pid_t creator, pid_t tid)
         set = set->next;
     if (!set && !sim.inside[creator])
         sim.inside[tid] = 0;
+}
+
+/* ---- System-wide ---- */
+
+int inherited_open_system_wide(struct inherited_sets *sets)
+{
+    (void)sets;
+    if (sim_chance(100))
+        return -EPERM;
+    struct sim_set *set = calloc(1, sizeof(*set));
+    set->number = ++sim.set_count;
+    set->enabled = set->system_wide = true;
+    set->next = sim.sets;
+    sim.sets = sim.wide = set;
+    sim.session.system_wide_set = set->number;
+    sim_over.relieved++;
+    sim_say("there is a system-wide set");
+    return 0;
+}
+
+/* TASK had another set, or none. */
+static void join(struct sim_task *task)
+{
+    if (task->cover && task->cover->set == sim.wide)
+        return;
+    if (task->cover) {
+        task->cover->set->members--;
+        task->cover->set = sim.wide;
+    } else {
+        kernel_cover(task, sim.wide)->start_ns = task->start_ns;
+    }
+    sim.wide->members++;
+}
+
+unsigned inherited_adopt(struct inherited_sets *sets, pid_t pid, pid_t tid)
+{
+    struct sim_task *task = kernel_find_task(tid);
+    (void)sets;
+    read_all();
+    sim.inside[tid] = sim.wide->number;
+    if (sim.inside[pid] != sim.wide->number)
+        sim.left[pid] = true;
+    if (task)
+        join(task);
+    return sim.config.count;
+}
+
+int inherited_count_from_now(struct inherited_sets *sets, pid_t tid, uint64_t beyond_ns)
+{
+    struct sim_task *task = kernel_find_task(tid);
+    (void)sets;
+    if (!task) {
+        sim.inside[tid] = 0;
+        return -ESRCH;
+    }
+    if (task->cover) {
+        task->cover->counted_ns = task->cover->slices = task->cover->sampled = 0;
+        task->cover->beyond_ns = beyond_ns == INHERITED_FROM_NOW ? task->cpu_ns : beyond_ns;
+        task->sample_ns = SIM_SAMPLE_NS;
+    }
+    return 0;
+}
+
+void inherited_close_others(struct inherited_sets *sets)
+{
+    (void)sets;
+    read_all();
+    for (struct sim_task *task = sim.tasks; task; task = task->next) {
+        if (task->cover && task->cover->set != sim.wide) {
+            sim.inside[task->tid] = sim.wide->number;
+            join(task);
+        }
+        task->root_of = NULL;
+    }
+    for (struct sim_set *set = sim.sets; set; set = set->next)
+        set->root = NULL;
+    for (struct sim_kept *entry = sim.kept; entry; entry = entry->next) {
+        struct inherited_record *kept = entry->kept;
+        const struct perf_event_header *record = (const void *)kept->bytes;
+        if (is_wide(kept) || record->type == PERF_RECORD_READ)
+            continue;
+        const bool fork = record->type == PERF_RECORD_FORK;
+        entry->noted = true;
+        entry->dropped |= !fork && entry->visible_ns <= sim.now_ns; /* no real one is that late */
+        kept->inherited_set = sim.wide->number;
+        kept->readings = sim.config.count;
+        kept->root = false;
+        if (fork)
+            sim.inside[records_parse_task(record).tid] = sim.wide->number;
+    }
+}
+
+struct sim_events *inherited_take_in(struct sim_task *task)
+{
+    if (inherited_know(NULL, task->tid))
+        return NULL;
+    inherited_adopt(NULL, task->process->pid, task->tid);
+    inherited_count_from_now(NULL, task->tid, task->cpu_ns);
+    return task->cover;
 }

@@ -208,12 +208,13 @@ struct sim_events *kernel_cover(struct sim_task *task, struct sim_set *set)
 }
 
 /* They count no more; the collector sees that. */
-static void hang_up(struct sim_task *task)
+static void hang_up(struct sim_task *task, bool ends)
 {
     struct sim_events *events = task->events;
     const uint64_t words[] = {kernel_pair(task->process->pid, task->process->pid), kernel_pair(task->tid, task->tid),
                               sim.now_ns};
-    inherited_end(task);
+    if (ends || !task->cover || !task->cover->set->system_wide) /* the kernel takes nothing from such a set */
+        inherited_end(task);
     if (!events)
         return;
     write_record(events, &(struct sim_record){PERF_RECORD_EXIT, 0, words, 3, NULL});
@@ -286,7 +287,7 @@ struct sim_task *kernel_thread(struct sim_task *creator)
 
 static void remove_task(struct sim_task *task)
 {
-    hang_up(task);
+    hang_up(task, true);
     sim.unknown += task->announced && !task->had_events;
     *(task->prev ? &task->prev->next : &sim.tasks) = task->next;
     if (task->next)
@@ -318,7 +319,7 @@ static void write_exec(struct sim_task *task, const char *name)
     write_record(task->events, &comm);
     inherited_exec(task, &comm);
     if (task->process->program == SIM_SETUID)
-        hang_up(task);
+        hang_up(task, false);
     write_record(task->events, &mapping);
     inherited_write(task, 0, &mapping);
 }

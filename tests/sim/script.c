@@ -62,11 +62,20 @@ static void tell(struct notification *notification)
     world_notify(notification);
 }
 
+/* Instead of events of its own. */
+static void give_set(struct notification *notification)
+{
+    notification->inherited = true;
+    notification->inherited_set = sim.wide->number;
+    notification->readings = sim.config.count;
+    sim.notifications_alive--; /* inherited ones are not counted */
+}
+
 /* The request of TASK for events, and what the worker opens for it. */
 static void request(struct sim_task *task, uint32_t kind)
 {
     struct sim_process *process = task->process;
-    if (sim_chance(sim.faults.unasked)) {
+    if (sim_chance(sim.faults.unasked) || (sim.wide && inherited_know(NULL, task->tid))) {
         return;
     }
     struct notification *notification = new_notification(kind, task);
@@ -80,6 +89,12 @@ static void request(struct sim_task *task, uint32_t kind)
     if (sim_chance(sim.faults.refused)) {
         notification->result = sim_chance(500) ? -EMFILE : -ENOMEM;
         sim_say("%d refused", (int)task->tid);
+    } else if (sim.wide) {
+        struct sim_events *cover = inherited_take_in(task);
+        cover->delivered = true;
+        cover->enabled = kind != PINJECT_ARM;
+        cover->startup_ns = task->cpu_ns;
+        give_set(notification);
     } else {
         struct sim_events *events = kernel_attach(task, kind == PINJECT_ARM);
         notification->events = &events->attached;
@@ -453,12 +468,19 @@ void script_attach_late(struct sim_task *task, pid_t parent, uint64_t time_ns)
         give_text(notification, task->comm);
         notification->maps = strdup(maps);
     }
-    struct sim_events *events = kernel_attach(task, false);
+    struct sim_events *events = sim.wide ? inherited_take_in(task) : kernel_attach(task, false);
+    if (!events) { /* its number is known */
+        notification_free(notification);
+        return;
+    }
     events->startup_ns = task->cpu_ns;
     events->delivered = true;
     process->unsure |= is_waited_for(process);
-    notification->events = &events->attached;
-    if (first && !notification->inherit_error)
+    if (sim.wide)
+        give_set(notification);
+    else
+        notification->events = &events->attached;
+    if (first && !notification->inherit_error && !sim.wide)
         inherited_open_set(task, false);
     sim_say("%d is attached late", (int)task->tid);
     if (tasks_admit(sim.collector, notification))

@@ -45,6 +45,7 @@ struct sim_set {
     pid_t pid, tid;        /* of the root, also after its end; 0: in use again */
     unsigned members;      /* alive, without the root */
     bool enabled;          /* from the next exec of the root on */
+    bool system_wide;      /* it has no root: tasks are in it from some time on */
 };
 
 /* The events of a task, or its part of an inherited set. The collector owns the former. They outlive the task. */
@@ -61,9 +62,11 @@ struct sim_events {
     bool hung_up;
     bool delivered; /* the collector was told of them */
     bool freed;
-    unsigned files;      /* result files that were completed for them */
-    uint64_t startup_ns; /* as told: what the task had used before */
-    struct sim_set *set; /* NULL: they are its own */
+    unsigned files;           /* result files that were completed for them */
+    uint64_t startup_ns;      /* as told: what the task had used before */
+    struct sim_set *set;      /* NULL: they are its own */
+    uint64_t beyond_ns;       /* of a system-wide set: CPU time of the task that it does not count */
+    struct sim_events *after; /* its own: what covers the task since it lost them; NULL: nothing */
     uint64_t start_ns;
     struct {
         uint64_t ns, slices;
@@ -172,6 +175,9 @@ struct sim {
     struct sim_set *sets;
     uint64_t set_count;
     uint64_t inside[SIM_PIDS]; /* as the records say: numbers of sets */
+    struct sim_set *wide;      /* the system-wide set; NULL: there is none */
+    bool left[SIM_PIDS];       /* the first thread of such a process has ended */
+    bool relief;               /* --sampler=auto */
     pid_t last_pid;
     /* What the collector is told, and when. */
     struct sim_notification {
@@ -183,7 +189,7 @@ struct sim {
     struct sim_kept {
         struct sim_kept *next;
         uint64_t visible_ns;
-        bool noted;
+        bool noted, dropped;
         struct inherited_record *kept;
     } * kept, *kept_last;
     uint64_t records_lost; /* not told yet */
@@ -218,7 +224,8 @@ extern struct sim sim;
 /* Of all sessions, and those in which guesses gave tasks more CPU time than was used. */
 struct sim_over {
     uint64_t sessions, most_ns;
-    uint64_t covered; /* tasks of all sessions, by inherited sets */
+    uint64_t covered;  /* tasks of all sessions, by inherited sets */
+    uint64_t relieved; /* sessions in which tasks lost their events */
 };
 extern struct sim_over sim_over;
 
@@ -269,6 +276,8 @@ size_t kernel_make_record(unsigned char ret[SIM_RECORD], const struct sim_record
 
 /* Puts a set under TASK, unless it has one. */
 void inherited_open_set(struct sim_task *task, bool on_exec);
+/* Puts TASK, which asks for events, into the system-wide set. NULL: it is in it. */
+struct sim_events *inherited_take_in(struct sim_task *task);
 /* What a task does that is covered, or a root; the others are not in a set. */
 void inherited_fork(struct sim_task *creator, struct sim_task *made);
 void inherited_exec(struct sim_task *task, const struct sim_record *comm);

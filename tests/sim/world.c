@@ -101,6 +101,46 @@ void attach_retire(struct session *session, struct attached *attached)
     (void)attached;
 }
 
+/* A task that lives loses its events; or it needs none that were opened for it. */
+static void take_over(struct sim_events *events)
+{
+    struct sim_events *cover = events->task ? events->task->cover : NULL;
+    const struct task *task = sim.collector->live;
+    while (task && task->events != &events->attached)
+        task = task->live_next;
+    if (task && cover) {
+        events->after = cover;
+        return;
+    }
+    events->delivered &= task != NULL || events->files;
+    if (cover)
+        cover->delivered = true;
+}
+
+void attach_adopt_all(struct session *session)
+{
+    (void)session;
+    for (struct sim_task *task = sim.tasks; task; task = task->next)
+        if (task->events)
+            inherited_adopt(NULL, task->process->pid, task->tid);
+}
+
+bool attach_disable(const struct attached *attached, uint64_t *ret_ns)
+{
+    *ret_ns = sim.now_ns;
+    return !((const struct sim_events *)attached)->hung_up;
+}
+
+void attach_enable(const struct attached *attached)
+{
+    (void)attached; /* attach_disable() does not disable them here */
+}
+
+uint32_t attach_switches(const struct attached *attached)
+{
+    return (uint32_t)(40 * ((const struct sim_events *)attached)->slices);
+}
+
 void attach_free(struct attached *attached)
 {
     struct sim_events *events = (struct sim_events *)attached;
@@ -108,7 +148,9 @@ void attach_free(struct attached *attached)
         return;
     if (events->freed)
         sim_fail("events %u are freed twice", (unsigned)events->serial);
-    if (events->task && !events->left && !sim.collector->closing)
+    if (sim.wide && (!events->task || (events->task->cover && events->task->cover->set == sim.wide)))
+        take_over(events);
+    else if (events->task && !events->left && !sim.collector->closing)
         sim_fail("the events of %d are closed while it lives", (int)events->task->tid);
     events->freed = true;
     if (events->task)

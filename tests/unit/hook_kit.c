@@ -144,11 +144,9 @@ void pinject_preload_thread(int32_t creator)
     hook_note("thread of %s", creator == getpid() ? "the first" : "another");
 }
 
-void pinject_preload_account(void)
+bool pinject_preload_inherits(void)
 {
-    within(true);
-    if (pinject_preload.accounts)
-        hook_note("account");
+    return pinject_preload.inherits;
 }
 
 void pinject_preload_arm(const char *path)

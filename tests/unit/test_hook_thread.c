@@ -197,20 +197,15 @@ static void test_masks(void **state)
     assert_notes("pool\ntake\nthrd_create\ntimer thread\nthread of the first\ngive\nstart\nresult 42\n");
 }
 
-/* The kernel's accounting counts: a thread brings its own up to date at its end. */
-static void test_account(void **state)
+/* Its session became system-wide since it began: a thread is not wrapped any more. */
+static void test_inherits(void **state)
 {
     (void)state;
     begin();
-    pinject_preload.accounts = true;
-    pthread_t thread;
-    assert_int_equal(hook_pthread_create(&thread, NULL, start, &argument_of_start), 0);
-    assert_notes(
-        "pool\ntake\npthread_create\nthread of the first\ngive\nstart\ntimer stop\naccount\nresult argument\n");
-    assert_int_equal(hook_pthread_create(&thread, NULL, is_canceled, &argument_of_start), 0);
-    assert_notes(
-        "pool\ntake\npthread_create\nthread of the first\ngive\nstart\ntimer stop\naccount\nresult canceled\n");
-    pinject_preload.accounts = false;
+    pinject_preload.inherits = true;
+    assert_int_equal(create(start), 0);
+    assert_notes("pthread_create\nstart\nresult argument\n");
+    pinject_preload.inherits = false;
 }
 
 /* A thread with a timer stops it, however it ends. */
@@ -245,7 +240,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_followed),       cmocka_unit_test(test_not_followed), cmocka_unit_test(test_no_record),
-        cmocka_unit_test(test_account),        cmocka_unit_test(test_failure),      cmocka_unit_test(test_masks),
+        cmocka_unit_test(test_inherits),       cmocka_unit_test(test_failure),      cmocka_unit_test(test_masks),
         cmocka_unit_test(test_end_of_a_timer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

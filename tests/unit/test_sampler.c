@@ -34,6 +34,20 @@ bool __wrap_probe_reports_ends(void)
     return reports;
 }
 
+static const char *refusal;
+
+bool __wrap_probe_sees_cpus(void);
+bool __wrap_probe_sees_cpus(void)
+{
+    return !refusal;
+}
+
+const char *__wrap_probe_system_wide(void);
+const char *__wrap_probe_system_wide(void)
+{
+    return refusal;
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -42,6 +56,8 @@ static int set_up(void **state)
     config.events[CLOCK].attr = (struct perf_event_attr){
         .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_TASK_CLOCK, .sample_period = 1001001};
     config.events[FAULTS].attr = (struct perf_event_attr){.type = PERF_TYPE_SOFTWARE};
+    config.events[FAULTS].leader = FAULTS;
+    refusal = NULL;
     settings = (struct settings){.sampler = SETTINGS_SAMPLER_INHERIT, .follow = PINJECT_SESSION_ALL};
     spec = (struct event_spec){0};
     measured = 0;
@@ -166,8 +182,20 @@ static void test_cpu(void **state)
     assert_true(config.inherits);
     assert_int_equal(config.events[CLOCK].account, CONFIG_ACCOUNT_CLOCK);
     assert_int_equal(config.events[FAULTS].account, CONFIG_ACCOUNT_FAULTS);
-    assert_int_equal(config.events[CLOCK].attr.sample_period, 2000000);
-    assert_int_equal(config.note_count, 0);
+    assert_true(config.events[CLOCK].by_cost); /* the period is chosen when the events are opened */
+    assert_int_equal(config.note_count + measured, 0);
+}
+
+static void test_cpu_refused(void **state)
+{
+    (void)state;
+    refusal = "no";
+    config.events[FAULTS].attr.type = PERF_TYPE_HARDWARE;
+    choose_cpu();
+    assert_false(config.system_wide || config.inherits);
+    assert_int_equal(config.count, COUNT); /* each task is counted as without this option */
+    assert_int_equal(config.note_count, 1);
+    assert_non_null(strstr(config.notes[0], "(--sampler=cpu): no"));
 }
 
 static void test_cpu_given_up(void **state)
@@ -204,12 +232,36 @@ static void test_cpu_obstacles(void **state)
     expect_cpu_obstacle("--switch-events");
     config.events[FAULTS].values = true;
     expect_cpu_obstacle("modifier S");
+    config.events[FAULTS].leader = CLOCK;
+    expect_cpu_obstacle("is in a group");
+    config.events[FAULTS].samples = config.events[FAULTS].period_is_next = true;
+    expect_cpu_obstacle("use a period (-c)");
     config.events[FAULTS].spec = &spec;
     config.events[FAULTS].attr.exclude_kernel = true;
     expect_cpu_obstacle("accounting of a task");
     spec.filter = (char[]){"pid > 1"};
     config.events[FAULTS].spec = &spec;
     expect_cpu_obstacle("--filter");
+}
+
+static void test_auto(void **state)
+{
+    (void)state;
+    settings.sampler = SETTINGS_SAMPLER_AUTO;
+    config.events[FAULTS].attr.config = PERF_COUNT_SW_PAGE_FAULTS;
+    sampler_choose(&config, &settings);
+    assert_true(config.system_wide_later);
+    assert_false(config.system_wide || config.inherits);
+    assert_true(config.events[CLOCK].by_cost);
+    config.system_wide_later = false;
+    refusal = "no";
+    sampler_choose(&config, &settings);
+    assert_false(config.system_wide_later);
+    refusal = NULL;
+    config.events[FAULTS].attr.type = PERF_TYPE_HARDWARE; /* no event gets lost */
+    sampler_choose(&config, &settings);
+    assert_false(config.system_wide_later);
+    assert_int_equal(config.note_count, 0);
 }
 
 /* Those of the user are counted, or there is no such sampler; the others are left out. */
@@ -248,8 +300,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_not_asked_for, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_obstacles, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_cpu, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_cpu_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_cpu_given_up, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_cpu_obstacles, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_auto, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_cpu_without_hardware_counters, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/* What inherited.h says of a system-wide set: it is opened, tasks come into it, and it takes the place of all others. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collector/sources/inherited.h"
+#include "collector/sources/inherited_private.h"
+#include "collector/sources/session.h"
+#include "collector/sources/system_wide.h"
+#include "collector/system/procfs.h"
+#include "common/clock.h"
+
+enum { STATUS_MAX = 8192 };
+
+int inherited_open_system_wide(struct inherited_sets *sets)
+{
+    const long configured = sysconf(_SC_NPROCESSORS_CONF);
+    const size_t count = configured > 0 ? (size_t)configured : 1;
+    struct inherited_set *set = calloc(1, sizeof(*set) + count * sizeof(set->cpus[0]));
+    int status = -ENOMEM;
+    if (!set)
+        return status;
+    set->system_wide = set->gathering = true;
+    set->pidfd = -1;
+    struct system_wide *wide = system_wide_new(&status);
+    if (wide)
+        status = inherited_open_set(sets, set, (unsigned)count, false);
+    set->readings = sets->session->config->count; /* made from what the kernel's accounting tells */
+    pthread_mutex_lock(&sets->lock);
+    if (status == 0)
+        status = inherited_watch_set(sets, set);
+    if (status == 0) {
+        sets->system_wide = wide;
+        inherited_add_set(sets, set);
+        __atomic_store_n(&sets->session->system_wide_set, set->number, __ATOMIC_RELEASE);
+    }
+    pthread_mutex_unlock(&sets->lock);
+    if (status < 0) {
+        system_wide_free(wide);
+        inherited_free_set(sets, set);
+    }
+    return status;
+}
+
+unsigned inherited_adopt(struct inherited_sets *sets, pid_t pid, pid_t tid)
+{
+    unsigned readings = 0;
+    pthread_mutex_lock(&sets->lock);
+    struct inherited_set *set = inherited_system_wide(sets);
+    const bool member = set && inherited_is_number(tid) && sets->inside[tid] == (uint32_t)set->number;
+    if (set && !member && !set->gathering)
+        inherited_read_all(sets); /* who made it, and who had its number before, is in the past */
+    /* What is asked for a task that has ended may be handled late. */
+    if (set && (member || set->gathering || !system_wide_has_ended(sets, tid))) {
+        system_wide_adopt(sets, set, pid, tid);
+        readings = set->readings;
+    }
+    pthread_mutex_unlock(&sets->lock);
+    return readings;
+}
+
+int inherited_count_from_now(struct inherited_sets *sets, pid_t tid, uint64_t beyond_ns)
+{
+    struct accounting_task account = {0};
+    pthread_mutex_lock(&sets->lock);
+    int status = sets->system_wide ? system_wide_ask(sets->system_wide, tid, &account) : -ESRCH;
+    if (beyond_ns != INHERITED_FROM_NOW)
+        account.cpu_ns = beyond_ns;
+    if (status == 0)
+        status = system_wide_set_before(sets->system_wide, &account);
+    if (status < 0)
+        inherited_leave(sets, tid);
+    pthread_mutex_unlock(&sets->lock);
+    return status;
+}
+
+void inherited_set_before(struct inherited_sets *sets, const struct accounting_task *before)
+{
+    pthread_mutex_lock(&sets->lock);
+    if (sets->system_wide)
+        (void)system_wide_set_before(sets->system_wide, before); /* without memory, it is counted */
+    pthread_mutex_unlock(&sets->lock);
+}
+
+/* FROM is closed: what its tasks do is in the records of the system-wide set, too. READ records are not. */
+static void drop_records(struct inherited_sets *sets, const struct inherited_set *from)
+{
+    struct inherited_records *records = &sets->records;
+    size_t count = 0;
+    for (size_t i = 0; i < records->count; i++) {
+        struct inherited_record *kept = records->at[i];
+        const struct perf_event_header *record = (const void *)kept->bytes;
+        if (kept->inherited_set == from->number && record->type != PERF_RECORD_READ)
+            free(kept);
+        else
+            records->at[count++] = kept;
+    }
+    records->count = count;
+}
+
+/* The process of TID; 0: unknown. */
+static pid_t find_process(pid_t tid)
+{
+    static const char key[] = "\nTgid:\t";
+    char *text = procfs_read(tid, "status", STATUS_MAX, NULL);
+    const char *at = text ? strstr(text, key) : NULL;
+    const pid_t pid = at ? (pid_t)atoi(at + strlen(key)) : 0;
+    free(text);
+    return pid;
+}
+
+void inherited_close_others(struct inherited_sets *sets)
+{
+    pthread_mutex_lock(&sets->lock);
+    struct inherited_set *wide = inherited_system_wide(sets);
+    inherited_read_all(sets);
+    for (struct inherited_set **at = &sets->first; wide && *at;) {
+        struct inherited_set *set = *at;
+        if (set == wide) {
+            at = &set->next;
+            continue;
+        }
+        *at = set->next;
+        inherited_note_untold_lost(sets, set);
+        drop_records(sets, set);
+        inherited_free_set(sets, set);
+        __atomic_fetch_sub(&sets->live, 1, __ATOMIC_RELEASE);
+    }
+    for (pid_t tid = 1; wide && tid <= sets->highest; tid++)
+        if (sets->inside[tid] && sets->inside[tid] != (uint32_t)wide->number)
+            system_wide_adopt(sets, wide, find_process(tid), tid);
+    if (wide && wide->gathering) {
+        wide->gathering = false;
+        wide->gathered_ns = clock_ns(CLOCK_MONOTONIC);
+    }
+    pthread_mutex_unlock(&sets->lock);
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+#include "collector/tasks/relief.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "collector/sources/attach.h"
+#include "collector/sources/covered.h"
+#include "collector/sources/inherited.h"
+#include "collector/sources/session.h"
+#include "collector/system/watch.h"
+#include "collector/tasks/finish.h"
+#include "collector/tasks/inherited_tasks.h"
+#include "collector/tasks/task_table.h"
+#include "collector/tasks/tasks.h"
+
+/*
+ * What events of its own cost a task, on a virtual machine of 2026, where both are dear: a switch to it and away from
+ * it, and its start. Elsewhere they cost less, and the tasks lose their events before they cost as much as is said here.
+ */
+enum {
+    SWITCH_NS = 2500,
+    START_NS = 100 * 1000,
+    SHARE = 50, /* 2 % of one CPU is too much */
+    LOOK_NS = 100 * 1000 * 1000,
+    STARTS = 32, /* so many do not wait for the next look */
+};
+
+static bool has_own_events(const struct task *task)
+{
+    return task->events && !task_is_by_timer(task);
+}
+
+/* Since the last look. */
+static uint64_t count_switches(struct tasks *tasks)
+{
+    uint64_t switches = 0;
+    for (struct task *task = tasks->live; task; task = task->live_next) {
+        if (!has_own_events(task))
+            continue;
+        const uint32_t now = attach_switches(task->events);
+        switches += (now - task->switches_seen) & INT32_MAX;
+        task->switches_seen = now;
+    }
+    return switches;
+}
+
+/* Its ring was read to its end, and its counts are in VALUES, which it takes over. */
+static void lose_events(struct tasks *tasks, struct task *task, struct attach_value *values, unsigned readings)
+{
+    const size_t size = tasks->config->count * sizeof(*values);
+    task->values = values;
+    task->counted_before = malloc(size);
+    if (task->counted_before)
+        memcpy(task->counted_before, values, size);
+    tasks_forget_unread(tasks, task);
+    watch_remove(tasks->epoll, task->ring_fd);
+    task->ring_fd = -1;
+    task->ring = (struct pinject_ring){0};
+    attach_retire(tasks->session, task->events);
+    attach_free(task->events);
+    task->events = NULL;
+    covered_mark(tasks->session, task->key, true); /* that was taken away with the events */
+    task->coverage = TASK_BY_INHERITANCE;
+    task->inherited_set = session_system_wide(tasks->session);
+    task->readings = readings;
+    tasks->inherited_tasks_live++;
+    tasks->inherited_tasks++;
+}
+
+/* The set that covers it is about to be closed. What the system-wide set counts of it is all that it has done. */
+static void change_set(struct tasks *tasks, struct task *task)
+{
+    if (task->state.life == TASK_EXITING) /* its counts are still to come */
+        return;
+    task->readings = inherited_adopt(tasks->session->inherited_sets, task->pid, task->key);
+    task->readings_seen = 0;
+    task->relieved_ns = tasks->inherited_taken_ns; /* both sets have what it does from now on */
+    task->inherited_set = session_system_wide(tasks->session);
+    if (task->values)
+        memset(task->values, 0, tasks->config->count * sizeof(*task->values));
+}
+
+void tasks_relieve(struct tasks *tasks, struct task *task)
+{
+    if (task_is_live(task) && task_is_inherited(task) && !task_is_by_cpus(tasks, task))
+        change_set(tasks, task);
+    struct inherited_sets *sets = tasks->session->inherited_sets;
+    if (!task_is_live(task) || !has_own_events(task))
+        return;
+    struct attach_value *values = calloc(tasks->config->count, sizeof(*values));
+    if (!values)
+        return;
+    const unsigned readings = inherited_adopt(sets, task->pid, task->key);
+    const bool lives = attach_disable(task->events, &task->relieved_ns);
+    tasks_drain(tasks, task);
+    /* If it ends meanwhile, its events say so. */
+    bool done = lives && task_is_live(task) && !task->end_ns;
+    if (done) {
+        attach_read(task->events, values);
+        done = inherited_count_from_now(sets, task->key,
+                                        task_is_clocked_anew(task) ? task->startup_ns : INHERITED_FROM_NOW) == 0;
+    }
+    if (done) {
+        lose_events(tasks, task, values, readings);
+        return;
+    }
+    if (lives && task_is_live(task) && !task->end_ns && !task_is_armed(task)) /* there is no memory, or no accounting */
+        attach_enable(task->events);
+    task->relieved_ns = 0; /* its number may be that of a thread that called exec: it stays in the set */
+    free(values);
+}
+
+static void begin_relief(struct tasks *tasks)
+{
+    tasks->relief_refused = inherited_open_system_wide(tasks->session->inherited_sets) < 0;
+    if (tasks->relief_refused)
+        return;
+    tasks->session->system_wide_ns = tasks->now_ns;
+    attach_adopt_all(tasks->session);
+    tasks_take_inherited_now(tasks);
+    for (struct task *task = tasks->live, *next; task; task = next) {
+        next = task->live_next;
+        tasks_relieve(tasks, task);
+    }
+    inherited_close_others(tasks->session->inherited_sets);
+    if (tasks->session->segment)
+        __atomic_fetch_or(&tasks->session->segment->flags, PINJECT_SESSION_INHERITS | PINJECT_SESSION_SYSTEM_WIDE,
+                          __ATOMIC_RELEASE);
+}
+
+void tasks_watch_cost(struct tasks *tasks)
+{
+    if (!tasks->config->system_wide_later || session_system_wide(tasks->session) || tasks->relief_refused ||
+        tasks->closing || tasks->timer_live)
+        return;
+    const uint64_t starts = tasks->seen - tasks->seen_before, elapsed = tasks->now_ns - tasks->looked_ns;
+    if (starts < STARTS && elapsed < LOOK_NS)
+        return;
+    const uint64_t cost = count_switches(tasks) * SWITCH_NS + starts * START_NS;
+    tasks->seen_before = tasks->seen;
+    tasks->looked_ns = tasks->now_ns;
+    if (cost > elapsed / SHARE)
+        begin_relief(tasks);
+}
