@@ -241,25 +241,6 @@ static void read_running(struct notification *notification, bool gone_on)
     }
 }
 
-/* In a session with a system-wide set: nothing is opened on the task. */
-static int adopt_task(struct session *session, struct notification *notification)
-{
-    struct inherited_sets *sets = session->inherited_sets;
-    if (inherited_know(sets, notification->tid) || attach_knows(session, notification->pid, notification->tid, NULL))
-        return -EEXIST;
-    notification->readings = inherited_adopt(sets, notification->pid, notification->tid);
-    if (!notification->readings) /* it has ended, and was in the set */
-        return -EEXIST;
-    if (notification->late)
-        notification->startup_ns = procfs_scheduled_ns(notification->pid, notification->tid);
-    const int status = inherited_count_from_now(sets, notification->tid, notification->startup_ns);
-    if (status < 0)
-        return status;
-    notification->inherited = true;
-    notification->inherited_set = session_system_wide(session);
-    return 0;
-}
-
 static int begin_task(struct session *session, struct notification *notification)
 {
     static const enum attach_how hows[] = {
@@ -279,8 +260,10 @@ static int begin_task(struct session *session, struct notification *notification
     const bool opens = !session_system_wide(session);
     if (status == 0 && opens)
         status = attach_open(session, notification->pid, notification->tid, name, how, &notification->events);
-    else if (status == 0)
-        status = adopt_task(session, notification);
+    if (status == 0 && !opens && notification->late)
+        notification->startup_ns = procfs_scheduled_ns(notification->pid, notification->tid);
+    if (status == 0 && !opens)
+        status = attach_late_adopt(session, notification);
     if (status == 0 && gone_on && !attach_by_timer(notification->events))
         notification->kind = PINJECT_PROCESS;
     /* A task that is about to exec is dumpable again afterwards, and sends a new request. */

@@ -62,8 +62,7 @@ static void read_program(struct notification *notification)
     }
 }
 
-/* In a session with a system-wide set: nothing is opened on the task. */
-static int adopt(struct session *session, struct notification *notification)
+int attach_late_adopt(struct session *session, struct notification *notification)
 {
     struct inherited_sets *sets = session->inherited_sets;
     if (attach_knows(session, notification->pid, notification->tid, NULL) || inherited_know(sets, notification->tid))
@@ -71,17 +70,24 @@ static int adopt(struct session *session, struct notification *notification)
     notification->readings = inherited_adopt(sets, notification->pid, notification->tid);
     if (!notification->readings) /* it has ended, and was in the set */
         return -EEXIST;
-    notification->startup_ns = procfs_scheduled_ns(notification->pid, notification->tid);
     const int status = inherited_count_from_now(sets, notification->tid, notification->startup_ns);
     if (status < 0)
         return status;
     notification->inherited = true;
     notification->inherited_set = session_system_wide(session);
-    if (notification->pid == notification->tid) {
+    return 0;
+}
+
+/* In a session with a system-wide set. */
+static int adopt(struct session *session, struct notification *notification)
+{
+    notification->startup_ns = procfs_scheduled_ns(notification->pid, notification->tid);
+    const int status = attach_late_adopt(session, notification);
+    if (status == 0 && notification->pid == notification->tid) {
         notification->maps = procfs_maps(notification->pid);
         read_program(notification);
     }
-    return 0;
+    return status;
 }
 
 static int open_process(struct session *session, struct notification *notification)

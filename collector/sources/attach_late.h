@@ -24,5 +24,10 @@ int attach_late_open(struct session *session, struct notification *notification)
 void attach_late_undo(struct notification *notification);
 /* CPU time that NOTIFICATION's running task had used when its events began to count. */
 uint64_t attach_late_used_before(const struct session *session, const struct notification *notification);
+/*
+ * Instead of opening events, in a session with a system-wide set: the task is in the set from now on, and its CPU time
+ * beyond startup_ns is counted. 0; -EEXIST: it is in the set, has events, or has ended in the set; another -errno.
+ */
+int attach_late_adopt(struct session *session, struct notification *notification);
 
 #endif

@@ -251,6 +251,7 @@ struct process *tasks_begin_process(struct tasks *tasks, struct notification *no
     int error = 0;
     if (!process)
         return NULL;
+    process->divided |= continues;
     if (continues) {
         while (old->tasks)
             tasks_move(tasks, old->tasks, process);
@@ -300,6 +301,7 @@ static void divide_startup(const struct tasks *tasks, struct process *process, s
 {
     struct attach_value values[CONFIG_EVENTS] = {0};
     struct task *leader = process->leader;
+    process->divided = true;
     const uint64_t of_leader = leader->startup_ns + (leader->values ? tasks_clock(tasks, leader->values) : 0);
     const uint64_t after = task_is_live(leader) ? 0 : of_leader;
     const uint64_t before = process->main_clock_ns > after ? process->main_clock_ns - after : 0;

@@ -206,8 +206,7 @@ static void take_reading(struct tasks *tasks, struct task *task, const struct in
         memset(task->values, 0, size); /* they were an estimate */
     if (task->values) {
         struct attach_value *value = &task->values[kept->event];
-        const bool anew = task->counted_before && task_is_clocked_anew(task) &&
-                          tasks->config->events[kept->event].account == CONFIG_ACCOUNT_CLOCK;
+        const bool anew = task->clocked_anew && tasks->config->events[kept->event].account == CONFIG_ACCOUNT_CLOCK;
         value->value = anew ? reading.value : value->value + reading.value;
         /* Each CPU's event is enabled all the time and runs while the task is there; accounting has all of its life. */
         value->running_ns = task->counted_before ? reading.running_ns : value->running_ns + reading.running_ns;

@@ -81,6 +81,7 @@ struct process {
     bool root;
     bool left;                 /* after exec it went on to a program that is not followed */
     bool secure;               /* its last program is setuid or unreadable, as far as the preload object saw */
+    bool divided;              /* another entry of the table has what it did before, and a part of its start-up time */
     bool continued;            /* lost its events, and another entry of the table has its rest */
     bool revoked;              /* the kernel took its events away before its end */
     enum process_leader first; /* its first thread: was it admitted? */
@@ -93,7 +94,7 @@ struct process {
     int status;
     uint64_t ended_tasks;
     uint64_t clock_ns;          /* CPU time of its ended tasks, as counted */
-    uint64_t behind_ns;         /* how much of its ended tasks may not be in clock_ns: event_config.system_wide */
+    uint64_t behind_ns;         /* how much of its ended tasks may not be in clock_ns: in system-wide sets */
     uint64_t main_clock_ns;     /* part of it: of the thread that had tid == pid last, before and after that */
     uint64_t children_ns;       /* CPU time of the children that it waited for, with theirs */
     uint64_t counted_ns;        /* limited: part of it that the kernel counted, once they are accounted for */

@@ -81,6 +81,15 @@ static void change_set(struct tasks *tasks, struct task *task)
         memset(task->values, 0, tasks->config->count * sizeof(*task->values));
 }
 
+/*
+ * Is all CPU time of TASK counted anew? The scheduler's accounting is more exact where tasks switch often. But events that
+ * waited for an exec counted nothing before that; and another entry of the table may have what the task did at first.
+ */
+static bool is_clocked_anew(const struct task *task)
+{
+    return task->kind != PINJECT_ARM && !task->process->divided;
+}
+
 void tasks_relieve(struct tasks *tasks, struct task *task)
 {
     if (task_is_live(task) && task_is_inherited(task) && !task_is_by_cpus(tasks, task))
@@ -98,8 +107,9 @@ void tasks_relieve(struct tasks *tasks, struct task *task)
     bool done = lives && task_is_live(task) && !task->end_ns;
     if (done) {
         attach_read(task->events, values);
-        done = inherited_count_from_now(sets, task->key,
-                                        task_is_clocked_anew(task) ? task->startup_ns : INHERITED_FROM_NOW) == 0;
+        task->clocked_anew = is_clocked_anew(task);
+        done = inherited_count_from_now(sets, task->key, task->clocked_anew ? task->startup_ns : INHERITED_FROM_NOW) ==
+               0;
     }
     if (done) {
         lose_events(tasks, task, values, readings);

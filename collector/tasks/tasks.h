@@ -85,6 +85,7 @@ struct task {
     uint64_t drained;                 /* with its process, in that batch of notifications */
     uint64_t inherited_set;           /* by inheritance: number of its inherited set */
     uint64_t relieved_ns;             /* since then a system-wide set covers it, before that its own events; 0: no */
+    bool clocked_anew;                /* relieved: READ records have all its CPU time, but what is in startup_ns */
     uint32_t switches_seen;           /* by relief.c */
     uint64_t opened_ns;               /* when its events were, by our clock */
     uint64_t attached_late_ns;        /* it sent no request: events were opened then, from outside; 0: it did */
@@ -159,15 +160,6 @@ static inline bool task_was_revoked(const struct task *task)
 static inline bool task_is_inherited(const struct task *task)
 {
     return task->coverage == TASK_BY_INHERITANCE;
-}
-
-/*
- * It has lost its events (relief.h): is all its CPU time counted anew? Events that waited for an exec counted nothing
- * before that; those of others counted all of it, and the scheduler's accounting is more exact where tasks switch often.
- */
-static inline bool task_is_clocked_anew(const struct task *task)
-{
-    return task->kind != PINJECT_ARM;
 }
 
 /* It has no events: a timer of the preload object samples it, or nothing does (timer_fallback.c). */
