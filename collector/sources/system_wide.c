@@ -458,12 +458,18 @@ static uint64_t less(uint64_t value, uint64_t before)
     return value > before ? value - before : 0;
 }
 
+/* What the task had used before the set counts it. */
+static const struct accounting_task *find_before(const struct system_wide *wide, pid_t tid)
+{
+    static const struct accounting_task none = {0};
+    const struct begun_task *begun = find_begun(wide, tid);
+    return begun ? &begun->before : &none;
+}
+
 static uint64_t value_of(const struct system_wide *wide, const struct accounting_task *account,
                          const struct config_event *event, unsigned index)
 {
-    const struct accounting_task none = {0};
-    const struct begun_task *begun = find_begun(wide, account->tid);
-    const struct accounting_task *before = begun ? &begun->before : &none;
+    const struct accounting_task *before = find_before(wide, account->tid);
     const uint64_t minor = less(account->minor_faults, before->minor_faults),
                    major = less(account->major_faults, before->major_faults);
     struct sampled_task *sampled;
@@ -488,10 +494,12 @@ static struct inherited_record *add_readings(struct inherited_sets *sets, struct
     const struct event_config *config = sets->session->config;
     struct inherited_record *last = exit;
     struct buffer bytes = BUFFER_INIT;
+    /* As events of its own: they are enabled while it runs. */
+    const uint64_t ran_ns = less(account->cpu_ns, find_before(sets->system_wide, account->tid)->cpu_ns);
     for (unsigned i = 0; i < config->count; i++) {
         const struct records_reading reading = {.value = value_of(sets->system_wide, account, &config->events[i], i),
-                                                .enabled_ns = account->alive_ns,
-                                                .running_ns = account->alive_ns};
+                                                .enabled_ns = ran_ns,
+                                                .running_ns = ran_ns};
         const struct records_stamp stamp = {
             .pid = exit->pid, .tid = exit->tid, .time_ns = exit->time_ns, .id = sets->ids[i], .event = i};
         bytes.size = 0;

@@ -104,27 +104,6 @@ static struct task *find_of_generation(struct tasks *tasks, const struct notific
     return task;
 }
 
-/*
- * The task that had the number TID at TIME_NS, before the main task of PROCESS called exec as a thread. Other threads
- * may have done so before: each gave its own number up, and had that of the process until the next one took it over.
- * The end of such a thread may not be seen yet. NULL: unknown.
- */
-static struct task *find_before_exec(const struct process *process, pid_t tid, uint64_t time_ns)
-{
-    struct task *found = tid == process->pid ? process->leader : NULL;
-    uint64_t since_ns = 0;
-    for (struct task *task = process->tasks; task; task = task->process_next) {
-        const uint64_t renamed = tasks_renamed_ns(task);
-        if (task->tid == tid && task->start_ns <= time_ns && time_ns < renamed)
-            return task;
-        if (tid == process->pid && renamed > since_ns && renamed <= time_ns) {
-            since_ns = renamed;
-            found = task;
-        }
-    }
-    return found;
-}
-
 /* The task that sent NOTIFICATION, under the number that it had then. NULL: unknown. */
 static struct task *find_sender(const struct tasks *tasks, const struct notification *notification)
 {
@@ -132,7 +111,7 @@ static struct task *find_sender(const struct tasks *tasks, const struct notifica
     const struct process *process = tasks_find_process(tasks, notification->pid);
     const struct task *main = process ? process->main : NULL;
     struct task *before = main && notification->time_ns < tasks_renamed_ns(main)
-                              ? find_before_exec(process, notification->tid, notification->time_ns)
+                              ? tasks_find_before_exec(process, notification->tid, notification->time_ns)
                               : NULL;
     if (before)
         return before;
@@ -170,6 +149,8 @@ static void count_refused(struct tasks *tasks, const struct notification *notifi
         snprintf(reason, sizeof(reason), "%s refused by the kernel: %s", what,
                  strerror(notification->result < 0 ? -notification->result : EIO));
     missed_add(&tasks->missed, reason, notification->comm, 1, 0);
+    tids_add(&tasks->known, notification->tid); /* what it writes to a system-wide set has no file */
+    tids_remove(&tasks->unannounced, notification->tid);
     /* If it got events later, its start-up has the time before them. */
     const bool before = process && notification->tid == process->pid && notification->time_ns < process->start_ns;
     if (process && !before)
@@ -270,7 +251,7 @@ static bool is_covered_already(struct tasks *tasks, struct notification *notific
     struct task *task = tasks_find(tasks, notification->tid);
     const bool requests = notification->events || (notification->inherited && notification->answered_ns);
     if (!requests || !task || !task_is_by_cpus(tasks, task) || task->pid != notification->pid ||
-        task->state.life == TASK_EXITING)
+        (task->state.life == TASK_EXITING && task->end_ns < tasks_opened_ns(notification)))
         return false;
     if (notification->events) {
         attach_retire(tasks->session, notification->events);

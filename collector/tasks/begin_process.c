@@ -18,6 +18,22 @@ uint64_t tasks_renamed_ns(const struct task *task)
     return task->tid != task->pid && task->generation_count > 1 ? task->generations[1].start_ns : 0;
 }
 
+struct task *tasks_find_before_exec(const struct process *process, pid_t tid, uint64_t time_ns)
+{
+    struct task *found = tid == process->pid ? process->leader : NULL;
+    uint64_t since_ns = 0;
+    for (struct task *task = process->tasks; task; task = task->process_next) {
+        const uint64_t renamed = tasks_renamed_ns(task);
+        if (task->tid == tid && task->start_ns <= time_ns && time_ns < renamed)
+            return task;
+        if (tid == process->pid && renamed > since_ns && renamed <= time_ns) {
+            since_ns = renamed;
+            found = task;
+        }
+    }
+    return found;
+}
+
 uint64_t tasks_opened_ns(const struct notification *notification)
 {
     return notification->answered_ns ? notification->answered_ns : notification->time_ns;
@@ -307,7 +323,8 @@ static void divide_startup(const struct tasks *tasks, struct process *process, s
     const uint64_t before = process->main_clock_ns > after ? process->main_clock_ns - after : 0;
     uint64_t *startup = &notification->startup_ns;
     *startup = *startup > before && notification->kind != PINJECT_ARM ? *startup - before : 0;
-    attach_read(notification->events, values);
+    if (notification->events) /* else a system-wide set counted it: what is known of that has been told */
+        attach_read(notification->events, values);
     const uint64_t used = *startup + tasks_clock(tasks, values);
     const uint64_t part = used < leader->startup_ns ? used : leader->startup_ns;
     leader->startup_ns -= part;

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct notification;
 struct process;
@@ -21,6 +22,12 @@ struct process *tasks_find_parent(const struct tasks *tasks, const struct notifi
 struct program *tasks_find_program(const struct process *process, const struct notification *notification);
 /* When TASK, a thread, called exec and got the number of its process; 0: it has its own. */
 uint64_t tasks_renamed_ns(const struct task *task);
+/*
+ * The task that had the number TID at TIME_NS, before the main task of PROCESS called exec as a thread. Other threads
+ * may have done so before: each gave its own number up, and had that of the process until the next one took it over.
+ * The end of such a thread may not be seen yet. NULL: unknown.
+ */
+struct task *tasks_find_before_exec(const struct process *process, pid_t tid, uint64_t time_ns);
 /* When the events of NOTIFICATION were opened, by our clock where that is known. */
 uint64_t tasks_opened_ns(const struct notification *notification);
 /* Did TASK get the number that it has after the events of NOTIFICATION, with the same number, were opened? */

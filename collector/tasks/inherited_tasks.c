@@ -13,6 +13,7 @@
 #include "collector/system/pidfd.h"
 #include "collector/system/procfs.h"
 #include "collector/tasks/admit.h"
+#include "collector/tasks/begin_process.h"
 #include "collector/tasks/drain.h"
 #include "collector/tasks/finish.h"
 #include "collector/tasks/inherited_counts.h"
@@ -170,6 +171,11 @@ static struct task *find_writer(struct tasks *tasks, const struct inherited_reco
                                 const struct perf_event_header *record)
 {
     struct task *task = tasks_find(tasks, kept->tid);
+    if (task && kept->time_ns < tasks_renamed_ns(task)) { /* its own events reported that exec */
+        struct task *before = tasks_find_before_exec(task->process, kept->tid, kept->time_ns);
+        if (before && task_is_live(before))
+            return before;
+    }
     const bool exiting = task && task->state.life == TASK_EXITING; /* some of its counts are late */
     if (task && task_is_inherited(task) && !exiting)
         return task;
@@ -187,12 +193,35 @@ static struct task *admit_unannounced(struct tasks *tasks, const struct inherite
 {
     if (kept->tid <= 0 || kept->pid <= 0 || tids_has(&tasks->known, kept->tid))
         return NULL;
+    struct notification *waiting = tasks_take_covered(tasks, kept->pid, kept->tid);
+    if (waiting) {
+        tasks_admit(tasks, waiting);
+        return tasks_find(tasks, kept->tid);
+    }
     if (!tasks->inherited_lost) {
         expect_task(tasks, kept->tid);
         return NULL;
     }
     pid_t parent = kept->pid == kept->tid ? 0 : kept->pid;
     return admit_writer(tasks, kept, kept->pid, kept->tid, parent, 0, kept->time_ns);
+}
+
+/* What is clocked anew has all times of the task. The events of the CPUs are enabled at the same time. */
+static void add_reading(const struct tasks *tasks, const struct task *task, unsigned event,
+                        const struct records_reading *reading)
+{
+    struct attach_value *value = &task->values[event];
+    if (task->clocked_anew)
+        value->enabled_ns = value->running_ns = 0;
+    if (task->clocked_anew && tasks->config->events[event].account == CONFIG_ACCOUNT_CLOCK)
+        value->value = 0;
+    value->value += reading->value;
+    value->running_ns += reading->running_ns;
+    value->lost += reading->lost;
+    if (task->counted_before)
+        value->enabled_ns += reading->enabled_ns;
+    else if (reading->enabled_ns > value->enabled_ns)
+        value->enabled_ns = reading->enabled_ns;
 }
 
 static void take_reading(struct tasks *tasks, struct task *task, const struct inherited_record *kept,
@@ -204,16 +233,8 @@ static void take_reading(struct tasks *tasks, struct task *task, const struct in
         memcpy(task->values, task->counted_before, size);
     else if (task->readings_seen == 1 && task->values)
         memset(task->values, 0, size); /* they were an estimate */
-    if (task->values) {
-        struct attach_value *value = &task->values[kept->event];
-        const bool anew = task->clocked_anew && tasks->config->events[kept->event].account == CONFIG_ACCOUNT_CLOCK;
-        value->value = anew ? reading.value : value->value + reading.value;
-        /* Each CPU's event is enabled all the time and runs while the task is there; accounting has all of its life. */
-        value->running_ns = task->counted_before ? reading.running_ns : value->running_ns + reading.running_ns;
-        if (task->counted_before || reading.enabled_ns > value->enabled_ns)
-            value->enabled_ns = reading.enabled_ns;
-        value->lost += reading.lost;
-    }
+    if (task->values)
+        add_reading(tasks, task, kept->event, &reading);
     if (task->state.life == TASK_EXITING && tasks_inherited_counted(task))
         tasks_task_ended(tasks, task, true);
 }

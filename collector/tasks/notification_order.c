@@ -142,11 +142,7 @@ static void retry_waiting(struct tasks *tasks)
             at = &waiting->next;
             continue;
         }
-        *at = waiting->next;
-        tasks->waiting_count--;
-        tasks->waiting_bytes -= notification_text(waiting->notification);
-        admit_in_order(tasks, waiting->notification);
-        free(waiting);
+        admit_in_order(tasks, tasks_take_waiting(tasks, at));
         at = &tasks->waiting;
     }
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "collector/sources/attach.h"
+#include "collector/sources/notifications.h"
 #include "collector/system/watch.h"
 #include "collector/tasks/tasks.h"
 
@@ -395,4 +396,28 @@ void tasks_owe_inherit(struct tasks *tasks, struct process *process)
     if (!tasks->owed_count)
         tasks->owed_ns = tasks->now_ns + TASKS_SOON_NS;
     tasks->owed[tasks->owed_count++] = (struct owed_inherit){process->pid, SOON_TRIES};
+}
+
+/* ---- Notifications that wait ---- */
+
+struct notification *tasks_take_waiting(struct tasks *tasks, struct waiting **at)
+{
+    struct waiting *waiting = *at;
+    struct notification *notification = waiting->notification;
+    *at = waiting->next;
+    tasks->waiting_count--;
+    tasks->waiting_bytes -= notification_text(notification);
+    free(waiting);
+    return notification;
+}
+
+struct notification *tasks_take_covered(struct tasks *tasks, pid_t pid, pid_t tid)
+{
+    for (struct waiting **at = &tasks->waiting; *at; at = &(*at)->next) {
+        const struct notification *notification = (*at)->notification;
+        if (notification->tid == tid && notification->pid == pid && notification->inherited &&
+            !notification->attached_late)
+            return tasks_take_waiting(tasks, at);
+    }
+    return NULL;
 }

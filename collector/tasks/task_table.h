@@ -66,6 +66,14 @@ void tasks_tell_no_inherit(struct tasks *tasks, const struct process *process, i
 /* PROCESS is owed an inherited set (inherit_owed): tries again soon, and in sweeps. */
 void tasks_owe_inherit(struct tasks *tasks, struct process *process);
 
+/* Takes the first notification out of AT, a part of the list of those that wait. The caller owns it. */
+struct notification *tasks_take_waiting(struct tasks *tasks, struct waiting **at);
+/*
+ * The same for that which reports a task TID of process PID that an inherited set covers, and that was not attached late.
+ * NULL: none waits.
+ */
+struct notification *tasks_take_covered(struct tasks *tasks, pid_t pid, pid_t tid);
+
 /* The program that it runs; NULL: it has run none yet. */
 static inline struct exec_generation *tasks_last_generation(const struct task *task)
 {

@@ -129,8 +129,8 @@ void inherited_end(struct sim_task *task)
     if (!cover)
         return;
     for (unsigned event = 0; cover->set->system_wide && event < sim.config.count; event++) {
-        const uint64_t value = event ? cover->slices : task->cpu_ns - cover->beyond_ns;
-        const uint64_t alive_ns = sim.now_ns - task->start_ns, read[] = {who, value, alive_ns, alive_ns, 0};
+        const uint64_t ran_ns = task->cpu_ns - cover->beyond_ns, value = event ? cover->slices : ran_ns;
+        const uint64_t read[] = {who, value, ran_ns, ran_ns, 0};
         inherited_write(task, event, &(struct sim_record){PERF_RECORD_READ, 0, read, 5, NULL});
     }
     for (unsigned cpu = 0; !cover->set->system_wide && cpu < SIM_CPUS; cpu++)

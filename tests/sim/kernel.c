@@ -316,6 +316,7 @@ static void write_exec(struct sim_task *task, const char *name)
     const struct sim_record comm = {PERF_RECORD_COMM, PERF_RECORD_MISC_COMM_EXEC, words, 1, name};
     const struct sim_record mapping = {PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER, words, 8,
                                        paths[task->process->program]};
+    sim.now_ns++; /* the other threads have ended before */
     write_record(task->events, &comm);
     inherited_exec(task, &comm);
     if (task->process->program == SIM_SETUID)

@@ -16,7 +16,7 @@ pinject_unit_test(outcome SOURCES test_outcome.c test_tasks_kit.c test_result_ki
 foreach(function channels_counted channels_held opener_counts opener_cpu_ns machine_time_read)
   target_link_options(test_outcome PRIVATE -Wl,--wrap=${function})
 endforeach()
-foreach(test inherited_tasks inherited_late)
+foreach(test inherited_tasks inherited_writers inherited_late)
   pinject_unit_test(${test} SOURCES test_${test}.c inherited_kit.c test_tasks_kit.c test_result_kit.c
     LINK pinject_collector pinject_common)
   foreach(function inherited_live inherited_take inherited_ids inherited_know inherited_open_of inherited_forget
