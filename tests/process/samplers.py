@@ -15,7 +15,7 @@ def samplers():
         note = pinject_run("-v", f"--sampler={sampler}", "-o", "probe", "--", "true").err
         for name in pathlib.Path(".").glob("probe.*"):
             os.unlink(name)
-        if f"(--sampler={sampler})" not in note:
+        if f"--sampler={sampler} is not possible" not in note:
             found.append(sampler)
     return found
 
@@ -80,18 +80,24 @@ def test_shares():
 
 
 def test_cpu_time_of_each_task():
-    """Within 1 % of what the task itself read from its clock just before its end."""
+    """
+    Within 1 % of what the task itself read just before its end: from its CPU clock, or from a task-clock event of its own.
+    On a virtual machine they differ by the time that other guests took; --sampler=cpu has the former, or, of a thread
+    that has never slept, the latter.
+    """
+    spin = target("spin")
     for sampler in need_samplers():
-        command = ["sh", "-c", f"{target('spin')} 100 & {target('spin')} 80 2 & wait; exec {target('spin')} 60"]
+        command = ["sh", "-c", f"{spin} 100 1 count & {spin} 80 2 count & wait; exec {spin} 60 1 count"]
         done, document = record(sampler, command)
-        said = {int(tid): int(ns) for tid, ns in re.findall(r"tid (\d+) cpu_ns (\d+)", done.out)}
+        said = {int(tid): (int(cpu if sampler == "cpu" else counted), int(counted))
+                for tid, cpu, counted in re.findall(r"tid (\d+) cpu_ns (\d+) counted_ns (\d+)", done.out)}
         check_equal(len(said), 4)
         for task in document["tasks"]:
-            ns = said.get(task["tid"])
+            least, most = said.get(task["tid"], (0, float("inf")))
             # It has begun before its program did, and ends a little later.
             more = 10e6 if task["tid"] == task["pid"] else 1e6
             with measured():
-                check(ns is None or ns * 0.99 <= task["cpu_ns"] <= ns * 1.01 + more, f"{sampler}: {ns}, {task}")
+                check(least * 0.99 <= task["cpu_ns"] <= most * 1.01 + more, f"{sampler}: {said}, {task}")
         coverage = document["coverage"]
         with measured():
             check(coverage["attributed_ns"] >= coverage["cpu_ns"] * 0.99, coverage)
@@ -281,11 +287,11 @@ def test_refused_to_others():
     if IS_ROOT:
         skip("root may")
     done = pinject_run("-v", "--sampler=cpu", "--", target("spin"), "20").ok()
-    check_in("not one set for each CPU (--sampler=cpu): this user may not see all CPUs", done.err)
+    check_in("because --sampler=cpu is not possible: only root, or a process with CAP_PERFMON, ", done.err)
     check_equal({task["source"] for task in panalyze_json("tree", *results())["tasks"]}, {"perf"}, done)
 
 
-RELIEF = "events of each task began to cost too much"
+RELIEF = "per-task events began to cost too much"
 
 
 def relieved(command, *options):

@@ -1,13 +1,29 @@
 /* SPDX-License-Identifier: MIT */
-/* spin MS [THREADS]: each thread burns MS of CPU time, 2/3 of it in spin_a; prints "pid tid cpu_ns" of each thread. */
+/*
+ * spin MS [THREADS [count]]: each thread burns MS of CPU time, 2/3 of it in spin_a; prints "pid tid cpu_ns" of each
+ * thread. "count": also what a task-clock event of its own has counted. On a virtual machine the latter has the time
+ * that other guests took from it, and the CPU clock has not.
+ */
+#include <linux/perf_event.h>
 #include <pthread.h>
+#include <stdbool.h>
 
 #include "burn.h"
 
+static bool counts;
+
 static void *spin_thread(void *argument)
 {
+    struct perf_event_attr attr = {
+        .size = sizeof(attr), .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_TASK_CLOCK, .exclude_kernel = 1};
+    const int fd = counts ? (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0) : -1;
+    uint64_t counted_ns = 0;
     spin_both(*(const uint64_t *)argument);
-    printf("thread pid %d tid %d cpu_ns %llu\n", (int)getpid(), burn_tid(), (unsigned long long)burn_cpu());
+    const uint64_t cpu_ns = burn_cpu();
+    if (counts && read(fd, &counted_ns, sizeof(counted_ns)) != sizeof(counted_ns))
+        exit(1);
+    printf("thread pid %d tid %d cpu_ns %llu", (int)getpid(), burn_tid(), (unsigned long long)cpu_ns);
+    printf(counts ? " counted_ns %llu\n" : "\n", (unsigned long long)counted_ns);
     return NULL;
 }
 
@@ -16,6 +32,7 @@ int main(int argc, char **argv)
     uint64_t ns = burn_number(argc > 1 ? argv[1] : NULL, "MS") * MS;
     uint64_t threads = argc > 2 ? burn_number(argv[2], "THREADS") : 1;
     pthread_t others[256];
+    counts = argc > 3;
     if (threads < 1 || threads > 256)
         return 2;
     for (uint64_t i = 1; i < threads; i++)
