@@ -94,7 +94,7 @@ static int make_outfile_absolute(struct run *run)
         report_error("cannot write result files to '%s': %s; choose another place with --outfile", settings->outfile,
                      error == -EINVAL ? "not a file name" : strerror(-error));
     else if (paths_room(run->outfile) < LEAST_ROOM) /* a bare session could not say so when it ends */
-        report_warning("the disk is full where result files are written ('%s.PID.TID'): they will be missing or not "
+        report_warning("the disk for the result files '%s.PID.TID' is full: result files will be missing or not "
                        "complete; make room, or choose another place with --outfile",
                        settings->outfile);
     return error;

@@ -51,8 +51,9 @@ static void add_records(struct tasks *tasks)
     missed_add(missed,
                "event on a symbol (mem:) not counted in a task: the preload object did not start in its program", "",
                tasks->unplaced, 0);
-    missed_add(missed, "event on a symbol (mem:) stopped in a program: its address there could not be set", "",
-               __atomic_load_n(&tasks->session->unplaced, __ATOMIC_RELAXED), 0);
+    missed_add(missed,
+               "event on a symbol (mem:) stopped in a program: the event could not be moved to the symbol's address",
+               "", __atomic_load_n(&tasks->session->unplaced, __ATOMIC_RELAXED), 0);
 }
 
 static void add_counted(struct missed *missed, const struct session *session, enum channel_count which,

@@ -269,8 +269,8 @@ static const struct option_row rows[] = {
      "where to count each event: u (user space), k (kernel) or uk (both), in the order of the events, such as u,k,uk; "
      "with --switch-timeout, this option is for the events of the -e before it"},
     {'F', "freq", "HZ", 0, settings_take_frequency, 0, 0, GROUP_BOTH,
-     "samples per second of a running thread; default: auto, which is 99 to 999, so that samples cost each thread at "
-     "most 2 % of its CPU time"},
+     "samples per second of a running thread; default: auto, a rate from 99 to 999 at which samples cost each thread "
+     "at most 2 % of its CPU time"},
     {'c', "period", "N", OPTION_MORE, settings_take_period, 0, 0, GROUP_BOTH,
      "take one sample every N events, not -F samples per second; for clock events, N is in nanoseconds; with N,N each "
      "event has its own period"},
@@ -287,7 +287,7 @@ static const struct option_row rows[] = {
     {0, "sampler", "task|inherit|cpu|auto", OPTION_MORE, options_take_word, FIELD(sampler), 0, GROUP_BOTH,
      "task (the default): each task has events of its own; inherit: all tasks inherit the events of the command; cpu: "
      "each CPU has events, which costs less with many context switches or short tasks, but only root can do it; auto: "
-     "task at first, then cpu, if that is possible, as soon as the events of the tasks cost much"},
+     "begin with task, and change to cpu, if possible, when the events of the tasks cost much"},
     {0, "sample-cpu", NULL, OPTION_MORE, options_take_flag, FIELD(sample_cpu), 0, GROUP_BOTH,
      "record the CPU of each sample; 'panalyze script' shows it"},
     {'d', "data", NULL, OPTION_MORE, options_take_flag, FIELD(data), 0, GROUP_BOTH,
@@ -300,7 +300,7 @@ static const struct option_row rows[] = {
      "record the registers of user space with each sample: all of them, or those of LIST, such as ip,sp,ax; "
      "--user-regs=? prints their names"},
     {0, "intr-regs", "LIST", OPTION_OPTIONAL_VALUE | OPTION_MORE, settings_take_intr_regs, 0, 0, GROUP_BOTH,
-     "the same, with the registers at the moment of the sample, which may be those of the kernel"},
+     "like --user-regs, but record the registers at the moment of the sample, which may be those of the kernel"},
     {0, "switch-events", NULL, OPTION_MORE, options_take_flag, FIELD(switch_events), 0, GROUP_BOTH,
      "record each context switch of each task (PERF_RECORD_SWITCH); 'panalyze script --all' shows these records"},
     {'b', "branch-any", NULL, OPTION_MORE, settings_take_branches, 0, 0, GROUP_BOTH,
@@ -312,8 +312,8 @@ static const struct option_row rows[] = {
      "uses frame pointers in processes that have them and unwind tables in others; dwarf,BYTES and auto,BYTES set the "
      "size of the stack dumps (default: 16384)"},
     {0, "unwinder", "ENGINE", OPTION_MORE, unwind_engine_take, FIELD(unwinder), 0, GROUP_BOTH,
-     "the engine that unwinds stacks, those of samples and those of --stacks and --tree: 'tables' "
-     "(pinject's own, the default) or 'libunwind'"},
+     "the engine that unwinds the stacks of samples, of --stacks and of --tree: 'tables' (pinject's own, the default) "
+     "or 'libunwind'"},
     {0, "stat", NULL, 0, options_take_flag, FIELD(stat), 0, GROUP_BOTH,
      "only count events, take no samples; print the counts when the command has ended"},
     {0, NULL, NULL, 0, NULL, 0, 0, 0, "Counts (with --stat)"},
@@ -361,13 +361,13 @@ static const struct option_row rows[] = {
     {0, "follow-pthread", NULL, OPTION_MORE, take_follow, 0, PINJECT_SESSION_PTHREAD, GROUP_BOTH,
      "follow only threads"},
     {0, "follow-exec", NULL, OPTION_MORE, take_follow, 0, PINJECT_SESSION_EXEC, GROUP_BOTH,
-     "follow only programs that a process executes (exec); with several --follow options, pinject-run follows all that they name"},
+     "follow only programs that a process executes (exec); several --follow options add up"},
     {0, "exec-split-results", NULL, OPTION_MORE, options_take_flag, FIELD(split), 0, GROUP_BOTH,
      "write one file BASE.PID.TID.N.PROGRAM for each program that a process runs; N is the number of the exec"},
     {0, NULL, NULL, 0, NULL, 0, 0, 0, "Other"},
     {0, "live", "FILE", OPTION_OPTIONAL_VALUE | OPTION_MORE, take_live, 0, 0, GROUP_LINE,
      "show a live view on this terminal, or, with FILE, on another terminal or as text in a file; on this terminal "
-     "the output of COMMAND is in the way, so redirect it"},
+     "the output of COMMAND would mix with the live view, so redirect the output"},
     {0, "wait", "BASE", OPTION_OPTIONAL_VALUE | OPTION_MORE, take_wait, 0, SETTINGS_WAIT, GROUP_LINE,
      "for a program started without pinject-run: wait until its result files BASE.* (default: out.*) are complete"},
     {0, "info", NULL, OPTION_MORE, options_take_enum, offsetof(struct settings_line, action), SETTINGS_INFO, GROUP_LINE,

@@ -171,7 +171,7 @@ static int finish_levels(struct settings *settings)
     int status = 0;
     if (settings->set_levels[0]) {
         report_error(
-            "with --switch-timeout, each --priv-levels applies to the last -e to its left; write it to the right of an -e");
+            "with --switch-timeout, each --priv-levels applies to the -e before it; write --priv-levels after an -e");
         return -EINVAL;
     }
     for (unsigned set = 1; status == 0 && set <= settings->events.sets; set++)

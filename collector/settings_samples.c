@@ -48,8 +48,9 @@ int settings_take_overflow_block(void *state, const struct option_row *row, cons
 {
     (void)state;
     (void)value;
-    report_error("option '--%s' is not possible: the kernel cannot block a thread while its ring of samples is full; "
-                 "leave it out: pinject-run reads rings before they are full, and the summary counts lost samples",
+    report_error("option '--%s' is not possible: the kernel cannot block a thread while its ring buffer is full. Leave "
+                 "the option out: pinject-run reads ring buffers before they are full, and the summary counts lost "
+                 "samples",
                  row->name);
     return -EINVAL;
 }

@@ -295,7 +295,7 @@ static void print_not_given(const struct event_config *config, const struct sett
 static void print_alive(const struct outcome *outcome, const struct settings *settings, struct buffer *line)
 {
     if (outcome->tree_alive) {
-        buffer_printf(line, "tasks that the command started still run, counted up to now (--linger waits for them)");
+        buffer_printf(line, "some tasks of the command still run, and are counted up to now (--linger waits for them)");
         print_note(line);
     }
     if (!outcome->alive)
@@ -434,7 +434,7 @@ unsigned summary_incomplete(const struct session *session, const struct results 
     reasons += say_count(outcome->alive, "task still runs: what it does from now on is missing",
                          "tasks still run: what they do from now on is missing");
     if (outcome->tree_alive) {
-        report_error("--strict: tasks that the command started still run: what they do from now on is missing");
+        report_error("--strict: some tasks of the command still run: what they do from now on is missing");
         reasons++;
     }
     reasons += say_count(outcome->uncounted, "task or record is missing: out of memory",

@@ -241,7 +241,7 @@ static const struct target *target_of(const struct answer *answer, pid_t pid)
 static void put_zombie(FILE *to, const struct answer *answer, const struct target *target)
 {
     const struct target *parent = target_of(answer, target->ppid);
-    fprintf(to, "  has ended, but has not been waited for by its parent, process %d", (int)target->ppid);
+    fprintf(to, "  has ended, but its parent has not waited for it: process %d", (int)target->ppid);
     if (parent) {
         fputc(' ', to);
         put_safe(to, parent->comm, 64);

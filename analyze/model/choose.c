@@ -62,8 +62,7 @@ static void describe_session(const struct loader *loader, const struct session_s
     describe_directory(loader, session, directory, sizeof(directory));
     if (session->lost)
         snprintf(ret, size, "%s%s",
-                 session->files == 1 ? "a truncated file that no longer names its run"
-                                     : "truncated files that no longer name their runs",
+                 session->files == 1 ? "a truncated file without a session id" : "truncated files without session ids",
                  directory);
     else
         snprintf(ret, size, "%s of %s%s", id, when, directory);

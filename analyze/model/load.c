@@ -174,7 +174,8 @@ void loader_describe(const struct file *file, struct problem *ret)
             "the file is not complete, because its recorder still runs or was killed; the part written so far is read");
     else if (file->ours_lost)
         problem_set(ret, 0,
-                    "the file is truncated or damaged: its feature section 250 is missing; its records are read");
+                    "the file is truncated or damaged: its feature section 250 (pinject's own data) is missing; the "
+                    "records are read");
     else if (file->features_lost)
         problem_set(ret, 0, "the table of features in this file is damaged; the rest of the file is read");
     else if (file->unread && !file->pipe)
@@ -185,8 +186,7 @@ void loader_describe(const struct file *file, struct problem *ret)
     else if (file->broken)
         problem_set(ret, 0, "the file has %" PRIu64 " damaged records, which are left out", file->broken);
     else if (file->unknown_event)
-        problem_set(ret, 0,
-                    "the file has %" PRIu64 " samples of events that it does not describe; these samples are left out",
+        problem_set(ret, 0, "the file does not describe the events of %" PRIu64 " samples; these samples are left out",
                     file->unknown_event);
 }
 

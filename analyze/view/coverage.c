@@ -66,7 +66,7 @@ static char *cpu_text(const struct profile *profile)
     const struct profile_session *session = &profile->session;
     char cpu[TEXT_AMOUNT], tasks[TEXT_AMOUNT], share[TEXT_AMOUNT];
     if (!session->ours && session->items_lost)
-        return memory_text("CPU time of the whole run is unknown: it was in the part of the files that was cut off");
+        return memory_text("CPU time of the whole run is unknown: the files are truncated");
     if (!session->ours)
         return memory_text("CPU time of the whole run is unknown: perf's files do not contain it");
     if (!session->coverage_known)
@@ -132,7 +132,7 @@ static void print_missed(struct view *view)
         free(line);
     }
     if (session->missed_count > MOST_MISSED)
-        coverage_say(view, "this list of what was not seen is not complete; 'panalyze info' shows all of it");
+        coverage_say(view, "more was not seen; 'panalyze info' shows the whole list");
 }
 
 /* Whether a note of the recorder says that kernel code is missing. */

@@ -395,8 +395,8 @@ static char *certainty_text(const struct view *view, const struct compare *compa
         return memory_text(": no more than the variation between runs");
     if (!adds_up(view, compare))
         return memory_text(": more than the variation between runs");
-    return memory_print(": more than the variation between runs, but for none of the %s alone is the change certain%s",
-                        diff_many_rows[by], diff_loaded(view) ? "; the load of the machine may have caused it" : "");
+    return memory_print(": more than the variation between runs, but no change of a single %s is certain%s",
+                        diff_one_row[by], diff_loaded(view) ? "; the load of the machine may be the cause" : "");
 }
 
 static void print_total(struct view *view, const struct compare *compare, enum compare_by by)

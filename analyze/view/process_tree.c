@@ -406,7 +406,7 @@ static void print_notes(const struct tree *tree, uint64_t shown)
     }
     if (tree->exit_unknown)
         fprintf(to, "Exit -: unknown; %s\n",
-                session->items_lost ? "the exit status was in the part of the files that was cut off"
+                session->items_lost ? "the files are truncated"
                 : !session->ours    ? "perf's files do not contain the exit status"
                 : tree->view->profile->files_truncated
                     ? "the process was still running, pinject did not see its parent wait for it, or its file is "

@@ -144,10 +144,8 @@ int source_rights_open(const struct source_place *place, const char *symfs, uint
     if (!real_path(fd, path) || is_system(path) || (!is_below(path, "/usr") && !is_in_project(path, place->directory)))
         return refuse_source(fd, "the file is outside of the compiled project; --symfs=/ shows the file", ret_why);
     if (is_more_private(fd, place->dso))
-        return refuse_source(
-            fd,
-            "the file is more private than the program: not everybody who can read the program can read it; --symfs=/ shows the file",
-            ret_why);
+        return refuse_source(fd, "the file has stricter read permissions than the program; --symfs=/ shows the file",
+                             ret_why);
     return fd;
 }
 

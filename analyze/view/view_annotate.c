@@ -75,8 +75,8 @@ static bool refuse_inlined(struct view *view)
     const char *name = view->settings->symbols.items[0];
     char *inner = text_command(&name, 1), *outer = text_command(&place->symbol, 1);
     char *results = archive_results(view->paths[0], view->path_count);
-    report_error("'%s' has no code of its own: it is inlined into '%s'%s. This command shows the lines of '%s': "
-                 "panalyze report --by=line --symbol=%s %s; this one the instructions around them: panalyze annotate "
+    report_error("'%s' has no code of its own: it is inlined into '%s'%s. To see the lines of '%s', type: panalyze "
+                 "report --by=line --symbol=%s %s; to see the instructions around these lines, type: panalyze annotate "
                  "--symbol=%s %s",
                  name, place->symbol, several ? " and other functions" : "", name, inner, results, outer, results);
     free(results);

@@ -366,8 +366,8 @@ static int keep_older(const struct keeper *keeper, const char *to)
         return 0;
     report_error(
         "the archive '%s' exists and is not replaced: some DSOs (with %s of the samples) cannot be read now, and the "
-        "archive may contain their function names; unpack the archive beside the result files, so that panalyze finds "
-        "these names, and try again, or give another file name with -o",
+        "archive may contain their function names; unpack the archive beside the result files and try again, or give "
+        "another file name with -o",
         to, text_percent(share, keeper->missing_weight, whole));
     return -EEXIST;
 }

@@ -106,8 +106,8 @@ static void print_load(struct view *view, const struct profile_session *session)
 static const char *const samplers[] = {
     [PROFILE_SAMPLER_TASK] = NULL, /* the usual one */
     [PROFILE_SAMPLER_INHERIT] = "inherit: all tasks inherited the events of the command",
-    [PROFILE_SAMPLER_CPU] = "cpu: each CPU had events, and no task",
-    [PROFILE_SAMPLER_AUTO] = "auto: at first each task had events, then each CPU",
+    [PROFILE_SAMPLER_CPU] = "cpu: each CPU had events, and the tasks had none",
+    [PROFILE_SAMPLER_AUTO] = "auto: at first each task had events; later each CPU had events, and the tasks had none",
 };
 
 static void print_session(struct view *view, const struct profile_session *session)

@@ -260,7 +260,7 @@ static void show_functions(struct view *view)
         rows.count--;
     rows.more = 0;
     if (!rows.count) {
-        fputs("\nThe functions that the filters name have no samples of their own.\n", view->output->to);
+        fputs("\nThe functions that the filters select have no samples of their own.\n", view->output->to);
     } else if (view->settings->markdown) {
         print_functions_markdown(view, &histogram, &rows);
     } else {

@@ -95,7 +95,8 @@ int event_rate_randomize(struct config_event *event, const struct settings *sett
                 event->name);
         else
             report_error(
-                "option '--smpl-periods-random' has a mask for event '%s', which is only counted, so it has no period: give it the mask 0 in this option, or a period with -c or period=N",
+                "option '--smpl-periods-random' has a mask for event '%s', but this event is only counted and has no "
+                "period: give this event the mask 0, or a period with -c or period=N",
                 event->name);
         return -EINVAL;
     }

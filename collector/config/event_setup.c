@@ -362,8 +362,8 @@ static int add_program(struct setup *setup, const struct event_spec *spec, const
     const int status = probe_move(attr);
     if (status < 0 && status != -ENOSPC) { /* the events of this list may have all breakpoints already */
         report_error(
-            "program '%s' is position-independent, and this kernel cannot move the breakpoint of event '%s' to "
-            "where the program is (%s; Linux 4.17 and later can); link the program with -no-pie",
+            "program '%s' is position-independent, and this kernel cannot move the breakpoint of event '%s' to the "
+            "program's load address (%s; Linux 4.17 and later can); link the program with -no-pie",
             command ? command[0] : "", spec->name, strerror(-status));
         return status;
     }
@@ -435,8 +435,8 @@ static const struct config_event *find_same_moments(const struct setup *setup, c
 static int add_counted(struct setup *setup, const struct event_spec *spec, const struct config_event *other)
 {
     event_config_note(setup->config,
-                      "event '%s' is counted, but not sampled: the kernel mixes up its samples with those of '%s'; "
-                      "sample it in another run",
+                      "event '%s' is counted, but not sampled: the kernel mixes up the samples of this event and of "
+                      "'%s'; sample this event in another run",
                       spec->name, other->name);
     return add_choice(setup, spec, false);
 }
@@ -460,8 +460,8 @@ static int add_choices(struct setup *setup)
             continue;
         others[i] = find_same_moments(setup, spec);
         if (others[i] && spec->group) {
-            report_error("event '%s' cannot be sampled in a group: the kernel mixes up its samples with those of '%s'; "
-                         "leave out one of the two",
+            report_error("event '%s' cannot be sampled in a group: the kernel mixes up the samples of this event and "
+                         "of '%s'; leave out one of the two",
                          spec->name, others[i]->name);
             return -EINVAL;
         }
@@ -555,7 +555,7 @@ static void add_default_counters(struct setup *setup)
         event_config_note(setup->config, "not on this machine: %s%s%s", instead ? "cycles" : "",
                           instead ? " (task-clock is sampled instead)" : "", missing + (instead ? 6 : 0));
     if (setup->blind.text[0])
-        event_config_note(setup->config, "not counted, because this needs permission to profile the kernel: %s",
+        event_config_note(setup->config, "not counted, because permission to profile the kernel is missing: %s",
                           setup->blind.text);
 }
 
@@ -613,11 +613,10 @@ static void add_rates_by_cost(struct event_config *config, const struct settings
     config->varies |= any;
     config->rate_auto = any;
     if (!any && settings->rate_given)
-        event_config_note(
-            config,
-            "option '-F auto' has no effect: only task-clock and cpu-clock have such a rate, and only with "
-            "perf_event_open; the rate is %d Hz",
-            SAMPLE_COST_MOST_HZ);
+        event_config_note(config,
+                          "option '-F auto' has no effect: it works only for task-clock and cpu-clock, and only with "
+                          "perf_event_open; the rate is %d Hz",
+                          SAMPLE_COST_MOST_HZ);
 }
 
 /* ---- Tracepoints ---- */

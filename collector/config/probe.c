@@ -261,10 +261,10 @@ const char *probe_system_wide(void)
 {
     struct accounting accounting;
     if (!probe_sees_cpus())
-        return "this user may not see all CPUs (root may, or a process with CAP_PERFMON)";
+        return "only root, or a process with CAP_PERFMON, is allowed to open events of all CPUs";
     if (accounting_open(&accounting) < 0)
-        return "the kernel tells its accounting of tasks only to root outside of containers (first user, pid and "
-               "network namespace)";
+        return "only root outside of containers (in the first user, pid and network namespace) can read the kernel's "
+               "accounting of tasks";
     accounting_close(&accounting);
     return NULL;
 }

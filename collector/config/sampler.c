@@ -47,10 +47,10 @@ static const char *find_cpu_obstacle_of(const struct event_config *config, const
 {
     const bool dropped = !event->spec && !event->samples; /* drop_counters() */
     if (event->samples && event->period_is_next)
-        return "samples of '%s' with a frequency (-F) need events of each task; use a period (-c)";
-    return event->spec && event->spec->filter        ? "'%s' has a filter (--filter), which needs events of each task"
-           : event->values                           ? "'%s' has modifier S, which needs events of each task"
-           : &config->events[event->leader] != event ? "'%s' is in a group, which needs events of each task"
+        return "samples of '%s' with a frequency (-F) need per-task events; use a period (-c)";
+    return event->spec && event->spec->filter        ? "'%s' has a filter (--filter), which needs per-task events"
+           : event->values                           ? "'%s' has modifier S, which needs per-task events"
+           : &config->events[event->leader] != event ? "'%s' is in a group, which needs per-task events"
            : event->account || dropped               ? NULL
                                        : "the kernel's accounting of a task does not have the count of '%s'";
 }
@@ -59,7 +59,8 @@ static const char *find_cpu_obstacle_of(const struct event_config *config, const
 static const char *find_inherit_obstacle_of(const struct event_config *config, const struct config_event *event)
 {
     if (event->samples && event->period_is_next)
-        return "samples of an inherited software event with a frequency (-F) do not say what they stand for";
+        return "samples of an inherited software event with a frequency (-F) do not say how many events each sample "
+               "stands for";
     return event->values && !config->inherit_values ? "this kernel does not inherit events with modifier S" : NULL;
 }
 
@@ -67,9 +68,9 @@ static const char *find_inherit_obstacle_of(const struct event_config *config, c
 static const char *find_obstacle_of(const struct event_config *config, const struct config_event *event)
 {
     if (event->random_mask)
-        return "random periods (--smpl-periods-random) need events of each task";
+        return "random periods (--smpl-periods-random) need per-task events";
     if (event->spec && (event_choice_is_own(event->spec) || event_choice_is_relative(event->spec)))
-        return "an event has an address of its own in each process";
+        return "probes, and mem:SYMBOL in a position-independent program, need per-task events";
     return config->system_wide ? find_cpu_obstacle_of(config, event) : find_inherit_obstacle_of(config, event);
 }
 
@@ -77,15 +78,15 @@ static const char *find_obstacle_of(const struct event_config *config, const str
 static const char *find_obstacle(const struct event_config *config, const struct settings *settings, char *reason,
                                  size_t size)
 {
-    const char *obstacle = config->source != PINJECT_SOURCE_PERF ? "perf_event_open is refused, and timers sample"
+    const char *obstacle = config->source != PINJECT_SOURCE_PERF
+                               ? "perf_event_open is refused, so timers take the samples"
                            : settings->bare ? "without pinject-run, each task has to have events of its own"
                            : settings->follow != PINJECT_SESSION_ALL
                                ? "with --follow, each followed task has events of its own"
                            : settings->split    ? "--exec-split-results needs the counts of a task at each exec"
-                           : settings->saturate ? "--saturate-smpl-buffer needs events of each task"
-                           : config->system_wide && settings->switch_events
-                               ? "--switch-events needs events of each task"
-                               : NULL;
+                           : settings->saturate ? "--saturate-smpl-buffer needs per-task events"
+                           : config->system_wide && settings->switch_events ? "--switch-events needs per-task events"
+                                                                            : NULL;
     for (unsigned i = 0; !obstacle && i < config->count; i++) {
         const char *form = find_obstacle_of(config, &config->events[i]), *hole = form ? strstr(form, "%s") : NULL;
         if (hole)
@@ -136,8 +137,8 @@ static void drop_counters(struct event_config *config)
     config->count = count;
     if (dropped)
         event_config_note(config,
-                          "hardware events that are not sampled are not counted (--sampler=cpu): no event is opened on "
-                          "a task; -e and --sampler=task count them");
+                          "with --sampler=cpu, tasks have no events, so hardware events that are not sampled are not "
+                          "counted; to count them, name them with -e, or use --sampler=task");
 }
 
 static bool drops_counters(const struct event_config *config)
@@ -152,8 +153,8 @@ static void say_refusal(struct event_config *config, const char *reason)
 {
     event_config_note(config,
                       config->system_wide
-                          ? "each task has events of its own, not one set for each CPU (--sampler=cpu): %s"
-                          : "each task has events of its own, not inherited ones (--sampler=inherit): %s",
+                          ? "each task has events of its own, because --sampler=cpu is not possible: %s"
+                          : "each task has events of its own, because --sampler=inherit is not possible: %s",
                       reason);
 }
 

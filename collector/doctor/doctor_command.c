@@ -88,9 +88,8 @@ static void say_not_injected(const struct doctor_facts *facts, struct doctor_fin
     else
         DOCTOR_TEXT(
             finding->meaning,
-            "the program ignores LD_PRELOAD; inherited events profile the program, its threads and its children, but "
-            "not the CPU time that they use while they exit; in this program, pinject's function pinject_active() "
-            "returns false");
+            "the program ignores LD_PRELOAD; inherited events profile the program, its threads and its children, "
+            "except their CPU time during exit; pinject_active() returns false in this program");
 }
 
 static void explain_executable(const struct doctor_facts *facts, struct doctor_finding *finding)
@@ -182,12 +181,13 @@ void doctor_command_rights(const struct doctor_facts *facts, struct doctor_findi
         DOCTOR_TEXT(finding->value, "'%s' cannot be read, only executed", executable->path);
         DOCTOR_TEXT(
             finding->meaning,
-            "the kernel ends the events when the program starts: only its CPU time is known, from its parent's wait()");
+            "the kernel ends the events when the program starts: only the program's CPU time is known, from its "
+            "parent's wait()");
         doctor_remedy(finding, "chmod a+r %s", doctor_word(executable->path));
     } else
         DOCTOR_TEXT(
             finding->value,
-            "the program gets no rights by its file (it is not setuid or setgid, and has no file capabilities)");
+            "the program's file gives no extra rights (it is not setuid or setgid, and has no file capabilities)");
 }
 
 /* glibc's, by its name: another one would take "--list" for something else. */

@@ -435,7 +435,7 @@ void doctor_kernel_names(const struct doctor_facts *facts, struct doctor_finding
     } else if (shows_addresses()) {
         DOCTOR_TEXT(finding->value, "/proc/kallsyms is readable%s", known);
     } else if (panalyze_sees_addresses(facts)) {
-        DOCTOR_TEXT(finding->value, "panalyze may read /proc/kallsyms (cap_syslog)");
+        DOCTOR_TEXT(finding->value, "panalyze can read /proc/kallsyms, because it has cap_syslog");
     } else {
         finding->level = DOCTOR_LIMITED;
         explain_hidden(facts, finding, restrict_level);

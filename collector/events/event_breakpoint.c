@@ -143,9 +143,8 @@ int event_breakpoint_resolve(const struct event_place *place, const char *path, 
     else if (!symbol.fixed && !symbol.loader)
         status = event_error(
             place, NULL, NULL,
-            "program '%s' is static and position-independent, so nobody can tell the address of '%s' before the "
-            "program uses it; link the program with -no-pie, or, for code, use a uprobe: "
-            "uprobe/path=FILE,symbol=%s/",
+            "program '%s' is static and position-independent, so the address of '%s' is not known before the program "
+            "runs; link the program with -no-pie, or, for code, use a uprobe: uprobe/path=FILE,symbol=%s/",
             path, spec->target, spec->target);
     event_words_release(&words);
     if (status < 0)

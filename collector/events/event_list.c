@@ -288,7 +288,8 @@ static int set_period(struct event_spec *spec, const uint64_t *periods, unsigned
     if (spec->item > count && own)
         return event_error(
             &place, NULL, NULL,
-            "this event has a rate of its own, but no entry in --%s, and events without an entry are only counted; --%s has %u entries: give one to this event and to each event before it",
+            "this event has a rate of its own, but no entry in --%s, so it would only be counted; --%s has %u entries: "
+            "add entries for this event and for each event before it",
             option, option, count);
     if (spec->item > count)
         spec->says |= EVENT_SAYS_COUNT;
@@ -361,7 +362,8 @@ int event_list_check_values(const struct event_list *list)
         if (!spec->leader && spec->says & EVENT_SAYS_RATE)
             return event_error(
                 &place, NULL, NULL,
-                "this event has a period or frequency, but only the first event of a group with modifier S is sampled; leave it out");
+                "this event has a period or frequency, but only the first event of a group with modifier S is sampled; "
+                "leave the period or frequency out");
     }
     return 0;
 }

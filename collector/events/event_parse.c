@@ -315,7 +315,7 @@ int event_parse(struct event_list *list, const struct event_sources *sources, co
     char copy[COPY];
     struct parse parse = {.list = list, .sources = sources, .place = place, .spec = {.leader = true}};
     if (snprintf(copy, sizeof(copy), "%s", place->text) >= (int)sizeof(copy))
-        return event_error(place, NULL, NULL, "an event can have at most %d bytes", COPY - 1);
+        return event_error(place, NULL, NULL, "the text of an event can have at most %d bytes", COPY - 1);
     char *slash = strchr(copy, '/');
     int status;
     if (strncmp(copy, "mem:", 4) == 0)

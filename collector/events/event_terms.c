@@ -180,9 +180,9 @@ static const struct {
     {"no-overwrite", take_nothing, NULL}, /* rings never are */
     {"stack-size", NULL, "the stack dumps of all events have the same size; set it with --call-graph dwarf,BYTES"},
     {"branch_type", NULL, "all events record the same kinds of branches; set them with --branch-filter"},
-    {"inherit", NULL, "whether new tasks are profiled cannot be set for one event; --follow sets it for all events"},
-    {"no-inherit", NULL,
-     "whether new tasks are profiled cannot be set for one event; use --follow=none for all events"},
+    {"inherit", NULL,
+     "pinject cannot set this for one event; --follow sets for all events which new tasks are profiled"},
+    {"no-inherit", NULL, "pinject cannot set this for one event; with --follow=none, no event profiles new tasks"},
     {"overwrite", NULL, "pinject keeps all samples, and a ring buffer that overwrites samples would lose some"},
     {"percore", NULL,
      "this term adds up the counts of the hardware threads of a core, but pinject counts tasks, not CPUs"},

@@ -115,7 +115,7 @@ static void add_comment(char *ret, const struct config_event *event, const struc
     const uint64_t tree = count_by_accounting(&event->attr, &run->tree);
     ret[0] = '\0';
     if (tree > cell->scaled && !cell->estimate) /* else the estimate may be the reason */
-        snprintf(ret, COMMENT_SIZE, "getrusage counted %s: it includes the start and end of each process",
+        snprintf(ret, COMMENT_SIZE, "getrusage counted %s, with the start and end of each process",
                  count_number(text, tree, (enum count_digits)digits));
 }
 

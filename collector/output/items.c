@@ -218,8 +218,8 @@ static void append_relief(const struct session *session, struct buffer *to)
     char text[160];
     snprintf(
         text, sizeof(text),
-        "%.2f s after the start, events of each task began to cost too much: since then, each CPU has events, and no "
-        "task (--sampler=auto)",
+        "%.2f s after the start, per-task events began to cost too much: since then, each CPU has events, and tasks "
+        "have none (--sampler=auto)",
         (double)(session->system_wide_ns - session->start_ns) / 1e9);
     append_note(text, to);
 }

@@ -162,7 +162,7 @@ static int map_segment(struct session *session, const char *path)
     void *map = mmap(NULL, sizeof(struct pinject_segment), PROT_READ | PROT_WRITE, MAP_SHARED, session->segment_fd, 0);
     if (map == MAP_FAILED) {
         int error = errno;
-        report_error("cannot map the shared memory for profiling '%s': %s", path, strerror(error));
+        report_error("cannot map the shared memory '%s' for profiling: %s", path, strerror(error));
         return -error;
     }
     session->segment = map;

@@ -103,8 +103,8 @@ static size_t describe_part(char *text, size_t used, uint64_t count, const char 
 static void describe_truncated(char ret[TRUNCATED_TEXT], const struct stacks *stacks, uint32_t dump, bool automatic)
 {
     snprintf(ret, TRUNCATED_TEXT,
-             stacks->raised ? "truncated at %" PRIu32 " bytes, earlier ones at less (pinject raised this size during "
-                              "the run; raise -g %s,BYTES)"
+             stacks->raised ? "truncated at %" PRIu32 " bytes or less (pinject raised this size during the run; "
+                              "raise -g %s,BYTES)"
                             : "truncated at %" PRIu32 " bytes (raise -g %s,BYTES)",
              dump, automatic ? "auto" : "dwarf");
 }
@@ -147,7 +147,7 @@ void stacks_describe(const struct stacks *stacks, char ret[STACKS_TEXT])
     used = describe_loss(ret, used, stacks->time.put_off, "unwind tables not read in time");
     used = describe_loss(ret, used, stacks->no_room, "no memory left for unwind tables");
     if (stacks->lowered || (stacks->raised && !raise_said))
-        snprintf(ret + used, STACKS_TEXT - used, "; stack dumps were %s to %" PRIu32 " bytes",
+        snprintf(ret + used, STACKS_TEXT - used, "; the size of stack dumps was %s to %" PRIu32 " bytes",
                  stacks->lowered ? "lowered" : "raised", stacks->lowered ? stacks->lowest : dump);
 }
 

@@ -54,7 +54,7 @@ def test_disk_that_is_full_at_the_start():
     need("unshare")
     os.makedirs("full", exist_ok=True)
     script = 'mount -t tmpfs -o size=$1 tmpfs full && head -c $2 /dev/zero >full/rest || exit 99; shift 2; exec "$@"'
-    told = ("the disk is full where result files are written ('full/out.PID.TID'): they will be missing or not "
+    told = ("the disk for the result files 'full/out.PID.TID' is full: result files will be missing or not "
             "complete; make room, or choose another place with --outfile\n")
     for room, says in ((8, told), (900, "")):
         small = ["unshare", "-m", "sh", "-c", script, "sh", "1m", str((1024 - room) * 1024)]

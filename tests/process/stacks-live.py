@@ -197,9 +197,9 @@ def test_what_is_waited_for():
 
 def test_zombie_and_nobody_there():
     process = waits("zombie")
-    text = wait_until(lambda: (lambda text: text if "has ended, but has not been" in text else None)(
+    text = wait_until(lambda: (lambda text: text if "has ended, but its parent has not" in text else None)(
         show("--tree", process.pid, status=None)), what="the child to end")
-    check_match(rf"has ended, but has not been waited for by its parent, process {process.pid} waits", text)
+    check_match(rf"has ended, but its parent has not waited for it: process {process.pid} waits", text)
     end(process)
     check_equal(show(process.pid, status=1), f"{process.pid}: no such process\n")
     check_equal(json.loads(show("--json", process.pid, status=1))["missing"], [process.pid])

@@ -265,7 +265,8 @@ def test_bad_input():
             (["--stat", "--switch-timeout=10", "-e", "page-faults,minor-faults"], "needs two or more -e"),
             (["--stat", "--switch-timeout=10"], "needs two or more -e"),
             (["--switch-timeout=10", *two], "option '--switch-timeout' needs '--stat'"),
-            (["--stat", "--switch-timeout=10", "--priv-levels=u", *two], "each --priv-levels applies to the last -e to its left")):
+            (["--stat", "--switch-timeout=10", "--priv-levels=u", *two],
+             "each --priv-levels applies to the -e before it")):
         done = pinject_run(*args, "true")
         check_equal(done.status, 125, done)
         check_equal(len(done.err.splitlines()), 1, done)

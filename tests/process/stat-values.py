@@ -382,9 +382,9 @@ def test_together_what_still_runs_is_told():
         done = pinject_run("--stat", "--strict", "-e", "task-clock", "sh", "-c", script)
         try:
             check_equal(done.status, 125 if told else 0, done)
-            check_equal("tasks that the command started still run, counted up to now (--linger waits for them)" in
+            check_equal("some tasks of the command still run, and are counted up to now (--linger waits for them)" in
                         done.err, told, done)
-            check_equal("--strict: tasks that the command started still run" in done.err, told, done)
+            check_equal("--strict: some tasks of the command still run" in done.err, told, done)
         finally:
             if told:
                 wait_until(lambda: has_reader("fifo"))

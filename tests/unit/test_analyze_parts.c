@@ -55,8 +55,7 @@ static void make(const char *name, mode_t mode)
 }
 
 static const char outside[] = "the file is outside of the compiled project; --symfs=/ shows the file";
-static const char private[] =
-    "the file is more private than the program: not everybody who can read the program can read it; --symfs=/ shows the file";
+static const char private[] = "the file has stricter read permissions than the program; --symfs=/ shows the file";
 static const char out_of_symfs[] = "the path leads out of the --symfs directory";
 
 /* WHY: NULL where it is shown, "" where it is not there. */

@@ -116,8 +116,8 @@ static void test_accounting(void **state)
     run.tree = (struct rusage){.ru_minflt = 1500, .ru_majflt = 34, .ru_nvcsw = 5, .ru_utime = {.tv_usec = 3}};
     text_of(&counts, &config, &run);
     has("Counts of 'make' (1 task):");
-    has("              1000      page-faults              #   20.000  K/sec  (getrusage counted 1534: it "
-        "includes the start and end of each process)\n");
+    has("              1000      page-faults              #   20.000  K/sec  (getrusage counted 1534, with "
+        "the start and end of each process)\n");
     has("       0.000003000 seconds user\n");
     /* Where it has less, as of who was not waited for, it says nothing; and it knows no user space alone. */
     run.tree.ru_minflt = 1;

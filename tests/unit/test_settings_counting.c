@@ -116,7 +116,7 @@ static void test_refused(void **state)
     refuse("--stat -e faults -e cs --switch-timeout=1ms", "needs a number of milliseconds from 1 to");
     refuse("--stat -e faults,cs --switch-timeout=10", "option '--switch-timeout' needs two or more -e");
     refuse("--stat --priv-levels=u -e faults -e cs --switch-timeout=9",
-           "each --priv-levels applies to the last -e to its left");
+           "each --priv-levels applies to the -e before it");
     refuse("--stat -e faults -e cs --priv-levels=u,k --switch-timeout=9", "more entries than set 2 has events");
     refuse("--stat --pre=x", "option '--pre' needs '--repeat=N'");
     refuse("--stat -r 0", "--repeat");

@@ -79,27 +79,27 @@ static void texts(void **state)
     stacks.lowered = 1;
     /* Who lowered them for want of memory gives no such advice. */
     char *advice = strstr(wanted, advice_text);
-    snprintf(whole, sizeof(whole), "%.*s%s; stack dumps were lowered to 512 bytes", (int)(advice - wanted), wanted,
-             advice + strlen(advice_text));
+    snprintf(whole, sizeof(whole), "%.*s%s; the size of stack dumps was lowered to 512 bytes", (int)(advice - wanted),
+             wanted, advice + strlen(advice_text));
     expect(whole);
     stacks.lowered = 0;
     stacks.raised = 1;
     session.dumps.now = 32768;
-    snprintf(
-        whole, sizeof(whole),
-        "%.*s at 32768 bytes, earlier ones at less (pinject raised this size during the run; raise -g dwarf,BYTES)%s",
-        (int)(advice - wanted), wanted, advice + strlen(advice_text));
+    snprintf(whole, sizeof(whole),
+             "%.*s at 32768 bytes or less (pinject raised this size during the run; raise -g dwarf,BYTES)%s",
+             (int)(advice - wanted), wanted, advice + strlen(advice_text));
     expect(whole);
     /* What was raised is said even where nothing is truncated. */
     stacks.counts.ends[UNWIND_TRUNCATED] = 0;
-    snprintf(whole, sizeof(whole), "1 call stack unwound, 100.0 %% complete%s; stack dumps were raised to 32768 bytes",
+    snprintf(whole, sizeof(whole),
+             "1 call stack unwound, 100.0 %% complete%s; the size of stack dumps was raised to 32768 bytes",
              advice + strlen(advice_text));
     expect(whole);
     stacks.time.put_off = 1;
     stacks.no_room = 2;
     snprintf(whole, sizeof(whole),
              "1 call stack unwound, 100.0 %% complete%s; unwind tables not read in time: 1 file; "
-             "no memory left for unwind tables: 2 files; stack dumps were raised to 32768 bytes",
+             "no memory left for unwind tables: 2 files; the size of stack dumps was raised to 32768 bytes",
              advice + strlen(advice_text));
     expect(whole);
     stacks.time.put_off = stacks.no_room = 0;

@@ -393,11 +393,11 @@ static void test_whole_tree(void **state)
     scene.outcome.tree_alive = true;
     expect(&scene, "pinject-run: all tasks are counted together\n"
                    "pinject-run: CPU time 9.50 s; profiler overhead: 310.0 ms\n"
-                   "pinject-run: tasks that the command started still run, counted up to now (--linger waits for "
+                   "pinject-run: some tasks of the command still run, and are counted up to now (--linger waits for "
                    "them)\n");
     text = kit_stderr(print_strict, &scene);
-    assert_string_equal(text, "pinject-run: --strict: tasks that the command started still run: what they do from now "
-                              "on is missing\n");
+    assert_string_equal(text, "pinject-run: --strict: some tasks of the command still run: what they do from now on is "
+                              "missing\n");
     assert_int_equal(scene.reasons, 1);
     free(text);
     kit_free(&scene.kit);

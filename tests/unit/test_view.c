@@ -373,7 +373,7 @@ static void test_what_could_not_be_written(void **state)
     fake.profile.session.items_lost = true;
     text = run(&fake, view_report);
     has(text, "; 2 files are truncated: data is missing at their ends\n");
-    has(text, "CPU time of the whole run is unknown: it was in the part of the files that was cut off");
+    has(text, "CPU time of the whole run is unknown: the files are truncated");
     free(text);
     fake.profile.session.ours = true;
     fake.profile.files_truncated = 0;
