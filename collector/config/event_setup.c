@@ -555,7 +555,7 @@ static void add_default_counters(struct setup *setup)
         event_config_note(setup->config, "not on this machine: %s%s%s", instead ? "cycles" : "",
                           instead ? " (task-clock is sampled instead)" : "", missing + (instead ? 6 : 0));
     if (setup->blind.text[0])
-        event_config_note(setup->config, "not counted, because permission to profile the kernel is missing: %s",
+        event_config_note(setup->config, "not counted, because this user is not allowed to profile the kernel: %s",
                           setup->blind.text);
 }
 

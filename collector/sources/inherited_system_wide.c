@@ -85,6 +85,26 @@ void inherited_set_before(struct inherited_sets *sets, const struct accounting_t
     pthread_mutex_unlock(&sets->lock);
 }
 
+/*
+ * The other sets are about to be closed, and nobody takes their last records: WIDE has the same records, and decides
+ * about them by time. So the tasks that are in the tree have to be those from before these records: a task that has ended
+ * since may have made others.
+ */
+static void go_back(struct inherited_sets *sets, struct inherited_set *wide)
+{
+    inherited_records_sort(&sets->records, 0);
+    for (size_t i = sets->records.count; i-- > 0;) {
+        const struct inherited_record *kept = sets->records.at[i];
+        const struct perf_event_header *record = (const void *)kept->bytes;
+        if (kept->inherited_set == wide->number)
+            continue;
+        if (record->type == PERF_RECORD_FORK)
+            inherited_leave(sets, records_parse_task(record).tid);
+        if (record->type == PERF_RECORD_EXIT)
+            system_wide_enter(sets, wide, records_parse_task(record).tid);
+    }
+}
+
 /* FROM is closed: what its tasks do is in the records of the system-wide set, too. READ records are not. */
 static void drop_records(struct inherited_sets *sets, const struct inherited_set *from)
 {
@@ -117,6 +137,8 @@ void inherited_close_others(struct inherited_sets *sets)
     pthread_mutex_lock(&sets->lock);
     struct inherited_set *wide = inherited_system_wide(sets);
     inherited_read_all(sets);
+    if (wide)
+        go_back(sets, wide);
     for (struct inherited_set **at = &sets->first; wide && *at;) {
         struct inherited_set *set = *at;
         if (set == wide) {
@@ -135,6 +157,7 @@ void inherited_close_others(struct inherited_sets *sets)
     if (wide && wide->gathering) {
         wide->gathering = false;
         wide->gathered_ns = clock_ns(CLOCK_MONOTONIC);
+        inherited_read_all(sets); /* and decides */
     }
     pthread_mutex_unlock(&sets->lock);
 }

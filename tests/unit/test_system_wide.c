@@ -4,11 +4,13 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 
 #include "collector/launch/fork_inherited.h"
 #include "collector/records/records.h"
 #include "collector/sources/inherited_private.h"
 #include "collector/sources/system_wide.h"
+#include "common/clock.h"
 
 static struct fake fake;
 static struct inherited_sets *sets;
@@ -53,7 +55,7 @@ static void look_at(const struct inherited_record *kept)
 {
     const struct perf_event_header *record = (const struct perf_event_header *)(const void *)kept->bytes;
     struct seen *task = find(kept->tid);
-    assert_false(kept->root || kept->part || kept->undecided);
+    assert_false(kept->part || kept->undecided || (kept->root && kept->inherited_set == fake.session.system_wide_set));
     if (record->type == PERF_RECORD_FORK)
         find(records_parse_task(record).tid)->forks++;
     task->exits += record->type == PERF_RECORD_EXIT;
@@ -64,12 +66,15 @@ static void look_at(const struct inherited_record *kept)
         assert_true(fake.config.events[kept->event].samples);
 }
 
-static bool take_all(void)
+/* What a set that was closed has counted is of no use. False: records were lost. */
+static bool take(uint64_t before_ns)
 {
     uint64_t lost = 0;
-    for (struct inherited_record *kept = inherited_take(sets, UINT64_MAX, &lost), *next; kept; kept = next) {
+    for (struct inherited_record *kept = inherited_take(sets, before_ns, &lost), *next; kept; kept = next) {
+        const struct perf_event_header *record = (const struct perf_event_header *)(const void *)kept->bytes;
         next = kept->next;
-        look_at(kept);
+        if (record->type != PERF_RECORD_READ || kept->inherited_set == fake.session.system_wide_set)
+            look_at(kept);
         free(kept);
     }
     return lost == 0;
@@ -142,7 +147,7 @@ static void the_tree_alone(void **state)
     assert_int_equal(WEXITSTATUS(exited), 4);
     assert_false(inherited_know(sets, pid));
     assert_true(inherited_live(sets));
-    const bool whole = take_all();
+    const bool whole = take(UINT64_MAX);
     kill(another, SIGKILL);
     waitpid(another, NULL, 0);
     assert_true(count >= 200);
@@ -201,7 +206,7 @@ static void exec_by_a_thread(void **state)
     assert_int_equal(waitpid(pid, &exited, 0), pid);
     assert_int_equal(WEXITSTATUS(exited), 0);
     assert_false(inherited_know(sets, pid));
-    if (!take_all())
+    if (!take(UINT64_MAX))
         skip();
     /* The first thread, and the one that took its number: both told what they did. */
     assert_int_equal(find(pid)->exits, 2);
@@ -251,10 +256,101 @@ static void members_are_found(void **state)
     assert_int_equal(write(to[1], "\n", 1), 1);
     assert_int_equal(waitpid(pid, &exited, 0), pid);
     assert_int_equal(WEXITSTATUS(exited), 5);
-    take_all();
+    take(UINT64_MAX);
     assert_int_equal(find(inner)->readings, readings);
     kill(another, SIGKILL);
     waitpid(another, NULL, 0);
+    for (unsigned i = 0; i < 2; i++) {
+        close(to[i]);
+        close(from[i]);
+    }
+    fake_close(&fake);
+}
+
+/* ---- In the place of other sets ---- */
+
+struct ended {
+    pid_t creator, made; /* 0: a process that made others, and was waited for */
+};
+
+/*
+ * The root of a set makes a process, which makes one that makes the last one. They begin when a byte comes, and the first
+ * and second end at once; the last one says so, and ends when another byte comes.
+ */
+static void make_chain(int to, int from)
+{
+    char byte;
+    struct ended ended = {0};
+    MUST(read(to, &byte, 1) == 1);
+    const pid_t first = fork();
+    if (first > 0) {
+        MUST(waitpid(first, NULL, 0) == first);
+        MUST(write(from, &ended, sizeof(ended)) == sizeof(ended));
+        _exit(0);
+    }
+    ended.made = getpid();
+    MUST(write(from, &ended, sizeof(ended)) == sizeof(ended));
+    MUST(read(to, &byte, 1) == 1);
+    if (fork() > 0)
+        _exit(0);
+    ended.creator = getpid();
+    if (fork() > 0)
+        _exit(0);
+    while (getppid() == ended.creator)
+        sched_yield();
+    ended.made = getpid();
+    MUST(write(from, &ended, sizeof(ended)) == sizeof(ended));
+    MUST(read(to, &byte, 1) == 1);
+    _exit(0);
+}
+
+/* While a system-wide set takes the place of another one, tasks of that one make others and end. */
+static void tasks_that_end_meanwhile(void **state)
+{
+    (void)state;
+    int to[2], from[2];
+    struct ended first, last = {0}, message;
+    memset(&fake, 0, sizeof(fake));
+    count = 0;
+    fake.settings = (struct settings){
+        .frequency = 999, .follow = PINJECT_SESSION_ALL, .sampler = SETTINGS_SAMPLER_AUTO};
+    assert_int_equal(event_config_init(&fake.config, &fake.settings), 0);
+    if (!fake.config.system_wide_later)
+        skip();
+    assert_int_equal(service_init(&fake.session, &fake.settings, &fake.config, "/nowhere/libpinject.so"), 0);
+    sets = fake.session.inherited_sets;
+    assert_int_equal(pipe(to) + pipe(from), 0);
+    const pid_t root = fork();
+    if (root == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        make_chain(to[0], from[1]);
+    }
+    assert_int_equal(inherited_open(sets, root, root, INHERIT_WAITS), 0);
+    assert_int_equal(write(to[1], "", 1), 1);
+    assert_int_equal(read(from[0], &first, sizeof(first)), sizeof(first));
+    assert_int_equal(inherited_open_system_wide(sets), 0);
+    assert_true(inherited_adopt(sets, root, root) > 0);
+    take(clock_ns(CLOCK_MONOTONIC));
+    assert_int_equal(find(first.made)->forks, 1);
+    assert_true(inherited_adopt(sets, first.made, first.made) > 0); /* it changes to the other set */
+    assert_int_equal(write(to[1], "", 1), 1);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(read(from[0], &message, sizeof(message)), sizeof(message));
+        last = message.made ? message : last;
+    }
+    inherited_close_others(sets);
+    assert_true(inherited_know(sets, last.made));
+    assert_false(inherited_know(sets, first.made) || inherited_know(sets, last.creator));
+    assert_int_equal(write(to[1], "", 1), 1);
+    assert_int_equal(waitpid(root, NULL, 0), root);
+    while (inherited_know(sets, last.made))
+        sched_yield();
+    take(UINT64_MAX);
+    const pid_t tids[] = {first.made, last.creator, last.made};
+    for (unsigned i = 0; i < 3; i++) {
+        const struct seen *task = find(tids[i]);
+        assert_true(task->forks == 1 && task->exits == 1 && task->readings == fake.config.count);
+    }
     for (unsigned i = 0; i < 2; i++) {
         close(to[i]);
         close(from[i]);
@@ -270,6 +366,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_tree_alone),
         cmocka_unit_test(exec_by_a_thread),
         cmocka_unit_test(members_are_found),
+        cmocka_unit_test(tasks_that_end_meanwhile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
