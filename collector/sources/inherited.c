@@ -59,18 +59,12 @@ int inherited_watch_set(const struct inherited_sets *sets, struct inherited_set 
     return 0;
 }
 
-static bool is_dead(const struct inherited_set *set)
-{
-    struct pollfd end = {.fd = set->pidfd, .events = POLLIN};
-    return set->pidfd >= 0 && poll(&end, 1, 0) > 0;
-}
-
 /* An exec failed, or the task goes from one such program to the next: it has a set already. */
 static bool has_root(struct inherited_sets *sets, pid_t pid, pid_t tid)
 {
     pthread_mutex_lock(&sets->lock);
     struct inherited_set *set = sets->first;
-    while (set && (set->tid != tid || set->pid != pid || is_dead(set)))
+    while (set && (set->tid != tid || set->pid != pid || inherited_root_is_dead(set)))
         set = set->next;
     pthread_mutex_unlock(&sets->lock);
     return set;

@@ -146,6 +146,9 @@ void inherited_close_others(struct inherited_sets *sets)
             continue;
         }
         *at = set->next;
+        if (set->pid > 0 &&
+            !inherited_root_is_dead(set)) /* a thread may have called exec: nothing says who has that number */
+            system_wide_adopt(sets, wide, set->pid, set->pid);
         inherited_note_untold_lost(sets, set);
         drop_records(sets, set);
         inherited_free_set(sets, set);
