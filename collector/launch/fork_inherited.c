@@ -34,7 +34,8 @@ static void make_child(int line)
 static pid_t fork_seen(struct inherited_sets *sets, uint64_t *ret_set, unsigned *ret_readings, int *ret_status)
 {
     *ret_set = 0;
-    *ret_status = inherited_open_system_wide(sets);
+    uint64_t since_ns;
+    *ret_status = inherited_open_system_wide(sets, &since_ns);
     const pid_t child = fork();
     if (child > 0 && *ret_status == 0)
         *ret_set = inherited_hand_over(sets, child, ret_readings);

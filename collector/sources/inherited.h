@@ -66,16 +66,17 @@ static inline int inherited_open(struct inherited_sets *sets, pid_t pid, pid_t t
  */
 uint64_t inherited_hand_over(struct inherited_sets *sets, pid_t tid, unsigned *ret_readings);
 /*
- * Opens a system-wide set (system_wide.h), which no task is in yet: session.system_wide_set. 0 or -errno: -EPERM,
- * -EACCES, -EMFILE, -ENOMEM, -EINVAL (not in the first pid namespace) ...
+ * Opens a system-wide set (system_wide.h), which no task is in yet: session.system_wide_set. It has the records since
+ * *RET_SINCE_NS, when the events of all CPUs were open. 0 or -errno: -EPERM, -EACCES, -EMFILE, -ENOMEM, -EINVAL (not in
+ * the first pid namespace) ...
  */
-int inherited_open_system_wide(struct inherited_sets *sets);
+int inherited_open_system_wide(struct inherited_sets *sets, uint64_t *ret_since_ns);
 /* TID of process PID, and what it makes, are in the system-wide set from now on. Returns the READ records that TID brings at its end; 0: it
  has ended. */
 unsigned inherited_adopt(struct inherited_sets *sets, pid_t pid, pid_t tid);
 /*
- * Closes all sets but the system-wide one, which takes over their tasks. What tasks of them that have ended counted is
- * still to be taken.
+ * Closes all sets but the system-wide one, which takes over their tasks: those that there were when it was opened. The
+ * records from before that have been taken. What tasks of them that have ended counted is still to be taken.
  */
 void inherited_close_others(struct inherited_sets *sets);
 /*

@@ -43,9 +43,9 @@ struct inherited_set {
     bool counts;               /* its events do: the exec that they waited for is over */
     bool system_wide;          /* it has no root, and does not end: system_wide.h */
     /* System-wide: tasks that were there before are still to come into it, so nothing is decided; those of records from
-       before gathered_ns may have ended since. */
+       before gathered_ns may have ended since. Other events have told of what was before since_ns. */
     bool gathering;
-    uint64_t gathered_ns;
+    uint64_t since_ns, gathered_ns;
     bool incomplete; /* system-wide: records about tasks were lost since members were looked for */
     unsigned cpu_count;
     struct inherited_cpu cpus[];

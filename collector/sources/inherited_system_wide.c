@@ -15,7 +15,7 @@
 
 enum { STATUS_MAX = 8192 };
 
-int inherited_open_system_wide(struct inherited_sets *sets)
+int inherited_open_system_wide(struct inherited_sets *sets, uint64_t *ret_since_ns)
 {
     const long configured = sysconf(_SC_NPROCESSORS_CONF);
     const size_t count = configured > 0 ? (size_t)configured : 1;
@@ -28,6 +28,7 @@ int inherited_open_system_wide(struct inherited_sets *sets)
     struct system_wide *wide = system_wide_new(&status);
     if (wide)
         status = inherited_open_set(sets, set, (unsigned)count, false);
+    set->since_ns = *ret_since_ns = clock_ns(CLOCK_MONOTONIC);
     set->readings = sets->session->config->count; /* made from what the kernel's accounting tells */
     pthread_mutex_lock(&sets->lock);
     if (status == 0)

@@ -190,7 +190,7 @@ void system_wide_decide(struct inherited_sets *sets, struct inherited_set *set, 
     for (size_t i = 0; i < records->count; i++) {
         struct inherited_record *kept = records->at[i];
         const bool open = kept->undecided && kept->time_ns < before_ns;
-        if (open && !decide(sets, set, kept)) {
+        if (open && (kept->time_ns < set->since_ns || !decide(sets, set, kept))) {
             inherited_give_room(sets, set, kept);
             free(kept);
             continue;

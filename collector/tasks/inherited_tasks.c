@@ -357,7 +357,7 @@ void tasks_take_inherited(struct tasks *tasks, bool all)
     take_inherited(tasks, all ? UINT64_MAX : tasks->now_ns - BEHIND_NS, !all);
 }
 
-void tasks_take_inherited_now(struct tasks *tasks)
+void tasks_take_inherited_until(struct tasks *tasks, uint64_t before_ns)
 {
-    take_inherited(tasks, monotonic_ns() + 1, false);
+    take_inherited(tasks, before_ns, false);
 }

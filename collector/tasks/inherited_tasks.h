@@ -4,6 +4,7 @@
 #define COLLECTOR_TASKS_INHERITED_TASKS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct task;
 struct tasks;
@@ -13,8 +14,8 @@ struct tasks;
  * may still be on their way.
  */
 void tasks_take_inherited(struct tasks *tasks, bool all);
-/* Takes what they have reported by now, however young it is, and does not wait for creators that are not known yet. */
-void tasks_take_inherited_now(struct tasks *tasks);
+/* Takes what they have reported up to BEFORE_NS, and does not wait for creators that are not known yet. */
+void tasks_take_inherited_until(struct tasks *tasks, uint64_t before_ns);
 /* For sweeps: has it ended, and its inherited set did not report that, or not all of it? */
 bool tasks_inherited_gone(const struct tasks *tasks, struct task *task);
 

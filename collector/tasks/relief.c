@@ -75,7 +75,7 @@ static void change_set(struct tasks *tasks, struct task *task)
         return;
     task->readings = inherited_adopt(tasks->session->inherited_sets, task->pid, task->key);
     task->readings_seen = 0;
-    task->relieved_ns = tasks->inherited_taken_ns; /* both sets have what it does from now on */
+    task->relieved_ns = tasks->inherited_taken_ns; /* the system-wide set has what comes after that */
     task->inherited_set = session_system_wide(tasks->session);
     if (task->values)
         memset(task->values, 0, tasks->config->count * sizeof(*task->values));
@@ -123,12 +123,13 @@ void tasks_relieve(struct tasks *tasks, struct task *task)
 
 static void begin_relief(struct tasks *tasks)
 {
-    tasks->relief_refused = inherited_open_system_wide(tasks->session->inherited_sets) < 0;
+    uint64_t since_ns;
+    tasks->relief_refused = inherited_open_system_wide(tasks->session->inherited_sets, &since_ns) < 0;
     if (tasks->relief_refused)
         return;
     tasks->session->system_wide_ns = tasks->now_ns;
     attach_adopt_all(tasks->session);
-    tasks_take_inherited_now(tasks);
+    tasks_take_inherited_until(tasks, since_ns);
     for (struct task *task = tasks->live, *next; task; task = next) {
         next = task->live_next;
         tasks_relieve(tasks, task);

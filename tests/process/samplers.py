@@ -394,6 +394,37 @@ def test_relief_of_starts():
         check(abs(totals["auto"]["page-faults"] / totals["task"]["page-faults"] - 1) < 0.1, totals)
 
 
+def test_relief_beside_execs_by_threads():
+    """Threads of static programs call exec while the tasks lose their events: no task is missing."""
+    need_cpu()
+    need("cc")
+    pathlib.Path("execs.c").write_text("""
+        #include <pthread.h>
+        #include <stdio.h>
+        #include <stdlib.h>
+        #include <time.h>
+        #include <unistd.h>
+        static char **arguments;
+        static void burn(long ns) {
+            struct timespec used; clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+            const long end = used.tv_sec * 1000000000 + used.tv_nsec + ns;
+            do clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used); while (used.tv_sec * 1000000000 + used.tv_nsec < end); }
+        static void *next(void *left) { char text[16]; burn(10000000);
+            if (!left) exit(3);
+            sprintf(text, "%ld", (long)left - 1); execl(arguments[0], arguments[0], text, arguments[2], (char *)0); return 0; }
+        static void *other(void *none) { burn(5000000); pause(); return none; }
+        int main(int argc, char **argv) { /* how often exec is called, whether the first thread ends before */
+            pthread_t thread; arguments = argv; burn(5000000);
+            pthread_create(&thread, 0, other, 0); pthread_create(&thread, 0, next, (void *)atol(argv[1]));
+            if (argc > 2 && *argv[2] == '1') pthread_exit(0);
+            for (;;) pause(); }
+        """)
+    run(["cc", "-O1", "-pthread", "-static", "-o", "execs", "execs.c"]).ok()
+    script = "./execs 5 0 & ./execs 5 1 & i=0; while [ $i -lt 100 ]; do i=$((i+1)); /bin/true; done; wait"
+    done, document = relieved(["sh", "-c", script])
+    check_equal(len({task["tid"] for task in document["tasks"]}), 1 + 100 + 2 * (1 + 6 * 2), done)
+
+
 def test_no_relief():
     """A program that only computes keeps its events."""
     need_perf_events()

@@ -160,15 +160,12 @@ static void run_round(bool all)
 {
     collector.now_ns = sim.now_ns;
     collector.round++;
-    const struct sim_set *wide = sim.wide;
     struct notification *notifications = world_take(all);
     if (notifications || collector.waiting)
         tasks_notify(&collector, notifications);
     tasks_take_inherited(&collector, all);
     tasks_drain_rest(&collector);
     tasks_watch_cost(&collector);
-    if (sim.wide && !wide) /* what tasks do now comes after what was read */
-        sim.now_ns += sim.read_ns;
     if (collector.owed_count)
         tasks_retry_inherit_soon(&collector);
     take_events();

@@ -320,7 +320,7 @@ void inherited_made_by(struct inherited_sets *sets, pid_t creator, pid_t tid)
 
 /* ---- System-wide ---- */
 
-int inherited_open_system_wide(struct inherited_sets *sets)
+int inherited_open_system_wide(struct inherited_sets *sets, uint64_t *ret_since_ns)
 {
     (void)sets;
     if (sim_chance(100))
@@ -328,6 +328,7 @@ int inherited_open_system_wide(struct inherited_sets *sets)
     struct sim_set *set = calloc(1, sizeof(*set));
     set->number = ++sim.set_count;
     set->enabled = set->system_wide = true;
+    *ret_since_ns = ++sim.now_ns;
     set->next = sim.sets;
     sim.sets = sim.wide = set;
     sim.session.system_wide_set = set->number;

@@ -10,7 +10,6 @@
 #include "collector/records/records.h"
 #include "collector/sources/inherited_private.h"
 #include "collector/sources/system_wide.h"
-#include "common/clock.h"
 
 static struct fake fake;
 static struct inherited_sets *sets;
@@ -304,12 +303,8 @@ static void make_chain(int to, int from)
     _exit(0);
 }
 
-/* While a system-wide set takes the place of another one, tasks of that one make others and end. */
-static void tasks_that_end_meanwhile(void **state)
+static void begin_with_own_events(void)
 {
-    (void)state;
-    int to[2], from[2];
-    struct ended first, last = {0}, message;
     memset(&fake, 0, sizeof(fake));
     count = 0;
     fake.settings = (struct settings){
@@ -319,6 +314,16 @@ static void tasks_that_end_meanwhile(void **state)
         skip();
     assert_int_equal(service_init(&fake.session, &fake.settings, &fake.config, "/nowhere/libpinject.so"), 0);
     sets = fake.session.inherited_sets;
+}
+
+/* While a system-wide set takes the place of another one, tasks of that one make others and end. */
+static void tasks_that_end_meanwhile(void **state)
+{
+    (void)state;
+    int to[2], from[2];
+    struct ended first, last = {0}, message;
+    uint64_t since_ns;
+    begin_with_own_events();
     assert_int_equal(pipe(to) + pipe(from), 0);
     const pid_t root = fork();
     if (root == 0) {
@@ -328,9 +333,9 @@ static void tasks_that_end_meanwhile(void **state)
     assert_int_equal(inherited_open(sets, root, root, INHERIT_WAITS), 0);
     assert_int_equal(write(to[1], "", 1), 1);
     assert_int_equal(read(from[0], &first, sizeof(first)), sizeof(first));
-    assert_int_equal(inherited_open_system_wide(sets), 0);
+    assert_int_equal(inherited_open_system_wide(sets, &since_ns), 0);
     assert_true(inherited_adopt(sets, root, root) > 0);
-    take(clock_ns(CLOCK_MONOTONIC));
+    take(since_ns);
     assert_int_equal(find(first.made)->forks, 1);
     assert_true(inherited_adopt(sets, first.made, first.made) > 0); /* it changes to the other set */
     assert_int_equal(write(to[1], "", 1), 1);
@@ -358,6 +363,44 @@ static void tasks_that_end_meanwhile(void **state)
     fake_close(&fake);
 }
 
+/* A thread in the process of a set's root has called exec: nothing says that the set has the number of the process. */
+static void exec_in_the_process_of_a_root(void **state)
+{
+    (void)state;
+    int to[2], from[2], exited;
+    char byte;
+    uint64_t since_ns;
+    begin_with_own_events();
+    assert_int_equal(pipe(to) + pipe(from), 0);
+    const pid_t root = fork();
+    if (root == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        dup2(to[0], STDIN_FILENO);
+        dup2(from[1], STDOUT_FILENO);
+        MUST(read(to[0], &byte, 1) == 1);
+        execl("/proc/self/exe", "test", "thread", NULL);
+        _exit(9);
+    }
+    close(to[0]);
+    close(from[1]);
+    assert_int_equal(inherited_open(sets, root, root, INHERIT_WAITS), 0);
+    assert_int_equal(write(to[1], "", 1), 1);
+    assert_int_equal(read(from[0], &byte, 1), 1);
+    assert_int_equal(inherited_open_system_wide(sets, &since_ns), 0);
+    take(since_ns);
+    inherited_close_others(sets);
+    const unsigned before = count;
+    assert_int_equal(write(to[1], "\n", 1), 1);
+    assert_int_equal(waitpid(root, &exited, 0), root);
+    assert_int_equal(WEXITSTATUS(exited), 0);
+    take(UINT64_MAX);
+    assert_int_equal(count, before + 1); /* its child */
+    assert_true(seen[before].forks == 1 && seen[before].exits == 1);
+    close(to[1]);
+    close(from[0]);
+    fake_close(&fake);
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "thread") == 0)
@@ -367,6 +410,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(exec_by_a_thread),
         cmocka_unit_test(members_are_found),
         cmocka_unit_test(tasks_that_end_meanwhile),
+        cmocka_unit_test(exec_in_the_process_of_a_root),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
