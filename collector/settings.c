@@ -284,10 +284,10 @@ static const struct option_row rows[] = {
     {0, "saturate-smpl-buffer", "N", OPTION_MORE, options_take_count, FIELD(saturate), 0, GROUP_BOTH,
      "take at most N samples of each task; after that, the events of the task are only counted"},
     {0, "overflow-block", NULL, OPTION_HIDDEN, settings_take_overflow_block, 0, 0, GROUP_LINE, "not possible"},
-    {0, "sampler", "task|inherit|cpu|auto", OPTION_MORE, options_take_word, FIELD(sampler), 0, GROUP_BOTH,
-     "task (the default): each task has events of its own; inherit: all tasks inherit the events of the command; cpu: "
-     "each CPU has events, which costs less with many context switches or short tasks, but only root can do it; auto: "
-     "begin with task, and change to cpu, if possible, when the events of the tasks cost much"},
+    {0, "sampler", "auto|task|inherit|cpu", OPTION_MORE, options_take_word, FIELD(sampler), 0, GROUP_BOTH,
+     "task: each task has events of its own; cpu: each CPU has events, which costs less with many context switches or "
+     "short tasks, but only root can do it; auto (the default): begin with task, and change to cpu, if possible, when "
+     "the events of the tasks cost much; inherit: all tasks inherit the events of the command"},
     {0, "sample-cpu", NULL, OPTION_MORE, options_take_flag, FIELD(sample_cpu), 0, GROUP_BOTH,
      "record the CPU of each sample; 'panalyze script' shows it"},
     {'d', "data", NULL, OPTION_MORE, options_take_flag, FIELD(data), 0, GROUP_BOTH,

@@ -34,10 +34,10 @@ struct random_periods {
 
 /* --sampler */
 enum settings_sampler {
+    SETTINGS_SAMPLER_AUTO,    /* as TASK, until that costs too much; then as CPU, if that is possible for all events */
     SETTINGS_SAMPLER_TASK,    /* each task has events of its own */
     SETTINGS_SAMPLER_INHERIT, /* each task inherits the events of the command */
     SETTINGS_SAMPLER_CPU,     /* each CPU has events, which see all tasks; those of others are forgotten */
-    SETTINGS_SAMPLER_AUTO,    /* as TASK, until that costs too much; then as CPU, if that is possible for all events */
 };
 
 struct settings {

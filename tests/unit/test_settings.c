@@ -229,12 +229,12 @@ static void test_random_periods(void **state)
 static void test_sampler(void **state)
 {
     (void)state;
-    assert_int_equal(good("c")->sampler, SETTINGS_SAMPLER_TASK);
+    assert_int_equal(good("c")->sampler, SETTINGS_SAMPLER_AUTO);
     assert_int_equal(good("--sampler=task c")->sampler, SETTINGS_SAMPLER_TASK);
     assert_int_equal(good("--sampler inherit c")->sampler, SETTINGS_SAMPLER_INHERIT);
     assert_int_equal(good("--sampler=auto c")->sampler, SETTINGS_SAMPLER_AUTO);
     assert_int_equal(good("--sampler=cpu c")->sampler, SETTINGS_SAMPLER_CPU);
-    bad("--sampler=inheritt c", "takes task|inherit|cpu|auto, not 'inheritt'; did you mean 'inherit'?");
+    bad("--sampler=inheritt c", "takes auto|task|inherit|cpu, not 'inheritt'; did you mean 'inherit'?");
     bad("--stat --sampler=inherit c", "'--sampler' is for samples, and --stat takes none");
 }
 
