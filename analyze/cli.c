@@ -248,7 +248,8 @@ static const struct option_row rows[] = {
      "data-symbol, data-type or branch",
      CLI_REPORT_BY},
     {0, "by", "function|dso|task|process|comm|address", 0, take_by, FIELD(by), 0, FLAME,
-     "with function, dso or address: draw a box for each of these; with task, process or comm (the default is comm): draw a box for each task, process or command name, and in it the boxes of its functions"},
+     "what a box stands for: a function, a DSO, an address; or a task, a process or a command name, with the boxes of its "
+     "functions in it (default: comm, the command name)"},
     {0, "by", "comm|dso|function|stack", 0, take_diff_by, FIELD(diff_by), 0, DIFF,
      "what to compare (default: commands and functions)"},
     {0, "total", NULL, 0, options_take_flag, FIELD(total), 0, DIFF,
