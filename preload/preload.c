@@ -282,7 +282,8 @@ static void forget_inheriting(int32_t tid)
 
 void pinject_preload_thread(int32_t creator)
 {
-    if (pinject_preload_inherits() || !pinject_preload_follows())
+    /* Its creator had events of its own. That the process inherits by now says nothing of this thread. */
+    if (!pinject_preload_follows())
         return;
     forget_inheriting(sys_gettid());
     ask_for_events(PINJECT_THREAD, 0, creator);

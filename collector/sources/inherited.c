@@ -59,12 +59,18 @@ int inherited_watch_set(const struct inherited_sets *sets, struct inherited_set 
     return 0;
 }
 
+static bool is_dead(const struct inherited_set *set)
+{
+    struct pollfd end = {.fd = set->pidfd, .events = POLLIN};
+    return set->pidfd >= 0 && poll(&end, 1, 0) > 0;
+}
+
 /* An exec failed, or the task goes from one such program to the next: it has a set already. */
 static bool has_root(struct inherited_sets *sets, pid_t pid, pid_t tid)
 {
     pthread_mutex_lock(&sets->lock);
     struct inherited_set *set = sets->first;
-    while (set && (set->tid != tid || set->pid != pid || inherited_root_is_dead(set)))
+    while (set && (set->tid != tid || set->pid != pid || is_dead(set)))
         set = set->next;
     pthread_mutex_unlock(&sets->lock);
     return set;
@@ -492,11 +498,14 @@ static void note_again(struct inherited_sets *sets, struct inherited_set *set, s
 static bool read_set(struct inherited_sets *sets, struct inherited_set *set)
 {
     bool ended = has_ended(set);
+    const struct inherited_set *wide = inherited_system_wide(sets);
+    /* A ring that has stopped is read to its end, as that of an ended set, before the set is closed. */
+    const bool last = ended || (wide && wide->gathering && !set->system_wide);
     const size_t first = sets->records.count;
     const uint64_t begin_ns = clock_ns(CLOCK_MONOTONIC), lost = set->told_lost;
     sets->untold = false;
     for (unsigned i = 0; i < set->cpu_count; i++)
-        read_cpu(sets, set, &set->cpus[i], ended);
+        read_cpu(sets, set, &set->cpus[i], last);
     set->incomplete |= set->told_lost > lost;
     if (set->system_wide && set->incomplete && !set->gathering)
         set->incomplete = !system_wide_find_members(sets, set);

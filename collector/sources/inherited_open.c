@@ -160,9 +160,10 @@ static size_t choose_pages(const struct inherited_sets *sets, const struct inher
     uint64_t used = __atomic_load_n(&session->ring_bytes, __ATOMIC_RELAXED);
     uint64_t ours = __atomic_load_n(&sets->bytes, __ATOMIC_RELAXED);
     uint64_t share = (INHERITED_BYTES > ours ? INHERITED_BYTES - ours : 0) / RING_SHARE / cpus;
-    uint64_t rest = (session->ring_budget > used ? session->ring_budget - used : 0) / RING_SHARE;
+    const uint64_t unused = session->ring_budget > used ? session->ring_budget - used : 0;
+    uint64_t rest = unused / RING_SHARE;
     if (set->system_wide || (session->config->inherits && !sets->numbers)) /* for all tasks, and others are rare */
-        rest = (session->ring_budget - used) / 2 / cpus;
+        rest = unused / 2 / cpus;
     if (session->ring_budget != UINT64_MAX && rest < share)
         share = rest;
     while (pages > 1 && (pages + 1) * page > share)

@@ -3,7 +3,6 @@
 #ifndef COLLECTOR_SOURCES_INHERITED_PRIVATE_H
 #define COLLECTOR_SOURCES_INHERITED_PRIVATE_H
 
-#include <poll.h>
 #include <pthread.h>
 
 #include "collector/records/records.h"
@@ -77,13 +76,6 @@ struct inherited_sets {
 static inline bool inherited_is_number(pid_t tid)
 {
     return tid > 0 && tid < PINJECT_TASKS;
-}
-
-/* Has the process of the root ended? False if that is unknown. */
-static inline bool inherited_root_is_dead(const struct inherited_set *set)
-{
-    struct pollfd end = {.fd = set->pidfd, .events = POLLIN};
-    return set->pidfd >= 0 && poll(&end, 1, 0) > 0;
 }
 
 /* TID is in SET, or in none, from now on. */

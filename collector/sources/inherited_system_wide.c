@@ -10,10 +10,14 @@
 #include "collector/sources/inherited_private.h"
 #include "collector/sources/session.h"
 #include "collector/sources/system_wide.h"
+#include "collector/system/numbers.h"
 #include "collector/system/procfs.h"
 #include "common/clock.h"
 
-enum { STATUS_MAX = 8192 };
+enum {
+    STATUS_MAX = 8192,
+    SKEW_NS = 100 * 1000,
+};
 
 int inherited_open_system_wide(struct inherited_sets *sets, uint64_t *ret_since_ns)
 {
@@ -68,8 +72,7 @@ int inherited_count_from_now(struct inherited_sets *sets, pid_t tid, uint64_t be
     struct accounting_task account = {0};
     pthread_mutex_lock(&sets->lock);
     int status = sets->system_wide ? system_wide_ask(sets->system_wide, tid, &account) : -ESRCH;
-    if (beyond_ns != INHERITED_FROM_NOW)
-        account.cpu_ns = beyond_ns;
+    account.cpu_ns = beyond_ns != INHERITED_FROM_NOW ? beyond_ns : account.ran_ns;
     if (status == 0)
         status = system_wide_set_before(sets->system_wide, &account);
     if (status < 0)
@@ -81,44 +84,72 @@ int inherited_count_from_now(struct inherited_sets *sets, pid_t tid, uint64_t be
 void inherited_set_before(struct inherited_sets *sets, const struct accounting_task *before)
 {
     pthread_mutex_lock(&sets->lock);
+    struct accounting_task same_clock = *before;
+    same_clock.cpu_ns = before->ran_ns;
     if (sets->system_wide)
-        (void)system_wide_set_before(sets->system_wide, before); /* without memory, it is counted */
+        (void)system_wide_set_before(sets->system_wide, &same_clock); /* without memory, it is counted */
     pthread_mutex_unlock(&sets->lock);
 }
 
 /*
- * The other sets are about to be closed, and nobody takes their last records: WIDE has the same records, and decides
- * about them by time. So the tasks that are in the tree have to be those from before these records: a task that has ended
- * since may have made others.
+ * Each event takes the time of its own copy of a record. That of a FORK record in an inherited event is about 1 us later
+ * than that of a CPU: WIDE may have it from before it has all records.
+ */
+static bool has_fork(const struct inherited_sets *sets, const struct inherited_set *wide, pid_t tid)
+{
+    for (size_t i = 0; i < sets->records.count; i++) {
+        const struct inherited_record *kept = sets->records.at[i];
+        const struct perf_event_header *record = (const void *)kept->bytes;
+        if (kept->inherited_set == wide->number && kept->time_ns >= wide->since_ns &&
+            record->type == PERF_RECORD_FORK && records_parse_task(record).tid == tid)
+            return true;
+    }
+    return false;
+}
+
+/*
+ * The other sets are about to be closed, and nobody takes their last records. Returns whether WIDE has KEPT, too; else
+ * KEPT is one of WIDE from now on.
+ */
+static bool is_in_both(const struct inherited_sets *sets, const struct inherited_set *wide,
+                       struct inherited_record *kept)
+{
+    const struct perf_event_header *record = (const void *)kept->bytes;
+    const bool early = kept->time_ns < wide->since_ns; /* from a ring that had stopped, or a slow writer */
+    const bool missing = record->type == PERF_RECORD_FORK && kept->time_ns < wide->since_ns + SKEW_NS &&
+                         !has_fork(sets, wide, records_parse_task(record).tid);
+    if (!early && !missing)
+        return true;
+    kept->inherited_set = wide->number;
+    kept->readings = wide->readings;
+    kept->root = kept->part = false;
+    return false;
+}
+
+/*
+ * WIDE decides about its records by time. So the tasks that are in the tree have to be those from before these records: a
+ * task that has ended since may have made others. READ records of the other sets stay as they are.
  */
 static void go_back(struct inherited_sets *sets, struct inherited_set *wide)
 {
-    inherited_records_sort(&sets->records, 0);
-    for (size_t i = sets->records.count; i-- > 0;) {
-        const struct inherited_record *kept = sets->records.at[i];
+    struct inherited_records *records = &sets->records;
+    inherited_records_sort(records, 0);
+    for (size_t i = records->count; i-- > 0;) {
+        struct inherited_record *kept = records->at[i];
         const struct perf_event_header *record = (const void *)kept->bytes;
-        if (kept->inherited_set == wide->number)
+        if (kept->inherited_set == wide->number || record->type == PERF_RECORD_READ || !is_in_both(sets, wide, kept))
             continue;
         if (record->type == PERF_RECORD_FORK)
             inherited_leave(sets, records_parse_task(record).tid);
         if (record->type == PERF_RECORD_EXIT)
             system_wide_enter(sets, wide, records_parse_task(record).tid);
+        free(kept);
+        records->at[i] = NULL;
     }
-}
-
-/* FROM is closed: what its tasks do is in the records of the system-wide set, too. READ records are not. */
-static void drop_records(struct inherited_sets *sets, const struct inherited_set *from)
-{
-    struct inherited_records *records = &sets->records;
     size_t count = 0;
-    for (size_t i = 0; i < records->count; i++) {
-        struct inherited_record *kept = records->at[i];
-        const struct perf_event_header *record = (const void *)kept->bytes;
-        if (kept->inherited_set == from->number && record->type != PERF_RECORD_READ)
-            free(kept);
-        else
-            records->at[count++] = kept;
-    }
+    for (size_t i = 0; i < records->count; i++)
+        if (records->at[i])
+            records->at[count++] = records->at[i];
     records->count = count;
 }
 
@@ -137,6 +168,7 @@ void inherited_close_others(struct inherited_sets *sets)
 {
     pthread_mutex_lock(&sets->lock);
     struct inherited_set *wide = inherited_system_wide(sets);
+    const uint64_t begin_ns = clock_ns(CLOCK_MONOTONIC);
     inherited_read_all(sets);
     if (wide)
         go_back(sets, wide);
@@ -147,11 +179,10 @@ void inherited_close_others(struct inherited_sets *sets)
             continue;
         }
         *at = set->next;
-        if (set->pid > 0 &&
-            !inherited_root_is_dead(set)) /* a thread may have called exec: nothing says who has that number */
+        /* A thread may have called exec: nothing says who has that number. */
+        if (set->pid > 0 && numbers_hold(set->pidfd, set->pid, set->pid))
             system_wide_adopt(sets, wide, set->pid, set->pid);
         inherited_note_untold_lost(sets, set);
-        drop_records(sets, set);
         inherited_free_set(sets, set);
         __atomic_fetch_sub(&sets->live, 1, __ATOMIC_RELEASE);
     }
@@ -161,7 +192,7 @@ void inherited_close_others(struct inherited_sets *sets)
     if (wide && wide->gathering) {
         wide->gathering = false;
         wide->gathered_ns = clock_ns(CLOCK_MONOTONIC);
-        inherited_read_all(sets); /* and decides */
+        system_wide_decide(sets, wide, begin_ns);
     }
     pthread_mutex_unlock(&sets->lock);
 }

@@ -55,9 +55,12 @@ struct system_wide {
     struct accounting accounting, asked; /* for the ends of tasks, and for live ones */
     struct begun_task *begun;
     /* A bit for each tid. */
-    uint64_t *foreign;  /* a live task that is not of the tree */
-    uint64_t *gone;     /* a task of the tree has ended, and no other one has its number since */
-    uint64_t *left;     /* a first thread of the tree that has ended: an exec of another thread may get its number */
+    uint64_t *foreign; /* a live task that is not of the tree */
+    uint64_t *gone;    /* a task of the tree has ended, and no other one has its number since */
+    uint64_t *left;    /* a first thread of the tree that has ended: an exec of another thread may get its number */
+    uint64_t *renamed; /* an exec of another thread has got it */
+    uint64_t
+        *execs; /* a COMM record says that a task of the tree calls exec, and no mapping of the next program came */
     uint32_t *began;    /* for each tid: when the task began, by its FORK record, in UNIT_NS modulo 2^32; 0: unknown */
     uint64_t search_ns; /* when members may be looked for again */
     struct ended_task *ended;
@@ -107,6 +110,8 @@ static bool decide_fork(struct inherited_sets *sets, struct inherited_set *set, 
     const bool member = is_member(sets, set, made->ptid) ||
                         (made->time_ns < set->gathered_ns && is_member(sets, set, made->tid));
     set_bit(wide->left, made->tid, false);
+    set_bit(wide->renamed, made->tid, false);
+    set_bit(wide->execs, made->tid, false);
     set_bit(wide->gone, made->tid, false);
     set_bit(wide->foreign, made->tid, !member);
     if (inherited_is_number(made->tid))
@@ -122,6 +127,9 @@ static bool decide_exit(struct inherited_sets *sets, struct inherited_set *set, 
 {
     struct system_wide *wide = sets->system_wide;
     const bool member = is_member(sets, set, task->tid);
+    /* An exec that changes the task's user ends its events (a setuid program): it has none here, and lives on. */
+    if (member && has_bit(wide->execs, task->tid))
+        return false;
     set_bit(wide->foreign, task->tid, false);
     if (member) {
         set_bit(wide->left, task->tid, task->pid == task->tid);
@@ -154,9 +162,13 @@ void system_wide_adopt(struct inherited_sets *sets, struct inherited_set *set, p
 static void note_exec(struct inherited_sets *sets, struct inherited_set *set, const struct records_comm *comm)
 {
     struct system_wide *wide = sets->system_wide;
-    if (!comm->exec || !has_bit(wide->left, comm->tid))
+    if (!comm->exec)
+        return;
+    set_bit(wide->execs, comm->tid, true);
+    if (!has_bit(wide->left, comm->tid))
         return;
     set_bit(wide->left, comm->tid, false);
+    set_bit(wide->renamed, comm->tid, true);
     system_wide_enter(sets, set, comm->tid);
 }
 
@@ -175,6 +187,8 @@ static bool decide(struct inherited_sets *sets, struct inherited_set *set, const
         const struct records_comm comm = records_parse_comm(record);
         note_exec(sets, set, &comm);
     }
+    if (record->type == PERF_RECORD_MMAP2)
+        set_bit(sets->system_wide->execs, kept->tid, false);
     /* Between the end of the first thread and its COMM record, the thread that calls exec has that number already. */
     const bool member = is_member(sets, set, kept->tid) || has_bit(sets->system_wide->left, kept->tid);
     if (!member)
@@ -466,6 +480,11 @@ static const struct accounting_task *find_before(const struct system_wide *wide,
     return begun ? &begun->before : &none;
 }
 
+static uint64_t clock_of(const struct system_wide *wide, const struct accounting_task *account)
+{
+    return has_bit(wide->renamed, account->tid) ? account->cpu_ns : account->ran_ns;
+}
+
 static uint64_t value_of(const struct system_wide *wide, const struct accounting_task *account,
                          const struct config_event *event, unsigned index)
 {
@@ -474,7 +493,7 @@ static uint64_t value_of(const struct system_wide *wide, const struct accounting
                    major = less(account->major_faults, before->major_faults);
     struct sampled_task *sampled;
     switch (event->account) {
-    case CONFIG_ACCOUNT_CLOCK: return less(account->cpu_ns, before->cpu_ns);
+    case CONFIG_ACCOUNT_CLOCK: return less(clock_of(wide, account), before->cpu_ns);
     case CONFIG_ACCOUNT_SWITCHES: return less(account->switches, before->switches);
     case CONFIG_ACCOUNT_FAULTS: return minor + major;
     case CONFIG_ACCOUNT_MINOR_FAULTS: return minor;
@@ -495,7 +514,8 @@ static struct inherited_record *add_readings(struct inherited_sets *sets, struct
     struct inherited_record *last = exit;
     struct buffer bytes = BUFFER_INIT;
     /* As events of its own: they are enabled while it runs. */
-    const uint64_t ran_ns = less(account->cpu_ns, find_before(sets->system_wide, account->tid)->cpu_ns);
+    const uint64_t clock_ns = clock_of(sets->system_wide, account);
+    const uint64_t ran_ns = less(clock_ns, find_before(sets->system_wide, account->tid)->cpu_ns);
     for (unsigned i = 0; i < config->count; i++) {
         const struct records_reading reading = {.value = value_of(sets->system_wide, account, &config->events[i], i),
                                                 .enabled_ns = ran_ns,
@@ -663,9 +683,11 @@ struct system_wide *system_wide_new(int *ret_status)
     wide->accounting.fd = wide->asked.fd = -1;
     wide->foreign = new_table(BITS);
     wide->left = new_table(BITS);
+    wide->renamed = new_table(BITS);
+    wide->execs = new_table(BITS);
     wide->gone = new_table(BITS);
     wide->began = new_table(TIMES);
-    if (wide->foreign && wide->left && wide->gone && wide->began)
+    if (wide->foreign && wide->left && wide->renamed && wide->execs && wide->gone && wide->began)
         *ret_status = accounting_open(&wide->accounting);
     if (*ret_status == 0)
         *ret_status = accounting_open_to_ask(&wide->asked);
@@ -698,6 +720,8 @@ void system_wide_free(struct system_wide *wide)
     accounting_close(&wide->asked);
     free_table(wide->foreign, BITS);
     free_table(wide->left, BITS);
+    free_table(wide->renamed, BITS);
+    free_table(wide->execs, BITS);
     free_table(wide->gone, BITS);
     free_table(wide->began, TIMES);
     free(wide);

@@ -17,7 +17,7 @@
 #include "common/clock.h"
 
 enum {
-    QUEUE = 16 << 20,           /* bytes: of some ten thousand tasks */
+    QUEUE = 64 << 20,           /* bytes: of some forty thousand tasks */
     CPUS_MAX = 4096,            /* bytes of the list of CPUs */
     ANSWER_MAX = 8192,          /* bytes of a message: it has two struct taskstats at most */
     TICK_NS = 10 * 1000 * 1000, /* at most */
@@ -179,7 +179,7 @@ static int test(struct accounting *accounting)
     do
         status = accounting_next(accounting, &task);
     while (status == 1 && task.tid != tid);
-    return status < 0 ? status : status == 1 && task.cpu_ns > 0 ? 0 : -EOPNOTSUPP;
+    return status < 0 ? status : status == 1 && task.ran_ns > 0 ? 0 : -EOPNOTSUPP;
 }
 
 int accounting_open(struct accounting *accounting)
@@ -206,7 +206,7 @@ void accounting_close(struct accounting *accounting)
  * The kernel adds to the CPU time of a running task in each tick, and when it switches. Of a task that has never slept
  * all is known: it was running when it did not wait for a CPU.
  */
-static uint64_t used_ns(const struct taskstats *stats)
+static uint64_t ran_ns(const struct taskstats *stats)
 {
     const uint64_t known = stats->cpu_run_virtual_total, alive = stats->ac_etime * 1000;
     const uint64_t ran = alive > stats->cpu_delay_total ? alive - stats->cpu_delay_total : 0;
@@ -227,8 +227,9 @@ static bool read_task(const unsigned char *at, size_t size, struct accounting_ta
             memcpy(&stats, value, size < sizeof(stats) ? size : sizeof(stats));
     }
     *ret = (struct accounting_task){.tid = (pid_t)tid,
-                                    .cpu_ns = used_ns(&stats),
+                                    .cpu_ns = stats.cpu_run_virtual_total,
                                     .alive_ns = stats.ac_etime * 1000,
+                                    .ran_ns = ran_ns(&stats),
                                     .switches = stats.nvcsw + stats.nivcsw,
                                     .minor_faults = stats.ac_minflt,
                                     .major_faults = stats.ac_majflt};

@@ -19,6 +19,9 @@
 struct accounting_task {
     pid_t tid;
     uint64_t cpu_ns, alive_ns;
+    /* More than cpu_ns if the task has never slept: then it ran whenever it did not wait for a CPU. Not to be used if a
+       thread called exec: it has alive_ns of the first thread. */
+    uint64_t ran_ns;
     uint64_t switches;
     uint64_t minor_faults, major_faults;
 };

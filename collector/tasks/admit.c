@@ -149,7 +149,7 @@ static void count_refused(struct tasks *tasks, const struct notification *notifi
         snprintf(reason, sizeof(reason), "%s refused by the kernel: %s", what,
                  strerror(notification->result < 0 ? -notification->result : EIO));
     missed_add(&tasks->missed, reason, notification->comm, 1, 0);
-    tids_add(&tasks->known, notification->tid); /* what it writes to a system-wide set has no file */
+    tids_add(&tasks->refused, notification->tid); /* what it writes to a system-wide set has no file */
     tids_remove(&tasks->unannounced, notification->tid);
     /* If it got events later, its start-up has the time before them. */
     const bool before = process && notification->tid == process->pid && notification->time_ns < process->start_ns;
@@ -190,7 +190,7 @@ static void announce_program(struct tasks *tasks, struct process *process, const
     /* Its events ended in that exec before this was taken. */
     struct task *leader = process->leader;
     if (process->secure && leader && leader->state.cause == TASK_EXITED && leader->end_ns >= notification->time_ns &&
-        !process->program)
+        !process->program && !task_is_by_cpus(tasks, leader))
         tasks_set_revoked(tasks, process, leader);
     process->inherits |= !process->secure && notification->inherit_error == 0;
     if (notification->inherit_error == -EACCES || notification->inherit_error == -EPERM)

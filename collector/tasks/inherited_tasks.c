@@ -108,7 +108,7 @@ static bool is_late(const struct tasks *tasks, const struct records_task *made)
 /* The task is attached late. If it has not come at the end, it is counted as missed. */
 static void expect_task(struct tasks *tasks, pid_t tid)
 {
-    if (!tids_has(&tasks->known, tid))
+    if (!tids_has(&tasks->known, tid) && !tids_has(&tasks->refused, tid))
         tids_add(&tasks->unannounced, tid);
 }
 
@@ -123,6 +123,7 @@ static void give_ids(const struct tasks *tasks, const struct task *task, const s
 static void take_fork(struct tasks *tasks, const struct inherited_record *kept, struct perf_event_header *record)
 {
     struct records_task made = records_parse_task(record);
+    tids_remove(&tasks->refused, made.tid);
     if (is_told_twice(tasks, kept, &made))
         return;
     struct task *creator = tasks_find(tasks, made.ptid);
@@ -173,8 +174,8 @@ static struct task *find_writer(struct tasks *tasks, const struct inherited_reco
     struct task *task = tasks_find(tasks, kept->tid);
     if (task && kept->time_ns < tasks_renamed_ns(task)) { /* its own events reported that exec */
         struct task *before = tasks_find_before_exec(task->process, kept->tid, kept->time_ns);
-        if (before && task_is_live(before))
-            return before;
+        if (before)
+            return task_is_live(before) ? before : NULL;
     }
     const bool exiting = task && task->state.life == TASK_EXITING; /* some of its counts are late */
     if (task && task_is_inherited(task) && !exiting)
@@ -193,9 +194,9 @@ static struct task *admit_unannounced(struct tasks *tasks, const struct inherite
 {
     if (kept->tid <= 0 || kept->pid <= 0 || tids_has(&tasks->known, kept->tid))
         return NULL;
-    struct notification *waiting = tasks_take_covered(tasks, kept->pid, kept->tid);
+    struct waiting **waiting = tasks_find_covered(tasks, kept->pid, kept->tid);
     if (waiting) {
-        tasks_admit(tasks, waiting);
+        tasks_admit(tasks, tasks_take_waiting(tasks, waiting));
         return tasks_find(tasks, kept->tid);
     }
     if (!tasks->inherited_lost) {
@@ -314,11 +315,12 @@ static void take_inherited_record(struct tasks *tasks, struct inherited_record *
  * A creator with events of its own has requested them, and went on as soon as it was answered: its notification may be
  * on its way. What it makes gets its names.
  */
-static bool is_early(const struct tasks *tasks, const struct inherited_record *kept)
+static bool is_early(struct tasks *tasks, const struct inherited_record *kept)
 {
     const struct perf_event_header *record = (const struct perf_event_header *)(const void *)kept->bytes;
     const bool fork = record->type == PERF_RECORD_FORK;
-    if (kept->time_ns + (fork ? UNKNOWN_WAIT_NS : REQUEST_WAIT_NS) <= tasks->now_ns)
+    const bool long_wait = fork || tasks_find_covered(tasks, kept->pid, kept->tid);
+    if (kept->time_ns + (long_wait ? UNKNOWN_WAIT_NS : REQUEST_WAIT_NS) <= tasks->now_ns)
         return false;
     if (!fork) /* a task that came into the set by a request may write at once */
         return kept->inherited_set == session_system_wide(tasks->session) &&

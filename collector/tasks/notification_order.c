@@ -127,6 +127,7 @@ static void let_wait(struct tasks *tasks, struct notification *notification, str
     **at = waiting;
     *at = &waiting->next;
     tasks->waiting_count++;
+    tasks->waiting_covered += notification->inherited;
     tasks->waiting_bytes += notification_text(notification);
 }
 

@@ -75,7 +75,7 @@ static void change_set(struct tasks *tasks, struct task *task)
         return;
     task->readings = inherited_adopt(tasks->session->inherited_sets, task->pid, task->key);
     task->readings_seen = 0;
-    task->relieved_ns = tasks->inherited_taken_ns; /* the system-wide set has what comes after that */
+    task->relieved_ns = tasks->inherited_taken_ns - 1; /* the system-wide set has what comes after that */
     task->inherited_set = session_system_wide(tasks->session);
     if (task->values)
         memset(task->values, 0, tasks->config->count * sizeof(*task->values));

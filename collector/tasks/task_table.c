@@ -202,6 +202,7 @@ static void put_in_table(struct tasks *tasks, struct task *task, pid_t tid)
     *bucket = task;
     tids_add(&tasks->known, tid);
     tids_remove(&tasks->unannounced, tid);
+    tids_remove(&tasks->refused, tid);
     tids_remove(&tasks->left, tid);
 }
 
@@ -406,18 +407,19 @@ struct notification *tasks_take_waiting(struct tasks *tasks, struct waiting **at
     struct notification *notification = waiting->notification;
     *at = waiting->next;
     tasks->waiting_count--;
+    tasks->waiting_covered -= notification->inherited;
     tasks->waiting_bytes -= notification_text(notification);
     free(waiting);
     return notification;
 }
 
-struct notification *tasks_take_covered(struct tasks *tasks, pid_t pid, pid_t tid)
+struct waiting **tasks_find_covered(struct tasks *tasks, pid_t pid, pid_t tid)
 {
-    for (struct waiting **at = &tasks->waiting; *at; at = &(*at)->next) {
+    for (struct waiting **at = &tasks->waiting; tasks->waiting_covered && *at; at = &(*at)->next) {
         const struct notification *notification = (*at)->notification;
         if (notification->tid == tid && notification->pid == pid && notification->inherited &&
             !notification->attached_late)
-            return tasks_take_waiting(tasks, at);
+            return at;
     }
     return NULL;
 }

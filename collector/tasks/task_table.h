@@ -69,10 +69,10 @@ void tasks_owe_inherit(struct tasks *tasks, struct process *process);
 /* Takes the first notification out of AT, a part of the list of those that wait. The caller owns it. */
 struct notification *tasks_take_waiting(struct tasks *tasks, struct waiting **at);
 /*
- * The same for that which reports a task TID of process PID that an inherited set covers, and that was not attached late.
- * NULL: none waits.
+ * Where in that list the notification is which reports a task TID of process PID that an inherited set covers, and that
+ * was not attached late. NULL: none waits.
  */
-struct notification *tasks_take_covered(struct tasks *tasks, pid_t pid, pid_t tid);
+struct waiting **tasks_find_covered(struct tasks *tasks, pid_t pid, pid_t tid);
 
 /* The program that it runs; NULL: it has run none yet. */
 static inline struct exec_generation *tasks_last_generation(const struct task *task)

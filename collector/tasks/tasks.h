@@ -237,11 +237,12 @@ struct tasks {
     struct process *by_pid[TASKS_TABLE];
     struct tids known;       /* numbers that a task of the session has had */
     struct tids unannounced; /* wrote to an inherited set, or have a part of one, and were never announced */
+    struct tids refused;     /* numbers of tasks that got no events: they are counted as missed */
     struct tids left;        /* processes that went on to a program that is not followed */
     struct late_task late_tasks[LATE_TASKS]; /* indexed by tid: the last one of each index */
     pid_t ended_threads[ENDED_THREADS];      /* indexed by tid: a tracer's wait reports them like children */
     struct waiting *waiting;                 /* oldest first */
-    size_t waiting_count;
+    size_t waiting_count, waiting_covered;   /* the latter: by inherited events */
     uint64_t waiting_bytes;
     struct early_wait early_waits[TASKS_EARLY_WAITS]; /* the oldest ones are forgotten */
     unsigned early_wait;                              /* the next one's place */

@@ -30,6 +30,8 @@ int tasks_init(struct tasks *tasks, struct session *session, struct results *res
     if (error == 0)
         error = tids_init(&tasks->unannounced);
     if (error == 0)
+        error = tids_init(&tasks->refused);
+    if (error == 0)
         error = tids_init(&tasks->left);
     if (error == 0)
         error = missed_init(&tasks->missed);
@@ -88,5 +90,6 @@ void tasks_release(struct tasks *tasks)
     counts_release(&tasks->interval);
     tids_release(&tasks->known);
     tids_release(&tasks->unannounced);
+    tids_release(&tasks->refused);
     tids_release(&tasks->left);
 }

@@ -425,6 +425,67 @@ def test_relief_beside_execs_by_threads():
     check_equal(len({task["tid"] for task in document["tasks"]}), 1 + 100 + 2 * (1 + 6 * 2), done)
 
 
+def test_relief_of_orphans():
+    """Static programs whose children end before their grandchildren begin: all are in the files."""
+    need_cpu()
+    need("cc")
+    pathlib.Path("orphans.c").write_text("""
+        #include <sys/prctl.h>
+        #include <sys/wait.h>
+        #include <unistd.h>
+        static void burn(void) { for (volatile int n = 0; n < 300000; n++) ; }
+        int main(void) {
+            prctl(PR_SET_CHILD_SUBREAPER, 1);
+            for (int i = 0; i < 150; i++) {
+                if (!fork()) { burn(); if (!fork()) { burn(); if (!fork()) burn(); } _exit(0); }
+                if (i % 20 == 19) while (wait(0) > 0) ; }
+            while (wait(0) > 0) ;
+            return 0; }
+        """)
+    run(["cc", "-O1", "-static", "-o", "orphans", "orphans.c"]).ok()
+    done = pinject_run("-v", "--", "./orphans").ok()  # in most runs the tasks lose their events
+    tasks = panalyze_json("tree", *results())["tasks"]
+    check_equal(len({task["tid"] for task in tasks}), 1 + 150 * 3, done)
+
+
+def test_setuid_programs():
+    """The kernel ends the events of a task that executes one. Where each CPU has events, it is profiled as all others."""
+    need_cpu()
+    need("cc")
+    pathlib.Path("other.c").write_text("""
+        #include <sys/wait.h>
+        #include <time.h>
+        #include <unistd.h>
+        static void burn(long ns) {
+            struct timespec used;
+            do clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used); while (used.tv_sec * 1000000000 + used.tv_nsec < ns); }
+        int main(void) {
+            if (geteuid() == 0) return 1;
+            burn(30000000);
+            if (!fork()) { burn(50000000); _exit(3); }
+            wait(0);
+            return 4; }
+        """)
+    run(["cc", "-O1", "-o", "other", "other.c"]).ok()
+    os.chown("other", NOBODY, NOBODY)
+    os.chmod("other", 0o4755)
+    if run(["./other"]).status != 4:
+        skip("setuid programs are not possible here")
+    storm = "i=0; while [ $i -lt 80 ]; do i=$((i+1)); /bin/true; done; "
+    for script, *options in (("./other; ./other; exit 0", "--sampler=cpu"), (storm + "./other; ./other; exit 0",)):
+        for name in results():
+            os.unlink(name)
+        done = pinject_run("-v", *options, "--", "sh", "-c", script).ok()
+        document = panalyze_json("--aggregate", "--top", "all", *results())
+        tasks = [task for task in document["tasks"] if task["comm"] == "other"]
+        with measured():  # by default, the events of the tasks may not have cost enough yet
+            check_equal(sorted(task["exit"] for task in tasks), [3, 3, 4, 4], done)
+            check("the kernel ended" not in done.err, done)
+            check_equal({task["source"] for task in tasks}, {"cpu"})
+            check(document["coverage"]["percent"] > 97, document["coverage"])
+            check(all(task["cpu_ns"] >= 29e6 for task in tasks), tasks)
+
+
 def test_no_relief():
     """A program that only computes keeps its events."""
     need_perf_events()

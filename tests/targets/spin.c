@@ -22,8 +22,10 @@ static void *spin_thread(void *argument)
     const uint64_t cpu_ns = burn_cpu();
     if (counts && read(fd, &counted_ns, sizeof(counted_ns)) != sizeof(counted_ns))
         exit(1);
-    printf("thread pid %d tid %d cpu_ns %llu", (int)getpid(), burn_tid(), (unsigned long long)cpu_ns);
-    printf(counts ? " counted_ns %llu\n" : "\n", (unsigned long long)counted_ns);
+    char counted[40] = ""; /* with one call, threads do not mix in a line */
+    if (counts)
+        snprintf(counted, sizeof(counted), " counted_ns %llu", (unsigned long long)counted_ns);
+    printf("thread pid %d tid %d cpu_ns %llu%s\n", (int)getpid(), burn_tid(), (unsigned long long)cpu_ns, counted);
     return NULL;
 }
 

@@ -44,7 +44,7 @@ static void test_an_end(void **state)
     const uint64_t used_ns = (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000000 +
                              (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000;
     assert_true(task.cpu_ns <= used_ns && task.cpu_ns > used_ns * 8 / 10);
-    assert_true(task.alive_ns >= task.cpu_ns);
+    assert_true(task.alive_ns >= task.cpu_ns && task.ran_ns == task.cpu_ns);
     assert_true(task.switches >= 10 && task.switches <= (uint64_t)(usage.ru_nvcsw + usage.ru_nivcsw));
     assert_true(task.minor_faults > 0 && task.minor_faults <= (uint64_t)usage.ru_minflt);
     assert_true(task.major_faults <= (uint64_t)usage.ru_majflt);

@@ -65,7 +65,7 @@ static void records_from_before_an_exec(void **state)
     assert_true(first->samples == 1 && caller->samples == 0);
 }
 
-/* It is counted as missed once, though it writes to a system-wide set. */
+/* A refused task is counted as missed once, though it writes to a system-wide set. */
 static void records_of_a_refused_task(void **state)
 {
     (void)state;

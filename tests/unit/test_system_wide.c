@@ -218,6 +218,52 @@ static void exec_by_a_thread(void **state)
     fake_close(&fake);
 }
 
+static void burn(long ns)
+{
+    struct timespec used;
+    do
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    while (used.tv_sec * 1000000000 + used.tv_nsec < ns);
+}
+
+static void *execute_busily(void *nothing)
+{
+    execl("/proc/self/exe", "test", "busy", NULL);
+    return nothing;
+}
+
+/* The first thread sleeps; another one, which never does, calls exec. */
+static int sleep_before_exec(void)
+{
+    pthread_t thread;
+    usleep(7000);
+    pthread_create(&thread, NULL, execute_busily, NULL);
+    pthread_join(thread, NULL);
+    return 9;
+}
+
+/* The kernel gives the thread the start time of the first one: its life less its waits is not its CPU time. */
+static void clock_of_an_exec_by_a_thread(void **state)
+{
+    (void)state;
+    unsigned readings;
+    int exited;
+    struct rusage usage;
+    const pid_t pid = begin(&readings);
+    if (pid == 0) {
+        execl("/proc/self/exe", "test", "sleep", NULL);
+        _exit(9);
+    }
+    assert_int_equal(wait4(pid, &exited, 0, &usage), pid);
+    assert_int_equal(WEXITSTATUS(exited), 0);
+    if (!take(UINT64_MAX) || find(pid)->readings != 2 * readings)
+        skip();
+    const uint64_t used_ns = (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000000 +
+                             (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000;
+    assert_true(find(pid)->clock_ns > 0 && find(pid)->clock_ns <= used_ns);
+    fake_close(&fake);
+}
+
 /* The records that announced them were lost. */
 static void members_are_found(void **state)
 {
@@ -405,9 +451,16 @@ int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "thread") == 0)
         return execute_in_a_thread();
+    if (argc > 1 && strcmp(argv[1], "sleep") == 0)
+        return sleep_before_exec();
+    if (argc > 1) {
+        burn(3000000);
+        return 0;
+    }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_tree_alone),
         cmocka_unit_test(exec_by_a_thread),
+        cmocka_unit_test(clock_of_an_exec_by_a_thread),
         cmocka_unit_test(members_are_found),
         cmocka_unit_test(tasks_that_end_meanwhile),
         cmocka_unit_test(exec_in_the_process_of_a_root),
