@@ -471,7 +471,8 @@ static void read_cpu(struct inherited_sets *sets, struct inherited_set *set, str
         return;
     while ((record = inherited_ring_next_behind(ring, now, sets->scratch)))
         take_record(sets, set, cpu, record);
-    renew_ring(sets, cpu);
+    if (!set->closing)
+        renew_ring(sets, cpu);
 }
 
 /*
@@ -498,14 +499,11 @@ static void note_again(struct inherited_sets *sets, struct inherited_set *set, s
 static bool read_set(struct inherited_sets *sets, struct inherited_set *set)
 {
     bool ended = has_ended(set);
-    const struct inherited_set *wide = inherited_system_wide(sets);
-    /* A ring that has stopped is read to its end, as that of an ended set, before the set is closed. */
-    const bool last = ended || (wide && wide->gathering && !set->system_wide);
     const size_t first = sets->records.count;
     const uint64_t begin_ns = clock_ns(CLOCK_MONOTONIC), lost = set->told_lost;
     sets->untold = false;
     for (unsigned i = 0; i < set->cpu_count; i++)
-        read_cpu(sets, set, &set->cpus[i], last);
+        read_cpu(sets, set, &set->cpus[i], ended || set->closing);
     set->incomplete |= set->told_lost > lost;
     if (set->system_wide && set->incomplete && !set->gathering)
         set->incomplete = !system_wide_find_members(sets, set);

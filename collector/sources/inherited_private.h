@@ -40,6 +40,7 @@ struct inherited_set {
     uint64_t members;          /* tasks marked as being in it: at least all that are */
     unsigned turn;             /* number of the event set that is enabled; 0: there are none */
     bool counts;               /* its events do: the exec that they waited for is over */
+    bool closing;              /* its events are disabled: this is the last time that its rings are read */
     bool system_wide;          /* it has no root, and does not end: system_wide.h */
     /* System-wide: tasks that were there before are still to come into it, so nothing is decided; those of records from
        before gathered_ns may have ended since. Other events have told of what was before since_ns. */

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "collector/sources/inherited.h"
@@ -99,8 +100,8 @@ static bool has_fork(const struct inherited_sets *sets, const struct inherited_s
 {
     for (size_t i = 0; i < sets->records.count; i++) {
         const struct inherited_record *kept = sets->records.at[i];
-        const struct perf_event_header *record = (const void *)kept->bytes;
-        if (kept->inherited_set == wide->number && kept->time_ns >= wide->since_ns &&
+        const struct perf_event_header *record = kept ? (const void *)kept->bytes : NULL;
+        if (kept && kept->inherited_set == wide->number && kept->time_ns >= wide->since_ns &&
             record->type == PERF_RECORD_FORK && records_parse_task(record).tid == tid)
             return true;
     }
@@ -116,7 +117,7 @@ static bool is_in_both(const struct inherited_sets *sets, const struct inherited
 {
     const struct perf_event_header *record = (const void *)kept->bytes;
     const bool early = kept->time_ns < wide->since_ns; /* from a ring that had stopped, or a slow writer */
-    const bool missing = record->type == PERF_RECORD_FORK && kept->time_ns < wide->since_ns + SKEW_NS &&
+    const bool missing = !early && record->type == PERF_RECORD_FORK && kept->time_ns < wide->since_ns + SKEW_NS &&
                          !has_fork(sets, wide, records_parse_task(record).tid);
     if (!early && !missing)
         return true;
@@ -164,10 +165,23 @@ static pid_t find_process(pid_t tid)
     return pid;
 }
 
+/* No task writes to SET any more: then a ring that has stopped can be read to its end. */
+static void stop_writers(const struct inherited_sets *sets, struct inherited_set *set)
+{
+    for (unsigned i = 0; i < set->cpu_count; i++)
+        for (unsigned j = 0; j < sets->session->config->count; j++)
+            if (set->cpus[i].fds[j] >= 0)
+                (void)ioctl(set->cpus[i].fds[j], PERF_EVENT_IOC_DISABLE, 0); /* it returns when all copies are off */
+    set->closing = true;
+}
+
 void inherited_close_others(struct inherited_sets *sets)
 {
     pthread_mutex_lock(&sets->lock);
     struct inherited_set *wide = inherited_system_wide(sets);
+    for (struct inherited_set *set = sets->first; wide && set; set = set->next)
+        if (set != wide)
+            stop_writers(sets, set);
     const uint64_t begin_ns = clock_ns(CLOCK_MONOTONIC);
     inherited_read_all(sets);
     if (wide)

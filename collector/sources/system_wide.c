@@ -21,6 +21,7 @@ enum {
     FORGET_NS = 2000 * 1000 * 1000, /* what the kernel told of a task that is not of the tree is of no use after that */
     SEARCH_NS = 100 * 1000 * 1000,
     SEARCHES = 3,                /* passes through /proc: each one may find children of those that the last one found */
+    EXEC_NS = 100 * 1000 * 1000, /* from the start of an exec to the first mapping of the program, at most */
     LATE_NS = 500 * 1000 * 1000, /* so long after what the kernel told of a task, its EXIT record will not come */
     UNIT_NS = 16 * 1000,
     SKEW = 20 * 1000 * 1000 / UNIT_NS, /* a task may live shorter by that, by its records, than by the accounting */
@@ -55,12 +56,11 @@ struct system_wide {
     struct accounting accounting, asked; /* for the ends of tasks, and for live ones */
     struct begun_task *begun;
     /* A bit for each tid. */
-    uint64_t *foreign; /* a live task that is not of the tree */
-    uint64_t *gone;    /* a task of the tree has ended, and no other one has its number since */
-    uint64_t *left;    /* a first thread of the tree that has ended: an exec of another thread may get its number */
-    uint64_t *renamed; /* an exec of another thread has got it */
-    uint64_t
-        *execs; /* a COMM record says that a task of the tree calls exec, and no mapping of the next program came */
+    uint64_t *foreign;  /* a live task that is not of the tree */
+    uint64_t *gone;     /* a task of the tree has ended, and no other one has its number since */
+    uint64_t *left;     /* a first thread of the tree that has ended: an exec of another thread may get its number */
+    uint64_t *renamed;  /* an exec of another thread has got it */
+    uint64_t *execs;    /* a COMM record says that it calls exec, and no mapping of the next program has come */
     uint32_t *began;    /* for each tid: when the task began, by its FORK record, in UNIT_NS modulo 2^32; 0: unknown */
     uint64_t search_ns; /* when members may be looked for again */
     struct ended_task *ended;
@@ -127,10 +127,8 @@ static bool decide_exit(struct inherited_sets *sets, struct inherited_set *set, 
 {
     struct system_wide *wide = sets->system_wide;
     const bool member = is_member(sets, set, task->tid);
-    /* An exec that changes the task's user ends its events (a setuid program): it has none here, and lives on. */
-    if (member && has_bit(wide->execs, task->tid))
-        return false;
     set_bit(wide->foreign, task->tid, false);
+    set_bit(wide->execs, task->tid, false);
     if (member) {
         set_bit(wide->left, task->tid, task->pid == task->tid);
         set_bit(wide->gone, task->tid, true);
@@ -196,6 +194,43 @@ static bool decide(struct inherited_sets *sets, struct inherited_set *set, const
     return member;
 }
 
+/* Records are sorted. What does the task of EXIT, the record with that INDEX, do afterwards, as far as that was read? */
+enum next { NEXT_WRITES, NEXT_BEGINS /* another task with its number */, NEXT_NOTHING };
+
+static enum next find_next(const struct inherited_records *records, size_t index, const struct inherited_set *set)
+{
+    const pid_t tid = records->at[index]->tid;
+    for (size_t i = index + 1; i < records->count; i++) {
+        const struct inherited_record *kept = records->at[i];
+        const struct perf_event_header *record = (const struct perf_event_header *)(const void *)kept->bytes;
+        if (kept->inherited_set != set->number)
+            continue;
+        if (record->type == PERF_RECORD_FORK && records_parse_task(record).tid == tid)
+            return NEXT_BEGINS;
+        if (kept->tid == tid)
+            return NEXT_WRITES;
+    }
+    return NEXT_NOTHING;
+}
+
+/*
+ * An exec that changes the user of a task (of a setuid program) ends its events. The kernel then writes an EXIT record,
+ * between the COMM record of the exec and the first mapping of the program, though the task lives on. But an exec that
+ * fails late ends the task there. *RET_LATER: that is not known yet.
+ */
+static bool lives_on(const struct inherited_sets *sets, const struct inherited_set *set, size_t index,
+                     uint64_t before_ns, bool *ret_later)
+{
+    const struct inherited_record *kept = sets->records.at[index];
+    const struct perf_event_header *record = (const struct perf_event_header *)(const void *)kept->bytes;
+    if (record->type != PERF_RECORD_EXIT || !has_bit(sets->system_wide->execs, kept->tid) ||
+        !is_member(sets, set, kept->tid))
+        return false;
+    const enum next next = find_next(&sets->records, index, set);
+    *ret_later = next == NEXT_NOTHING && kept->time_ns + EXEC_NS > before_ns;
+    return next == NEXT_WRITES;
+}
+
 void system_wide_decide(struct inherited_sets *sets, struct inherited_set *set, uint64_t before_ns)
 {
     struct inherited_records *records = &sets->records;
@@ -203,8 +238,12 @@ void system_wide_decide(struct inherited_sets *sets, struct inherited_set *set, 
     inherited_records_sort(records, 0);
     for (size_t i = 0; i < records->count; i++) {
         struct inherited_record *kept = records->at[i];
-        const bool open = kept->undecided && kept->time_ns < before_ns;
-        if (open && (kept->time_ns < set->since_ns || !decide(sets, set, kept))) {
+        bool later = false;
+        const bool early = kept->time_ns < set->since_ns;
+        const bool ready = kept->undecided && kept->time_ns < before_ns;
+        const bool dropped = ready && (early || lives_on(sets, set, i, before_ns, &later));
+        const bool open = ready && !later;
+        if (open && (dropped || !decide(sets, set, kept))) {
             inherited_give_room(sets, set, kept);
             free(kept);
             continue;

@@ -374,6 +374,8 @@ static void tasks_that_end_meanwhile(void **state)
     const pid_t root = fork();
     if (root == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
+        close(to[1]); /* so that all of them end if the test does */
+        close(from[0]);
         make_chain(to[0], from[1]);
     }
     assert_int_equal(inherited_open(sets, root, root, INHERIT_WAITS), 0);
