@@ -143,12 +143,17 @@ static void take_fork(struct tasks *tasks, const struct inherited_record *kept, 
     }
 }
 
-/* The only thread that an exec left has the number of its process from then on. */
-static struct task *find_renamed(const struct tasks *tasks, const struct inherited_record *kept,
-                                 const struct perf_event_header *record)
+static bool is_exec(const struct inherited_record *kept)
 {
-    struct process *process = kept->pid == kept->tid ? tasks_find_process(tasks, kept->pid) : NULL;
-    if (!process || record->type != PERF_RECORD_COMM || !records_parse_comm(record).exec)
+    const struct perf_event_header *record = (const struct perf_event_header *)(const void *)kept->bytes;
+    return kept->pid == kept->tid && record->type == PERF_RECORD_COMM && records_parse_comm(record).exec;
+}
+
+/* The only thread that an exec left has the number of its process from then on. */
+static struct task *find_renamed(const struct tasks *tasks, const struct inherited_record *kept)
+{
+    struct process *process = is_exec(kept) ? tasks_find_process(tasks, kept->pid) : NULL;
+    if (!process)
         return NULL;
     for (struct task *task = process->tasks; task; task = task->process_next)
         if (task_is_inherited(task) && task->state.life != TASK_EXITING && task->inherited_set == kept->inherited_set)
@@ -168,8 +173,7 @@ static bool has_ended(struct tasks *tasks, struct task *task, uint64_t time_ns)
     return task->end_ns ? task->end_ns <= time_ns : tasks_lost_records(tasks, task);
 }
 
-static struct task *find_writer(struct tasks *tasks, const struct inherited_record *kept,
-                                const struct perf_event_header *record)
+static struct task *find_writer(struct tasks *tasks, const struct inherited_record *kept)
 {
     struct task *task = tasks_find(tasks, kept->tid);
     if (task && kept->time_ns < tasks_renamed_ns(task)) { /* its own events reported that exec */
@@ -180,8 +184,14 @@ static struct task *find_writer(struct tasks *tasks, const struct inherited_reco
     const bool exiting = task && task->state.life == TASK_EXITING; /* some of its counts are late */
     if (task && task_is_inherited(task) && !exiting)
         return task;
-    struct task *renamed = find_renamed(tasks, kept, record);
+    struct task *renamed = find_renamed(tasks, kept);
     return renamed && (!task || exiting || has_ended(tasks, task, kept->time_ns)) ? renamed : task;
+}
+
+/* The notification of the writer of KEPT, if that waits; in its exec, a thread has the number of its process already. */
+static struct waiting **find_waiting(struct tasks *tasks, const struct inherited_record *kept)
+{
+    return tasks_find_covered(tasks, kept->pid, is_exec(kept) ? 0 : kept->tid);
 }
 
 /*
@@ -194,10 +204,10 @@ static struct task *admit_unannounced(struct tasks *tasks, const struct inherite
 {
     if (kept->tid <= 0 || kept->pid <= 0 || tids_has(&tasks->known, kept->tid))
         return NULL;
-    struct waiting **waiting = tasks_find_covered(tasks, kept->pid, kept->tid);
+    struct waiting **waiting = find_waiting(tasks, kept);
     if (waiting) {
         tasks_admit(tasks, tasks_take_waiting(tasks, waiting));
-        return tasks_find(tasks, kept->tid);
+        return find_writer(tasks, kept);
     }
     if (!tasks->inherited_lost) {
         expect_task(tasks, kept->tid);
@@ -281,7 +291,7 @@ static void take_inherited_record(struct tasks *tasks, struct inherited_record *
         take_of_root(tasks, kept, record);
         return;
     }
-    struct task *task = find_writer(tasks, kept, record);
+    struct task *task = find_writer(tasks, kept);
     if (!task)
         task = admit_unannounced(tasks, kept);
     /* A task with events of its own is reported by these. */
@@ -311,6 +321,15 @@ static void take_inherited_record(struct tasks *tasks, struct inherited_record *
         tasks_look_for_programs(tasks, task);
 }
 
+/* Is the writer of KEPT not known yet? A thread may have called exec before its notification came. */
+static bool is_unknown(const struct tasks *tasks, const struct inherited_record *kept)
+{
+    const struct task *task = tasks_find(tasks, kept->tid);
+    if (is_exec(kept))
+        return (!task || task->state.life == TASK_EXITING) && !find_renamed(tasks, kept);
+    return !task && !tids_has(&tasks->known, kept->tid);
+}
+
 /*
  * A creator with events of its own has requested them, and went on as soon as it was answered: its notification may be
  * on its way. What it makes gets its names.
@@ -319,12 +338,11 @@ static bool is_early(struct tasks *tasks, const struct inherited_record *kept)
 {
     const struct perf_event_header *record = (const struct perf_event_header *)(const void *)kept->bytes;
     const bool fork = record->type == PERF_RECORD_FORK;
-    const bool long_wait = fork || tasks_find_covered(tasks, kept->pid, kept->tid);
+    const bool long_wait = fork || find_waiting(tasks, kept);
     if (kept->time_ns + (long_wait ? UNKNOWN_WAIT_NS : REQUEST_WAIT_NS) <= tasks->now_ns)
         return false;
-    if (!fork) /* a task that came into the set by a request may write at once */
-        return kept->inherited_set == session_system_wide(tasks->session) &&
-               /* sets have numbers from 1 on */ !tasks_find(tasks, kept->tid) && !tids_has(&tasks->known, kept->tid);
+    if (!fork) /* a task that came into the set by a request may write at once; sets have numbers from 1 on */
+        return kept->inherited_set == session_system_wide(tasks->session) && is_unknown(tasks, kept);
     struct records_task made = records_parse_task(record);
     const struct process *creator = tasks_find_process(tasks, made.ppid);
     /* An exec may have ended the events of its earlier program. */

@@ -417,7 +417,7 @@ struct waiting **tasks_find_covered(struct tasks *tasks, pid_t pid, pid_t tid)
 {
     for (struct waiting **at = &tasks->waiting; tasks->waiting_covered && *at; at = &(*at)->next) {
         const struct notification *notification = (*at)->notification;
-        if (notification->tid == tid && notification->pid == pid && notification->inherited &&
+        if (notification->pid == pid && (!tid || notification->tid == tid) && notification->inherited &&
             !notification->attached_late)
             return at;
     }

@@ -69,8 +69,8 @@ void tasks_owe_inherit(struct tasks *tasks, struct process *process);
 /* Takes the first notification out of AT, a part of the list of those that wait. The caller owns it. */
 struct notification *tasks_take_waiting(struct tasks *tasks, struct waiting **at);
 /*
- * Where in that list the notification is which reports a task TID of process PID that an inherited set covers, and that
- * was not attached late. NULL: none waits.
+ * Where in that list the notification is which reports a task TID (0: any) of process PID that an inherited set covers,
+ * and that was not attached late. NULL: none waits.
  */
 struct waiting **tasks_find_covered(struct tasks *tasks, pid_t pid, pid_t tid);
 

@@ -40,6 +40,26 @@ static void a_record_ends_the_wait_of_a_notification(void **state)
     assert_int_equal(task->values[0].value, 70);
 }
 
+/* A thread has called exec before its notification, which waits for its process, was handled. */
+static void an_exec_ends_the_wait_of_a_notification(void **state)
+{
+    (void)state;
+    const struct writer writer = {300, 300, SET, 0, false};
+    struct notification *notification = stage_notification(PINJECT_THREAD, 300, 301, 100, T + 10);
+    notification->inherited = true;
+    notification->inherited_set = SET;
+    notification->readings = 1;
+    stage_notify(&stage, notification);
+    assert_int_equal(stage.tasks->waiting_count, 1);
+    put_comm(writer, "next\0\0\0", true, T + 20);
+    put_sample(writer, PERF_RECORD_MISC_USER, T + 30);
+    take();
+    assert_int_equal(stage.tasks->waiting_count, 0);
+    const struct task *task = tasks_find(stage.tasks, 300);
+    assert_non_null(task);
+    assert_true(task->tid == 301 && task->samples == 1);
+}
+
 /* A thread with events of its own has called exec, which its ring reported first, and has the number of its process. */
 static void records_from_before_an_exec(void **state)
 {
@@ -164,6 +184,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_record_ends_the_wait_of_a_notification),
+        TEST(an_exec_ends_the_wait_of_a_notification),
         TEST(records_from_before_an_exec),
         TEST(records_of_a_refused_task),
         TEST(readings_after_own_events),
