@@ -68,7 +68,8 @@ def test_places():
                 check(len(inner) >= 4, f"{way} {flavour}: {tree['tasks']}")
             if flavour == "process-tree" and way in KNOWN:
                 with measured(late):
-                    check_equal({task["source"] for task in inner}, {"perf"}, f"{way}")
+                    # Root's tasks may have lost their events by then (--sampler=auto).
+                    check_equal({task["source"] for task in inner} | {"perf", "cpu"}, {"perf", "cpu"}, f"{way}")
 
 
 def test_below_static_programs():
