@@ -93,8 +93,8 @@ void inherited_set_before(struct inherited_sets *sets, const struct accounting_t
 }
 
 /*
- * Each event takes the time of its own copy of a record. That of a FORK record in an inherited event is about 1 us later
- * than that of a CPU: WIDE may have it from before it has all records.
+ * The kernel writes a record once for each event, and takes the time anew. A FORK record of an inherited event is about
+ * 1 us younger than that of a CPU, which may be from before since_ns. Does WIDE have that of TID since then?
  */
 static bool has_fork(const struct inherited_sets *sets, const struct inherited_set *wide, pid_t tid)
 {

@@ -207,7 +207,7 @@ static enum next find_next(const struct inherited_records *records, size_t index
             continue;
         if (record->type == PERF_RECORD_FORK && records_parse_task(record).tid == tid)
             return NEXT_BEGINS;
-        if (kept->tid == tid)
+        if (kept->tid == tid && record->type != PERF_RECORD_SAMPLE) /* the CPU samples a task to its very end */
             return NEXT_WRITES;
     }
     return NEXT_NOTHING;
@@ -511,7 +511,7 @@ static uint64_t less(uint64_t value, uint64_t before)
     return value > before ? value - before : 0;
 }
 
-/* What the task had used before the set counts it. */
+/* What the task had used when the set began to count it. */
 static const struct accounting_task *find_before(const struct system_wide *wide, pid_t tid)
 {
     static const struct accounting_task none = {0};

@@ -14,7 +14,7 @@ struct tasks;
  * may still be on their way.
  */
 void tasks_take_inherited(struct tasks *tasks, bool all);
-/* Takes what they have reported up to BEFORE_NS, and does not wait for creators that are not known yet. */
+/* Takes what they have reported from before BEFORE_NS, and does not wait for creators that are not known yet. */
 void tasks_take_inherited_until(struct tasks *tasks, uint64_t before_ns);
 /* For sweeps: has it ended, and its inherited set did not report that, or not all of it? */
 bool tasks_inherited_gone(const struct tasks *tasks, struct task *task);

@@ -209,6 +209,7 @@ int main(int argc, char **argv)
     uint64_t seed = 1, count = 1000, limit = UINT32_MAX, done = 0;
     uint64_t failures = 0;
     bool verbose = false, all = false;
+    setvbuf(stdout, NULL, _IOLBF, 0); /* a failure is to be seen at once, also in a file */
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--verbose"))
             verbose = true;
