@@ -80,6 +80,19 @@ static ssize_t receive(const struct accounting *accounting, struct answer *answe
     return got;
 }
 
+/*
+ * The length of the answer of the TYPE, or -errno. What is not the answer is skipped: tasks that end are told until the
+ * kernel notices that a listener is gone, and a new socket of this process has the number of the last one.
+ */
+static ssize_t receive_answer(const struct accounting *accounting, uint16_t type, struct answer *answer)
+{
+    ssize_t got;
+    do
+        got = receive(accounting, answer);
+    while (got > 0 && ((const struct nlmsghdr *)(const void *)answer->bytes)->nlmsg_type != type);
+    return got != 0 ? got : -EPROTO;
+}
+
 /* The next of the attributes from *AT to END: its type, and what it has; 0: there is none. */
 static unsigned next_attribute(const unsigned char **at, const unsigned char *end, const unsigned char **ret,
                                size_t *ret_size)
@@ -114,9 +127,9 @@ static int find_family(struct accounting *accounting)
     size_t size;
     int status = send_request(accounting, GENL_ID_CTRL, CTRL_CMD_GETFAMILY, CTRL_ATTR_FAMILY_NAME, TASKSTATS_GENL_NAME,
                               sizeof(TASKSTATS_GENL_NAME));
-    const ssize_t got = status == 0 ? receive(accounting, &answer) : status;
-    if (got <= 0)
-        return got < 0 ? (int)got : -EPROTO;
+    const ssize_t got = status == 0 ? receive_answer(accounting, GENL_ID_CTRL, &answer) : status;
+    if (got < 0)
+        return (int)got;
     const unsigned char *value = find_attribute(&answer, (size_t)got, CTRL_ATTR_FAMILY_ID, &size);
     if (!value || size < sizeof(accounting->family))
         return -EPROTO;
@@ -141,8 +154,8 @@ static int listen_to_all(struct accounting *accounting)
                               cpus.data, strlen((const char *)cpus.data) + 1);
     }
     buffer_release(&cpus);
-    const ssize_t got = status == 0 ? receive(accounting, &answer) : status;
-    return got > 0 ? 0 : got < 0 ? (int)got : -EPROTO;
+    const ssize_t got = status == 0 ? receive_answer(accounting, NLMSG_ERROR, &answer) : status;
+    return got < 0 ? (int)got : 0;
 }
 
 int accounting_open_to_ask(struct accounting *accounting)

@@ -486,9 +486,9 @@ def test_setuid_programs():
         check(all(task["ended"] for task in document["tasks"]), document["tasks"])
         tasks = [task for task in document["tasks"] if task["comm"] == "other"]
         with measured():  # by default, the events of the tasks may not have cost enough yet
-            check_equal(sorted(task["exit"] for task in tasks), [3, 3, 4, 4, 128 + signal.SIGSEGV], done)
             check("the kernel ended" not in done.err, done)
-            check_equal({task["source"] for task in tasks}, {"cpu"})
+            check_equal({task["source"] for task in tasks}, {"cpu"}, done)
+            check_equal(sorted(task["exit"] for task in tasks), [3, 3, 4, 4, 128 + signal.SIGSEGV], done)
             check(document["coverage"]["percent"] > 97, document["coverage"])
             check(all(task["cpu_ns"] >= 29e6 for task in tasks if task["exit"] < 128), tasks)
 

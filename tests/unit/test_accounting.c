@@ -3,6 +3,8 @@
 #include "check.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -66,11 +68,41 @@ static void test_nothing_yet(void **state)
     accounting_close(&accounting);
 }
 
+static void *end_at_once(void *argument)
+{
+    return argument;
+}
+
+/* The kernel tells a new socket what the last one of this process asked for, until it notices that that one is gone. */
+static void test_opened_again(void **state)
+{
+    (void)state;
+    struct accounting accounting;
+    open_or_skip(&accounting);
+    accounting_close(&accounting);
+    const pid_t pid = fork();
+    while (pid == 0) {
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, end_at_once, NULL) == 0)
+            pthread_join(thread, NULL);
+    }
+    int opened = 0;
+    for (int i = 0; i < 500; i++)
+        if (accounting_open(&accounting) == 0) {
+            opened++;
+            accounting_close(&accounting);
+        }
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    assert_int_equal(opened, 500);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_an_end),
         cmocka_unit_test(test_nothing_yet),
+        cmocka_unit_test(test_opened_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
