@@ -31,6 +31,12 @@ static enum task_coverage find_coverage(const struct notification *notification)
                                    : TASK_BY_COUNTERS;
 }
 
+static void open_ring(const struct attached *events, struct pinject_ring *ring)
+{
+    pinject_ring_init(ring, events->ring, (const char *)events->ring + sysconf(_SC_PAGESIZE), events->ring_size);
+    ring->immutable = true;
+}
+
 static struct task *new_task(const struct tasks *tasks, struct notification *notification)
 {
     const unsigned count = tasks->config->count;
@@ -67,11 +73,8 @@ static struct task *new_task(const struct tasks *tasks, struct notification *not
     buffer_init(&task->backlog);
     if (task_is_by_timer(task))
         tasks_use_timer_ring(task);
-    else if (events && events->ring) {
-        pinject_ring_init(&task->ring, events->ring, (const char *)events->ring + sysconf(_SC_PAGESIZE),
-                          events->ring_size);
-        task->ring.immutable = true;
-    }
+    else if (events && events->ring)
+        open_ring(events, &task->ring);
     notification->events = NULL;
     return task;
 }
@@ -243,6 +246,45 @@ static void begin_task(struct tasks *tasks, struct task *task, const struct proc
 }
 
 /*
+ * Before there was a system-wide set, TASK had EVENTS of its own, and wrote RECORD. A task that it made then may never
+ * have come: neither a notification nor a record of the set announces that one.
+ */
+static void take_own_record(struct tasks *tasks, struct task *task, const struct attached *events,
+                            const struct perf_event_header *record)
+{
+    struct perf_event_header *copy = (struct perf_event_header *)(void *)tasks->scratch;
+    const int event = records_find_event(&tasks->layout, events->ids, records_id(&tasks->layout, record));
+    if (record->type == PERF_RECORD_FORK) {
+        const struct records_task made = records_parse_task(record);
+        if (!tasks_find(tasks, made.tid) && !tids_has(&tasks->unannounced, made.tid))
+            missed_announced(&tasks->missed, made.ppid, made.pid, made.tid, made.time_ns, tasks_follows(tasks, &made));
+    } else if (record->type == PERF_RECORD_SAMPLE && event >= 0) {
+        if (record != copy)
+            memcpy(copy, record, record->size);
+        records_set_id(&tasks->layout, task->ids[event], copy);
+        tasks_take_sample(tasks, task, copy);
+    }
+}
+
+static void read_own_ring(struct tasks *tasks, struct task *task, const struct attached *events)
+{
+    struct pinject_ring ring;
+    const struct perf_event_header *record;
+    if (events->timer || !events->ring)
+        return;
+    open_ring(events, &ring);
+    if (!pinject_ring_begin(&ring))
+        return;
+    while ((record = pinject_ring_next(&ring, tasks->scratch)))
+        if (!records_check(&tasks->layout, record))
+            tasks->broken_rings++;
+        else if (records_time(&tasks->layout, 0, record) < tasks->session->system_wide_ns)
+            take_own_record(tasks, task, events, record);
+    pinject_ring_end(&ring);
+    tasks->broken_rings += ring.broken;
+}
+
+/*
  * A worker had begun to open events for it when there was no system-wide set yet, and by now a task that is in the set
  * has announced it. It does not need them.
  */
@@ -254,6 +296,7 @@ static bool is_covered_already(struct tasks *tasks, struct notification *notific
         (task->state.life == TASK_EXITING && task->end_ns < tasks_opened_ns(notification)))
         return false;
     if (notification->events) {
+        read_own_ring(tasks, task, notification->events);
         attach_retire(tasks->session, notification->events);
         attach_free(notification->events);
         notification->events = NULL;

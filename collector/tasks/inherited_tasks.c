@@ -22,11 +22,11 @@
 #include "collector/tasks/tasks.h"
 
 enum {
-    BEHIND_NS = 1000 * 1000,           /* records of one moment reach the rings of several CPUs within this time */
-    STATUS_MAX = 8192,                 /* bytes of /proc/PID/task/TID/status */
-    READINGS_NS = 200 * 1000 * 1000,   /* an ended task waits so long for its counts */
-    TWICE_NS = 10 * 1000 * 1000,       /* no number is reused that soon */
-    REQUEST_WAIT_NS = 5 * 1000 * 1000, /* a task writes so long before its request is handled, at most */
+    BEHIND_NS = 1000 * 1000,            /* records of one moment reach the rings of several CPUs within this time */
+    STATUS_MAX = 8192,                  /* bytes of /proc/PID/task/TID/status */
+    READINGS_NS = 200 * 1000 * 1000,    /* an ended task waits so long for its counts */
+    TWICE_NS = 10 * 1000 * 1000,        /* no number is reused that soon */
+    WRITER_WAIT_NS = 100 * 1000 * 1000, /* for the notification of a task that writes */
 };
 
 /* Its last record is written: it is a zombie, or nobody has its number. */
@@ -149,14 +149,18 @@ static bool is_exec(const struct inherited_record *kept)
     return kept->pid == kept->tid && record->type == PERF_RECORD_COMM && records_parse_comm(record).exec;
 }
 
-/* The only thread that an exec left has the number of its process from then on. */
+/*
+ * The only thread that an exec left has the number of its process from then on. Threads of the next program, which are
+ * younger, may be known already.
+ */
 static struct task *find_renamed(const struct tasks *tasks, const struct inherited_record *kept)
 {
     struct process *process = is_exec(kept) ? tasks_find_process(tasks, kept->pid) : NULL;
     if (!process)
         return NULL;
     for (struct task *task = process->tasks; task; task = task->process_next)
-        if (task_is_inherited(task) && task->state.life != TASK_EXITING && task->inherited_set == kept->inherited_set)
+        if (task_is_inherited(task) && task->state.life != TASK_EXITING && task->inherited_set == kept->inherited_set &&
+            task->start_ns <= kept->time_ns)
             return task;
     return NULL;
 }
@@ -338,8 +342,7 @@ static bool is_early(struct tasks *tasks, const struct inherited_record *kept)
 {
     const struct perf_event_header *record = (const struct perf_event_header *)(const void *)kept->bytes;
     const bool fork = record->type == PERF_RECORD_FORK;
-    const bool long_wait = fork || find_waiting(tasks, kept);
-    if (kept->time_ns + (long_wait ? UNKNOWN_WAIT_NS : REQUEST_WAIT_NS) <= tasks->now_ns)
+    if (kept->time_ns + (fork ? UNKNOWN_WAIT_NS : WRITER_WAIT_NS) <= tasks->now_ns)
         return false;
     if (!fork) /* a task that came into the set by a request may write at once; sets have numbers from 1 on */
         return kept->inherited_set == session_system_wide(tasks->session) && is_unknown(tasks, kept);

@@ -127,7 +127,7 @@ static void begin_relief(struct tasks *tasks)
     tasks->relief_refused = inherited_open_system_wide(tasks->session->inherited_sets, &since_ns) < 0;
     if (tasks->relief_refused)
         return;
-    tasks->session->system_wide_ns = tasks->now_ns;
+    tasks->session->system_wide_ns = since_ns;
     attach_adopt_all(tasks->session);
     tasks_take_inherited_until(tasks, since_ns);
     for (struct task *task = tasks->live, *next; task; task = next) {

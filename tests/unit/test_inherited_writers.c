@@ -180,6 +180,53 @@ static void a_late_request_of_an_earlier_program(void **state)
     pidfd_close(pidfd);
 }
 
+/* A thread of the next program is known before the exec is read, whose COMM record has the number of the process. */
+static void an_exec_before_a_younger_thread(void **state)
+{
+    (void)state;
+    const struct writer caller = {200, 201, SET, 0, false};
+    put_fork(root, 200, 200, T + 10);
+    put_fork(child, 200, 201, T + 20);
+    put_sample(caller, PERF_RECORD_MISC_USER, T + 25);
+    take();
+    const struct task *before = tasks_find(stage.tasks, 201);
+    struct notification *notification = stage_notification(PINJECT_THREAD, 200, 202, 100, T + 60);
+    notification->inherited = true;
+    notification->inherited_set = SET;
+    notification->readings = 1;
+    stage_notify(&stage, notification);
+    assert_non_null(tasks_find(stage.tasks, 202));
+    put_exit(child, T + 30);
+    put_comm(child, "next\0\0\0", true, T + 40);
+    put_sample(child, PERF_RECORD_MISC_USER, T + 50);
+    take();
+    assert_ptr_equal(tasks_find(stage.tasks, 200), before);
+    assert_true(before->samples == 2 && tasks_find(stage.tasks, 202)->samples == 0);
+}
+
+/* A task has its own events before there is a system-wide set, whose records announce it first. */
+static void own_events_told_late(void **state)
+{
+    (void)state;
+    put_fork(root, 200, 200, T + 10);
+    take();
+    stage.kit.session.system_wide_set = SET;
+    stage.kit.session.system_wide_ns = T + 50;
+    struct notification *notification = stage_notification(PINJECT_FORK, 200, 200, 100, T + 10);
+    struct attached *events = stage_events(&stage, notification, 70);
+    struct task own = {.events = events, .ids = events->ids, .pid = 200, .tid = 200};
+    stage_sample(&own, 0x1000, T + 20);
+    stage_fork(&own, 201, 201, T + 30);
+    stage_sample(&own, 0x1000, T + 60); /* the set has that, too */
+    stage_fork(&own, 202, 202, T + 70);
+    stage_notify(&stage, notification);
+    const struct task *task = tasks_find(stage.tasks, 200);
+    assert_true(task_is_inherited(task) && !task->events);
+    assert_int_equal(task->samples, 1);
+    assert_non_null(missed_find(&stage.tasks->missed, 201)); /* nothing else announces it */
+    assert_null(missed_find(&stage.tasks->missed, 202));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -190,6 +237,8 @@ int main(void)
         TEST(readings_after_own_events),
         TEST(an_estimate_without_an_earlier_entry),
         TEST(a_late_request_of_an_earlier_program),
+        TEST(an_exec_before_a_younger_thread),
+        TEST(own_events_told_late),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
