@@ -342,6 +342,15 @@ void collector_check_file(const struct result_task *task, uint64_t samples)
 
 /* ---- The end ---- */
 
+/* Then it may be told under its former number: the exec that gave it another one is not known. */
+static bool lost_records(const struct sim_process *process)
+{
+    const struct sim_events *events = sim.events;
+    while (events && !(events->process == process && events->lost))
+        events = events->next;
+    return events;
+}
+
 static void check_events(void)
 {
     for (const struct sim_events *events = sim.events; events; events = events->next) {
@@ -349,7 +358,8 @@ static void check_events(void)
         if (!events->freed)
             sim_fail("the events of %d are not closed", (int)attached->tid);
         const bool stillborn = !events->enabled;
-        if (events->delivered && !stillborn && !events->files && !(events->set && is_doubtful()))
+        const bool doubtful = events->set && (is_doubtful() || lost_records(events->process));
+        if (events->delivered && !stillborn && !events->files && !doubtful)
             sim_fail("%d has had events, and has no file", (int)attached->tid);
         if (stillborn && events->files)
             sim_fail("%d has run no program, and has a file", (int)attached->tid);

@@ -20,18 +20,10 @@ static struct sim_set *set_of(const struct sim_task *task)
     return task->cover ? task->cover->set : task->root_of && task->root_of->enabled ? task->root_of : NULL;
 }
 
-void inherited_write(struct sim_task *task, unsigned event, const struct sim_record *record)
+static void write_record(struct sim_task *task, unsigned event, const struct sim_record *record)
 {
     const struct sim_set *set = set_of(task);
     unsigned char bytes[SIM_RECORD];
-    if (!set)
-        return;
-    sim.now_ns++; /* those of one task have different times */
-    if (sim_chance(sim.faults.lost_records)) {
-        sim.records_lost++;
-        sim.has_lost = true;
-        return;
-    }
     const size_t size = kernel_make_record(bytes, record, task, ids[event]);
     struct inherited_record *kept = calloc(1, sizeof(*kept) + size);
     struct sim_kept *entry = calloc(1, sizeof(*entry));
@@ -47,6 +39,29 @@ void inherited_write(struct sim_task *task, unsigned event, const struct sim_rec
     entry->visible_ns = sim.now_ns + (sim_chance(sim.faults.late) && !sim.clean ? sim_below(3 * SIM_MS) : 0);
     *(sim.kept_last ? &sim.kept_last->next : &sim.kept) = entry;
     sim.kept_last = entry;
+}
+
+void inherited_write(struct sim_task *task, unsigned event, const struct sim_record *record)
+{
+    if (!set_of(task))
+        return;
+    sim.now_ns++; /* those of one task have different times */
+    if (!sim_chance(sim.faults.lost_records)) {
+        write_record(task, event, record);
+        return;
+    }
+    sim.records_lost++;
+    sim.has_lost = true;
+}
+
+/* Of a task in the system-wide set: what the kernel's accounting tells of it. */
+static struct sim_record make_reading(const struct sim_task *task, unsigned event, uint64_t words[5])
+{
+    const struct sim_events *cover = task->cover;
+    const uint64_t ran_ns = task->cpu_ns - cover->beyond_ns, value = event ? cover->slices : ran_ns;
+    const uint64_t made[] = {kernel_pair(task->process->pid, task->tid), value, ran_ns, ran_ns, 0};
+    memcpy(words, made, sizeof(made));
+    return (struct sim_record){PERF_RECORD_READ, 0, words, 5, NULL};
 }
 
 void inherited_sample(struct sim_task *task)
@@ -115,9 +130,25 @@ void inherited_run(struct sim_task *task, uint64_t ns)
         inherited_sample(task);
 }
 
+/* The collector makes these where it takes the EXIT record, which is the last one that is kept, if it was not lost. */
+static void write_account(struct sim_task *task, const struct sim_kept *exit)
+{
+    for (unsigned event = 0; event < sim.config.count; event++) {
+        uint64_t read[5];
+        const struct sim_record record = make_reading(task, event, read);
+        const struct sim_kept *last = sim.kept_last;
+        inherited_write(task, event, &record);
+        if (exit && sim.kept_last != last) {
+            sim.kept_last->kept->time_ns = exit->kept->time_ns;
+            sim.kept_last->visible_ns = exit->visible_ns;
+        }
+    }
+}
+
 /* EXIT, and then what each event of each CPU has counted. */
 void inherited_end(struct sim_task *task)
 {
+    const struct sim_kept *last = sim.kept_last;
     struct sim_events *cover = task->cover;
     const uint64_t who = kernel_pair(task->process->pid, task->tid);
     const uint64_t words[] = {kernel_pair(task->process->pid, task->process->pid), kernel_pair(task->tid, task->tid),
@@ -128,11 +159,8 @@ void inherited_end(struct sim_task *task)
     task->root_of = NULL;
     if (!cover)
         return;
-    for (unsigned event = 0; cover->set->system_wide && event < sim.config.count; event++) {
-        const uint64_t ran_ns = task->cpu_ns - cover->beyond_ns, value = event ? cover->slices : ran_ns;
-        const uint64_t read[] = {who, value, ran_ns, ran_ns, 0};
-        inherited_write(task, event, &(struct sim_record){PERF_RECORD_READ, 0, read, 5, NULL});
-    }
+    if (cover->set->system_wide)
+        write_account(task, sim.kept_last != last ? sim.kept_last : NULL);
     for (unsigned cpu = 0; !cover->set->system_wide && cpu < SIM_CPUS; cpu++)
         for (unsigned event = 0; event < sim.config.count; event++) {
             const uint64_t ns = cover->cpu[cpu].ns;
@@ -199,11 +227,16 @@ static bool decide(const struct inherited_record *kept)
     return member;
 }
 
+static bool is_covered_wide(const struct sim_task *task)
+{
+    return task->cover && sim.wide && task->cover->set == sim.wide;
+}
+
 /* Records were lost: who is there is looked for. */
 static void find_members(void)
 {
-    for (const struct sim_task *task = sim.tasks; sim.wide && sim.records_lost && task; task = task->next)
-        if (task->cover && task->cover->set == sim.wide)
+    for (const struct sim_task *task = sim.tasks; sim.records_lost && task; task = task->next)
+        if (is_covered_wide(task))
             sim.inside[task->tid] = sim.wide->number;
 }
 
@@ -245,6 +278,20 @@ bool inherited_live(const struct inherited_sets *sets)
     return set || sim.kept;
 }
 
+/* At the end of the session, the accounting is asked for all that live. */
+static void read_living(void)
+{
+    for (struct sim_task *task = sim.tasks; task; task = task->next)
+        for (unsigned event = 0;
+             is_covered_wide(task) && sim.inside[task->tid] == sim.wide->number && event < sim.config.count; event++) {
+            uint64_t read[5];
+            const struct sim_record record = make_reading(task, event, read);
+            sim.now_ns++;
+            write_record(task, event, &record);
+            sim.kept_last->noted = true;
+        }
+}
+
 struct inherited_record *inherited_take(struct inherited_sets *sets, uint64_t before_ns, uint64_t *lost)
 {
     (void)sets;
@@ -252,6 +299,8 @@ struct inherited_record *inherited_take(struct inherited_sets *sets, uint64_t be
     for (struct sim_kept *entry = sim.kept; entry && before_ns == UINT64_MAX; entry = entry->next)
         entry->visible_ns = 0;
     read_all();
+    if (before_ns == UINT64_MAX)
+        read_living();
     for (struct sim_kept **at = &sim.kept; *at;) {
         struct sim_kept *entry = *at;
         const bool open = is_wide(entry->kept) && !entry->noted;
@@ -337,6 +386,16 @@ int inherited_open_system_wide(struct inherited_sets *sets, uint64_t *ret_since_
     return 0;
 }
 
+/* An earlier set counted it up to an exec that ended its events. */
+static bool was_covered(const struct sim_task *task)
+{
+    const struct sim_events *events = sim.events;
+    while (events && !(events->set && events->hung_up && events->attached.tid == task->tid &&
+                       events->hung_up_ns >= task->start_ns))
+        events = events->next;
+    return events;
+}
+
 /* TASK had another set, or none. */
 static void join(struct sim_task *task)
 {
@@ -346,7 +405,8 @@ static void join(struct sim_task *task)
         task->cover->set->members--;
         task->cover->set = sim.wide;
     } else {
-        kernel_cover(task, sim.wide)->start_ns = task->start_ns;
+        const uint64_t start_ns = was_covered(task) ? sim.now_ns : task->start_ns;
+        kernel_cover(task, sim.wide)->start_ns = start_ns;
     }
     sim.wide->members++;
 }
