@@ -12,6 +12,7 @@
 #include "collector/sources/inherited.h"
 #include "collector/sources/notifications.h"
 #include "collector/tasks/begin_process.h"
+#include "collector/tasks/drain.h"
 #include "collector/tasks/finish.h"
 #include "collector/tasks/generations.h"
 #include "collector/tasks/programs.h"

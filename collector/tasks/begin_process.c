@@ -98,10 +98,10 @@ static int copy_parent(struct tasks *tasks, struct process *process, const struc
     if (!parent)
         return 0;
     tasks_drain_process(tasks, parent);
-    const struct space *from = notification->time_ns < parent->exec_ns ? &parent->space_before : &parent->space;
+    const struct space *from = process_space_at(parent, notification->time_ns);
     if (tasks_is_before_exec(process, notification)) {
-        space_release(&process->space_before);
-        return space_fork(from, notification->time_ns, &process->space_before);
+        space_release(&process->former[0].space);
+        return space_fork(from, notification->time_ns, &process->former[0].space);
     }
     program_put(process->program);
     process->program = program_get(tasks_find_program(parent, notification));
@@ -114,7 +114,7 @@ static int set_program(struct tasks *tasks, struct process *process, const struc
 {
     const char *maps = notification->maps;
     if (tasks_is_before_exec(process, notification))
-        return maps ? space_add_maps(&process->space_before, maps, notification->time_ns) : 0;
+        return maps ? space_add_maps(&process->former[0].space, maps, notification->time_ns) : 0;
     program_put(process->program);
     process->program = program_new(notification->exec, notification->cmdline, notification->cmdline_size);
     const int error = maps ? space_add_maps(&process->space, maps, notification->time_ns) : 0;
@@ -227,7 +227,7 @@ static void go_on(struct process *process, struct process *old, const struct not
     process->renamed_ns = old->renamed_ns;
     if (!tasks_is_before_exec(old, notification)) {
         process->exec_ns = notification->time_ns > old->exec_ns ? notification->time_ns : old->exec_ns;
-        space_move(&old->space, &process->space_before);
+        space_move(&old->space, &process->former[0].space);
         return;
     }
     process->exec_ns = old->exec_ns;
@@ -343,8 +343,8 @@ void tasks_go_back(struct tasks *tasks, struct process *process, struct notifica
         process->exec_ns = leader->opened_ns;
     if (!notification->maps)
         return;
-    space_release(&process->space_before);
-    if (space_add_maps(&process->space_before, notification->maps, notification->time_ns) < 0)
+    space_release(&process->former[0].space);
+    if (space_add_maps(&process->former[0].space, notification->maps, notification->time_ns) < 0)
         missed_add(&tasks->missed, "mappings were dropped: the collector is out of memory", notification->comm, 1, 0);
 }
 

@@ -106,7 +106,7 @@ static void leave_task(struct tasks *tasks, struct task *task, uint64_t time_ns,
  */
 static void begin_program(struct process *process, struct task *task, uint64_t time_ns)
 {
-    space_move(&process->space, &process->space_before);
+    process_end_space(process);
     free(process->trust);
     process->trust = NULL;
     program_put(process->program);

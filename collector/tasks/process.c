@@ -72,14 +72,46 @@ struct process *process_new(pid_t pid, pid_t ppid, uint64_t start_ns)
     process->start_ns = start_ns;
     process->pidfd = -1;
     space_init(&process->space);
-    space_init(&process->space_before);
+    for (unsigned i = 0; i < PROCESS_FORMER; i++)
+        space_init(&process->former[i].space);
     return process;
 }
 
 void process_set_share(struct process *process, struct share *share)
 {
     process->share = share;
-    process->space.quota = process->space_before.quota = &share->quota;
+    process->space.quota = &share->quota;
+    for (unsigned i = 0; i < PROCESS_FORMER; i++)
+        process->former[i].space.quota = &share->quota;
+}
+
+void process_take_data(struct process *process)
+{
+    process->space.data = true;
+    for (unsigned i = 0; i < PROCESS_FORMER; i++)
+        process->former[i].space.data = true;
+}
+
+void process_end_space(struct process *process)
+{
+    struct former_space *former = process->former;
+    for (unsigned i = PROCESS_FORMER - 1; i > 0; i--) {
+        space_move(&former[i - 1].space, &former[i].space);
+        former[i].until_ns = former[i - 1].until_ns;
+    }
+    former[1].until_ns = process->exec_ns;
+    space_release(&former[PROCESS_FORMER - 1].space);
+    space_move(&process->space, &former[0].space);
+}
+
+const struct space *process_space_at(const struct process *process, uint64_t time_ns)
+{
+    unsigned i = 0;
+    if (time_ns >= process->exec_ns)
+        return &process->space;
+    while (i + 1 < PROCESS_FORMER && time_ns < process->former[i + 1].until_ns)
+        i++;
+    return &process->former[i].space;
 }
 
 void process_free(struct process *process)
@@ -87,7 +119,8 @@ void process_free(struct process *process)
     if (!process)
         return;
     space_release(&process->space);
-    space_release(&process->space_before);
+    for (unsigned i = 0; i < PROCESS_FORMER; i++)
+        space_release(&process->former[i].space);
     free(process->trust);
     program_put(process->program);
     program_put(process->announced);

@@ -36,6 +36,14 @@ enum process_leader {
     LEADER_LOST     /* the same, but its record in the rings of an inherited set was lost */
 };
 
+/* A child that was made by an earlier program may be notified when its parent has called exec, and again. */
+enum { PROCESS_FORMER = 5 };
+
+struct former_space {
+    struct space space; /* of the oldest one, nothing */
+    uint64_t until_ns;  /* of the first one: the last exec of the process */
+};
+
 struct process {
     struct process *next;                  /* hash chain */
     struct process *held_prev, *held_next; /* ended, but not yet written */
@@ -53,14 +61,14 @@ struct process {
     struct task *leader; /* the first thread, until its file is written; may have ended */
     struct task *main;   /* the task that has tid == pid now, NULL: ended or never seen */
     struct space space;
-    struct space space_before; /* until its last exec: a child that was made before may be notified after it */
-    struct program *program;   /* of the current exec generation; NULL: unknown */
-    struct program *announced; /* of the next one, if that will not report itself; NULL: unknown */
-    uint64_t announced_ns;     /* when it was announced */
-    bool inherits;             /* an inherited set is under it */
-    bool inherit_refused;      /* an exec generation sent no request; its descendants cannot be covered */
-    unsigned inherit_owed;     /* tries left: the set was refused before the exec, when it was not dumpable */
-    int pidfd;                 /* -1: none */
+    struct former_space former[PROCESS_FORMER]; /* up to each of its last execs, the last one first */
+    struct program *program;                    /* of the current exec generation; NULL: unknown */
+    struct program *announced;                  /* of the next one, if that will not report itself; NULL: unknown */
+    uint64_t announced_ns;                      /* when it was announced */
+    bool inherits;                              /* an inherited set is under it */
+    bool inherit_refused;  /* an exec generation sent no request; its descendants cannot be covered */
+    unsigned inherit_owed; /* tries left: the set was refused before the exec, when it was not dumpable */
+    int pidfd;             /* -1: none */
     uint64_t start_ns;
     uint64_t maps_ns;           /* when its mappings were read because an address was in none; 0: at its start */
     uint64_t round, spent_ns;   /* how long its rings were read in that round of the loop */
@@ -111,6 +119,12 @@ struct process {
 struct process *process_new(pid_t pid, pid_t ppid, uint64_t start_ns);
 /* What it maps from now on counts for SHARE. */
 void process_set_share(struct process *process, struct share *share);
+/* Its mappings of data are wanted, too. */
+void process_take_data(struct process *process);
+/* It is about to get a later exec_ns: its mappings become those of its last program. */
+void process_end_space(struct process *process);
+/* What it had mapped at TIME_NS, and maybe what it has mapped since in the same program. */
+const struct space *process_space_at(const struct process *process, uint64_t time_ns);
 /* No task may be linked any more. NULL is accepted. */
 void process_free(struct process *process);
 /* The parent's wait: status and the CPU time of the process with its waited-for children. */

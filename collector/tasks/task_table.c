@@ -110,7 +110,8 @@ struct process *tasks_add_process(struct tasks *tasks, pid_t pid, pid_t ppid, ui
     if (!process)
         return NULL;
     process_set_share(process, &tasks->shares.own);
-    process->space.data = process->space_before.data = tasks->config->data;
+    if (tasks->config->data)
+        process_take_data(process);
     put_process(tasks, process);
     find_ended_children(tasks, process);
     return process;

@@ -306,6 +306,39 @@ static void test_fork(void **state)
     stage_free(&stage);
 }
 
+/* The notification of a fork comes when its parent has called exec, once to ten times. Its program is still known. */
+static void test_fork_before_execs(void **state)
+{
+    (void)state;
+    for (unsigned execs = 1; execs <= 10; execs++) {
+        struct stage stage;
+        stage_new(&stage, PINJECT_SESSION_ALL, false);
+        struct task *parent = stage_process(&stage, 100, 1, T, 1000);
+        for (unsigned i = 0; i < 10; i++) {
+            char path[24];
+            snprintf(path, sizeof(path), "/bin/program%u", i);
+            stage_comm(parent, 100, 100, "next", true, T + 100 * i + 10);
+            stage_mmap(parent, path, 0x7000, T + 100 * i + 20);
+        }
+        const uint64_t made_ns = T + 100 * (10 - execs - 1) + 50;
+        struct notification *notification = stage_notification(PINJECT_FORK, 101, 101, 100,
+                                                               execs < 10 ? made_ns : T + 5);
+        stage_events(&stage, notification, 1000);
+        stage_notify(&stage, notification);
+        stage_close(&stage);
+        struct kit_file file = read_back("out.101.101");
+        for (unsigned i = 0; i < 10; i++) {
+            char path[24];
+            snprintf(path, sizeof(path), "/bin/program%u", i);
+            /* Of more execs at once, it has no mappings, rather than another program's. */
+            const bool has = execs < PROCESS_FORMER && i == 10 - execs - 1;
+            assert_int_equal(memmem(file.bytes, file.size, path, strlen(path) + 1) != NULL, has);
+        }
+        kit_file_free(&file);
+        stage_free(&stage);
+    }
+}
+
 /* Workers answer before they tell: a child may come first, and the wait for a process before the process. */
 static void test_out_of_order(void **state)
 {
@@ -591,6 +624,7 @@ int main(void)
         cmocka_unit_test(test_threads_share_mappings),
         cmocka_unit_test(test_mapped_again),
         cmocka_unit_test(test_fork),
+        cmocka_unit_test(test_fork_before_execs),
         cmocka_unit_test(test_out_of_order),
         cmocka_unit_test(test_never_asked),
         cmocka_unit_test(test_never_asked_with_a_number_again),

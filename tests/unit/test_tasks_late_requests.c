@@ -372,9 +372,9 @@ static void test_mappings_before(void **state)
     notification->user = 1234;
     tasks_admit(tasks, notification);
     assert_int_equal(space_count(&process->space), 1);
-    assert_int_equal(space_count(&process->space_before), 1);
-    assert_string_equal(space_at(&process->space_before, 0)->path, "/lib/first.so");
-    assert_ptr_equal(space_at(&process->space_before, 0)->quota, &process->share->quota);
+    assert_int_equal(space_count(&process->former[0].space), 1);
+    assert_string_equal(space_at(&process->former[0].space, 0)->path, "/lib/first.so");
+    assert_ptr_equal(space_at(&process->former[0].space, 0)->quota, &process->share->quota);
     assert_ptr_not_equal(process->share, &tasks->shares.own);
     assert_string_equal(space_at(&process->space, 0)->path, "/bin/next");
     stage_mmap(process->leader, "/lib/plugin.so", 0x9000, T + 3); /* names neither program */
@@ -410,7 +410,7 @@ static void test_children_go_on(void **state)
     assert_ptr_equal(other->parent, process);
     assert_int_equal(process->exec_ns, T + 10);
     assert_int_equal(space_count(&process->space), 0);
-    assert_int_equal(space_count(&process->space_before), 2); /* with one of the kit */
+    assert_int_equal(space_count(&process->former[0].space), 2); /* with one of the kit */
     tasks_finish_process(tasks, other);
     assert_ptr_equal(process->ended, child);
     assert_null(child->ended_next);
