@@ -294,7 +294,8 @@ static bool is_covered_already(struct tasks *tasks, struct notification *notific
     struct task *task = tasks_find(tasks, notification->tid);
     const bool requests = notification->events || (notification->inherited && notification->answered_ns);
     if (!requests || !task || !task_is_by_cpus(tasks, task) || task->pid != notification->pid ||
-        (task->state.life == TASK_EXITING && task->end_ns < tasks_opened_ns(notification)))
+        (task->state.life == TASK_EXITING && task->end_ns < tasks_opened_ns(notification)) ||
+        tasks_opened_ns(notification) < tasks_renamed_ns(task)) /* it is of the task that had the number before */
         return false;
     if (notification->events) {
         read_own_ring(tasks, task, notification->events);

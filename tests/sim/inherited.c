@@ -333,9 +333,18 @@ int inherited_event_of_root(struct inherited_sets *sets, pid_t root, uint64_t id
     return -1;
 }
 
+/* What a task and its creator wrote before it requests something is in the rings by then. */
+static void show_written(void)
+{
+    for (struct sim_kept *entry = sim.kept; entry; entry = entry->next)
+        if (is_wide(entry->kept) && entry->visible_ns > sim.now_ns)
+            entry->visible_ns = sim.now_ns;
+}
+
 bool inherited_know(struct inherited_sets *sets, pid_t tid)
 {
     (void)sets;
+    show_written();
     read_all();
     return sim.inside[tid];
 }
