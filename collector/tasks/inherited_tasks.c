@@ -221,14 +221,18 @@ static struct task *admit_unannounced(struct tasks *tasks, const struct inherite
     return admit_writer(tasks, kept, kept->pid, kept->tid, parent, 0, kept->time_ns);
 }
 
-/* What is clocked anew has all times of the task. The events of the CPUs are enabled at the same time. */
+/*
+ * What is clocked anew has all times of the task. The events of the CPUs are enabled at the same time. Where the EXIT
+ * record of the first thread was lost, what comes later is of the thread that called exec, and got its number.
+ */
 static void add_reading(const struct tasks *tasks, const struct task *task, unsigned event,
                         const struct records_reading *reading)
 {
     struct attach_value *value = &task->values[event];
-    if (task->clocked_anew)
+    const bool anew = task->clocked_anew && task->readings_seen <= task->readings;
+    if (anew)
         value->enabled_ns = value->running_ns = 0;
-    if (task->clocked_anew && tasks->config->events[event].account == CONFIG_ACCOUNT_CLOCK)
+    if (anew && tasks->config->events[event].account == CONFIG_ACCOUNT_CLOCK)
         value->value = 0;
     value->value += reading->value;
     value->running_ns += reading->running_ns;
