@@ -439,7 +439,7 @@ static int timeout_ms(const struct collect *collect)
     if (collect->tasks.waiting || collect->tasks.owed_count || collect->alone_ns || collect->stacks_run)
         return turns_wait(&collect->turns, now, 2);
     const int wait_ms = turns_wait(&collect->turns, now, next > now ? (int)((next - now) / 1000000u) + 1 : 0);
-    return interval_timer_wait(&collect->interval, now, wait_ms);
+    return interval_timer_wait(&collect->interval, now, tasks_cost_wait(&collect->tasks, now, wait_ms));
 }
 
 /* Bare: has the last task of the tree ended? False also if the kernel does not tell. */

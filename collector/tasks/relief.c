@@ -21,9 +21,12 @@
 enum {
     SWITCH_NS = 2500,
     START_NS = 100 * 1000,
-    SHARE = 50, /* 2 % of one CPU is too much */
+    SHARE = 50, /* 2 % of one CPU is too much, on average over LOOK_NS */
     LOOK_NS = 100 * 1000 * 1000,
-    STARTS = 32, /* so many do not wait for the next look */
+    STARTS = 32,    /* so many do not wait for that */
+    SOON_SHARE = 5, /* nor does 20 %, over SOON_NS */
+    SOON_NS = 20 * 1000 * 1000,
+    BEGIN_NS = 300 * 1000 * 1000, /* of a session: somebody has to look, though nothing happens */
 };
 
 static bool has_own_events(const struct task *task)
@@ -140,17 +143,34 @@ static void begin_relief(struct tasks *tasks)
                           __ATOMIC_RELEASE);
 }
 
+static bool may_relieve(const struct tasks *tasks)
+{
+    return tasks->config->system_wide_later && !session_system_wide(tasks->session) && !tasks->relief_refused &&
+           !tasks->closing && !tasks->timer_live;
+}
+
 void tasks_watch_cost(struct tasks *tasks)
 {
-    if (!tasks->config->system_wide_later || session_system_wide(tasks->session) || tasks->relief_refused ||
-        tasks->closing || tasks->timer_live)
+    if (!may_relieve(tasks))
         return;
     const uint64_t starts = tasks->seen - tasks->seen_before, elapsed = tasks->now_ns - tasks->looked_ns;
-    if (starts < STARTS && elapsed < LOOK_NS)
+    if (starts < STARTS && tasks->now_ns < tasks->look_ns)
         return;
-    const uint64_t cost = count_switches(tasks) * SWITCH_NS + starts * START_NS;
-    tasks->seen_before = tasks->seen;
-    tasks->looked_ns = tasks->now_ns;
-    if (cost > elapsed / SHARE)
+    tasks->look_ns = tasks->now_ns + SOON_NS;
+    tasks->switches_before += count_switches(tasks);
+    const uint64_t cost = tasks->switches_before * SWITCH_NS + starts * START_NS;
+    const bool over = starts >= STARTS || elapsed >= LOOK_NS;
+    if (cost > elapsed / (over ? SHARE : SOON_SHARE))
         begin_relief(tasks);
+    if (!over)
+        return;
+    tasks->seen_before = tasks->seen;
+    tasks->switches_before = 0;
+    tasks->looked_ns = tasks->now_ns;
+}
+
+int tasks_cost_wait(const struct tasks *tasks, uint64_t now_ns, int wait_ms)
+{
+    const bool begins = now_ns < tasks->session->start_ns + BEGIN_NS;
+    return begins && may_relieve(tasks) && wait_ms > SOON_NS / 1000000 ? SOON_NS / 1000000 : wait_ms;
 }

@@ -277,7 +277,9 @@ struct tasks {
     struct task *unread, *unread_last; /* tasks whose rings were not read to the end, in turn */
     uint64_t unread_count;
     /* relief.c */
-    uint64_t seen_before, looked_ns; /* at the last look */
+    uint64_t seen_before, looked_ns; /* when the costs were last set to 0 */
+    uint64_t switches_before;        /* from then to the last look */
+    uint64_t look_ns;                /* when to look again */
     bool relief_refused;
     uint64_t now_ns; /* of this round */
     uint64_t round;  /* its number, and how long the rings of one process are read in it */
