@@ -4,7 +4,7 @@ foreach(test ring inherited_ring space records process life missed missed_reason
   pinject_unit_test(${test} SOURCES test_${test}.c LINK pinject_collector pinject_common)
 endforeach()
 foreach(test tasks task_view tasks_generations tasks_snapshots tasks_end tasks_late_requests tasks_bounds tasks_reaped
-  tasks_arguments backlog notification_order timer_fallback timer_not_sampled admit finish orphans tasks_data)
+  tasks_arguments backlog notification_order timer_fallback timer_not_sampled admit finish orphans tasks_data relief)
   pinject_unit_test(${test} SOURCES test_${test}.c test_tasks_kit.c test_result_kit.c
     LINK pinject_collector pinject_common)
 endforeach()
@@ -31,6 +31,7 @@ pinject_unit_test(procfs SOURCES test_procfs.c LINK pinject_collector pinject_co
 pinject_unit_test(collect SOURCES test_collect.c test_result_kit.c LINK pinject_collector pinject_common)
 pinject_unit_test(drain SOURCES test_drain.c test_tasks_kit.c test_result_kit.c LINK pinject_collector pinject_common)
 target_link_options(test_drain PRIVATE -Wl,--wrap=monotonic_ns,--wrap=tasks_meet_timer_sample,--wrap=tasks_unwind)
+target_link_options(test_relief PRIVATE -Wl,--wrap=inherited_open_system_wide)
 target_link_options(test_admit PRIVATE -Wl,--wrap=calloc)
 target_link_options(test_finish PRIVATE -Wl,--wrap=tasks_retry_inherit,--wrap=tasks_look_for_programs)
 target_link_options(test_collect PRIVATE -Wl,--wrap=calloc,--wrap=epoll_create1,--wrap=process_ask_clock)
