@@ -500,5 +500,14 @@ def test_no_relief():
     check_equal({task["source"] for task in panalyze_json("tree", *results())["tasks"]}, {"perf"}, done)
 
 
+def test_no_empty_profile():
+    """A program of 50 ms of CPU time has samples, whatever rate -F auto chooses: at least 99 per second."""
+    for sampler in samplers():
+        _, document = record(sampler, [target("spin"), "50"])
+        task, = document["tasks"]
+        check(3 <= task["samples"] <= 60, task)
+        check(task["weight"] > 0.6 * task["cpu_ns"], task)
+
+
 if __name__ == "__main__":
     main()
