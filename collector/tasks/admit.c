@@ -248,7 +248,8 @@ static void begin_task(struct tasks *tasks, struct task *task, const struct proc
 
 /*
  * Before there was a system-wide set, TASK had EVENTS of its own, and wrote RECORD. A task that it made then may never
- * have come: neither a notification nor a record of the set announces that one.
+ * have come: neither a notification nor a record of the set announces that one. (If its number was in use before, it is
+ * not counted as missed.) The program that TASK has executed since is in its request.
  */
 static void take_own_record(struct tasks *tasks, struct task *task, const struct attached *events,
                             const struct perf_event_header *record)
@@ -257,13 +258,17 @@ static void take_own_record(struct tasks *tasks, struct task *task, const struct
     const int event = records_find_event(&tasks->layout, events->ids, records_id(&tasks->layout, record));
     if (record->type == PERF_RECORD_FORK) {
         const struct records_task made = records_parse_task(record);
-        if (!tasks_find(tasks, made.tid) && !tids_has(&tasks->unannounced, made.tid))
+        if (!tids_has(&tasks->known, made.tid) && !tids_has(&tasks->unannounced, made.tid))
             missed_announced(&tasks->missed, made.ppid, made.pid, made.tid, made.time_ns, tasks_follows(tasks, &made));
-    } else if (record->type == PERF_RECORD_SAMPLE && event >= 0) {
+    } else if (record->type == PERF_RECORD_LOST || record->type == PERF_RECORD_LOST_SAMPLES) {
+        task->lost_records += records_parse_lost(record);
+    } else if (record->type == PERF_RECORD_SAMPLE && event < 0) {
+        task->unsettled++;
+    } else if (record->type == PERF_RECORD_SAMPLE || record->type == PERF_RECORD_MMAP2) {
         if (record != copy)
             memcpy(copy, record, record->size);
-        records_set_id(&tasks->layout, task->ids[event], copy);
-        tasks_take_sample(tasks, task, copy);
+        records_set_id(&tasks->layout, task->ids[event < 0 ? 0 : event], copy);
+        tasks_take_record(tasks, task, copy);
     }
 }
 

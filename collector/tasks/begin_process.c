@@ -99,22 +99,25 @@ static int copy_parent(struct tasks *tasks, struct process *process, const struc
         return 0;
     tasks_drain_process(tasks, parent);
     const struct space *from = process_space_at(parent, notification->time_ns);
-    if (tasks_is_before_exec(process, notification)) {
-        space_release(&process->former[0].space);
-        return space_fork(from, notification->time_ns, &process->former[0].space);
+    if (!tasks_is_before_exec(process, notification)) {
+        program_put(process->program);
+        process->program = program_get(tasks_find_program(parent, notification));
     }
-    program_put(process->program);
-    process->program = program_get(tasks_find_program(parent, notification));
-    space_release(&process->space); /* of a process that a thread began */
-    return space_fork(from, notification->time_ns, &process->space);
+    struct space *space = process_space_at(process, notification->time_ns);
+    if (!from || !space)
+        return 0;
+    space_release(space); /* of a process that a thread began */
+    return space_fork(from, notification->time_ns, space);
 }
 
 /* The program of NOTIFICATION is that of PROCESS, unless a thread has called exec since. */
 static int set_program(struct tasks *tasks, struct process *process, const struct notification *notification)
 {
     const char *maps = notification->maps;
-    if (tasks_is_before_exec(process, notification))
-        return maps ? space_add_maps(&process->former[0].space, maps, notification->time_ns) : 0;
+    if (tasks_is_before_exec(process, notification)) {
+        struct space *space = process_space_at(process, notification->time_ns);
+        return maps && space ? space_add_maps(space, maps, notification->time_ns) : 0;
+    }
     program_put(process->program);
     process->program = program_new(notification->exec, notification->cmdline, notification->cmdline_size);
     const int error = maps ? space_add_maps(&process->space, maps, notification->time_ns) : 0;
@@ -225,13 +228,16 @@ static void end_before(struct tasks *tasks, struct process *process, uint64_t ti
 static void go_on(struct process *process, struct process *old, const struct notification *notification)
 {
     process->renamed_ns = old->renamed_ns;
+    process->exec_ns = old->exec_ns;
+    process_take_former(process, old);
+    space_move(&old->space, &process->space);
     if (!tasks_is_before_exec(old, notification)) {
-        process->exec_ns = notification->time_ns > old->exec_ns ? notification->time_ns : old->exec_ns;
-        space_move(&old->space, &process->former[0].space);
+        process_end_space(process, notification->time_ns);
+        process->space.forgotten = 0; /* counted with OLD */
+        if (process->exec_ns < notification->time_ns)
+            process->exec_ns = notification->time_ns;
         return;
     }
-    process->exec_ns = old->exec_ns;
-    space_move(&old->space, &process->space);
     process->program = old->program;
     process->announced = old->announced;
     process->announced_ns = old->announced_ns;
@@ -343,8 +349,11 @@ void tasks_go_back(struct tasks *tasks, struct process *process, struct notifica
         process->exec_ns = leader->opened_ns;
     if (!notification->maps)
         return;
-    space_release(&process->former[0].space);
-    if (space_add_maps(&process->former[0].space, notification->maps, notification->time_ns) < 0)
+    struct space *space = process_space_at(process, notification->time_ns);
+    if (!space || space == &process->space)
+        return;
+    space_release(space);
+    if (space_add_maps(space, notification->maps, notification->time_ns) < 0)
         missed_add(&tasks->missed, "mappings were dropped: the collector is out of memory", notification->comm, 1, 0);
 }
 

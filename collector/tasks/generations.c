@@ -106,7 +106,7 @@ static void leave_task(struct tasks *tasks, struct task *task, uint64_t time_ns,
  */
 static void begin_program(struct process *process, struct task *task, uint64_t time_ns)
 {
-    process_end_space(process);
+    process_end_space(process, time_ns);
     free(process->trust);
     process->trust = NULL;
     program_put(process->program);

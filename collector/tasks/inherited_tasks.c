@@ -329,13 +329,17 @@ static void take_inherited_record(struct tasks *tasks, struct inherited_record *
         tasks_look_for_programs(tasks, task);
 }
 
-/* Is the writer of KEPT not known yet? A thread may have called exec before its notification came. */
+/*
+ * Is the writer of KEPT not known yet? A thread may have called exec before its notification came. A refused task has
+ * no file, and one that is unannounced was waited for before.
+ */
 static bool is_unknown(const struct tasks *tasks, const struct inherited_record *kept)
 {
     const struct task *task = tasks_find(tasks, kept->tid);
     if (is_exec(kept))
         return (!task || task->state.life == TASK_EXITING) && !find_renamed(tasks, kept);
-    return !task && !tids_has(&tasks->known, kept->tid);
+    return !task && !tids_has(&tasks->known, kept->tid) && !tids_has(&tasks->refused, kept->tid) &&
+           !tids_has(&tasks->unannounced, kept->tid);
 }
 
 /*

@@ -22,6 +22,9 @@ enum {
     CLOCK_SLACK_SHARE = 50 /* if CPUs are taken away (steal) the two clocks differ by a percent */
 };
 
+/* A child is notified within that time. */
+static const uint64_t FORMER_NS = UINT64_C(10) * 1000 * 1000 * 1000;
+
 struct program *program_new(const char *exec, const char *cmdline, size_t cmdline_size)
 {
     struct program *program = calloc(1, sizeof(*program));
@@ -92,26 +95,36 @@ void process_take_data(struct process *process)
         process->former[i].space.data = true;
 }
 
-void process_end_space(struct process *process)
+void process_end_space(struct process *process, uint64_t time_ns)
 {
     struct former_space *former = process->former;
     for (unsigned i = PROCESS_FORMER - 1; i > 0; i--) {
         space_move(&former[i - 1].space, &former[i].space);
-        former[i].until_ns = former[i - 1].until_ns;
+        former[i].from_ns = former[i - 1].from_ns;
     }
-    former[1].until_ns = process->exec_ns;
-    space_release(&former[PROCESS_FORMER - 1].space);
     space_move(&process->space, &former[0].space);
+    former[0].from_ns = process->exec_ns;
+    for (unsigned i = 1; i < PROCESS_FORMER; i++)
+        if (former[i - 1].from_ns + FORMER_NS < time_ns)
+            space_release(&former[i].space);
 }
 
-const struct space *process_space_at(const struct process *process, uint64_t time_ns)
+void process_take_former(struct process *process, struct process *old)
 {
-    unsigned i = 0;
+    for (unsigned i = 0; i < PROCESS_FORMER; i++) {
+        space_move(&old->former[i].space, &process->former[i].space);
+        process->former[i].from_ns = old->former[i].from_ns;
+    }
+}
+
+struct space *process_space_at(struct process *process, uint64_t time_ns)
+{
+    struct former_space *former = process->former, *end = former + PROCESS_FORMER;
     if (time_ns >= process->exec_ns)
         return &process->space;
-    while (i + 1 < PROCESS_FORMER && time_ns < process->former[i + 1].until_ns)
-        i++;
-    return &process->former[i].space;
+    while (former < end && time_ns < former->from_ns)
+        former++;
+    return former < end ? &former->space : NULL;
 }
 
 void process_free(struct process *process)

@@ -36,12 +36,12 @@ enum process_leader {
     LEADER_LOST     /* the same, but its record in the rings of an inherited set was lost */
 };
 
-/* A child that was made by an earlier program may be notified when its parent has called exec, and again. */
-enum { PROCESS_FORMER = 5 };
+/* The notification of a child may come after its parent has called exec several times. */
+enum { PROCESS_FORMER = 4 };
 
 struct former_space {
-    struct space space; /* of the oldest one, nothing */
-    uint64_t until_ns;  /* of the first one: the last exec of the process */
+    struct space space;
+    uint64_t from_ns; /* an exec, or 0 */
 };
 
 struct process {
@@ -121,10 +121,15 @@ struct process *process_new(pid_t pid, pid_t ppid, uint64_t start_ns);
 void process_set_share(struct process *process, struct share *share);
 /* Its mappings of data are wanted, too. */
 void process_take_data(struct process *process);
-/* It is about to get a later exec_ns: its mappings become those of its last program. */
-void process_end_space(struct process *process);
-/* What it had mapped at TIME_NS, and maybe what it has mapped since in the same program. */
-const struct space *process_space_at(const struct process *process, uint64_t time_ns);
+/* Its program ends at TIME_NS, in an exec: its mappings become those of its last program. */
+void process_end_space(struct process *process, uint64_t time_ns);
+/* The former spaces of OLD, which goes on as PROCESS. */
+void process_take_former(struct process *process, struct process *old);
+/*
+ * What it had mapped at TIME_NS, and maybe what it has mapped since in the same program. NULL: that is not known any
+ * more.
+ */
+struct space *process_space_at(struct process *process, uint64_t time_ns);
 /* No task may be linked any more. NULL is accepted. */
 void process_free(struct process *process);
 /* The parent's wait: status and the CPU time of the process with its waited-for children. */

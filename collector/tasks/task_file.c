@@ -72,10 +72,10 @@ void tasks_introduce(struct tasks *tasks, struct task *task, uint64_t time_ns)
 {
     struct buffer buffer = BUFFER_INIT;
     struct records_stamp stamp = tasks_stamp(tasks, task, time_ns);
-    const struct process *process = task->process;
+    struct process *process = task->process;
     const struct space *space = task->attached_late_ns ? &process->space : process_space_at(process, time_ns);
     records_make_comm(&tasks->layout, &stamp, task->comm, &buffer);
-    for (size_t i = 0; i < space_count(space); i++) {
+    for (size_t i = 0; space && i < space_count(space); i++) {
         const size_t before = buffer.size;
         if (space_at(space, i)->data) /* tasks_tell_data() */
             continue;

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -80,12 +81,17 @@ static void test_opened_again(void **state)
     struct accounting accounting;
     open_or_skip(&accounting);
     accounting_close(&accounting);
-    const pid_t pid = fork();
-    while (pid == 0) {
+    const pid_t test = getpid(), pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0)
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+    while (pid == 0 && getppid() == test) {
         pthread_t thread;
         if (pthread_create(&thread, NULL, end_at_once, NULL) == 0)
             pthread_join(thread, NULL);
     }
+    if (pid == 0)
+        _exit(0);
     int opened = 0;
     for (int i = 0; i < 500; i++)
         if (accounting_open(&accounting) == 0) {

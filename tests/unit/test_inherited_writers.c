@@ -215,6 +215,7 @@ static void own_events_told_late(void **state)
     struct notification *notification = stage_notification(PINJECT_FORK, 200, 200, 100, T + 10);
     struct attached *events = stage_events(&stage, notification, 70);
     struct task own = {.events = events, .ids = events->ids, .pid = 200, .tid = 200};
+    stage_mmap(&own, "/lib/plugin.so", 0x7000, T + 15);
     stage_sample(&own, 0x1000, T + 20);
     stage_fork(&own, 201, 201, T + 30);
     stage_sample(&own, 0x1000, T + 60); /* the set has that, too */
@@ -223,8 +224,32 @@ static void own_events_told_late(void **state)
     const struct task *task = tasks_find(stage.tasks, 200);
     assert_true(task_is_inherited(task) && !task->events);
     assert_int_equal(task->samples, 1);
+    assert_int_equal(space_count(&task->process->space), 2); /* its parent's program, and the library */
     assert_non_null(missed_find(&stage.tasks->missed, 201)); /* nothing else announces it */
     assert_null(missed_find(&stage.tasks->missed, 202));
+}
+
+/* Its first record holds back those of others until its notification must have come; its later ones do not. */
+static void an_unknown_writer_is_waited_for_once(void **state)
+{
+    (void)state;
+    struct tasks *tasks = stage.tasks;
+    const struct writer unknown = {300, 300, SET, 0, false};
+    const uint64_t ms = 1000000;
+    stage.kit.session.system_wide_set = SET;
+    put_sample(unknown, PERF_RECORD_MISC_USER, T);
+    put_fork(root, 200, 200, T + 1);
+    tasks->now_ns = T + 99 * ms;
+    tasks_take_inherited(tasks, false);
+    assert_null(tasks_find(tasks, 200));
+    tasks->now_ns = T + 100 * ms;
+    tasks_take_inherited(tasks, false);
+    assert_non_null(tasks_find(tasks, 200));
+    put_sample(unknown, PERF_RECORD_MISC_USER, tasks->now_ns);
+    put_fork(root, 201, 201, tasks->now_ns + 1);
+    tasks->now_ns += 2 * ms;
+    tasks_take_inherited(tasks, false);
+    assert_non_null(tasks_find(tasks, 201));
 }
 
 int main(void)
@@ -239,6 +264,7 @@ int main(void)
         TEST(a_late_request_of_an_earlier_program),
         TEST(an_exec_before_a_younger_thread),
         TEST(own_events_told_late),
+        TEST(an_unknown_writer_is_waited_for_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
