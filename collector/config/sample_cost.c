@@ -19,6 +19,8 @@ enum { COLDER = 2 };
 enum { SPAN_NS = 1500000, PERIOD_NS = 100000, SAMPLES = SPAN_NS / PERIOD_NS, GAP_NS = 1000, GAPS = 256 };
 enum { PAGES = 64, CALLS = 32, SOON_NS = 150000 };
 enum { BUDGET_NS = 20 * 1000 * 1000 }; /* of each second: 2 % */
+/* The first stacks of a program take long, as its unwind tables are read: they count only so much. */
+enum { UNWIND_MOST_NS = 200 * 1000, UNWINDS = 64 };
 
 static int compare(const void *left, const void *right)
 {
@@ -104,10 +106,16 @@ void sample_cost_measure(const struct perf_event_attr *attr, struct sample_cost 
     ret->tick_ns = ret->tick_ns ? ret->tick_ns : TICK_NS;
 }
 
+void sample_cost_unwound(struct sample_cost *cost, uint64_t took_ns)
+{
+    took_ns = took_ns < UNWIND_MOST_NS ? took_ns : UNWIND_MOST_NS;
+    cost->unwind_ns = (cost->unwind_ns * (UNWINDS - 1) + took_ns) / UNWINDS;
+}
+
 uint64_t sample_cost_period(const struct sample_cost *cost, uint64_t switches, uint64_t cpu_ns)
 {
     const double rate = cpu_ns ? (double)switches * 1e9 / (double)cpu_ns : 0; /* switches in a second of CPU time */
-    const double programs = rate * (double)cost->program_ns, sample = (double)cost->sample_ns;
+    const double programs = rate * (double)cost->program_ns, sample = (double)(cost->sample_ns + cost->unwind_ns);
     /* Half of a tick lies before the next one, in the mean: so often does a timer of HZ expire before that. */
     const double often = (double)cost->tick_ns / 2e9;
     double hz = BUDGET_NS / (sample + programs * often);

@@ -11,12 +11,16 @@
 
 struct perf_event_attr;
 
-/* ns; all 0: not measured. */
+/* ns; the first 0: not measured. */
 struct sample_cost {
     uint64_t sample_ns;  /* a sample, with its interrupt */
     uint64_t program_ns; /* a switch to a task and away from it, if its timer expires before the next tick */
     uint64_t tick_ns;    /* between two ticks */
+    uint64_t unwind_ns;  /* what pinject-run needs to follow the stack of a sample, in the mean; 0: it does not */
 };
+
+/* unwind_ns where stacks are dumped, until there are samples: on a virtual machine of 2026. */
+enum { SAMPLE_COST_UNWIND_NS = 30000 };
 
 /* Samples per second of CPU time. */
 enum { SAMPLE_COST_LEAST_HZ = 99, SAMPLE_COST_MOST_HZ = 999 };
@@ -26,9 +30,11 @@ enum { SAMPLE_COST_LEAST_HZ = 99, SAMPLE_COST_MOST_HZ = 999 };
  * virtual machine of 2026 has, where each is dear.
  */
 void sample_cost_measure(const struct perf_event_attr *attr, struct sample_cost *ret);
+/* The stack of one more sample took TOOK_NS: unwind_ns follows that slowly. */
+void sample_cost_unwound(struct sample_cost *cost, uint64_t took_ns);
 /*
- * The period, in ns of CPU time, at which samples and switches together cost 2 % of the time of a task that was switched
- * to SWITCHES times in CPU_NS of CPU time, within the limits of rates above.
+ * The period, in ns of CPU time, at which samples (with what pinject-run does with them) and switches together cost 2 %
+ * of the time of a task that was switched to SWITCHES times in CPU_NS of CPU time, within the limits of rates above.
  */
 uint64_t sample_cost_period(const struct sample_cost *cost, uint64_t switches, uint64_t cpu_ns);
 

@@ -101,7 +101,7 @@ static const char *find_obstacle(const struct event_config *config, const struct
 /* Inherited events are not switched off and on with each task, so only samples cost, and all tasks have one rate. */
 static void choose_rate(struct event_config *config)
 {
-    struct sample_cost cost = {0};
+    struct sample_cost cost = {.unwind_ns = config->dump ? SAMPLE_COST_UNWIND_NS : 0};
     for (unsigned i = 0; i < config->sampling; i++) {
         struct config_event *event = &config->events[i];
         if (!event->by_cost)

@@ -313,6 +313,7 @@ int service_init(struct session *session, const struct settings *settings, const
     session->open = true;
     session->settings = settings;
     session->config = config;
+    session->cost.unwind_ns = config->dump ? SAMPLE_COST_UNWIND_NS : 0;
     session->stop_s = STOP_S;
     session->sleep_s = SLEEP_S;
     rings_init_none(&session->rings);

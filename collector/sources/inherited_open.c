@@ -95,14 +95,14 @@ static int prepare(const struct config_event *event, const struct inherited_cpu 
 }
 
 /* ATTR, of an event of all tasks of a CPU. */
-static void see_all_tasks(const struct config_event *event, struct perf_event_attr *attr)
+static void see_all_tasks(struct session *session, const struct config_event *event, struct perf_event_attr *attr)
 {
     attr->inherit = attr->inherit_stat = 0;
     attr->exclude_idle = 1;
     if (event->by_cost) { /* no switch of tasks costs more */
-        struct sample_cost cost = {0};
-        sample_cost_measure(attr, &cost);
-        attr->sample_period = sample_cost_period(&cost, 0, 0);
+        if (!session->cost.sample_ns)
+            sample_cost_measure(attr, &session->cost);
+        attr->sample_period = sample_cost_period(&session->cost, 0, 0);
     }
     if (!event->samples) /* it is rare: each time is told */
         attr->sample_period = 1;
@@ -135,7 +135,7 @@ static int open_event(struct inherited_sets *sets, const struct inherited_set *s
     const uint32_t limit = config->dump ? dump_limits_find(&sets->session->dumps.limits, tid) : 0;
     stacks_attr(config, event, dump_size(config, &sets->session->dumps, limit, NULL, size), &attr);
     if (set->system_wide)
-        see_all_tasks(event, &attr);
+        see_all_tasks(sets->session, event, &attr);
     else
         event_rate_attr(event, true, &attr);
     if (attr.watermark)

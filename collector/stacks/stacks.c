@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/config/sample_cost.h"
 #include "collector/records/records.h"
 #include "collector/records/space.h"
 #include "collector/records/values.h"
@@ -488,7 +489,11 @@ const struct perf_event_header *stacks_take(struct stacks *stacks, const struct 
         return record;
     if (!parse_sample(stacks, event, record, &raw))
         return NULL;
-    return make_sample(stacks, record, &raw, choose_chain(stacks, owner, &raw));
+    const uint64_t begin_ns = monotonic_ns();
+    const struct perf_event_header *made = make_sample(stacks, record, &raw, choose_chain(stacks, owner, &raw));
+    if (stacks->cost)
+        sample_cost_unwound(stacks->cost, monotonic_ns() - begin_ns);
+    return made;
 }
 
 /* ---- Falling behind ---- */

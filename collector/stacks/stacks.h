@@ -19,6 +19,7 @@
 struct dump_sizes;
 struct mapping;
 struct records_layout;
+struct sample_cost;
 struct space;
 struct stack_sizes;
 
@@ -97,6 +98,7 @@ struct stacks {
     const struct event_config *config;
     const struct records_layout *layout;
     struct dump_sizes *dumps;
+    struct sample_cost *cost; /* gets the time of each stack; not ours, NULL: nobody asks */
     /* Reads the mappings of OWNER's process again: true where there are new ones. */
     bool (*look_at_maps)(void *context, void *process);
     void *context;

@@ -15,6 +15,7 @@ int tasks_begin_stacks(struct tasks *tasks)
     int error = stacks_new(tasks->config, &tasks->layout, &tasks->session->dumps, &tasks->stacks);
     if (tasks->stacks) {
         tasks->stacks->look_at_maps = look_at_maps;
+        tasks->stacks->cost = &tasks->session->cost;
         tasks->stacks->context = tasks;
     }
     return error;

@@ -52,6 +52,9 @@ static void cheap_samples(void **state)
     /* The rate of switches counts, not their number. */
     assert_int_equal(sample_cost_period(&dear, 20, SECOND / 100), sample_cost_period(&dear, 2000, SECOND));
     assert_int_equal(sample_cost_period(&dear, 20, 0), sample_cost_period(&dear, 0, SECOND));
+    struct sample_cost unwinds = dear;
+    unwinds.sample_ns -= unwinds.unwind_ns = 15000;
+    assert_int_equal(sample_cost_period(&unwinds, 2000, SECOND), sample_cost_period(&dear, 2000, SECOND));
 }
 
 static void measured(void **state)
@@ -69,12 +72,28 @@ static void measured(void **state)
     assert_int_equal(cost.sample_ns, 20000);
 }
 
+/* The first stacks take long. The mean follows slowly, to each side. */
+static void stacks_of_many_samples(void **state)
+{
+    (void)state;
+    struct sample_cost cost = {.unwind_ns = SAMPLE_COST_UNWIND_NS};
+    sample_cost_unwound(&cost, SECOND);
+    assert_in_range(cost.unwind_ns, SAMPLE_COST_UNWIND_NS + 1, SAMPLE_COST_UNWIND_NS * 11 / 10);
+    for (unsigned i = 0; i < 1000; i++)
+        sample_cost_unwound(&cost, 10000);
+    assert_in_range(cost.unwind_ns, 10000, 10100);
+    for (unsigned i = 0; i < 1000; i++)
+        sample_cost_unwound(&cost, 50000);
+    assert_in_range(cost.unwind_ns, 49900, 50000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(costs_are_the_budget),
         cmocka_unit_test(cheap_samples),
         cmocka_unit_test(measured),
+        cmocka_unit_test(stacks_of_many_samples),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
