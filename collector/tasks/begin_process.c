@@ -359,7 +359,9 @@ void tasks_go_back(struct tasks *tasks, struct process *process, struct notifica
 
 struct process *tasks_begin_by_thread(struct tasks *tasks, const struct notification *notification)
 {
-    struct process *process = tasks_add_process(tasks, notification->pid, notification->ppid, notification->time_ns);
+    /* For a thread, a FORK record names the process itself as the parent: that of the process is not known then. */
+    const pid_t ppid = notification->ppid != notification->pid ? notification->ppid : 0;
+    struct process *process = tasks_add_process(tasks, notification->pid, ppid, notification->time_ns);
     if (!process)
         return NULL;
     /* Tasks may have come into a system-wide set with events of their own, and the notification is on its way. */

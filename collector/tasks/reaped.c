@@ -145,7 +145,7 @@ static void note_wait(struct tasks *tasks, const struct notification *notificati
         parent->children_ns += used;
         parent->children_switches += notification->switches;
     } else if (!parent) {
-        keep_early_wait(tasks, process ? process->ppid : notification->tid, notification);
+        keep_early_wait(tasks, process && process->ppid ? process->ppid : notification->tid, notification);
     }
     if (!process || process->start_ns > notification->time_ns || process->waited) {
         waited_for_unknown(tasks, parent, notification);

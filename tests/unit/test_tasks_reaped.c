@@ -116,6 +116,29 @@ static void test_early_wait(void **state)
     stage_free(&stage);
 }
 
+/* All that is known of the child is a thread, whose FORK record names the child itself as its parent. */
+static void test_early_wait_of_a_thread(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_new(&stage, PINJECT_SESSION_ALL, false);
+    struct notification *notification = stage_notification(PINJECT_THREAD, 200, 201, 200, T + 10);
+    stage_events(&stage, notification, 50 * MS);
+    stage.tasks->now_ns += 100 * MS;
+    stage_notify(&stage, notification);
+    tasks_notify(stage.tasks, NULL);
+    stage.tasks->now_ns += 100 * MS; /* its process does not come */
+    tasks_notify(stage.tasks, NULL);
+    assert_non_null(tasks_find(stage.tasks, 201));
+    ends(&stage, tasks_find(stage.tasks, 201), 100, 60 * MS, T + 50);
+    stage.tasks->now_ns += 100 * MS;
+    tasks_notify(stage.tasks, NULL);
+    struct task *task = stage_process(&stage, 100, 1, T + 5, 100 * MS);
+    assert_int_equal(task->process->children_ns, 60 * MS);
+    stage_close(&stage);
+    stage_free(&stage);
+}
+
 /*
  * The request of 100 comes after the end of its child 200, whose wait nobody reports, and the first process, 99, is
  * accounted before them: what 200 used is not a cost of its parent's exit.
@@ -363,6 +386,7 @@ int main(void)
         cmocka_unit_test(test_untracked),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_early_wait),
+        cmocka_unit_test(test_early_wait_of_a_thread),
         cmocka_unit_test(test_parent_after_its_child),
         cmocka_unit_test(test_wait_after_all),
         cmocka_unit_test(test_tracer_where_the_parents_wait_is_missed),
