@@ -34,9 +34,9 @@ enum {
     RINGS = 4096,     /* or those of one set, if a machine has more CPUs */
     RING_FACTOR = 16, /* all tasks of a CPU share one ring: it is so many times as large as usual */
     DUMP_FACTOR = 4,  /* the same with stack dumps, where rings are large */
-    WIDE_FACTOR = 4,  /* of a system-wide set, in which all tasks of the machine write: so many times as large again */
+    WHOLE_FACTOR = 4, /* of a set for the whole tree, or machine: so many times as large again */
     RING_SHARE = 16,  /* of the memory that is left */
-    WIDE_SHARE = 4,   /* the same for a system-wide set: there is only one */
+    WHOLE_SHARE = 4,  /* the same for a set for the whole tree, or machine: there is only one */
     ROOM = 64 << 10,  /* bytes per ring for records that were read and not taken: that, or the ring's size if larger */
 };
 
@@ -161,14 +161,13 @@ static size_t choose_pages(const struct inherited_sets *sets, const struct inher
     size_t pages = session->config->ring_pages * (session->config->dump ? DUMP_FACTOR : RING_FACTOR);
     uint64_t used = __atomic_load_n(&session->ring_bytes, __ATOMIC_RELAXED);
     uint64_t ours = __atomic_load_n(&sets->bytes, __ATOMIC_RELAXED);
-    const unsigned parts = set->system_wide ? WIDE_SHARE : RING_SHARE;
+    const bool whole = set->system_wide || (session->config->inherits && !sets->numbers);
+    const unsigned parts = whole ? WHOLE_SHARE : RING_SHARE;
     uint64_t share = (INHERITED_BYTES > ours ? INHERITED_BYTES - ours : 0) / parts / cpus;
-    if (set->system_wide)
-        pages *= WIDE_FACTOR;
+    if (whole)
+        pages *= WHOLE_FACTOR;
     const uint64_t unused = session->ring_budget > used ? session->ring_budget - used : 0;
-    uint64_t rest = unused / RING_SHARE;
-    if (set->system_wide || (session->config->inherits && !sets->numbers)) /* for all tasks, and others are rare */
-        rest = unused / 2 / cpus;
+    const uint64_t rest = whole ? unused / 2 / cpus : unused / RING_SHARE;
     if (session->ring_budget != UINT64_MAX && rest < share)
         share = rest;
     while (pages > 1 && (pages + 1) * page > share)
