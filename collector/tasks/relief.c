@@ -24,7 +24,7 @@ enum {
     SHARE = 50, /* 2 % of one CPU is too much, on average over LOOK_NS */
     LOOK_NS = 100 * 1000 * 1000,
     STARTS = 32,    /* so many do not wait for that */
-    SOON_SHARE = 5, /* nor does 20 %, over SOON_NS */
+    SOON_SHARE = 5, /* nor do switches that cost 20 %, since a look at least SOON_NS ago */
     SOON_NS = 20 * 1000 * 1000,
     BEGIN_NS = 300 * 1000 * 1000, /* of a session: somebody has to look, though nothing happens */
 };
@@ -156,11 +156,13 @@ void tasks_watch_cost(struct tasks *tasks)
     const uint64_t starts = tasks->seen - tasks->seen_before, elapsed = tasks->now_ns - tasks->looked_ns;
     if (starts < STARTS && tasks->now_ns < tasks->look_ns)
         return;
+    const uint64_t switches = count_switches(tasks), since_ns = tasks->look_ns - SOON_NS;
+    const bool soon = tasks->look_ns && switches * SWITCH_NS > (tasks->now_ns - since_ns) / SOON_SHARE;
     tasks->look_ns = tasks->now_ns + SOON_NS;
-    tasks->switches_before += count_switches(tasks);
+    tasks->switches_before += switches;
     const uint64_t cost = tasks->switches_before * SWITCH_NS + starts * START_NS;
     const bool over = starts >= STARTS || elapsed >= LOOK_NS;
-    if (cost > elapsed / (over ? SHARE : SOON_SHARE))
+    if (soon || (over && cost > elapsed / SHARE))
         begin_relief(tasks);
     if (!over)
         return;

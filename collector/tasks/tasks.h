@@ -279,7 +279,7 @@ struct tasks {
     /* relief.c */
     uint64_t seen_before, looked_ns; /* when the costs were last set to 0 */
     uint64_t switches_before;        /* from then to the last look */
-    uint64_t look_ns;                /* when to look again */
+    uint64_t look_ns;                /* when to look again; 0: nobody has looked yet */
     bool relief_refused;
     uint64_t now_ns; /* of this round */
     uint64_t round;  /* its number, and how long the rings of one process are read in it */
