@@ -375,8 +375,8 @@ static const struct option_row rows[] = {
      "ask the servers in DEBUGINFOD_URLS for missing debug files"},
     {.help = "Output"},
     {0, "smpl-module", CLI_MODULES, 0, options_take_word, FIELD(module), MODULE_HISTOGRAM, REPORT | SCRIPT | EXPORT,
-     "write output as this sampling module of pfmon does; the module also selects the panalyze command and its "
-     "options"},
+     "write output in the form of this sampling module of pfmon; its name also decides which panalyze command runs, "
+     "and with which options"},
     {'o', "output", "FILE", 0, options_take_string, FIELD(file), 0, FLAME,
      "file to write (default: flame.svg); '-' is stdout"},
     {'o', "output", "TO", 0, options_take_string, FIELD(archive), 0, ARCHIVE,
@@ -386,7 +386,8 @@ static const struct option_row rows[] = {
     {'j', "json", NULL, 0, options_take_flag, FIELD(json), 0, REPORT | TREE | COUNTS | SCRIPT | DIFF | ANNOTATE | INFO,
      "print one JSON document"},
     {'o', "output", "FILE", 0, options_take_string, FIELD(file), 0, EXPORT,
-     "file to write (default: stdout); without FORMAT, its extension selects the format; .gz compresses the file"},
+     "file to write (default: stdout); if no FORMAT is given, the extension of the file selects the format; .gz "
+     "compresses the file"},
     {0, "markdown", NULL, 0, options_take_flag, FIELD(markdown), 0, SUMMARY, "print Markdown"},
     {0, "color", "auto|always|never", 0, options_take_word, FIELD(color), 0, 0,
      "use colours (auto: on a terminal, unless NO_COLOR is set)"},

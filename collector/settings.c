@@ -267,7 +267,7 @@ static const struct option_row rows[] = {
     {'3', "level-3", NULL, OPTION_HIDDEN, take_level, 0, EVENT_LEVEL_USER, GROUP_LINE, "as -u"},
     {0, "priv-levels", "LIST", OPTION_MORE, take_each_level, 0, 0, GROUP_BOTH,
      "where to count each event: u (user space), k (kernel) or uk (both), in the order of the events, such as u,k,uk; "
-     "with --switch-timeout, this option is for the events of the -e before it"},
+     "with --switch-timeout, each --priv-levels is for the events of the -e that precedes it"},
     {'F', "freq", "HZ", 0, settings_take_frequency, 0, 0, GROUP_BOTH,
      "samples per second of a running thread; default: auto, a rate from 99 to 999 at which samples cost each thread "
      "at most 2 % of its CPU time"},
@@ -309,7 +309,7 @@ static const struct option_row rows[] = {
      "record the last branches of KINDS, as in perf record: any, any_call, any_ret, ind_call, cond, stack, u, k, ..."},
     {'g', "call-graph", "HOW", 0, take_call_graph, 0, 0, GROUP_BOTH,
      "call stacks: auto (the default), dwarf, fp or none; fp uses frame pointers, dwarf uses unwind tables, and auto "
-     "uses frame pointers in processes that have them and unwind tables in others; dwarf,BYTES and auto,BYTES set the "
+     "uses frame pointers in processes that have them, and unwind tables in all others; dwarf,BYTES and auto,BYTES set the "
      "size of the stack dumps (default: 16384)"},
     {0, "unwinder", "ENGINE", OPTION_MORE, unwind_engine_take, FIELD(unwinder), 0, GROUP_BOTH,
      "the engine that unwinds the stacks of samples, of --stacks and of --tree: 'tables' (pinject's own, the default) "

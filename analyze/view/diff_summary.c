@@ -503,8 +503,9 @@ static void print_load(struct view *view, const struct compare *compare)
     if (!diff_loaded(view))
         return;
     if (compare->apart)
-        diff_note(view, "The machine was loaded, and A and B did not run at the same time. So changes are judged by "
-                        "the column Points, and not by the times. Take the runs in turn (A B A B ...).");
+        diff_note(view,
+                  "The machine was loaded, and the load may have been different in A and in B. So changes are "
+                  "judged by the column Points, and not by the times. Next time, alternate the runs: A B A B ...");
     else
         diff_note(view, "The machine was loaded. Other programs change the times, above all the times of the kernel "
                         "and of functions that wait for memory. On an idle machine, smaller changes become certain.");
