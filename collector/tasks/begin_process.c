@@ -99,11 +99,13 @@ static int copy_parent(struct tasks *tasks, struct process *process, const struc
         return 0;
     tasks_drain_process(tasks, parent);
     const struct space *from = process_space_at(parent, notification->time_ns);
-    if (!tasks_is_before_exec(process, notification)) {
+    struct space *space = &process->space;
+    if (tasks_is_before_exec(process, notification)) {
+        space = process_space_at(process, notification->time_ns);
+    } else {
         program_put(process->program);
         process->program = program_get(tasks_find_program(parent, notification));
     }
-    struct space *space = process_space_at(process, notification->time_ns);
     if (!from || !space)
         return 0;
     space_release(space); /* of a process that a thread began */
