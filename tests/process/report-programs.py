@@ -57,7 +57,7 @@ def rows_below(text, heading):
 def test_programs_come_first():
     need_perf_events()
     build()
-    pinject_run("-q", "-o", "run/", "--", "sh", "-c", f"./flat; {target('spin')} 20; true; {target('spin')} 20").ok()
+    pinject_run("-q", "-F", "999", "-o", "run/", "--", "sh", "-c", f"./flat; {target('spin')} 20; true; {target('spin')} 20").ok()
     text = panalyze("run").ok().out
     for word in ("elapsed", "Program", "with all that it called", "  DSO  "):
         check_in(word, text)
@@ -91,7 +91,7 @@ def test_asked_for_more():
     """Who names functions, an order or a tree gets that, and of one program nothing is said."""
     need_perf_events()
     build()
-    pinject_run("-q", "-o", "run/", "--", "sh", "-c", f"./flat; {target('spin')} 60").ok()
+    pinject_run("-q", "-F", "999", "-o", "run/", "--", "sh", "-c", f"./flat; {target('spin')} 60").ok()
     for words in (["-S", "work_*"], ["--sort", "total"], ["--callers"], ["--call-tree"], ["--by", "dso"],
                   ["--per-task"], ["-o", "flat"]):
         check("Program" not in panalyze("report", "run", *words).ok().out, words)
