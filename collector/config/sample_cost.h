@@ -11,15 +11,15 @@
 
 struct perf_event_attr;
 
-/* ns; the first 0: not measured. */
+/* All in ns. If sample_ns is 0, nothing was measured. */
 struct sample_cost {
     uint64_t sample_ns;  /* a sample, with its interrupt */
     uint64_t program_ns; /* a switch to a task and away from it, if its timer expires before the next tick */
     uint64_t tick_ns;    /* between two ticks */
-    uint64_t unwind_ns;  /* what pinject-run needs to follow the stack of a sample, in the mean; 0: it does not */
+    uint64_t unwind_ns;  /* how long pinject-run follows the stack of a sample, on average; 0: there are no stacks */
 };
 
-/* unwind_ns where stacks are dumped, until there are samples: on a virtual machine of 2026. */
+/* The first unwind_ns, where stacks are dumped: that of a virtual machine of 2026. */
 enum { SAMPLE_COST_UNWIND_NS = 30000 };
 
 /* Samples per second of CPU time. */

@@ -41,7 +41,7 @@ enum { PROCESS_FORMER = 4 };
 
 struct former_space {
     struct space space;
-    uint64_t from_ns; /* an exec, or 0 */
+    uint64_t from_ns; /* the exec in which it began; 0: there was none */
 };
 
 struct process {
@@ -121,7 +121,7 @@ struct process *process_new(pid_t pid, pid_t ppid, uint64_t start_ns);
 void process_set_share(struct process *process, struct share *share);
 /* Its mappings of data are wanted, too. */
 void process_take_data(struct process *process);
-/* Its program ends at TIME_NS, in an exec: its mappings become those of its last program. */
+/* Its program ends at TIME_NS, in an exec: its mappings become a former space. The caller sets exec_ns then. */
 void process_end_space(struct process *process, uint64_t time_ns);
 /* The former spaces of OLD, which goes on as PROCESS. */
 void process_take_former(struct process *process, struct process *old);

@@ -24,7 +24,7 @@ enum {
     SHARE = 50, /* 2 % of one CPU is too much, on average over LOOK_NS */
     LOOK_NS = 100 * 1000 * 1000,
     STARTS = 32,    /* so many do not wait for that */
-    SOON_SHARE = 5, /* nor do switches that cost 20 %, since a look at least SOON_NS ago */
+    SOON_SHARE = 5, /* nor do switches that cost 20 % since the last look, which was SOON_NS ago or more */
     SOON_NS = 20 * 1000 * 1000,
     BEGIN_NS = 300 * 1000 * 1000, /* of a session: somebody has to look, though nothing happens */
 };

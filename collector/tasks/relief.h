@@ -14,7 +14,7 @@ struct tasks;
 
 /* In each round: do the events of the tasks cost too much? */
 void tasks_watch_cost(struct tasks *tasks);
-/* How long the loop may sleep, at NOW_NS, if nothing else limits that to less than WAIT_MS. */
+/* WAIT_MS, for which the loop would sleep at NOW_NS, or less if somebody has to look at the costs sooner. */
 int tasks_cost_wait(const struct tasks *tasks, uint64_t now_ns, int wait_ms);
 /* TASK has just come, with events of its own that were opened before there was a system-wide set: it loses them. */
 void tasks_relieve(struct tasks *tasks, struct task *task);
