@@ -2,7 +2,8 @@
 /*
  * If the events were opened on the child itself, the kernel could exchange them with those of a task that inherited them
  * (it does so instead of switching equal events off and on). The task that has them in the end would write no READ
- * records. So they are opened on an ancestor, which makes the child as its sibling (CLONE_PARENT), and ends.
+ * records. So they are opened on an ancestor, which makes the child as its sibling (CLONE_PARENT), and ends. Nor may the
+ * ancestor and the child exchange them, so the ancestor has one that the child does not inherit.
  */
 #define _GNU_SOURCE
 #include "collector/launch/fork_inherited.h"
@@ -15,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "collector/config/probe.h"
 #include "collector/sources/inherited.h"
 
 /* In the ancestor, which has events once it has read a byte. Returns in its child alone, if the parent knows it. */
@@ -29,6 +31,15 @@ static void make_child(int line)
     if (child != 0)
         (void)!write(line, &child, sizeof child); /* all at once, or not */
     _exit(0);
+}
+
+/* An event of PID that its children do not inherit, and that counts nothing; or -errno. */
+static int open_own(pid_t pid)
+{
+    struct perf_event_attr attr = probe_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY);
+    attr.exclude_kernel = attr.exclude_hv = attr.disabled = 1;
+    const int fd = (int)syscall(SYS_perf_event_open, &attr, pid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+    return fd < 0 ? -errno : fd;
 }
 
 static pid_t fork_seen(struct inherited_sets *sets, uint64_t *ret_set, unsigned *ret_readings, int *ret_status)
@@ -63,13 +74,16 @@ pid_t fork_inherited(struct inherited_sets *sets, bool system_wide, uint64_t *re
         return 0;
     }
     close(line[1]);
-    int status = ancestor < 0 ? -errno : inherited_open(sets, ancestor, ancestor, INHERIT_EXECS);
+    const int own = ancestor < 0 ? -errno : open_own(ancestor);
+    int status = own < 0 ? own : inherited_open(sets, ancestor, ancestor, INHERIT_EXECS);
     if (status == 0 && (write(line[0], "", 1) != 1 || read(line[0], &child, sizeof child) != sizeof child ||
                         child < 0 || write(line[0], "", 1) != 1))
         status = -EAGAIN;
     close(line[0]);
     while (ancestor > 0 && waitpid(ancestor, NULL, 0) < 0 && errno == EINTR)
         ;
+    if (own >= 0)
+        close(own);
     *ret_status = status;
     if (status < 0)
         return fork();
