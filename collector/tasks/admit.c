@@ -399,7 +399,8 @@ static bool may_have_been_covered(const struct tasks *tasks, const struct notifi
     const struct process *process = tasks_find_process(tasks, notification->pid);
     if (process && !(process->leader && task_is_inherited(process->leader))) /* it had events of its own, and goes on */
         return false;
-    return notification->events && inherited_live(tasks->session->inherited_sets) &&
+    const bool live = inherited_live(tasks->session->inherited_sets); /* the last set may have ended with that exec */
+    return notification->events && (live || tasks->inherited_tasks_live) &&
            tasks->inherited_taken_ns <= notification->time_ns &&
            (parent ? has_set(tasks, parent) : notification->ppid > 1);
 }
