@@ -310,7 +310,7 @@ static const struct option_row rows[] = {
     {'g', "call-graph", "HOW", 0, take_call_graph, 0, 0, GROUP_BOTH,
      "call stacks: auto (the default), dwarf, fp or none; fp uses frame pointers, dwarf uses unwind tables, and auto "
      "uses frame pointers in processes that have them, and unwind tables in all others; dwarf,BYTES and auto,BYTES set "
-     "the size of the stack dumps (default: 16384)"},
+     "the size of the stack dumps (default: 8192 to 32768)"},
     {0, "unwinder", "ENGINE", OPTION_MORE, unwind_engine_take, FIELD(unwinder), 0, GROUP_BOTH,
      "the engine that unwinds the stacks of samples, of --stacks and of --tree: 'tables' (pinject's own, the default) "
      "or 'libunwind'"},

@@ -126,6 +126,9 @@ int inherited_open_of(struct inherited_sets *sets, pid_t pid, pid_t tid, int pid
                                                                 : NULL;
     if (!set)
         return -ENOMEM;
+    struct dump_sizes *dumps = &sets->session->dumps;
+    const bool first = sets->session->config->inherits && !sets->numbers;
+    const uint32_t before = first ? dump_sizes_unite(sets->session->config, dumps) : 0;
     set->pid = pid;
     set->tid = tid;
     set->pidfd = pidfd < 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : fcntl(pidfd, F_DUPFD_CLOEXEC, 0);
@@ -148,6 +151,8 @@ int inherited_open_of(struct inherited_sets *sets, pid_t pid, pid_t tid, int pid
     pthread_mutex_unlock(&sets->lock);
     if (status < 0 || superseded)
         inherited_free_set(sets, set);
+    if (status < 0 && first)
+        dump_sizes_restore(dumps, before);
     return status;
 }
 

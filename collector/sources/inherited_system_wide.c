@@ -28,6 +28,7 @@ int inherited_open_system_wide(struct inherited_sets *sets, uint64_t *ret_since_
     int status = -ENOMEM;
     if (!set)
         return status;
+    const uint32_t before = dump_sizes_unite(sets->session->config, &sets->session->dumps);
     set->system_wide = set->gathering = true;
     set->pidfd = -1;
     struct system_wide *wide = system_wide_new(&status);
@@ -47,6 +48,7 @@ int inherited_open_system_wide(struct inherited_sets *sets, uint64_t *ret_since_
     if (status < 0) {
         system_wide_free(wide);
         inherited_free_set(sets, set);
+        dump_sizes_restore(&sets->session->dumps, before);
     }
     return status;
 }

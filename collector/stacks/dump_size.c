@@ -26,6 +26,19 @@ uint32_t dump_size(const struct event_config *config, const struct dump_sizes *d
     return dump;
 }
 
+uint32_t dump_sizes_unite(const struct event_config *config, struct dump_sizes *dumps)
+{
+    const uint32_t now = __atomic_load_n(&dumps->now, __ATOMIC_RELAXED);
+    if (now && now < STACKS_DUMP_RAISED && !config->dump_fixed)
+        __atomic_store_n(&dumps->now, STACKS_DUMP_RAISED, __ATOMIC_RELAXED);
+    return now;
+}
+
+void dump_sizes_restore(struct dump_sizes *dumps, uint32_t before)
+{
+    __atomic_store_n(&dumps->now, before, __ATOMIC_RELAXED);
+}
+
 size_t dump_size_pages(const struct event_config *config, const struct dump_sizes *dumps, uint32_t limit,
                        const struct stack_sizes *sizes, size_t pages)
 {

@@ -180,6 +180,25 @@ static void test_what_they_get(void **state)
     assert_int_equal(dump_size(&config, &session.dumps, 0, deep, 128 << 12), 16384);
 }
 
+static void test_all_get_the_same(void **state)
+{
+    (void)state;
+    assert_int_equal(dump_sizes_unite(&config, &session.dumps), 16384);
+    assert_int_equal(dump_size(&config, &session.dumps, 0, NULL, 256 << 12), 32768);
+    dump_sizes_restore(&session.dumps, 16384);
+    assert_int_equal(dump_size(&config, &session.dumps, 0, NULL, 256 << 12), 16384);
+    session.dumps.now = 65528;
+    dump_sizes_unite(&config, &session.dumps);
+    assert_int_equal(session.dumps.now, 65528);
+    session.dumps.now = 0; /* none come */
+    dump_sizes_unite(&config, &session.dumps);
+    assert_int_equal(session.dumps.now, 0);
+    session.dumps.now = 8192;
+    config.dump_fixed = true;
+    dump_sizes_unite(&config, &session.dumps);
+    assert_int_equal(session.dumps.now, 8192);
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -208,6 +227,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_classes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_halves, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_what_they_get, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_all_get_the_same, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
