@@ -4,6 +4,8 @@
 # run-as: nobody
 """Tasks that the kernel hides from the collector (PR_SET_DUMPABLE 0, files that cannot be read) among others with
 events: a timer of the preload object is the fallback of each, its file says so, and no CPU time is missing."""
+import itertools
+
 from harness import *
 
 MS = 60
@@ -16,10 +18,11 @@ def need_hiding():
         skip("root may see everybody: timer-hidden-root")
 
 
-def profile(*command, options=(), **kw):
+def profile(*command, options=(), sampler=None, **kw):
     for name in files():
         os.remove(name)
-    return pinject_run("--follow-all", *options, "--", *command, **kw).ok()
+    which = [f"--sampler={sampler}"] if sampler else []
+    return pinject_run("--follow-all", *which, *options, "--", *command, **kw).ok()
 
 
 def truth(out):
@@ -174,8 +177,8 @@ def test_a_file_that_cannot_be_read():
     need_hiding()
     shutil.copy(SPIN, "secret")
     os.chmod("secret", 0o111)
-    for script in "./secret 60 2; :", "exec ./secret 60 2":
-        result = profile("sh", "-c", script)
+    for script, sampler in itertools.product(("./secret 60 2; :", "exec ./secret 60 2"), ("task", "inherit")):
+        result = profile("sh", "-c", script, sampler=sampler)
         tree = document()
         check_coverage(tree)
         by_timer = [task for task in tree["tasks"] if task["source"] == "timer"]
