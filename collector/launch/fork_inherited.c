@@ -42,6 +42,12 @@ static int open_own(pid_t pid)
     return fd < 0 ? -errno : fd;
 }
 
+static void reap(pid_t pid)
+{
+    while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+}
+
 static pid_t fork_seen(struct inherited_sets *sets, uint64_t *ret_set, unsigned *ret_readings, int *ret_status)
 {
     *ret_set = 0;
@@ -80,8 +86,9 @@ pid_t fork_inherited(struct inherited_sets *sets, bool system_wide, uint64_t *re
                         child < 0 || write(line[0], "", 1) != 1))
         status = -EAGAIN;
     close(line[0]);
-    while (ancestor > 0 && waitpid(ancestor, NULL, 0) < 0 && errno == EINTR)
-        ;
+    reap(ancestor);
+    if (status < 0)
+        reap(child); /* it has read nothing more, and ends */
     if (own >= 0)
         close(own);
     *ret_status = status;

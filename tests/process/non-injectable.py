@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # labels: collector preload
+# serial
 # timeout: 300
 """Programs that the preload object cannot enter: their threads and children are tasks with names, CPU time and
 samples."""
