@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # timeout: 240
+# serial
 """--sampler: whether each task has events of its own, inherits those of the command, or has none, as each CPU has them,
 the profile is the same, and so is what the program sees of us."""
 from harness import *
