@@ -2,8 +2,10 @@
 /*
  * If the events were opened on the child itself, the kernel could exchange them with those of a task that inherited them
  * (it does so instead of switching equal events off and on). The task that has them in the end would write no READ
- * records. So they are opened on an ancestor, which makes the child as its sibling (CLONE_PARENT), and ends. Nor may the
- * ancestor and the child exchange them, so the ancestor has one that the child does not inherit.
+ * records. So they are opened on an ancestor, which makes the child as its sibling (CLONE_PARENT), and ends.
+ *
+ * Until then, the kernel could exchange the events of the ancestor and of the child. So the ancestor has one more,
+ * which the child does not inherit.
  */
 #define _GNU_SOURCE
 #include "collector/launch/fork_inherited.h"

@@ -24,9 +24,9 @@ struct dump_sizes {
 uint32_t dump_size(const struct event_config *config, const struct dump_sizes *dumps, uint32_t limit,
                    const struct stack_sizes *sizes, size_t size);
 /*
- * From now on all tasks get the same, for good: as much as those of deep stacks would get, unless the user has chosen. It
- * costs ring memory; of the stack, only what is there is copied. Returns what they got before, for dump_sizes_restore()
- * if the events of all tasks could not be opened.
+ * From now on all tasks get the same, for good: as many bytes as programs with deep stacks get, unless the user has
+ * chosen. That takes ring memory, but the kernel copies only as much as there is of a stack. Returns how many they got
+ * before, for dump_sizes_restore() if the events of all tasks could not be opened. Event loop, or before it runs.
  */
 uint32_t dump_sizes_unite(const struct event_config *config, struct dump_sizes *dumps);
 void dump_sizes_restore(struct dump_sizes *dumps, uint32_t before);

@@ -57,7 +57,8 @@ def rows_below(text, heading):
 def test_programs_come_first():
     need_perf_events()
     build()
-    pinject_run("-q", "-F", "999", "-o", "run/", "--", "sh", "-c", f"./flat; {target('spin')} 20; true; {target('spin')} 20").ok()
+    script = f"./flat; {target('spin')} 20; true; {target('spin')} 20"
+    pinject_run("-q", "-F", "999", "-o", "run/", "--", "sh", "-c", script).ok()
     text = panalyze("run").ok().out
     for word in ("elapsed", "Program", "with all that it called", "  DSO  "):
         check_in(word, text)
